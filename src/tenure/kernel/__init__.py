@@ -1,0 +1,1 @@
+"""The rules: pure values and functions. No I/O, no clock, no chance."""

@@ -1,0 +1,216 @@
+"""The address plan as values: a space's networks, their subnets, pools, reserved ranges and pre-allocations.
+
+All of it is frozen. ``editing`` makes a new configuration of an old one; ``documents`` reads and writes it;
+``layout`` answers questions about it quickly.
+"""
+
+import enum
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+
+from tenure.kernel.addresses import format_address, is_v6, width
+from tenure.kernel.errors import NotFound
+from tenure.kernel.names import Owner
+from tenure.kernel.ranges import AddressRange, Cidr
+from tenure.kernel.values import NetworkId, SpaceId
+
+
+class Policy(enum.StrEnum):
+    """How a free address is picked."""
+
+    LOWEST = "lowest"
+    RANDOM = "random"
+    HASHED = "hashed"
+    STICKY = "sticky"
+
+
+class NetworkKind(enum.StrEnum):
+    """What a network is to the machines on it."""
+
+    MANUAL = "manual"
+    DYNAMIC = "dynamic"
+    VIP = "vip"
+
+
+class KeepBack(enum.StrEnum):
+    """What a subnet keeps back by itself."""
+
+    NETWORK = "network"
+    BROADCAST = "broadcast"
+    GATEWAY = "gateway"
+    LAST = "last"
+
+
+@dataclass(frozen=True, slots=True)
+class Notes:
+    """What people write on an object."""
+
+    labels: Mapping[str, str] = field(default_factory=dict)
+    description: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Pool:
+    """A range to pick from. Pools of one name are one pool of several ranges, in written order."""
+
+    range: AddressRange
+    name: str | None = None
+    policy: Policy = Policy.LOWEST
+    cooling_s: int = 0
+    retired: bool = False
+    notes: Notes = field(default_factory=Notes)
+
+
+@dataclass(frozen=True, slots=True)
+class Reserved:
+    """A range kept away from picking, and on whose word."""
+
+    range: AddressRange
+    reason: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Subnet:
+    """A block of a network: its gateway, the unit it hands out, its pools and reserved ranges."""
+
+    cidr: Cidr
+    uuid: str
+    name: str | None = None
+    gateway: int | None = None
+    dns: tuple[str, ...] = ()
+    dhcp: bool = False
+    zones: tuple[str, ...] = ()
+    unit: int = 32
+    keep_back: frozenset[KeepBack] = frozenset()
+    pools: tuple[Pool, ...] = ()
+    reserved: tuple[Reserved, ...] = ()
+    retired: bool = False
+    notes: Notes = field(default_factory=Notes)
+
+    @property
+    def unit_size(self) -> int:
+        """Count the addresses of one unit."""
+        return 1 << (width(self.cidr.first) - self.unit)
+
+    def answers_to(self, ident: str) -> bool:
+        """Tell whether the subnet is meant by a name, a block or a uuid."""
+        return ident in (self.name, self.uuid, str(self.cidr))
+
+    def unit_at(self, position: int) -> AddressRange:
+        """Return the unit that a position lies in."""
+        first = self.cidr.first + (position - self.cidr.first) // self.unit_size * self.unit_size
+        return AddressRange(first, first + self.unit_size - 1)
+
+    def kept_back(self) -> Iterator[tuple[int, KeepBack]]:
+        """Yield each position the subnet keeps back, and why."""
+        if KeepBack.NETWORK in self.keep_back:
+            yield self.cidr.first, KeepBack.NETWORK
+        if KeepBack.BROADCAST in self.keep_back:
+            yield self.cidr.last, KeepBack.BROADCAST
+        if KeepBack.LAST in self.keep_back:
+            yield self.cidr.last, KeepBack.LAST
+        if KeepBack.GATEWAY in self.keep_back and self.gateway is not None and self.gateway in self.cidr.range:
+            yield self.gateway, KeepBack.GATEWAY
+
+
+def usual_keep_back(cidr: Cidr, unit: int) -> frozenset[KeepBack]:
+    """Return what a subnet keeps back unless told otherwise.
+
+    The gateway always; the network address, and the broadcast address of IPv4, where single addresses are handed
+    out and the block is large enough to have them.
+    """
+    bits = width(cidr.first)
+    if unit != bits or cidr.prefix >= bits - 1:
+        return frozenset({KeepBack.GATEWAY})
+    if is_v6(cidr.first):
+        return frozenset({KeepBack.NETWORK, KeepBack.GATEWAY})
+    return frozenset({KeepBack.NETWORK, KeepBack.BROADCAST, KeepBack.GATEWAY})
+
+
+@dataclass(frozen=True, slots=True)
+class PreAllocation:
+    """An address that waits for one owner."""
+
+    owner: Owner
+    position: int
+    slot: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Network:
+    """A named thing machines attach to."""
+
+    id: NetworkId
+    name: str
+    uuid: str
+    kind: NetworkKind = NetworkKind.MANUAL
+    mac_prefix: str | None = None
+    tags: tuple[str, ...] = ()
+    subnets: tuple[Subnet, ...] = ()
+    preallocations: tuple[PreAllocation, ...] = ()
+    retired: bool = False
+    notes: Notes = field(default_factory=Notes)
+
+    def subnet(self, ident: str) -> Subnet:
+        """Find a subnet by name, block or uuid."""
+        for subnet in self.subnets:
+            if subnet.answers_to(ident):
+                return subnet
+        raise NotFound("subnet", ident)
+
+    def pools(self) -> Iterator[tuple[Subnet, Pool]]:
+        """Yield the pools in written order: subnets first, then pools."""
+        for subnet in self.subnets:
+            for pool in subnet.pools:
+                yield subnet, pool
+
+    def pools_named(self, name: str) -> list[tuple[Subnet, Pool]]:
+        """Find the pools that go by a name."""
+        found = [(subnet, pool) for subnet, pool in self.pools() if pool.name == name]
+        if not found:
+            raise NotFound("pool", name)
+        return found
+
+
+@dataclass(frozen=True, slots=True)
+class Configuration:
+    """A space: the scope in which an address has at most one holder."""
+
+    space: SpaceId
+    name: str
+    version: int = 0
+    networks: Mapping[str, Network] = field(default_factory=dict)
+
+    def network(self, name: str) -> Network:
+        """Find a network by name."""
+        try:
+            return self.networks[name]
+        except KeyError:
+            raise NotFound("network", name) from None
+
+    @property
+    def mixed_units(self) -> bool:
+        """Tell whether subnets that lie over each other hand out units of different size.
+
+        Then equal keys no longer decide overlap, and grants run in the space's lane and probe their neighbours.
+        """
+        blocks = sorted((s.cidr.first, s.cidr.last, s.unit) for n in self.networks.values() for s in n.subnets)
+        reach: tuple[int, int] | None = None  # last position and unit of the run of overlapping blocks
+        for first, last, unit in blocks:
+            if reach and first <= reach[0]:
+                if unit != reach[1]:
+                    return True
+                reach = (max(reach[0], last), unit)
+            else:
+                reach = (last, unit)
+        return False
+
+
+def describe_block(subnet: Subnet) -> str:
+    """Name a subnet for people."""
+    return f"subnet {subnet.name or subnet.cidr}"
+
+
+def address_text(position: int | None) -> str | None:
+    """Write an optional position."""
+    return None if position is None else format_address(position)

@@ -1,0 +1,126 @@
+"""Networks as JSON documents: how stores keep them and how they travel."""
+
+from typing import Any
+
+from tenure.kernel.addresses import format_address, parse_address
+from tenure.kernel.configuration import (
+    KeepBack,
+    Network,
+    NetworkKind,
+    Notes,
+    Policy,
+    Pool,
+    PreAllocation,
+    Reserved,
+    Subnet,
+    address_text,
+)
+from tenure.kernel.names import Owner
+from tenure.kernel.ranges import parse_cidr, parse_range
+
+Document = dict[str, Any]
+
+
+def network_document(network: Network) -> Document:
+    """Write a network whole."""
+    return {
+        "uuid": network.uuid,
+        "kind": str(network.kind),
+        "mac_prefix": network.mac_prefix,
+        "tags": list(network.tags),
+        "subnets": [subnet_document(subnet) for subnet in network.subnets],
+        "preallocations": [
+            {"owner": str(wish.owner), "slot": wish.slot, "address": format_address(wish.position)}
+            for wish in network.preallocations
+        ],
+        "retired": network.retired,
+        **_notes_document(network.notes),
+    }
+
+
+def subnet_document(subnet: Subnet) -> Document:
+    """Write a subnet with its pools and reserved ranges."""
+    return {
+        "cidr": str(subnet.cidr),
+        "uuid": subnet.uuid,
+        "name": subnet.name,
+        "gateway": address_text(subnet.gateway),
+        "dns": list(subnet.dns),
+        "dhcp": subnet.dhcp,
+        "zones": list(subnet.zones),
+        "unit": subnet.unit,
+        "keep_back": sorted(subnet.keep_back),
+        "pools": [pool_document(pool) for pool in subnet.pools],
+        "reserved": [{"range": str(kept.range), "reason": kept.reason} for kept in subnet.reserved],
+        "retired": subnet.retired,
+        **_notes_document(subnet.notes),
+    }
+
+
+def pool_document(pool: Pool) -> Document:
+    """Write a pool."""
+    return {
+        "range": str(pool.range),
+        "name": pool.name,
+        "policy": str(pool.policy),
+        "cooling_s": pool.cooling_s,
+        "retired": pool.retired,
+        **_notes_document(pool.notes),
+    }
+
+
+def read_network(number: int, name: str, document: Document) -> Network:
+    """Read back what ``network_document`` wrote."""
+    return Network(
+        id=number,
+        name=name,
+        uuid=document["uuid"],
+        kind=NetworkKind(document["kind"]),
+        mac_prefix=document["mac_prefix"],
+        tags=tuple(document["tags"]),
+        subnets=tuple(_read_subnet(piece) for piece in document["subnets"]),
+        preallocations=tuple(
+            PreAllocation(Owner(wish["owner"]), parse_address(wish["address"]), wish["slot"])
+            for wish in document["preallocations"]
+        ),
+        retired=document["retired"],
+        notes=_read_notes(document),
+    )
+
+
+def _read_subnet(document: Document) -> Subnet:
+    gateway = document["gateway"]
+    return Subnet(
+        cidr=parse_cidr(document["cidr"]),
+        uuid=document["uuid"],
+        name=document["name"],
+        gateway=None if gateway is None else parse_address(gateway),
+        dns=tuple(document["dns"]),
+        dhcp=document["dhcp"],
+        zones=tuple(document["zones"]),
+        unit=document["unit"],
+        keep_back=frozenset(KeepBack(word) for word in document["keep_back"]),
+        pools=tuple(_read_pool(pool) for pool in document["pools"]),
+        reserved=tuple(Reserved(parse_range(kept["range"]), kept["reason"]) for kept in document["reserved"]),
+        retired=document["retired"],
+        notes=_read_notes(document),
+    )
+
+
+def _read_pool(document: Document) -> Pool:
+    return Pool(
+        range=parse_range(document["range"]),
+        name=document["name"],
+        policy=Policy(document["policy"]),
+        cooling_s=document["cooling_s"],
+        retired=document["retired"],
+        notes=_read_notes(document),
+    )
+
+
+def _notes_document(notes: Notes) -> Document:
+    return {"labels": dict(notes.labels), "description": notes.description}
+
+
+def _read_notes(document: Document) -> Notes:
+    return Notes(document["labels"], document["description"])

@@ -1,0 +1,378 @@
+"""Edits applied: an old configuration and an edit give a new one.
+
+Each function here changes one thing and checks what can be checked alone. ``judging`` looks at the final state,
+so several edits in one ``apply`` may pass through states that would be refused by themselves.
+"""
+
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from functools import singledispatch
+from typing import TypeVar
+
+from tenure.kernel import edits
+from tenure.kernel.addresses import format_address, is_v6, parse_address, width
+from tenure.kernel.configuration import (
+    Configuration,
+    KeepBack,
+    Network,
+    NetworkKind,
+    Notes,
+    Policy,
+    Pool,
+    PreAllocation,
+    Reserved,
+    Subnet,
+    usual_keep_back,
+)
+from tenure.kernel.edits import KEEP, Keep
+from tenure.kernel.errors import AlreadyExists, Invalid, NotFound, Overlap
+from tenure.kernel.names import Owner, check_labels, check_name, check_slot, check_text
+from tenure.kernel.ranges import AddressRange, Cidr, NetworkLike, merge, parse_cidr, parse_range
+
+T = TypeVar("T")
+U = TypeVar("U")
+E = TypeVar("E", NetworkKind, Policy, KeepBack)
+
+_MAC_PREFIX = re.compile(r"[0-9a-f]{2}(:[0-9a-f]{2}){0,4}")
+
+
+def edited(configuration: Configuration, edit: edits.Edit) -> Configuration:
+    """Return the configuration after one edit of one of its networks."""
+    network = configuration.network(check_name(edit.network, field="network"))
+    changed = _edit(edit, network)
+    networks = {name: old for name, old in configuration.networks.items() if name != network.name}
+    if changed is not None:
+        if changed.name in networks:
+            raise AlreadyExists("network", changed.name)
+        # Rebuilding in the old order keeps documents and listings stable under a rename.
+        networks = {
+            (changed.name if name == network.name else name): (changed if name == network.name else old)
+            for name, old in configuration.networks.items()
+        }
+    return replace(configuration, networks=networks)
+
+
+def new_network(edit: edits.AddNetwork, number: int, uuid: str) -> Network:
+    """Build the network that an edit asks for, under a number and a uuid that the store and chance gave."""
+    return Network(
+        id=number,
+        name=check_name(edit.network, field="network"),
+        uuid=uuid,
+        kind=_member(NetworkKind, edit.kind, "kind"),
+        mac_prefix=_mac_prefix(edit.mac_prefix),
+        tags=_names(edit.tags, "tags"),
+        notes=_notes(Notes(), edit.labels, edit.description),
+    )
+
+
+@singledispatch
+def _edit(edit: edits.Edit, network: Network) -> Network | None:
+    raise Invalid(f"{type(edit).__name__} is not an edit", field="edits")
+
+
+@_edit.register
+def _(edit: edits.ModifyNetwork, network: Network) -> Network | None:
+    return replace(
+        network,
+        name=_kept(edit.name, network.name, lambda name: check_name(name, field="name")),
+        kind=_kept(edit.kind, network.kind, lambda kind: _member(NetworkKind, kind, "kind")),
+        mac_prefix=_kept(edit.mac_prefix, network.mac_prefix, _mac_prefix),
+        tags=_kept(edit.tags, network.tags, lambda tags: _names(tags, "tags")),
+        retired=_flag(edit.retired, network.retired, "retired"),
+        notes=_notes(network.notes, edit.labels, edit.description),
+    )
+
+
+@_edit.register
+def _(edit: edits.RemoveNetwork, network: Network) -> Network | None:
+    return None
+
+
+@_edit.register
+def _(edit: edits.AddSubnet, network: Network) -> Network | None:
+    cidr = parse_cidr(edit.cidr)
+    unit = width(cidr.first) if edit.unit is None else edit.unit
+    if not isinstance(unit, int) or isinstance(unit, bool) or not cidr.prefix <= unit <= width(cidr.first):
+        raise Invalid(
+            f"unit: a prefix length from {cidr.prefix} to {width(cidr.first)} is needed, not {unit!r}", field="unit"
+        )
+    usual = usual_keep_back(cidr, unit)
+    subnet = Subnet(
+        cidr=cidr,
+        uuid=str(edit.uuid),
+        name=_subnet_name(edit.name, network),
+        gateway=_gateway(edit.gateway, cidr),
+        dns=_addresses(edit.dns, "dns"),
+        dhcp=_flag(edit.dhcp, False, "dhcp"),
+        zones=_names(edit.zones, "zones"),
+        unit=unit,
+        keep_back=usual if edit.keep_back is None else _keep_back(edit.keep_back),
+        notes=_notes(Notes(), edit.labels, edit.description),
+    )
+    return replace(network, subnets=(*network.subnets, subnet))
+
+
+@_edit.register
+def _(edit: edits.ModifySubnet, network: Network) -> Network | None:
+    subnet = network.subnet(edit.subnet)
+    cidr = _kept(edit.cidr, subnet.cidr, _moved_block(subnet))
+    gateway = subnet.gateway if isinstance(edit.gateway, Keep) else edit.gateway
+    return _with_subnet(
+        network,
+        subnet,
+        replace(
+            subnet,
+            cidr=cidr,
+            gateway=_gateway(format_address(gateway) if isinstance(gateway, int) else gateway, cidr),
+            name=_kept(edit.name, subnet.name, lambda name: _subnet_name(name, network, but=subnet)),
+            dns=_kept(edit.dns, subnet.dns, lambda dns: _addresses(dns, "dns")),
+            dhcp=_flag(edit.dhcp, subnet.dhcp, "dhcp"),
+            zones=_kept(edit.zones, subnet.zones, lambda zones: _names(zones, "zones")),
+            keep_back=_kept(edit.keep_back, subnet.keep_back, _keep_back),
+            retired=_flag(edit.retired, subnet.retired, "retired"),
+            pools=tuple(_cut_pools(subnet.pools, cidr)),
+            notes=_notes(subnet.notes, edit.labels, edit.description),
+        ),
+    )
+
+
+@_edit.register
+def _(edit: edits.RemoveSubnet, network: Network) -> Network | None:
+    subnet = network.subnet(edit.subnet)
+    return replace(network, subnets=tuple(other for other in network.subnets if other is not subnet))
+
+
+@_edit.register
+def _(edit: edits.AddPool, network: Network) -> Network | None:
+    wanted = parse_range(edit.range)
+    subnet = _subnet_around(network, wanted)
+    name = None if edit.name is None else check_name(edit.name, field="name")
+    namesakes = [] if name is None else [pool for _, pool in network.pools() if pool.name == name]
+    policy = _member(Policy, edit.policy, "policy") if edit.policy is not None else None
+    if namesakes and policy not in (None, namesakes[0].policy):
+        raise Invalid(f"policy: pool {name!r} picks {namesakes[0].policy}; one name has one policy", field="policy")
+    pool = Pool(
+        range=wanted,
+        name=name,
+        policy=namesakes[0].policy if namesakes else policy or Policy.LOWEST,
+        cooling_s=_seconds(edit.cooling_s),
+        notes=_notes(Notes(), edit.labels, edit.description),
+    )
+    return _with_subnet(network, subnet, replace(subnet, pools=(*subnet.pools, pool)))
+
+
+@_edit.register
+def _(edit: edits.ModifyPool, network: Network) -> Network | None:
+    chosen = {id(pool) for pool in _pools_meant(network, edit.pool)}
+
+    def changed(pool: Pool) -> Pool:
+        return replace(
+            pool,
+            name=_kept(edit.name, pool.name, lambda name: None if name is None else check_name(name, field="name")),
+            policy=_kept(edit.policy, pool.policy, lambda policy: _member(Policy, policy, "policy")),
+            cooling_s=_kept(edit.cooling_s, pool.cooling_s, _seconds),
+            retired=_flag(edit.retired, pool.retired, "retired"),
+            notes=_notes(pool.notes, edit.labels, edit.description),
+        )
+
+    return _with_pools(network, lambda pool: [changed(pool)] if id(pool) in chosen else [pool])
+
+
+@_edit.register
+def _(edit: edits.RemovePool, network: Network) -> Network | None:
+    check_name(edit.pool, field="pool")
+    if any(pool.name == edit.pool for _, pool in network.pools()):
+        return _with_pools(network, lambda pool: [] if pool.name == edit.pool else [pool])
+    hole = _as_range(edit.pool)
+    if hole is None or not any(pool.range.overlaps(hole) for _, pool in network.pools()):
+        raise NotFound("pool", edit.pool)
+    return _with_pools(network, lambda pool: [replace(pool, range=rest) for rest in pool.range.minus(hole)])
+
+
+@_edit.register
+def _(edit: edits.Reserve, network: Network) -> Network | None:
+    wanted = parse_range(edit.range)
+    subnet = _subnet_around(network, wanted)
+    kept = Reserved(wanted, check_text(edit.reason, field="reason"))
+    return _with_subnet(network, subnet, replace(subnet, reserved=_with_reserved(subnet.reserved, kept)))
+
+
+@_edit.register
+def _(edit: edits.Unreserve, network: Network) -> Network | None:
+    hole = parse_range(edit.range)
+    subnet = _subnet_around(network, hole)
+    if not any(kept.range.overlaps(hole) for kept in subnet.reserved):
+        raise NotFound("reserved range", str(hole), field="range")
+    left = tuple(replace(kept, range=rest) for kept in subnet.reserved for rest in kept.range.minus(hole))
+    return _with_subnet(network, subnet, replace(subnet, reserved=left))
+
+
+@_edit.register
+def _(edit: edits.Preallocate, network: Network) -> Network | None:
+    owner, slot = Owner(edit.owner), check_slot(edit.slot)
+    wish = PreAllocation(owner, parse_address(edit.address), slot)
+    others = tuple(other for other in network.preallocations if (other.owner, other.slot) != (owner, slot))
+    return replace(network, preallocations=(*others, wish))
+
+
+@_edit.register
+def _(edit: edits.RemovePreallocation, network: Network) -> Network | None:
+    owner, slot = Owner(edit.owner), check_slot(edit.slot)
+    others = tuple(other for other in network.preallocations if (other.owner, other.slot) != (owner, slot))
+    if len(others) == len(network.preallocations):
+        raise NotFound("pre-allocation", owner, field="owner")
+    return replace(network, preallocations=others)
+
+
+def _with_subnet(network: Network, old: Subnet, new: Subnet) -> Network:
+    return replace(network, subnets=tuple(new if subnet is old else subnet for subnet in network.subnets))
+
+
+def _with_pools(network: Network, change: Callable[[Pool], Sequence[Pool]]) -> Network:
+    subnets = tuple(
+        replace(subnet, pools=tuple(new for pool in subnet.pools for new in change(pool))) for subnet in network.subnets
+    )
+    return replace(network, subnets=subnets)
+
+
+def _subnet_around(network: Network, wanted: AddressRange) -> Subnet:
+    for subnet in network.subnets:
+        if subnet.cidr.range.covers(wanted):
+            return subnet
+    raise NotFound("subnet", f"around {wanted} in network {network.name}", hint="add the subnet first", field="range")
+
+
+def _pools_meant(network: Network, ident: str) -> list[Pool]:
+    check_name(ident, field="pool")
+    named = [pool for _, pool in network.pools() if pool.name == ident]
+    if named:
+        return named
+    wanted = _as_range(ident)
+    exact = [pool for _, pool in network.pools() if pool.range == wanted]
+    if not exact:
+        raise NotFound("pool", ident)
+    return exact
+
+
+def _as_range(ident: str) -> AddressRange | None:
+    try:
+        return parse_range(ident, field="pool")
+    except Invalid:
+        return None
+
+
+def _with_reserved(reserved: tuple[Reserved, ...], new: Reserved) -> tuple[Reserved, ...]:
+    """Add a range: those of one reason are merged, what another reason had stays with it."""
+    pieces = [new.range]
+    for kept in reserved:
+        if kept.reason != new.reason:
+            pieces = [rest for piece in pieces for rest in piece.minus(kept.range)]
+    same = merge([*pieces, *(kept.range for kept in reserved if kept.reason == new.reason)])
+    others = [kept for kept in reserved if kept.reason != new.reason]
+    return tuple(sorted([*others, *(Reserved(piece, new.reason) for piece in same)], key=lambda kept: kept.range))
+
+
+def _cut_pools(pools: tuple[Pool, ...], cidr: Cidr) -> list[Pool]:
+    """Trim pools to a block that shrank."""
+    block = cidr.range
+    return [
+        replace(pool, range=AddressRange(max(pool.range.first, block.first), min(pool.range.last, block.last)))
+        for pool in pools
+        if pool.range.overlaps(block)
+    ]
+
+
+def _moved_block(subnet: Subnet) -> Callable[[NetworkLike], Cidr]:
+    def parse(value: NetworkLike) -> Cidr:
+        cidr = parse_cidr(value)
+        if is_v6(cidr.first) != is_v6(subnet.cidr.first):
+            raise Invalid(f"cidr: {cidr} is of another family than {subnet.cidr}", field="cidr")
+        if cidr.prefix > subnet.unit:
+            raise Invalid(f"cidr: {cidr} is smaller than the /{subnet.unit} that the subnet hands out", field="cidr")
+        for kept in subnet.reserved:
+            if not cidr.range.covers(kept.range):
+                raise Overlap(
+                    f"the part of {subnet.cidr} that {cidr} leaves out", f"reserved range {kept.range}", field="cidr"
+                )
+        return cidr
+
+    return parse
+
+
+def _gateway(value: object, cidr: Cidr) -> int | None:
+    if value is None:
+        return None
+    gateway = parse_address(value, field="gateway")  # type: ignore[arg-type]  # parse_address refuses other types itself
+    link_local = is_v6(gateway) and (gateway >> 118) & 0x3FF == 0x3FA
+    if gateway not in cidr.range and not (link_local and is_v6(cidr.first)):
+        raise Invalid(f"gateway: {format_address(gateway)} lies outside {cidr}", field="gateway")
+    return gateway
+
+
+def _subnet_name(name: str | None, network: Network, but: Subnet | None = None) -> str | None:
+    if name is None:
+        return None
+    check_name(name, field="name")
+    if any(subnet.answers_to(name) for subnet in network.subnets if subnet is not but):
+        raise AlreadyExists("subnet", name, field="name")
+    return name
+
+
+def _keep_back(words: Sequence[str]) -> frozenset[KeepBack]:
+    return frozenset(_member(KeepBack, word, "keep_back") for word in _listed(words, "keep_back"))
+
+
+def _addresses(values: Sequence[object], field: str) -> tuple[str, ...]:
+    return tuple(format_address(parse_address(value, field=field)) for value in _listed(values, field))  # type: ignore[arg-type]
+
+
+def _names(values: Sequence[str], field: str) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(check_name(value, field=field) for value in _listed(values, field)))
+
+
+def _listed(values: Sequence[T], field: str) -> Sequence[T]:
+    if isinstance(values, str) or not isinstance(values, Sequence | set | frozenset):
+        raise Invalid(f"{field}: a list is needed, not {type(values).__name__}", field=field)
+    return values
+
+
+def _member(kind: type[E], word: object, field: str) -> E:
+    try:
+        return kind(word)
+    except ValueError:
+        choices = ", ".join(kind)
+        raise Invalid(f"{field}: {word!r} is none of {choices}", field=field) from None
+
+
+def _flag(value: object, old: bool, field: str) -> bool:
+    if value is KEEP:
+        return old
+    if not isinstance(value, bool):
+        raise Invalid(f"{field}: true or false is needed, not {value!r}", field=field)
+    return value
+
+
+def _seconds(value: object) -> int:
+    if not isinstance(value, int) or isinstance(value, bool) or not 0 <= value <= 366 * 86400:
+        raise Invalid(f"cooling_s: a number of seconds up to a year is needed, not {value!r}", field="cooling_s")
+    return value
+
+
+def _mac_prefix(value: object) -> str | None:
+    if value is None:
+        return None
+    if not isinstance(value, str) or not _MAC_PREFIX.fullmatch(value.lower()):
+        raise Invalid(f"mac_prefix: {value!r} is not of the form aa:bb:cc", field="mac_prefix")
+    return value.lower()
+
+
+def _notes(old: Notes, labels: edits.Labels | Keep, description: str | Keep) -> Notes:
+    return Notes(
+        old.labels if isinstance(labels, Keep) else check_labels(labels),
+        old.description if isinstance(description, Keep) else check_text(description, field="description"),
+    )
+
+
+def _kept(value: T | Keep, old: U, read: Callable[[T], U]) -> U:
+    return old if isinstance(value, Keep) else read(value)

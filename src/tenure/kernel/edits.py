@@ -1,0 +1,218 @@
+"""Edits of the address plan, as values: what ``apply`` takes and the log tells.
+
+An edit carries what the user wrote; ``editing`` reads and checks it. ``KEEP`` in a modify means: leave as it is.
+"""
+
+import dataclasses
+import enum
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, ClassVar
+
+from tenure.kernel.addresses import AddressLike
+from tenure.kernel.ranges import AddressRange, NetworkLike
+
+
+class Keep(enum.Enum):
+    """The type of ``KEEP``."""
+
+    KEEP = "keep"
+
+    def __repr__(self) -> str:
+        return "KEEP"
+
+
+KEEP = Keep.KEEP
+"""Leave this as it is."""
+
+RangeLike = str | AddressLike | NetworkLike | AddressRange
+Labels = Mapping[str, str]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Edit:
+    """One change of one network's plan."""
+
+    verb: ClassVar[str]
+
+    network: str
+
+    def told(self) -> dict[str, Any]:
+        """Return what the log tells of it: every field that says something."""
+        pairs = ((entry.name, getattr(self, entry.name)) for entry in dataclasses.fields(self))
+        return {
+            name: _plain(value) for name, value in pairs if value is not KEEP and value not in (None, "", (), False)
+        }
+
+
+def _plain(value: object) -> object:
+    if isinstance(value, bool | int | dict):
+        return value
+    if isinstance(value, Sequence | frozenset | set) and not isinstance(value, str):
+        return [str(piece) for piece in value]
+    return str(value)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AddNetwork(Edit):
+    """Add a network, in a space of its own unless one is named."""
+
+    verb = "network.add"
+
+    space: str | None = None
+    kind: str = "manual"
+    mac_prefix: str | None = None
+    tags: Sequence[str] = ()
+    labels: Labels = field(default_factory=dict)
+    description: str = ""
+    uuid: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ModifyNetwork(Edit):
+    """Rename, retire or otherwise change a network."""
+
+    verb = "network.modify"
+
+    name: str | Keep = KEEP
+    kind: str | Keep = KEEP
+    mac_prefix: str | Keep | None = KEEP
+    tags: Sequence[str] | Keep = KEEP
+    retired: bool | Keep = KEEP
+    labels: Labels | Keep = KEEP
+    description: str | Keep = KEEP
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RemoveNetwork(Edit):
+    """Remove a network that nobody uses, or with all its holdings."""
+
+    verb = "network.remove"
+
+    cascade: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AddSubnet(Edit):
+    """Add a block to a network. ``unit`` is the prefix length it hands out."""
+
+    verb = "subnet.add"
+
+    cidr: NetworkLike
+    gateway: AddressLike | None = None
+    name: str | None = None
+    dns: Sequence[AddressLike] = ()
+    dhcp: bool = False
+    zones: Sequence[str] = ()
+    unit: int | None = None
+    keep_back: Sequence[str] | None = None
+    labels: Labels = field(default_factory=dict)
+    description: str = ""
+    uuid: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ModifySubnet(Edit):
+    """Change a subnet, found by name, block or uuid; ``cidr`` grows, shrinks or moves it."""
+
+    verb = "subnet.modify"
+
+    subnet: str
+    cidr: NetworkLike | Keep = KEEP
+    gateway: AddressLike | Keep | None = KEEP
+    name: str | Keep | None = KEEP
+    dns: Sequence[AddressLike] | Keep = KEEP
+    dhcp: bool | Keep = KEEP
+    zones: Sequence[str] | Keep = KEEP
+    keep_back: Sequence[str] | Keep = KEEP
+    retired: bool | Keep = KEEP
+    labels: Labels | Keep = KEEP
+    description: str | Keep = KEEP
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RemoveSubnet(Edit):
+    """Remove a subnet with its pools and reserved ranges."""
+
+    verb = "subnet.remove"
+
+    subnet: str
+    cascade: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AddPool(Edit):
+    """Add a range to pick from; a name that exists gains a range."""
+
+    verb = "pool.add"
+
+    range: RangeLike
+    name: str | None = None
+    policy: str | None = None
+    cooling_s: int = 0
+    labels: Labels = field(default_factory=dict)
+    description: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ModifyPool(Edit):
+    """Change a pool, found by its name or its exact range."""
+
+    verb = "pool.modify"
+
+    pool: str
+    name: str | Keep | None = KEEP
+    policy: str | Keep = KEEP
+    cooling_s: int | Keep = KEEP
+    retired: bool | Keep = KEEP
+    labels: Labels | Keep = KEEP
+    description: str | Keep = KEEP
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RemovePool(Edit):
+    """Remove a pool by name, or a range from all pools it touches; what is left keeps its name."""
+
+    verb = "pool.remove"
+
+    pool: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Reserve(Edit):
+    """Keep a range away from picking."""
+
+    verb = "reserve"
+
+    range: RangeLike
+    reason: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Unreserve(Edit):
+    """Lift a reservation, wholly or in part."""
+
+    verb = "unreserve"
+
+    range: RangeLike
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Preallocate(Edit):
+    """Let an address wait for one owner."""
+
+    verb = "preallocation.add"
+
+    owner: str
+    address: AddressLike
+    slot: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RemovePreallocation(Edit):
+    """Forget that an address waits for an owner."""
+
+    verb = "preallocation.remove"
+
+    owner: str
+    slot: str = ""

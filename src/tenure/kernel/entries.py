@@ -1,0 +1,28 @@
+"""What the log tells of grants and releases, the same from every store."""
+
+from typing import Any
+
+from tenure.kernel.values import Entry, Row, State
+
+
+def grant_entry(row: Row) -> Entry:
+    """Tell the log of a grant."""
+    return Entry(
+        "grant", row.space, row.network, row.first, row.last, row.owner, row.slot, row.generation, row.request,
+        grant_details(row.state, row.until_us, row.details),
+    )  # fmt: skip
+
+
+def grant_details(state: State, until_us: int | None, details: Any) -> dict[str, Any]:
+    """Return what a grant's entry tells beyond its columns."""
+    told = dict(details)
+    if state is not State.HELD:
+        told["state"] = str(state)
+    if until_us is not None:
+        told["until_us"] = until_us
+    return told
+
+
+def release_entry(row: Row, request: str | None) -> Entry:
+    """Tell the log of a release."""
+    return Entry("release", row.space, row.network, row.first, row.last, row.owner, row.slot, row.generation, request)

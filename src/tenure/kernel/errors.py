@@ -1,0 +1,171 @@
+"""The one error tree. Errors carry data; doors carry words.
+
+    TenureError
+    ├── Invalid                 the input itself is wrong (field)
+    │   └── AddressOutsideSubnet
+    ├── NotFound                no such network, subnet, pool, holding (kind, name)
+    ├── Conflict                the ledger says no, or changed meanwhile
+    │   ├── AlreadyExists       (kind, name)
+    │   ├── AddressInUse        (address, holder)
+    │   ├── AddressReserved     (address, reason)
+    │   ├── Overlap             (first, second)
+    │   ├── StillInUse          (kind, name, holders)
+    │   └── NotOwner            (address, owner, holder)
+    ├── PoolExhausted           nothing free where the wish may be served (network, pool)
+    ├── CursorExpired           the log no longer reaches back that far (oldest)
+    └── StoreUnavailable        (outcome: "none" or "unknown")
+
+``code`` is stable: scripts and doors may rely on it. ``field`` names the argument at fault where there is one.
+"""
+
+from typing import Literal
+
+
+class TenureError(Exception):
+    """Root of all errors that Tenure raises on purpose."""
+
+    code = "error"
+
+    def __init__(self, message: str, *, field: str | None = None) -> None:
+        super().__init__(message)
+        self.message = message
+        self.field = field
+
+
+class Invalid(TenureError):
+    """The input is wrong by itself, whatever the ledger holds."""
+
+    code = "invalid"
+
+
+class AddressOutsideSubnet(Invalid):
+    """The address lies in no subnet of the network."""
+
+    code = "address_outside_subnet"
+
+    def __init__(self, address: str, network: str) -> None:
+        super().__init__(f"address {address} lies in no subnet of network {network!r}", field="address")
+        self.address = address
+        self.network = network
+
+
+class NotFound(TenureError):
+    """A name that nothing in the ledger answers to."""
+
+    code = "not_found"
+
+    def __init__(self, kind: str, name: str, *, hint: str = "", field: str | None = None) -> None:
+        super().__init__(f"no {kind} {name!r}{hint and '; ' + hint}", field=field or kind)
+        self.kind = kind
+        self.name = name
+
+
+class Conflict(TenureError):
+    """The ledger's present state forbids it, or it changed meanwhile."""
+
+    code = "conflict"
+
+
+class AlreadyExists(Conflict):
+    """The name is taken."""
+
+    code = "already_exists"
+
+    def __init__(self, kind: str, name: str, *, hint: str = "", field: str | None = None) -> None:
+        super().__init__(f"{kind} {name!r} exists already{hint and '; ' + hint}", field=field or kind)
+        self.kind = kind
+        self.name = name
+
+
+class AddressInUse(Conflict):
+    """Somebody else holds the address."""
+
+    code = "address_in_use"
+
+    def __init__(self, address: str, holder: str) -> None:
+        super().__init__(f"address {address} is held by {holder}", field="address")
+        self.address = address
+        self.holder = holder
+
+
+class AddressReserved(Conflict):
+    """The address is kept away from picking: reserved, kept back or pre-allocated."""
+
+    code = "address_reserved"
+
+    def __init__(self, address: str, reason: str) -> None:
+        super().__init__(f"address {address} is not to be handed out: {reason}", field="address")
+        self.address = address
+        self.reason = reason
+
+
+class Overlap(Conflict):
+    """Two ranges that must be disjoint are not."""
+
+    code = "overlap"
+
+    def __init__(self, first: str, second: str, *, field: str) -> None:
+        super().__init__(f"{first} overlaps {second}", field=field)
+        self.first = first
+        self.second = second
+
+
+class StillInUse(Conflict):
+    """It cannot go (or shrink) while something stands on it."""
+
+    code = "still_in_use"
+
+    def __init__(self, kind: str, name: str, holders: list[str]) -> None:
+        shown = ", ".join(holders[:3]) + (", …" if len(holders) > 3 else "")
+        super().__init__(f"{kind} {name!r} is still in use by {shown}; release them, retire it, or pass cascade=True")
+        self.kind = kind
+        self.name = name
+        self.holders = holders
+
+
+class NotOwner(Conflict):
+    """The address is held, but not by the one who asks."""
+
+    code = "not_owner"
+
+    def __init__(self, address: str, owner: str, holder: str) -> None:
+        super().__init__(f"address {address} is held by {holder}, not by {owner}", field="owner")
+        self.address = address
+        self.owner = owner
+        self.holder = holder
+
+
+class PoolExhausted(TenureError):
+    """Nothing is free where the wish may be served; said only after the store was asked."""
+
+    code = "pool_exhausted"
+
+    def __init__(self, network: str, pool: str | None, *, wanted: int = 1) -> None:
+        place = f"pool {pool!r} of network {network!r}" if pool else f"network {network!r}"
+        what = "no free address" if wanted == 1 else f"not enough free addresses ({wanted} wanted)"
+        super().__init__(f"{what} in {place}; add a pool, release addresses, or wait")
+        self.network = network
+        self.pool = pool
+        self.wanted = wanted
+
+
+class CursorExpired(TenureError):
+    """The log was trimmed past the cursor: start again from a fresh reading."""
+
+    code = "cursor_expired"
+
+    def __init__(self, after: int, oldest: int) -> None:
+        super().__init__(f"the log starts after {oldest}; a reader at {after} missed changes and must start afresh")
+        self.after = after
+        self.oldest = oldest
+
+
+class StoreUnavailable(TenureError):
+    """The store did not answer. ``outcome`` says whether the request may have taken effect."""
+
+    code = "store_unavailable"
+
+    def __init__(self, message: str, *, outcome: Literal["none", "unknown"]) -> None:
+        hint = "nothing was changed" if outcome == "none" else "repeat the same request to learn the outcome"
+        super().__init__(f"{message} ({hint})")
+        self.outcome = outcome

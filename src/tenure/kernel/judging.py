@@ -1,0 +1,85 @@
+"""The final state judged: invariant I3, and what a new configuration asks of the holdings."""
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+
+from tenure.kernel.addresses import format_address
+from tenure.kernel.configuration import Configuration, KeepBack, Network, Subnet
+from tenure.kernel.errors import AddressOutsideSubnet, AlreadyExists, Overlap
+from tenure.kernel.ranges import AddressRange, subtract
+
+
+def judge(configuration: Configuration) -> None:
+    """Raise unless the configuration keeps invariant I3."""
+    for network in configuration.networks.values():
+        _disjoint(((s.cidr.range, f"subnet {s.cidr}") for s in network.subnets), "cidr")
+        _disjoint(((p.range, f"pool {p.name or p.range} ({p.range})") for _, p in network.pools()), "range")
+        _judge_preallocations(network)
+        _judge_pool_policies(network)
+        for subnet in network.subnets:
+            _judge_contents(subnet)
+
+
+def _disjoint(ranges: Iterable[tuple[AddressRange, str]], field: str) -> None:
+    previous: tuple[AddressRange, str] | None = None
+    for piece, text in sorted(ranges):
+        if previous is not None and previous[0].overlaps(piece):
+            raise Overlap(text, previous[1], field=field)
+        previous = (piece, text)
+
+
+def _judge_contents(subnet: Subnet) -> None:
+    block = subnet.cidr.range
+    for piece in [*(pool.range for pool in subnet.pools), *(kept.range for kept in subnet.reserved)]:
+        if not block.covers(piece):
+            raise Overlap(str(piece), f"the end of {subnet.cidr}", field="range")
+
+
+def _judge_pool_policies(network: Network) -> None:
+    policies: dict[str, str] = {}
+    for _, pool in network.pools():
+        if pool.name is not None and policies.setdefault(pool.name, pool.policy) != pool.policy:
+            raise AlreadyExists("pool", pool.name, hint="pools of one name share one policy", field="name")
+
+
+def _judge_preallocations(network: Network) -> None:
+    waiting: dict[int, str] = {}
+    for wish in network.preallocations:
+        if not any(wish.position in subnet.cidr.range for subnet in network.subnets):
+            raise AddressOutsideSubnet(format_address(wish.position), network.name)
+        other = waiting.setdefault(wish.position, wish.owner)
+        if other != wish.owner:
+            raise AlreadyExists(
+                "pre-allocation", format_address(wish.position), hint=f"it waits for {other}", field="address"
+            )
+
+
+@dataclass(frozen=True, slots=True)
+class Lost:
+    """Addresses that a network no longer covers, or hands out in another unit."""
+
+    network: Network
+    range: AddressRange
+
+
+def lost_ground(old: Configuration, new: Configuration) -> Iterator[Lost]:
+    """Yield what networks no longer cover: no holding of theirs may lie there."""
+    by_id: Mapping[int, Network] = {network.id: network for network in new.networks.values()}
+    for network in old.networks.values():
+        after = by_id.get(network.id)
+        for subnet in network.subnets:
+            kept = sorted(other.cidr.range for other in after.subnets if other.unit == subnet.unit) if after else []
+            for piece in subtract(subnet.cidr.range, kept):
+                yield Lost(network, piece)
+
+
+def new_gateways(old: Configuration, new: Configuration) -> Iterator[int]:
+    """Yield the gateways that were not kept back before: nobody in the space may hold them."""
+    before = set(_gateways(old))
+    return (position for position in _gateways(new) if position not in before)
+
+
+def _gateways(configuration: Configuration) -> Iterator[int]:
+    for network in configuration.networks.values():
+        for subnet in network.subnets:
+            yield from (position for position, why in subnet.kept_back() if why == KeepBack.GATEWAY)

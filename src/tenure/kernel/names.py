@@ -1,0 +1,96 @@
+"""Names, owners and labels: checked once, at birth."""
+
+import re
+from collections.abc import Mapping
+
+from tenure.kernel.errors import Invalid
+
+MAX_NAME = 255
+MAX_TEXT = 4096
+MAX_LABELS = 64
+
+_KIND = r"[A-Za-z][A-Za-z0-9_.-]*"
+_OWNER = re.compile(rf"(?:([A-Za-z0-9][A-Za-z0-9_.-]*):)?({_KIND})/(.+)", re.DOTALL)
+
+DEFAULT_REALM = "local"
+
+
+def check_name(value: object, *, field: str) -> str:
+    """Return a name as it is, or say what is wrong with it."""
+    if not isinstance(value, str):
+        raise Invalid(f"{field}: a name in text is needed, not {type(value).__name__}", field=field)
+    if not value:
+        raise Invalid(f"{field}: a name must not be empty", field=field)
+    if len(value) > MAX_NAME:
+        raise Invalid(f"{field}: a name has at most {MAX_NAME} characters, not {len(value)}", field=field)
+    if not value.isprintable():
+        raise Invalid(f"{field}: {value[:80]!r} holds a control character", field=field)
+    if value != value.strip():
+        raise Invalid(f"{field}: {value[:80]!r} begins or ends with white space", field=field)
+    return value
+
+
+def check_slot(value: object) -> str:
+    """Return a slot; the empty slot is the one an owner has when it holds a single address."""
+    return "" if value == "" else check_name(value, field="slot")
+
+
+def check_text(value: object, *, field: str) -> str:
+    """Return free text for people: any length up to a limit, no control characters but line breaks and tabs."""
+    if not isinstance(value, str):
+        raise Invalid(f"{field}: text is needed, not {type(value).__name__}", field=field)
+    if len(value) > MAX_TEXT:
+        raise Invalid(f"{field}: at most {MAX_TEXT} characters, not {len(value)}", field=field)
+    if not value.replace("\n", "").replace("\t", "").isprintable():
+        raise Invalid(f"{field}: holds a control character", field=field)
+    return value
+
+
+def check_labels(value: object, *, field: str = "labels") -> dict[str, str]:
+    """Return labels as a plain dictionary of short texts."""
+    if not isinstance(value, Mapping):
+        raise Invalid(f"{field}: a mapping of text to text is needed, not {type(value).__name__}", field=field)
+    if len(value) > MAX_LABELS:
+        raise Invalid(f"{field}: at most {MAX_LABELS} labels, not {len(value)}", field=field)
+    return {
+        check_name(name, field=field): check_text(text, field=f"{field}[{name}]")
+        for name, text in sorted(value.items())
+    }
+
+
+class Owner(str):
+    """Who holds: ``kind/id``, or ``realm:kind/id`` when the realm is not ``local``. Equal to its canonical text."""
+
+    __slots__ = ()
+
+    def __new__(cls, value: str) -> "Owner":
+        if type(value) is cls:
+            return value
+        if not isinstance(value, str):
+            raise Invalid(f"owner: text such as 'instance/web-0' is needed, not {type(value).__name__}", field="owner")
+        match = _OWNER.fullmatch(value)
+        if match is None or len(value) > MAX_NAME * 2 or not value.isprintable() or value != value.strip():
+            raise Invalid(f"owner: {value[:80]!r} is not of the form kind/id or realm:kind/id", field="owner")
+        canonical = value[len(DEFAULT_REALM) + 1 :] if match[1] == DEFAULT_REALM else value
+        return super().__new__(cls, canonical)
+
+    @classmethod
+    def trusted(cls, text: str) -> "Owner":
+        """Wrap text that a store gives back and that was checked when it came in."""
+        return super().__new__(cls, text)
+
+    @property
+    def realm(self) -> str:
+        """Name the realm."""
+        match = _OWNER.fullmatch(self)
+        return (match[1] if match else None) or DEFAULT_REALM
+
+    @property
+    def kind(self) -> str:
+        """Name the kind: instance, ipclaim, port, pod, …"""
+        return self.partition("/")[0].rpartition(":")[2]
+
+    @property
+    def id(self) -> str:
+        """Return what follows the kind."""
+        return self.partition("/")[2]

@@ -1,0 +1,248 @@
+"""Holdings, wishes, verdicts and changes: what rules, stores and doors say to each other.
+
+Stores speak of spaces and networks by number and of addresses by position; ``Holding`` is what users see.
+Times are microseconds since 1970 by the store's clock.
+"""
+
+import enum
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from typing import Any
+
+from tenure.kernel.addresses import format_address, width
+from tenure.kernel.names import Owner
+
+SpaceId = int
+NetworkId = int
+
+NO_DETAILS: Mapping[str, Any] = {}
+
+
+class State(enum.StrEnum):
+    """Where a holding is in its life."""
+
+    PENDING = "pending"
+    HELD = "held"
+    DRAINING = "draining"
+    COOLING = "cooling"
+
+
+OWNED = frozenset({State.PENDING, State.HELD})
+"""The states in which an owner's slot counts as taken (invariant I2)."""
+
+MOVES: Mapping[State, frozenset[State]] = {
+    State.PENDING: frozenset({State.HELD}),
+    State.HELD: frozenset({State.DRAINING, State.COOLING}),
+    State.DRAINING: frozenset({State.HELD, State.COOLING}),
+    State.COOLING: frozenset(),
+}
+"""Which state may follow which; any state may also end (the row is removed)."""
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """A holding as stores keep it."""
+
+    space: SpaceId
+    network: NetworkId
+    first: int
+    last: int
+    owner: str
+    slot: str
+    state: State
+    generation: int
+    since_us: int
+    until_us: int | None = None
+    request: str | None = None
+    details: Mapping[str, Any] = field(default_factory=lambda: NO_DETAILS)
+
+
+@dataclass(frozen=True, slots=True)
+class Wish:
+    """One address (or prefix) for one owner's slot, to be created if nobody is in the way."""
+
+    network: NetworkId
+    first: int
+    last: int
+    owner: str
+    slot: str = ""
+    state: State = State.HELD
+    until_us: int | None = None
+    request: str | None = None
+    details: Mapping[str, Any] = field(default_factory=lambda: NO_DETAILS)
+
+    @property
+    def claim(self) -> tuple[NetworkId, str, str]:
+        """Return what may hold at most one address."""
+        return (self.network, self.owner, self.slot)
+
+
+class Outcome(enum.Enum):
+    """The store's four answers to a wish."""
+
+    GRANTED = "granted"
+    ALREADY = "already"
+    TAKEN = "taken"
+    AGAIN = "again"
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """The store's answer: the outcome, and the row that decided it (ours, or the one in the way)."""
+
+    outcome: Outcome
+    row: Row | None = None
+
+
+AGAIN = Verdict(Outcome.AGAIN)
+
+
+@dataclass(frozen=True, slots=True)
+class Ticket:
+    """What a release names: the address, its network and owner and, where known, the generation."""
+
+    network: NetworkId
+    first: int
+    owner: str
+    generation: int | None = None
+    request: str | None = None
+    remember: bool = False
+
+    def names(self, row: Row) -> bool:
+        """Tell whether a row is the one that is meant."""
+        return (self.network, self.owner) == (row.network, row.owner) and self.generation in (None, row.generation)
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """A change about to be logged; the store adds the number and the time."""
+
+    verb: str
+    space: SpaceId | None = None
+    network: NetworkId | None = None
+    first: int | None = None
+    last: int | None = None
+    owner: str | None = None
+    slot: str | None = None
+    generation: int | None = None
+    request: str | None = None
+    details: Mapping[str, Any] = field(default_factory=lambda: NO_DETAILS)
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """One entry of the ordered log."""
+
+    seq: int
+    at_us: int
+    verb: str
+    space: SpaceId | None
+    network: NetworkId | None
+    first: int | None
+    last: int | None
+    owner: str | None
+    slot: str | None
+    generation: int | None
+    request: str | None
+    details: Mapping[str, Any] = field(default_factory=lambda: NO_DETAILS)
+    network_name: str | None = None
+
+    @property
+    def address(self) -> str | None:
+        """Write the address the change is about, if it is about one."""
+        return None if self.first is None else format_address(self.first)
+
+    @property
+    def at(self) -> datetime:
+        """Tell when, by the store's clock."""
+        return moment(self.at_us)
+
+
+@dataclass(frozen=True, slots=True)
+class Holding:
+    """An address held by an owner, as users see it."""
+
+    network: str
+    row: Row = field(repr=False)
+    prefix: int
+    gateway: str | None = None
+
+    @property
+    def address(self) -> str:
+        """Write the held address (of a prefix: its first)."""
+        return format_address(self.row.first)
+
+    @property
+    def last_address(self) -> str:
+        """Write the last address of what is held; the same as ``address`` unless a prefix is held."""
+        return format_address(self.row.last)
+
+    @property
+    def unit(self) -> int:
+        """Return the prefix length of what is held: 32 or 128 for a single address."""
+        return width(self.row.first) - (self.row.last - self.row.first).bit_length()
+
+    @property
+    def owner(self) -> Owner:
+        """Tell who holds."""
+        return Owner.trusted(self.row.owner)
+
+    @property
+    def slot(self) -> str:
+        """Tell which of the owner's slots."""
+        return self.row.slot
+
+    @property
+    def state(self) -> State:
+        """Tell the state."""
+        return self.row.state
+
+    @property
+    def generation(self) -> int:
+        """Return the number that sets this holding apart from earlier ones of the same address."""
+        return self.row.generation
+
+    @property
+    def since(self) -> datetime:
+        """Tell since when, by the store's clock."""
+        return moment(self.row.since_us)
+
+    @property
+    def until(self) -> datetime | None:
+        """Tell the deadline of a pending or cooling holding, if it has one."""
+        return None if self.row.until_us is None else moment(self.row.until_us)
+
+    @property
+    def request(self) -> str | None:
+        """Name the request that made it."""
+        return self.row.request
+
+    @property
+    def labels(self) -> dict[str, str]:
+        """Return a copy of the labels."""
+        return dict(self.row.details.get("labels", {}))
+
+    @property
+    def description(self) -> str:
+        """Return the description."""
+        return str(self.row.details.get("description", ""))
+
+    @property
+    def carrier(self) -> str | None:
+        """Name the machine that carries the address now."""
+        return self.row.details.get("carrier")
+
+    @property
+    def plan(self) -> str | None:
+        """Name the operation it belongs to."""
+        return self.row.details.get("plan")
+
+    def __str__(self) -> str:
+        text = self.address if self.row.first == self.row.last else f"{self.address}/{self.unit}"
+        return f"{text} {self.state} by {self.owner}{self.slot and ' ' + self.slot} in {self.network}"
+
+
+def moment(microseconds: int) -> datetime:
+    """Turn the store's microseconds into a time."""
+    return datetime.fromtimestamp(microseconds / 1_000_000, UTC)

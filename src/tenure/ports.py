@@ -1,0 +1,249 @@
+"""What the rules ask of stores, clocks and chance. Two tiers: every store is a Book, some are LedgerStores.
+
+A Book creates holdings *if nobody is in the way* (``grant``) and ends them (``release``). A LedgerStore adds
+transactions, in which the ledger's own code makes several effects one: that code stands in ``service``, once, and
+not in the stores. All verbs are plural. All are coroutines; a store that never waits just never suspends.
+
+What a call promises:
+
+* It answers, or raises ``StoreUnavailable`` with an outcome. ``none``: nothing happened. ``unknown``: it may have;
+  the same call again tells.
+* Answered effects are durable.
+"""
+
+import enum
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from dataclasses import dataclass
+from typing import Protocol, TypeVar
+
+from tenure.kernel.configuration import Configuration, Network
+from tenure.kernel.values import Change, Entry, NetworkId, Row, SpaceId, Ticket, Verdict, Wish
+
+T = TypeVar("T")
+
+
+class Guard(enum.Enum):
+    """How strongly a transaction holds a space, weakest first.
+
+    Grants may run together with grants and with one lane; releases with releases and grants; a lane runs alone
+    but for plain grants; an edit runs alone. So nothing is freed while a lane picks the lowest address, and no
+    grant passes a configuration that is being changed.
+    """
+
+    GRANT = "grant"
+    RELEASE = "release"
+    LANE = "lane"
+    EDIT = "edit"
+
+
+@dataclass(frozen=True, slots=True)
+class Abilities:
+    """What a store can do beyond the book; suites and callers ask this, never the store's name."""
+
+    ledger: bool = False
+    mixed_units: bool = False
+    survives_restart: bool = True
+    shared_by_processes: bool = True
+    parallel_writes: bool = False
+    largest_batch: int = 1000
+
+
+@dataclass(frozen=True, slots=True)
+class Effects:
+    """What happened to a space's addresses behind a cursor: (number, whether taken or freed, first, last).
+
+    ``upto``: every change up to this number has been looked at. ``complete``: false where the cursor lies so far
+    behind that reading the holdings anew is cheaper; then there are no steps.
+    """
+
+    upto: int
+    steps: Sequence[tuple[int, bool, int, int]]
+    complete: bool = True
+
+
+FAR_BEHIND = 50_000
+"""Changes behind the log from which ``effects`` answers that it is not complete."""
+
+
+class Book(Protocol):
+    """Every store."""
+
+    abilities: Abilities
+
+    async def grant(self, space: SpaceId, version: int, wishes: Sequence[Wish]) -> Sequence[Verdict]:
+        """Create each holding if nobody is in the way, under the configuration's version; one verdict a wish.
+
+        No two wishes of a call share an address or a claim. A stale version makes all verdicts AGAIN.
+        """
+        ...
+
+    async def release(self, space: SpaceId, tickets: Sequence[Ticket]) -> Sequence[Row | None]:
+        """End each holding that the ticket's owner (and generation, where given) holds.
+
+        Answers the row as it was found: of another owner or generation it is left alone; None if nobody holds it.
+        """
+        ...
+
+    def held(self, space: SpaceId, *, after: int = -1) -> AsyncIterator[Sequence[Row]]:
+        """Stream the space's holdings in order of position, in pages; the pages are one snapshot where that is said."""
+        ...
+
+    async def by_owner(self, owners: Sequence[str]) -> Sequence[Row]:
+        """Find all holdings of these owners, in all spaces."""
+        ...
+
+    async def watch(self, after: int, *, limit: int = 1000, space: SpaceId | None = None) -> Sequence[Change]:
+        """Read the changes behind a cursor, in the order they took effect; CursorExpired if they are gone."""
+        ...
+
+    async def close(self) -> None:
+        """Let go of the store; what was answered stays."""
+        ...
+
+
+class Transaction(Protocol):
+    """An open transaction: effects become one when it ends well, none when it does not."""
+
+    async def guard(self, spaces: Sequence[SpaceId], strength: Guard) -> dict[SpaceId, int]:
+        """Hold the spaces (sorted by the caller) and return their versions; a space that is gone is left out."""
+        ...
+
+    async def configurations(self, spaces: Sequence[SpaceId]) -> Sequence[Configuration]:
+        """Read the spaces' configurations."""
+        ...
+
+    async def add_space(self, name: str) -> SpaceId:
+        """Create a space; AlreadyExists if the name is taken."""
+        ...
+
+    async def remove_space(self, space: SpaceId) -> None:
+        """Remove an empty space."""
+        ...
+
+    async def next_network(self) -> NetworkId:
+        """Take a number for a network."""
+        ...
+
+    async def put_networks(self, space: SpaceId, networks: Sequence[Network]) -> None:
+        """Write networks whole; AlreadyExists if a name is another network's."""
+        ...
+
+    async def remove_networks(self, networks: Sequence[NetworkId]) -> None:
+        """Remove networks."""
+        ...
+
+    async def bump(self, space: SpaceId) -> None:
+        """Make the version one higher; every older view is stale from the commit on."""
+        ...
+
+    async def insert(self, space: SpaceId, wishes: Sequence[Wish]) -> Sequence[Verdict]:
+        """Create holdings as ``grant`` does, without guard and log."""
+        ...
+
+    async def rows_at(self, space: SpaceId, positions: Sequence[int]) -> Sequence[Row | None]:
+        """Find the holding that begins at each position, and keep it from changing until the end."""
+        ...
+
+    async def rows_within(
+        self, space: SpaceId, first: int, last: int, *, network: NetworkId | None = None, limit: int = 1000
+    ) -> Sequence[Row]:
+        """Find holdings that lie over a range, lowest first."""
+        ...
+
+    async def rows_of(self, owners: Sequence[str]) -> Sequence[Row]:
+        """Find all holdings of these owners."""
+        ...
+
+    async def rewrite(self, rows: Sequence[Row]) -> None:
+        """Write changed owner, slot, state, deadline or details of rows found in this transaction."""
+        ...
+
+    async def remember(self, rows: Sequence[Row]) -> None:
+        """Note where these owners were, for the sticky policy."""
+        ...
+
+    async def former(self, network: NetworkId, owner: str, slot: str) -> int | None:
+        """Return the position this owner's slot had before, if it was noted."""
+        ...
+
+    async def remove(self, rows: Sequence[Row]) -> None:
+        """Remove rows found in this transaction."""
+        ...
+
+    async def rows_for(self, claims: Sequence[tuple[NetworkId, str, str]]) -> Sequence[Row | None]:
+        """Find the pending or held row of each (network, owner, slot)."""
+        ...
+
+    async def effects(self, space: SpaceId, after: int) -> Effects:
+        """Read what happened to a space's addresses; not complete if the cursor is too far behind."""
+        ...
+
+    async def spans(self, space: SpaceId, first: int, last: int) -> Sequence[tuple[int, int]]:
+        """Read all held spans that begin in a range, in order."""
+        ...
+
+    async def last_change(self) -> int:
+        """Return the number of the newest change that this transaction sees."""
+        ...
+
+    async def log(self, entries: Sequence[Entry]) -> int:
+        """Append to the log and return the last number. Comes last: from here on the transaction holds the counter."""
+        ...
+
+    async def trim(self, before: int) -> None:
+        """Drop changes numbered below ``before``."""
+        ...
+
+
+class LedgerStore(Book, Protocol):
+    """Memory, SQLite, PostgreSQL: the book, transactions, configuration and the log."""
+
+    async def transact(self, work: Callable[[Transaction], Awaitable[T]]) -> T:
+        """Run work in a transaction: it commits when work returns, and leaves nothing when work raises.
+
+        Work awaits nothing but the transaction, and may be run again from the start when the store asks for it
+        (a deadlock, a lock that took too long); so it must not keep what it learned in an attempt that failed.
+        """
+        ...
+
+    async def spans(self, space: SpaceId, first: int, last: int) -> tuple[int, Sequence[tuple[int, int]]]:
+        """Read all held spans that begin in a range, in order, as of one moment, and that moment's last change."""
+        ...
+
+    async def effects(self, space: SpaceId, after: int) -> Effects:
+        """Read what happened to a space's addresses; not complete if the cursor is too far behind."""
+        ...
+
+    async def spaces(self) -> Sequence[tuple[SpaceId, str]]:
+        """List all spaces: number and name, in order of name."""
+        ...
+
+    async def locate(self, networks: Sequence[str]) -> dict[str, SpaceId]:
+        """Find the space of each network that exists."""
+        ...
+
+    async def space_named(self, name: str) -> SpaceId | None:
+        """Find a space by name."""
+        ...
+
+    async def configuration(self, space: SpaceId) -> Configuration | None:
+        """Read one space's configuration."""
+        ...
+
+    async def last_change(self) -> int:
+        """Return the number of the newest change."""
+        ...
+
+    async def rows_within(
+        self, space: SpaceId, first: int, last: int, *, network: NetworkId | None = None, limit: int = 1000
+    ) -> Sequence[Row]:
+        """Find holdings that lie over a range, lowest first."""
+        ...
+
+
+class Chance(Protocol):
+    """Where randomness comes from; ``random.Random`` is one."""
+
+    def randrange(self, stop: int, /) -> int:
+        """Return a number from 0 to ``stop`` - 1."""
+        ...

@@ -1,0 +1,1 @@
+"""The use cases: allocate, release, edit the plan, read it, check it."""

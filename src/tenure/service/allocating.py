@@ -1,0 +1,171 @@
+"""The allocator: one claim, from the first look to the answer.
+
+Written once, without I/O of its own: it awaits the server it is given (a ``Desk``) and nothing else, so the batched
+asyncio driver, a caller's transaction and the exhaustive explorer in the tests all run this same code.
+
+*lowest* (and everything else that needs the exact state) goes to the lane. The other policies pick from a doubtful
+view and ask the store for that very address; a pick that was taken costs one more try.
+"""
+
+from typing import Protocol
+
+from tenure.kernel.configuration import Policy
+from tenure.kernel.errors import AddressReserved, Conflict, Invalid, NotFound, StoreUnavailable, TenureError
+from tenure.kernel.layout import Layout
+from tenure.kernel.values import Outcome, Verdict, Wish
+from tenure.ports import Chance
+from tenure.service.claims import Claim, Granted
+from tenure.service.lane import already, in_use, line_key
+from tenure.service.views import BLIND, DoubtfulLine, DoubtfulViews
+
+TRIES = 6
+"""Taken picks in a row after which the lane, which cannot be mistaken, decides."""
+
+PATIENCE = 200
+"""Undecided answers in a row (each followed by a pause) after which the caller is told to try again."""
+
+UNKNOWN_REPEATS = 3
+"""Times a lost answer is asked for again before the caller is told that the outcome is unknown."""
+
+
+MAYBE_STALE = (NotFound, AddressReserved, Invalid)
+"""What the plan, as this server last read it, says no with: believed only after reading it again."""
+
+
+class Desk(Protocol):
+    """What the allocator asks of the server it runs on."""
+
+    chance: Chance
+
+    async def layout(self, network: str, *, newer_than: int | None = None) -> Layout:
+        """Return the layout of the network's space; a version that proved stale is read anew."""
+        ...
+
+    def doubtful(self, layout: Layout) -> DoubtfulViews:
+        """Return the server's doubtful views of a space."""
+        ...
+
+    async def load(self, layout: Layout, claim: Claim) -> DoubtfulLine:
+        """Read who holds what on the claim's line, now."""
+        ...
+
+    async def catch_up(self, layout: Layout) -> None:
+        """Correct the doubtful views from the log, where there is one."""
+        ...
+
+    async def grant(self, layout: Layout, wish: Wish) -> Verdict:
+        """Ask the store for one address."""
+        ...
+
+    async def serve_in_lane(self, layout: Layout, claim: Claim) -> Granted | None:
+        """Serve the claim from exact views; None if the layout is stale."""
+        ...
+
+    async def former(self, layout: Layout, claim: Claim) -> int | None:
+        """Return the position the claim's owner had before."""
+        ...
+
+    async def pause(self, attempt: int) -> None:
+        """Let others go on for a moment."""
+        ...
+
+
+async def allocate(claim: Claim, desk: Desk) -> Granted:
+    """Serve one claim. O(log n) and one store call, whatever the fill; more only where others interfere."""
+    layout = await desk.layout(claim.network)
+    for attempt in range(PATIENCE):
+        version = layout.configuration.version
+        try:
+            answer = await _attempt(claim, layout, desk)
+        except MAYBE_STALE:
+            layout = await desk.layout(claim.network, newer_than=version)
+            if layout.configuration.version == version:
+                raise
+            continue
+        if isinstance(answer, Granted):
+            return answer
+        if isinstance(answer, TenureError):
+            raise answer
+        await desk.pause(attempt)
+        layout = await desk.layout(claim.network, newer_than=version)
+    raise Conflict(f"network {claim.network!r} kept changing while an address was chosen; try again")
+
+
+async def _attempt(claim: Claim, layout: Layout, desk: Desk) -> Granted | TenureError | None:
+    """Try once under one layout; None means that nothing is decided yet."""
+    address = claim.address
+    if address is None:
+        address = layout.preallocated(claim.network, claim.owner, claim.slot)
+    if layout.mixed_units:
+        return await desk.serve_in_lane(layout, claim)
+    if address is not None:
+        unit = layout.check_wanted(claim.network, address, claim.owner, claim.slot, claim.reserved)
+        wish = claim.at(layout, unit.first, unit.last)
+        return _settled(claim, wish, layout, await _ask(desk, layout, wish))
+    if policy_of(claim, layout) is Policy.LOWEST:
+        return await desk.serve_in_lane(layout, claim)
+    return await _pick(claim, layout, desk)
+
+
+def policy_of(claim: Claim, layout: Layout) -> Policy:
+    """Return the policy the claim asks for, or its pool's."""
+    return claim.policy or layout.line(*line_key(claim)).policy
+
+
+async def _pick(claim: Claim, layout: Layout, desk: Desk) -> Granted | TenureError | None:
+    """Pick from the doubtful view until the store agrees; what the view cannot serve, the lane decides."""
+    views = desk.doubtful(layout)
+    view = views.lines.get(line_key(claim))
+    if view is None:
+        blind = layout.line(*line_key(claim)).size > BLIND
+        view = views.open(line_key(claim)) if blind else await desk.load(layout, claim)
+    for attempt in range(TRIES):
+        if attempt == TRIES // 2 and not view.loaded:
+            view = await desk.load(layout, claim)
+        number = await _number(claim, layout, view, desk, attempt)
+        if number is None:
+            break
+        first, last = view.line.unit(number)
+        views.take(first, last)
+        wish = claim.at(layout, first, last)
+        verdict = await _ask(desk, layout, wish)
+        if verdict.outcome is not Outcome.TAKEN:
+            if verdict.outcome is not Outcome.GRANTED:
+                views.give_back(first, last)
+            return _settled(claim, wish, layout, verdict)
+        if view.loaded:
+            await desk.catch_up(layout)
+    return await desk.serve_in_lane(layout, claim)
+
+
+async def _number(claim: Claim, layout: Layout, view: DoubtfulLine, desk: Desk, attempt: int) -> int | None:
+    policy = policy_of(claim, layout)
+    if policy is Policy.STICKY and attempt == 0:
+        position = await desk.former(layout, claim)
+        number = None if position is None else view.line.number(position)
+        if number is not None and number in view.free:
+            return number
+    return view.pick(policy, claim.owner, claim.slot, attempt, desk.chance)
+
+
+async def _ask(desk: Desk, layout: Layout, wish: Wish) -> Verdict:
+    """Ask for one address; an answer that was lost is asked for again, which the store answers the same."""
+    for attempt in range(UNKNOWN_REPEATS):
+        try:
+            return await desk.grant(layout, wish)
+        except StoreUnavailable as error:
+            if error.outcome != "unknown":
+                raise
+            await desk.pause(attempt)
+    return await desk.grant(layout, wish)
+
+
+def _settled(claim: Claim, wish: Wish, layout: Layout, verdict: Verdict) -> Granted | TenureError | None:
+    """Turn a verdict on a wish into the claim's answer."""
+    if verdict.outcome is Outcome.AGAIN or verdict.row is None:
+        return None
+    if verdict.outcome is Outcome.GRANTED:
+        return Granted(verdict.row, layout)
+    if verdict.outcome is Outcome.ALREADY:
+        return already(claim, verdict.row, layout)
+    return in_use(wish, verdict)

@@ -1,0 +1,309 @@
+"""``apply``: edits, allocations, releases and transfers as one transaction, judged by the final state.
+
+The operations run in the order they are written, each on what the ones before it left; then the final state is
+judged. Either everything is committed, or nothing is. This code awaits nothing but the transaction.
+"""
+
+from collections.abc import MutableMapping, Sequence
+from dataclasses import replace
+
+from tenure.kernel.addresses import format_address, parse_address
+from tenure.kernel.configuration import Configuration, Network
+from tenure.kernel.editing import edited, new_network
+from tenure.kernel.edits import AddNetwork, Edit, RemoveNetwork, RemoveSubnet
+from tenure.kernel.entries import release_entry
+from tenure.kernel.errors import (
+    AddressInUse,
+    AddressOutsideSubnet,
+    AlreadyExists,
+    Conflict,
+    NotFound,
+    NotOwner,
+    StillInUse,
+)
+from tenure.kernel.judging import judge, lost_ground, new_gateways
+from tenure.kernel.layout import Layout
+from tenure.kernel.names import Owner, check_name, check_slot
+from tenure.kernel.values import Entry, Outcome, Row, SpaceId, Wish
+from tenure.ports import Chance, Guard, Transaction
+from tenure.service.claims import Claim, Granted
+from tenure.service.lane import Restart, catch_up, serve
+from tenure.service.operations import Allocate, Operation, Release, Transfer
+from tenure.service.views import ExactViews
+
+EVICT_PAGE = 1000
+
+Result = Granted | Row | Network | None
+
+
+class Applying:
+    """One attempt at one ``apply``."""
+
+    def __init__(self, tx: Transaction, chance: Chance, exact: MutableMapping[SpaceId, ExactViews]) -> None:
+        self._tx = tx
+        self._chance = chance
+        self._kept_exact = exact
+        self._before: dict[SpaceId, Configuration] = {}
+        self._now: dict[SpaceId, Configuration] = {}
+        self._layouts: dict[SpaceId, Layout] = {}
+        self._exact: dict[SpaceId, ExactViews] = {}
+        self._opened: list[ExactViews] = []
+        self._entries: list[Entry] = []
+        self._cascades: set[int] = set()
+
+    async def run(self, operations: Sequence[Operation], spaces: Sequence[SpaceId]) -> list[Result]:
+        """Do it all on spaces that exist, then judge, write and log."""
+        strength = guard_for(operations)
+        versions = await self._tx.guard(sorted(spaces), strength)
+        for configuration in await self._tx.configurations(sorted(versions)):
+            self._before[configuration.space] = self._now[configuration.space] = configuration
+        try:
+            results = await self._run_all(operations)
+        finally:
+            for views in self._opened:
+                views.lift()
+        await self._settle()
+        if self._entries:
+            await self._tx.log(self._entries)
+        return results
+
+    @property
+    def edited_spaces(self) -> list[SpaceId]:
+        """Name the spaces whose configuration changed."""
+        return [space for space, new in self._now.items() if new is not self._before.get(space)]
+
+    async def _run_all(self, operations: Sequence[Operation]) -> list[Result]:
+        results: list[Result] = []
+        index = 0
+        while index < len(operations):
+            operation = operations[index]
+            if isinstance(operation, Allocate):
+                run = _leading_allocations(operations[index:])
+                results.extend(await self._allocate(run))
+                index += len(run)
+                continue
+            results.append(await self._run_one(operation))
+            index += 1
+        return results
+
+    async def _run_one(self, operation: Operation) -> Result:
+        if isinstance(operation, AddNetwork):
+            return await self._add_network(operation)
+        if isinstance(operation, Edit):
+            return self._edit(operation)
+        if isinstance(operation, Release):
+            return await self._release(operation)
+        assert isinstance(operation, Transfer)
+        return await self._transfer(operation)
+
+    def _space_of(self, network: str) -> SpaceId:
+        for space, configuration in self._now.items():
+            if network in configuration.networks:
+                return space
+        raise NotFound("network", network)
+
+    def _layout(self, space: SpaceId) -> Layout:
+        layout = self._layouts.get(space)
+        if layout is None or layout.configuration is not self._now[space]:
+            layout = self._layouts[space] = Layout(self._now[space])
+        return layout
+
+    async def _views(self, space: SpaceId) -> ExactViews:
+        """Open exact views: the server's where the plan is untouched, fresh ones where it was edited."""
+        views = self._exact.get(space)
+        layout = self._layout(space)
+        if views is not None and views.layout is layout:
+            return views
+        if self._now[space] is self._before.get(space):
+            views = self._kept_exact.get(space)
+            if views is None or views.layout.configuration.version != layout.configuration.version:
+                views = self._kept_exact[space] = ExactViews(layout)
+            self._layouts[space] = views.layout
+            self._now[space] = self._before[space] = views.layout.configuration
+            await catch_up(self._tx, views)
+        else:
+            views = ExactViews(layout)
+        self._exact[space] = views
+        self._opened.append(views)
+        return views
+
+    async def _allocate(self, operations: Sequence[Allocate]) -> list[Result]:
+        claims = [operation.claim() for operation in operations]
+        by_space: dict[SpaceId, list[tuple[int, Claim]]] = {}
+        for index, claim in enumerate(claims):
+            by_space.setdefault(self._space_of(claim.network), []).append((index, claim))
+        results: list[Result] = [None] * len(claims)
+        for space, asked in by_space.items():
+            views = await self._views(space)
+            answers, entries = await serve(self._tx, views, [claim for _, claim in asked], self._chance, together=True)
+            self._entries.extend(entries)
+            for (index, _), answer in zip(asked, answers, strict=True):
+                assert isinstance(answer, Granted)
+                results[index] = answer
+        return results
+
+    async def _find(self, network: str, address: object, owner: Owner, generation: int | None) -> Row | None:
+        """Find the holding that a release or transfer names; None if nobody holds the address."""
+        space = self._space_of(check_name(network, field="network"))
+        place = parse_address(address)  # type: ignore[arg-type]  # parse_address refuses other types itself
+        self._layout(space).subnet_at(network, place)
+        [row] = await self._tx.rows_at(space, [place])
+        if row is None:
+            return None
+        check_holder(row, self._now[space].network(network).id, owner, generation, network)
+        return row
+
+    async def _release(self, operation: Release) -> Result:
+        row = await self._find(operation.network, operation.address, Owner(operation.owner), operation.generation)
+        if row is None:
+            return None
+        await self._remove([row], operation.request)
+        return row
+
+    async def _remove(self, rows: Sequence[Row], request: str | None) -> None:
+        await self._tx.remove(rows)
+        await self._tx.remember([row for row in rows if self._remembers(row)])
+        self._entries.extend(release_entry(row, request) for row in rows)
+        for row in rows:
+            if row.space in self._exact:
+                self._exact[row.space].lay(False, row.first, row.last)
+
+    def _remembers(self, row: Row) -> bool:
+        layout = self._layout(row.space)
+        try:
+            return layout.remembers(layout.name_of(row.network))
+        except KeyError:  # its network went in this very apply
+            return False
+
+    async def _transfer(self, operation: Transfer) -> Result:
+        owner, to, slot = Owner(operation.owner), Owner(operation.to), check_slot(operation.to_slot)
+        row = await self._find(operation.network, operation.address, owner, operation.generation)
+        if row is None:
+            raise NotFound("holding", f"of {operation.address} in network {operation.network}", field="address")
+        await self._tx.remove([row])
+        wish = Wish(row.network, row.first, row.last, to, slot, row.state, row.until_us, operation.request, row.details)
+        [verdict] = await self._tx.insert(row.space, [wish])
+        if verdict.outcome is Outcome.ALREADY and verdict.row is not None:
+            hint = f"{to} holds {format_address(verdict.row.first)} there"
+            raise AlreadyExists("holding", f"{to} in {operation.network}", hint=hint, field="to")
+        if verdict.outcome is not Outcome.GRANTED or verdict.row is None:
+            raise Restart
+        new = verdict.row
+        self._entries.append(
+            Entry(
+                "transfer",
+                new.space,
+                new.network,
+                new.first,
+                new.last,
+                new.owner,
+                new.slot,
+                new.generation,
+                operation.request,
+                {"from": row.owner, "from_slot": row.slot},
+            )  # fmt: skip
+        )
+        return Granted(new, self._layout(row.space))
+
+    async def _add_network(self, edit: AddNetwork) -> Result:
+        name = check_name(edit.network, field="network")
+        if any(name in configuration.networks for configuration in self._now.values()):
+            raise AlreadyExists("network", name)
+        space_name = name if edit.space is None else check_name(edit.space, field="space")
+        space = next((space for space, known in self._now.items() if known.name == space_name), None)
+        if space is not None and edit.space is None:
+            hint = f"pass space={space_name!r} to share it"
+            raise AlreadyExists("space", space_name, hint=hint, field="network")
+        if space is None:
+            try:
+                space = await self._tx.add_space(space_name)
+            except AlreadyExists:  # made by somebody else since we looked
+                raise Restart from None
+            self._now[space] = Configuration(space, space_name, 1)
+        network = new_network(edit, await self._tx.next_network(), str(edit.uuid))
+        configuration = self._now[space]
+        self._now[space] = replace(configuration, networks={**configuration.networks, name: network})
+        self._entries.append(Entry(edit.verb, space, network.id, details=edit.told()))
+        return network
+
+    def _edit(self, edit: Edit) -> Result:
+        space = self._space_of(check_name(edit.network, field="network"))
+        number = self._now[space].network(edit.network).id
+        self._now[space] = edited(self._now[space], edit)
+        if isinstance(edit, RemoveNetwork | RemoveSubnet) and edit.cascade:
+            self._cascades.add(number)
+        self._entries.append(Entry(edit.verb, space, number, details=edit.told()))
+        return next((network for network in self._now[space].networks.values() if network.id == number), None)
+
+    async def _settle(self) -> None:
+        """Judge the final state of every edited space, and write it."""
+        for space in self.edited_spaces:
+            old, new = self._before.get(space), self._now[space]
+            judge(new)
+            if old is not None:
+                await self._clear_lost_ground(old, new)
+            await self._check_gateways(old or Configuration(space, new.name), new)
+            await self._write(old, new)
+
+    async def _clear_lost_ground(self, old: Configuration, new: Configuration) -> None:
+        """Refuse to leave holdings without a subnet, or end them where that was asked for."""
+        for lost in lost_ground(old, new):
+            number = lost.network.id
+            while rows := await self._tx.rows_within(
+                old.space, lost.range.first, lost.range.last, network=number, limit=EVICT_PAGE
+            ):
+                if number not in self._cascades:
+                    names = [f"{row.owner} ({format_address(row.first)})" for row in rows]
+                    raise StillInUse("network", lost.network.name, names)
+                await self._remove(rows, None)
+
+    async def _check_gateways(self, old: Configuration, new: Configuration) -> None:
+        for gateway in new_gateways(old, new):
+            rows = await self._tx.rows_within(new.space, gateway, gateway, limit=1)
+            if rows:
+                raise AddressInUse(format_address(gateway), rows[0].owner)
+
+    async def _write(self, old: Configuration | None, new: Configuration) -> None:
+        before = {} if old is None else {network.id: network for network in old.networks.values()}
+        after = {network.id: network for network in new.networks.values()}
+        gone = [number for number in before if number not in after]
+        if gone:
+            await self._tx.remove_networks(gone)
+        changed = [network for number, network in after.items() if before.get(number) is not network]
+        await self._tx.put_networks(new.space, changed)
+        if after:
+            await self._tx.bump(new.space)
+        else:
+            await self._tx.remove_space(new.space)
+
+
+def guard_for(operations: Sequence[Operation]) -> Guard:
+    """Return how strongly the spaces must be held."""
+    if any(isinstance(operation, Edit) for operation in operations):
+        return Guard.EDIT
+    if all(isinstance(operation, Release) for operation in operations):
+        return Guard.RELEASE
+    return Guard.LANE
+
+
+def check_holder(row: Row, network: int, owner: Owner, generation: int | None, network_name: str) -> None:
+    """Raise unless the row is the owner's, in that network, of that generation."""
+    address = format_address(row.first)
+    if row.owner != owner:
+        raise NotOwner(address, owner, row.owner)
+    if row.network != network:
+        raise AddressOutsideSubnet(address, network_name)
+    if generation not in (None, row.generation):
+        raise Conflict(
+            f"address {address} was released and granted again since (generation {row.generation}, not {generation})",
+            field="generation",
+        )
+
+
+def _leading_allocations(operations: Sequence[Operation]) -> list[Allocate]:
+    run: list[Allocate] = []
+    for operation in operations:
+        if not isinstance(operation, Allocate):
+            break
+        run.append(operation)
+    return run

@@ -1,0 +1,105 @@
+"""Claims: what a caller wants, read and checked before anything is asked of a store."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from tenure.kernel.addresses import AddressLike, parse_address
+from tenure.kernel.configuration import Policy
+from tenure.kernel.errors import Invalid
+from tenure.kernel.layout import Layout
+from tenure.kernel.names import Owner, check_labels, check_name, check_slot, check_text
+from tenure.kernel.values import NO_DETAILS, Row, State, Wish
+
+REACHES = ("refuse", "allow", "force")
+
+
+@dataclass(frozen=True, slots=True)
+class Claim:
+    """A wish before an address is chosen for it."""
+
+    network: str
+    owner: Owner
+    slot: str = ""
+    address: int | None = None
+    pool: str | None = None
+    subnet: str | None = None
+    policy: Policy | None = None
+    reserved: str = "refuse"
+    state: State = State.HELD
+    until_us: int | None = None
+    request: str | None = None
+    details: Mapping[str, Any] = field(default_factory=lambda: NO_DETAILS)
+
+    def at(self, layout: Layout, first: int, last: int) -> Wish:
+        """Turn the claim into a wish for one address."""
+        network = layout.configuration.network(self.network).id
+        return Wish(network, first, last, self.owner, self.slot, self.state, self.until_us, self.request, self.details)
+
+
+@dataclass(frozen=True, slots=True)
+class Granted:
+    """A claim's answer: the row, and the layout it was granted under."""
+
+    row: Row
+    layout: Layout
+
+
+def read_claim(
+    network: str,
+    owner: str,
+    *,
+    slot: str = "",
+    address: AddressLike | None = None,
+    pool: str | None = None,
+    subnet: str | None = None,
+    policy: str | None = None,
+    reserved: str = "refuse",
+    labels: Mapping[str, str] | None = None,
+    description: str = "",
+    carrier: str | None = None,
+    plan: str | None = None,
+    request: str | None = None,
+) -> Claim:
+    """Read a claim from a caller's words."""
+    if address is not None and (pool is not None or policy is not None):
+        raise Invalid("address: name an address, or a pool and a policy, not both", field="address")
+    if reserved not in REACHES:
+        raise Invalid(f"reserved: {reserved!r} is none of {', '.join(REACHES)}", field="reserved")
+    return Claim(
+        network=check_name(network, field="network"),
+        owner=Owner(owner),
+        slot=check_slot(slot),
+        address=None if address is None else parse_address(address),
+        pool=None if pool is None else check_name(pool, field="pool"),
+        subnet=None if subnet is None else check_name(subnet, field="subnet"),
+        policy=None if policy is None else _policy(policy),
+        reserved=reserved,
+        request=None if request is None else check_name(request, field="request"),
+        details=_details(labels, description, carrier, plan),
+    )
+
+
+def _policy(word: str) -> Policy:
+    try:
+        return Policy(word)
+    except ValueError:
+        raise Invalid(f"policy: {word!r} is none of {', '.join(Policy)}", field="policy") from None
+
+
+def _details(
+    labels: Mapping[str, str] | None, description: str, carrier: str | None, plan: str | None
+) -> Mapping[str, Any]:
+    if not (labels or description or carrier or plan):
+        if labels is None or labels == {}:
+            return NO_DETAILS
+    details: dict[str, Any] = {}
+    if labels is not None and (checked := check_labels(labels)):
+        details["labels"] = checked
+    if description != "":
+        details["description"] = check_text(description, field="description")
+    if carrier is not None:
+        details["carrier"] = check_name(carrier, field="carrier")
+    if plan is not None:
+        details["plan"] = check_name(plan, field="plan")
+    return details

@@ -1,0 +1,194 @@
+"""The ledger's verbs on holdings: allocate, release, transfer, apply."""
+
+from collections.abc import Mapping, Sequence
+
+from tenure.kernel.addresses import AddressLike, format_address, parse_address
+from tenure.kernel.configuration import Network
+from tenure.kernel.errors import Invalid
+from tenure.kernel.layout import Layout
+from tenure.kernel.names import Owner, check_name
+from tenure.kernel.values import Holding, Row, Ticket
+from tenure.service.applying import Result, check_holder
+from tenure.service.claims import Granted, read_claim
+from tenure.service.operations import Allocate, Operation, Release, Transfer
+from tenure.service.plan_verbs import PlanVerbs
+
+
+def holding_of(row: Row, layout: Layout) -> Holding:
+    """Show a row as users see it."""
+    network = layout.name_of(row.network)
+    subnet = layout.subnet_at(network, row.first)
+    gateway = None if subnet.gateway is None else format_address(subnet.gateway)
+    return Holding(network, row, subnet.cidr.prefix, gateway)
+
+
+class HoldingVerbs(PlanVerbs):
+    """Allocate, release, transfer; one at a time, many at once, all or none."""
+
+    async def allocate(
+        self,
+        network: str,
+        *,
+        owner: str,
+        slot: str = "",
+        address: AddressLike | None = None,
+        pool: str | None = None,
+        subnet: str | None = None,
+        policy: str | None = None,
+        reserved: str = "refuse",
+        labels: Mapping[str, str] | None = None,
+        description: str = "",
+        carrier: str | None = None,
+        plan: str | None = None,
+        request: str | None = None,
+    ) -> Holding:
+        """Give an address to an owner: this one, or the next free one that the policy picks.
+
+        Asking again gives the same answer. ``reserved`` says how far a named address may reach: ``refuse`` reserved
+        and kept-back ones, ``allow`` reserved ones, or ``force`` any. Cost: O(log n) and a share of one commit.
+        """
+        claim = read_claim(
+            network,
+            owner,
+            slot=slot,
+            address=address,
+            pool=pool,
+            subnet=subnet,
+            policy=policy,
+            reserved=reserved,
+            labels=labels,
+            description=description,
+            carrier=carrier,
+            plan=plan,
+            request=request,
+        )
+        granted = await self._server.allocate(claim)
+        return holding_of(granted.row, granted.layout)
+
+    async def allocate_many(
+        self,
+        network: str | Sequence[str],
+        *,
+        owners: Sequence[str],
+        slot: str = "",
+        pool: str | None = None,
+        subnet: str | None = None,
+        policy: str | None = None,
+        labels: Mapping[str, str] | None = None,
+        request: str | None = None,
+    ) -> list[Holding]:
+        """Give each owner an address in the network (or in each of several), all or none.
+
+        The answers are in the order of owners and, for each owner, of networks. For wishes that differ, see ``apply``.
+        """
+        if isinstance(owners, str) or not isinstance(owners, Sequence):
+            raise Invalid("owners: a list of owners is needed", field="owners")
+        networks = [network] if isinstance(network, str) else list(network)
+        operations = [
+            Allocate(
+                network=name, owner=owner, slot=slot, pool=pool, subnet=subnet, policy=policy, labels=labels,
+                request=request,
+            )
+            for owner in owners
+            for name in networks
+        ]  # fmt: skip
+        for operation in operations:
+            operation.claim()  # bad input is refused before anything is asked
+        answers = await self._apply(operations) if operations else []
+        return [holding_of(answer.row, answer.layout) for answer in answers if isinstance(answer, Granted)]
+
+    async def release(
+        self,
+        network: str,
+        address: AddressLike,
+        *,
+        owner: str,
+        generation: int | None = None,
+        request: str | None = None,
+    ) -> Holding | None:
+        """End an owner's holding. Answers what was held, or None if nobody holds the address (any more).
+
+        A holding of another owner, or of another generation than the one named, is left alone and told.
+        """
+        holder, position = Owner(owner), parse_address(address)
+        layout = await self._server.layout_around(check_name(network, field="network"), position)
+        number = layout.configuration.network(network).id
+        ticket = Ticket(number, position, holder, _generation(generation), request, layout.remembers(network))
+        row = await self._server.release(layout.configuration.space, ticket)
+        if row is None:
+            return None
+        check_holder(row, number, holder, generation, network)
+        return holding_of(row, layout)
+
+    async def release_owner(self, owner: str, *, request: str | None = None) -> list[Holding]:
+        """End all holdings of an owner, in all networks, as one; answers what was held."""
+        rows = await self._server.store.by_owner([Owner(owner)])
+        held: list[Holding] = []
+        operations: list[Operation] = []
+        for row in rows:
+            layout = await self._server.layout_of_space(row.space)
+            if layout is None:
+                continue
+            holding = holding_of(row, layout)
+            held.append(holding)
+            operations.append(
+                Release(
+                    network=holding.network,
+                    address=holding.address,
+                    owner=owner,
+                    generation=row.generation,
+                    request=request,
+                )  # fmt: skip
+            )
+        if operations:
+            await self._apply(operations)
+        return held
+
+    async def transfer(
+        self,
+        network: str,
+        address: AddressLike,
+        *,
+        owner: str,
+        to: str,
+        to_slot: str = "",
+        generation: int | None = None,
+        request: str | None = None,
+    ) -> Holding:
+        """Hand a holding over to another owner; nobody else can get the address in between."""
+        operation = Transfer(
+            network=network,
+            address=address,
+            owner=owner,
+            to=to,
+            to_slot=to_slot,
+            generation=generation,
+            request=request,
+        )
+        [answer] = await self._apply([operation])
+        assert isinstance(answer, Granted)
+        return holding_of(answer.row, answer.layout)
+
+    async def apply(self, operations: Sequence[Operation]) -> list[Holding | Network | None]:
+        """Make several edits, allocations, releases and transfers one transaction, judged by the final state.
+
+        They run in the order written. Each has one answer: the holding, the changed network, or None.
+        """
+        if isinstance(operations, str) or not isinstance(operations, Sequence):
+            raise Invalid("operations: a list of operations is needed", field="operations")
+        results = await self._apply(operations) if operations else []
+        return [await self._shown(result) for result in results]
+
+    async def _shown(self, result: Result) -> Holding | Network | None:
+        if isinstance(result, Granted):
+            return holding_of(result.row, result.layout)
+        if isinstance(result, Row):
+            layout = await self._server.layout_of_space(result.space)
+            return None if layout is None else holding_of(result, layout)
+        return result
+
+
+def _generation(value: object) -> int | None:
+    if value is not None and (not isinstance(value, int) or isinstance(value, bool)):
+        raise Invalid(f"generation: a number is needed, not {value!r}", field="generation")
+    return value

@@ -1,0 +1,39 @@
+"""The ledger every door holds, for asyncio. ``blocking`` has its twin for everybody else."""
+
+from types import TracebackType
+
+from tenure.kernel.errors import Invalid
+from tenure.ports import Transaction
+from tenure.service.reading_verbs import ReadingVerbs
+from tenure.service.verifying import Breach, verify
+
+
+class AsyncLedger(ReadingVerbs):
+    """One ledger of addresses: who holds which, since when, on whose word."""
+
+    async def verify(self) -> list[Breach]:
+        """Check every invariant; an empty list is a clean ledger."""
+        return await verify(self._server.store)
+
+    async def trim_changes(self, before: int) -> None:
+        """Drop the log below a number; readers who still need it will be told (CursorExpired)."""
+        if not isinstance(before, int) or isinstance(before, bool) or before < 1:
+            raise Invalid(f"before: a number from the log is needed, not {before!r}", field="before")
+        newest = await self.last_change()
+
+        async def trimming(tx: Transaction) -> None:
+            await tx.trim(min(before, newest + 1))
+
+        await self._server.store.transact(trimming)
+
+    async def close(self) -> None:
+        """Finish what was asked, then let go of the store."""
+        await self._server.close()
+
+    async def __aenter__(self) -> "AsyncLedger":
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        await self.close()

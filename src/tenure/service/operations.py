@@ -1,0 +1,72 @@
+"""What ``apply`` takes beside edits: allocations, releases and transfers, as values."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from tenure.kernel.addresses import AddressLike
+from tenure.kernel.edits import Edit
+from tenure.service.claims import Claim, read_claim
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Allocate:
+    """Give an address to an owner's slot."""
+
+    network: str
+    owner: str
+    slot: str = ""
+    address: AddressLike | None = None
+    pool: str | None = None
+    subnet: str | None = None
+    policy: str | None = None
+    reserved: str = "refuse"
+    labels: Mapping[str, str] | None = None
+    description: str = ""
+    carrier: str | None = None
+    plan: str | None = None
+    request: str | None = None
+
+    def claim(self) -> Claim:
+        """Read it as a claim."""
+        return read_claim(
+            self.network,
+            self.owner,
+            slot=self.slot,
+            address=self.address,
+            pool=self.pool,
+            subnet=self.subnet,
+            policy=self.policy,
+            reserved=self.reserved,
+            labels=self.labels,
+            description=self.description,
+            carrier=self.carrier,
+            plan=self.plan,
+            request=self.request,
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Release:
+    """End an owner's holding of an address."""
+
+    network: str
+    address: AddressLike
+    owner: str
+    generation: int | None = None
+    request: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Transfer:
+    """Hand a holding over to another owner; the address stays."""
+
+    network: str
+    address: AddressLike
+    owner: str
+    to: str
+    to_slot: str = ""
+    generation: int | None = None
+    request: str | None = None
+
+
+Operation = Edit | Allocate | Release | Transfer

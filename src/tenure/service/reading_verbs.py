@@ -1,0 +1,170 @@
+"""The ledger's reading verbs: the plan, holdings, changes, explanations."""
+
+import asyncio
+from collections.abc import AsyncIterator, Sequence
+from dataclasses import replace
+
+from tenure.kernel.addresses import AddressLike, format_address, parse_address
+from tenure.kernel.configuration import Configuration, Network
+from tenure.kernel.errors import Invalid, NotFound
+from tenure.kernel.layout import Layout
+from tenure.kernel.names import Owner, check_name
+from tenure.kernel.values import Change, Holding, SpaceId
+from tenure.service.explaining import Explanation, Finding, holding_finding, plan_finding
+from tenure.service.holding_verbs import HoldingVerbs, holding_of
+
+PAGE = 1000
+TAIL_PAUSE_S = 0.05
+
+
+class ReadingVerbs(HoldingVerbs):
+    """Look things up. Nothing here changes anything."""
+
+    async def spaces(self) -> list[Configuration]:
+        """Read all spaces, in order of name."""
+        found = [await self._server.store.configuration(space) for space, _ in await self._server.store.spaces()]
+        return [configuration for configuration in found if configuration is not None]
+
+    async def networks(self) -> list[Network]:
+        """Read all networks, in order of name."""
+        every = [network for space in await self.spaces() for network in space.networks.values()]
+        return sorted(every, key=lambda network: network.name)
+
+    async def network(self, name: str) -> Network:
+        """Read one network."""
+        layout = await self._server.reread(check_name(name, field="network"))
+        return layout.configuration.network(name)
+
+    async def holding(self, network: str, address: AddressLike) -> Holding:
+        """Read who holds an address (or the prefix it lies in) in a network."""
+        position = parse_address(address)
+        layout = await self._server.reread(check_name(network, field="network"))
+        number = layout.configuration.network(network).id
+        rows = await self._server.store.rows_within(
+            layout.configuration.space, position, position, network=number, limit=1
+        )
+        if not rows:
+            raise NotFound("holding", f"of {format_address(position)} in network {network}", field="address")
+        return holding_of(rows[0], layout)
+
+    async def holdings(
+        self,
+        network: str | None = None,
+        *,
+        owner: str | None = None,
+        after: AddressLike | None = None,
+        limit: int | None = None,
+    ) -> list[Holding]:
+        """Read holdings of a network, in order of address, or of an owner.
+
+        ``after`` is a cursor: the last address of the page before. Memory and time grow with ``limit``, not the ledger.
+        """
+        if owner is not None:
+            return await self._holdings_of(Owner(owner), network)
+        if network is None:
+            raise Invalid("network: name a network or an owner", field="network")
+        layout = await self._server.reread(check_name(network, field="network"))
+        number = layout.configuration.network(network).id
+        start = -1 if after is None else parse_address(after, field="after")
+        return [holding_of(row, layout) async for row in self._rows(layout, number, start, _limit(limit))]
+
+    async def _rows(self, layout: Layout, network: int, after: int, limit: int) -> AsyncIterator[object]:
+        store, space = self._server.store, layout.configuration.space
+        subnets = sorted(layout.configuration.network(layout.name_of(network)).subnets, key=lambda s: s.cidr.first)
+        for subnet in subnets:
+            start = max(after + 1, subnet.cidr.first)
+            while limit > 0 and start <= subnet.cidr.last:
+                page = await store.rows_within(space, start, subnet.cidr.last, network=network, limit=min(PAGE, limit))
+                page = [row for row in page if row.first >= start]
+                for row in page:
+                    yield row
+                limit -= len(page)
+                if len(page) < min(PAGE, limit + len(page)):
+                    break
+                start = page[-1].first + 1
+
+    async def _holdings_of(self, owner: Owner, network: str | None) -> list[Holding]:
+        layouts: dict[SpaceId, Layout | None] = {}
+        found: list[Holding] = []
+        for row in await self._server.store.by_owner([owner]):
+            if row.space not in layouts:
+                layouts[row.space] = await self._server.layout_of_space(row.space)
+            layout = layouts[row.space]
+            if layout is not None and (network is None or layout.name_of(row.network) == network):
+                found.append(holding_of(row, layout))
+        return sorted(found, key=lambda holding: (holding.network, holding.slot, holding.row.first))
+
+    async def changes(self, after: int = 0, *, limit: int | None = None) -> AsyncIterator[Change]:
+        """Read the log behind a number, in commit order, up to its end."""
+        names = _NetworkNames(self)
+        left = _limit(limit)
+        while left > 0 and (page := await self._server.store.watch(_cursor(after), limit=min(PAGE, left))):
+            for change in page:
+                yield await names.named(change)
+            after, left = page[-1].seq, left - len(page)
+
+    async def tail(self, after: int = 0) -> AsyncIterator[Change]:
+        """Follow the log from a number on, for ever; every change once, in commit order."""
+        names = _NetworkNames(self)
+        while True:
+            page = await self._server.store.watch(_cursor(after), limit=PAGE)
+            for change in page:
+                yield await names.named(change)
+            if page:
+                after = page[-1].seq
+            else:
+                await asyncio.sleep(TAIL_PAUSE_S)
+
+    async def last_change(self) -> int:
+        """Return the number of the newest change."""
+        return await self._server.store.last_change()
+
+    async def why(self, address: AddressLike, *, network: str | None = None) -> Explanation:
+        """Explain an address: who, since when, by which request; or why it is not free; in every network it lies in."""
+        position = parse_address(address)
+        findings: list[Finding] = []
+        for configuration in await self.spaces():
+            layout = Layout(configuration)
+            rows = await self._server.store.rows_within(configuration.space, position, position, limit=1)
+            for row in rows:
+                findings.append(holding_finding(holding_of(row, layout)))
+            if not rows:
+                plans = (plan_finding(layout, name, position) for name in configuration.networks)
+                findings.extend(plan for plan in plans if plan is not None)
+        wanted = (finding for finding in findings if network is None or finding.network == network)
+        return Explanation(format_address(position), tuple(wanted))
+
+
+class _NetworkNames:
+    """Names of networks by number, as they are now; read again when an unknown number turns up."""
+
+    def __init__(self, ledger: ReadingVerbs) -> None:
+        self._ledger = ledger
+        self._names: dict[int, str | None] = {}
+
+    async def named(self, change: Change) -> Change:
+        if change.network is None:
+            return change
+        if change.network not in self._names:
+            self._names.update((network.id, network.name) for network in await self._ledger.networks())
+            self._names.setdefault(change.network, None)
+        return replace(change, network_name=self._names[change.network])
+
+
+def _limit(limit: int | None) -> int:
+    if limit is None:
+        return 1 << 62
+    if not isinstance(limit, int) or isinstance(limit, bool) or limit < 1:
+        raise Invalid(f"limit: a positive number is needed, not {limit!r}", field="limit")
+    return limit
+
+
+def _cursor(after: int) -> int:
+    if not isinstance(after, int) or isinstance(after, bool) or after < 0:
+        raise Invalid(f"after: a number from the log is needed, not {after!r}", field="after")
+    return after
+
+
+def sequence_of(values: Sequence[Change]) -> list[int]:
+    """Return the numbers of changes."""
+    return [value.seq for value in values]

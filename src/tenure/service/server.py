@@ -1,0 +1,294 @@
+"""One server: the batched asyncio driver of the allocator over one store.
+
+It caches layouts and views (all of them doubtful or guarded by a version), and turns what many callers ask into few
+store calls. A server that is killed leaves nothing behind but what was granted.
+"""
+
+import asyncio
+from collections.abc import Sequence
+from functools import partial
+
+from tenure.kernel.edits import AddNetwork
+from tenure.kernel.errors import Conflict, NotFound, StoreUnavailable, TenureError
+from tenure.kernel.layout import Layout
+from tenure.kernel.names import check_name
+from tenure.kernel.values import Row, SpaceId, Ticket, Verdict, Wish
+from tenure.ports import Chance, Guard, LedgerStore, Transaction
+from tenure.service.allocating import UNKNOWN_REPEATS, allocate
+from tenure.service.applying import Applying, Result
+from tenure.service.batcher import Batcher
+from tenure.service.claims import Claim, Granted
+from tenure.service.lane import Answer, Restart, catch_up, line_key, serve
+from tenure.service.operations import Allocate, Operation, Release
+from tenure.service.views import DoubtfulLine, DoubtfulViews, ExactViews, LineKey
+
+RESTARTS = 20
+"""Times a lane is begun again because something it should have known had changed."""
+
+Reading = tuple[LineKey, Sequence[tuple[int, int]], int]
+
+
+class Server:
+    """The desk at which a process's callers queue."""
+
+    def __init__(self, store: LedgerStore, *, name: str, chance: Chance, at_once: int = 2) -> None:
+        self.store = store
+        self.name = name
+        self.chance = chance
+        self._layouts: dict[SpaceId, Layout] = {}
+        self._spaces: dict[str, SpaceId] = {}
+        self._doubtful: dict[SpaceId, DoubtfulViews] = {}
+        self.exact: dict[SpaceId, ExactViews] = {}
+        largest = store.abilities.largest_batch
+        self._grants: Batcher[tuple[SpaceId, int], Wish, Verdict] = Batcher(
+            self._grant, largest=largest, at_once=at_once, at_once_per_key=at_once, identities=_wish_identities
+        )
+        self._releases: Batcher[SpaceId, Ticket, Row | None] = Batcher(
+            self.store.release, largest=largest, identities=lambda ticket: (ticket.first,)
+        )
+        self._lanes: Batcher[SpaceId, tuple[Layout, Claim], Answer | None] = Batcher(
+            self._serve_lane, largest=largest, at_once=4
+        )
+
+    async def allocate(self, claim: Claim) -> Granted:
+        """Serve one claim."""
+        return await allocate(claim, self)
+
+    async def release(self, space: SpaceId, ticket: Ticket) -> Row | None:
+        """End one holding; a lost answer is asked for again, which changes nothing more."""
+        for attempt in range(UNKNOWN_REPEATS):
+            try:
+                return await self._releases.submit(space, ticket)
+            except StoreUnavailable as error:
+                if error.outcome != "unknown":
+                    raise
+                await self.pause(attempt)
+        return await self._releases.submit(space, ticket)
+
+    async def layout(self, network: str, *, newer_than: int | None = None) -> Layout:
+        """Return the layout of the network's space; a version that proved stale is read anew."""
+        space = self._spaces.get(network)
+        known = None if space is None else self._layouts.get(space)
+        if known is not None and (newer_than is None or known.configuration.version > newer_than):
+            return known
+        return await self.reread(network)
+
+    async def reread(self, network: str) -> Layout:
+        """Read the network's space from the store."""
+        space = (await self.store.locate([network])).get(network)
+        configuration = None if space is None else await self.store.configuration(space)
+        if configuration is None or network not in configuration.networks:
+            self._spaces.pop(network, None)
+            raise NotFound("network", network)
+        known = self._layouts.get(configuration.space)
+        if known is not None and known.configuration.version == configuration.version:
+            return known
+        return self._keep(configuration.space, Layout(configuration))
+
+    async def layout_around(self, network: str, position: int) -> Layout:
+        """Return a layout in which the network has a subnet around a position; read anew before saying no."""
+        layout = await self.layout(network)
+        try:
+            layout.subnet_at(network, position)
+        except TenureError:
+            layout = await self.reread(network)
+            layout.subnet_at(network, position)
+        return layout
+
+    async def layout_of_space(self, space: SpaceId) -> Layout | None:
+        """Read a space's layout from the store; None if the space is gone."""
+        configuration = await self.store.configuration(space)
+        return None if configuration is None else self._keep(space, Layout(configuration))
+
+    def _keep(self, space: SpaceId, layout: Layout) -> Layout:
+        """Keep the newer of two layouts; views of an older version go."""
+        known = self._layouts.get(space)
+        if known is not None and known.configuration.version >= layout.configuration.version:
+            layout = known
+        else:
+            self._layouts[space] = layout
+            self._doubtful.pop(space, None)
+        self._spaces.update((name, space) for name in layout.configuration.networks)
+        return layout
+
+    def forget(self, space: SpaceId) -> None:
+        """Drop what was cached of a space that was edited."""
+        self._layouts.pop(space, None)
+        self._doubtful.pop(space, None)
+        self._spaces = {name: other for name, other in self._spaces.items() if other != space}
+
+    def doubtful(self, layout: Layout) -> DoubtfulViews:
+        """Return the server's doubtful views of a space."""
+        space = layout.configuration.space
+        views = self._doubtful.get(space)
+        if views is None or views.layout is not layout:
+            views = self._doubtful[space] = DoubtfulViews(layout, self.name)
+        return views
+
+    async def load(self, layout: Layout, claim: Claim) -> DoubtfulLine:
+        """Read who holds what on the claim's line, now. O(holdings on the line)."""
+        line = layout.line(*line_key(claim))
+        if not line.size:
+            return self.doubtful(layout).open(line_key(claim), loaded=True)
+        seen, spans = await self.store.spans(layout.configuration.space, line.lowest, line.highest)
+        return self.doubtful(layout).open(line_key(claim), line.taken(spans), seen=seen, loaded=True)
+
+    async def catch_up(self, layout: Layout) -> None:
+        """Correct the doubtful views from the log. O(changes since the last time)."""
+        views = self.doubtful(layout)
+        loaded = [view for view in views.lines.values() if view.loaded]
+        if not loaded:
+            return
+        effects = await self.store.effects(layout.configuration.space, min(view.seen for view in loaded))
+        if not effects.complete:
+            views.lines.clear()
+            return
+        for view in loaded:
+            for number, takes, first, last in effects.steps:
+                if number > view.seen:
+                    (view.take if takes else view.give_back)(first, last)
+            view.seen = max(view.seen, effects.upto)
+
+    async def grant(self, layout: Layout, wish: Wish) -> Verdict:
+        """Ask the store for one address, together with all that wait."""
+        return await self._grants.submit((layout.configuration.space, layout.configuration.version), wish)
+
+    async def _grant(self, key: tuple[SpaceId, int], wishes: Sequence[Wish]) -> Sequence[Verdict]:
+        return await self.store.grant(*key, wishes)
+
+    async def former(self, layout: Layout, claim: Claim) -> int | None:
+        """Return the position the claim's owner had before."""
+        network = layout.configuration.network(claim.network).id
+
+        async def look(tx: Transaction) -> int | None:
+            return await tx.former(network, claim.owner, claim.slot)
+
+        return await self.store.transact(look)
+
+    async def pause(self, attempt: int) -> None:
+        """Let others go on for a moment."""
+        await asyncio.sleep(min(0.001 * (attempt + 1), 0.05))
+
+    async def serve_in_lane(self, layout: Layout, claim: Claim) -> Granted | None:
+        """Serve the claim from exact views, together with all that wait; None if the layout is stale."""
+        answer = await self._lanes.submit(layout.configuration.space, (layout, claim))
+        if isinstance(answer, TenureError):
+            raise answer
+        return answer
+
+    async def _serve_lane(self, space: SpaceId, asked: Sequence[tuple[Layout, Claim]]) -> Sequence[Answer | None]:
+        """Run one lane for claims of one space; those of a stale layout are sent back."""
+        newest = max((layout for layout, _ in asked), key=lambda layout: layout.configuration.version)
+        claims = [claim for layout, claim in asked if layout.configuration.version == newest.configuration.version]
+        served = iter(await self._lane(newest, claims))
+        return [
+            next(served) if layout.configuration.version == newest.configuration.version else None
+            for layout, _ in asked
+        ]
+
+    async def _lane(self, layout: Layout, claims: Sequence[Claim]) -> Sequence[Answer | None]:
+        for attempt in range(RESTARTS):
+            try:
+                readings = await self.read_lines(layout, claims)
+                return await self.store.transact(partial(self._lane_work, layout, claims, readings))
+            except Restart:
+                continue
+            except StoreUnavailable as error:
+                # Repeating is safe: claims that were granted are answered with what they hold.
+                if error.outcome != "unknown" or attempt >= UNKNOWN_REPEATS:
+                    raise
+                await self.pause(attempt)
+        return [None] * len(claims)
+
+    async def _lane_work(
+        self, layout: Layout, claims: Sequence[Claim], readings: Sequence[Reading], tx: Transaction
+    ) -> Sequence[Answer | None]:
+        space = layout.configuration.space
+        versions = await tx.guard([space], Guard.LANE)
+        if versions.get(space) != layout.configuration.version:
+            return [None] * len(claims)
+        exact = self.open_exact(layout, readings)
+        await catch_up(tx, exact)
+        try:
+            answers, entries = await serve(tx, exact, claims, self.chance, together=False)
+        finally:
+            exact.lift()
+        if entries:
+            await tx.log(entries)
+        return answers
+
+    async def read_lines(self, layout: Layout, claims: Sequence[Claim]) -> list[Reading]:
+        """Read lines that no exact view knows yet, before the lane is held."""
+        space = layout.configuration.space
+        exact = self.exact.get(space)
+        version = layout.configuration.version
+        known = exact.lines if exact is not None and exact.layout.configuration.version == version else {}
+        readings: list[Reading] = []
+        for key in {line_key(claim) for claim in claims if claim.address is None} - set(known):
+            try:
+                line = layout.line(*key)
+            except NotFound:
+                continue  # the claim's own answer will say so
+            if line.size:
+                seen, spans = await self.store.spans(space, line.lowest, line.highest)
+                readings.append((key, spans, seen))
+        return readings
+
+    def open_exact(self, layout: Layout, readings: Sequence[Reading]) -> ExactViews:
+        """Return the exact views of a space; called only by code that holds its lane."""
+        space = layout.configuration.space
+        exact = self.exact.get(space)
+        if exact is None or exact.layout.configuration.version != layout.configuration.version:
+            exact = self.exact[space] = ExactViews(layout)
+        for key, spans, seen in readings:
+            if key not in exact.lines:
+                exact.adopt(key, spans, seen)
+        return exact
+
+    async def apply(self, operations: Sequence[Operation]) -> list[Result]:
+        """Make several operations one transaction."""
+        repeatable = all(isinstance(operation, Allocate | Release) for operation in operations)
+        for attempt in range(RESTARTS):
+            spaces = await self._spaces_for(operations)
+            attempts: list[Applying] = []
+
+            async def work(tx: Transaction) -> list[Result]:
+                attempts.append(Applying(tx, self.chance, self.exact))
+                return await attempts[-1].run(operations, spaces)  # noqa: B023 - runs before the next round
+
+            try:
+                results = await self.store.transact(work)
+            except Restart:
+                await self.pause(attempt)
+                continue
+            except StoreUnavailable as error:
+                for space in spaces:
+                    self.forget(space)
+                if not repeatable or error.outcome != "unknown" or attempt >= UNKNOWN_REPEATS:
+                    raise
+                await self.pause(attempt)
+                continue
+            for space in attempts[-1].edited_spaces:
+                self.forget(space)
+            return results
+        raise Conflict("the ledger kept changing while the operations were applied; try again")
+
+    async def _spaces_for(self, operations: Sequence[Operation]) -> list[SpaceId]:
+        """Find the spaces that operations touch and that exist."""
+        names = {check_name(operation.network, field="network") for operation in operations}
+        found = set((await self.store.locate(sorted(names))).values())
+        for operation in operations:
+            if isinstance(operation, AddNetwork):
+                space = await self.store.space_named(operation.space or operation.network)
+                found |= set() if space is None else {space}
+        return sorted(found)
+
+    async def close(self) -> None:
+        """Finish what was asked, then let go of the store."""
+        for batcher in (self._grants, self._releases, self._lanes):
+            await batcher.drain()
+        await self.store.close()
+
+
+def _wish_identities(wish: Wish) -> tuple[object, ...]:
+    return (wish.first, wish.claim)

@@ -1,0 +1,130 @@
+"""``verify``: every invariant checked against what the store holds, each breach named.
+
+It reads the ledger as any user could, one space at a time, and trusts nothing that the writing side computed.
+"""
+
+from collections.abc import AsyncIterator
+from dataclasses import dataclass
+
+from tenure.kernel.addresses import format_address
+from tenure.kernel.configuration import Configuration
+from tenure.kernel.errors import AddressOutsideSubnet, TenureError
+from tenure.kernel.judging import judge
+from tenure.kernel.layout import Layout
+from tenure.kernel.values import OWNED, Change, Row, State
+from tenure.ports import LedgerStore
+
+PAGE = 1000
+
+
+@dataclass(frozen=True, slots=True)
+class Breach:
+    """An invariant that does not hold, and where."""
+
+    invariant: str
+    text: str
+
+    def __str__(self) -> str:
+        return f"{self.invariant}: {self.text}"
+
+
+async def verify(store: LedgerStore) -> list[Breach]:
+    """Check the whole ledger; an empty list is a clean one. Memory grows with the owners of one space."""
+    breaches: list[Breach] = []
+    for space, _ in await store.spaces():
+        configuration = await store.configuration(space)
+        if configuration is not None:
+            breaches.extend([breach async for breach in _space_breaches(store, configuration)])
+    breaches.extend([breach async for breach in _log_breaches(store)])
+    return breaches
+
+
+async def _space_breaches(store: LedgerStore, configuration: Configuration) -> AsyncIterator[Breach]:
+    try:
+        judge(configuration)
+    except TenureError as error:
+        yield Breach("I3", f"space {configuration.name!r}: {error}")
+    layout = Layout(configuration)
+    previous: Row | None = None
+    claims: set[tuple[int, str, str]] = set()
+    async for page in store.held(configuration.space):
+        for row in page:
+            if previous is not None and row.first <= previous.last:
+                yield Breach("I1", f"{_told(row)} overlaps {_told(previous)} in space {configuration.name!r}")
+            claim = (row.network, row.owner, row.slot)
+            if row.state in OWNED and claim in claims:
+                yield Breach("I2", f"{row.owner} {row.slot!r} holds twice; the second is {_told(row)}")
+            claims.add(claim)
+            if (problem := _row_problem(layout, row)) is not None:
+                yield problem
+            previous = row
+
+
+def _row_problem(layout: Layout, row: Row) -> Breach | None:
+    try:
+        network = layout.name_of(row.network)
+        subnet = layout.subnet_at(network, row.first)
+    except (KeyError, AddressOutsideSubnet):
+        return Breach("I3", f"{_told(row)} lies in no subnet of its network")
+    unit = subnet.unit_at(row.first)
+    if (unit.first, unit.last) != (row.first, row.last):
+        return Breach("I3", f"{_told(row)} is not a unit of {subnet.cidr}")
+    if row.state is State.HELD and row.until_us is not None:
+        return Breach("I10", f"{_told(row)} is held and yet has a deadline")
+    return None
+
+
+async def _log_breaches(store: LedgerStore) -> AsyncIterator[Breach]:
+    """Check that the log has no gaps and that replaying it gives what is held (I7)."""
+    oldest, held = await _replayed(store)
+    if isinstance(oldest, Breach):
+        yield oldest
+        return
+    if oldest > 0:
+        return  # a trimmed log cannot be replayed from nothing
+    for space, name in await store.spaces():
+        async for page in store.held(space):
+            for row in page:
+                logged = held.pop((space, row.first), None)
+                if logged != (row.owner, row.slot, row.generation):
+                    yield Breach("I7", f"{_told(row)} in space {name!r} is not what the log tells ({logged})")
+    for (space, first), (owner, _, _) in held.items():
+        yield Breach("I7", f"the log says that {owner} holds {format_address(first)} in space {space}; nobody does")
+
+
+Held = dict[tuple[int, int], tuple[str | None, str | None, int | None]]
+
+
+async def _replayed(store: LedgerStore) -> tuple[int | Breach, Held]:
+    held: Held = {}
+    after = oldest = await _oldest(store)
+    while page := await store.watch(after, limit=PAGE):
+        for change in page:
+            if change.seq != after + 1:
+                return Breach("I7", f"the log jumps from {after} to {change.seq}"), held
+            after = change.seq
+            _replay(held, change)
+    return oldest, held
+
+
+def _replay(held: Held, change: Change) -> None:
+    if change.space is None or change.first is None:
+        return
+    if change.verb in ("grant", "transfer"):
+        held[change.space, change.first] = (change.owner, change.slot, change.generation)
+    elif change.verb == "release":
+        held.pop((change.space, change.first), None)
+
+
+async def _oldest(store: LedgerStore) -> int:
+    from tenure.kernel.errors import CursorExpired
+
+    try:
+        await store.watch(0, limit=1)
+    except CursorExpired as error:
+        return error.oldest
+    return 0
+
+
+def _told(row: Row) -> str:
+    return f"{format_address(row.first)} ({row.owner})"

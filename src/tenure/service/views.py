@@ -1,0 +1,155 @@
+"""What one server believes is free. Two beliefs of different strength, and neither is the truth.
+
+``DoubtfulLine`` serves *random*, *hashed* and *sticky*: it may be stale in both directions, a wrong pick costs one
+try, and it is never believed when it says that nothing is free.
+
+``ExactLine`` serves the lane: it was read at one moment of the log and is brought up to date from the log while the
+lane keeps others from freeing anything, so what it calls the lowest free address is that.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from tenure.kernel.choosing import FEW, STRIPE, Stripes, first_free, from_point, hashed_point
+from tenure.kernel.configuration import Policy
+from tenure.kernel.freeset import FreeSet
+from tenure.kernel.layout import Layout, Line
+from tenure.ports import Chance, Effects
+
+BLIND = 1 << 20
+"""Lines longer than this are first tried without reading who holds what: a pick there is nearly always free."""
+
+LineKey = tuple[str, str | None, str | None]
+
+
+@dataclass(slots=True)
+class FreeLine:
+    """A line and the numbers on it that are believed free."""
+
+    line: Line
+    free: FreeSet
+
+    def take(self, first: int, last: int) -> None:
+        """Note that a span is in somebody's way."""
+        for low, high in self.line.numbers(first, last):
+            self.free.take(low, high)
+
+    def give_back(self, first: int, last: int) -> None:
+        """Note that a span is in nobody's way."""
+        for low, high in self.line.numbers(first, last):
+            self.free.give_back(low, high)
+
+    def pick(self, policy: Policy, owner: str, slot: str, attempt: int, chance: Chance) -> int | None:
+        """Pick a number as the policy wants it. O(log n)."""
+        if not self.line.size or policy is Policy.LOWEST:
+            return first_free(self.free)
+        if policy is Policy.RANDOM:
+            return from_point(self.free, chance.randrange(self.line.size))
+        return from_point(self.free, hashed_point(self.line.size, owner, slot, attempt))
+
+
+@dataclass(slots=True)
+class DoubtfulLine(FreeLine):
+    """A free line that picks near the server's own stripes when chance decides."""
+
+    stripes: Stripes
+    seen: int = 0
+    loaded: bool = False
+
+    def pick(self, policy: Policy, owner: str, slot: str, attempt: int, chance: Chance) -> int | None:
+        """Pick as the policy wants it; *random* keeps to the server's stripes on lines that are long enough."""
+        if policy is Policy.RANDOM and FEW <= self.line.size <= BLIND:
+            return self.stripes.pick(self.free, chance.randrange(STRIPE))
+        # A zero-argument super() does not survive dataclass(slots=True), which makes the class anew.
+        return FreeLine.pick(self, policy, owner, slot, attempt, chance)
+
+
+class DoubtfulViews:
+    """A server's doubtful lines of one space, for one version of its configuration."""
+
+    def __init__(self, layout: Layout, server: str) -> None:
+        self.layout = layout
+        self.lines: dict[LineKey, DoubtfulLine] = {}
+        self._server = server
+
+    def open(
+        self, key: LineKey, taken: Sequence[tuple[int, int]] = (), *, seen: int = 0, loaded: bool = False
+    ) -> DoubtfulLine:
+        """Begin a line, knowing which numbers are taken (or, blind, nothing)."""
+        line = self.layout.line(*key)
+        view = DoubtfulLine(line, FreeSet(line.size, taken), Stripes(line.size, self._server), seen, loaded)
+        self.lines[key] = view
+        return view
+
+    def take(self, first: int, last: int) -> None:
+        """Note on every line that a span is in somebody's way."""
+        for view in self.lines.values():
+            view.take(first, last)
+
+    def give_back(self, first: int, last: int) -> None:
+        """Note on every line that a span is in nobody's way."""
+        for view in self.lines.values():
+            view.give_back(first, last)
+
+
+@dataclass(slots=True)
+class ExactLine(FreeLine):
+    """A free line as of one number of the log."""
+
+    seen: int
+
+
+class ExactViews:
+    """A server's exact lines of one space, for one version of its configuration.
+
+    Only the log changes them for good. What a running transaction takes or frees is laid over them and lifted
+    before it ends, so an attempt that comes to nothing leaves no mark. Only code that holds the lane may touch them.
+    """
+
+    def __init__(self, layout: Layout) -> None:
+        self.layout = layout
+        self.lines: dict[LineKey, ExactLine] = {}
+        self._steps: list[tuple[bool, int, int]] = []
+        self._undo: list[tuple[ExactLine, bool, int, int]] = []
+        self._passing: list[LineKey] = []
+
+    def adopt(self, key: LineKey, spans: Sequence[tuple[int, int]], seen: int) -> ExactLine:
+        """Begin a line from what was held at one number of the log."""
+        line = self.layout.line(*key)
+        view = ExactLine(line, FreeSet(line.size, line.taken(spans)), seen)
+        self.lines[key] = view
+        if self._steps:  # the spans show this transaction's own steps, which may yet come to nothing
+            self._passing.append(key)
+            for takes, first, last in self._steps:
+                (view.take if takes else view.give_back)(first, last)
+        return view
+
+    def oldest(self) -> int | None:
+        """Return the number from which the log must be read to bring every line up to date."""
+        return min((view.seen for view in self.lines.values()), default=None)
+
+    def learn(self, effects: Effects) -> None:
+        """Bring the lines up to date; each line skips what it has seen."""
+        for view in self.lines.values():
+            for number, takes, first, last in effects.steps:
+                if number > view.seen:
+                    (view.take if takes else view.give_back)(first, last)
+            view.seen = max(view.seen, effects.upto)
+
+    def lay(self, takes: bool, first: int, last: int) -> None:
+        """Lay a step of the running transaction over the lines."""
+        self._steps.append((takes, first, last))
+        for view in self.lines.values():
+            for low, high in view.line.numbers(first, last):
+                changed = view.free.take(low, high) if takes else view.free.give_back(low, high)
+                self._undo.extend((view, takes, *interval) for interval in changed)
+
+    def lift(self) -> None:
+        """Take off what the running transaction laid."""
+        while self._undo:
+            view, takes, low, high = self._undo.pop()
+            (view.free.give_back if takes else view.free.take)(low, high)
+        for key in self._passing:
+            self.lines.pop(key, None)
+        self._steps.clear()
+        self._passing.clear()

@@ -1,0 +1,1 @@
+"""The memory of the house: one room a store, none knows another."""

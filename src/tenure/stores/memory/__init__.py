@@ -1,0 +1,1 @@
+"""Memory: a ledger that lives as long as the process."""

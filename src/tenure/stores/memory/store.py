@@ -1,0 +1,148 @@
+"""The memory store: a ledger that lives as long as the process. For tests, planning, dry runs.
+
+It is a store like the others and passes the same suites. Nothing in it waits, so a transaction runs from begin to
+end without anybody else in between; one that raises is undone step by step.
+"""
+
+import time
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from typing import TypeVar
+
+from tenure.kernel.configuration import Configuration
+from tenure.kernel.errors import CursorExpired
+from tenure.kernel.values import Change, NetworkId, Row, SpaceId, Ticket, Verdict, Wish
+from tenure.ports import FAR_BEHIND, Abilities, Effects, Transaction
+from tenure.stores.memory.transaction import ClaimKey, MemoryTransaction, SpaceBook
+from tenure.stores.plain import grant_rows, release_rows
+
+T = TypeVar("T")
+
+PAGE = 1000
+
+
+class MemoryStore:
+    """A ledger in memory."""
+
+    abilities = Abilities(ledger=True, mixed_units=True, survives_restart=False, shared_by_processes=False)
+
+    def __init__(self, clock: Callable[[], int] = lambda: time.time_ns() // 1000) -> None:
+        self.clock = clock
+        self.books: dict[SpaceId, SpaceBook] = {}
+        self.claims: dict[ClaimKey, Row] = {}
+        self.owners: dict[str, dict[tuple[SpaceId, int], Row]] = {}
+        self.formers: dict[ClaimKey, int] = {}
+        self.log: list[Change] = []
+        self.seq = 0
+        self.oldest = 0
+        self.generation = 0
+        self.next_space = 1
+        self.next_network = 1
+
+    async def transact(self, work: Callable[[Transaction], Awaitable[T]]) -> T:
+        """Run work; undo it if it raises."""
+        transaction = MemoryTransaction(self)
+        try:
+            return await work(transaction)
+        except BaseException:
+            transaction.undo()
+            raise
+
+    async def grant(self, space: SpaceId, version: int, wishes: Sequence[Wish]) -> Sequence[Verdict]:
+        """Create holdings if nobody is in the way."""
+        return await self.transact(lambda tx: grant_rows(tx, space, version, wishes))
+
+    async def release(self, space: SpaceId, tickets: Sequence[Ticket]) -> Sequence[Row | None]:
+        """End holdings of their owners."""
+        return await self.transact(lambda tx: release_rows(tx, space, tickets))
+
+    async def held(self, space: SpaceId, *, after: int = -1) -> AsyncIterator[Sequence[Row]]:
+        """Stream holdings in pages."""
+        book = self.books.get(space)
+        while book is not None:
+            page = await self.rows_within(space, after + 1, 1 << 140, limit=PAGE)
+            if not page:
+                return
+            yield page
+            after = page[-1].first
+
+    async def by_owner(self, owners: Sequence[str]) -> Sequence[Row]:
+        """Find holdings by owner."""
+        return [row for owner in owners for row in self.owners.get(owner, {}).values()]
+
+    async def watch(self, after: int, *, limit: int = 1000, space: SpaceId | None = None) -> Sequence[Change]:
+        """Read the log."""
+        if after < self.oldest:
+            raise CursorExpired(after, self.oldest)
+        found: list[Change] = []
+        for change in self.log[after - self.oldest :]:
+            if space is None or change.space == space:
+                found.append(change)
+                if len(found) == limit:
+                    break
+        return found
+
+    async def effects(self, space: SpaceId, after: int) -> Effects:
+        """Read what happened to a space's addresses."""
+        if after < self.oldest or self.seq - after > FAR_BEHIND:
+            return Effects(self.seq, [], complete=False)
+        steps = [
+            (change.seq, change.verb == "grant", change.first, change.last)
+            for change in self.log[after - self.oldest :]
+            if change.space == space
+            and change.verb in ("grant", "release")
+            and change.first is not None
+            and change.last is not None
+        ]
+        return Effects(self.seq, steps)
+
+    async def spans(self, space: SpaceId, first: int, last: int) -> tuple[int, Sequence[tuple[int, int]]]:
+        """Read held spans."""
+        rows = await self.rows_within(space, first, last, limit=1 << 62)
+        return self.seq, [(row.first, row.last) for row in rows]
+
+    async def spaces(self) -> Sequence[tuple[SpaceId, str]]:
+        """List spaces."""
+        return sorted(
+            ((space, book.configuration.name) for space, book in self.books.items()), key=lambda pair: pair[1]
+        )
+
+    async def locate(self, networks: Sequence[str]) -> dict[str, SpaceId]:
+        """Find networks' spaces."""
+        wanted = set(networks)
+        return {
+            name: space for space, book in self.books.items() for name in book.configuration.networks if name in wanted
+        }
+
+    async def space_named(self, name: str) -> SpaceId | None:
+        """Find a space by name."""
+        return next((space for space, book in self.books.items() if book.configuration.name == name), None)
+
+    async def configuration(self, space: SpaceId) -> Configuration | None:
+        """Read a configuration."""
+        book = self.books.get(space)
+        return None if book is None else book.configuration
+
+    async def last_change(self) -> int:
+        """Return the number of the newest change."""
+        return self.seq
+
+    async def rows_within(
+        self, space: SpaceId, first: int, last: int, *, network: NetworkId | None = None, limit: int = 1000
+    ) -> Sequence[Row]:
+        """Find rows over a range."""
+        book = self.books.get(space)
+        if book is None:
+            return []
+        below = book.order.below(first)
+        start = below if below is not None and book.rows[below].last >= first else first
+        found: list[Row] = []
+        for position in book.order.between(start, last):
+            row = book.rows[position]
+            if network is None or row.network == network:
+                found.append(row)
+                if len(found) == limit:
+                    break
+        return found
+
+    async def close(self) -> None:
+        """Nothing to let go of."""

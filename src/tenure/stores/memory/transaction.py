@@ -1,0 +1,238 @@
+"""A transaction in memory: every step notes how to undo it."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING
+
+from tenure.kernel.configuration import Configuration, Network
+from tenure.kernel.errors import AlreadyExists
+from tenure.kernel.values import OWNED, Change, Entry, NetworkId, Outcome, Row, SpaceId, Verdict, Wish
+from tenure.ports import Effects, Guard
+from tenure.stores.memory.positions import SortedPositions
+
+if TYPE_CHECKING:
+    from tenure.stores.memory.store import MemoryStore
+
+ClaimKey = tuple[NetworkId, str, str]
+
+
+@dataclass(slots=True)
+class SpaceBook:
+    """One space: its holdings, and its configuration."""
+
+    configuration: Configuration
+    rows: dict[int, Row] = field(default_factory=dict)
+    order: SortedPositions = field(default_factory=SortedPositions)
+
+
+class MemoryTransaction:
+    """The ledger's verbs on dictionaries."""
+
+    def __init__(self, store: "MemoryStore") -> None:
+        self._store = store
+        self._undo: list[Callable[[], object]] = []
+
+    def undo(self) -> None:
+        """Take back every step, last first."""
+        while self._undo:
+            self._undo.pop()()
+
+    async def guard(self, spaces: Sequence[SpaceId], strength: Guard) -> dict[SpaceId, int]:
+        """Return the versions; nobody else runs meanwhile."""
+        books = self._store.books
+        return {space: books[space].configuration.version for space in spaces if space in books}
+
+    async def configurations(self, spaces: Sequence[SpaceId]) -> Sequence[Configuration]:
+        """Read configurations."""
+        return [self._store.books[space].configuration for space in spaces if space in self._store.books]
+
+    async def add_space(self, name: str) -> SpaceId:
+        """Create a space."""
+        store = self._store
+        if any(book.configuration.name == name for book in store.books.values()):
+            raise AlreadyExists("space", name)
+        space = store.next_space
+        store.next_space += 1
+        store.books[space] = SpaceBook(Configuration(space, name, 1))
+        self._undo.append(lambda: store.books.pop(space))
+        return space
+
+    async def remove_space(self, space: SpaceId) -> None:
+        """Remove a space."""
+        book = self._store.books.pop(space)
+        self._undo.append(lambda: self._store.books.update({space: book}))
+
+    async def next_network(self) -> NetworkId:
+        """Take a number; numbers are not given back."""
+        self._store.next_network += 1
+        return self._store.next_network - 1
+
+    async def put_networks(self, space: SpaceId, networks: Sequence[Network]) -> None:
+        """Write networks whole."""
+        for network in networks:
+            for other_space, book in self._store.books.items():
+                namesake = book.configuration.networks.get(network.name)
+                if namesake is not None and (other_space, namesake.id) != (space, network.id):
+                    raise AlreadyExists("network", network.name)
+            configuration = self._store.books[space].configuration
+            by_id = {old.id: old for old in configuration.networks.values()} | {network.id: network}
+            self._configure(space, replace(configuration, networks={new.name: new for new in by_id.values()}))
+
+    async def remove_networks(self, networks: Sequence[NetworkId]) -> None:
+        """Remove networks and what was remembered of their owners."""
+        for space, book in self._store.books.items():
+            kept = {name: old for name, old in book.configuration.networks.items() if old.id not in networks}
+            if len(kept) != len(book.configuration.networks):
+                self._configure(space, replace(book.configuration, networks=kept))
+        formers = self._store.formers
+        self._store.formers = {claim: place for claim, place in formers.items() if claim[0] not in networks}
+        self._undo.append(lambda: setattr(self._store, "formers", formers))
+
+    async def bump(self, space: SpaceId) -> None:
+        """Make the version one higher."""
+        configuration = self._store.books[space].configuration
+        self._configure(space, replace(configuration, version=configuration.version + 1))
+
+    def _configure(self, space: SpaceId, configuration: Configuration) -> None:
+        book = self._store.books[space]
+        old = book.configuration
+        book.configuration = configuration
+        self._undo.append(lambda: setattr(book, "configuration", old))
+
+    async def insert(self, space: SpaceId, wishes: Sequence[Wish]) -> Sequence[Verdict]:
+        """Create holdings if nobody is in the way."""
+        return [self._insert_one(space, wish) for wish in wishes]
+
+    def _insert_one(self, space: SpaceId, wish: Wish) -> Verdict:
+        store, book = self._store, self._store.books[space]
+        mine = store.claims.get(wish.claim) if wish.state in OWNED else None
+        if mine is not None:
+            return Verdict(Outcome.ALREADY, mine)
+        below = book.order.below(wish.last)
+        if below is not None and book.rows[below].last >= wish.first:
+            return Verdict(Outcome.TAKEN, book.rows[below])
+        store.generation += 1
+        row = Row(
+            space, wish.network, wish.first, wish.last, wish.owner, wish.slot, wish.state, store.generation,
+            store.clock(), wish.until_us, wish.request, wish.details,
+        )  # fmt: skip
+        self._add(row)
+        self._undo.append(lambda: self._drop(row))
+        return Verdict(Outcome.GRANTED, row)
+
+    def _add(self, row: Row) -> None:
+        book = self._store.books[row.space]
+        book.rows[row.first] = row
+        book.order.add(row.first)
+        self._store.owners.setdefault(row.owner, {})[row.space, row.first] = row
+        if row.state in OWNED:
+            self._store.claims[row.network, row.owner, row.slot] = row
+
+    def _drop(self, row: Row) -> None:
+        book = self._store.books[row.space]
+        del book.rows[row.first]
+        book.order.remove(row.first)
+        owned = self._store.owners[row.owner]
+        del owned[row.space, row.first]
+        if not owned:
+            del self._store.owners[row.owner]
+        if row.state in OWNED:
+            del self._store.claims[row.network, row.owner, row.slot]
+
+    async def rows_at(self, space: SpaceId, positions: Sequence[int]) -> Sequence[Row | None]:
+        """Find rows by their first address."""
+        book = self._store.books.get(space)
+        return [None if book is None else book.rows.get(position) for position in positions]
+
+    async def rows_within(
+        self, space: SpaceId, first: int, last: int, *, network: NetworkId | None = None, limit: int = 1000
+    ) -> Sequence[Row]:
+        """Find rows over a range."""
+        return await self._store.rows_within(space, first, last, network=network, limit=limit)
+
+    async def rows_of(self, owners: Sequence[str]) -> Sequence[Row]:
+        """Find rows by owner."""
+        return await self._store.by_owner(owners)
+
+    async def rows_for(self, claims: Sequence[ClaimKey]) -> Sequence[Row | None]:
+        """Find the row of each claim."""
+        return [self._store.claims.get(claim) for claim in claims]
+
+    async def rewrite(self, rows: Sequence[Row]) -> None:
+        """Write rows anew."""
+        for row in rows:
+            old = self._store.books[row.space].rows[row.first]
+            other = self._store.claims.get((row.network, row.owner, row.slot)) if row.state in OWNED else None
+            if other is not None and (other.space, other.first) != (row.space, row.first):
+                raise AlreadyExists("holding", f"{row.owner} {row.slot}".strip(), field="owner")
+            self._swap(old, row)
+            self._undo.append(lambda old=old, row=row: self._swap(row, old))  # type: ignore[misc]
+
+    def _swap(self, old: Row, new: Row) -> None:
+        self._drop(old)
+        self._add(new)
+
+    async def remember(self, rows: Sequence[Row]) -> None:
+        """Note where owners were."""
+        for row in rows:
+            self._store.formers[row.network, row.owner, row.slot] = row.first
+
+    async def former(self, network: NetworkId, owner: str, slot: str) -> int | None:
+        """Return where an owner was."""
+        return self._store.formers.get((network, owner, slot))
+
+    async def remove(self, rows: Sequence[Row]) -> None:
+        """Remove rows."""
+        for row in rows:
+            self._drop(row)
+            self._undo.append(lambda row=row: self._add(row))  # type: ignore[misc]
+
+    async def effects(self, space: SpaceId, after: int) -> Effects:
+        """Read what happened to a space's addresses."""
+        return await self._store.effects(space, after)
+
+    async def spans(self, space: SpaceId, first: int, last: int) -> Sequence[tuple[int, int]]:
+        """Read held spans over a range."""
+        return (await self._store.spans(space, first, last))[1]
+
+    async def last_change(self) -> int:
+        """Return the number of the newest change."""
+        return self._store.seq
+
+    async def log(self, entries: Sequence[Entry]) -> int:
+        """Append to the log."""
+        store = self._store
+        before, length = store.seq, len(store.log)
+        now_us = store.clock()
+        for entry in entries:
+            store.seq += 1
+            store.log.append(
+                Change(
+                    store.seq,
+                    now_us,
+                    entry.verb,
+                    entry.space,
+                    entry.network,
+                    entry.first,
+                    entry.last,
+                    entry.owner,
+                    entry.slot,
+                    entry.generation,
+                    entry.request,
+                    entry.details,
+                )  # fmt: skip
+            )
+
+        def take_back() -> None:
+            store.seq = before
+            del store.log[length:]
+
+        self._undo.append(take_back)
+        return store.seq
+
+    async def trim(self, before: int) -> None:
+        """Drop old changes."""
+        store = self._store
+        dropped = max(min(before - 1, store.seq) - store.oldest, 0)
+        del store.log[:dropped]
+        store.oldest += dropped

@@ -1,0 +1,1 @@
+"""PostgreSQL: many servers on one ledger."""

@@ -1,0 +1,325 @@
+-- Every statement of the PostgreSQL store. Rows are selected in one order everywhere: see statements.read_row.
+--
+-- A space's row is its guard. Its four lock strengths are the four guards of the port:
+--   FOR KEY SHARE      grants: run together with all but edits
+--   FOR SHARE          releases: run together with each other and with grants, never with a lane
+--   FOR NO KEY UPDATE  a lane: runs alone but for plain grants
+--   FOR UPDATE         an edit: runs alone
+-- The ledger row is the counter of the log. It is locked last, so that its holder never waits for anybody.
+
+-- :name grant
+-- :cost O(k log n): k wishes, n holdings; two unique indexes probed a wish, one commit for all
+WITH guard AS MATERIALIZED (
+    SELECT id, (extract(epoch FROM clock_timestamp()) * 1000000)::bigint AS now_us
+    FROM space WHERE id = $1 AND version = $2 FOR KEY SHARE
+), granted AS (
+    INSERT INTO holding (space, network, first, last, owner, slot, state, generation, since_us, until_us, request, details)
+    SELECT guard.id, wish.network, wish.first, wish.last, wish.owner, wish.slot, wish.state,
+           nextval('holding_generation'), guard.now_us, wish.until_us, wish.request, wish.details
+    FROM guard, unnest($3::bigint[], $4::bytea[], $5::bytea[], $6::text[], $7::text[], $8::smallint[], $9::bigint[],
+                       $10::text[], $11::text[])
+         AS wish (network, first, last, owner, slot, state, until_us, request, details)
+    ORDER BY wish.first
+    ON CONFLICT DO NOTHING
+    RETURNING network, first, last, owner, slot, generation, since_us, request
+), counted AS (
+    UPDATE ledger SET seq = seq + (SELECT count(*) FROM granted)
+    WHERE id = 1 AND (SELECT count(*) FROM granted) > 0
+    RETURNING seq - (SELECT count(*) FROM granted) AS before
+), logged AS (
+    INSERT INTO change (seq, at_us, verb, space, network, first, last, owner, slot, generation, request, details)
+    SELECT counted.before + row_number() OVER (ORDER BY granted.first), granted.since_us, 'grant', $1, granted.network,
+           granted.first, granted.last, granted.owner, granted.slot, granted.generation, granted.request, told.details
+    FROM counted, granted
+    LEFT JOIN unnest($4::bytea[], $12::text[]) AS told (first, details)
+        ON told.first = granted.first AND told.details IS NOT NULL
+)
+SELECT first, generation, since_us FROM granted
+
+-- :name grant_plain
+-- :cost O(k log n): as grant, for wishes that say nothing beyond address, owner and slot
+WITH guard AS MATERIALIZED (
+    SELECT id, (extract(epoch FROM clock_timestamp()) * 1000000)::bigint AS now_us
+    FROM space WHERE id = $1 AND version = $2 FOR KEY SHARE
+), granted AS (
+    INSERT INTO holding (space, network, first, last, owner, slot, state, generation, since_us)
+    SELECT guard.id, wish.network, wish.first, wish.last, wish.owner, wish.slot, 1,
+           nextval('holding_generation'), guard.now_us
+    FROM guard, unnest($3::bigint[], $4::bytea[], $5::bytea[], $6::text[], $7::text[])
+         AS wish (network, first, last, owner, slot)
+    ORDER BY wish.first
+    ON CONFLICT DO NOTHING
+    RETURNING network, first, last, owner, slot, generation, since_us
+), counted AS (
+    UPDATE ledger SET seq = seq + (SELECT count(*) FROM granted)
+    WHERE id = 1 AND (SELECT count(*) FROM granted) > 0
+    RETURNING seq - (SELECT count(*) FROM granted) AS before
+), logged AS (
+    INSERT INTO change (seq, at_us, verb, space, network, first, last, owner, slot, generation)
+    SELECT counted.before + row_number() OVER (), granted.since_us, 'grant', $1, granted.network,
+           granted.first, granted.last, granted.owner, granted.slot, granted.generation
+    FROM counted, granted
+)
+SELECT first, generation, since_us FROM granted
+
+-- :name insert_holdings
+-- :cost O(k log n): k wishes; both indexes and the neighbour below probed a wish
+WITH granted AS (
+    INSERT INTO holding (space, network, first, last, owner, slot, state, generation, since_us, until_us, request, details)
+    SELECT $1, wish.network, wish.first, wish.last, wish.owner, wish.slot, wish.state,
+           nextval('holding_generation'), $2, wish.until_us, wish.request, wish.details
+    FROM unnest($3::bigint[], $4::bytea[], $5::bytea[], $6::text[], $7::text[], $8::smallint[], $9::bigint[],
+                $10::text[], $11::text[])
+         AS wish (network, first, last, owner, slot, state, until_us, request, details)
+    WHERE NOT coalesce((SELECT near.last >= wish.first FROM holding AS near
+                        WHERE near.space = $1 AND near.first <= wish.last ORDER BY near.first DESC LIMIT 1), false)
+    ORDER BY wish.first
+    ON CONFLICT DO NOTHING
+    RETURNING first, generation, since_us
+)
+SELECT first, generation, since_us FROM granted
+
+-- :name release
+-- :cost O(k log n): k tickets
+WITH guard AS MATERIALIZED (
+    SELECT id FROM space WHERE id = $1 FOR SHARE
+), ticket AS MATERIALIZED (
+    SELECT * FROM unnest($2::bigint[], $3::bytea[], $4::text[], $5::bigint[], $6::text[], $7::boolean[])
+        AS ticket (network, first, owner, generation, request, remember)
+), locked AS MATERIALIZED (
+    SELECT held.first, held.last, held.network, held.owner, held.slot, held.generation, ticket.request, ticket.remember
+    FROM guard, ticket CROSS JOIN LATERAL (
+        SELECT * FROM holding WHERE holding.space = $1 AND holding.first = ticket.first OFFSET 0) AS held
+    WHERE held.network = ticket.network AND held.owner = ticket.owner
+      AND (ticket.generation IS NULL OR held.generation = ticket.generation)
+    ORDER BY held.first
+), ended AS (
+    DELETE FROM holding USING locked
+    WHERE holding.space = $1 AND holding.first = locked.first
+      AND holding.owner = locked.owner AND holding.generation = locked.generation
+    RETURNING holding.*, locked.request AS by_request, locked.remember
+), remembered AS (
+    INSERT INTO former (network, owner, slot, first) SELECT network, owner, slot, first FROM ended WHERE remember
+    ON CONFLICT (network, owner, slot) DO UPDATE SET first = excluded.first
+), counted AS (
+    UPDATE ledger SET seq = seq + (SELECT count(*) FROM ended)
+    WHERE id = 1 AND (SELECT count(*) FROM ended) > 0
+    RETURNING seq - (SELECT count(*) FROM ended) AS before
+), logged AS (
+    INSERT INTO change (seq, at_us, verb, space, network, first, last, owner, slot, generation, request)
+    SELECT counted.before + row_number() OVER (ORDER BY ended.first),
+           (extract(epoch FROM clock_timestamp()) * 1000000)::bigint, 'release', ended.space, ended.network, ended.first,
+           ended.last, ended.owner, ended.slot, ended.generation, ended.by_request
+    FROM counted, ended
+)
+SELECT space, network, first, last, owner, slot, state, generation, since_us, until_us, request, details FROM ended
+
+-- :name rows_at
+-- :cost O(k log n)
+SELECT space, network, held.first, last, owner, slot, state, generation, since_us, until_us, request, details
+FROM unnest($2::bytea[]) AS asked (first)
+CROSS JOIN LATERAL (SELECT * FROM holding WHERE holding.space = $1 AND holding.first = asked.first OFFSET 0) AS held
+
+-- :name lock_rows_at
+-- :cost O(k log n)
+SELECT space, network, first, last, owner, slot, state, generation, since_us, until_us, request, details
+FROM holding WHERE space = $1 AND first = ANY ($2::bytea[]) ORDER BY first FOR UPDATE
+
+-- :name rows_for
+-- :cost O(k log n)
+SELECT held.space, held.network, held.first, held.last, held.owner, held.slot, held.state, held.generation,
+       held.since_us, held.until_us, held.request, held.details
+FROM unnest($1::bigint[], $2::text[], $3::text[]) AS asked (network, owner, slot)
+CROSS JOIN LATERAL (
+    SELECT * FROM holding
+    WHERE holding.owner = asked.owner AND holding.network = asked.network AND holding.slot = asked.slot AND state < 2
+    OFFSET 0) AS held
+
+-- :name rows_near
+-- :cost O(k log n): the nearest holding that begins at or below each position
+SELECT held.space, held.network, held.first, held.last, held.owner, held.slot, held.state, held.generation,
+       held.since_us, held.until_us, held.request, held.details
+FROM unnest($2::bytea[]) AS asked (last)
+CROSS JOIN LATERAL (
+    SELECT * FROM holding WHERE holding.space = $1 AND holding.first <= asked.last
+    ORDER BY holding.first DESC LIMIT 1) AS held
+
+-- :name rows_of
+-- :cost O(log n + answer)
+SELECT space, network, first, last, owner, slot, state, generation, since_us, until_us, request, details
+FROM holding WHERE owner = ANY ($1::text[]) AND state < 2
+UNION ALL
+SELECT space, network, first, last, owner, slot, state, generation, since_us, until_us, request, details
+FROM holding WHERE owner = ANY ($1::text[]) AND state >= 2
+
+-- :name rows_from
+-- :cost O(log n + limit)
+SELECT space, network, first, last, owner, slot, state, generation, since_us, until_us, request, details
+FROM holding
+WHERE space = $1 AND first <= $3 AND first >= coalesce((
+    SELECT near.first FROM holding AS near
+    WHERE near.space = $1 AND near.first <= $2 AND near.last >= $2 ORDER BY near.first DESC LIMIT 1), $2)
+ORDER BY first LIMIT $4
+
+-- :name rows_from_of_network
+-- :cost O(log n + rows of other networks in between)
+SELECT space, network, first, last, owner, slot, state, generation, since_us, until_us, request, details
+FROM holding
+WHERE space = $1 AND first <= $3 AND network = $5 AND first >= coalesce((
+    SELECT near.first FROM holding AS near
+    WHERE near.space = $1 AND near.first <= $2 AND near.last >= $2 ORDER BY near.first DESC LIMIT 1), $2)
+ORDER BY first LIMIT $4
+
+-- :name rows_after
+-- :cost O(log n + limit)
+SELECT space, network, first, last, owner, slot, state, generation, since_us, until_us, request, details
+FROM holding WHERE space = $1 AND first > $2 ORDER BY first LIMIT $3
+
+-- :name spans
+-- :cost O(log n + answer)
+SELECT first, last FROM holding
+WHERE space = $1 AND first <= $3 AND first >= coalesce((
+    SELECT near.first FROM holding AS near WHERE near.space = $1 AND near.first <= $2
+    ORDER BY near.first DESC LIMIT 1), $2)
+ORDER BY first
+
+-- :name delete_holdings
+-- :cost O(k log n)
+DELETE FROM holding WHERE space = $1 AND first = ANY ($2::bytea[])
+
+-- :name rewrite_holding
+-- :cost O(log n)
+UPDATE holding SET owner = $3, slot = $4, state = $5, since_us = $6, until_us = $7, request = $8, details = $9,
+                   generation = $10
+WHERE space = $1 AND first = $2
+
+-- :name remember
+-- :cost O(log f): f owners remembered
+INSERT INTO former (network, owner, slot, first) VALUES ($1, $2, $3, $4)
+ON CONFLICT (network, owner, slot) DO UPDATE SET first = excluded.first
+
+-- :name former
+-- :cost O(log f)
+SELECT first FROM former WHERE network = $1 AND owner = $2 AND slot = $3
+
+-- :name forget_networks
+-- :cost O(owners remembered of the networks)
+DELETE FROM former WHERE network = ANY ($1::bigint[])
+
+-- :name counters
+-- :cost O(1)
+SELECT seq, oldest FROM ledger WHERE id = 1
+
+-- :name clock
+-- :cost O(1)
+SELECT (extract(epoch FROM clock_timestamp()) * 1000000)::bigint
+
+-- :name log
+-- :cost O(e): e entries; the counter is locked from here to the commit
+WITH counted AS (
+    UPDATE ledger SET seq = seq + cardinality($1::text[]) WHERE id = 1 RETURNING seq
+), logged AS (
+    INSERT INTO change (seq, at_us, verb, space, network, first, last, owner, slot, generation, request, details)
+    SELECT counted.seq - cardinality($1::text[]) + entry.number,
+           (extract(epoch FROM clock_timestamp()) * 1000000)::bigint,
+           entry.verb, entry.space, entry.network, entry.first, entry.last, entry.owner, entry.slot, entry.generation,
+           entry.request, entry.details
+    FROM counted, unnest($1::text[], $2::bigint[], $3::bigint[], $4::bytea[], $5::bytea[], $6::text[], $7::text[],
+                         $8::bigint[], $9::text[], $10::text[]) WITH ORDINALITY
+         AS entry (verb, space, network, first, last, owner, slot, generation, request, details, number)
+)
+SELECT seq FROM counted
+
+-- :name changes
+-- :cost O(log c + limit): c changes kept
+SELECT seq, at_us, verb, space, network, first, last, owner, slot, generation, request, details
+FROM change WHERE seq > $1 ORDER BY seq LIMIT $2
+
+-- :name changes_of_space
+-- :cost O(log c + changes behind the cursor)
+SELECT seq, at_us, verb, space, network, first, last, owner, slot, generation, request, details
+FROM change WHERE seq > $1 AND space = $3 ORDER BY seq LIMIT $2
+
+-- :name effects
+-- :cost O(log c + changes behind the cursor), which are at most $3
+SELECT ledger.seq AS upto, ledger.oldest, step.seq, step.takes, step.first, step.last
+FROM ledger LEFT JOIN LATERAL (
+    SELECT change.seq, change.verb = 'grant' AS takes, change.first, change.last FROM change
+    WHERE change.seq > $2 AND change.seq <= $2 + $3 AND change.space = $1 AND change.verb IN ('grant', 'release')
+    ORDER BY change.seq
+) AS step ON ledger.seq <= $2 + $3
+WHERE ledger.id = 1
+ORDER BY step.seq
+
+-- :name trim_changes
+-- :cost O(changes dropped)
+DELETE FROM change WHERE seq < $1
+
+-- :name set_oldest
+-- :cost O(1)
+UPDATE ledger SET oldest = greatest(oldest, $1) WHERE id = 1
+
+-- :name guard_grant
+-- :cost O(k log s): s spaces
+SELECT id, version FROM space WHERE id = ANY ($1::bigint[]) ORDER BY id FOR KEY SHARE
+
+-- :name guard_release
+-- :cost O(k log s)
+SELECT id, version FROM space WHERE id = ANY ($1::bigint[]) ORDER BY id FOR SHARE
+
+-- :name guard_lane
+-- :cost O(k log s)
+SELECT id, version FROM space WHERE id = ANY ($1::bigint[]) ORDER BY id FOR NO KEY UPDATE
+
+-- :name guard_edit
+-- :cost O(k log s)
+SELECT id, version FROM space WHERE id = ANY ($1::bigint[]) ORDER BY id FOR UPDATE
+
+-- :name versions
+-- :cost O(log s)
+SELECT version FROM space WHERE id = $1
+
+-- :name bump
+-- :cost O(log s)
+UPDATE space SET version = version + 1 WHERE id = $1
+
+-- :name insert_space
+-- :cost O(log s)
+INSERT INTO space (name) VALUES ($1) ON CONFLICT DO NOTHING RETURNING id
+
+-- :name delete_space
+-- :cost O(log s)
+DELETE FROM space WHERE id = $1
+
+-- :name spaces
+-- :cost O(s)
+SELECT id, name FROM space ORDER BY name
+
+-- :name space_named
+-- :cost O(log s)
+SELECT id FROM space WHERE name = $1
+
+-- :name spaces_by_id
+-- :cost O(k log s)
+SELECT id, name, version FROM space WHERE id = ANY ($1::bigint[]) ORDER BY id
+
+-- :name networks_of_spaces
+-- :cost O(log w + answer): w networks
+SELECT space, id, name, document FROM network WHERE space = ANY ($1::bigint[]) ORDER BY id
+
+-- :name take_network_number
+-- :cost O(1)
+SELECT nextval('network_number')
+
+-- :name put_network
+-- :cost O(log w)
+INSERT INTO network (id, name, space, document) VALUES ($1, $2, $3, $4)
+ON CONFLICT (id) DO UPDATE SET name = excluded.name, document = excluded.document
+
+-- :name delete_networks
+-- :cost O(k log w)
+DELETE FROM network WHERE id = ANY ($1::bigint[])
+
+-- :name locate_networks
+-- :cost O(k log w)
+SELECT name, space FROM network WHERE name = ANY ($1::text[])

@@ -1,0 +1,64 @@
+CREATE TABLE ledger (
+    id smallint PRIMARY KEY CHECK (id = 1),
+    schema_version integer NOT NULL,
+    seq bigint NOT NULL DEFAULT 0,
+    oldest bigint NOT NULL DEFAULT 0
+) WITH (fillfactor = 10);
+INSERT INTO ledger (id, schema_version) VALUES (1, 0);
+
+CREATE SEQUENCE holding_generation CACHE 32;
+CREATE SEQUENCE network_number;
+
+CREATE TABLE space (
+    id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+    name text COLLATE "C" NOT NULL CONSTRAINT space_name UNIQUE,
+    version bigint NOT NULL DEFAULT 1
+) WITH (fillfactor = 50);
+
+CREATE TABLE network (
+    id bigint PRIMARY KEY,
+    name text COLLATE "C" NOT NULL CONSTRAINT network_name UNIQUE,
+    space bigint NOT NULL REFERENCES space (id),
+    document text NOT NULL
+);
+CREATE INDEX network_space ON network (space);
+
+CREATE TABLE holding (
+    space bigint NOT NULL,
+    network bigint NOT NULL,
+    generation bigint NOT NULL,
+    since_us bigint NOT NULL,
+    until_us bigint,
+    state smallint NOT NULL,
+    first bytea NOT NULL,
+    last bytea NOT NULL,
+    owner text COLLATE "C" NOT NULL,
+    slot text COLLATE "C" NOT NULL,
+    request text COLLATE "C",
+    details text COLLATE "C",
+    CONSTRAINT holding_address PRIMARY KEY (space, first)
+);
+CREATE UNIQUE INDEX holding_claim ON holding (owner, network, slot) WHERE state < 2;
+CREATE INDEX holding_parting ON holding (owner) WHERE state >= 2;
+
+CREATE TABLE change (
+    seq bigint PRIMARY KEY,
+    at_us bigint NOT NULL,
+    space bigint,
+    network bigint,
+    generation bigint,
+    verb text COLLATE "C" NOT NULL,
+    first bytea,
+    last bytea,
+    owner text COLLATE "C",
+    slot text COLLATE "C",
+    request text COLLATE "C",
+    details text COLLATE "C"
+);
+CREATE TABLE former (
+    network bigint NOT NULL,
+    owner text COLLATE "C" NOT NULL,
+    slot text COLLATE "C" NOT NULL,
+    first bytea NOT NULL,
+    PRIMARY KEY (network, owner, slot)
+);

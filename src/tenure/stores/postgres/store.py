@@ -1,0 +1,330 @@
+"""The PostgreSQL store: many servers on one ledger.
+
+Safety rests on two unique indexes, the spaces' row locks and the counter row, all checked by the database; any number
+of servers with any staleness can only lose a try. Nothing is held between requests, so a killed server leaves
+nothing to clean. Commits are durable before they are answered (``synchronous_commit`` is switched on here).
+"""
+
+import asyncio
+import re
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from contextlib import asynccontextmanager
+from typing import Any, Literal, TypeVar
+
+import asyncpg
+
+from tenure.kernel.addresses import key, position
+from tenure.kernel.configuration import Configuration
+from tenure.kernel.entries import grant_details
+from tenure.kernel.errors import CursorExpired, Invalid, StoreUnavailable
+from tenure.kernel.values import AGAIN, Change, NetworkId, Outcome, Row, SpaceId, State, Ticket, Verdict, Wish
+from tenure.ports import Abilities, Effects, Transaction
+from tenure.stores.postgres.transaction import (
+    SQL,
+    PostgresTransaction,
+    explain_refused,
+    granted_row,
+    read_effects,
+    read_rows_within,
+    wish_columns,
+)
+from tenure.stores.statements import check_version, dump_details, load_migrations, read_change, read_row
+
+T = TypeVar("T")
+
+PAGE = 1000
+MIGRATION_LOCK = 0x7E60_4E00
+RERUNS = 20
+TIMEOUT_S = 60.0
+BATCH_LOCK_TIMEOUT = "100ms"
+"""How long a batch waits for a lock before it is repeated one by one, which cannot deadlock."""
+
+LOST = (
+    OSError,
+    asyncpg.PostgresConnectionError,
+    asyncpg.InterfaceError,
+    asyncpg.exceptions.OperatorInterventionError,
+    asyncpg.exceptions.TooManyConnectionsError,
+    asyncio.TimeoutError,
+)
+STUCK = (
+    asyncpg.DeadlockDetectedError,
+    asyncpg.exceptions.LockNotAvailableError,
+    asyncpg.SerializationError,
+)
+
+
+class PostgresStore:
+    """A ledger in a PostgreSQL schema."""
+
+    abilities = Abilities(ledger=True, mixed_units=True, parallel_writes=True)
+
+    def __init__(self, grants: Any, pool: Any) -> None:
+        self._grants = grants
+        self._pool = pool
+
+    @classmethod
+    async def open(cls, dsn: str, *, schema: str = "tenure", connections: int = 6) -> "PostgresStore":
+        """Connect, and bring the schema up to date."""
+        if not re.fullmatch(r"[a-z_][a-z0-9_]{0,62}", schema):
+            raise Invalid(f"schema: {schema!r} is not a plain lower-case name", field="schema")
+        settings = {"search_path": schema, "synchronous_commit": "on"}
+        try:
+            await _migrate(dsn, schema)
+            grants = await _pool(dsn, 2, settings | {"lock_timeout": BATCH_LOCK_TIMEOUT})
+            pool = await _pool(dsn, connections, settings)
+        except (*LOST, asyncpg.PostgresError) as error:
+            raise StoreUnavailable(f"cannot reach PostgreSQL: {error}", outcome="none") from error
+        return cls(grants, pool)
+
+    async def transact(self, work: Callable[[Transaction], Awaitable[T]]) -> T:
+        """Run work in a transaction; run it again where PostgreSQL broke a deadlock."""
+        for _ in range(RERUNS):
+            try:
+                return await self._transact_once(work)
+            except STUCK:
+                continue
+        raise StoreUnavailable("PostgreSQL kept breaking deadlocks", outcome="none")
+
+    async def _transact_once(self, work: Callable[[Transaction], Awaitable[T]]) -> T:
+        committing = False
+        async with self._connected(self._pool) as connection:
+            try:
+                await connection.execute("BEGIN")
+                result = await work(PostgresTransaction(connection))
+                committing = True
+                await connection.execute("COMMIT")
+                return result
+            except BaseException as error:
+                if not connection.is_closed() and connection.is_in_transaction():
+                    await _quietly(connection.execute("ROLLBACK"))
+                if isinstance(error, LOST):
+                    outcome: Literal["none", "unknown"] = "unknown" if committing else "none"
+                    raise StoreUnavailable(f"PostgreSQL was lost: {error}", outcome=outcome) from error
+                raise
+
+    @asynccontextmanager
+    async def _connected(self, pool: Any) -> AsyncIterator[Any]:
+        """Take a connection; not getting one changed nothing."""
+        try:
+            connection = await pool.acquire()
+        except (*LOST, asyncpg.PostgresError) as error:
+            raise StoreUnavailable(f"cannot reach PostgreSQL: {error}", outcome="none") from error
+        try:
+            yield connection
+        finally:
+            await _quietly(pool.release(connection))
+
+    async def _read(self, name: str, *values: Any) -> list[Any]:
+        async with self._connected(self._pool) as connection:
+            try:
+                records: list[Any] = await connection.fetch(SQL[name], *values)
+                return records
+            except LOST as error:
+                raise StoreUnavailable(f"PostgreSQL was lost: {error}", outcome="none") from error
+
+    async def grant(self, space: SpaceId, version: int, wishes: Sequence[Wish]) -> Sequence[Verdict]:
+        """Create holdings: one statement, one round trip, one commit for all of them."""
+        try:
+            return await self._grant(space, version, wishes)
+        except STUCK:
+            return [(await self._grant_patiently(space, version, wish)) for wish in wishes]
+
+    async def _grant(self, space: SpaceId, version: int, wishes: Sequence[Wish]) -> list[Verdict]:
+        async with self._connected(self._grants) as connection:
+            try:
+                return await _grant_on(connection, space, version, wishes)
+            except LOST as error:
+                raise StoreUnavailable(f"PostgreSQL was lost: {error}", outcome="unknown") from error
+
+    async def _grant_patiently(self, space: SpaceId, version: int, wish: Wish) -> Verdict:
+        """Grant one wish, waiting as long as it takes: alone it cannot be part of a deadlock for long."""
+        async with self._connected(self._pool) as connection:
+            for _ in range(RERUNS):
+                try:
+                    return (await _grant_on(connection, space, version, [wish]))[0]
+                except STUCK:
+                    continue
+                except LOST as error:
+                    raise StoreUnavailable(f"PostgreSQL was lost: {error}", outcome="unknown") from error
+        return AGAIN
+
+    async def release(self, space: SpaceId, tickets: Sequence[Ticket]) -> Sequence[Row | None]:
+        """End holdings: one statement, one commit; those it could not end are looked at in a second."""
+        columns = (
+            [ticket.network for ticket in tickets],
+            [key(ticket.first) for ticket in tickets],
+            [ticket.owner for ticket in tickets],
+            [ticket.generation for ticket in tickets],
+            [ticket.request for ticket in tickets],
+            [ticket.remember for ticket in tickets],
+        )
+        async with self._connected(self._pool) as connection:
+            for _ in range(RERUNS):
+                try:
+                    ended = {
+                        row.first: row for row in map(read_row, await connection.fetch(SQL["release"], space, *columns))
+                    }
+                    left = [key(ticket.first) for ticket in tickets if ticket.first not in ended]
+                    if left:
+                        records = await connection.fetch(SQL["rows_at"], space, left)
+                        ended.update((row.first, row) for row in map(read_row, records))
+                    return [ended.get(ticket.first) for ticket in tickets]
+                except STUCK:
+                    continue
+                except LOST as error:
+                    raise StoreUnavailable(f"PostgreSQL was lost: {error}", outcome="unknown") from error
+        raise StoreUnavailable("PostgreSQL kept breaking deadlocks", outcome="none")
+
+    async def held(self, space: SpaceId, *, after: int = -1) -> AsyncIterator[Sequence[Row]]:
+        """Stream holdings in pages; each page is a reading of its own."""
+        cursor = b"" if after < 0 else key(after)
+        while records := await self._read("rows_after", space, cursor, PAGE):
+            yield [read_row(record) for record in records]
+            cursor = records[-1][2]
+
+    async def by_owner(self, owners: Sequence[str]) -> Sequence[Row]:
+        """Find holdings by owner."""
+        return [read_row(record) for record in await self._read("rows_of", list(owners))]
+
+    async def watch(self, after: int, *, limit: int = 1000, space: SpaceId | None = None) -> Sequence[Change]:
+        """Read the log."""
+        oldest = (await self._read("counters"))[0][1]
+        if after < oldest:
+            raise CursorExpired(after, oldest)
+        if space is None:
+            records = await self._read("changes", after, limit)
+        else:
+            records = await self._read("changes_of_space", after, limit, space)
+        return [read_change(record) for record in records]
+
+    async def effects(self, space: SpaceId, after: int) -> Effects:
+        """Read what happened to a space's addresses."""
+        async with self._connected(self._pool) as connection:
+            try:
+                return await read_effects(connection, space, after)
+            except LOST as error:
+                raise StoreUnavailable(f"PostgreSQL was lost: {error}", outcome="none") from error
+
+    async def spans(self, space: SpaceId, first: int, last: int) -> tuple[int, Sequence[tuple[int, int]]]:
+        """Read held spans as of one moment, streamed through a cursor so that only the answer is kept."""
+        found: list[tuple[int, int]] = []
+        async with self._connected(self._pool) as connection:
+            try:
+                async with connection.transaction(isolation="repeatable_read", readonly=True):
+                    seq = await connection.fetchval(SQL["counters"])
+                    async for low, high in connection.cursor(SQL["spans"], space, key(first), key(last), prefetch=5000):
+                        found.append((position(low), position(high)))
+                    return seq, found
+            except LOST as error:
+                raise StoreUnavailable(f"PostgreSQL was lost: {error}", outcome="none") from error
+
+    async def spaces(self) -> Sequence[tuple[SpaceId, str]]:
+        """List spaces."""
+        return [(record[0], record[1]) for record in await self._read("spaces")]
+
+    async def locate(self, networks: Sequence[str]) -> dict[str, SpaceId]:
+        """Find networks' spaces."""
+        return {record[0]: record[1] for record in await self._read("locate_networks", list(networks))}
+
+    async def space_named(self, name: str) -> SpaceId | None:
+        """Find a space by name."""
+        records = await self._read("space_named", name)
+        return records[0][0] if records else None
+
+    async def configuration(self, space: SpaceId) -> Configuration | None:
+        """Read a configuration of one moment."""
+
+        async def reading(tx: Transaction) -> Sequence[Configuration]:
+            return await tx.configurations([space])
+
+        found = await self.transact(reading)
+        return found[0] if found else None
+
+    async def last_change(self) -> int:
+        """Return the number of the newest change."""
+        return int((await self._read("counters"))[0][0])
+
+    async def rows_within(
+        self, space: SpaceId, first: int, last: int, *, network: NetworkId | None = None, limit: int = 1000
+    ) -> Sequence[Row]:
+        """Find rows over a range."""
+        async with self._connected(self._pool) as connection:
+            try:
+                return await read_rows_within(connection, space, first, last, network, limit)
+            except LOST as error:
+                raise StoreUnavailable(f"PostgreSQL was lost: {error}", outcome="none") from error
+
+    async def close(self) -> None:
+        """Close the connections."""
+        for pool in (self._grants, self._pool):
+            try:
+                await asyncio.wait_for(pool.close(), 5)
+            except (TimeoutError, *LOST):
+                pool.terminate()
+
+
+async def _grant_on(connection: Any, space: SpaceId, version: int, wishes: Sequence[Wish]) -> list[Verdict]:
+    columns = wish_columns(wishes)
+    plain = all(wish.state is State.HELD and not wish.details and wish.request is None for wish in wishes)
+    if plain:
+        records = await connection.fetch(SQL["grant_plain"], space, version, *columns[:5])
+    else:
+        told = [dump_details(grant_details(wish.state, wish.until_us, wish.details)) for wish in wishes]
+        records = await connection.fetch(SQL["grant"], space, version, *columns, told)
+    granted = {record[0]: record for record in records}
+    if len(granted) == len(wishes):
+        return [
+            Verdict(Outcome.GRANTED, granted_row(space, wish, granted[first][1], granted[first][2]))
+            for first, wish in zip(columns[1], wishes, strict=True)
+        ]
+    refused = [wish for first, wish in zip(columns[1], wishes, strict=True) if first not in granted]
+    if await connection.fetchval(SQL["versions"], space) == version:
+        reasons = iter(await explain_refused(connection, space, refused))
+    else:
+        reasons = iter([AGAIN] * len(refused))
+    return [
+        Verdict(Outcome.GRANTED, granted_row(space, wish, granted[first][1], granted[first][2]))
+        if first in granted
+        else next(reasons)
+        for first, wish in zip(columns[1], wishes, strict=True)
+    ]
+
+
+async def _pool(dsn: str, size: int, settings: dict[str, str]) -> Any:
+    # Releasing a connection would otherwise cost a round trip to reset what is never changed.
+    return await asyncpg.create_pool(
+        dsn, min_size=1, max_size=size, server_settings=settings, command_timeout=TIMEOUT_S, reset=_nothing
+    )
+
+
+async def _nothing(connection: Any) -> None:
+    return None
+
+
+async def _quietly(work: Awaitable[Any]) -> None:
+    """Tidy up a connection that may be gone; whatever went wrong has been told already."""
+    try:
+        await work
+    except (*LOST, asyncpg.PostgresError):
+        pass
+
+
+async def _migrate(dsn: str, schema: str) -> None:
+    migrations = load_migrations("tenure.stores.postgres")
+    connection = await asyncpg.connect(dsn, timeout=TIMEOUT_S)
+    try:
+        async with connection.transaction():
+            # Servers that start together must not build the same tables at once.
+            await connection.execute("SELECT pg_advisory_xact_lock($1)", MIGRATION_LOCK)
+            await connection.execute(f'CREATE SCHEMA IF NOT EXISTS "{schema}"')
+            await connection.execute(f'SET LOCAL search_path = "{schema}"')
+            known = await connection.fetchval("SELECT to_regclass($1)", f"{schema}.ledger")
+            found = 0 if known is None else await connection.fetchval("SELECT schema_version FROM ledger")
+            check_version(found, len(migrations))
+            for step in migrations[found:]:
+                await connection.execute(step)
+            if found < len(migrations):
+                await connection.execute("UPDATE ledger SET schema_version = $1", len(migrations))
+    finally:
+        await connection.close()

@@ -1,0 +1,258 @@
+"""A PostgreSQL transaction: the verbs of ``ports.Transaction`` on one asyncpg connection.
+
+It neither begins nor commits, so it serves the store's own transactions and a caller's open one alike.
+"""
+
+import json
+from collections.abc import Sequence
+from typing import Any
+
+import asyncpg
+
+from tenure.kernel.addresses import key, position
+from tenure.kernel.configuration import Configuration, Network
+from tenure.kernel.documents import network_document, read_network
+from tenure.kernel.errors import AlreadyExists
+from tenure.kernel.values import AGAIN, OWNED, Entry, NetworkId, Outcome, Row, SpaceId, Verdict, Wish
+from tenure.ports import FAR_BEHIND, Effects, Guard
+from tenure.stores.statements import STATE_NUMBER, dump_details, load_statements, optional_key, read_row
+
+SQL = {name: statement.sql for name, statement in load_statements("tenure.stores.postgres").items()}
+
+GUARDS = {guard: f"guard_{guard.value}" for guard in Guard}
+
+LIMITLESS = 1 << 62
+
+
+def wish_columns(wishes: Sequence[Wish]) -> tuple[list[Any], ...]:
+    """Turn wishes into the columns that statements take."""
+    return (
+        [wish.network for wish in wishes],
+        [key(wish.first) for wish in wishes],
+        [key(wish.last) for wish in wishes],
+        [wish.owner for wish in wishes],
+        [wish.slot for wish in wishes],
+        [STATE_NUMBER[wish.state] for wish in wishes],
+        [wish.until_us for wish in wishes],
+        [wish.request for wish in wishes],
+        [dump_details(wish.details) for wish in wishes],
+    )
+
+
+def granted_row(space: SpaceId, wish: Wish, generation: int, since_us: int) -> Row:
+    """Build the row that a granted wish became."""
+    return Row(
+        space, wish.network, wish.first, wish.last, wish.owner, wish.slot, wish.state, generation, since_us,
+        wish.until_us, wish.request, wish.details,
+    )  # fmt: skip
+
+
+async def explain_refused(connection: Any, space: SpaceId, wishes: Sequence[Wish]) -> list[Verdict]:
+    """Find out why wishes were not granted. Read after the fact, so it sees what was in flight then.
+
+    Neither the owner's row nor one in the way: the wish is undecided (AGAIN).
+    """
+    claims = [wish.claim for wish in wishes]
+    columns = [list(column) for column in zip(*claims, strict=True)]
+    mine = {
+        (row.network, row.owner, row.slot): row
+        for row in map(read_row, await connection.fetch(SQL["rows_for"], *columns))
+    }
+    near = [
+        read_row(record) for record in await connection.fetch(SQL["rows_near"], space, [key(w.last) for w in wishes])
+    ]
+    verdicts: list[Verdict] = []
+    for wish in wishes:
+        row = mine.get(wish.claim) if wish.state in OWNED else None
+        if row is not None:
+            verdicts.append(Verdict(Outcome.ALREADY, row))
+            continue
+        in_the_way = next((other for other in near if other.first <= wish.last and other.last >= wish.first), None)
+        verdicts.append(AGAIN if in_the_way is None else Verdict(Outcome.TAKEN, in_the_way))
+    return verdicts
+
+
+class PostgresTransaction:
+    """The ledger's verbs on a connection with an open transaction (READ COMMITTED)."""
+
+    def __init__(self, connection: Any) -> None:
+        self._connection = connection
+
+    async def _all(self, name: str, *values: Any) -> list[Any]:
+        records: list[Any] = await self._connection.fetch(SQL[name], *values)
+        return records
+
+    async def _value(self, name: str, *values: Any) -> Any:
+        return await self._connection.fetchval(SQL[name], *values)
+
+    async def guard(self, spaces: Sequence[SpaceId], strength: Guard) -> dict[SpaceId, int]:
+        """Lock the spaces' rows in order."""
+        return {record[0]: record[1] for record in await self._all(GUARDS[strength], list(spaces))}
+
+    async def configurations(self, spaces: Sequence[SpaceId]) -> Sequence[Configuration]:
+        """Read configurations."""
+        return await read_configurations(self._connection, spaces)
+
+    async def add_space(self, name: str) -> SpaceId:
+        """Create a space."""
+        number = await self._value("insert_space", name)
+        if number is None:
+            raise AlreadyExists("space", name)
+        return int(number)
+
+    async def remove_space(self, space: SpaceId) -> None:
+        """Remove a space."""
+        await self._all("delete_space", space)
+
+    async def next_network(self) -> NetworkId:
+        """Take a number."""
+        return int(await self._value("take_network_number"))
+
+    async def put_networks(self, space: SpaceId, networks: Sequence[Network]) -> None:
+        """Write networks whole."""
+        for network in networks:
+            document = json.dumps(network_document(network), separators=(",", ":"))
+            try:
+                await self._all("put_network", network.id, network.name, space, document)
+            except asyncpg.UniqueViolationError:
+                raise AlreadyExists("network", network.name) from None
+
+    async def remove_networks(self, networks: Sequence[NetworkId]) -> None:
+        """Remove networks and what was remembered of their owners."""
+        await self._all("delete_networks", list(networks))
+        await self._all("forget_networks", list(networks))
+
+    async def bump(self, space: SpaceId) -> None:
+        """Make the version one higher."""
+        await self._all("bump", space)
+
+    async def insert(self, space: SpaceId, wishes: Sequence[Wish]) -> Sequence[Verdict]:
+        """Create holdings if nobody is in the way. One statement for all that are granted."""
+        now_us = await self._value("clock")
+        records = await self._all("insert_holdings", space, now_us, *wish_columns(wishes))
+        granted = {position(first): (generation, since_us) for first, generation, since_us in records}
+        refused = [wish for wish in wishes if wish.first not in granted]
+        reasons = iter(await explain_refused(self._connection, space, refused) if refused else [])
+        return [
+            Verdict(Outcome.GRANTED, granted_row(space, wish, *granted[wish.first]))
+            if wish.first in granted
+            else next(reasons)
+            for wish in wishes
+        ]
+
+    async def rows_at(self, space: SpaceId, positions: Sequence[int]) -> Sequence[Row | None]:
+        """Find and lock rows by their first address."""
+        records = await self._all("lock_rows_at", space, sorted(key(place) for place in positions))
+        found = {row.first: row for row in map(read_row, records)}
+        return [found.get(place) for place in positions]
+
+    async def rows_within(
+        self, space: SpaceId, first: int, last: int, *, network: NetworkId | None = None, limit: int = 1000
+    ) -> Sequence[Row]:
+        """Find rows over a range."""
+        return await read_rows_within(self._connection, space, first, last, network, limit)
+
+    async def rows_of(self, owners: Sequence[str]) -> Sequence[Row]:
+        """Find rows by owner."""
+        return [read_row(record) for record in await self._all("rows_of", list(owners))]
+
+    async def rows_for(self, claims: Sequence[tuple[NetworkId, str, str]]) -> Sequence[Row | None]:
+        """Find the row of each claim."""
+        columns = [list(column) for column in zip(*claims, strict=True)]
+        rows = map(read_row, await self._all("rows_for", *columns))
+        found = {(row.network, row.owner, row.slot): row for row in rows}
+        return [found.get(claim) for claim in claims]
+
+    async def rewrite(self, rows: Sequence[Row]) -> None:
+        """Write rows anew."""
+        for row in rows:
+            values = (
+                row.space, key(row.first), row.owner, row.slot, STATE_NUMBER[row.state], row.since_us, row.until_us,
+                row.request, dump_details(row.details), row.generation,
+            )  # fmt: skip
+            try:
+                await self._all("rewrite_holding", *values)
+            except asyncpg.UniqueViolationError:
+                raise AlreadyExists("holding", f"{row.owner} {row.slot}".strip(), field="owner") from None
+
+    async def remember(self, rows: Sequence[Row]) -> None:
+        """Note where owners were."""
+        for row in rows:
+            await self._all("remember", row.network, row.owner, row.slot, key(row.first))
+
+    async def former(self, network: NetworkId, owner: str, slot: str) -> int | None:
+        """Return where an owner was."""
+        found = await self._value("former", network, owner, slot)
+        return None if found is None else position(found)
+
+    async def remove(self, rows: Sequence[Row]) -> None:
+        """Remove rows."""
+        for space in sorted({row.space for row in rows}):
+            firsts = sorted(key(row.first) for row in rows if row.space == space)
+            await self._all("delete_holdings", space, firsts)
+
+    async def effects(self, space: SpaceId, after: int) -> Effects:
+        """Read what happened to a space's addresses."""
+        return await read_effects(self._connection, space, after)
+
+    async def spans(self, space: SpaceId, first: int, last: int) -> Sequence[tuple[int, int]]:
+        """Read held spans over a range."""
+        return [(position(low), position(high)) for low, high in await self._all("spans", space, key(first), key(last))]
+
+    async def last_change(self) -> int:
+        """Return the number of the newest change."""
+        return int(await self._value("counters"))
+
+    async def log(self, entries: Sequence[Entry]) -> int:
+        """Append to the log; from here on the counter is locked."""
+        columns = (
+            [entry.verb for entry in entries],
+            [entry.space for entry in entries],
+            [entry.network for entry in entries],
+            [optional_key(entry.first) for entry in entries],
+            [optional_key(entry.last) for entry in entries],
+            [entry.owner for entry in entries],
+            [entry.slot for entry in entries],
+            [entry.generation for entry in entries],
+            [entry.request for entry in entries],
+            [dump_details(entry.details) for entry in entries],
+        )
+        return int(await self._value("log", *columns))
+
+    async def trim(self, before: int) -> None:
+        """Drop old changes."""
+        await self._all("trim_changes", before)
+        await self._all("set_oldest", before - 1)
+
+
+async def read_configurations(connection: Any, spaces: Sequence[SpaceId]) -> list[Configuration]:
+    """Read spaces' configurations."""
+    networks: dict[SpaceId, dict[str, Network]] = {}
+    for space, number, name, text in await connection.fetch(SQL["networks_of_spaces"], list(spaces)):
+        networks.setdefault(space, {})[name] = read_network(number, name, json.loads(text))
+    found = await connection.fetch(SQL["spaces_by_id"], list(spaces))
+    return [Configuration(space, name, version, networks.get(space, {})) for space, name, version in found]
+
+
+async def read_effects(connection: Any, space: SpaceId, after: int) -> Effects:
+    """Read what happened to a space's addresses behind a cursor: one statement, so one moment."""
+    records = await connection.fetch(SQL["effects"], space, after, FAR_BEHIND)
+    upto, oldest = records[0][0], records[0][1]
+    if after < oldest or upto - after > FAR_BEHIND:
+        return Effects(upto, [], complete=False)
+    steps = [
+        (seq, takes, position(first), position(last)) for _, _, seq, takes, first, last in records if seq is not None
+    ]
+    return Effects(upto, steps)
+
+
+async def read_rows_within(
+    connection: Any, space: SpaceId, first: int, last: int, network: NetworkId | None, limit: int
+) -> list[Row]:
+    """Read rows that lie over a range."""
+    bounds = (space, key(first), key(last), min(limit, LIMITLESS))
+    if network is None:
+        records = await connection.fetch(SQL["rows_from"], *bounds)
+    else:
+        records = await connection.fetch(SQL["rows_from_of_network"], *bounds, network)
+    return [read_row(record) for record in records]

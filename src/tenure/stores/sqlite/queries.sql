@@ -1,0 +1,156 @@
+-- Every statement of the SQLite store. Rows are selected in one order everywhere: see statements.read_row.
+
+-- :name version_of
+-- :cost O(log s): s spaces
+SELECT version FROM space WHERE id = ?
+
+-- :name bump
+-- :cost O(log s)
+UPDATE space SET version = version + 1 WHERE id = ?
+
+-- :name insert_holding
+-- :cost O(log n): n holdings; two unique indexes probed
+INSERT INTO holding (space, network, first, last, owner, slot, state, generation, since_us, until_us, request, details)
+VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+ON CONFLICT DO NOTHING
+
+-- :name row_at
+-- :cost O(log n)
+SELECT space, network, first, last, owner, slot, state, generation, since_us, until_us, request, details
+FROM holding WHERE space = ? AND first = ?
+
+-- :name row_for
+-- :cost O(log n)
+SELECT space, network, first, last, owner, slot, state, generation, since_us, until_us, request, details
+FROM holding WHERE owner = ? AND network = ? AND slot = ? AND state < 2
+
+-- :name row_below
+-- :cost O(log n): the nearest holding that begins at or below a position
+SELECT space, network, first, last, owner, slot, state, generation, since_us, until_us, request, details
+FROM holding WHERE space = ? AND first <= ? ORDER BY first DESC LIMIT 1
+
+-- :name rows_from
+-- :cost O(log n + limit)
+SELECT space, network, first, last, owner, slot, state, generation, since_us, until_us, request, details
+FROM holding WHERE space = ? AND first >= ? AND first <= ? ORDER BY first LIMIT ?
+
+-- :name rows_from_of_network
+-- :cost O(log n + rows of other networks in between)
+SELECT space, network, first, last, owner, slot, state, generation, since_us, until_us, request, details
+FROM holding WHERE space = ? AND first >= ? AND first <= ? AND network = ? ORDER BY first LIMIT ?
+
+-- :name rows_after
+-- :cost O(log n + limit)
+SELECT space, network, first, last, owner, slot, state, generation, since_us, until_us, request, details
+FROM holding WHERE space = ? AND first > ? ORDER BY first LIMIT ?
+
+-- :name rows_of_owner
+-- :cost O(log n + answer)
+SELECT space, network, first, last, owner, slot, state, generation, since_us, until_us, request, details
+FROM holding WHERE owner = ?1 AND state < 2
+UNION ALL
+SELECT space, network, first, last, owner, slot, state, generation, since_us, until_us, request, details
+FROM holding WHERE owner = ?1 AND state >= 2
+
+-- :name spans
+-- :cost O(log n + answer)
+SELECT first, last FROM holding WHERE space = ? AND first >= ? AND first <= ? ORDER BY first
+
+-- :name delete_holding
+-- :cost O(log n)
+DELETE FROM holding WHERE space = ? AND first = ?
+
+-- :name rewrite_holding
+-- :cost O(log n)
+UPDATE holding SET owner = ?, slot = ?, state = ?, since_us = ?, until_us = ?, request = ?, details = ?, generation = ?
+WHERE space = ? AND first = ?
+
+-- :name counters
+-- :cost O(1)
+SELECT seq, oldest, generation FROM ledger WHERE id = 1
+
+-- :name set_counters
+-- :cost O(1)
+UPDATE ledger SET seq = ?, generation = ? WHERE id = 1
+
+-- :name insert_change
+-- :cost O(1): appended at the end
+INSERT INTO change (seq, at_us, verb, space, network, first, last, owner, slot, generation, request, details)
+VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+
+-- :name changes
+-- :cost O(log c + limit): c changes kept
+SELECT seq, at_us, verb, space, network, first, last, owner, slot, generation, request, details
+FROM change WHERE seq > ? ORDER BY seq LIMIT ?
+
+-- :name changes_of_space
+-- :cost O(log c + changes behind the cursor)
+SELECT seq, at_us, verb, space, network, first, last, owner, slot, generation, request, details
+FROM change WHERE seq > ? AND space = ? ORDER BY seq LIMIT ?
+
+-- :name effects
+-- :cost O(log c + changes behind the cursor)
+SELECT seq, verb = 'grant', first, last FROM change
+WHERE seq > ? AND space = ? AND verb IN ('grant', 'release') ORDER BY seq
+
+-- :name trim_changes
+-- :cost O(changes dropped)
+DELETE FROM change WHERE seq < ?
+
+-- :name set_oldest
+-- :cost O(1)
+UPDATE ledger SET oldest = max(oldest, ?) WHERE id = 1
+
+-- :name remember
+-- :cost O(log f): f owners remembered
+INSERT INTO former (network, owner, slot, first) VALUES (?, ?, ?, ?)
+ON CONFLICT (network, owner, slot) DO UPDATE SET first = excluded.first
+
+-- :name former
+-- :cost O(log f)
+SELECT first FROM former WHERE network = ? AND owner = ? AND slot = ?
+
+-- :name forget_network
+-- :cost O(owners remembered of the network)
+DELETE FROM former WHERE network = ?
+
+-- :name insert_space
+-- :cost O(log s)
+INSERT INTO space (name) VALUES (?) RETURNING id
+
+-- :name space_named
+-- :cost O(log s)
+SELECT id FROM space WHERE name = ?
+
+-- :name space_by_id
+-- :cost O(log s)
+SELECT name, version FROM space WHERE id = ?
+
+-- :name delete_space
+-- :cost O(log s)
+DELETE FROM space WHERE id = ?
+
+-- :name spaces
+-- :cost O(s)
+SELECT id, name FROM space ORDER BY name
+
+-- :name take_network_number
+-- :cost O(1)
+UPDATE ledger SET next_network = next_network + 1 WHERE id = 1 RETURNING next_network - 1
+
+-- :name put_network
+-- :cost O(log w): w networks
+INSERT INTO network (id, name, space, document) VALUES (?, ?, ?, ?)
+ON CONFLICT (id) DO UPDATE SET name = excluded.name, document = excluded.document
+
+-- :name delete_network
+-- :cost O(log w)
+DELETE FROM network WHERE id = ?
+
+-- :name networks_of_space
+-- :cost O(log w + answer)
+SELECT id, name, document FROM network WHERE space = ? ORDER BY id
+
+-- :name locate_network
+-- :cost O(log w)
+SELECT space FROM network WHERE name = ?

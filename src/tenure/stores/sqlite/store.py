@@ -1,0 +1,256 @@
+"""The SQLite store: WAL, full sync, one writer thread a process, any number of processes on one file.
+
+Every write is a short transaction under SQLite's one write lock, so plain grants, lanes, releases and edits need no
+guards of their own here. Commits are durable before they are answered (``synchronous=FULL``); no setting weakens it.
+"""
+
+import asyncio
+import random
+import sqlite3
+import time
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any, TypeVar
+
+from tenure.kernel.addresses import key
+from tenure.kernel.configuration import Configuration
+from tenure.kernel.errors import StoreUnavailable
+from tenure.kernel.values import Change, NetworkId, Row, SpaceId, Ticket, Verdict, Wish
+from tenure.ports import Abilities, Effects, Transaction
+from tenure.stores.inline import run_inline
+from tenure.stores.plain import grant_rows, release_rows
+from tenure.stores.sqlite.transaction import (
+    SQL,
+    SqliteTransaction,
+    read_changes,
+    read_configuration,
+    read_effects,
+    read_spans,
+    rows_within,
+)
+from tenure.stores.statements import check_version, load_migrations, read_row
+
+T = TypeVar("T")
+
+BUSY_S = 60.0
+"""How long a writer waits for other processes before it gives up."""
+
+PAGE = 1000
+
+
+class SqliteStore:
+    """A ledger in one file."""
+
+    abilities = Abilities(ledger=True, mixed_units=True)
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._writer = ThreadPoolExecutor(1, thread_name_prefix="tenure-sqlite-writer")
+        self._reader = ThreadPoolExecutor(1, thread_name_prefix="tenure-sqlite-reader")
+        self._connection: sqlite3.Connection | None = None
+        self._reading: sqlite3.Connection | None = None
+
+    @classmethod
+    async def open(cls, path: Path) -> "SqliteStore":
+        """Open or make the file, and bring its schema up to date."""
+        store = cls(path)
+        try:
+            await store._in(store._writer, store._open_writer)
+            await store._in(store._reader, store._open_reader)
+        except BaseException:
+            await store.close()
+            raise
+        return store
+
+    def _open_writer(self) -> None:
+        self._connection = connect(self._path)
+        self._connection.execute("PRAGMA busy_timeout = 0")  # begin() waits in its own way
+        migrate(self._connection)
+
+    def _open_reader(self) -> None:
+        self._reading = connect(self._path)
+
+    async def _in(self, executor: ThreadPoolExecutor, work: Callable[[], T]) -> T:
+        return await asyncio.get_running_loop().run_in_executor(executor, work)
+
+    async def _read(self, work: Callable[[sqlite3.Connection], T]) -> T:
+        """Run a reading of one moment on the reader thread."""
+
+        def reading() -> T:
+            assert self._reading is not None
+            self._reading.execute("BEGIN")
+            try:
+                return work(self._reading)
+            finally:
+                self._reading.execute("ROLLBACK")
+
+        return await self._in(self._reader, reading)
+
+    async def transact(self, work: Callable[[Transaction], Awaitable[T]]) -> T:
+        """Run work under the write lock, on the writer thread."""
+
+        def writing() -> T:
+            assert self._connection is not None
+            return write(self._connection, lambda tx: _as_coroutine(work(tx)))
+
+        return await self._in(self._writer, writing)
+
+    async def grant(self, space: SpaceId, version: int, wishes: Sequence[Wish]) -> Sequence[Verdict]:
+        """Create holdings in one transaction: O(log n) a wish and one commit for all of them."""
+        return await self.transact(lambda tx: grant_rows(tx, space, version, wishes))
+
+    async def release(self, space: SpaceId, tickets: Sequence[Ticket]) -> Sequence[Row | None]:
+        """End holdings in one transaction."""
+        return await self.transact(lambda tx: release_rows(tx, space, tickets))
+
+    async def held(self, space: SpaceId, *, after: int = -1) -> AsyncIterator[Sequence[Row]]:
+        """Stream holdings in pages; each page is a reading of its own."""
+        cursor = b"" if after < 0 else key(after)
+        while True:
+            values = (space, cursor, PAGE)
+            records = await self._read(lambda c, values=values: c.execute(SQL["rows_after"], values).fetchall())  # type: ignore[misc]
+            if not records:
+                return
+            yield [read_row(record) for record in records]
+            cursor = records[-1][2]
+
+    async def by_owner(self, owners: Sequence[str]) -> Sequence[Row]:
+        """Find holdings by owner."""
+
+        def reading(connection: sqlite3.Connection) -> list[Row]:
+            return [
+                read_row(record) for owner in owners for record in connection.execute(SQL["rows_of_owner"], (owner,))
+            ]
+
+        return await self._read(reading)
+
+    async def watch(self, after: int, *, limit: int = 1000, space: SpaceId | None = None) -> Sequence[Change]:
+        """Read the log."""
+        return await self._read(lambda connection: read_changes(connection, after, limit, space))
+
+    async def effects(self, space: SpaceId, after: int) -> Effects:
+        """Read what happened to a space's addresses."""
+        return await self._read(lambda connection: read_effects(connection, space, after))
+
+    async def spans(self, space: SpaceId, first: int, last: int) -> tuple[int, Sequence[tuple[int, int]]]:
+        """Read held spans as of one moment."""
+
+        def reading(connection: sqlite3.Connection) -> tuple[int, Sequence[tuple[int, int]]]:
+            seq = connection.execute(SQL["counters"]).fetchone()[0]
+            return seq, read_spans(connection, space, first, last)
+
+        return await self._read(reading)
+
+    async def spaces(self) -> Sequence[tuple[SpaceId, str]]:
+        """List spaces."""
+        return await self._read(lambda connection: connection.execute(SQL["spaces"]).fetchall())
+
+    async def locate(self, networks: Sequence[str]) -> dict[str, SpaceId]:
+        """Find networks' spaces."""
+
+        def reading(connection: sqlite3.Connection) -> dict[str, SpaceId]:
+            found = ((name, connection.execute(SQL["locate_network"], (name,)).fetchone()) for name in networks)
+            return {name: record[0] for name, record in found if record is not None}
+
+        return await self._read(reading)
+
+    async def space_named(self, name: str) -> SpaceId | None:
+        """Find a space by name."""
+        record = await self._read(lambda connection: connection.execute(SQL["space_named"], (name,)).fetchone())
+        return None if record is None else int(record[0])
+
+    async def configuration(self, space: SpaceId) -> Configuration | None:
+        """Read a configuration."""
+        return await self._read(lambda connection: read_configuration(connection, space))
+
+    async def last_change(self) -> int:
+        """Return the number of the newest change."""
+        return await self._read(lambda connection: int(connection.execute(SQL["counters"]).fetchone()[0]))
+
+    async def rows_within(
+        self, space: SpaceId, first: int, last: int, *, network: NetworkId | None = None, limit: int = 1000
+    ) -> Sequence[Row]:
+        """Find rows over a range."""
+        return await self._read(lambda connection: rows_within(connection, space, first, last, network, limit))
+
+    async def close(self) -> None:
+        """Close the file."""
+        for executor, connection in ((self._writer, self._connection), (self._reader, self._reading)):
+            if connection is not None:
+                await self._in(executor, connection.close)
+            executor.shutdown(wait=True)
+
+
+def connect(path: Path) -> sqlite3.Connection:
+    """Open a connection: WAL, full sync, no implicit transactions."""
+    try:
+        connection = sqlite3.connect(path, isolation_level=None, timeout=BUSY_S, cached_statements=256)
+        connection.execute("PRAGMA journal_mode = WAL")
+        connection.execute("PRAGMA synchronous = FULL")
+        connection.execute("PRAGMA foreign_keys = ON")
+    except sqlite3.Error as error:
+        raise StoreUnavailable(f"cannot open the SQLite file {path}: {error}", outcome="none") from error
+    return connection
+
+
+def migrate(connection: sqlite3.Connection) -> None:
+    """Bring the schema up to date in one transaction; refuse one from the future."""
+    migrations = load_migrations("tenure.stores.sqlite")
+    try:
+        begin(connection)
+        try:
+            found = connection.execute("PRAGMA user_version").fetchone()[0]
+            check_version(found, len(migrations))
+            for step in migrations[found:]:
+                for statement in step.split(";\n"):
+                    connection.execute(statement)
+            if found < len(migrations):
+                connection.execute(f"PRAGMA user_version = {len(migrations)}")
+        except BaseException:
+            connection.execute("ROLLBACK")
+            raise
+        connection.execute("COMMIT")
+    except sqlite3.DatabaseError as error:
+        raise StoreUnavailable(f"the SQLite file is not a ledger: {error}", outcome="none") from error
+
+
+def write(connection: sqlite3.Connection, work: Callable[[SqliteTransaction], Coroutine[Any, Any, T]]) -> T:
+    """Run work under the write lock and commit it."""
+    begin(connection)
+    try:
+        result = run_inline(work(SqliteTransaction(connection)))
+    except BaseException as error:
+        connection.execute("ROLLBACK")
+        if isinstance(error, sqlite3.Error):
+            raise StoreUnavailable(f"SQLite failed: {error}", outcome="none") from error
+        raise
+    try:
+        connection.execute("COMMIT")
+    except sqlite3.Error as error:
+        if connection.in_transaction:
+            connection.execute("ROLLBACK")
+        raise StoreUnavailable(f"SQLite could not commit: {error}", outcome="unknown") from error
+    return result
+
+
+def begin(connection: sqlite3.Connection) -> None:
+    """Take the write lock.
+
+    SQLite's own waiting sleeps up to a tenth of a second at a time; short, uneven sleeps hand the lock over faster.
+    """
+    deadline = time.monotonic() + BUSY_S
+    while True:
+        try:
+            connection.execute("BEGIN IMMEDIATE")
+            return
+        except sqlite3.OperationalError as error:
+            if error.sqlite_errorcode not in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_BUSY_SNAPSHOT):
+                raise StoreUnavailable(f"SQLite failed: {error}", outcome="none") from error
+            if time.monotonic() > deadline:
+                raise StoreUnavailable(f"the SQLite file stayed locked for {BUSY_S:.0f} s", outcome="none") from error
+            time.sleep(random.uniform(0.0002, 0.002))
+
+
+async def _as_coroutine(work: Awaitable[T]) -> T:
+    return await work

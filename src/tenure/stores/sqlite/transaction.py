@@ -1,0 +1,263 @@
+"""A SQLite transaction: the verbs of ``ports.Transaction`` on one open connection.
+
+It neither begins nor commits, so it serves the store's own transactions and a caller's open one alike. Nothing here
+waits: the methods are coroutines only because the port's are.
+"""
+
+import json
+import sqlite3
+import time
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any
+
+from tenure.kernel.addresses import key, position
+from tenure.kernel.configuration import Configuration, Network
+from tenure.kernel.documents import network_document, read_network
+from tenure.kernel.errors import AlreadyExists, CursorExpired
+from tenure.kernel.values import Change, Entry, NetworkId, Outcome, Row, SpaceId, State, Verdict, Wish
+from tenure.ports import FAR_BEHIND, Effects, Guard
+from tenure.stores.statements import (
+    STATE_NUMBER,
+    dump_details,
+    load_statements,
+    optional_key,
+    read_change,
+    read_row,
+)
+
+SQL = {name: statement.sql for name, statement in load_statements("tenure.stores.sqlite").items()}
+
+OWNED = (State.PENDING, State.HELD)
+
+
+def store_clock_us() -> int:
+    """Read the store's clock: on one machine, the machine's."""
+    return time.time_ns() // 1000
+
+
+class SqliteTransaction:
+    """The ledger's verbs on a connection that holds the write lock (SQLite has one writer at a time)."""
+
+    def __init__(self, connection: sqlite3.Connection, clock: Callable[[], int] = store_clock_us) -> None:
+        self._connection = connection
+        self._run = connection.execute
+        self._clock = clock
+
+    def _one(self, name: str, *values: Any) -> Any:
+        return self._run(SQL[name], values).fetchone()
+
+    def _all(self, name: str, *values: Any) -> list[Any]:
+        return self._run(SQL[name], values).fetchall()
+
+    def _row(self, name: str, *values: Any) -> Row | None:
+        record = self._one(name, *values)
+        return None if record is None else read_row(record)
+
+    async def guard(self, spaces: Sequence[SpaceId], strength: Guard) -> dict[SpaceId, int]:
+        """Return the versions; the write lock already keeps everybody else out."""
+        found = ((space, self._one("version_of", space)) for space in spaces)
+        return {space: record[0] for space, record in found if record is not None}
+
+    async def configurations(self, spaces: Sequence[SpaceId]) -> Sequence[Configuration]:
+        """Read configurations."""
+        found = (read_configuration(self._connection, space) for space in spaces)
+        return [configuration for configuration in found if configuration is not None]
+
+    async def add_space(self, name: str) -> SpaceId:
+        """Create a space."""
+        if self._one("space_named", name) is not None:
+            raise AlreadyExists("space", name)
+        return int(self._one("insert_space", name)[0])
+
+    async def remove_space(self, space: SpaceId) -> None:
+        """Remove a space."""
+        self._run(SQL["delete_space"], (space,))
+
+    async def next_network(self) -> NetworkId:
+        """Take a number."""
+        return int(self._one("take_network_number")[0])
+
+    async def put_networks(self, space: SpaceId, networks: Sequence[Network]) -> None:
+        """Write networks whole."""
+        for network in networks:
+            document = json.dumps(network_document(network), separators=(",", ":"))
+            try:
+                self._run(SQL["put_network"], (network.id, network.name, space, document))
+            except sqlite3.IntegrityError:
+                raise AlreadyExists("network", network.name) from None
+
+    async def remove_networks(self, networks: Sequence[NetworkId]) -> None:
+        """Remove networks and what was remembered of their owners."""
+        for network in networks:
+            self._run(SQL["delete_network"], (network,))
+            self._run(SQL["forget_network"], (network,))
+
+    async def bump(self, space: SpaceId) -> None:
+        """Make the version one higher."""
+        self._run(SQL["bump"], (space,))
+
+    async def insert(self, space: SpaceId, wishes: Sequence[Wish]) -> Sequence[Verdict]:
+        """Create holdings if nobody is in the way. O(log n) each."""
+        _, _, generation = self._one("counters")
+        now_us = self._clock()
+        verdicts: list[Verdict] = []
+        for wish in wishes:
+            generation += 1
+            verdicts.append(self._insert_one(space, wish, generation, now_us))
+        seq = self._one("counters")[0]
+        self._run(SQL["set_counters"], (seq, generation))
+        return verdicts
+
+    def _insert_one(self, space: SpaceId, wish: Wish, generation: int, now_us: int) -> Verdict:
+        in_the_way = self._neighbour(space, wish)
+        if in_the_way is None:
+            first, last = key(wish.first), key(wish.last)
+            values = (
+                space, wish.network, first, last, wish.owner, wish.slot, STATE_NUMBER[wish.state], generation, now_us,
+                wish.until_us, wish.request, dump_details(wish.details),
+            )  # fmt: skip
+            if self._run(SQL["insert_holding"], values).rowcount == 1:
+                row = Row(
+                    space, wish.network, wish.first, wish.last, wish.owner, wish.slot, wish.state, generation, now_us,
+                    wish.until_us, wish.request, wish.details,
+                )  # fmt: skip
+                return Verdict(Outcome.GRANTED, row)
+        mine = self._row("row_for", wish.owner, wish.network, wish.slot) if wish.state in OWNED else None
+        if mine is not None:
+            return Verdict(Outcome.ALREADY, mine)
+        return Verdict(Outcome.TAKEN, in_the_way or self._row("row_at", space, key(wish.first)))
+
+    def _neighbour(self, space: SpaceId, wish: Wish) -> Row | None:
+        """Find a holding of another size that lies over the wish: the nearest one at or below its last address."""
+        nearest = self._row("row_below", space, key(wish.last))
+        return nearest if nearest is not None and nearest.last >= wish.first else None
+
+    async def rows_at(self, space: SpaceId, positions: Sequence[int]) -> Sequence[Row | None]:
+        """Find rows by their first address."""
+        return [self._row("row_at", space, key(place)) for place in positions]
+
+    async def rows_within(
+        self, space: SpaceId, first: int, last: int, *, network: NetworkId | None = None, limit: int = 1000
+    ) -> Sequence[Row]:
+        """Find rows that lie over a range."""
+        return rows_within(self._connection, space, first, last, network, limit)
+
+    async def rows_of(self, owners: Sequence[str]) -> Sequence[Row]:
+        """Find rows by owner."""
+        return [read_row(record) for owner in owners for record in self._all("rows_of_owner", owner)]
+
+    async def rows_for(self, claims: Sequence[tuple[NetworkId, str, str]]) -> Sequence[Row | None]:
+        """Find the row of each claim."""
+        return [self._row("row_for", owner, network, slot) for network, owner, slot in claims]
+
+    async def rewrite(self, rows: Sequence[Row]) -> None:
+        """Write rows anew."""
+        for row in rows:
+            values = (
+                row.owner, row.slot, STATE_NUMBER[row.state], row.since_us, row.until_us, row.request,
+                dump_details(row.details), row.generation, row.space, key(row.first),
+            )  # fmt: skip
+            try:
+                self._run(SQL["rewrite_holding"], values)
+            except sqlite3.IntegrityError:
+                raise AlreadyExists("holding", f"{row.owner} {row.slot}".strip(), field="owner") from None
+
+    async def remember(self, rows: Sequence[Row]) -> None:
+        """Note where owners were."""
+        for row in rows:
+            self._run(SQL["remember"], (row.network, row.owner, row.slot, key(row.first)))
+
+    async def former(self, network: NetworkId, owner: str, slot: str) -> int | None:
+        """Return where an owner was."""
+        record = self._one("former", network, owner, slot)
+        return None if record is None else position(record[0])
+
+    async def remove(self, rows: Sequence[Row]) -> None:
+        """Remove rows."""
+        self._connection.executemany(SQL["delete_holding"], [(row.space, key(row.first)) for row in rows])
+
+    async def effects(self, space: SpaceId, after: int) -> Effects:
+        """Read what happened to a space's addresses."""
+        return read_effects(self._connection, space, after)
+
+    async def spans(self, space: SpaceId, first: int, last: int) -> Sequence[tuple[int, int]]:
+        """Read held spans over a range."""
+        return read_spans(self._connection, space, first, last)
+
+    async def last_change(self) -> int:
+        """Return the number of the newest change."""
+        return int(self._one("counters")[0])
+
+    async def log(self, entries: Sequence[Entry]) -> int:
+        """Append to the log."""
+        seq, _, generation = self._one("counters")
+        now_us = self._clock()
+        records = (
+            (
+                seq + number, now_us, entry.verb, entry.space, entry.network, optional_key(entry.first),
+                optional_key(entry.last), entry.owner, entry.slot, entry.generation, entry.request,
+                dump_details(entry.details),
+            )
+            for number, entry in enumerate(entries, 1)
+        )  # fmt: skip
+        self._connection.executemany(SQL["insert_change"], records)
+        self._run(SQL["set_counters"], (seq + len(entries), generation))
+        return int(seq) + len(entries)
+
+    async def trim(self, before: int) -> None:
+        """Drop old changes."""
+        self._run(SQL["trim_changes"], (before,))
+        self._run(SQL["set_oldest"], (before - 1,))
+
+
+def read_configuration(connection: sqlite3.Connection, space: SpaceId) -> Configuration | None:
+    """Read one space's configuration."""
+    found = connection.execute(SQL["space_by_id"], (space,)).fetchone()
+    if found is None:
+        return None
+    records = connection.execute(SQL["networks_of_space"], (space,)).fetchall()
+    networks = {name: read_network(number, name, json.loads(text)) for number, name, text in records}
+    return Configuration(space, found[0], found[1], networks)
+
+
+def read_effects(connection: sqlite3.Connection, space: SpaceId, after: int) -> Effects:
+    """Read what happened to a space's addresses behind a cursor."""
+    seq, oldest, _ = connection.execute(SQL["counters"]).fetchone()
+    if after < oldest or seq - after > FAR_BEHIND:
+        return Effects(seq, [], complete=False)
+    records = connection.execute(SQL["effects"], (after, space)).fetchall() if seq > after else []
+    steps = [(number, bool(takes), position(first), position(last)) for number, takes, first, last in records]
+    return Effects(max(seq, steps[-1][0] if steps else 0), steps)
+
+
+def read_changes(connection: sqlite3.Connection, after: int, limit: int, space: SpaceId | None) -> list[Change]:
+    """Read changes behind a cursor."""
+    oldest = connection.execute(SQL["counters"]).fetchone()[1]
+    if after < oldest:
+        raise CursorExpired(after, oldest)
+    if space is None:
+        records: Iterable[Any] = connection.execute(SQL["changes"], (after, limit))
+    else:
+        records = connection.execute(SQL["changes_of_space"], (after, space, limit))
+    return [read_change(record) for record in records]
+
+
+def read_spans(connection: sqlite3.Connection, space: SpaceId, first: int, last: int) -> list[tuple[int, int]]:
+    """Read held spans that lie over a range."""
+    below = connection.execute(SQL["row_below"], (space, key(first))).fetchone()
+    start = first if below is None else min(first, position(below[2]))
+    records = connection.execute(SQL["spans"], (space, key(start), key(last)))
+    return [(position(low), position(high)) for low, high in records]
+
+
+def rows_within(
+    connection: sqlite3.Connection, space: SpaceId, first: int, last: int, network: NetworkId | None, limit: int
+) -> list[Row]:
+    """Read rows that lie over a range."""
+    below = connection.execute(SQL["row_below"], (space, key(first))).fetchone()
+    start = below[2] if below is not None and position(below[3]) >= first else key(first)
+    if network is None:
+        records = connection.execute(SQL["rows_from"], (space, start, key(last), limit))
+    else:
+        records = connection.execute(SQL["rows_from_of_network"], (space, start, key(last), network, limit))
+    return [read_row(record) for record in records]

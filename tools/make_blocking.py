@@ -1,0 +1,131 @@
+"""Write ``service/blocking.py`` from the asynchronous ledger: same verbs, same words, no await.
+
+Run it after changing a verb; ``--check`` fails if the file is not what it would write.
+"""
+
+import argparse
+import ast
+import subprocess
+import sys
+from pathlib import Path
+
+SERVICE = Path(__file__).parent.parent / "src" / "tenure" / "service"
+TARGET = SERVICE / "blocking.py"
+SOURCES = {
+    "plan_verbs.py": "PlanVerbs",
+    "holding_verbs.py": "HoldingVerbs",
+    "reading_verbs.py": "ReadingVerbs",
+    "ledger.py": "AsyncLedger",
+}
+
+HEAD = '''"""The ledger for callers who block. Written by tools/make_blocking.py from the asynchronous one: change that."""
+
+{imports}
+
+
+class Ledger:
+    """One ledger of addresses: who holds which, since when, on whose word. Safe to use from many threads."""
+
+    def __init__(self, ledger: AsyncLedger, portal: Portal) -> None:
+        self._ledger = ledger
+        self._portal = portal
+
+    def close(self) -> None:
+        """Finish what was asked, then let go of the store."""
+        try:
+            self._portal.run(self._ledger.close())
+        finally:
+            self._portal.close()
+
+    def __enter__(self) -> "Ledger":
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+'''
+
+OWN_IMPORTS = {
+    "from types import TracebackType",
+    "from tenure.service.ledger import AsyncLedger",
+    "from tenure.service.portal import Portal",
+}
+
+
+def verbs(tree: ast.Module, name: str) -> list[ast.AsyncFunctionDef]:
+    """Find the public verbs of a class."""
+    [owner] = [node for node in tree.body if isinstance(node, ast.ClassDef) and node.name == name]
+    found = [node for node in owner.body if isinstance(node, ast.AsyncFunctionDef)]
+    return [node for node in found if not node.name.startswith("_") and node.name != "close"]
+
+
+def call(verb: ast.AsyncFunctionDef) -> str:
+    """Write the call that passes a verb on."""
+    positional = [argument.arg for argument in verb.args.args[1:]]
+    keywords = [f"{argument.arg}={argument.arg}" for argument in verb.args.kwonlyargs]
+    return f"self._ledger.{verb.name}({', '.join(positional + keywords)})"
+
+
+def method(verb: ast.AsyncFunctionDef) -> str:
+    """Write the blocking twin of a verb."""
+    streams = any(isinstance(node, ast.Yield) for node in ast.walk(verb))
+    assert verb.returns is not None
+    returns = ast.unparse(verb.returns).replace("AsyncIterator", "Iterator")
+    text = ast.get_docstring(verb, clean=False)
+    runner = "iterate" if streams else "run"
+    body = f"return self._portal.{runner}({call(verb)})"
+    signature = f"    def {verb.name}({ast.unparse(verb.args)}) -> {returns}:"
+    return f'{signature}\n        """{text}"""\n        {body}\n'
+
+
+def imports(tree: ast.Module) -> list[tuple[str, str]]:
+    """List what a module imports by name, as (module, name)."""
+    pairs = [
+        (node.module or "", alias.name)
+        for node in tree.body
+        if isinstance(node, ast.ImportFrom)
+        for alias in node.names
+    ]
+    return pairs
+
+
+def render() -> str:
+    """Write the whole file."""
+    trees = {file: ast.parse((SERVICE / file).read_text("utf-8")) for file in SOURCES}
+    methods = [method(verb) for file, name in SOURCES.items() for verb in verbs(trees[file], name)]
+    used = {node.id for piece in methods for node in ast.walk(ast.parse(_dedent(piece))) if isinstance(node, ast.Name)}
+    lines = set(OWN_IMPORTS)
+    for tree in trees.values():
+        lines |= {f"from {module} import {name}" for module, name in imports(tree) if name in used}
+    if "Iterator" in used:
+        lines.add("from collections.abc import Iterator")
+    text = HEAD.format(imports="\n".join(sorted(lines))) + "\n" + "\n".join(methods)
+    fixed = _ruff(["check", "--select", "I,F401", "--fix", "--quiet", "--exit-zero"], text)
+    return _ruff(["format", "--quiet"], fixed)
+
+
+def _dedent(piece: str) -> str:
+    return "class _:\n" + piece
+
+
+def _ruff(arguments: list[str], text: str) -> str:
+    command = [sys.executable, "-m", "ruff", *arguments, "--stdin-filename", str(TARGET), "-"]
+    return subprocess.run(command, input=text, text=True, capture_output=True, check=True).stdout
+
+
+def main() -> int:
+    """Write the file, or check it."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--check", action="store_true", help="fail if the file is out of date")
+    text = render()
+    if parser.parse_args().check:
+        current = TARGET.read_text("utf-8") == text
+        print("blocking.py is current" if current else "blocking.py is out of date: run tools/make_blocking.py")
+        return 0 if current else 1
+    TARGET.write_text(text, "utf-8")
+    return 0
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())
