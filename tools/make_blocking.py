@@ -18,7 +18,7 @@ SOURCES = {
     "ledger.py": "AsyncLedger",
 }
 
-HEAD = '''"""The ledger for callers who block. Written by tools/make_blocking.py from the asynchronous one: change that."""
+HEAD = '''"""The ledger for callers who block. Written by tools/make_blocking.py: change the asynchronous one."""
 
 {imports}
 
@@ -81,13 +81,8 @@ def method(verb: ast.AsyncFunctionDef) -> str:
 
 def imports(tree: ast.Module) -> list[tuple[str, str]]:
     """List what a module imports by name, as (module, name)."""
-    pairs = [
-        (node.module or "", alias.name)
-        for node in tree.body
-        if isinstance(node, ast.ImportFrom)
-        for alias in node.names
-    ]
-    return pairs
+    lines = [node for node in tree.body if isinstance(node, ast.ImportFrom)]
+    return [(line.module or "", alias.name) for line in lines for alias in line.names]
 
 
 def render() -> str:

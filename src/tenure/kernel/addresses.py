@@ -56,7 +56,8 @@ def parse_address(value: AddressLike, *, field: str = "address") -> int:
 def format_address(position: int) -> str:
     """Write a position in its canonical text."""
     if position < V6_BASE:
-        return "%d.%d.%d.%d" % tuple(position.to_bytes(5, "big")[1:])
+        _, a, b, c, d = position.to_bytes(5, "big")
+        return f"{a}.{b}.{c}.{d}"
     return ipaddress.IPv6Address(position - V6_BASE).compressed
 
 

@@ -28,7 +28,7 @@ from tenure.kernel.configuration import (
 from tenure.kernel.edits import KEEP, Keep
 from tenure.kernel.errors import AlreadyExists, Invalid, NotFound, Overlap
 from tenure.kernel.names import Owner, check_labels, check_name, check_slot, check_text
-from tenure.kernel.ranges import AddressRange, Cidr, NetworkLike, merge, parse_cidr, parse_range
+from tenure.kernel.ranges import AddressRange, Cidr, merge, parse_cidr, parse_range
 
 T = TypeVar("T")
 U = TypeVar("U")
@@ -283,9 +283,9 @@ def _cut_pools(pools: tuple[Pool, ...], cidr: Cidr) -> list[Pool]:
     ]
 
 
-def _moved_block(subnet: Subnet) -> Callable[[NetworkLike], Cidr]:
-    def parse(value: NetworkLike) -> Cidr:
-        cidr = parse_cidr(value)
+def _moved_block(subnet: Subnet) -> Callable[[object], Cidr]:
+    def parse(value: object) -> Cidr:
+        cidr = parse_cidr(value)  # type: ignore[arg-type]  # parse_cidr refuses other types itself
         if is_v6(cidr.first) != is_v6(subnet.cidr.first):
             raise Invalid(f"cidr: {cidr} is of another family than {subnet.cidr}", field="cidr")
         if cidr.prefix > subnet.unit:
@@ -339,7 +339,7 @@ def _listed(values: Sequence[T], field: str) -> Sequence[T]:
 
 def _member(kind: type[E], word: object, field: str) -> E:
     try:
-        return kind(word)
+        return kind(word)  # type: ignore[arg-type]  # another type is no member either
     except ValueError:
         choices = ", ".join(kind)
         raise Invalid(f"{field}: {word!r} is none of {choices}", field=field) from None

@@ -26,3 +26,11 @@ def grant_details(state: State, until_us: int | None, details: Any) -> dict[str,
 def release_entry(row: Row, request: str | None) -> Entry:
     """Tell the log of a release."""
     return Entry("release", row.space, row.network, row.first, row.last, row.owner, row.slot, row.generation, request)
+
+
+def transfer_entry(row: Row, before: Row) -> Entry:
+    """Tell the log of a transfer."""
+    told = {"from": before.owner, "from_slot": before.slot}
+    return Entry(
+        "transfer", row.space, row.network, row.first, row.last, row.owner, row.slot, row.generation, row.request, told
+    )

@@ -59,7 +59,7 @@ class FreeSet:
         return first if first > number else number
 
     def run_at_or_after(self, number: int, length: int) -> int | None:
-        """Return the lowest start >= ``number`` of ``length`` free numbers in a row; linear in the short holes passed."""
+        """Return the lowest start >= ``number`` of ``length`` free numbers in a row; linear in short holes passed."""
         while (start := self.at_or_after(number)) is not None:
             chunk = bisect_left(self._chunk_ends, start)
             end = self._lasts[chunk][bisect_left(self._lasts[chunk], start)]

@@ -236,10 +236,16 @@ def _binding_everywhere(configuration: Configuration) -> Iterator[tuple[AddressR
 def _runs(subnet: Subnet, pool: Pool, blocked: list[AddressRange]) -> Iterator[tuple[int, int, int]]:
     """Cut a pool's range at blocked addresses and keep the whole units."""
     size = subnet.unit_size
-    nearby = [AddressRange(subnet.unit_at(max(b.first, subnet.cidr.first)).first, subnet.unit_at(min(b.last, subnet.cidr.last)).last)
-              for b in blocked if b.overlaps(subnet.cidr.range)]  # fmt: skip
+    block = subnet.cidr.range
+    nearby = [_whole_units(subnet, piece) for piece in blocked if piece.overlaps(block)]
     for free in subtract(pool.range, merge(nearby)):
         first = subnet.cidr.first + -(-(free.first - subnet.cidr.first) // size) * size
         count = (free.last + 1 - first) // size
         if count > 0:
             yield first, size, count
+
+
+def _whole_units(subnet: Subnet, piece: AddressRange) -> AddressRange:
+    """Widen a range, as far as it lies in the subnet, to the units it touches."""
+    first, last = max(piece.first, subnet.cidr.first), min(piece.last, subnet.cidr.last)
+    return AddressRange(subnet.unit_at(first).first, subnet.unit_at(last).last)

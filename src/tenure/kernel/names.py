@@ -64,6 +64,7 @@ class Owner(str):
     __slots__ = ()
 
     def __new__(cls, value: str) -> "Owner":
+        """Read and check an owner."""
         if type(value) is cls:
             return value
         if not isinstance(value, str):

@@ -11,7 +11,7 @@ from tenure.kernel.addresses import format_address, parse_address
 from tenure.kernel.configuration import Configuration, Network
 from tenure.kernel.editing import edited, new_network
 from tenure.kernel.edits import AddNetwork, Edit, RemoveNetwork, RemoveSubnet
-from tenure.kernel.entries import release_entry
+from tenure.kernel.entries import release_entry, transfer_entry
 from tenure.kernel.errors import (
     AddressInUse,
     AddressOutsideSubnet,
@@ -188,22 +188,8 @@ class Applying:
             raise AlreadyExists("holding", f"{to} in {operation.network}", hint=hint, field="to")
         if verdict.outcome is not Outcome.GRANTED or verdict.row is None:
             raise Restart
-        new = verdict.row
-        self._entries.append(
-            Entry(
-                "transfer",
-                new.space,
-                new.network,
-                new.first,
-                new.last,
-                new.owner,
-                new.slot,
-                new.generation,
-                operation.request,
-                {"from": row.owner, "from_slot": row.slot},
-            )  # fmt: skip
-        )
-        return Granted(new, self._layout(row.space))
+        self._entries.append(transfer_entry(verdict.row, row))
+        return Granted(verdict.row, self._layout(row.space))
 
     async def _add_network(self, edit: AddNetwork) -> Result:
         name = check_name(edit.network, field="network")

@@ -114,4 +114,5 @@ class Batcher(Generic[K, I, A]):
     async def drain(self) -> None:
         """Wait until everything that was submitted has its answer."""
         while self._waiting or self._active:
-            await asyncio.sleep(0.001)
+            await asyncio.gather(*self._tasks, return_exceptions=True)
+            await asyncio.sleep(0)

@@ -1,4 +1,4 @@
-"""The ledger for callers who block. Written by tools/make_blocking.py from the asynchronous one: change that."""
+"""The ledger for callers who block. Written by tools/make_blocking.py: change the asynchronous one."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from types import TracebackType

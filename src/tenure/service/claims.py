@@ -90,9 +90,8 @@ def _policy(word: str) -> Policy:
 def _details(
     labels: Mapping[str, str] | None, description: str, carrier: str | None, plan: str | None
 ) -> Mapping[str, Any]:
-    if not (labels or description or carrier or plan):
-        if labels is None or labels == {}:
-            return NO_DETAILS
+    if labels is None and description == "" and carrier is None and plan is None:
+        return NO_DETAILS
     details: dict[str, Any] = {}
     if labels is not None and (checked := check_labels(labels)):
         details["labels"] = checked

@@ -2,7 +2,6 @@
 
 from dataclasses import dataclass
 
-from tenure.kernel.addresses import format_address
 from tenure.kernel.errors import AddressOutsideSubnet
 from tenure.kernel.layout import Layout
 from tenure.kernel.values import Holding
@@ -54,8 +53,3 @@ def plan_finding(layout: Layout, network: str, position: int) -> Finding | None:
     if layout.pool_at(network, unit.first) is None:
         return Finding(network, "outside pools", f"free in network {network}, in no pool: only by naming it")
     return Finding(network, "free", f"free in network {network}")
-
-
-def address_of(position: int) -> str:
-    """Write the address a question was about."""
-    return format_address(position)

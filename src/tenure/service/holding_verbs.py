@@ -129,17 +129,9 @@ class HoldingVerbs(PlanVerbs):
             layout = await self._server.layout_of_space(row.space)
             if layout is None:
                 continue
-            holding = holding_of(row, layout)
-            held.append(holding)
-            operations.append(
-                Release(
-                    network=holding.network,
-                    address=holding.address,
-                    owner=owner,
-                    generation=row.generation,
-                    request=request,
-                )  # fmt: skip
-            )
+            held.append(holding_of(row, layout))
+            place = {"network": held[-1].network, "address": held[-1].address}
+            operations.append(Release(**place, owner=owner, generation=row.generation, request=request))
         if operations:
             await self._apply(operations)
         return held

@@ -1,7 +1,7 @@
 """The ledger's reading verbs: the plan, holdings, changes, explanations."""
 
 import asyncio
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator
 from dataclasses import replace
 
 from tenure.kernel.addresses import AddressLike, format_address, parse_address
@@ -9,7 +9,7 @@ from tenure.kernel.configuration import Configuration, Network
 from tenure.kernel.errors import Invalid, NotFound
 from tenure.kernel.layout import Layout
 from tenure.kernel.names import Owner, check_name
-from tenure.kernel.values import Change, Holding, SpaceId
+from tenure.kernel.values import Change, Holding, Row, SpaceId
 from tenure.service.explaining import Explanation, Finding, holding_finding, plan_finding
 from tenure.service.holding_verbs import HoldingVerbs, holding_of
 
@@ -68,7 +68,7 @@ class ReadingVerbs(HoldingVerbs):
         start = -1 if after is None else parse_address(after, field="after")
         return [holding_of(row, layout) async for row in self._rows(layout, number, start, _limit(limit))]
 
-    async def _rows(self, layout: Layout, network: int, after: int, limit: int) -> AsyncIterator[object]:
+    async def _rows(self, layout: Layout, network: int, after: int, limit: int) -> AsyncIterator[Row]:
         store, space = self._server.store, layout.configuration.space
         subnets = sorted(layout.configuration.network(layout.name_of(network)).subnets, key=lambda s: s.cidr.first)
         for subnet in subnets:
@@ -126,8 +126,7 @@ class ReadingVerbs(HoldingVerbs):
         for configuration in await self.spaces():
             layout = Layout(configuration)
             rows = await self._server.store.rows_within(configuration.space, position, position, limit=1)
-            for row in rows:
-                findings.append(holding_finding(holding_of(row, layout)))
+            findings.extend(holding_finding(holding_of(row, layout)) for row in rows)
             if not rows:
                 plans = (plan_finding(layout, name, position) for name in configuration.networks)
                 findings.extend(plan for plan in plans if plan is not None)
@@ -163,8 +162,3 @@ def _cursor(after: int) -> int:
     if not isinstance(after, int) or isinstance(after, bool) or after < 0:
         raise Invalid(f"after: a number from the log is needed, not {after!r}", field="after")
     return after
-
-
-def sequence_of(values: Sequence[Change]) -> list[int]:
-    """Return the numbers of changes."""
-    return [value.seq for value in values]

@@ -178,13 +178,10 @@ class Server:
 
     async def _serve_lane(self, space: SpaceId, asked: Sequence[tuple[Layout, Claim]]) -> Sequence[Answer | None]:
         """Run one lane for claims of one space; those of a stale layout are sent back."""
-        newest = max((layout for layout, _ in asked), key=lambda layout: layout.configuration.version)
-        claims = [claim for layout, claim in asked if layout.configuration.version == newest.configuration.version]
+        newest = max((layout for layout, _ in asked), key=_version)
+        claims = [claim for layout, claim in asked if _version(layout) == _version(newest)]
         served = iter(await self._lane(newest, claims))
-        return [
-            next(served) if layout.configuration.version == newest.configuration.version else None
-            for layout, _ in asked
-        ]
+        return [next(served) if _version(layout) == _version(newest) else None for layout, _ in asked]
 
     async def _lane(self, layout: Layout, claims: Sequence[Claim]) -> Sequence[Answer | None]:
         for attempt in range(RESTARTS):
@@ -250,14 +247,8 @@ class Server:
         repeatable = all(isinstance(operation, Allocate | Release) for operation in operations)
         for attempt in range(RESTARTS):
             spaces = await self._spaces_for(operations)
-            attempts: list[Applying] = []
-
-            async def work(tx: Transaction) -> list[Result]:
-                attempts.append(Applying(tx, self.chance, self.exact))
-                return await attempts[-1].run(operations, spaces)  # noqa: B023 - runs before the next round
-
             try:
-                results = await self.store.transact(work)
+                results, edited = await self.store.transact(partial(self._apply_once, operations, spaces))
             except Restart:
                 await self.pause(attempt)
                 continue
@@ -268,10 +259,17 @@ class Server:
                     raise
                 await self.pause(attempt)
                 continue
-            for space in attempts[-1].edited_spaces:
+            for space in edited:
                 self.forget(space)
             return results
         raise Conflict("the ledger kept changing while the operations were applied; try again")
+
+    async def _apply_once(
+        self, operations: Sequence[Operation], spaces: Sequence[SpaceId], tx: Transaction
+    ) -> tuple[list[Result], list[SpaceId]]:
+        applying = Applying(tx, self.chance, self.exact)
+        results = await applying.run(operations, spaces)
+        return results, applying.edited_spaces
 
     async def _spaces_for(self, operations: Sequence[Operation]) -> list[SpaceId]:
         """Find the spaces that operations touch and that exist."""
@@ -288,6 +286,10 @@ class Server:
         for batcher in (self._grants, self._releases, self._lanes):
             await batcher.drain()
         await self.store.close()
+
+
+def _version(layout: Layout) -> int:
+    return layout.configuration.version
 
 
 def _wish_identities(wish: Wish) -> tuple[object, ...]:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from tenure.kernel.addresses import format_address
 from tenure.kernel.configuration import Configuration
-from tenure.kernel.errors import AddressOutsideSubnet, TenureError
+from tenure.kernel.errors import AddressOutsideSubnet, CursorExpired, TenureError
 from tenure.kernel.judging import judge
 from tenure.kernel.layout import Layout
 from tenure.kernel.values import OWNED, Change, Row, State
@@ -117,8 +117,6 @@ def _replay(held: Held, change: Change) -> None:
 
 
 async def _oldest(store: LedgerStore) -> int:
-    from tenure.kernel.errors import CursorExpired
-
     try:
         await store.watch(0, limit=1)
     except CursorExpired as error:

@@ -7,7 +7,7 @@ try, and it is never believed when it says that nothing is free.
 lane keeps others from freeing anything, so what it calls the lowest free address is that.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from tenure.kernel.choosing import FEW, STRIPE, Stripes, first_free, from_point, hashed_point
@@ -73,7 +73,7 @@ class DoubtfulViews:
         self._server = server
 
     def open(
-        self, key: LineKey, taken: Sequence[tuple[int, int]] = (), *, seen: int = 0, loaded: bool = False
+        self, key: LineKey, taken: Iterable[tuple[int, int]] = (), *, seen: int = 0, loaded: bool = False
     ) -> DoubtfulLine:
         """Begin a line, knowing which numbers are taken (or, blind, nothing)."""
         line = self.layout.line(*key)

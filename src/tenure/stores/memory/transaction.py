@@ -206,22 +206,7 @@ class MemoryTransaction:
         now_us = store.clock()
         for entry in entries:
             store.seq += 1
-            store.log.append(
-                Change(
-                    store.seq,
-                    now_us,
-                    entry.verb,
-                    entry.space,
-                    entry.network,
-                    entry.first,
-                    entry.last,
-                    entry.owner,
-                    entry.slot,
-                    entry.generation,
-                    entry.request,
-                    entry.details,
-                )  # fmt: skip
-            )
+            store.log.append(_change(store.seq, now_us, entry))
 
         def take_back() -> None:
             store.seq = before
@@ -236,3 +221,10 @@ class MemoryTransaction:
         dropped = max(min(before - 1, store.seq) - store.oldest, 0)
         del store.log[:dropped]
         store.oldest += dropped
+
+
+def _change(seq: int, now_us: int, entry: Entry) -> Change:
+    return Change(
+        seq, now_us, entry.verb, entry.space, entry.network, entry.first, entry.last, entry.owner, entry.slot,
+        entry.generation, entry.request, entry.details,
+    )  # fmt: skip
