@@ -25,13 +25,12 @@ T = TypeVar("T")
 class Guard(enum.Enum):
     """How strongly a transaction holds a space, weakest first.
 
-    Grants may run together with grants and with one lane; releases with releases and grants; a lane runs alone
-    but for plain grants; an edit runs alone. So nothing is freed while a lane picks the lowest address, and no
-    grant passes a configuration that is being changed.
+    Grants run together with each other and with one lane; a lane runs alone but for plain grants; an edit runs
+    alone. Whatever frees an address holds the lane, so nothing is freed while somebody in the lane picks the lowest
+    address, and no grant passes a configuration that is being changed.
     """
 
     GRANT = "grant"
-    RELEASE = "release"
     LANE = "lane"
     EDIT = "edit"
 
@@ -44,6 +43,7 @@ class Abilities:
     mixed_units: bool = False
     survives_restart: bool = True
     shared_by_processes: bool = True
+    quick_lane: bool = False
     parallel_writes: bool = False
     largest_batch: int = 1000
 
@@ -53,12 +53,14 @@ class Effects:
     """What happened to a space's addresses behind a cursor: (number, whether taken or freed, first, last).
 
     ``upto``: every change up to this number has been looked at. ``complete``: false where the cursor lies so far
-    behind that reading the holdings anew is cheaper; then there are no steps.
+    behind that reading the holdings anew is cheaper; then there are no steps. ``frees`` counts the commits that freed
+    something in the space, where the store has a quick lane.
     """
 
     upto: int
     steps: Sequence[tuple[int, bool, int, int]]
     complete: bool = True
+    frees: int = 0
 
 
 FAR_BEHIND = 50_000
@@ -214,6 +216,17 @@ class LedgerStore(Book, Protocol):
         """Read what happened to a space's addresses; not complete if the cursor is too far behind."""
         ...
 
+    async def grant_unless_freed(
+        self, space: SpaceId, version: int, frees: int, wishes: Sequence[Wish]
+    ) -> Sequence[Verdict] | None:
+        """Create all of the holdings or none, in the lane, in one call; None if it could not be all.
+
+        Only under the given version, and only if nothing in the space was freed since ``frees`` was read: then an
+        address that was the lowest free one to a reader of that time, and can be had, still is. Offered by stores
+        with the ability ``quick_lane``.
+        """
+        ...
+
     async def spaces(self) -> Sequence[tuple[SpaceId, str]]:
         """List all spaces: number and name, in order of name."""
         ...
@@ -244,6 +257,6 @@ class LedgerStore(Book, Protocol):
 class Chance(Protocol):
     """Where randomness comes from; ``random.Random`` is one."""
 
-    def randrange(self, stop: int, /) -> int:
-        """Return a number from 0 to ``stop`` - 1."""
+    def getrandbits(self, count: int, /) -> int:
+        """Return a number of that many random bits."""
         ...

@@ -49,7 +49,7 @@ def parse_address(value: AddressLike, *, field: str = "address") -> int:
     if parsed.version == 4:
         return V4_BASE + int(parsed)
     if parsed.scope_id is not None:
-        raise Invalid(f"{field}: {str(parsed)!r} carries a zone, which the ledger cannot hold", field=field)
+        raise Invalid(f"{field}: {str(parsed)[:80]!r} carries a zone, which the ledger cannot hold", field=field)
     return V6_BASE + int(parsed)
 
 

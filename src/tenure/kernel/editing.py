@@ -27,7 +27,7 @@ from tenure.kernel.configuration import (
 )
 from tenure.kernel.edits import KEEP, Keep
 from tenure.kernel.errors import AlreadyExists, Invalid, NotFound, Overlap
-from tenure.kernel.names import Owner, check_labels, check_name, check_slot, check_text
+from tenure.kernel.names import Owner, check_labels, check_name, check_slot, check_text, shown
 from tenure.kernel.ranges import AddressRange, Cidr, merge, parse_cidr, parse_range
 
 T = TypeVar("T")
@@ -58,7 +58,7 @@ def new_network(edit: edits.AddNetwork, number: int, uuid: str) -> Network:
     return Network(
         id=number,
         name=check_name(edit.network, field="network"),
-        uuid=uuid,
+        uuid=uuid if edit.uuid is None else check_name(edit.uuid, field="uuid"),
         kind=_member(NetworkKind, edit.kind, "kind"),
         mac_prefix=_mac_prefix(edit.mac_prefix),
         tags=_names(edit.tags, "tags"),
@@ -86,6 +86,7 @@ def _(edit: edits.ModifyNetwork, network: Network) -> Network | None:
 
 @_edit.register
 def _(edit: edits.RemoveNetwork, network: Network) -> Network | None:
+    _yes_or_no(edit.cascade, "cascade")
     return None
 
 
@@ -95,16 +96,17 @@ def _(edit: edits.AddSubnet, network: Network) -> Network | None:
     unit = width(cidr.first) if edit.unit is None else edit.unit
     if not isinstance(unit, int) or isinstance(unit, bool) or not cidr.prefix <= unit <= width(cidr.first):
         raise Invalid(
-            f"unit: a prefix length from {cidr.prefix} to {width(cidr.first)} is needed, not {unit!r}", field="unit"
+            f"unit: a prefix length from {cidr.prefix} to {width(cidr.first)} is needed, not {shown(unit)}",
+            field="unit",
         )
     usual = usual_keep_back(cidr, unit)
     subnet = Subnet(
         cidr=cidr,
-        uuid=str(edit.uuid),
+        uuid=_subnet_uuid(edit.uuid, network),
         name=_subnet_name(edit.name, network),
         gateway=_gateway(edit.gateway, cidr),
         dns=_addresses(edit.dns, "dns"),
-        dhcp=_flag(edit.dhcp, False, "dhcp"),
+        dhcp=_yes_or_no(edit.dhcp, "dhcp"),
         zones=_names(edit.zones, "zones"),
         unit=unit,
         keep_back=usual if edit.keep_back is None else _keep_back(edit.keep_back),
@@ -115,7 +117,7 @@ def _(edit: edits.AddSubnet, network: Network) -> Network | None:
 
 @_edit.register
 def _(edit: edits.ModifySubnet, network: Network) -> Network | None:
-    subnet = network.subnet(edit.subnet)
+    subnet = network.subnet(check_name(edit.subnet, field="subnet"))
     cidr = _kept(edit.cidr, subnet.cidr, _moved_block(subnet))
     gateway = subnet.gateway if isinstance(edit.gateway, Keep) else edit.gateway
     return _with_subnet(
@@ -139,7 +141,8 @@ def _(edit: edits.ModifySubnet, network: Network) -> Network | None:
 
 @_edit.register
 def _(edit: edits.RemoveSubnet, network: Network) -> Network | None:
-    subnet = network.subnet(edit.subnet)
+    subnet = network.subnet(check_name(edit.subnet, field="subnet"))
+    _yes_or_no(edit.cascade, "cascade")
     return replace(network, subnets=tuple(other for other in network.subnets if other is not subnet))
 
 
@@ -319,6 +322,13 @@ def _subnet_name(name: str | None, network: Network, but: Subnet | None = None) 
     return name
 
 
+def _subnet_uuid(uuid: str | None, network: Network) -> str:
+    checked = check_name(uuid, field="uuid")
+    if any(subnet.answers_to(checked) for subnet in network.subnets):
+        raise AlreadyExists("subnet", checked, field="uuid")
+    return checked
+
+
 def _keep_back(words: Sequence[str]) -> frozenset[KeepBack]:
     return frozenset(_member(KeepBack, word, "keep_back") for word in _listed(words, "keep_back"))
 
@@ -342,20 +352,22 @@ def _member(kind: type[E], word: object, field: str) -> E:
         return kind(word)  # type: ignore[arg-type]  # another type is no member either
     except ValueError:
         choices = ", ".join(kind)
-        raise Invalid(f"{field}: {word!r} is none of {choices}", field=field) from None
+        raise Invalid(f"{field}: {shown(word)} is none of {choices}", field=field) from None
 
 
 def _flag(value: object, old: bool, field: str) -> bool:
-    if value is KEEP:
-        return old
+    return old if value is KEEP else _yes_or_no(value, field)
+
+
+def _yes_or_no(value: object, field: str) -> bool:
     if not isinstance(value, bool):
-        raise Invalid(f"{field}: true or false is needed, not {value!r}", field=field)
+        raise Invalid(f"{field}: true or false is needed, not {shown(value)}", field=field)
     return value
 
 
 def _seconds(value: object) -> int:
     if not isinstance(value, int) or isinstance(value, bool) or not 0 <= value <= 366 * 86400:
-        raise Invalid(f"cooling_s: a number of seconds up to a year is needed, not {value!r}", field="cooling_s")
+        raise Invalid(f"cooling_s: a number of seconds up to a year is needed, not {shown(value)}", field="cooling_s")
     return value
 
 
@@ -363,7 +375,7 @@ def _mac_prefix(value: object) -> str | None:
     if value is None:
         return None
     if not isinstance(value, str) or not _MAC_PREFIX.fullmatch(value.lower()):
-        raise Invalid(f"mac_prefix: {value!r} is not of the form aa:bb:cc", field="mac_prefix")
+        raise Invalid(f"mac_prefix: {shown(value)} is not of the form aa:bb:cc", field="mac_prefix")
     return value.lower()
 
 

@@ -39,15 +39,22 @@ class Edit:
 
     def told(self) -> dict[str, Any]:
         """Return what the log tells of it: every field that says something."""
-        pairs = ((entry.name, getattr(self, entry.name)) for entry in dataclasses.fields(self))
-        return {
-            name: _plain(value) for name, value in pairs if value is not KEEP and value not in (None, "", (), False)
-        }
+        pairs = ((entry, getattr(self, entry.name)) for entry in dataclasses.fields(self))
+        return {entry.name: _plain(value) for entry, value in pairs if _says_something(entry.default, value)}
+
+
+def _says_something(default: object, value: object) -> bool:
+    """Tell whether a field is worth a word: in a modify, "no gateway" and "not retired" are."""
+    if default is KEEP:
+        return value is not KEEP
+    return value is not KEEP and value not in (None, "", (), [], {}, False)
 
 
 def _plain(value: object) -> object:
-    if isinstance(value, bool | int | dict):
+    if value is None or isinstance(value, bool | int):
         return value
+    if isinstance(value, Mapping):
+        return dict(value)
     if isinstance(value, Sequence | frozenset | set) and not isinstance(value, str):
         return [str(piece) for piece in value]
     return str(value)

@@ -70,6 +70,8 @@ class FreeSet:
 
     def take(self, first: int, last: int) -> list[tuple[int, int]]:
         """Mark ``first..last`` as not free; return the intervals that were free until now."""
+        if first == last:  # by far the most frequent
+            return [(first, self._cut(first, first))] if self.at_or_after(first) == first else []
         changed: list[tuple[int, int]] = []
         while (start := self.at_or_after(first)) is not None and start <= last:
             changed.append((start, self._cut(start, last)))

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from tenure.kernel.addresses import format_address
 from tenure.kernel.configuration import Configuration, KeepBack, Network, Subnet
-from tenure.kernel.errors import AddressOutsideSubnet, AlreadyExists, Overlap
+from tenure.kernel.errors import AddressOutsideSubnet, AlreadyExists, Invalid, Overlap
 from tenure.kernel.ranges import AddressRange, subtract
 
 
@@ -45,13 +45,18 @@ def _judge_pool_policies(network: Network) -> None:
 def _judge_preallocations(network: Network) -> None:
     waiting: dict[int, str] = {}
     for wish in network.preallocations:
-        if not any(wish.position in subnet.cidr.range for subnet in network.subnets):
-            raise AddressOutsideSubnet(format_address(wish.position), network.name)
-        other = waiting.setdefault(wish.position, wish.owner)
-        if other != wish.owner:
-            raise AlreadyExists(
-                "pre-allocation", format_address(wish.position), hint=f"it waits for {other}", field="address"
+        text = format_address(wish.position)
+        subnet = next((subnet for subnet in network.subnets if wish.position in subnet.cidr.range), None)
+        if subnet is None:
+            raise AddressOutsideSubnet(text, network.name)
+        if subnet.unit_at(wish.position).first != wish.position:
+            raise Invalid(
+                f"address: {text} does not begin a /{subnet.unit}, the unit of {subnet.cidr}", field="address"
             )
+        if wish.position in waiting:
+            hint = f"it waits for {waiting[wish.position]}"
+            raise AlreadyExists("pre-allocation", text, hint=hint, field="address")
+        waiting[wish.position] = wish.owner
 
 
 @dataclass(frozen=True, slots=True)

@@ -112,6 +112,7 @@ class Layout:
         self._subnets: dict[str, tuple[list[int], list[Subnet]]] = {}
         self._lines: dict[tuple[str, str | None, str | None], Line] = {}
         self._names = {network.id: name for name, network in configuration.networks.items()}
+        self._shown: dict[str, tuple[int, str | None]] = {}
         self._remembering: dict[str, bool] = {}
         self._common = list(_binding_everywhere(configuration))
 
@@ -129,6 +130,15 @@ class Layout:
         if index < 0 or position > subnets[index].cidr.last:
             raise AddressOutsideSubnet(format_address(position), network)
         return subnets[index]
+
+    def shown(self, network: str, position: int) -> tuple[int, str | None]:
+        """Return prefix length and gateway of the subnet around a position, as users see them."""
+        subnet = self.subnet_at(network, position)
+        found = self._shown.get(subnet.uuid)
+        if found is None:
+            gateway = None if subnet.gateway is None else format_address(subnet.gateway)
+            found = self._shown[subnet.uuid] = (subnet.cidr.prefix, gateway)
+        return found
 
     def line(self, network: str, pool: str | None = None, subnet: str | None = None) -> Line:
         """Lay out a network's pools, or those of one name, or of one subnet; built once."""

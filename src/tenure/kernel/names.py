@@ -15,6 +15,15 @@ _OWNER = re.compile(rf"(?:([A-Za-z0-9][A-Za-z0-9_.-]*):)?({_KIND})/(.+)", re.DOT
 DEFAULT_REALM = "local"
 
 
+def shown(value: object) -> str:
+    """Write a wrong value for people: short, whatever it is."""
+    try:
+        text = repr(value)
+    except Exception:  # a number of thousands of digits has no text, other things may refuse as well
+        return f"something of type {type(value).__name__}"
+    return text if len(text) <= 80 else text[:79] + "…"
+
+
 def check_name(value: object, *, field: str) -> str:
     """Return a name as it is, or say what is wrong with it."""
     if not isinstance(value, str):
@@ -54,7 +63,7 @@ def check_labels(value: object, *, field: str = "labels") -> dict[str, str]:
         raise Invalid(f"{field}: at most {MAX_LABELS} labels, not {len(value)}", field=field)
     return {
         check_name(name, field=field): check_text(text, field=f"{field}[{name}]")
-        for name, text in sorted(value.items())
+        for name, text in sorted(value.items(), key=lambda pair: str(pair[0]))
     }
 
 

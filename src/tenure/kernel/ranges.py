@@ -98,9 +98,11 @@ def parse_cidr(value: NetworkLike, *, field: str = "cidr") -> Cidr:
     try:
         network = ipaddress.ip_network(value)
     except ValueError as error:
-        raise Invalid(f"{field}: {str(value)[:80]!r} is not an address block ({error})", field=field) from None
+        raise Invalid(
+            f"{field}: {str(value)[:80]!r} is not an address block ({str(error)[:160]})", field=field
+        ) from None
     if network.version == 6 and network.network_address.scope_id is not None:
-        raise Invalid(f"{field}: {str(value)!r} carries a zone, which the ledger cannot hold", field=field)
+        raise Invalid(f"{field}: {str(value)[:80]!r} carries a zone, which the ledger cannot hold", field=field)
     base = V4_BASE if network.version == 4 else V6_BASE
     return Cidr(base + int(network.network_address), network.prefixlen)
 

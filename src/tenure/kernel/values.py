@@ -1,6 +1,7 @@
 """Holdings, wishes, verdicts and changes: what rules, stores and doors say to each other.
 
 Stores speak of spaces and networks by number and of addresses by position; ``Holding`` is what users see.
+What a hot path makes by the thousand is a NamedTuple: as frozen as a dataclass, at a third of the price.
 Times are microseconds since 1970 by the store's clock.
 """
 
@@ -8,7 +9,7 @@ import enum
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
-from typing import Any
+from typing import Any, NamedTuple
 
 from tenure.kernel.addresses import format_address, width
 from tenure.kernel.names import Owner
@@ -40,8 +41,7 @@ MOVES: Mapping[State, frozenset[State]] = {
 """Which state may follow which; any state may also end (the row is removed)."""
 
 
-@dataclass(frozen=True, slots=True)
-class Row:
+class Row(NamedTuple):
     """A holding as stores keep it."""
 
     space: SpaceId
@@ -55,11 +55,10 @@ class Row:
     since_us: int
     until_us: int | None = None
     request: str | None = None
-    details: Mapping[str, Any] = field(default_factory=lambda: NO_DETAILS)
+    details: Mapping[str, Any] = NO_DETAILS
 
 
-@dataclass(frozen=True, slots=True)
-class Wish:
+class Wish(NamedTuple):
     """One address (or prefix) for one owner's slot, to be created if nobody is in the way."""
 
     network: NetworkId
@@ -70,7 +69,7 @@ class Wish:
     state: State = State.HELD
     until_us: int | None = None
     request: str | None = None
-    details: Mapping[str, Any] = field(default_factory=lambda: NO_DETAILS)
+    details: Mapping[str, Any] = NO_DETAILS
 
     @property
     def claim(self) -> tuple[NetworkId, str, str]:
@@ -87,8 +86,7 @@ class Outcome(enum.Enum):
     AGAIN = "again"
 
 
-@dataclass(frozen=True, slots=True)
-class Verdict:
+class Verdict(NamedTuple):
     """The store's answer: the outcome, and the row that decided it (ours, or the one in the way)."""
 
     outcome: Outcome
@@ -98,8 +96,7 @@ class Verdict:
 AGAIN = Verdict(Outcome.AGAIN)
 
 
-@dataclass(frozen=True, slots=True)
-class Ticket:
+class Ticket(NamedTuple):
     """What a release names: the address, its network and owner and, where known, the generation."""
 
     network: NetworkId
@@ -114,8 +111,7 @@ class Ticket:
         return (self.network, self.owner) == (row.network, row.owner) and self.generation in (None, row.generation)
 
 
-@dataclass(frozen=True, slots=True)
-class Entry:
+class Entry(NamedTuple):
     """A change about to be logged; the store adds the number and the time."""
 
     verb: str
@@ -127,11 +123,10 @@ class Entry:
     slot: str | None = None
     generation: int | None = None
     request: str | None = None
-    details: Mapping[str, Any] = field(default_factory=lambda: NO_DETAILS)
+    details: Mapping[str, Any] = NO_DETAILS
 
 
-@dataclass(frozen=True, slots=True)
-class Change:
+class Change(NamedTuple):
     """One entry of the ordered log."""
 
     seq: int
@@ -145,7 +140,7 @@ class Change:
     slot: str | None
     generation: int | None
     request: str | None
-    details: Mapping[str, Any] = field(default_factory=lambda: NO_DETAILS)
+    details: Mapping[str, Any] = NO_DETAILS
     network_name: str | None = None
 
     @property

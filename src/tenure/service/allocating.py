@@ -7,6 +7,7 @@ asyncio driver, a caller's transaction and the exhaustive explorer in the tests 
 view and ask the store for that very address; a pick that was taken costs one more try.
 """
 
+from collections.abc import Awaitable
 from typing import Protocol
 
 from tenure.kernel.configuration import Policy
@@ -37,6 +38,10 @@ class Desk(Protocol):
 
     chance: Chance
 
+    def known_layout(self, network: str) -> Layout | None:
+        """Return the layout of the network's space as this server last read it, if it did."""
+        ...
+
     async def layout(self, network: str, *, newer_than: int | None = None) -> Layout:
         """Return the layout of the network's space; a version that proved stale is read anew."""
         ...
@@ -53,7 +58,7 @@ class Desk(Protocol):
         """Correct the doubtful views from the log, where there is one."""
         ...
 
-    async def grant(self, layout: Layout, wish: Wish) -> Verdict:
+    def grant(self, layout: Layout, wish: Wish) -> Awaitable[Verdict]:
         """Ask the store for one address."""
         ...
 
@@ -72,7 +77,7 @@ class Desk(Protocol):
 
 async def allocate(claim: Claim, desk: Desk) -> Granted:
     """Serve one claim. O(log n) and one store call, whatever the fill; more only where others interfere."""
-    layout = await desk.layout(claim.network)
+    layout = desk.known_layout(claim.network) or await desk.layout(claim.network)
     for attempt in range(PATIENCE):
         version = layout.configuration.version
         try:
@@ -102,50 +107,48 @@ async def _attempt(claim: Claim, layout: Layout, desk: Desk) -> Granted | Tenure
         unit = layout.check_wanted(claim.network, address, claim.owner, claim.slot, claim.reserved)
         wish = claim.at(layout, unit.first, unit.last)
         return _settled(claim, wish, layout, await _ask(desk, layout, wish))
-    if policy_of(claim, layout) is Policy.LOWEST:
+    policy = claim.policy or layout.line(*line_key(claim)).policy
+    if policy is Policy.LOWEST:
         return await desk.serve_in_lane(layout, claim)
-    return await _pick(claim, layout, desk)
+    return await _pick(claim, layout, policy, desk)
 
 
-def policy_of(claim: Claim, layout: Layout) -> Policy:
-    """Return the policy the claim asks for, or its pool's."""
-    return claim.policy or layout.line(*line_key(claim)).policy
-
-
-async def _pick(claim: Claim, layout: Layout, desk: Desk) -> Granted | TenureError | None:
+async def _pick(claim: Claim, layout: Layout, policy: Policy, desk: Desk) -> Granted | TenureError | None:
     """Pick from the doubtful view until the store agrees; what the view cannot serve, the lane decides."""
     views = desk.doubtful(layout)
-    view = views.lines.get(line_key(claim))
-    if view is None:
-        blind = layout.line(*line_key(claim)).size > BLIND
-        view = views.open(line_key(claim)) if blind else await desk.load(layout, claim)
+    view = views.lines.get(line_key(claim)) or await _open(claim, layout, views, desk)
     for attempt in range(TRIES):
         if attempt == TRIES // 2 and not view.loaded:
             view = await desk.load(layout, claim)
-        number = await _number(claim, layout, view, desk, attempt)
+        number = await _former_number(claim, layout, view, desk) if policy is Policy.STICKY and not attempt else None
+        if number is None:
+            number = view.pick(policy, claim.owner, claim.slot, attempt, desk.chance)
         if number is None:
             break
-        first, last = view.line.unit(number)
-        views.take(first, last)
+        first, last = views.take_number(view, number)
         wish = claim.at(layout, first, last)
         verdict = await _ask(desk, layout, wish)
+        if verdict.outcome is Outcome.GRANTED and verdict.row is not None:
+            return Granted(verdict.row, layout)
         if verdict.outcome is not Outcome.TAKEN:
-            if verdict.outcome is not Outcome.GRANTED:
-                views.give_back(first, last)
+            views.give_back(first, last)
             return _settled(claim, wish, layout, verdict)
         if view.loaded:
             await desk.catch_up(layout)
     return await desk.serve_in_lane(layout, claim)
 
 
-async def _number(claim: Claim, layout: Layout, view: DoubtfulLine, desk: Desk, attempt: int) -> int | None:
-    policy = policy_of(claim, layout)
-    if policy is Policy.STICKY and attempt == 0:
-        position = await desk.former(layout, claim)
-        number = None if position is None else view.line.number(position)
-        if number is not None and number in view.free:
-            return number
-    return view.pick(policy, claim.owner, claim.slot, attempt, desk.chance)
+async def _open(claim: Claim, layout: Layout, views: DoubtfulViews, desk: Desk) -> DoubtfulLine:
+    """Begin a view of the claim's line: blind where it is long, for then nearly every pick is free."""
+    if layout.line(*line_key(claim)).size > BLIND:
+        return views.open(line_key(claim))
+    return await desk.load(layout, claim)
+
+
+async def _former_number(claim: Claim, layout: Layout, view: DoubtfulLine, desk: Desk) -> int | None:
+    position = await desk.former(layout, claim)
+    number = None if position is None else view.line.number(position)
+    return number if number is not None and number in view.free else None
 
 
 async def _ask(desk: Desk, layout: Layout, wish: Wish) -> Verdict:

@@ -47,7 +47,6 @@ class Applying:
         self._now: dict[SpaceId, Configuration] = {}
         self._layouts: dict[SpaceId, Layout] = {}
         self._exact: dict[SpaceId, ExactViews] = {}
-        self._opened: list[ExactViews] = []
         self._entries: list[Entry] = []
         self._cascades: set[int] = set()
 
@@ -57,11 +56,7 @@ class Applying:
         versions = await self._tx.guard(sorted(spaces), strength)
         for configuration in await self._tx.configurations(sorted(versions)):
             self._before[configuration.space] = self._now[configuration.space] = configuration
-        try:
-            results = await self._run_all(operations)
-        finally:
-            for views in self._opened:
-                views.lift()
+        results = await self._run_all(operations)
         await self._settle()
         if self._entries:
             await self._tx.log(self._entries)
@@ -118,13 +113,13 @@ class Applying:
             views = self._kept_exact.get(space)
             if views is None or views.layout.configuration.version != layout.configuration.version:
                 views = self._kept_exact[space] = ExactViews(layout)
+            views.lift()  # what an attempt that came to nothing laid
             self._layouts[space] = views.layout
             self._now[space] = self._before[space] = views.layout.configuration
             await catch_up(self._tx, views)
         else:
             views = ExactViews(layout)
         self._exact[space] = views
-        self._opened.append(views)
         return views
 
     async def _allocate(self, operations: Sequence[Allocate]) -> list[Result]:
@@ -267,8 +262,6 @@ def guard_for(operations: Sequence[Operation]) -> Guard:
     """Return how strongly the spaces must be held."""
     if any(isinstance(operation, Edit) for operation in operations):
         return Guard.EDIT
-    if all(isinstance(operation, Release) for operation in operations):
-        return Guard.RELEASE
     return Guard.LANE
 
 

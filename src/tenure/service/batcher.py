@@ -40,8 +40,8 @@ class Batcher(Generic[K, I, A]):
         self._tasks: set[asyncio.Task[None]] = set()  # the loop itself keeps only weak references
         self._scheduled = False
 
-    async def submit(self, key: K, item: I) -> A:
-        """Wait for the item's answer."""
+    def submit(self, key: K, item: I) -> "asyncio.Future[A]":
+        """Put the item in line; the future will have its answer."""
         loop = asyncio.get_running_loop()
         future: asyncio.Future[A] = loop.create_future()
         queue = self._waiting.get(key)
@@ -51,7 +51,7 @@ class Batcher(Generic[K, I, A]):
         if not self._scheduled:
             self._scheduled = True
             loop.call_soon(self._start)
-        return await future
+        return future
 
     def _start(self) -> None:
         """Begin as many batches as may run, oldest key first."""
@@ -70,11 +70,18 @@ class Batcher(Generic[K, I, A]):
                 task.add_done_callback(self._tasks.discard)
 
     def _drain(self, key: K) -> list[tuple[I, "asyncio.Future[A]"]]:
+        """Take what one batch may carry: an even share of what waits for each batch that may still begin.
+
+        One batch that took everything would leave the store idle while its callers think, and the callers idle
+        while the store works.
+        """
         queue = self._waiting.pop(key)
+        free = min(self._at_once - self._active, self._per_key - self._running.get(key, 0))
+        most = min(self._largest, -(-len(queue) // free))
         batch: list[tuple[I, asyncio.Future[A]]] = []
         seen: set[Hashable] = set()
         held_over: deque[tuple[I, asyncio.Future[A]]] = deque()
-        while queue and len(batch) < self._largest:
+        while queue and len(batch) < most:
             entry = queue.popleft()
             if entry[1].done():  # its caller went away
                 continue

@@ -1,21 +1,19 @@
 """Claims: what a caller wants, read and checked before anything is asked of a store."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
 from tenure.kernel.addresses import AddressLike, parse_address
 from tenure.kernel.configuration import Policy
 from tenure.kernel.errors import Invalid
 from tenure.kernel.layout import Layout
-from tenure.kernel.names import Owner, check_labels, check_name, check_slot, check_text
+from tenure.kernel.names import Owner, check_labels, check_name, check_slot, check_text, shown
 from tenure.kernel.values import NO_DETAILS, Row, State, Wish
 
 REACHES = ("refuse", "allow", "force")
 
 
-@dataclass(frozen=True, slots=True)
-class Claim:
+class Claim(NamedTuple):
     """A wish before an address is chosen for it."""
 
     network: str
@@ -29,7 +27,7 @@ class Claim:
     state: State = State.HELD
     until_us: int | None = None
     request: str | None = None
-    details: Mapping[str, Any] = field(default_factory=lambda: NO_DETAILS)
+    details: Mapping[str, Any] = NO_DETAILS
 
     def at(self, layout: Layout, first: int, last: int) -> Wish:
         """Turn the claim into a wish for one address."""
@@ -37,8 +35,7 @@ class Claim:
         return Wish(network, first, last, self.owner, self.slot, self.state, self.until_us, self.request, self.details)
 
 
-@dataclass(frozen=True, slots=True)
-class Granted:
+class Granted(NamedTuple):
     """A claim's answer: the row, and the layout it was granted under."""
 
     row: Row
@@ -62,10 +59,10 @@ def read_claim(
     request: str | None = None,
 ) -> Claim:
     """Read a claim from a caller's words."""
-    if address is not None and (pool is not None or policy is not None):
-        raise Invalid("address: name an address, or a pool and a policy, not both", field="address")
+    if address is not None and (pool, subnet, policy) != (None, None, None):
+        raise Invalid("address: name an address, or a pool, a subnet and a policy, not both", field="address")
     if reserved not in REACHES:
-        raise Invalid(f"reserved: {reserved!r} is none of {', '.join(REACHES)}", field="reserved")
+        raise Invalid(f"reserved: {shown(reserved)} is none of {', '.join(REACHES)}", field="reserved")
     return Claim(
         network=check_name(network, field="network"),
         owner=Owner(owner),
@@ -84,7 +81,7 @@ def _policy(word: str) -> Policy:
     try:
         return Policy(word)
     except ValueError:
-        raise Invalid(f"policy: {word!r} is none of {', '.join(Policy)}", field="policy") from None
+        raise Invalid(f"policy: {shown(word)} is none of {', '.join(Policy)}", field="policy") from None
 
 
 def _details(

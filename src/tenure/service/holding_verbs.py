@@ -2,12 +2,13 @@
 
 from collections.abc import Mapping, Sequence
 
-from tenure.kernel.addresses import AddressLike, format_address, parse_address
+from tenure.kernel.addresses import AddressLike, parse_address
 from tenure.kernel.configuration import Network
 from tenure.kernel.errors import Invalid
 from tenure.kernel.layout import Layout
 from tenure.kernel.names import Owner, check_name
 from tenure.kernel.values import Holding, Row, Ticket
+from tenure.service.allocating import allocate
 from tenure.service.applying import Result, check_holder
 from tenure.service.claims import Granted, read_claim
 from tenure.service.operations import Allocate, Operation, Release, Transfer
@@ -17,9 +18,8 @@ from tenure.service.plan_verbs import PlanVerbs
 def holding_of(row: Row, layout: Layout) -> Holding:
     """Show a row as users see it."""
     network = layout.name_of(row.network)
-    subnet = layout.subnet_at(network, row.first)
-    gateway = None if subnet.gateway is None else format_address(subnet.gateway)
-    return Holding(network, row, subnet.cidr.prefix, gateway)
+    prefix, gateway = layout.shown(network, row.first)
+    return Holding(network, row, prefix, gateway)
 
 
 class HoldingVerbs(PlanVerbs):
@@ -62,8 +62,8 @@ class HoldingVerbs(PlanVerbs):
             plan=plan,
             request=request,
         )
-        granted = await self._server.allocate(claim)
-        return holding_of(granted.row, granted.layout)
+        row, layout = await allocate(claim, self._server)
+        return holding_of(row, layout)
 
     async def allocate_many(
         self,

@@ -43,6 +43,31 @@ async def catch_up(tx: Transaction, exact: ExactViews) -> None:
         exact.lines.clear()
 
 
+def quick_picks(exact: ExactViews, claims: Sequence[Claim], chance: Chance) -> list[Wish] | None:
+    """Choose for all claims from exact views that may be a little behind, laying each pick over them.
+
+    None where it takes a transaction to choose: a line not read yet, nothing free, a claim that comes twice, a
+    sticky one, or a named address.
+    """
+    layout = exact.layout
+    if layout.mixed_units or len({(claim.network, claim.owner, claim.slot) for claim in claims}) < len(claims):
+        return None
+    wishes: list[Wish] = []
+    for claim in claims:
+        view = exact.lines.get(line_key(claim))
+        policy = None if view is None else claim.policy or view.line.policy
+        if view is None or policy is None or policy is Policy.STICKY or claim.address is not None:
+            return None
+        if layout.preallocated(claim.network, claim.owner, claim.slot) is not None:
+            return None
+        number = view.pick(policy, claim.owner, claim.slot, 0, chance)
+        if number is None:
+            return None
+        wishes.append(claim.at(layout, *view.line.unit(number)))
+        exact.lay(True, wishes[-1].first, wishes[-1].last)
+    return wishes
+
+
 async def serve(
     tx: Transaction, exact: ExactViews, claims: Sequence[Claim], chance: Chance, *, together: bool
 ) -> tuple[list[Answer], list[Entry]]:

@@ -2,7 +2,6 @@
 
 import asyncio
 from collections.abc import AsyncIterator
-from dataclasses import replace
 
 from tenure.kernel.addresses import AddressLike, format_address, parse_address
 from tenure.kernel.configuration import Configuration, Network
@@ -147,7 +146,7 @@ class _NetworkNames:
         if change.network not in self._names:
             self._names.update((network.id, network.name) for network in await self._ledger.networks())
             self._names.setdefault(change.network, None)
-        return replace(change, network_name=self._names[change.network])
+        return change._replace(network_name=self._names[change.network])
 
 
 def _limit(limit: int | None) -> int:

@@ -5,8 +5,10 @@ store calls. A server that is killed leaves nothing behind but what was granted.
 """
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import AsyncIterator, Callable, Coroutine, Hashable, Sequence
+from contextlib import AsyncExitStack, asynccontextmanager
 from functools import partial
+from typing import Any, TypeVar
 
 from tenure.kernel.edits import AddNetwork
 from tenure.kernel.errors import Conflict, NotFound, StoreUnavailable, TenureError
@@ -14,13 +16,15 @@ from tenure.kernel.layout import Layout
 from tenure.kernel.names import check_name
 from tenure.kernel.values import Row, SpaceId, Ticket, Verdict, Wish
 from tenure.ports import Chance, Guard, LedgerStore, Transaction
-from tenure.service.allocating import UNKNOWN_REPEATS, allocate
+from tenure.service.allocating import UNKNOWN_REPEATS
 from tenure.service.applying import Applying, Result
 from tenure.service.batcher import Batcher
 from tenure.service.claims import Claim, Granted
-from tenure.service.lane import Answer, Restart, catch_up, line_key, serve
+from tenure.service.lane import Answer, Restart, catch_up, line_key, quick_picks, serve
 from tenure.service.operations import Allocate, Operation, Release
 from tenure.service.views import DoubtfulLine, DoubtfulViews, ExactViews, LineKey
+
+T = TypeVar("T")
 
 RESTARTS = 20
 """Times a lane is begun again because something it should have known had changed."""
@@ -39,6 +43,8 @@ class Server:
         self._spaces: dict[str, SpaceId] = {}
         self._doubtful: dict[SpaceId, DoubtfulViews] = {}
         self.exact: dict[SpaceId, ExactViews] = {}
+        self._lane_locks: dict[SpaceId, asyncio.Lock] = {}
+        self._readings: dict[Hashable, asyncio.Task[Any]] = {}
         largest = store.abilities.largest_batch
         self._grants: Batcher[tuple[SpaceId, int], Wish, Verdict] = Batcher(
             self._grant, largest=largest, at_once=at_once, at_once_per_key=at_once, identities=_wish_identities
@@ -49,10 +55,6 @@ class Server:
         self._lanes: Batcher[SpaceId, tuple[Layout, Claim], Answer | None] = Batcher(
             self._serve_lane, largest=largest, at_once=4
         )
-
-    async def allocate(self, claim: Claim) -> Granted:
-        """Serve one claim."""
-        return await allocate(claim, self)
 
     async def release(self, space: SpaceId, ticket: Ticket) -> Row | None:
         """End one holding; a lost answer is asked for again, which changes nothing more."""
@@ -65,10 +67,14 @@ class Server:
                 await self.pause(attempt)
         return await self._releases.submit(space, ticket)
 
+    def known_layout(self, network: str) -> Layout | None:
+        """Return the layout of the network's space as it was last read, if it was."""
+        space = self._spaces.get(network)
+        return None if space is None else self._layouts.get(space)
+
     async def layout(self, network: str, *, newer_than: int | None = None) -> Layout:
         """Return the layout of the network's space; a version that proved stale is read anew."""
-        space = self._spaces.get(network)
-        known = None if space is None else self._layouts.get(space)
+        known = self.known_layout(network)
         if known is not None and (newer_than is None or known.configuration.version > newer_than):
             return known
         return await self.reread(network)
@@ -126,15 +132,24 @@ class Server:
         return views
 
     async def load(self, layout: Layout, claim: Claim) -> DoubtfulLine:
-        """Read who holds what on the claim's line, now. O(holdings on the line)."""
-        line = layout.line(*line_key(claim))
+        """Read who holds what on the claim's line, now; callers who come together share one reading."""
+        key = line_key(claim)
+        reading = ("load", layout.configuration.space, layout.configuration.version, key)
+        return await self._shared(reading, partial(self._load, layout, key))
+
+    async def _load(self, layout: Layout, key: LineKey) -> DoubtfulLine:
+        line = layout.line(*key)
         if not line.size:
-            return self.doubtful(layout).open(line_key(claim), loaded=True)
+            return self.doubtful(layout).open(key, loaded=True)
         seen, spans = await self.store.spans(layout.configuration.space, line.lowest, line.highest)
-        return self.doubtful(layout).open(line_key(claim), line.taken(spans), seen=seen, loaded=True)
+        return self.doubtful(layout).open(key, line.taken(spans), seen=seen, loaded=True)
 
     async def catch_up(self, layout: Layout) -> None:
-        """Correct the doubtful views from the log. O(changes since the last time)."""
+        """Correct the doubtful views from the log; callers who come together share one reading."""
+        reading = ("catch up", layout.configuration.space, layout.configuration.version)
+        await self._shared(reading, partial(self._catch_up, layout))
+
+    async def _catch_up(self, layout: Layout) -> None:
         views = self.doubtful(layout)
         loaded = [view for view in views.lines.values() if view.loaded]
         if not loaded:
@@ -149,9 +164,17 @@ class Server:
                     (view.take if takes else view.give_back)(first, last)
             view.seen = max(view.seen, effects.upto)
 
-    async def grant(self, layout: Layout, wish: Wish) -> Verdict:
+    async def _shared(self, key: Hashable, work: Callable[[], Coroutine[Any, Any, T]]) -> T:
+        """Run work once for everybody who asks for the same thing at the same time."""
+        task: asyncio.Task[T] | None = self._readings.get(key)
+        if task is None:
+            task = self._readings[key] = asyncio.get_running_loop().create_task(work())
+            task.add_done_callback(lambda _: self._readings.pop(key, None))
+        return await asyncio.shield(task)
+
+    def grant(self, layout: Layout, wish: Wish) -> "asyncio.Future[Verdict]":
         """Ask the store for one address, together with all that wait."""
-        return await self._grants.submit((layout.configuration.space, layout.configuration.version), wish)
+        return self._grants.submit((layout.configuration.space, layout.configuration.version), wish)
 
     async def _grant(self, key: tuple[SpaceId, int], wishes: Sequence[Wish]) -> Sequence[Verdict]:
         return await self.store.grant(*key, wishes)
@@ -184,18 +207,65 @@ class Server:
         return [next(served) if _version(layout) == _version(newest) else None for layout, _ in asked]
 
     async def _lane(self, layout: Layout, claims: Sequence[Claim]) -> Sequence[Answer | None]:
+        async with self._alone_in([layout.configuration.space]):
+            if self.store.abilities.quick_lane and (quick := await self._quick_lane(layout, claims)):
+                return quick
+            return await self._full_lane(layout, claims)
+
+    async def _quick_lane(self, layout: Layout, claims: Sequence[Claim]) -> Sequence[Answer] | None:
+        """Serve claims in one store call, if nobody else is about and every pick can be had; else None."""
+        exact = self.exact.get(layout.configuration.space)
+        if exact is None or not exact.calm or exact.layout.configuration.version != layout.configuration.version:
+            return None
+        wishes = quick_picks(exact, claims, self.chance)
+        granted = False
+        try:
+            if wishes:
+                space, version = layout.configuration.space, layout.configuration.version
+                verdicts = await self.store.grant_unless_freed(space, version, exact.frees, wishes)
+                if verdicts is not None:
+                    granted = True
+                    return [Granted(verdict.row, layout) for verdict in verdicts if verdict.row is not None]
+        except StoreUnavailable as error:
+            if error.outcome != "unknown":
+                raise
+        finally:
+            exact.keep() if granted else exact.lift()
+            exact.calm = granted
+        return None
+
+    async def _full_lane(self, layout: Layout, claims: Sequence[Claim]) -> Sequence[Answer | None]:
         for attempt in range(RESTARTS):
             try:
                 readings = await self.read_lines(layout, claims)
-                return await self.store.transact(partial(self._lane_work, layout, claims, readings))
+                answers = await self.store.transact(partial(self._lane_work, layout, claims, readings))
+                self._settle_exact([layout.configuration.space], kept=True)
+                return answers
             except Restart:
                 continue
-            except StoreUnavailable as error:
+            except TenureError as error:
+                self._settle_exact([layout.configuration.space], kept=False)
+                if not isinstance(error, StoreUnavailable):
+                    raise
                 # Repeating is safe: claims that were granted are answered with what they hold.
                 if error.outcome != "unknown" or attempt >= UNKNOWN_REPEATS:
                     raise
                 await self.pause(attempt)
         return [None] * len(claims)
+
+    def _settle_exact(self, spaces: Sequence[SpaceId], *, kept: bool) -> None:
+        """Keep or take off what a transaction laid over exact views, now that its end is known."""
+        for space in spaces:
+            if (exact := self.exact.get(space)) is not None:
+                exact.keep() if kept else exact.lift()
+
+    @asynccontextmanager
+    async def _alone_in(self, spaces: Sequence[SpaceId]) -> AsyncIterator[None]:
+        """Keep others of this process out of the spaces' lanes: exact views have one user at a time."""
+        async with AsyncExitStack() as stack:
+            for space in sorted(spaces):
+                await stack.enter_async_context(self._lane_locks.setdefault(space, asyncio.Lock()))
+            yield
 
     async def _lane_work(
         self, layout: Layout, claims: Sequence[Claim], readings: Sequence[Reading], tx: Transaction
@@ -205,11 +275,9 @@ class Server:
         if versions.get(space) != layout.configuration.version:
             return [None] * len(claims)
         exact = self.open_exact(layout, readings)
+        exact.lift()  # what an attempt that came to nothing laid
         await catch_up(tx, exact)
-        try:
-            answers, entries = await serve(tx, exact, claims, self.chance, together=False)
-        finally:
-            exact.lift()
+        answers, entries = await serve(tx, exact, claims, self.chance, together=False)
         if entries:
             await tx.log(entries)
         return answers
@@ -248,7 +316,7 @@ class Server:
         for attempt in range(RESTARTS):
             spaces = await self._spaces_for(operations)
             try:
-                results, edited = await self.store.transact(partial(self._apply_once, operations, spaces))
+                results, edited = await self._transact_apply(operations, spaces)
             except Restart:
                 await self.pause(attempt)
                 continue
@@ -263,6 +331,18 @@ class Server:
                 self.forget(space)
             return results
         raise Conflict("the ledger kept changing while the operations were applied; try again")
+
+    async def _transact_apply(
+        self, operations: Sequence[Operation], spaces: Sequence[SpaceId]
+    ) -> tuple[list[Result], list[SpaceId]]:
+        async with self._alone_in(spaces):
+            kept = False
+            try:
+                done = await self.store.transact(partial(self._apply_once, operations, spaces))
+                kept = True
+                return done
+            finally:
+                self._settle_exact(spaces, kept=kept)
 
     async def _apply_once(
         self, operations: Sequence[Operation], spaces: Sequence[SpaceId], tx: Transaction

@@ -10,7 +10,7 @@ lane keeps others from freeing anything, so what it calls the lowest free addres
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from tenure.kernel.choosing import FEW, STRIPE, Stripes, first_free, from_point, hashed_point
+from tenure.kernel.choosing import FEW, Stripes, first_free, from_point, hashed_point
 from tenure.kernel.configuration import Policy
 from tenure.kernel.freeset import FreeSet
 from tenure.kernel.layout import Layout, Line
@@ -44,7 +44,8 @@ class FreeLine:
         if not self.line.size or policy is Policy.LOWEST:
             return first_free(self.free)
         if policy is Policy.RANDOM:
-            return from_point(self.free, chance.randrange(self.line.size))
+            # Sixteen bits more than needed make the bias of the remainder too small to see.
+            return from_point(self.free, chance.getrandbits(self.line.size.bit_length() + 16) % self.line.size)
         return from_point(self.free, hashed_point(self.line.size, owner, slot, attempt))
 
 
@@ -59,7 +60,7 @@ class DoubtfulLine(FreeLine):
     def pick(self, policy: Policy, owner: str, slot: str, attempt: int, chance: Chance) -> int | None:
         """Pick as the policy wants it; *random* keeps to the server's stripes on lines that are long enough."""
         if policy is Policy.RANDOM and FEW <= self.line.size <= BLIND:
-            return self.stripes.pick(self.free, chance.randrange(STRIPE))
+            return self.stripes.pick(self.free, chance.getrandbits(8))
         # A zero-argument super() does not survive dataclass(slots=True), which makes the class anew.
         return FreeLine.pick(self, policy, owner, slot, attempt, chance)
 
@@ -71,6 +72,14 @@ class DoubtfulViews:
         self.layout = layout
         self.lines: dict[LineKey, DoubtfulLine] = {}
         self._server = server
+
+    def take_number(self, view: DoubtfulLine, number: int) -> tuple[int, int]:
+        """Mark a pick as taken on its line and on every other line of the space; return its span."""
+        first, last = view.line.unit(number)
+        view.free.take(number, number)
+        if len(self.lines) > 1:
+            self.take(first, last)
+        return first, last
 
     def open(
         self, key: LineKey, taken: Iterable[tuple[int, int]] = (), *, seen: int = 0, loaded: bool = False
@@ -109,6 +118,9 @@ class ExactViews:
     def __init__(self, layout: Layout) -> None:
         self.layout = layout
         self.lines: dict[LineKey, ExactLine] = {}
+        self.frees = 0
+        self.calm = False
+        self.own = 0
         self._steps: list[tuple[bool, int, int]] = []
         self._undo: list[tuple[ExactLine, bool, int, int]] = []
         self._passing: list[LineKey] = []
@@ -129,7 +141,13 @@ class ExactViews:
         return min((view.seen for view in self.lines.values()), default=None)
 
     def learn(self, effects: Effects) -> None:
-        """Bring the lines up to date; each line skips what it has seen."""
+        """Bring the lines up to date; each line skips what it has seen.
+
+        ``calm`` afterwards: nobody but this server has touched the space since the last time.
+        """
+        self.calm = len(effects.steps) <= self.own
+        self.own = 0
+        self.frees = effects.frees
         for view in self.lines.values():
             for number, takes, first, last in effects.steps:
                 if number > view.seen:
@@ -143,6 +161,12 @@ class ExactViews:
             for low, high in view.line.numbers(first, last):
                 changed = view.free.take(low, high) if takes else view.free.give_back(low, high)
                 self._undo.extend((view, takes, *interval) for interval in changed)
+
+    def keep(self) -> None:
+        """Make what was laid permanent: it was granted, and the log will say the same."""
+        self.own += len(self._steps)
+        self._steps.clear()
+        self._undo.clear()
 
     def lift(self) -> None:
         """Take off what the running transaction laid."""

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import TYPE_CHECKING
 
 from tenure.kernel.configuration import Configuration, Network
@@ -174,8 +175,11 @@ class MemoryTransaction:
 
     async def remember(self, rows: Sequence[Row]) -> None:
         """Note where owners were."""
+        formers = self._store.formers
         for row in rows:
-            self._store.formers[row.network, row.owner, row.slot] = row.first
+            claim = (row.network, row.owner, row.slot)
+            self._undo.append(partial(_put_back, formers, claim, formers.get(claim)))
+            formers[claim] = row.first
 
     async def former(self, network: NetworkId, owner: str, slot: str) -> int | None:
         """Return where an owner was."""
@@ -219,8 +223,22 @@ class MemoryTransaction:
         """Drop old changes."""
         store = self._store
         dropped = max(min(before - 1, store.seq) - store.oldest, 0)
+        kept, oldest = store.log[:dropped], store.oldest
         del store.log[:dropped]
         store.oldest += dropped
+
+        def take_back() -> None:
+            store.log[:0] = kept
+            store.oldest = oldest
+
+        self._undo.append(take_back)
+
+
+def _put_back(formers: dict[ClaimKey, int], claim: ClaimKey, place: int | None) -> None:
+    if place is None:
+        formers.pop(claim, None)
+    else:
+        formers[claim] = place
 
 
 def _change(seq: int, now_us: int, entry: Entry) -> Change:

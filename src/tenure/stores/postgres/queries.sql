@@ -2,9 +2,11 @@
 --
 -- A space's row is its guard. Its four lock strengths are the four guards of the port:
 --   FOR KEY SHARE      grants: run together with all but edits
---   FOR SHARE          releases: run together with each other and with grants, never with a lane
---   FOR NO KEY UPDATE  a lane: runs alone but for plain grants
+--   FOR NO KEY UPDATE  the lane: runs alone but for plain grants. Whatever frees an address is in the lane, and
+--                      counts up the row's "frees"
 --   FOR UPDATE         an edit: runs alone
+-- A waiter for a row lock sees the row as it is when the lock is his; the rest of his statement sees what was committed
+-- when the statement began. So what must not be stale (version, frees) is asked of the space's row itself.
 -- The ledger row is the counter of the log. It is locked last, so that its holder never waits for anybody.
 
 -- :name grant
@@ -23,12 +25,10 @@ WITH guard AS MATERIALIZED (
     ON CONFLICT DO NOTHING
     RETURNING network, first, last, owner, slot, generation, since_us, request
 ), counted AS (
-    UPDATE ledger SET seq = seq + (SELECT count(*) FROM granted)
-    WHERE id = 1 AND (SELECT count(*) FROM granted) > 0
-    RETURNING seq - (SELECT count(*) FROM granted) AS before
+    UPDATE ledger SET seq = seq + (SELECT count(*) FROM granted) WHERE id = 1 RETURNING seq
 ), logged AS (
     INSERT INTO change (seq, at_us, verb, space, network, first, last, owner, slot, generation, request, details)
-    SELECT counted.before + row_number() OVER (ORDER BY granted.first), granted.since_us, 'grant', $1, granted.network,
+    SELECT counted.seq + 1 - row_number() OVER (), granted.since_us, 'grant', $1, granted.network,
            granted.first, granted.last, granted.owner, granted.slot, granted.generation, granted.request, told.details
     FROM counted, granted
     LEFT JOIN unnest($4::bytea[], $12::text[]) AS told (first, details)
@@ -51,14 +51,40 @@ WITH guard AS MATERIALIZED (
     ON CONFLICT DO NOTHING
     RETURNING network, first, last, owner, slot, generation, since_us
 ), counted AS (
-    UPDATE ledger SET seq = seq + (SELECT count(*) FROM granted)
-    WHERE id = 1 AND (SELECT count(*) FROM granted) > 0
-    RETURNING seq - (SELECT count(*) FROM granted) AS before
+    UPDATE ledger SET seq = seq + (SELECT count(*) FROM granted) WHERE id = 1 RETURNING seq
 ), logged AS (
     INSERT INTO change (seq, at_us, verb, space, network, first, last, owner, slot, generation)
-    SELECT counted.before + row_number() OVER (), granted.since_us, 'grant', $1, granted.network,
+    SELECT counted.seq + 1 - row_number() OVER (), granted.since_us, 'grant', $1, granted.network,
            granted.first, granted.last, granted.owner, granted.slot, granted.generation
     FROM counted, granted
+)
+SELECT first, generation, since_us FROM granted
+
+-- :name grant_unless_freed
+-- :cost O(k log n): as grant, in the lane; fails as a whole (division by zero) where it cannot be all
+WITH guard AS MATERIALIZED (
+    SELECT id, (extract(epoch FROM clock_timestamp()) * 1000000)::bigint AS now_us
+    FROM space WHERE id = $1 AND version = $2 AND frees = $3 FOR NO KEY UPDATE
+), wish AS MATERIALIZED (
+    SELECT * FROM unnest($4::bigint[], $5::bytea[], $6::bytea[], $7::text[], $8::text[], $9::smallint[], $10::bigint[],
+                         $11::text[], $12::text[], $13::text[]) WITH ORDINALITY
+        AS wish (network, first, last, owner, slot, state, until_us, request, details, told, number)
+), granted AS (
+    INSERT INTO holding (space, network, first, last, owner, slot, state, generation, since_us, until_us, request, details)
+    SELECT guard.id, wish.network, wish.first, wish.last, wish.owner, wish.slot, wish.state,
+           nextval('holding_generation'), guard.now_us, wish.until_us, wish.request, wish.details
+    FROM guard, wish ORDER BY wish.first
+    ON CONFLICT DO NOTHING
+    RETURNING first, generation, since_us
+), counted AS (
+    UPDATE ledger SET seq = seq + (SELECT count(*) FROM granted)
+    WHERE id = 1 AND 1 / (CASE WHEN (SELECT count(*) FROM granted) = cardinality($5::bytea[]) THEN 1 ELSE 0 END) = 1
+    RETURNING seq - cardinality($5::bytea[]) AS before
+), logged AS (
+    INSERT INTO change (seq, at_us, verb, space, network, first, last, owner, slot, generation, request, details)
+    SELECT counted.before + wish.number, granted.since_us, 'grant', $1, wish.network, wish.first, wish.last, wish.owner,
+           wish.slot, granted.generation, wish.request, wish.told
+    FROM counted, granted JOIN wish USING (first)
 )
 SELECT first, generation, since_us FROM granted
 
@@ -67,9 +93,10 @@ SELECT first, generation, since_us FROM granted
 WITH granted AS (
     INSERT INTO holding (space, network, first, last, owner, slot, state, generation, since_us, until_us, request, details)
     SELECT $1, wish.network, wish.first, wish.last, wish.owner, wish.slot, wish.state,
-           nextval('holding_generation'), $2, wish.until_us, wish.request, wish.details
-    FROM unnest($3::bigint[], $4::bytea[], $5::bytea[], $6::text[], $7::text[], $8::smallint[], $9::bigint[],
-                $10::text[], $11::text[])
+           nextval('holding_generation'), now.us, wish.until_us, wish.request, wish.details
+    FROM (SELECT (extract(epoch FROM clock_timestamp()) * 1000000)::bigint AS us OFFSET 0) AS now,
+         unnest($2::bigint[], $3::bytea[], $4::bytea[], $5::text[], $6::text[], $7::smallint[], $8::bigint[],
+                $9::text[], $10::text[])
          AS wish (network, first, last, owner, slot, state, until_us, request, details)
     WHERE NOT coalesce((SELECT near.last >= wish.first FROM holding AS near
                         WHERE near.space = $1 AND near.first <= wish.last ORDER BY near.first DESC LIMIT 1), false)
@@ -81,8 +108,8 @@ SELECT first, generation, since_us FROM granted
 
 -- :name release
 -- :cost O(k log n): k tickets
-WITH guard AS MATERIALIZED (
-    SELECT id FROM space WHERE id = $1 FOR SHARE
+WITH guard AS (
+    UPDATE space SET frees = frees + 1 WHERE id = $1 RETURNING id
 ), ticket AS MATERIALIZED (
     SELECT * FROM unnest($2::bigint[], $3::bytea[], $4::text[], $5::bigint[], $6::text[], $7::boolean[])
         AS ticket (network, first, owner, generation, request, remember)
@@ -102,12 +129,10 @@ WITH guard AS MATERIALIZED (
     INSERT INTO former (network, owner, slot, first) SELECT network, owner, slot, first FROM ended WHERE remember
     ON CONFLICT (network, owner, slot) DO UPDATE SET first = excluded.first
 ), counted AS (
-    UPDATE ledger SET seq = seq + (SELECT count(*) FROM ended)
-    WHERE id = 1 AND (SELECT count(*) FROM ended) > 0
-    RETURNING seq - (SELECT count(*) FROM ended) AS before
+    UPDATE ledger SET seq = seq + (SELECT count(*) FROM ended) WHERE id = 1 RETURNING seq
 ), logged AS (
     INSERT INTO change (seq, at_us, verb, space, network, first, last, owner, slot, generation, request)
-    SELECT counted.before + row_number() OVER (ORDER BY ended.first),
+    SELECT counted.seq + 1 - row_number() OVER (),
            (extract(epoch FROM clock_timestamp()) * 1000000)::bigint, 'release', ended.space, ended.network, ended.first,
            ended.last, ended.owner, ended.slot, ended.generation, ended.by_request
     FROM counted, ended
@@ -210,10 +235,6 @@ DELETE FROM former WHERE network = ANY ($1::bigint[])
 -- :cost O(1)
 SELECT seq, oldest FROM ledger WHERE id = 1
 
--- :name clock
--- :cost O(1)
-SELECT (extract(epoch FROM clock_timestamp()) * 1000000)::bigint
-
 -- :name log
 -- :cost O(e): e entries; the counter is locked from here to the commit
 WITH counted AS (
@@ -242,7 +263,8 @@ FROM change WHERE seq > $1 AND space = $3 ORDER BY seq LIMIT $2
 
 -- :name effects
 -- :cost O(log c + changes behind the cursor), which are at most $3
-SELECT ledger.seq AS upto, ledger.oldest, step.seq, step.takes, step.first, step.last
+SELECT ledger.seq AS upto, ledger.oldest, (SELECT frees FROM space WHERE id = $1) AS frees,
+       step.seq, step.takes, step.first, step.last
 FROM ledger LEFT JOIN LATERAL (
     SELECT change.seq, change.verb = 'grant' AS takes, change.first, change.last FROM change
     WHERE change.seq > $2 AND change.seq <= $2 + $3 AND change.space = $1 AND change.verb IN ('grant', 'release')
@@ -263,10 +285,6 @@ UPDATE ledger SET oldest = greatest(oldest, $1) WHERE id = 1
 -- :cost O(k log s): s spaces
 SELECT id, version FROM space WHERE id = ANY ($1::bigint[]) ORDER BY id FOR KEY SHARE
 
--- :name guard_release
--- :cost O(k log s)
-SELECT id, version FROM space WHERE id = ANY ($1::bigint[]) ORDER BY id FOR SHARE
-
 -- :name guard_lane
 -- :cost O(k log s)
 SELECT id, version FROM space WHERE id = ANY ($1::bigint[]) ORDER BY id FOR NO KEY UPDATE
@@ -278,6 +296,10 @@ SELECT id, version FROM space WHERE id = ANY ($1::bigint[]) ORDER BY id FOR UPDA
 -- :name versions
 -- :cost O(log s)
 SELECT version FROM space WHERE id = $1
+
+-- :name count_free
+-- :cost O(log s)
+UPDATE space SET frees = frees + 1 WHERE id = $1
 
 -- :name bump
 -- :cost O(log s)

@@ -12,7 +12,8 @@ CREATE SEQUENCE network_number;
 CREATE TABLE space (
     id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
     name text COLLATE "C" NOT NULL CONSTRAINT space_name UNIQUE,
-    version bigint NOT NULL DEFAULT 1
+    version bigint NOT NULL DEFAULT 1,
+    frees bigint NOT NULL DEFAULT 0
 ) WITH (fillfactor = 50);
 
 CREATE TABLE network (

@@ -24,6 +24,7 @@ from tenure.stores.postgres.transaction import (
     PostgresTransaction,
     explain_refused,
     granted_row,
+    plain_columns,
     read_effects,
     read_rows_within,
     wish_columns,
@@ -57,7 +58,7 @@ STUCK = (
 class PostgresStore:
     """A ledger in a PostgreSQL schema."""
 
-    abilities = Abilities(ledger=True, mixed_units=True, parallel_writes=True)
+    abilities = Abilities(ledger=True, mixed_units=True, parallel_writes=True, quick_lane=True)
 
     def __init__(self, grants: Any, pool: Any) -> None:
         self._grants = grants
@@ -68,7 +69,8 @@ class PostgresStore:
         """Connect, and bring the schema up to date."""
         if not re.fullmatch(r"[a-z_][a-z0-9_]{0,62}", schema):
             raise Invalid(f"schema: {schema!r} is not a plain lower-case name", field="schema")
-        settings = {"search_path": schema, "synchronous_commit": "on"}
+        # Statements take arrays of any length: planning each anew would cost more than running it.
+        settings = {"search_path": schema, "synchronous_commit": "on", "plan_cache_mode": "force_generic_plan"}
         try:
             await _migrate(dsn, schema)
             grants = await _pool(dsn, 2, settings | {"lock_timeout": BATCH_LOCK_TIMEOUT})
@@ -136,6 +138,23 @@ class PostgresStore:
                 return await _grant_on(connection, space, version, wishes)
             except LOST as error:
                 raise StoreUnavailable(f"PostgreSQL was lost: {error}", outcome="unknown") from error
+
+    async def grant_unless_freed(
+        self, space: SpaceId, version: int, frees: int, wishes: Sequence[Wish]
+    ) -> Sequence[Verdict] | None:
+        """Create all holdings or none, if nothing was freed since: one statement, one round trip, one commit."""
+        columns = wish_columns(wishes)
+        async with self._connected(self._grants) as connection:
+            try:
+                records = await connection.fetch(
+                    SQL["grant_unless_freed"], space, version, frees, *columns, _told_columns(wishes)
+                )
+            except (asyncpg.DivisionByZeroError, *STUCK):
+                return None
+            except LOST as error:
+                raise StoreUnavailable(f"PostgreSQL was lost: {error}", outcome="unknown") from error
+        granted = {record[0]: record for record in records}
+        return [_granted(space, wish, granted[first]) for first, wish in zip(columns[1], wishes, strict=True)]
 
     async def _grant_patiently(self, space: SpaceId, version: int, wish: Wish) -> Verdict:
         """Grant one wish, waiting as long as it takes: alone it cannot be part of a deadlock for long."""
@@ -265,30 +284,32 @@ class PostgresStore:
 
 
 async def _grant_on(connection: Any, space: SpaceId, version: int, wishes: Sequence[Wish]) -> list[Verdict]:
-    columns = wish_columns(wishes)
-    plain = all(wish.state is State.HELD and not wish.details and wish.request is None for wish in wishes)
-    if plain:
-        records = await connection.fetch(SQL["grant_plain"], space, version, *columns[:5])
+    if all(wish.state is State.HELD and not wish.details and wish.request is None for wish in wishes):
+        columns = plain_columns(wishes)
+        records = await connection.fetch(SQL["grant_plain"], space, version, *columns)
     else:
-        told = [dump_details(grant_details(wish.state, wish.until_us, wish.details)) for wish in wishes]
-        records = await connection.fetch(SQL["grant"], space, version, *columns, told)
+        columns = wish_columns(wishes)
+        records = await connection.fetch(SQL["grant"], space, version, *columns, _told_columns(wishes))
     granted = {record[0]: record for record in records}
     if len(granted) == len(wishes):
-        return [
-            Verdict(Outcome.GRANTED, granted_row(space, wish, granted[first][1], granted[first][2]))
-            for first, wish in zip(columns[1], wishes, strict=True)
-        ]
+        return [_granted(space, wish, granted[first]) for first, wish in zip(columns[1], wishes, strict=True)]
     refused = [wish for first, wish in zip(columns[1], wishes, strict=True) if first not in granted]
     if await connection.fetchval(SQL["versions"], space) == version:
         reasons = iter(await explain_refused(connection, space, refused))
     else:
         reasons = iter([AGAIN] * len(refused))
     return [
-        Verdict(Outcome.GRANTED, granted_row(space, wish, granted[first][1], granted[first][2]))
-        if first in granted
-        else next(reasons)
+        _granted(space, wish, granted[first]) if first in granted else next(reasons)
         for first, wish in zip(columns[1], wishes, strict=True)
     ]
+
+
+def _granted(space: SpaceId, wish: Wish, record: Any) -> Verdict:
+    return Verdict(Outcome.GRANTED, granted_row(space, wish, record[1], record[2]))
+
+
+def _told_columns(wishes: Sequence[Wish]) -> list[str | None]:
+    return [dump_details(grant_details(wish.state, wish.until_us, wish.details)) for wish in wishes]
 
 
 async def _pool(dsn: str, size: int, settings: dict[str, str]) -> Any:

@@ -24,14 +24,22 @@ GUARDS = {guard: f"guard_{guard.value}" for guard in Guard}
 LIMITLESS = 1 << 62
 
 
+def plain_columns(wishes: Sequence[Wish]) -> tuple[list[Any], ...]:
+    """Turn wishes that say nothing beyond address, owner and slot into columns."""
+    firsts = [key(wish.first) for wish in wishes]
+    return (
+        [wish.network for wish in wishes],
+        firsts,
+        [first if wish.first == wish.last else key(wish.last) for first, wish in zip(firsts, wishes, strict=True)],
+        [wish.owner for wish in wishes],
+        [wish.slot for wish in wishes],
+    )
+
+
 def wish_columns(wishes: Sequence[Wish]) -> tuple[list[Any], ...]:
     """Turn wishes into the columns that statements take."""
     return (
-        [wish.network for wish in wishes],
-        [key(wish.first) for wish in wishes],
-        [key(wish.last) for wish in wishes],
-        [wish.owner for wish in wishes],
-        [wish.slot for wish in wishes],
+        *plain_columns(wishes),
         [STATE_NUMBER[wish.state] for wish in wishes],
         [wish.until_us for wish in wishes],
         [wish.request for wish in wishes],
@@ -128,8 +136,7 @@ class PostgresTransaction:
 
     async def insert(self, space: SpaceId, wishes: Sequence[Wish]) -> Sequence[Verdict]:
         """Create holdings if nobody is in the way. One statement for all that are granted."""
-        now_us = await self._value("clock")
-        records = await self._all("insert_holdings", space, now_us, *wish_columns(wishes))
+        records = await self._all("insert_holdings", space, *wish_columns(wishes))
         granted = {position(first): (generation, since_us) for first, generation, since_us in records}
         refused = [wish for wish in wishes if wish.first not in granted]
         reasons = iter(await explain_refused(self._connection, space, refused) if refused else [])
@@ -190,6 +197,7 @@ class PostgresTransaction:
         for space in sorted({row.space for row in rows}):
             firsts = sorted(key(row.first) for row in rows if row.space == space)
             await self._all("delete_holdings", space, firsts)
+            await self._all("count_free", space)
 
     async def effects(self, space: SpaceId, after: int) -> Effects:
         """Read what happened to a space's addresses."""
@@ -237,13 +245,11 @@ async def read_configurations(connection: Any, spaces: Sequence[SpaceId]) -> lis
 async def read_effects(connection: Any, space: SpaceId, after: int) -> Effects:
     """Read what happened to a space's addresses behind a cursor: one statement, so one moment."""
     records = await connection.fetch(SQL["effects"], space, after, FAR_BEHIND)
-    upto, oldest = records[0][0], records[0][1]
+    upto, oldest, frees = records[0][0], records[0][1], records[0][2]
     if after < oldest or upto - after > FAR_BEHIND:
         return Effects(upto, [], complete=False)
-    steps = [
-        (seq, takes, position(first), position(last)) for _, _, seq, takes, first, last in records if seq is not None
-    ]
-    return Effects(upto, steps)
+    steps = [(record[3], record[4], position(record[5]), position(record[6])) for record in records if record[3]]
+    return Effects(upto, steps, frees=frees or 0)
 
 
 async def read_rows_within(

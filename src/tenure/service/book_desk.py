@@ -1,0 +1,239 @@
+"""The desk of a book: the batched asyncio driver of the allocator over a store without transactions and log.
+
+A book keeps holdings, not the plan: whoever opens the desk gives it the configuration, and replaces it with
+``configure`` when it changes (after the store was told the new version, where it asks for one).
+
+There is no lane on a book. What the allocator would settle there is settled by reading: the claim's line is read
+anew, the policy picks from that reading, and the store is asked for that address; whoever comes too late reads
+again. So *lowest* is the lowest of a fresh reading and not of the log, and costs a reading of the line, which all
+who wait share. A pool is exhausted only if such a reading, begun after the claim came in, had nothing free (I8).
+"""
+
+import asyncio
+from collections import Counter
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass
+from typing import TypeVar
+
+from tenure.kernel.configuration import Configuration
+from tenure.kernel.errors import Conflict, Invalid, NotFound, PoolExhausted, StoreUnavailable, TenureError
+from tenure.kernel.layout import Layout
+from tenure.kernel.values import OWNED, Outcome, Row, SpaceId, Ticket, Verdict, Wish
+from tenure.ports import Book, Chance
+from tenure.service.allocating import UNKNOWN_REPEATS, allocate, policy_of
+from tenure.service.batcher import Batcher
+from tenure.service.claims import Claim, Granted
+from tenure.service.lane import already, line_key
+from tenure.service.views import DoubtfulLine, DoubtfulViews, LineKey
+
+T = TypeVar("T")
+
+ROUNDS = 20
+"""Readings in a row, each overtaken by others, after which the claim pauses before it goes on."""
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """A line as the store had it, and whether anything was free on it."""
+
+    view: DoubtfulLine
+    full: bool
+
+
+class BookDesk:
+    """The desk at which a process's callers queue for a book."""
+
+    def __init__(
+        self, store: Book, configurations: Sequence[Configuration], *, name: str, chance: Chance, at_once: int = 4
+    ) -> None:
+        self.store = store
+        self.name = name
+        self.chance = chance
+        self._layouts: dict[SpaceId, Layout] = {}
+        self._doubtful: dict[SpaceId, DoubtfulViews] = {}
+        self._asked: Counter[tuple[SpaceId, int, int]] = Counter()
+        largest = store.abilities.largest_batch
+        self._grants: Batcher[tuple[SpaceId, int], Wish, Verdict | TenureError] = Batcher(
+            self._grant, largest=largest, at_once=at_once, at_once_per_key=at_once, identities=_identities
+        )
+        self._releases: Batcher[SpaceId, Ticket, Row | None] = Batcher(
+            store.release, largest=largest, identities=lambda ticket: (ticket.first,)
+        )
+        self._readings: Batcher[tuple[SpaceId, LineKey], Layout, Reading] = Batcher(
+            self._read, largest=1 << 30, at_once=at_once
+        )
+        for configuration in configurations:
+            self.configure(configuration)
+
+    def configure(self, configuration: Configuration) -> None:
+        """Take a space's configuration, or a newer version of it."""
+        if configuration.mixed_units and not self.store.abilities.mixed_units:
+            raise Invalid(
+                f"unit: subnets of space {configuration.name!r} that lie over each other hand out units of different "
+                "size, which this store cannot tell apart",
+                field="unit",
+            )
+        known = self._layouts.get(configuration.space)
+        if known is not None and known.configuration.version >= configuration.version:
+            raise Conflict(f"space {configuration.name!r} is known at version {known.configuration.version} already")
+        for name in configuration.networks:
+            other = self._find(name)
+            if other is not None and other.configuration.space != configuration.space:
+                raise Conflict(f"network {name!r} is in space {other.configuration.name!r} already", field="network")
+        self._layouts[configuration.space] = Layout(configuration)
+
+    async def allocate(self, claim: Claim) -> Granted:
+        """Serve one claim."""
+        return await allocate(claim, self)
+
+    async def release(self, space: SpaceId, ticket: Ticket) -> Row | None:
+        """End one holding; a lost answer is asked for again, which changes nothing more."""
+        row = await self._insist(lambda: self._releases.submit(space, ticket))
+        views = self._doubtful.get(space)
+        if row is not None and views is not None and ticket.names(row):
+            views.give_back(row.first, row.last)
+        return row
+
+    async def layout(self, network: str, *, newer_than: int | None = None) -> Layout:
+        """Return the layout of the network's space; there is none newer than what was given."""
+        found = self._find(network)
+        if found is None:
+            raise NotFound("network", network)
+        return found
+
+    def _find(self, network: str) -> Layout | None:
+        return next((known for known in self._layouts.values() if network in known.configuration.networks), None)
+
+    def doubtful(self, layout: Layout) -> DoubtfulViews:
+        """Return the desk's doubtful views of a space."""
+        space = layout.configuration.space
+        views = self._doubtful.get(space)
+        if views is None or views.layout is not layout:
+            views = self._doubtful[space] = DoubtfulViews(layout, self.name)
+        return views
+
+    async def load(self, layout: Layout, claim: Claim) -> DoubtfulLine:
+        """Read who holds what on the claim's line, now; callers who come together share one reading."""
+        return (await self._reading(layout, claim)).view
+
+    async def _reading(self, layout: Layout, claim: Claim) -> Reading:
+        """Wait for a reading that begins after this call."""
+        return await self._readings.submit((layout.configuration.space, line_key(claim)), layout)
+
+    async def _read(self, key: tuple[SpaceId, LineKey], layouts: Sequence[Layout]) -> Sequence[Reading]:
+        """Read a line once for all who wait, under each layout that they hold. O(holdings on the line)."""
+        space, name = key
+        readings: dict[int, Reading] = {}
+        for layout in {id(layout): layout for layout in layouts}.values():
+            line = layout.line(*name)
+            spans = await self._spans(space, line.lowest, line.highest) if line.size else []
+            view = self.doubtful(layout).open(name, line.taken(spans), loaded=True)
+            readings[id(layout)] = Reading(view, full=view.free.first() is None)
+            for _, first, last in self._asked:  # what this desk has asked for and not heard about
+                view.take(first, last)
+        return [readings[id(layout)] for layout in layouts]
+
+    async def _spans(self, space: SpaceId, first: int, last: int) -> list[tuple[int, int]]:
+        spans: list[tuple[int, int]] = []
+        async for page in self.store.held(space, after=first - 1):
+            spans.extend((row.first, row.last) for row in page if row.first <= last)
+            if page[-1].first > last:
+                break
+        return spans
+
+    async def catch_up(self, layout: Layout) -> None:
+        """Leave the doubtful views as they are: a book's log is for watchers, and reading again is cheaper."""
+
+    async def former(self, layout: Layout, claim: Claim) -> int | None:
+        """Return nothing: a book does not note where owners were."""
+        return None
+
+    async def grant(self, layout: Layout, wish: Wish) -> Verdict:
+        """Ask the store for one address, together with all that wait."""
+        configuration = layout.configuration
+        asked = (configuration.space, wish.first, wish.last)
+        self._asked[asked] += 1
+        try:
+            verdict = await self._grants.submit((configuration.space, configuration.version), wish)
+        finally:
+            self._asked[asked] -= 1
+            if not self._asked[asked]:
+                del self._asked[asked]
+        if isinstance(verdict, TenureError):
+            raise verdict
+        return verdict
+
+    async def _grant(self, key: tuple[SpaceId, int], wishes: Sequence[Wish]) -> Sequence[Verdict | TenureError]:
+        try:
+            return await self.store.grant(*key, wishes)
+        except Invalid as error:
+            if len(wishes) == 1:
+                return [error]
+        # One wish was more than the store can take; it must not fail the others.
+        return [answer for wish in wishes for answer in await self._grant(key, [wish])]
+
+    async def serve_in_lane(self, layout: Layout, claim: Claim) -> Granted | None:
+        """Serve the claim from fresh readings; None if nothing is decided yet."""
+        for attempt in range(ROUNDS):
+            reading = await self._reading(layout, claim)
+            if reading.full:
+                return await self._held_already(layout, claim)
+            number = reading.view.pick(policy_of(claim, layout), claim.owner, claim.slot, attempt, self.chance)
+            if number is None:
+                continue  # others of this desk took the last ones, and may yet give some back
+            answer = await self._settle(layout, claim, claim.at(layout, *reading.view.line.unit(number)))
+            if answer.outcome is Outcome.AGAIN or answer.row is None:
+                return None
+            if answer.outcome is Outcome.GRANTED:
+                return Granted(answer.row, layout)
+            if answer.outcome is Outcome.ALREADY:
+                return _raised(already(claim, answer.row, layout))
+        return None
+
+    async def _settle(self, layout: Layout, claim: Claim, wish: Wish) -> Verdict:
+        views = self.doubtful(layout)
+        views.take(wish.first, wish.last)
+        verdict = await self._insist(lambda: self.grant(layout, wish))
+        if verdict.outcome in (Outcome.ALREADY, Outcome.AGAIN):
+            views.give_back(wish.first, wish.last)
+        return verdict
+
+    async def _held_already(self, layout: Layout, claim: Claim) -> Granted:
+        """Answer a claim that met a full pool: with what it holds, or with the news."""
+        network = layout.configuration.network(claim.network).id
+        mine = (layout.configuration.space, network, claim.slot)
+        for row in await self.store.by_owner([claim.owner]):
+            if (row.space, row.network, row.slot) == mine and row.state in OWNED:
+                return _raised(already(claim, row, layout))
+        raise PoolExhausted(claim.network, claim.pool)
+
+    async def _insist(self, call: Callable[[], Awaitable[T]]) -> T:
+        """Ask again where the answer was lost; the store answers the same."""
+        for attempt in range(UNKNOWN_REPEATS):
+            try:
+                return await call()
+            except StoreUnavailable as error:
+                if error.outcome != "unknown":
+                    raise
+                await self.pause(attempt)
+        return await call()
+
+    async def pause(self, attempt: int) -> None:
+        """Let others go on for a moment."""
+        await asyncio.sleep(min(0.001 * (attempt + 1), 0.05))
+
+    async def close(self) -> None:
+        """Finish what was asked, then let go of the store."""
+        for drain in (self._grants.drain, self._releases.drain, self._readings.drain):
+            await drain()
+        await self.store.close()
+
+
+def _identities(wish: Wish) -> tuple[object, ...]:
+    return (wish.first, wish.claim)
+
+
+def _raised(answer: Granted | TenureError) -> Granted:
+    if isinstance(answer, TenureError):
+        raise answer
+    return answer

@@ -1,0 +1,1 @@
+"""The etcd store: a book that survives the loss of a machine."""

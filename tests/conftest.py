@@ -1,0 +1,61 @@
+"""What every suite has: the run's folder, the line that tells which stores are under test, and open ledgers."""
+
+from collections.abc import AsyncIterator, Iterator
+from contextlib import ExitStack
+
+import pytest
+
+import tenure
+from tenure.ports import LedgerStore
+from tests.contract.providers import Provider, book_providers, ledger_providers
+from tests.infrastructure.postgres import PostgresServer, private_postgres, run_folder
+
+FINISH = pytest.StashKey[ExitStack]()
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Make the run's folder, once: workers find it through their environment."""
+    if not hasattr(config, "workerinput"):
+        stack = config.stash[FINISH] = ExitStack()
+        stack.enter_context(run_folder())
+
+
+def pytest_unconfigure(config: pytest.Config) -> None:
+    """Stop what the run started."""
+    if FINISH in config.stash:
+        config.stash[FINISH].close()
+
+
+def pytest_report_header(config: pytest.Config) -> list[str]:
+    """Tell which stores are under test."""
+    tiers = ", ".join(f"{provider.name} ({provider.tier})" for provider in book_providers())
+    return [f"stores under test: {tiers}"]
+
+
+@pytest.fixture(params=ledger_providers(), ids=lambda provider: provider.name)
+def ledger_provider(request: pytest.FixtureRequest) -> Provider[LedgerStore]:
+    """Run the test on every store of the ledger tier."""
+    provider: Provider[LedgerStore] = request.param
+    return provider
+
+
+@pytest.fixture
+async def place(ledger_provider: Provider[LedgerStore]) -> AsyncIterator[str]:
+    """Give the URL of a fresh, empty ledger."""
+    async with ledger_provider.place() as url:
+        yield url
+
+
+@pytest.fixture
+async def ledger(place: str) -> AsyncIterator[tenure.AsyncLedger]:
+    """Give a fresh ledger, and find it without breaches at the end."""
+    async with await tenure.open_async(place) as opened:
+        yield opened
+        assert await opened.verify() == []
+
+
+@pytest.fixture
+def fragile_postgres() -> Iterator[PostgresServer]:
+    """Give a PostgreSQL of the test's own, which it may kill and start again."""
+    with private_postgres() as server:
+        yield server

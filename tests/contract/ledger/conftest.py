@@ -1,0 +1,47 @@
+"""The ledger suite runs on every store of the ledger tier."""
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+
+import pytest
+
+from tenure.ports import LedgerStore
+from tests.contract.providers import Provider, ledger_providers
+from tests.contract.sites import Site
+
+
+@asynccontextmanager
+async def prepared(provider: Provider[LedgerStore]) -> AsyncIterator[Site[LedgerStore]]:
+    """Open a store on a fresh place and make the two spaces."""
+    async with provider.place() as url:
+        store = await provider.connect(url)
+        try:
+            here, there = await provider.prepare(store)
+            yield Site(provider, url, store, here, there)
+        finally:
+            await store.close()
+
+
+@pytest.fixture
+async def site(ledger_provider: Provider[LedgerStore]) -> AsyncIterator[Site[LedgerStore]]:
+    """Give a prepared store of every kind of the ledger tier."""
+    async with prepared(ledger_provider) as opened:
+        yield opened
+
+
+SHARED = [provider for provider in ledger_providers() if provider.abilities.shared_by_processes]
+PARALLEL = [provider for provider in ledger_providers() if provider.abilities.parallel_writes]
+
+
+@pytest.fixture(params=SHARED, ids=lambda provider: provider.name)
+async def shared_site(request: pytest.FixtureRequest) -> AsyncIterator[Site[LedgerStore]]:
+    """Give a prepared store of every kind that several processes can share."""
+    async with prepared(request.param) as opened:
+        yield opened
+
+
+@pytest.fixture(params=PARALLEL, ids=lambda provider: provider.name)
+async def parallel_site(request: pytest.FixtureRequest) -> AsyncIterator[Site[LedgerStore]]:
+    """Give a prepared store of every kind whose transactions run at the same time."""
+    async with prepared(request.param) as opened:
+        yield opened

@@ -1,0 +1,123 @@
+"""The one list of stores: what the contract suites and the benchmarks run on.
+
+A provider makes *places*: fresh, empty, named by a URL, gone afterwards. A store can be opened on a place any number
+of times and, where its abilities say so, by any number of processes. ``TENURE_STORES=memory,sqlite`` narrows the list.
+"""
+
+import os
+import tempfile
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Generic, TypeVar
+
+from tenure.kernel.configuration import Network
+from tenure.kernel.values import NetworkId, SpaceId
+from tenure.ports import Abilities, Book, LedgerStore, Transaction
+from tenure.stores.memory.store import MemoryStore
+from tenure.stores.postgres.store import PostgresStore
+from tenure.stores.sqlite.store import SqliteStore
+from tenure.wiring import open_store
+from tests.infrastructure.postgres import fresh_schema
+
+S = TypeVar("S", bound=Book, covariant=True)
+
+STORES = "TENURE_STORES"
+
+
+@dataclass(frozen=True, slots=True)
+class Ground:
+    """A space to grant in, the version that grants must name, and two networks that lie over each other."""
+
+    space: SpaceId
+    version: int
+    networks: tuple[NetworkId, NetworkId]
+
+
+@dataclass(frozen=True)
+class Provider(Generic[S]):
+    """One kind of store: how to have a place for it, and how to open and prepare it."""
+
+    name: str
+    abilities: Abilities
+    place: Callable[[], AbstractAsyncContextManager[str]]
+    connect: Callable[[str], Awaitable[S]]
+    prepare: Callable[[S], Awaitable[tuple[Ground, Ground]]]
+
+    @property
+    def tier(self) -> str:
+        """Name the suite the store must pass beside the book's own."""
+        return "ledger" if self.abilities.ledger else "book"
+
+    @asynccontextmanager
+    async def open(self) -> AsyncIterator[S]:
+        """Give a fresh, empty store."""
+        async with self.place() as url:
+            store = await self.connect(url)
+            try:
+                yield store
+            finally:
+                await store.close()
+
+
+def ledger_providers() -> list[Provider[LedgerStore]]:
+    """List the stores of the ledger tier."""
+    return _narrowed(
+        [
+            Provider("memory", MemoryStore.abilities, _memory_place, open_store, prepare_ledger),
+            Provider("sqlite", SqliteStore.abilities, _sqlite_place, open_store, prepare_ledger),
+            Provider("postgres", PostgresStore.abilities, fresh_schema, open_store, prepare_ledger),
+        ]
+    )
+
+
+def book_providers() -> list[Provider[Book]]:
+    """List every store: those of the ledger tier are books too."""
+    return [*ledger_providers(), *_narrowed(_books_only())]
+
+
+def _books_only() -> list[Provider[Book]]:
+    return []
+
+
+def provider_named(name: str) -> Provider[Book]:
+    """Find a provider."""
+    return next(provider for provider in book_providers() if provider.name == name)
+
+
+async def prepare_ledger(store: LedgerStore) -> tuple[Ground, Ground]:
+    """Make two spaces with two empty networks each."""
+
+    async def work(tx: Transaction) -> tuple[Ground, Ground]:
+        return await _make_ground(tx, "here"), await _make_ground(tx, "there")
+
+    return await store.transact(work)
+
+
+async def _make_ground(tx: Transaction, name: str) -> Ground:
+    space = await tx.add_space(name)
+    numbers = (await tx.next_network(), await tx.next_network())
+    networks = [Network(number, f"{name}-{number}", f"uuid-{name}-{number}") for number in numbers]
+    await tx.put_networks(space, networks)
+    [configuration] = await tx.configurations([space])
+    return Ground(space, configuration.version, numbers)
+
+
+@asynccontextmanager
+async def _memory_place() -> AsyncIterator[str]:
+    yield "memory:"
+
+
+@asynccontextmanager
+async def _sqlite_place() -> AsyncIterator[str]:
+    with tempfile.TemporaryDirectory(prefix="tenure-sqlite-") as folder:
+        yield f"sqlite:///{Path(folder) / 'ledger.db'}"
+
+
+P = TypeVar("P", bound=Provider[Book], covariant=False)
+
+
+def _narrowed(providers: Sequence[P]) -> list[P]:
+    wanted = [name.strip() for name in os.environ.get(STORES, "").split(",") if name.strip()]
+    return [provider for provider in providers if not wanted or provider.name in wanted]

