@@ -29,7 +29,7 @@ soak: .venv/.ready  ## twenty rounds of kill and restart under load
 setup: .venv/.ready
 
 .venv/.installed: pyproject.toml constraints.txt
-	@test "$$($(PYTHON) $(NEW_ENOUGH))" = yes || { echo "Tenure needs Python 3.11 or newer; '$(PYTHON)' is not. Try: make PYTHON=python3.11 $(MAKECMDGOALS)" >&2; exit 1; }
+	@test "$$($(PYTHON) $(NEW_ENOUGH))" = yes || { echo "Tenure needs Python 3.11 or newer; found: $(or $(PYTHON),nothing). Name one: make PYTHON=python3.11 $(MAKECMDGOALS)" >&2; exit 1; }
 	@echo "setting up .venv with $$($(PYTHON) --version)"
 	@$(PYTHON) -m venv .venv && $(PIP) -e .
 	@touch $@

@@ -38,7 +38,7 @@ from tenure.kernel.values import Change, Holding, State
 from tenure.service.blocking import Ledger
 from tenure.service.explaining import Explanation, Finding
 from tenure.service.ledger import AsyncLedger
-from tenure.service.operations import Allocate, Release, Transfer
+from tenure.service.operations import Allocate, Release, ReleaseOwner, Transfer
 from tenure.service.verifying import Breach
 from tenure.wiring import open, open_async
 
@@ -78,6 +78,7 @@ __all__ = [
     "PoolExhausted",
     "Preallocate",
     "Release",
+    "ReleaseOwner",
     "RemoveNetwork",
     "RemovePool",
     "RemovePreallocation",

@@ -102,6 +102,7 @@ def test_closing_twice_does_no_harm() -> None:
     assert not any(thread.name == "tenure" for thread in threading.enumerate())
 
 
+@pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning")  # newer Pythons warn, and we want the fork
 def test_a_forked_child_is_told_to_open_its_own_ledger() -> None:
     ledger = tenure.open("memory:")
     reading, writing = os.pipe()

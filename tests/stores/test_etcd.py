@@ -150,6 +150,16 @@ async def test_a_late_release_never_frees_a_later_grant(store: EtcdStore) -> Non
     assert await rows(store) == [second.row]
 
 
+async def test_a_holding_that_many_release_at_once_ends_once(store: EtcdStore) -> None:
+    for turn in range(10):
+        [verdict] = await grant(store, wish(1, f"vm/{turn}"))
+
+        answers = await asyncio.gather(*(store.release(1, [Ticket(7, BASE + 1, f"vm/{turn}")]) for _ in range(6)))
+
+        assert [row for [row] in answers if row is not None] == [verdict.row]
+    assert [change.verb for change in await news(store)] == ["grant", "release"] * 10
+
+
 async def test_pages_are_one_snapshot(store: EtcdStore) -> None:
     for start in range(0, 1500, 500):
         await grant(store, *(wish(n) for n in range(start, start + 500)))
@@ -273,6 +283,18 @@ async def test_the_next_member_is_asked_when_one_is_gone(fragile: EtcdServer) ->
 
     assert await store.version(1) is None
     await store.close()
+
+
+async def test_a_member_that_hangs_costs_one_answer_and_then_the_next_is_asked(fragile: EtcdServer) -> None:
+    with private_etcd() as other:
+        store = await EtcdStore.open(f"etcd://127.0.0.1:{fragile.port},127.0.0.1:{other.port}", answer_s=0.5)
+        await asyncio.gather(*(store.version(1) for _ in range(8)))
+
+        with fragile.frozen():
+            with pytest.raises(StoreUnavailable):
+                await store.version(1)
+            assert await store.version(1) is None
+        await store.close()
 
 
 async def test_opening_where_nobody_listens_says_so() -> None:

@@ -23,6 +23,7 @@ from tenure.kernel.configuration import (
     PreAllocation,
     Reserved,
     Subnet,
+    address_text,
     usual_keep_back,
 )
 from tenure.kernel.edits import KEEP, Keep
@@ -119,14 +120,14 @@ def _(edit: edits.AddSubnet, network: Network) -> Network | None:
 def _(edit: edits.ModifySubnet, network: Network) -> Network | None:
     subnet = network.subnet(check_name(edit.subnet, field="subnet"))
     cidr = _kept(edit.cidr, subnet.cidr, _moved_block(subnet))
-    gateway = subnet.gateway if isinstance(edit.gateway, Keep) else edit.gateway
+    gateway = address_text(subnet.gateway) if isinstance(edit.gateway, Keep) else edit.gateway
     return _with_subnet(
         network,
         subnet,
         replace(
             subnet,
             cidr=cidr,
-            gateway=_gateway(format_address(gateway) if isinstance(gateway, int) else gateway, cidr),
+            gateway=_gateway(gateway, cidr),
             name=_kept(edit.name, subnet.name, lambda name: _subnet_name(name, network, but=subnet)),
             dns=_kept(edit.dns, subnet.dns, lambda dns: _addresses(dns, "dns")),
             dhcp=_flag(edit.dhcp, subnet.dhcp, "dhcp"),

@@ -7,7 +7,7 @@ Times are microseconds since 1970 by the store's clock.
 
 import enum
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any, NamedTuple
 
@@ -154,12 +154,12 @@ class Change(NamedTuple):
         return moment(self.at_us)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class Holding:
     """An address held by an owner, as users see it."""
 
     network: str
-    row: Row = field(repr=False)
+    row: Row
     prefix: int
     gateway: str | None = None
 
@@ -232,6 +232,9 @@ class Holding:
     def plan(self) -> str | None:
         """Name the operation it belongs to."""
         return self.row.details.get("plan")
+
+    def __repr__(self) -> str:
+        return f"<Holding {self}, generation {self.generation}>"
 
     def __str__(self) -> str:
         text = self.address if self.row.first == self.row.last else f"{self.address}/{self.unit}"

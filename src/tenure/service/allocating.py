@@ -146,9 +146,9 @@ async def _open(claim: Claim, layout: Layout, views: DoubtfulViews, desk: Desk) 
 
 
 async def _former_number(claim: Claim, layout: Layout, view: DoubtfulLine, desk: Desk) -> int | None:
+    """Return the number this owner had before. Asked for even if the view calls it taken: the view may be old."""
     position = await desk.former(layout, claim)
-    number = None if position is None else view.line.number(position)
-    return number if number is not None and number in view.free else None
+    return None if position is None else view.line.number(position)
 
 
 async def _ask(desk: Desk, layout: Layout, wish: Wish) -> Verdict:

@@ -14,7 +14,6 @@ from tenure.kernel.edits import AddNetwork, Edit, RemoveNetwork, RemoveSubnet
 from tenure.kernel.entries import release_entry, transfer_entry
 from tenure.kernel.errors import (
     AddressInUse,
-    AddressOutsideSubnet,
     AlreadyExists,
     Conflict,
     NotFound,
@@ -28,12 +27,12 @@ from tenure.kernel.values import Entry, Outcome, Row, SpaceId, Wish
 from tenure.ports import Chance, Guard, Transaction
 from tenure.service.claims import Claim, Granted
 from tenure.service.lane import Restart, catch_up, serve
-from tenure.service.operations import Allocate, Operation, Release, Transfer
+from tenure.service.operations import Allocate, Operation, Release, ReleaseOwner, Transfer
 from tenure.service.views import ExactViews
 
 EVICT_PAGE = 1000
 
-Result = Granted | Row | Network | None
+Result = Granted | Row | Network | list[Row] | None
 
 
 class Applying:
@@ -88,6 +87,8 @@ class Applying:
             return self._edit(operation)
         if isinstance(operation, Release):
             return await self._release(operation)
+        if isinstance(operation, ReleaseOwner):
+            return await self._release_owner(operation)
         assert isinstance(operation, Transfer)
         return await self._transfer(operation)
 
@@ -154,6 +155,14 @@ class Applying:
             return None
         await self._remove([row], operation.request)
         return row
+
+    async def _release_owner(self, operation: ReleaseOwner) -> Result:
+        rows = [*await self._tx.rows_of([Owner(operation.owner)])]
+        if any(row.space not in self._now for row in rows):
+            raise Restart  # it came to hold something in a space that this transaction does not
+        if rows:
+            await self._remove(rows, operation.request)
+        return rows
 
     async def _remove(self, rows: Sequence[Row], request: str | None) -> None:
         await self._tx.remove(rows)
@@ -271,7 +280,8 @@ def check_holder(row: Row, network: int, owner: Owner, generation: int | None, n
     if row.owner != owner:
         raise NotOwner(address, owner, row.owner)
     if row.network != network:
-        raise AddressOutsideSubnet(address, network_name)
+        hint = f"{owner} holds it in another network of the space"
+        raise NotFound("holding", f"of {address} in network {network_name}", hint=hint, field="network")
     if generation not in (None, row.generation):
         raise Conflict(
             f"address {address} was released and granted again since (generation {row.generation}, not {generation})",

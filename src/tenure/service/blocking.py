@@ -10,7 +10,7 @@ from tenure.kernel.ranges import NetworkLike
 from tenure.kernel.values import Change, Holding
 from tenure.service.explaining import Explanation
 from tenure.service.ledger import AsyncLedger
-from tenure.service.operations import Operation
+from tenure.service.operations import Operation, Shown
 from tenure.service.portal import Portal
 from tenure.service.verifying import Breach
 
@@ -339,10 +339,10 @@ class Ledger:
             )
         )
 
-    def apply(self, operations: Sequence[Operation]) -> list[Holding | Network | None]:
+    def apply(self, operations: Sequence[Operation]) -> list[Shown]:
         """Make several edits, allocations, releases and transfers one transaction, judged by the final state.
 
-        They run in the order written. Each has one answer: the holding, the changed network, or None.
+        They run in the order written. Each has one answer: the holding (or several), the changed network, or None.
         """
         return self._portal.run(self._ledger.apply(operations))
 

@@ -15,12 +15,13 @@ from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from typing import TypeVar
 
+from tenure.kernel.choosing import first_free
 from tenure.kernel.configuration import Configuration
 from tenure.kernel.errors import Conflict, Invalid, NotFound, PoolExhausted, StoreUnavailable, TenureError
 from tenure.kernel.layout import Layout
 from tenure.kernel.values import OWNED, Outcome, Row, SpaceId, Ticket, Verdict, Wish
 from tenure.ports import Book, Chance
-from tenure.service.allocating import UNKNOWN_REPEATS, allocate, policy_of
+from tenure.service.allocating import UNKNOWN_REPEATS, allocate
 from tenure.service.batcher import Batcher
 from tenure.service.claims import Claim, Granted
 from tenure.service.lane import already, line_key
@@ -59,7 +60,7 @@ class BookDesk:
         self._releases: Batcher[SpaceId, Ticket, Row | None] = Batcher(
             store.release, largest=largest, identities=lambda ticket: (ticket.first,)
         )
-        self._readings: Batcher[tuple[SpaceId, LineKey], Layout, Reading] = Batcher(
+        self._readings: Batcher[tuple[SpaceId, int, LineKey], Layout, Reading] = Batcher(
             self._read, largest=1 << 30, at_once=at_once
         )
         for configuration in configurations:
@@ -77,7 +78,7 @@ class BookDesk:
         if known is not None and known.configuration.version >= configuration.version:
             raise Conflict(f"space {configuration.name!r} is known at version {known.configuration.version} already")
         for name in configuration.networks:
-            other = self._find(name)
+            other = self.known_layout(name)
             if other is not None and other.configuration.space != configuration.space:
                 raise Conflict(f"network {name!r} is in space {other.configuration.name!r} already", field="network")
         self._layouts[configuration.space] = Layout(configuration)
@@ -94,15 +95,16 @@ class BookDesk:
             views.give_back(row.first, row.last)
         return row
 
+    def known_layout(self, network: str) -> Layout | None:
+        """Return the layout of the network's space, if it was given."""
+        return next((known for known in self._layouts.values() if network in known.configuration.networks), None)
+
     async def layout(self, network: str, *, newer_than: int | None = None) -> Layout:
         """Return the layout of the network's space; there is none newer than what was given."""
-        found = self._find(network)
+        found = self.known_layout(network)
         if found is None:
             raise NotFound("network", network)
         return found
-
-    def _find(self, network: str) -> Layout | None:
-        return next((known for known in self._layouts.values() if network in known.configuration.networks), None)
 
     def doubtful(self, layout: Layout) -> DoubtfulViews:
         """Return the desk's doubtful views of a space."""
@@ -118,20 +120,21 @@ class BookDesk:
 
     async def _reading(self, layout: Layout, claim: Claim) -> Reading:
         """Wait for a reading that begins after this call."""
-        return await self._readings.submit((layout.configuration.space, line_key(claim)), layout)
+        configuration = layout.configuration
+        return await self._readings.submit((configuration.space, configuration.version, line_key(claim)), layout)
 
-    async def _read(self, key: tuple[SpaceId, LineKey], layouts: Sequence[Layout]) -> Sequence[Reading]:
-        """Read a line once for all who wait, under each layout that they hold. O(holdings on the line)."""
-        space, name = key
-        readings: dict[int, Reading] = {}
-        for layout in {id(layout): layout for layout in layouts}.values():
-            line = layout.line(*name)
-            spans = await self._spans(space, line.lowest, line.highest) if line.size else []
-            view = self.doubtful(layout).open(name, line.taken(spans), loaded=True)
-            readings[id(layout)] = Reading(view, full=view.free.first() is None)
-            for _, first, last in self._asked:  # what this desk has asked for and not heard about
+    async def _read(self, key: tuple[SpaceId, int, LineKey], layouts: Sequence[Layout]) -> Sequence[Reading]:
+        """Read a line once for all who wait. O(holdings on the line)."""
+        space, _, name = key
+        layout = layouts[0]  # they are all the same: a version is configured once
+        line = layout.line(*name)
+        spans = await self._spans(space, line.lowest, line.highest) if line.size else []
+        view = self.doubtful(layout).open(name, line.taken(spans), loaded=True)
+        full = first_free(view.free) is None
+        for asked_in, first, last in self._asked:
+            if asked_in == space:  # asked for by this desk and not heard about: a poor pick, but not a reason to say no
                 view.take(first, last)
-        return [readings[id(layout)] for layout in layouts]
+        return [Reading(view, full)] * len(layouts)
 
     async def _spans(self, space: SpaceId, first: int, last: int) -> list[tuple[int, int]]:
         spans: list[tuple[int, int]] = []
@@ -166,9 +169,11 @@ class BookDesk:
     async def _grant(self, key: tuple[SpaceId, int], wishes: Sequence[Wish]) -> Sequence[Verdict | TenureError]:
         try:
             return await self.store.grant(*key, wishes)
-        except Invalid as error:
+        except TenureError as error:
             if len(wishes) == 1:
                 return [error]
+            if not isinstance(error, Invalid):
+                raise
         # One wish was more than the store can take; it must not fail the others.
         return [answer for wish in wishes for answer in await self._grant(key, [wish])]
 
@@ -178,10 +183,11 @@ class BookDesk:
             reading = await self._reading(layout, claim)
             if reading.full:
                 return await self._held_already(layout, claim)
-            number = reading.view.pick(policy_of(claim, layout), claim.owner, claim.slot, attempt, self.chance)
+            policy = claim.policy or reading.view.line.policy
+            number = reading.view.pick(policy, claim.owner, claim.slot, attempt, self.chance)
             if number is None:
                 continue  # others of this desk took the last ones, and may yet give some back
-            answer = await self._settle(layout, claim, claim.at(layout, *reading.view.line.unit(number)))
+            answer = await self._settle(layout, claim.at(layout, *reading.view.line.unit(number)))
             if answer.outcome is Outcome.AGAIN or answer.row is None:
                 return None
             if answer.outcome is Outcome.GRANTED:
@@ -190,7 +196,7 @@ class BookDesk:
                 return _raised(already(claim, answer.row, layout))
         return None
 
-    async def _settle(self, layout: Layout, claim: Claim, wish: Wish) -> Verdict:
+    async def _settle(self, layout: Layout, wish: Wish) -> Verdict:
         views = self.doubtful(layout)
         views.take(wish.first, wish.last)
         verdict = await self._insist(lambda: self.grant(layout, wish))

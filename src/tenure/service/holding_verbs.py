@@ -3,7 +3,6 @@
 from collections.abc import Mapping, Sequence
 
 from tenure.kernel.addresses import AddressLike, parse_address
-from tenure.kernel.configuration import Network
 from tenure.kernel.errors import Invalid
 from tenure.kernel.layout import Layout
 from tenure.kernel.names import Owner, check_name
@@ -11,7 +10,7 @@ from tenure.kernel.values import Holding, Row, Ticket
 from tenure.service.allocating import allocate
 from tenure.service.applying import Result, check_holder
 from tenure.service.claims import Granted, read_claim
-from tenure.service.operations import Allocate, Operation, Release, Transfer
+from tenure.service.operations import Allocate, Operation, ReleaseOwner, Shown, Transfer
 from tenure.service.plan_verbs import PlanVerbs
 
 
@@ -122,19 +121,10 @@ class HoldingVerbs(PlanVerbs):
 
     async def release_owner(self, owner: str, *, request: str | None = None) -> list[Holding]:
         """End all holdings of an owner, in all networks, as one; answers what was held."""
-        rows = await self._server.store.by_owner([Owner(owner)])
-        held: list[Holding] = []
-        operations: list[Operation] = []
-        for row in rows:
-            layout = await self._server.layout_of_space(row.space)
-            if layout is None:
-                continue
-            held.append(holding_of(row, layout))
-            place = {"network": held[-1].network, "address": held[-1].address}
-            operations.append(Release(**place, owner=owner, generation=row.generation, request=request))
-        if operations:
-            await self._apply(operations)
-        return held
+        [rows] = await self._apply([ReleaseOwner(owner=Owner(owner), request=request)])
+        assert isinstance(rows, list)
+        shown = [await self._shown(row) for row in rows]
+        return [holding for holding in shown if isinstance(holding, Holding)]
 
     async def transfer(
         self,
@@ -161,22 +151,25 @@ class HoldingVerbs(PlanVerbs):
         assert isinstance(answer, Granted)
         return holding_of(answer.row, answer.layout)
 
-    async def apply(self, operations: Sequence[Operation]) -> list[Holding | Network | None]:
+    async def apply(self, operations: Sequence[Operation]) -> list[Shown]:
         """Make several edits, allocations, releases and transfers one transaction, judged by the final state.
 
-        They run in the order written. Each has one answer: the holding, the changed network, or None.
+        They run in the order written. Each has one answer: the holding (or several), the changed network, or None.
         """
         if isinstance(operations, str) or not isinstance(operations, Sequence):
             raise Invalid("operations: a list of operations is needed", field="operations")
         results = await self._apply(operations) if operations else []
         return [await self._shown(result) for result in results]
 
-    async def _shown(self, result: Result) -> Holding | Network | None:
+    async def _shown(self, result: Result) -> Shown:
         if isinstance(result, Granted):
             return holding_of(result.row, result.layout)
         if isinstance(result, Row):
             layout = await self._server.layout_of_space(result.space)
             return None if layout is None else holding_of(result, layout)
+        if isinstance(result, list):
+            shown = [await self._shown(row) for row in result]
+            return [holding for holding in shown if isinstance(holding, Holding)]
         return result
 
 

@@ -4,7 +4,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from tenure.kernel.addresses import AddressLike
+from tenure.kernel.configuration import Network
 from tenure.kernel.edits import Edit
+from tenure.kernel.values import Holding
 from tenure.service.claims import Claim, read_claim
 
 
@@ -69,4 +71,15 @@ class Transfer:
     request: str | None = None
 
 
-Operation = Edit | Allocate | Release | Transfer
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReleaseOwner:
+    """End all holdings of an owner, whatever they are when it runs."""
+
+    owner: str
+    request: str | None = None
+
+
+Operation = Edit | Allocate | Release | ReleaseOwner | Transfer
+
+Shown = Holding | list[Holding] | Network | None
+"""What users see of an operation's result."""

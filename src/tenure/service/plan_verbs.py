@@ -11,7 +11,7 @@ from tenure.kernel.edits import KEEP, Keep, Labels, RangeLike
 from tenure.kernel.errors import Invalid
 from tenure.kernel.ranges import NetworkLike
 from tenure.service.applying import Result
-from tenure.service.operations import Allocate, Operation, Release, Transfer
+from tenure.service.operations import Operation
 from tenure.service.server import Server
 
 
@@ -23,7 +23,7 @@ class PlanVerbs:
 
     async def _apply(self, operations: Sequence[Operation]) -> list[Result]:
         for operation in operations:
-            if not isinstance(operation, edits.Edit | Allocate | Release | Transfer):
+            if not isinstance(operation, Operation):
                 raise Invalid(f"operations: {operation!r} is not an operation", field="operations")
         return await self._server.apply([_with_uuid(operation) for operation in operations])
 

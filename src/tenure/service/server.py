@@ -21,7 +21,7 @@ from tenure.service.applying import Applying, Result
 from tenure.service.batcher import Batcher
 from tenure.service.claims import Claim, Granted
 from tenure.service.lane import Answer, Restart, catch_up, line_key, quick_picks, serve
-from tenure.service.operations import Allocate, Operation, Release
+from tenure.service.operations import Allocate, Operation, Release, ReleaseOwner
 from tenure.service.views import DoubtfulLine, DoubtfulViews, ExactViews, LineKey
 
 T = TypeVar("T")
@@ -60,12 +60,17 @@ class Server:
         """End one holding; a lost answer is asked for again, which changes nothing more."""
         for attempt in range(UNKNOWN_REPEATS):
             try:
-                return await self._releases.submit(space, ticket)
+                row = await self._releases.submit(space, ticket)
+                break
             except StoreUnavailable as error:
                 if error.outcome != "unknown":
                     raise
                 await self.pause(attempt)
-        return await self._releases.submit(space, ticket)
+        else:
+            row = await self._releases.submit(space, ticket)
+        if row is not None and ticket.names(row) and (views := self._doubtful.get(space)) is not None:
+            views.give_back(row.first, row.last)
+        return row
 
     def known_layout(self, network: str) -> Layout | None:
         """Return the layout of the network's space as it was last read, if it was."""
@@ -312,7 +317,7 @@ class Server:
 
     async def apply(self, operations: Sequence[Operation]) -> list[Result]:
         """Make several operations one transaction."""
-        repeatable = all(isinstance(operation, Allocate | Release) for operation in operations)
+        repeatable = all(isinstance(operation, Allocate | Release | ReleaseOwner) for operation in operations)
         for attempt in range(RESTARTS):
             spaces = await self._spaces_for(operations)
             try:
@@ -353,9 +358,12 @@ class Server:
 
     async def _spaces_for(self, operations: Sequence[Operation]) -> list[SpaceId]:
         """Find the spaces that operations touch and that exist."""
-        names = {check_name(operation.network, field="network") for operation in operations}
-        found = set((await self.store.locate(sorted(names))).values())
+        placed = [operation for operation in operations if not isinstance(operation, ReleaseOwner)]
+        names = {check_name(operation.network, field="network") for operation in placed}
+        found = set((await self.store.locate(sorted(names))).values()) if names else set()
         for operation in operations:
+            if isinstance(operation, ReleaseOwner):
+                found |= {row.space for row in await self.store.by_owner([operation.owner])}
             if isinstance(operation, AddNetwork):
                 space = await self.store.space_named(operation.space or operation.network)
                 found |= set() if space is None else {space}

@@ -25,6 +25,13 @@ async def test_holdings_come_in_order_of_address_whatever_the_order_of_grants(si
     ]  # fmt: skip
 
 
+async def test_reading_goes_on_behind_a_prefix_that_ends_a_page(site: Site[Book]) -> None:
+    rows = [await site.held_by(place, f"vm/{place}") for place in ("10.0.0.16/28", "192.0.2.0/24", "2001:db8::/32")]
+
+    assert await asyncio.wait_for(site.rows(), 5) == rows
+    assert await asyncio.wait_for(site.rows(after=rows[1].first), 5) == rows[2:]
+
+
 async def test_many_holdings_come_in_pages_of_which_none_is_lost(site: Site[Book]) -> None:
     expected = []
     for base in (at("10.0.0.0"), at("2001:db8::")):

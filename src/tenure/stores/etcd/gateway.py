@@ -178,7 +178,10 @@ def _read_events(line: bytes) -> list[dict[str, Any]]:
     """Read one message of a watch."""
     if not line:
         raise ConnectionError("the watch ended early")
-    message = json.loads(line)
+    try:
+        message = json.loads(line)
+    except ValueError:
+        raise ConnectionError("the watch answered something that is no JSON") from None
     if "error" in message:
         raise ConnectionError(str(message["error"]))
     result = message["result"]

@@ -246,17 +246,20 @@ class EtcdStore:
 def read_url(url: str) -> tuple[list[Endpoint], str]:
     """Read the members and the root from a URL."""
     parts = urlsplit(url)
-    endpoints: list[Endpoint] = []
-    for member in parts.netloc.split(","):
-        try:
-            one = urlsplit(f"//{member}")
-            host, port = one.hostname, one.port
-        except ValueError:
-            host, port = None, None
-        if not host or one.username is not None:
-            raise Invalid(f"url: {url!r} names no etcd; write etcd://host:{DEFAULT_PORT}", field="url")
-        endpoints.append((host, port or DEFAULT_PORT))
-    return endpoints, parts.path.rstrip("/") or DEFAULT_ROOT
+    if "@" in parts.netloc:
+        raise Invalid("url: etcd users are not supported; leave out the part before the @", field="url")
+    return [_endpoint(member) for member in parts.netloc.split(",")], parts.path.rstrip("/") or DEFAULT_ROOT
+
+
+def _endpoint(member: str) -> Endpoint:
+    try:
+        parts = urlsplit(f"//{member}")
+        host, port = parts.hostname, parts.port
+    except ValueError:
+        host, port = None, None
+    if not host:
+        raise Invalid(f"url: {member!r} is no member of an etcd; write etcd://host:{DEFAULT_PORT}", field="url")
+    return host, port or DEFAULT_PORT
 
 
 def _refusal(proposal: Proposal, at_claim: Sequence[Any], at_address: Sequence[Any]) -> Verdict | None:

@@ -117,9 +117,13 @@ class MemoryTransaction:
             space, wish.network, wish.first, wish.last, wish.owner, wish.slot, wish.state, store.generation,
             store.clock(), wish.until_us, wish.request, wish.details,
         )  # fmt: skip
+        self.restore(row)
+        return Verdict(Outcome.GRANTED, row)
+
+    def restore(self, row: Row) -> None:
+        """Put a row as it is where nobody is in the way."""
         self._add(row)
         self._undo.append(lambda: self._drop(row))
-        return Verdict(Outcome.GRANTED, row)
 
     def _add(self, row: Row) -> None:
         book = self._store.books[row.space]

@@ -1,6 +1,6 @@
 -- Every statement of the PostgreSQL store. Rows are selected in one order everywhere: see statements.read_row.
 --
--- A space's row is its guard. Its four lock strengths are the four guards of the port:
+-- A space's row is its guard. Its lock strengths are the guards of the port:
 --   FOR KEY SHARE      grants: run together with all but edits
 --   FOR NO KEY UPDATE  the lane: runs alone but for plain grants. Whatever frees an address is in the lane, and
 --                      counts up the row's "frees"

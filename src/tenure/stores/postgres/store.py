@@ -19,6 +19,7 @@ from tenure.kernel.entries import grant_details
 from tenure.kernel.errors import CursorExpired, Invalid, StoreUnavailable
 from tenure.kernel.values import AGAIN, Change, NetworkId, Outcome, Row, SpaceId, State, Ticket, Verdict, Wish
 from tenure.ports import Abilities, Effects, Transaction
+from tenure.stores.postgres.hot import HotConnection, HotConnections
 from tenure.stores.postgres.transaction import (
     SQL,
     PostgresTransaction,
@@ -60,8 +61,8 @@ class PostgresStore:
 
     abilities = Abilities(ledger=True, mixed_units=True, parallel_writes=True, quick_lane=True)
 
-    def __init__(self, grants: Any, pool: Any) -> None:
-        self._grants = grants
+    def __init__(self, hot: HotConnections, pool: Any) -> None:
+        self._hot = hot
         self._pool = pool
 
     @classmethod
@@ -73,11 +74,10 @@ class PostgresStore:
         settings = {"search_path": schema, "synchronous_commit": "on", "plan_cache_mode": "force_generic_plan"}
         try:
             await _migrate(dsn, schema)
-            grants = await _pool(dsn, 2, settings | {"lock_timeout": BATCH_LOCK_TIMEOUT})
             pool = await _pool(dsn, connections, settings)
         except (*LOST, asyncpg.PostgresError) as error:
             raise StoreUnavailable(f"cannot reach PostgreSQL: {error}", outcome="none") from error
-        return cls(grants, pool)
+        return cls(HotConnections(dsn, SQL, settings | {"lock_timeout": BATCH_LOCK_TIMEOUT}, TIMEOUT_S), pool)
 
     async def transact(self, work: Callable[[Transaction], Awaitable[T]]) -> T:
         """Run work in a transaction; run it again where PostgreSQL broke a deadlock."""
@@ -133,26 +133,32 @@ class PostgresStore:
             return [(await self._grant_patiently(space, version, wish)) for wish in wishes]
 
     async def _grant(self, space: SpaceId, version: int, wishes: Sequence[Wish]) -> list[Verdict]:
-        async with self._connected(self._grants) as connection:
-            try:
-                return await _grant_on(connection, space, version, wishes)
-            except LOST as error:
-                raise StoreUnavailable(f"PostgreSQL was lost: {error}", outcome="unknown") from error
+        return await self._hot_call(lambda hot: _grant_on(hot, space, version, wishes))
+
+    async def _hot_call(self, work: Callable[[HotConnection], Awaitable[T]]) -> T:
+        """Run work on a connection of the hot path; what is lost on the way has an unknown outcome."""
+        try:
+            hot = await self._hot.take()
+        except (*LOST, asyncpg.PostgresError) as error:
+            raise StoreUnavailable(f"cannot reach PostgreSQL: {error}", outcome="none") from error
+        try:
+            return await work(hot)
+        except LOST as error:
+            hot.connection.terminate()
+            raise StoreUnavailable(f"PostgreSQL was lost: {error}", outcome="unknown") from error
+        finally:
+            self._hot.give_back(hot)
 
     async def grant_unless_freed(
         self, space: SpaceId, version: int, frees: int, wishes: Sequence[Wish]
     ) -> Sequence[Verdict] | None:
         """Create all holdings or none, if nothing was freed since: one statement, one round trip, one commit."""
         columns = wish_columns(wishes)
-        async with self._connected(self._grants) as connection:
-            try:
-                records = await connection.fetch(
-                    SQL["grant_unless_freed"], space, version, frees, *columns, _told_columns(wishes)
-                )
-            except (asyncpg.DivisionByZeroError, *STUCK):
-                return None
-            except LOST as error:
-                raise StoreUnavailable(f"PostgreSQL was lost: {error}", outcome="unknown") from error
+        values = (space, version, frees, *columns, _told_columns(wishes))
+        try:
+            records = await self._hot_call(lambda hot: hot.fetch("grant_unless_freed", *values))
+        except (asyncpg.DivisionByZeroError, *STUCK):
+            return None
         granted = {record[0]: record for record in records}
         return [_granted(space, wish, granted[first]) for first, wish in zip(columns[1], wishes, strict=True)]
 
@@ -161,7 +167,7 @@ class PostgresStore:
         async with self._connected(self._pool) as connection:
             for _ in range(RERUNS):
                 try:
-                    return (await _grant_on(connection, space, version, [wish]))[0]
+                    return (await _grant_on(HotConnection(connection, SQL), space, version, [wish]))[0]
                 except STUCK:
                     continue
                 except LOST as error:
@@ -276,26 +282,26 @@ class PostgresStore:
 
     async def close(self) -> None:
         """Close the connections."""
-        for pool in (self._grants, self._pool):
-            try:
-                await asyncio.wait_for(pool.close(), 5)
-            except (TimeoutError, *LOST):
-                pool.terminate()
+        await _quietly(self._hot.close())
+        try:
+            await asyncio.wait_for(self._pool.close(), 5)
+        except (TimeoutError, *LOST):
+            self._pool.terminate()
 
 
-async def _grant_on(connection: Any, space: SpaceId, version: int, wishes: Sequence[Wish]) -> list[Verdict]:
+async def _grant_on(hot: HotConnection, space: SpaceId, version: int, wishes: Sequence[Wish]) -> list[Verdict]:
     if all(wish.state is State.HELD and not wish.details and wish.request is None for wish in wishes):
         columns = plain_columns(wishes)
-        records = await connection.fetch(SQL["grant_plain"], space, version, *columns)
+        records = await hot.fetch("grant_plain", space, version, *columns)
     else:
         columns = wish_columns(wishes)
-        records = await connection.fetch(SQL["grant"], space, version, *columns, _told_columns(wishes))
+        records = await hot.fetch("grant", space, version, *columns, _told_columns(wishes))
     granted = {record[0]: record for record in records}
     if len(granted) == len(wishes):
         return [_granted(space, wish, granted[first]) for first, wish in zip(columns[1], wishes, strict=True)]
     refused = [wish for first, wish in zip(columns[1], wishes, strict=True) if first not in granted]
-    if await connection.fetchval(SQL["versions"], space) == version:
-        reasons = iter(await explain_refused(connection, space, refused))
+    if await hot.connection.fetchval(SQL["versions"], space) == version:
+        reasons = iter(await explain_refused(hot.connection, space, refused))
     else:
         reasons = iter([AGAIN] * len(refused))
     return [

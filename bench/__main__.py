@@ -1,0 +1,115 @@
+"""``python -m bench``: measure, tell, and end with 1 if a bar is missed."""
+
+import argparse
+import asyncio
+import json
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from tests.infrastructure.postgres import run_folder
+
+from bench.cases import FILLS, MILLION, Case, Pair, Scale, burst_case, pairs_for, selected
+from bench.measuring import Bench, Measured, Progress, measure_pairs, median
+from bench.picture import PLACE, draw
+from bench.places import Places
+from bench.report import all_hold, document, facts_lines, figures_table, machine, promises_table
+
+POLICIES = ("random", "lowest")
+QUICK = {"rounds": 1, "seconds": 0.5, "held": 100_000}
+USUAL = {"rounds": 5, "seconds": 2.0, "held": MILLION}
+
+
+def read_arguments(words: Sequence[str] | None = None) -> argparse.Namespace:
+    """Read the command line."""
+    parser = argparse.ArgumentParser(
+        prog="python -m bench",
+        description="Raw limits of the stores and the engine as shipped, measured in turn in one run.",
+        epilog="TENURE_STORES=postgres,sqlite narrows the list of stores.",
+    )
+    parser.add_argument("--rounds", type=int, help="measurements of everything; medians are told (5)")
+    parser.add_argument("--seconds", type=float, help="length of one measurement (2)")
+    parser.add_argument("--held", type=int, help=f"holdings of a big ledger ({MILLION:,})")
+    parser.add_argument(
+        "--only", action="append", default=[], metavar="WORD", help="only pairs with this in their name"
+    )
+    parser.add_argument("--list", action="store_true", help="name the pairs and end")
+    parser.add_argument("--quick", action="store_true", help="one short round, smaller ledgers")
+    parser.add_argument("--json", type=Path, metavar="FILE", help="write everything as JSON")
+    parser.add_argument("--no-bars", action="store_true", help="only measure: a missed bar is no failure")
+    parser.add_argument("--plot", nargs="?", type=Path, const=PLACE, metavar="FILE", help="draw rates over fill")
+    chosen = parser.parse_args(words)
+    for name, value in (QUICK if chosen.quick else USUAL).items():
+        if getattr(chosen, name) is None:
+            setattr(chosen, name, value)
+    if chosen.rounds < 1 or chosen.seconds <= 0 or chosen.held < 1:
+        parser.error("rounds, seconds and held must be positive")
+    return chosen
+
+
+def sweep(scale: Scale) -> list[Pair]:
+    """List the pairs of the picture: every fill, each policy beside the raw limit."""
+    raw = Case("postgres", "raw")
+    return [
+        Pair(f"fill-{policy}-{percent}", f"{policy}, {percent} % full / raw", burst_case(policy, percent, scale), raw)
+        for percent in FILLS
+        for policy in POLICIES
+    ]
+
+
+def draw_sweep(measured: Sequence[Measured], place: Path) -> None:
+    """Draw what the sweep measured."""
+    rates = {
+        policy: [median(each.subject, "rate") for each in measured if each.pair.subject.policy == policy]
+        for policy in POLICIES
+    }
+    raws = [sample for each in measured for sample in each.base]
+    draw(FILLS, rates, median(raws, "rate"), place)
+
+
+def tell(facts: dict[str, Any], measured: Sequence[Measured]) -> None:
+    """Print the tables."""
+    for block in (facts_lines(facts), figures_table(measured), promises_table(measured)):
+        print("\n".join(block), end="\n\n")
+
+
+async def run(chosen: argparse.Namespace) -> bool:
+    """Measure what was chosen; answer whether every bar holds."""
+    scale = Scale(chosen.held, networks=2) if chosen.quick else Scale(chosen.held)
+    async with Places() as places:
+        pairs = selected(pairs_for(places.tiers, scale), chosen.only)
+        if chosen.list:
+            print("\n".join(f"{pair.name:28}{pair.subject.store}: {pair.title}" for pair in pairs))
+            return True
+        picture = sweep(scale) if chosen.plot and "postgres" in places.tiers else []
+        if not pairs and not picture:
+            raise SystemExit("nothing to measure; --list names the pairs")
+        facts = machine()
+        if any(pair.subject.store == "postgres" for pair in [*pairs, *picture]):
+            facts["postgres"] = await places.postgres_facts()
+        progress = Progress((len(pairs) + len(picture)) * chosen.rounds)
+        async with Bench(places, chosen.seconds) as bench:
+            measured = await measure_pairs(bench, pairs, chosen.rounds, progress)
+            swept = await measure_pairs(bench, picture, chosen.rounds, progress)
+        progress.close()
+    tell(facts, [*measured, *swept])
+    if swept:
+        draw_sweep(swept, chosen.plot)
+    if chosen.json:
+        settings = {"rounds": chosen.rounds, "seconds": chosen.seconds, "held": chosen.held, "quick": chosen.quick}
+        text = json.dumps(document(facts, settings, [*measured, *swept]), indent=1)
+        chosen.json.write_text(text + "\n", encoding="utf-8")
+    return all_hold(measured)
+
+
+def main(words: Sequence[str] | None = None) -> int:
+    """Run the benchmark."""
+    chosen = read_arguments(words)
+    with run_folder():
+        held = asyncio.run(run(chosen))
+    return 0 if held or chosen.no_bars else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,191 @@
+"""The report: tables for people, JSON for programs."""
+
+import dataclasses
+import os
+import platform
+import sqlite3
+import statistics
+import subprocess
+import tempfile
+import time
+from collections.abc import Sequence
+from importlib.metadata import PackageNotFoundError, version
+from typing import Any
+
+from bench.cases import Case
+from bench.crew import ROOT, Sample
+from bench.measuring import Measured, median
+
+WORKS = {"raw": "raw, one row a commit", "stream": "raw, streaming", "opening": "open, allocate once", "book": "engine"}
+
+
+def machine() -> dict[str, Any]:
+    """Tell what the figures were measured on."""
+    return {
+        "cores": len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count(),
+        "machine": platform.machine(),
+        "system": f"{platform.system()} {platform.release()}",
+        "python": platform.python_version(),
+        "sqlite": sqlite3.sqlite_version,
+        "asyncpg": _version("asyncpg"),
+        "commit": commit(),
+        "load_average": round(os.getloadavg()[0], 2),
+        "fdatasync_8k_per_s": round(syncs_per_second()),
+    }
+
+
+def _version(package: str) -> str | None:
+    try:
+        return version(package)
+    except PackageNotFoundError:
+        return None
+
+
+def commit() -> str | None:
+    """Return the commit that was measured, with a plus sign if the files have moved on."""
+    try:
+        found = subprocess.run(["git", "rev-parse", "HEAD"], cwd=ROOT, capture_output=True, check=True, text=True)
+        status = ["git", "--no-optional-locks", "status", "--porcelain", "-uno"]
+        changed = subprocess.run(status, cwd=ROOT, capture_output=True, check=True, text=True)
+    except (OSError, subprocess.CalledProcessError):
+        return None
+    return found.stdout.strip() + ("+" if changed.stdout.strip() else "")
+
+
+def syncs_per_second(seconds: float = 0.3) -> float:
+    """Measure how often the disk under the places makes 8 KiB durable."""
+    with tempfile.TemporaryFile(prefix="tenure-bench-") as file:
+        number = file.fileno()
+        start, done = time.perf_counter(), 0
+        while (spent := time.perf_counter() - start) < seconds or not done:
+            os.pwrite(number, b"\0" * 8192, 8192 * (done % 64))
+            os.fdatasync(number) if hasattr(os, "fdatasync") else os.fsync(number)
+            done += 1
+        return done / spent
+
+
+def document(facts: dict[str, Any], settings: dict[str, Any], measured: Sequence[Measured]) -> dict[str, Any]:
+    """Put a whole run into JSON."""
+    return {"facts": facts, "settings": settings, "pairs": [_pair_document(each) for each in measured]}
+
+
+def _pair_document(each: Measured) -> dict[str, Any]:
+    return {
+        "name": each.pair.name,
+        "title": each.pair.title,
+        "base": None if each.pair.base is None else case_document(each.pair.base, each.base),
+        "subject": case_document(each.pair.subject, each.subject),
+        "ratio_of_rates": ratio(each, "rate"),
+        "promises": [
+            {
+                "measure": promise.measure,
+                "relative": promise.relative,
+                "relation": promise.relation,
+                "limit": promise.limit,
+                "value": each.value(promise),
+                "holds": promise.holds(each.value(promise)),
+            }
+            for promise in each.pair.promises
+        ],
+    }
+
+
+def ratio(each: Measured, measure: str) -> float | None:
+    """Return the ratio of the medians, where there is a base."""
+    return median(each.subject, measure) / median(each.base, measure) if each.base else None
+
+
+def case_document(case: Case, samples: Sequence[Sample]) -> dict[str, Any]:
+    """Put a case and its samples into JSON."""
+    names = [field.name for field in dataclasses.fields(Sample)]
+    return {
+        **dataclasses.asdict(case),
+        "family": case.family,
+        "fill": round(case.fill, 4),
+        "median": {name: median(samples, name) for name in names},
+        "rounds": [dataclasses.asdict(sample) for sample in samples],
+    }
+
+
+def facts_lines(facts: dict[str, Any]) -> list[str]:
+    """Tell the facts in a line or two."""
+    return [", ".join(f"{name} {value}" for name, value in facts.items() if not isinstance(value, dict))] + [
+        f"{name}: " + ", ".join(f"{key} {value}" for key, value in inner.items())
+        for name, inner in facts.items()
+        if isinstance(inner, dict)
+    ]
+
+
+def figures_table(measured: Sequence[Measured]) -> list[str]:
+    """Lay out the figures of every case; samples of a case that was measured in several pairs are put together."""
+    pooled: dict[Case, list[Sample]] = {}
+    for each in measured:
+        if each.pair.base is not None:
+            pooled.setdefault(each.pair.base, []).extend(each.base)
+        pooled.setdefault(each.pair.subject, []).extend(each.subject)
+    head = [
+        "store", "what", "policy", "pool", "held", "callers", "allocations/s", "min – max", "p50 ms", "p99 ms",
+        "client µs", "store µs", "peak MB",
+    ]  # fmt: skip
+    return aligned([head, *(_figures(case, samples) for case, samples in pooled.items())], left=4)
+
+
+def _figures(case: Case, samples: Sequence[Sample]) -> list[str]:
+    timed = case.work in ("opening", "stream")
+    rates = sorted(sample.rate for sample in samples)
+    callers = f"{case.servers} × {case.callers}" if case.servers > 1 else str(case.callers)
+    return [
+        case.store,
+        WORKS.get(case.work, case.work),
+        "" if case.work in ("raw", "stream") else case.policy,
+        f"{case.family} /{case.pool.rpartition('/')[2]}" + (f" × {case.networks}" if case.networks > 1 else ""),
+        "0" if not case.held else f"{case.fill:.0%}" if case.fill > 0.01 else f"{case.held:,}",
+        callers,
+        f"{median(samples, 'seconds'):.2f} s" if timed else f"{statistics.median(rates):,.0f}",
+        "" if timed else f"{rates[0]:,.0f} – {rates[-1]:,.0f}",
+        "" if timed else f"{median(samples, 'p50_ms'):.2f}",
+        "" if timed else f"{median(samples, 'p99_ms'):.2f}",
+        "" if timed else f"{median(samples, 'client_us'):.1f}",
+        "" if timed else f"{median(samples, 'store_us'):.1f}",
+        f"{median(samples, 'peak_mb'):.0f}",
+    ]
+
+
+def promises_table(measured: Sequence[Measured]) -> list[str]:
+    """Lay out the ratios and the bars."""
+    rows = [["store", "promise", "value", "bar", ""]]
+    for each in measured:
+        store, title = each.pair.subject.store, each.pair.title
+        for promise in each.pair.promises:
+            value, unit = each.value(promise), "×" if promise.relative else "MB"
+            what = {"rate": title, "seconds": f"{title}: time", "peak_mb": f"{title.partition(' /')[0]}: memory"}
+            rows.append(
+                [
+                    store,
+                    what[promise.measure],
+                    f"{value:,.2f} {unit}" if promise.relative else f"{value:,.0f} {unit}",
+                    f"{promise.relation} {promise.limit:g} {unit}",
+                    "ok" if promise.holds(value) else "BELOW" if promise.relation == ">=" else "ABOVE",
+                ]
+            )
+        if not each.pair.promises and each.base:
+            rows.append([store, title, f"{ratio(each, 'rate'):,.2f} ×", "", ""])
+    return aligned(rows, left=2)
+
+
+def aligned(rows: Sequence[Sequence[str]], *, left: int) -> list[str]:
+    """Line columns up: the first ones to the left, the others to the right."""
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    lines = [
+        "  ".join(
+            cell.ljust(width) if place < left else cell.rjust(width)
+            for place, (cell, width) in enumerate(zip(row, widths, strict=True))
+        ).rstrip()
+        for row in rows
+    ]
+    return [lines[0], "-" * max(map(len, lines)), *lines[1:]]
+
+
+def all_hold(measured: Sequence[Measured]) -> bool:
+    """Tell whether every bar holds."""
+    return all(promise.holds(each.value(promise)) for each in measured for promise in each.pair.promises)

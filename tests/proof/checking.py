@@ -1,0 +1,162 @@
+"""The history checker: can what the clients heard be explained by what Tenure promises?
+
+It is pure: a history in, findings out, none if all is explained. This half looks at calls, answers and the final
+state of the store, by the time they took; ``replaying`` looks at the log.
+"""
+
+from collections import defaultdict
+from collections.abc import Callable, Iterator, Sequence
+from typing import NamedTuple
+
+from tests.proof.history import NEVER, Call, History, Tenancy
+from tests.proof.plan import Plan
+from tests.proof.windows import Window, windows
+
+
+class Finding(NamedTuple):
+    """Something that the promises do not explain. ``kind`` is lost, doubled, or what else was not as promised."""
+
+    kind: str
+    text: str
+
+
+def check_calls(history: History, plan: Plan) -> list[Finding]:
+    """Hold every answer and the final state against the promises."""
+    every = windows(history)
+    checks = (
+        _one_generation_one_tenancy(history),
+        _never_two_at_once(every, lambda tenancy: tenancy.address, "doubled"),
+        _never_two_at_once(every, lambda tenancy: tenancy.claim, "two holdings of one claim"),
+        _nothing_is_lost(history, every),
+        _everything_was_asked_for(history),
+        _answers_fit_the_questions(history, plan),
+        _full_only_if_full(history, plan, every),
+        _nobody_is_turned_away_who_holds(history, every),
+        _nobody_holds_what_nobody_holds(history, every),
+    )
+    return [finding for check in checks for finding in check]
+
+
+def _one_generation_one_tenancy(history: History) -> Iterator[Finding]:
+    known: dict[tuple[str, int], Tenancy] = {}
+    answered = [tenancy for call in history.calls for tenancy in call.rows]
+    for tenancy in [*answered, *history.final]:
+        if known.setdefault(tenancy.key, tenancy) != tenancy:
+            yield Finding("doubled", f"one generation, two holders: {known[tenancy.key]} and {tenancy}")
+
+
+def _never_two_at_once(every: Sequence[Window], by: Callable[[Tenancy], object], kind: str) -> Iterator[Finding]:
+    grouped: dict[object, list[Window]] = defaultdict(list)
+    for window in every:
+        if window.certain:
+            grouped[by(window.tenancy)].append(window)
+    for group in grouped.values():
+        group.sort(key=lambda window: window.held_from)
+        longest = group[0]
+        for window in group[1:]:
+            if window.held_from < longest.held_until:
+                yield Finding(kind, f"{longest.tenancy} was still there when {window.tenancy} was")
+            longest = max(longest, window, key=lambda window: window.held_until)
+
+
+def _nothing_is_lost(history: History, every: Sequence[Window]) -> Iterator[Finding]:
+    final = {tenancy.key for tenancy in history.final}
+    for window in every:
+        there = window.tenancy.key in final
+        if not there and not window.endable and window.held_from < NEVER:
+            yield Finding("lost", f"{window.tenancy} was granted, nobody released it, and it is not there")
+        if there and window.gone_by < NEVER:
+            yield Finding("release lost", f"{window.tenancy} was released, and it is there")
+
+
+def _everything_was_asked_for(history: History) -> Iterator[Finding]:
+    for tenancy in history.final:
+        call = history.by_request.get(tenancy.request or "")
+        if call is None or call.verb not in ("allocate", "allocate_many", "transfer"):
+            yield Finding("unasked", f"nobody asked for {tenancy}")
+        elif call.error is not None and not call.unknown:
+            yield Finding("trace of an error", f"{call.request} was answered {call.error}, and {tenancy} is there")
+        elif not call.unknown and tenancy not in call.rows:
+            yield Finding("unasked", f"{call.request} was answered {call.rows}, and {tenancy} is there as well")
+
+
+def _answers_fit_the_questions(history: History, plan: Plan) -> Iterator[Finding]:
+    for call in history.calls:
+        for tenancy in call.rows:
+            if not fits(call, tenancy, plan):
+                yield Finding("wrong answer", f"{call.verb} {dict(call.args)} was answered with {tenancy}")
+        if call.granted and not call.unknown and len(call.rows) != len(call.args.get("owners", "1")):
+            yield Finding("wrong answer", f"{call.verb} {dict(call.args)} was answered {len(call.rows)} times")
+
+
+def fits(call: Call, tenancy: Tenancy, plan: Plan) -> bool:
+    """Tell whether a tenancy can be the answer to a call, or its effect."""
+    args = call.args
+    if call.verb in ("release", "release_owner"):
+        return call.names(tenancy)
+    if call.verb == "transfer":
+        wanted = (args["network"], args["address"], args["to"], args.get("to_slot", ""))
+        return wanted == (tenancy.network, tenancy.address, tenancy.owner, tenancy.slot)
+    if args["network"] != tenancy.network or args.get("slot", "") != tenancy.slot:
+        return False
+    if tenancy.owner not in args.get("owners", [args.get("owner")]):
+        return False
+    if args.get("address") is not None:
+        return bool(args["address"] == tenancy.address)
+    # A claim that held an address from elsewhere (a named one, a transferred one) is answered with that.
+    return tenancy.request != call.request or tenancy.address in plan.order(args["network"], args.get("pool"))
+
+
+def _full_only_if_full(history: History, plan: Plan, every: Sequence[Window]) -> Iterator[Finding]:
+    by_address: dict[str, list[Window]] = defaultdict(list)
+    for window in every:
+        by_address[window.tenancy.address].append(window)
+    unseen = [] if history.log is not None else _unseen(history, every)
+    for call in history.calls:
+        if call.error != "pool_exhausted":
+            continue
+        addresses = plan.order(call.args["network"], call.args.get("pool"))
+        near = [window for address in addresses for window in by_address.get(address, ())]
+        most = _most_at_once(near, call) + sum(other.invoked < call.returned for other in unseen)
+        if most + len(call.args.get("owners", "1")) <= len(addresses):
+            text = (
+                f"{call.verb} {dict(call.args)} met a full pool, of which at most {most} of {len(addresses)} were held"
+            )
+            yield Finding("not full", text)
+
+
+def _unseen(history: History, every: Sequence[Window]) -> list[Call]:
+    """Find calls that may have been granted something that nobody ever saw; a log would tell."""
+    seen = {window.tenancy.request for window in every}
+    verbs = ("allocate", "allocate_many")
+    return [call for call in history.calls if call.verb in verbs and call.unknown and call.request not in seen]
+
+
+def _most_at_once(near: Sequence[Window], call: Call) -> int:
+    """Count the addresses that may have been held at one moment of the call, at most."""
+    there = [window for window in near if window.begun_after < call.returned and window.gone_by > call.invoked]
+    moments = {call.invoked, *(window.begun_after for window in there if window.begun_after > call.invoked)}
+    return max(len({w.tenancy.address for w in there if w.begun_after <= moment < w.gone_by}) for moment in moments)
+
+
+def _nobody_is_turned_away_who_holds(history: History, every: Sequence[Window]) -> Iterator[Finding]:
+    by_claim: dict[tuple[str, str, str], list[Window]] = defaultdict(list)
+    for window in every:
+        by_claim[window.tenancy.claim].append(window)
+    for call in history.calls:
+        if call.verb == "allocate" and call.error in ("pool_exhausted", "address_in_use"):
+            claim = (call.args["network"], call.args["owner"], call.args.get("slot", ""))
+            for window in by_claim.get(claim, ()):
+                if window.covers(call) and call.args.get("address") in (None, window.tenancy.address):
+                    yield Finding("not idempotent", f"{call.args} was answered {call.error}, holding {window.tenancy}")
+
+
+def _nobody_holds_what_nobody_holds(history: History, every: Sequence[Window]) -> Iterator[Finding]:
+    by_address: dict[str, list[Window]] = defaultdict(list)
+    for window in every:
+        by_address[window.tenancy.address].append(window)
+    for call in history.calls:
+        if call.verb == "release" and call.error is None and not call.unknown and not call.rows:
+            for window in by_address.get(call.args["address"], ()):
+                if window.covers(call) and not call.names(window.tenancy):
+                    yield Finding("wrong answer", f"release of {dict(call.args)} found nobody, yet {window.tenancy}")

@@ -1,0 +1,153 @@
+"""Rounds of kill and restart: clients at work, some of them and the store's server killed, then the reckoning."""
+
+import asyncio
+import random
+import secrets
+import tempfile
+from collections import Counter
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Protocol
+
+from tests.infrastructure.etcd import private_etcd
+from tests.infrastructure.postgres import private_postgres
+from tests.proof.checking import Finding
+from tests.proof.crew import Client, Crew, begin
+from tests.proof.faces import lay_plan
+from tests.proof.history import History
+from tests.proof.plan import crowded_plan
+
+CLIENTS = 4
+BLOWS = 6
+"""Kills in a round: of clients and, where the store has one, as often of the server."""
+
+
+class Server(Protocol):
+    """A store's server that may be killed and started again on its data."""
+
+    def kill(self) -> None:
+        """Kill every process of it."""
+        ...
+
+    def start(self) -> None:
+        """Start it and wait until it answers."""
+        ...
+
+
+@dataclass(frozen=True)
+class Fragile:
+    """A store to be mistreated: where a round finds an empty place, and the server, if it has one."""
+
+    name: str
+    place: Callable[[Path], str]
+    server: Server | None = None
+    exact: bool = True
+
+
+@contextmanager
+def fragile_sqlite() -> Iterator[Fragile]:
+    """Give SQLite: its server is the clients themselves."""
+    yield Fragile("sqlite", lambda folder: f"sqlite:///{folder / 'ledger.db'}")
+
+
+@contextmanager
+def fragile_postgres() -> Iterator[Fragile]:
+    """Give a PostgreSQL, with a schema a round."""
+    with private_postgres() as server:
+        yield Fragile("postgres", lambda _: f"{server.url}&schema=t_{secrets.token_hex(6)}", server)
+
+
+@contextmanager
+def fragile_etcd() -> Iterator[Fragile]:
+    """Give an etcd, with a root a round."""
+    with private_etcd() as server:
+        yield Fragile("etcd", lambda _: f"{server.url}/t-{secrets.token_hex(6)}", server, exact=False)
+
+
+FRAGILE: dict[str, Callable[[], AbstractContextManager[Fragile]]] = {
+    "sqlite": fragile_sqlite,
+    "postgres": fragile_postgres,
+    "etcd": fragile_etcd,
+}
+
+
+@dataclass
+class Reckoning:
+    """What a round came to."""
+
+    store: str
+    seed: int
+    figures: Counter[str]
+    breaches: list[str] = field(default_factory=list)
+    findings: list[Finding] = field(default_factory=list)
+
+
+async def kill_round(fragile: Fragile, seed: int, *, seconds: float) -> Reckoning:
+    """Let clients work for about so many seconds, killing what can be killed in between, and reckon."""
+    plan = crowded_plan()
+    with tempfile.TemporaryDirectory(prefix="tenure-round-") as name:
+        folder = Path(name)
+        url = fragile.place(folder)
+        async with Crew(url, plan, folder, seed) as crew:
+            await lay_plan(url, plan)
+            kills = await _mistreat(crew, fragile, random.Random(f"{fragile.name}-{seed}"), seconds)
+            history, breaches = await crew.history()
+            findings = crew.explain(history, exact=fragile.exact)
+    figures = _figures(history, findings)
+    figures.update(kills)
+    figures["breaches"] = len(breaches)
+    return Reckoning(fragile.name, seed, figures, breaches, findings)
+
+
+async def _mistreat(crew: Crew, fragile: Fragile, chance: random.Random, seconds: float) -> Counter[str]:
+    """Keep clients at work while killing them, and their store's server, at moments that chance decides."""
+    at_work = await crew.hire_many("mix", CLIENTS, callers=4)
+    await begin(at_work)
+    blows = ["clients_killed"] * BLOWS if fragile.server is None else ["clients_killed", "servers_killed"] * (BLOWS // 2)
+    chance.shuffle(blows)
+    for blow in blows:
+        await asyncio.sleep(chance.uniform(0.2, 1.8) * seconds / BLOWS)
+        if blow == "servers_killed" and fragile.server is not None:
+            await _restart(fragile.server, chance)
+        else:
+            await _replace(crew, at_work, chance)
+    await asyncio.sleep(chance.uniform(0.2, 1.8) * seconds / BLOWS)
+    for client in at_work:
+        await client.say()
+    for client in at_work:
+        await client.finish()
+    return Counter(blows)
+
+
+async def _restart(server: Server, chance: random.Random) -> None:
+    await asyncio.to_thread(server.kill)
+    await asyncio.sleep(chance.uniform(0, 0.2))
+    await asyncio.to_thread(server.start)
+
+
+async def _replace(crew: Crew, at_work: list[Client], chance: random.Random) -> None:
+    await at_work.pop(chance.randrange(len(at_work))).kill()
+    successor = await crew.hire("mix")
+    await successor.say()
+    at_work.append(successor)
+
+
+def _figures(history: History, findings: list[Finding]) -> Counter[str]:
+    answered = [call for call in history.calls if not call.unknown]
+    effects = Counter(entry.verb for entry in history.log or ())
+    kinds = Counter(finding.kind for finding in findings)
+    return Counter(
+        calls=len(history.calls),
+        unknown=len(history.calls) - len(answered),
+        unavailable=sum(call.error == "store_unavailable" for call in answered),
+        exhausted=sum(call.error == "pool_exhausted" for call in answered),
+        grants=effects["grant"],
+        releases=effects["release"],
+        transfers=effects["transfer"],
+        held=len(history.final),
+        lost=kinds["lost"] + kinds["lost from the log"] + kinds["release lost"],
+        doubled=kinds["doubled"],
+        unexplained=len(findings),
+    )

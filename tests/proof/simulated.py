@@ -1,0 +1,338 @@
+"""A simulated store with the concurrency of PostgreSQL: points, locks, lost answers, deaths.
+
+The truth is a real memory store. What is simulated is time: every call may be delayed before it takes effect and
+before its answer arrives; transactions interleave, hold guards, and block whoever wants what they have not yet
+committed. Faults come from the chooser.
+"""
+
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Sequence
+from dataclasses import dataclass, field
+from typing import Any, TypeVar
+
+from tenure.kernel.configuration import Configuration
+from tenure.kernel.errors import StoreUnavailable
+from tenure.kernel.values import Change, NetworkId, Outcome, Row, SpaceId, Ticket, Verdict, Wish
+from tenure.ports import Abilities, Effects, Guard, Transaction
+from tenure.stores import plain
+from tenure.stores.inline import run_inline
+from tenure.stores.memory.store import MemoryStore
+from tenure.stores.memory.transaction import MemoryTransaction
+from tests.proof.scheduling import Scheduler
+
+T = TypeVar("T")
+
+WRITES = {"log", "bump", "put_networks", "remove_networks", "add_space", "remove_space", "rewrite", "remember"}
+
+
+@dataclass
+class World:
+    """The truth, and what is in flight."""
+
+    scheduler: Scheduler
+    truth: MemoryStore = field(default_factory=lambda: MemoryStore(clock=lambda: 1))
+    faults_left: int = 0
+    quick_lane: bool = True
+    frees: dict[SpaceId, int] = field(default_factory=dict)
+    open: "list[SimulatedTransaction]" = field(default_factory=list)
+    plans: list[tuple[int, Configuration]] = field(default_factory=list)
+
+    def died(self, server: str) -> None:
+        """Roll back what a dead server had open."""
+        for tx in [tx for tx in self.open if tx.server == server]:
+            tx.end()
+
+    def guarded(self, space: SpaceId, strengths: tuple[Guard, ...], but: "SimulatedTransaction | None" = None) -> bool:
+        """Tell whether somebody else holds a space that strongly."""
+        return any(tx.guards.get(space) in strengths for tx in self.open if tx is not but)
+
+    def fault(self) -> str:
+        """Choose whether an answer is lost, and whether before or after the effect."""
+        if self.faults_left <= 0:
+            return "none"
+        fault = ("none", "before", "after")[self.scheduler.chooser.choose(3)]
+        if fault != "none":
+            self.faults_left -= 1
+        return fault
+
+    def note_plan(self) -> None:
+        """Remember the plans as of the newest change."""
+        for book in self.truth.books.values():
+            self.plans.append((self.truth.seq, book.configuration))
+
+
+class SimulatedStore:
+    """One server's connection to the world."""
+
+    def __init__(self, world: World, server: str) -> None:
+        self.world = world
+        self.server = server
+        self.abilities = Abilities(ledger=True, mixed_units=True, parallel_writes=True, quick_lane=world.quick_lane)
+
+    async def _call(
+        self,
+        effect: Callable[[], Coroutine[Any, Any, T]],
+        ready: Callable[[], bool] = lambda: True,
+        *,
+        writes: bool = True,
+    ) -> T:
+        """Take effect at one point, answer at another; the answer may be lost on the way."""
+        point = self.world.scheduler.point
+        await point(self.server, ready)
+        fault = self.world.fault() if writes else "none"
+        if fault == "before":
+            raise StoreUnavailable("lost", outcome="unknown")
+        answer = run_inline(effect())
+        if writes and self.world.scheduler.crashes_left:
+            await point(self.server)  # a server may die between the effect and its answer
+        if fault == "after":
+            raise StoreUnavailable("lost", outcome="unknown")
+        return answer
+
+    def _may_insert(self, space: SpaceId, wishes: Sequence[Wish]) -> Callable[[], bool]:
+        def ready() -> bool:
+            return not self.world.guarded(space, (Guard.EDIT,)) and not any(
+                tx.blocks(space, wishes) for tx in self.world.open
+            )
+
+        return ready
+
+    async def grant(self, space: SpaceId, version: int, wishes: Sequence[Wish]) -> Sequence[Verdict]:
+        """Grant as one statement."""
+        assert len({wish.first for wish in wishes}) == len(wishes) == len({wish.claim for wish in wishes})
+        return await self._call(
+            lambda: self.world.truth.transact(lambda tx: plain.grant_rows(tx, space, version, wishes)),
+            self._may_insert(space, wishes),
+        )
+
+    async def grant_unless_freed(
+        self, space: SpaceId, version: int, frees: int, wishes: Sequence[Wish]
+    ) -> Sequence[Verdict] | None:
+        """Grant all or none, in the lane."""
+
+        async def effect() -> Sequence[Verdict] | None:
+            if self.world.frees.get(space, 0) != frees:
+                return None
+
+            async def work(tx: Transaction) -> Sequence[Verdict]:
+                verdicts = await plain.grant_rows(tx, space, version, wishes)
+                if any(verdict.outcome is not Outcome.GRANTED for verdict in verdicts):
+                    raise _NotAll
+                return verdicts
+
+            try:
+                return await self.world.truth.transact(work)
+            except _NotAll:
+                return None
+
+        may_insert = self._may_insert(space, wishes)
+        return await self._call(
+            effect, lambda: may_insert() and not self.world.guarded(space, (Guard.LANE, Guard.EDIT))
+        )
+
+    async def release(self, space: SpaceId, tickets: Sequence[Ticket]) -> Sequence[Row | None]:
+        """Release as one statement, in the lane."""
+
+        async def effect() -> Sequence[Row | None]:
+            self.world.frees[space] = self.world.frees.get(space, 0) + 1
+            return await self.world.truth.transact(lambda tx: plain.release_rows(tx, space, tickets))
+
+        return await self._call(effect, lambda: not self.world.guarded(space, (Guard.LANE, Guard.EDIT)))
+
+    async def transact(self, work: Callable[[Transaction], Awaitable[T]]) -> T:
+        """Run work step by step among others; commit at one point."""
+        tx = SimulatedTransaction(self.world, self.server)
+        self.world.open.append(tx)
+        try:
+            result = await work(tx)
+            await self.world.scheduler.point(self.server)
+            fault = self.world.fault()
+            if fault == "before":
+                raise StoreUnavailable("lost", outcome="unknown")
+            tx.commit()
+        finally:
+            tx.end()
+        if self.world.scheduler.crashes_left:
+            await self.world.scheduler.point(self.server)
+        if fault == "after":
+            raise StoreUnavailable("lost", outcome="unknown")
+        return result
+
+    async def held(self, space: SpaceId, *, after: int = -1) -> AsyncIterator[Sequence[Row]]:
+        """Stream holdings."""
+        async for page in self.world.truth.held(space, after=after):
+            yield page
+
+    async def by_owner(self, owners: Sequence[str]) -> Sequence[Row]:
+        """Read, then wait: what was read may be old when it arrives."""
+        return await self._call(lambda: self.world.truth.by_owner(owners), writes=False)
+
+    async def watch(self, after: int, *, limit: int = 1000, space: SpaceId | None = None) -> Sequence[Change]:
+        """Read the log."""
+        return await self._call(lambda: self.world.truth.watch(after, limit=limit, space=space), writes=False)
+
+    async def effects(self, space: SpaceId, after: int) -> Effects:
+        """Read what happened."""
+        return await self._call(lambda: self._effects(space, after), writes=False)
+
+    async def _effects(self, space: SpaceId, after: int) -> Effects:
+        effects = await self.world.truth.effects(space, after)
+        return Effects(effects.upto, effects.steps, effects.complete, self.world.frees.get(space, 0))
+
+    async def spans(self, space: SpaceId, first: int, last: int) -> tuple[int, Sequence[tuple[int, int]]]:
+        """Read held spans."""
+        return await self._call(lambda: self.world.truth.spans(space, first, last), writes=False)
+
+    async def spaces(self) -> Sequence[tuple[SpaceId, str]]:
+        """List spaces."""
+        return await self._call(self.world.truth.spaces, writes=False)
+
+    async def locate(self, networks: Sequence[str]) -> dict[str, SpaceId]:
+        """Find networks' spaces."""
+        return await self._call(lambda: self.world.truth.locate(networks), writes=False)
+
+    async def space_named(self, name: str) -> SpaceId | None:
+        """Find a space."""
+        return await self._call(lambda: self.world.truth.space_named(name), writes=False)
+
+    async def configuration(self, space: SpaceId) -> Configuration | None:
+        """Read a configuration."""
+        return await self._call(lambda: self.world.truth.configuration(space), writes=False)
+
+    async def last_change(self) -> int:
+        """Read the counter."""
+        return await self._call(self.world.truth.last_change, writes=False)
+
+    async def rows_within(
+        self, space: SpaceId, first: int, last: int, *, network: NetworkId | None = None, limit: int = 1000
+    ) -> Sequence[Row]:
+        """Read rows over a range."""
+        return await self._call(
+            lambda: self.world.truth.rows_within(space, first, last, network=network, limit=limit), writes=False
+        )
+
+    async def close(self) -> None:
+        """Nothing to let go of."""
+
+
+class _NotAll(Exception):
+    pass
+
+
+class SimulatedTransaction:
+    """A transaction whose every verb is a point.
+
+    Writes are kept as steps and done again on a scratch of the truth for every reading, so that nobody else sees them
+    before the commit, which does them for good.
+    """
+
+    def __init__(self, world: World, server: str) -> None:
+        self.world = world
+        self.server = server
+        self.guards: dict[SpaceId, Guard] = {}
+        self.pending: list[tuple[SpaceId, Wish]] = []
+        self.freed: set[SpaceId] = set()
+        self._steps: list[Callable[[MemoryTransaction], Coroutine[Any, Any, Any]]] = []
+
+    def blocks(self, space: SpaceId, wishes: Sequence[Wish]) -> bool:
+        """Tell whether somebody must wait for this transaction's end to learn whether these wishes collide."""
+        return any(
+            other.claim == wish.claim or (space == mine and other.first <= wish.last and wish.first <= other.last)
+            for mine, other in self.pending
+            for wish in wishes
+        )
+
+    def end(self) -> None:
+        """Let go of everything."""
+        if self in self.world.open:
+            self.world.open.remove(self)
+        self.guards.clear()
+        self.pending.clear()
+
+    def commit(self) -> None:
+        """Do all steps for good."""
+        tx = MemoryTransaction(self.world.truth)
+        for step in self._steps:
+            run_inline(step(tx))
+        for space in self.freed:
+            self.world.frees[space] = self.world.frees.get(space, 0) + 1
+        self.world.note_plan()
+
+    async def _on_scratch(self, verb: Callable[[MemoryTransaction], Coroutine[Any, Any, T]]) -> T:
+        """See the truth as it is now, with this transaction's own steps on top."""
+        scratch = MemoryTransaction(self.world.truth)
+        counters = (self.world.truth.generation, self.world.truth.next_network, self.world.truth.next_space)
+        try:
+            for step in self._steps:
+                run_inline(step(scratch))
+            return run_inline(verb(scratch))
+        finally:
+            scratch.undo()
+            truth = self.world.truth
+            truth.generation, truth.next_network, truth.next_space = counters
+
+    async def _read(self, verb: Callable[[MemoryTransaction], Coroutine[Any, Any, T]]) -> T:
+        await self.world.scheduler.point(self.server)
+        return await self._on_scratch(verb)
+
+    async def _write(self, verb: Callable[[MemoryTransaction], Coroutine[Any, Any, T]]) -> T:
+        answer = await self._on_scratch(verb)
+        self._steps.append(verb)
+        return answer
+
+    async def guard(self, spaces: Sequence[SpaceId], strength: Guard) -> dict[SpaceId, int]:
+        """Wait for the spaces, then hold them."""
+        conflicting = (Guard.LANE, Guard.EDIT) if strength is Guard.LANE else tuple(Guard)
+        if strength is Guard.GRANT:
+            conflicting = (Guard.EDIT,)
+
+        def ready() -> bool:
+            return not any(self.world.guarded(space, conflicting, but=self) for space in spaces)
+
+        await self.world.scheduler.point(self.server, ready)
+        self.guards.update(dict.fromkeys(spaces, strength))
+        return await self._on_scratch(lambda tx: tx.guard(spaces, strength))
+
+    async def insert(self, space: SpaceId, wishes: Sequence[Wish]) -> Sequence[Verdict]:
+        """Insert, waiting for whoever may be in the way."""
+        others = [tx for tx in self.world.open if tx is not self]
+        await self.world.scheduler.point(self.server, lambda: not any(tx.blocks(space, wishes) for tx in others))
+        verdicts = await self._on_scratch(lambda tx: tx.insert(space, wishes))
+        granted = [w for w, v in zip(wishes, verdicts, strict=True) if v.outcome is Outcome.GRANTED]
+        self.pending.extend((space, wish) for wish in granted)
+        rows = [verdict.row for verdict in verdicts if verdict.outcome is Outcome.GRANTED and verdict.row is not None]
+        # Rows keep the generation that was answered, whatever others do before the commit.
+        self.world.truth.generation += len(rows)
+        self._steps.append(lambda tx: _add_rows(tx, rows))
+        return verdicts
+
+    async def remove(self, rows: Sequence[Row]) -> None:
+        """Remove rows."""
+        await self._write(lambda tx: tx.remove(rows))
+        self.freed |= {row.space for row in rows}
+
+    async def next_network(self) -> NetworkId:
+        """Take a number for good, as a sequence does."""
+        await self.world.scheduler.point(self.server)
+        return await MemoryTransaction(self.world.truth).next_network()
+
+    async def effects(self, space: SpaceId, after: int) -> Effects:
+        """Read what happened, and how often something was freed."""
+        effects = await self._read(lambda tx: tx.effects(space, after))
+        return Effects(effects.upto, effects.steps, effects.complete, self.world.frees.get(space, 0))
+
+    def __getattr__(self, name: str) -> Callable[..., Awaitable[Any]]:
+        """Pass every other verb on: reads at a point of their own, writes as steps."""
+
+        async def verb(*values: Any, **options: Any) -> Any:
+            def call(tx: MemoryTransaction) -> Coroutine[Any, Any, Any]:
+                answer: Coroutine[Any, Any, Any] = getattr(tx, name)(*values, **options)
+                return answer
+
+            return await (self._write(call) if name in WRITES else self._read(call))
+
+        return verb
+
+
+async def _add_rows(tx: MemoryTransaction, rows: Sequence[Row]) -> None:
+    for row in rows:
+        tx.restore(row)

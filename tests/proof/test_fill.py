@@ -1,0 +1,71 @@
+"""Pools filled to the last address by many processes at once: each address once, in order, and nothing missed."""
+
+import json
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.infrastructure.postgres import fresh_schema
+from tests.proof.crew import Client, Crew, begin
+from tests.proof.faces import lay_plan
+from tests.proof.history import Logged, Tenancy
+from tests.proof.plan import wide_plan
+
+PROCESSES, CALLERS = 4, 16
+
+
+@asynccontextmanager
+async def a_place(store: str, folder: Path) -> AsyncIterator[str]:
+    """Give an empty ledger."""
+    if store == "sqlite":
+        yield f"sqlite:///{folder / 'ledger.db'}"
+    else:
+        async with fresh_schema() as url:
+            yield url
+
+
+def seen_by(reader: Client, folder: Path) -> list[tuple[int, Logged]]:
+    """Read what a tailing process saw, and when."""
+    lines = (folder / f"tail-{reader.name}.jsonl").read_text("utf-8").splitlines()
+    notes: list[dict[str, Any]] = [json.loads(line) for line in lines]
+    return [(note["at"], _logged(json.loads(note["note"]))) for note in notes[1:-1]]
+
+
+def _logged(said: list[Any]) -> Logged:
+    seq, verb, tenancy, former = said
+    return Logged(seq, verb, None if tenancy is None else Tenancy(*tenancy), former)
+
+
+@pytest.mark.parametrize("policy", ["lowest", "random", "hashed", "sticky"])
+@pytest.mark.parametrize("store", ["sqlite", "postgres"])
+async def test_four_processes_fill_a_pool_to_the_last_address(store: str, policy: str, tmp_path: Path) -> None:
+    plan = wide_plan(policy)
+    addresses = plan.order("blue", None)
+    async with a_place(store, tmp_path) as url, Crew(url, plan, tmp_path) as crew:
+        await lay_plan(url, plan)
+        clients = await crew.hire_many("fill", PROCESSES, callers=CALLERS)
+        reader = await crew.hire("tail")
+
+        await begin([reader, *clients])
+        for client in clients:
+            await client.finish()
+        history, breaches = await crew.history()
+        assert history.log is not None
+        await reader.say(str(history.log[-1].seq))
+        await reader.finish()
+
+        granted = [call for call in history.calls if call.error is None]
+        refused = [call for call in history.calls if call.error is not None]
+        assert sorted(call.rows[0].address for call in granted) == sorted(addresses)
+        assert [call.error for call in refused] == ["pool_exhausted"] * PROCESSES * CALLERS
+        assert breaches == []
+        assert crew.explain(history, exact=True) == []
+        seen = seen_by(reader, tmp_path)
+        assert [entry for _, entry in seen] == history.log
+        half = sorted(call.returned for call in granted)[len(granted) // 2]
+        assert any(at < half for at, entry in seen if entry.verb == "grant"), (
+            "the reader came too late to prove anything"
+        )
