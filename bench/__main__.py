@@ -5,18 +5,18 @@ import asyncio
 import json
 import sys
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
-
-from tests.infrastructure.postgres import run_folder
 
 from bench.cases import FILLS, MILLION, Case, Pair, Scale, burst_case, pairs_for, selected
 from bench.measuring import Bench, Measured, Progress, measure_pairs, median
 from bench.picture import PLACE, draw
 from bench.places import Places
-from bench.report import all_hold, document, facts_lines, figures_table, machine, promises_table
+from bench.report import NOTES, all_hold, document, facts_lines, figures_table, machine, promises_table
 
 POLICIES = ("random", "lowest")
+SWEEP_ROUNDS = 3
 QUICK = {"rounds": 1, "seconds": 0.5, "held": 100_000}
 USUAL = {"rounds": 5, "seconds": 2.0, "held": MILLION}
 
@@ -38,7 +38,9 @@ def read_arguments(words: Sequence[str] | None = None) -> argparse.Namespace:
     parser.add_argument("--quick", action="store_true", help="one short round, smaller ledgers")
     parser.add_argument("--json", type=Path, metavar="FILE", help="write everything as JSON")
     parser.add_argument("--no-bars", action="store_true", help="only measure: a missed bar is no failure")
-    parser.add_argument("--plot", nargs="?", type=Path, const=PLACE, metavar="FILE", help="draw rates over fill")
+    parser.add_argument(
+        "--plot", nargs="?", type=Path, const=PLACE, metavar="FILE", help="measure rates over fill and draw them"
+    )
     chosen = parser.parse_args(words)
     for name, value in (QUICK if chosen.quick else USUAL).items():
         if getattr(chosen, name) is None:
@@ -49,12 +51,12 @@ def read_arguments(words: Sequence[str] | None = None) -> argparse.Namespace:
 
 
 def sweep(scale: Scale) -> list[Pair]:
-    """List the pairs of the picture: every fill, each policy beside the raw limit."""
+    """List the pairs of the picture: every fill beside the raw limit."""
     raw = Case("postgres", "raw")
+    cases = [burst_case(policy, percent, scale) for percent in FILLS for policy in POLICIES]
     return [
-        Pair(f"fill-{policy}-{percent}", f"{policy}, {percent} % full / raw", burst_case(policy, percent, scale), raw)
-        for percent in FILLS
-        for policy in POLICIES
+        Pair(f"fill-{case.policy}-{case.fill:.0%}", f"{case.policy}, {case.fill:.0%} full / raw", case, raw)
+        for case in cases
     ]
 
 
@@ -70,7 +72,7 @@ def draw_sweep(measured: Sequence[Measured], place: Path) -> None:
 
 def tell(facts: dict[str, Any], measured: Sequence[Measured]) -> None:
     """Print the tables."""
-    for block in (facts_lines(facts), figures_table(measured), promises_table(measured)):
+    for block in (facts_lines(facts), figures_table(measured), NOTES, promises_table(measured)):
         print("\n".join(block), end="\n\n")
 
 
@@ -82,16 +84,17 @@ async def run(chosen: argparse.Namespace) -> bool:
         if chosen.list:
             print("\n".join(f"{pair.name:28}{pair.subject.store}: {pair.title}" for pair in pairs))
             return True
-        picture = sweep(scale) if chosen.plot and "postgres" in places.tiers else []
+        picture = sweep(replace(scale, networks=2)) if chosen.plot and "postgres" in places.tiers else []
         if not pairs and not picture:
             raise SystemExit("nothing to measure; --list names the pairs")
         facts = machine()
         if any(pair.subject.store == "postgres" for pair in [*pairs, *picture]):
             facts["postgres"] = await places.postgres_facts()
-        progress = Progress((len(pairs) + len(picture)) * chosen.rounds)
+        few = min(chosen.rounds, SWEEP_ROUNDS)
+        progress = Progress(len(pairs) * chosen.rounds + len(picture) * few)
         async with Bench(places, chosen.seconds) as bench:
             measured = await measure_pairs(bench, pairs, chosen.rounds, progress)
-            swept = await measure_pairs(bench, picture, chosen.rounds, progress)
+            swept = await measure_pairs(bench, picture, few, progress)
         progress.close()
     tell(facts, [*measured, *swept])
     if swept:
@@ -106,8 +109,7 @@ async def run(chosen: argparse.Namespace) -> bool:
 def main(words: Sequence[str] | None = None) -> int:
     """Run the benchmark."""
     chosen = read_arguments(words)
-    with run_folder():
-        held = asyncio.run(run(chosen))
+    held = asyncio.run(run(chosen))
     return 0 if held or chosen.no_bars else 1
 
 

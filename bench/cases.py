@@ -143,7 +143,7 @@ def opening_pairs(store: str, scale: Scale) -> list[Pair]:
     for policy in ("lowest", "random"):
         opening = Case(store, "opening", policy, SPARSE, callers=1, held=scale.held, kept=True)
         title = f"open with {scale.held:,} held, {policy} / streaming them"
-        pairs.append(Pair(f"open-{policy}", title, opening, replace(opening, work="stream"), promises))
+        pairs.append(Pair(f"open-{policy}", title, opening, replace(opening, work="stream", policy="random"), promises))
     return pairs
 
 

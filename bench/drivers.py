@@ -1,7 +1,7 @@
 """``python -m bench.drivers``: asyncpg against psycopg 3, on the statement that grants a batch.
 
 The choice of the PostgreSQL driver is by measure, and this is the measure. psycopg is needed by nothing else:
-``pip install 'psycopg[binary]'`` first.
+``pip install 'psycopg[binary]'`` first. The client's time is that of the whole batch, making its columns included.
 """
 
 import argparse
@@ -20,7 +20,6 @@ from dataclasses import dataclass
 from typing import Any
 
 import asyncpg
-from tests.infrastructure.postgres import run_folder
 
 import tenure
 from bench.cases import WIDE
@@ -148,14 +147,13 @@ def medians(samples: Sequence[Figures]) -> Figures:
 
 def main(words: Sequence[str] | None = None) -> int:
     """Compare the drivers."""
-    parser = argparse.ArgumentParser(prog="python -m bench.drivers", description=__doc__.partition("\n")[0])  # type: ignore[union-attr]
+    parser = argparse.ArgumentParser(prog="python -m bench.drivers", description="Compare the drivers for PostgreSQL.")
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--seconds", type=float, default=2.0)
     chosen = parser.parse_args(words)
     if importlib.util.find_spec("psycopg") is None:
         parser.error("psycopg is not installed: pip install 'psycopg[binary]'")
-    with run_folder():
-        measured = asyncio.run(run(chosen.rounds, chosen.seconds))
+    measured = asyncio.run(run(chosen.rounds, chosen.seconds))
     rows = [["driver", "rows a batch", "rows/s", "client µs a row", "PostgreSQL µs a row"]]
     for (size, driver), samples in measured.items():
         told = medians(samples)

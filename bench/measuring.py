@@ -4,7 +4,7 @@ import secrets
 import statistics
 import sys
 import time
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncIterator, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, field
 
@@ -122,9 +122,8 @@ async def measure_pairs(bench: Bench, pairs: Sequence[Pair], rounds: int, progre
 class Progress:
     """One line on standard error that tells how far the run is."""
 
-    def __init__(self, steps: int, write: Callable[[str], object] = sys.stderr.write) -> None:
+    def __init__(self, steps: int) -> None:
         self._steps = steps
-        self._write = write
         self._done = 0
         self._start = time.monotonic()
         self._width = 0
@@ -136,13 +135,13 @@ class Progress:
         line = f"[{100 * self._done // max(self._steps, 1):3} %  {spent:4.0f} s]  {text}"
         self._done += 1
         if self._alive:
-            self._write(f"\r{line.ljust(self._width)}")
+            sys.stderr.write(f"\r{line.ljust(self._width)}")
             self._width = len(line)
         else:
-            self._write(line + "\n")
+            sys.stderr.write(line + "\n")
         sys.stderr.flush()
 
     def close(self) -> None:
         """Clear the line away."""
         if self._alive:
-            self._write(f"\r{' ' * self._width}\r")
+            sys.stderr.write(f"\r{' ' * self._width}\r")

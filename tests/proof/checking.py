@@ -12,6 +12,19 @@ from tests.proof.history import NEVER, Call, History, Tenancy
 from tests.proof.plan import Plan
 from tests.proof.windows import Window, windows
 
+EXPECTED = {
+    "allocate": {"pool_exhausted", "store_unavailable"},
+    "allocate_many": {"pool_exhausted", "store_unavailable"},
+    "release": {"not_owner", "conflict", "address_outside_subnet", "store_unavailable"},
+    "release_owner": {"not_owner", "conflict", "store_unavailable"},
+    "transfer": {
+        "not_owner", "conflict", "not_found", "already_exists", "address_outside_subnet", "store_unavailable",
+    },
+}  # fmt: skip
+"""The errors that callers may see while others are at work; conflicts between servers are not among them."""
+
+IF_NAMED = {"address_in_use", "already_exists"}
+
 
 class Finding(NamedTuple):
     """Something that the promises do not explain. ``kind`` is lost, doubled, or what else was not as promised."""
@@ -24,6 +37,7 @@ def check_calls(history: History, plan: Plan) -> list[Finding]:
     """Hold every answer and the final state against the promises."""
     every = windows(history)
     checks = (
+        _only_expected_errors(history),
         _one_generation_one_tenancy(history),
         _never_two_at_once(every, lambda tenancy: tenancy.address, "doubled"),
         _never_two_at_once(every, lambda tenancy: tenancy.claim, "two holdings of one claim"),
@@ -35,6 +49,14 @@ def check_calls(history: History, plan: Plan) -> list[Finding]:
         _nobody_holds_what_nobody_holds(history, every),
     )
     return [finding for check in checks for finding in check]
+
+
+def _only_expected_errors(history: History) -> Iterator[Finding]:
+    for call in history.calls:
+        named = call.args.get("address") is not None
+        expected = EXPECTED[call.verb] | (IF_NAMED if call.verb == "allocate" and named else set())
+        if call.error is not None and call.error not in expected:
+            yield Finding("unexpected error", f"{call.verb} {dict(call.args)} was answered {call.error}")
 
 
 def _one_generation_one_tenancy(history: History) -> Iterator[Finding]:

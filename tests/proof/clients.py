@@ -196,21 +196,13 @@ async def _mix(callers: Sequence[Caller], words: asyncio.StreamReader) -> None:
 async def _tail(face: Face, recorder: Recorder, words: asyncio.StreamReader) -> None:
     """Follow the log, noting what is seen when; the next line says up to which number."""
     assert isinstance(face, LedgerFace)
-    seen = 0
-
-    async def follow() -> None:
-        nonlocal seen
+    upto = asyncio.ensure_future(words.readline())
+    async with asyncio.timeout(LONGEST_TAIL_S):
         async for change in face.ledger.tail(after=0):
             recorder.note(json.dumps(logged(change, change.network_name or "")))
-            seen = change.seq
-
-    following = asyncio.ensure_future(follow())
-    upto = int(await words.readline())
-    async with asyncio.timeout(LONGEST_OUTAGE_S):
-        while seen < upto and not following.done():
-            await asyncio.sleep(0.02)
-    following.cancel()
-    await asyncio.wait([following])
+            if change.verb == LAST_WORD:
+                break
+    await upto
 
 
 if __name__ == "__main__":

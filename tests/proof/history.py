@@ -117,6 +117,8 @@ class Recorder:
             answer = {"returned": time.monotonic_ns(), "rows": rows}
         except tenure.TenureError as error:
             answer = {"returned": time.monotonic_ns(), "error": error.code, "outcome": getattr(error, "outcome", None)}
+        except Exception as error:  # nobody may ever see one of these; the checker will say so
+            answer = {"returned": time.monotonic_ns(), "error": repr(error), "outcome": "unknown"}
         self._write({"request": request, **answer})
         return Call(request, verb, args, invoked, **answer)
 

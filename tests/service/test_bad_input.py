@@ -21,6 +21,7 @@ from tests.service.wrong import (
     OPERATIONS,
     Arguments,
     Seeded,
+    choice,
     field_names,
     parameters,
     seeded,
@@ -133,7 +134,8 @@ def test_junk_in_one_field_of_an_operation_is_refused_or_is_no_junk(place: Seede
         tenure.Release(network="net1", address="203.0.113.9", owner="instance/b"),
     ]
     told = {}
-    for junk in BRIEF:
+    turn = field_names(kind).index(field)
+    for junk in BRIEF if place.url == "memory:" else BRIEF[turn % 3 :: 3]:
         operations = [*good, kind(**{**OPERATIONS[kind], field: junk})]
         told[f"{kind.__name__}({field}={shown(junk)})"] = problem(
             place, "apply", {"operations": operations}, field, junk
@@ -143,7 +145,10 @@ def test_junk_in_one_field_of_an_operation_is_refused_or_is_no_junk(place: Seede
 
 
 texts = st.text(st.characters(), max_size=20) | st.text(st.sampled_from("0123456789abcdef.:/-+% "), max_size=24)
-plain = st.sampled_from(JUNK) | texts | st.integers() | st.floats() | st.binary(max_size=8) | st.none() | st.booleans()
+writable = [junk for junk in JUNK if junk != 10**5000]  # Hypothesis could not write that one down in its report
+plain = (
+    st.sampled_from(writable) | texts | st.integers() | st.floats() | st.binary(max_size=8) | st.none() | st.booleans()
+)
 anything = st.recursive(plain, lambda inner: st.lists(inner, max_size=3) | st.dictionaries(texts, inner, max_size=3))
 
 

@@ -200,10 +200,10 @@ class Seeded:
             return dump_sqlite(Path(self.url.removeprefix("sqlite:///")))
         store = self.ledger._ledger._server.store
         assert isinstance(store, MemoryStore)
-        books = {space: (book.configuration, book.rows) for space, book in store.books.items()}
-        return "\n".join(
-            map(repr, (books, store.claims, store.owners, store.formers, store.log, store.seq, store.oldest))
-        )
+        books = [(space, book.configuration, sorted(book.rows.items())) for space, book in store.books.items()]
+        indexes = (sorted(store.claims), sorted((owner, sorted(rows)) for owner, rows in store.owners.items()))
+        formers = sorted(store.formers.items())
+        return "\n".join(map(repr, (books, indexes, formers, store.log, store.seq, store.oldest)))
 
     def call(self, verb: str, arguments: Arguments) -> object:
         """Make a call; an iterator is walked, of one without end only the first item."""

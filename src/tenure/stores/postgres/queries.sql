@@ -182,8 +182,9 @@ FROM holding WHERE owner = ANY ($1::text[]) AND state >= 2
 SELECT space, network, first, last, owner, slot, state, generation, since_us, until_us, request, details
 FROM holding
 WHERE space = $1 AND first <= $3 AND first >= coalesce((
-    SELECT near.first FROM holding AS near
-    WHERE near.space = $1 AND near.first <= $2 AND near.last >= $2 ORDER BY near.first DESC LIMIT 1), $2)
+    SELECT near.first FROM (
+        SELECT first, last FROM holding WHERE space = $1 AND first <= $2 ORDER BY first DESC LIMIT 1) AS near
+    WHERE near.last >= $2), $2)
 ORDER BY first LIMIT $4
 
 -- :name rows_from_of_network
@@ -191,8 +192,9 @@ ORDER BY first LIMIT $4
 SELECT space, network, first, last, owner, slot, state, generation, since_us, until_us, request, details
 FROM holding
 WHERE space = $1 AND first <= $3 AND network = $5 AND first >= coalesce((
-    SELECT near.first FROM holding AS near
-    WHERE near.space = $1 AND near.first <= $2 AND near.last >= $2 ORDER BY near.first DESC LIMIT 1), $2)
+    SELECT near.first FROM (
+        SELECT first, last FROM holding WHERE space = $1 AND first <= $2 ORDER BY first DESC LIMIT 1) AS near
+    WHERE near.last >= $2), $2)
 ORDER BY first LIMIT $4
 
 -- :name rows_after

@@ -214,13 +214,14 @@ class PostgresStore:
 
     async def watch(self, after: int, *, limit: int = 1000, space: SpaceId | None = None) -> Sequence[Change]:
         """Read the log."""
-        oldest = (await self._read("counters"))[0][1]
-        if after < oldest:
-            raise CursorExpired(after, oldest)
         if space is None:
             records = await self._read("changes", after, limit)
         else:
             records = await self._read("changes_of_space", after, limit, space)
+        # Asked afterwards: what was trimmed before the changes were read is told, never skipped.
+        oldest = (await self._read("counters"))[0][1]
+        if after < oldest:
+            raise CursorExpired(after, oldest)
         return [read_change(record) for record in records]
 
     async def effects(self, space: SpaceId, after: int) -> Effects:

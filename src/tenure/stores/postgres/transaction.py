@@ -165,8 +165,8 @@ class PostgresTransaction:
 
     async def rows_for(self, claims: Sequence[tuple[NetworkId, str, str]]) -> Sequence[Row | None]:
         """Find the row of each claim."""
-        columns = [list(column) for column in zip(*claims, strict=True)]
-        rows = map(read_row, await self._all("rows_for", *columns))
+        networks, owners, slots = ([claim[place] for claim in claims] for place in range(3))
+        rows = map(read_row, await self._all("rows_for", networks, owners, slots))
         found = {(row.network, row.owner, row.slot): row for row in rows}
         return [found.get(claim) for claim in claims]
 
