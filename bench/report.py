@@ -20,10 +20,10 @@ WORKS = {"raw": "raw, one row a commit", "stream": "raw, streaming", "opening": 
 
 NOTES = [
     "Medians over rounds. Engine: tenure.open_async as shipped, log on, asyncio callers in closed loop, own process.",
-    "Raw: a prepared INSERT of the columns that a grant writes, one row a commit, into a table like holding with its",
-    "indexes. PostgreSQL: 16 connections of asyncpg in one process. SQLite: WAL, synchronous FULL, the better of a bare",
-    "loop on one connection and 16 callers over one writer thread. Held addresses were put there at random by SQL, with",
-    "no entry in the log. CPU µs an allocation: of the callers' processes, and of the store's own where it has any.",
+    "Raw: a prepared INSERT of the columns that a grant writes, one row a commit, into a table like holding, indexes",
+    "and all. PostgreSQL: 16 connections of asyncpg in one process. SQLite: WAL, synchronous FULL, the better of a",
+    "bare loop on one connection and 16 callers over one writer thread. Held addresses were put there at random by",
+    "SQL, with no entry in the log. CPU µs an allocation: of the callers' processes, and of the store's if it has any.",
 ]
 
 

@@ -37,6 +37,13 @@ class Ledger:
         finally:
             self._portal.close()
 
+    def inside(self, connection: object) -> Inside:
+        """Work inside a transaction that the caller has open on the same database, and will end.
+
+        Nothing is committed here. The lane of each space that is touched is held until the transaction ends.
+        """
+        return Inside(self._ledger.inside(connection))
+
     def __enter__(self) -> "Ledger":
         return self
 
@@ -49,6 +56,7 @@ class Ledger:
 OWN_IMPORTS = {
     "from types import TracebackType",
     "from tenure.service.ledger import AsyncLedger",
+    "from tenure.service.inside import Inside",
     "from tenure.service.portal import Portal",
 }
 

@@ -110,6 +110,14 @@ class Transaction(Protocol):
         """Hold the spaces (sorted by the caller) and return their versions; a space that is gone is left out."""
         ...
 
+    async def locate(self, networks: Sequence[str]) -> dict[str, SpaceId]:
+        """Find the space of each network that exists."""
+        ...
+
+    async def spaces_named(self, names: Sequence[str]) -> list[SpaceId]:
+        """Find the spaces of these names that exist."""
+        ...
+
     async def configurations(self, spaces: Sequence[SpaceId]) -> Sequence[Configuration]:
         """Read the spaces' configurations."""
         ...
@@ -197,6 +205,18 @@ class Transaction(Protocol):
         ...
 
 
+class CallerTransaction(Transaction, Protocol):
+    """A transaction that somebody else has open and will end. A call in it is undone alone if it fails."""
+
+    async def begin_call(self) -> bool:
+        """Mark the place to which a failed call goes back; tell whether this transaction has logged anything yet."""
+        ...
+
+    async def end_call(self, *, failed: bool) -> None:
+        """Keep the call's effects in the transaction, or undo them."""
+        ...
+
+
 class LedgerStore(Book, Protocol):
     """Memory, SQLite, PostgreSQL: the book, transactions, configuration and the log."""
 
@@ -206,6 +226,10 @@ class LedgerStore(Book, Protocol):
         Work awaits nothing but the transaction, and may be run again from the start when the store asks for it
         (a deadlock, a lock that took too long); so it must not keep what it learned in an attempt that failed.
         """
+        ...
+
+    def inside(self, connection: object) -> CallerTransaction:
+        """Run in a transaction that the caller has open on a connection of his to the same database."""
         ...
 
     async def spans(self, space: SpaceId, first: int, last: int) -> tuple[int, Sequence[tuple[int, int]]]:

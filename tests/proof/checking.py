@@ -15,10 +15,10 @@ from tests.proof.windows import Window, windows
 EXPECTED = {
     "allocate": {"pool_exhausted", "store_unavailable"},
     "allocate_many": {"pool_exhausted", "store_unavailable"},
-    "release": {"not_owner", "conflict", "address_outside_subnet", "store_unavailable"},
+    "release": {"not_owner", "conflict", "not_found", "store_unavailable"},
     "release_owner": {"not_owner", "conflict", "store_unavailable"},
     "transfer": {
-        "not_owner", "conflict", "not_found", "already_exists", "address_outside_subnet", "store_unavailable",
+        "not_owner", "conflict", "not_found", "already_exists", "store_unavailable",
     },
 }  # fmt: skip
 """The errors that callers may see while others are at work; conflicts between servers are not among them."""

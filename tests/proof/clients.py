@@ -20,6 +20,9 @@ from tests.proof.history import Call, Recorder, Tenancy
 from tests.proof.plan import Plan
 
 LONGEST_OUTAGE_S = 60
+LONGEST_TAIL_S = 90
+LAST_WORD = "network.modify"
+"""The change that ends a tail; whoever starts one makes it when all else is done."""
 OWNERS_EACH = 4
 SHARED_OWNERS = 3
 
@@ -161,7 +164,7 @@ async def run(errand: Errand) -> None:
     await words.readline()
     recorder.note("begin")
     if errand.task == "tail":
-        await _tail(face, recorder, words)
+        await _tail(face, recorder)
     else:
         names = [f"{errand.name}-{number}" for number in range(errand.callers)]
         callers = [Caller(face, recorder, plan, name, f"{errand.seed}-{name}") for name in names]
@@ -193,16 +196,14 @@ async def _mix(callers: Sequence[Caller], words: asyncio.StreamReader) -> None:
     await asyncio.gather(*at_work)
 
 
-async def _tail(face: Face, recorder: Recorder, words: asyncio.StreamReader) -> None:
-    """Follow the log, noting what is seen when; the next line says up to which number."""
+async def _tail(face: Face, recorder: Recorder) -> None:
+    """Follow the log to its last word, noting what is seen when."""
     assert isinstance(face, LedgerFace)
-    upto = asyncio.ensure_future(words.readline())
     async with asyncio.timeout(LONGEST_TAIL_S):
         async for change in face.ledger.tail(after=0):
             recorder.note(json.dumps(logged(change, change.network_name or "")))
             if change.verb == LAST_WORD:
-                break
-    await upto
+                return
 
 
 if __name__ == "__main__":

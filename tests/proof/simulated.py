@@ -14,7 +14,7 @@ from tenure.kernel.errors import StoreUnavailable
 from tenure.kernel.values import Change, NetworkId, Outcome, Row, SpaceId, Ticket, Verdict, Wish
 from tenure.ports import Abilities, Effects, Guard, Transaction
 from tenure.stores import plain
-from tenure.stores.inline import run_inline
+from tenure.kernel.inline import run_inline
 from tenure.stores.memory.store import MemoryStore
 from tenure.stores.memory.transaction import MemoryTransaction
 from tests.proof.scheduling import Scheduler

@@ -231,12 +231,12 @@ class LedgerMachine(RuleBasedStateMachine):
     def allocate(self, network: str, owner: str, slot: str, policy: str | None) -> None:
         model = self.model
         held = model.holding(network, owner, slot)
-        if network not in model.subnets or not model.pooled(network):
-            with refused(self.ledger, tenure.NotFound):
-                self.ledger.allocate(network, owner=owner, slot=slot)
-        elif held is not None:
+        if held is not None:
             with nothing_changes(self.ledger):
                 assert self.ledger.allocate(network, owner=owner, slot=slot, policy=policy).address == held
+        elif network not in model.subnets or not model.pooled(network):
+            with refused(self.ledger, tenure.NotFound):
+                self.ledger.allocate(network, owner=owner, slot=slot, policy=policy)
         elif not model.free(network):
             with refused(self.ledger, tenure.PoolExhausted):
                 self.ledger.allocate(network, owner=owner, slot=slot, policy=policy)
@@ -279,12 +279,12 @@ class LedgerMachine(RuleBasedStateMachine):
     @rule(network=networks, some=st.lists(owners, min_size=1, max_size=4))
     def allocate_many(self, network: str, some: list[str]) -> None:
         model = self.model
-        if network not in model.subnets or not model.pooled(network):
+        new = [owner for owner in dict.fromkeys(some) if model.holding(network, owner, "") is None]
+        if network not in model.subnets or (new and not model.pooled(network)):
             with refused(self.ledger, tenure.NotFound):
                 self.ledger.allocate_many(network, owners=some)
             return
-        new = [owner for owner in dict.fromkeys(some) if model.holding(network, owner, "") is None]
-        free = model.free(network)
+        free = model.free(network) if new else []
         if len(free) < len(new):
             with refused(self.ledger, tenure.PoolExhausted):
                 self.ledger.allocate_many(network, owners=some)
@@ -305,7 +305,7 @@ class LedgerMachine(RuleBasedStateMachine):
             with nothing_changes(self.ledger):
                 assert self.ledger.release(network, address, owner=owner) is None
         elif who[:2] != (network, owner):
-            with refused(self.ledger, tenure.NotOwner, tenure.AddressOutsideSubnet):
+            with refused(self.ledger, tenure.NotOwner, tenure.NotFound):
                 self.ledger.release(network, address, owner=owner)
         else:
             held = self.ledger.holding(network, address)

@@ -73,6 +73,14 @@ OPERATIONS: dict[type, Arguments] = {
     tenure.Transfer: {"network": "net1", "address": "192.0.2.10", "owner": "instance/a", "to": "instance/z"},
 }
 
+
+class Thing:
+    """Something that no call has ever heard of; its text is the same in every process."""
+
+    def __repr__(self) -> str:
+        return "Thing()"
+
+
 NUMBERS = [0, 1, -1, 2**31, 2**63, 2**64, -(2**63) - 1, 10**5000, 1.5, -0.0, math.nan, math.inf, 1j, True, False]
 TEXTS = [
     *("", " ", "\0", "a\0b", "a\nb", "\r", "\x1b[31m", "\x7f", "\ud800", "instance/\udfff", "\u202eabc", "\ufeff"),
@@ -99,11 +107,11 @@ OTHERS = [
         [[[[]]]],
     ),
     *({"a": None}, {1: "x", "a": "y"}, {"a": "\0"}, {"\ud800": "x"}, {"a": {"b": "c"}}, {"x" * 300: ""}, [[[]]]),
-    *(object(), int, len, tenure.KEEP, tenure.State.HELD, ipaddress.ip_address("192.0.2.25"), frozenset({"a"})),
+    *(Thing(), int, len, tenure.KEEP, tenure.State.HELD, ipaddress.ip_address("192.0.2.25"), frozenset({"a"})),
     *(ipaddress.ip_address("fe80::1%e"), ValueError("x"), ...),
 ]
 JUNK: list[object] = [*NUMBERS, *TEXTS, *OTHERS]
-NEVER: list[object] = [1.5, 1j, object(), int, ValueError("x"), b"\xff", {1: "x", "a": "y"}]
+NEVER: list[object] = [1.5, 1j, Thing(), int, ValueError("x"), b"\xff", {1: "x", "a": "y"}]
 """What no parameter of any call can mean."""
 
 BRIEF: list[object] = [
@@ -113,9 +121,11 @@ BRIEF: list[object] = [
 """A short choice of junk, for places where a call is dear."""
 
 
-def choice(turn: int) -> list[object]:
-    """Choose the short junk and a share of the rest, another share every turn; a soak takes all."""
-    return [*BRIEF, *(JUNK if EXAMPLES else JUNK[turn % 6 :: 6])]
+def choice(turn: int, url: str) -> list[object]:
+    """Choose the short junk and a share of the rest, of a dearer store a share of the short; a soak takes all."""
+    if EXAMPLES:
+        return [*BRIEF, *JUNK]
+    return [*BRIEF, *JUNK[turn % 10 :: 10]] if url == "memory:" else BRIEF[turn % 3 :: 3]
 
 
 def verbs() -> list[str]:

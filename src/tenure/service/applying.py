@@ -32,7 +32,7 @@ from tenure.service.views import ExactViews
 
 EVICT_PAGE = 1000
 
-Result = Granted | Row | Network | list[Row] | None
+Result = Granted | Network | list[Granted] | None
 
 
 class Applying:
@@ -153,16 +153,18 @@ class Applying:
         row = await self._find(operation.network, operation.address, Owner(operation.owner), operation.generation)
         if row is None:
             return None
+        shown = Granted(row, self._layout(row.space))
         await self._remove([row], operation.request)
-        return row
+        return shown
 
     async def _release_owner(self, operation: ReleaseOwner) -> Result:
         rows = [*await self._tx.rows_of([Owner(operation.owner)])]
         if any(row.space not in self._now for row in rows):
             raise Restart  # it came to hold something in a space that this transaction does not
+        shown = [Granted(row, self._layout(row.space)) for row in rows]
         if rows:
             await self._remove(rows, operation.request)
-        return rows
+        return shown
 
     async def _remove(self, rows: Sequence[Row], request: str | None) -> None:
         await self._tx.remove(rows)

@@ -9,6 +9,7 @@ from tenure.kernel.edits import KEEP, Keep, Labels, RangeLike
 from tenure.kernel.ranges import NetworkLike
 from tenure.kernel.values import Change, Holding
 from tenure.service.explaining import Explanation
+from tenure.service.inside import Inside
 from tenure.service.ledger import AsyncLedger
 from tenure.service.operations import Operation, Shown
 from tenure.service.portal import Portal
@@ -28,6 +29,13 @@ class Ledger:
             self._portal.run(self._ledger.close())
         finally:
             self._portal.close()
+
+    def inside(self, connection: object) -> Inside:
+        """Work inside a transaction that the caller has open on the same database, and will end.
+
+        Nothing is committed here. The lane of each space that is touched is held until the transaction ends.
+        """
+        return Inside(self._ledger.inside(connection))
 
     def __enter__(self) -> "Ledger":
         return self

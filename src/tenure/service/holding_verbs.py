@@ -4,21 +4,15 @@ from collections.abc import Mapping, Sequence
 
 from tenure.kernel.addresses import AddressLike, parse_address
 from tenure.kernel.errors import Invalid
-from tenure.kernel.layout import Layout
 from tenure.kernel.names import Owner, check_name
-from tenure.kernel.values import Holding, Row, Ticket
+from tenure.kernel.values import Holding, Ticket
 from tenure.service.allocating import allocate
-from tenure.service.applying import Result, check_holder
+from tenure.service.applying import check_holder
 from tenure.service.claims import Granted, read_claim
+from tenure.service.inside import AsyncInside
 from tenure.service.operations import Allocate, Operation, ReleaseOwner, Shown, Transfer
 from tenure.service.plan_verbs import PlanVerbs
-
-
-def holding_of(row: Row, layout: Layout) -> Holding:
-    """Show a row as users see it."""
-    network = layout.name_of(row.network)
-    prefix, gateway = layout.shown(network, row.first)
-    return Holding(network, row, prefix, gateway)
+from tenure.service.showing import holding_of, show
 
 
 class HoldingVerbs(PlanVerbs):
@@ -123,8 +117,7 @@ class HoldingVerbs(PlanVerbs):
         """End all holdings of an owner, in all networks, as one; answers what was held."""
         [rows] = await self._apply([ReleaseOwner(owner=Owner(owner), request=request)])
         assert isinstance(rows, list)
-        shown = [await self._shown(row) for row in rows]
-        return [holding for holding in shown if isinstance(holding, Holding)]
+        return [holding_of(*each) for each in rows]
 
     async def transfer(
         self,
@@ -159,18 +152,15 @@ class HoldingVerbs(PlanVerbs):
         if isinstance(operations, str) or not isinstance(operations, Sequence):
             raise Invalid("operations: a list of operations is needed", field="operations")
         results = await self._apply(operations) if operations else []
-        return [await self._shown(result) for result in results]
+        return [show(result) for result in results]
 
-    async def _shown(self, result: Result) -> Shown:
-        if isinstance(result, Granted):
-            return holding_of(result.row, result.layout)
-        if isinstance(result, Row):
-            layout = await self._server.layout_of_space(result.space)
-            return None if layout is None else holding_of(result, layout)
-        if isinstance(result, list):
-            shown = [await self._shown(row) for row in result]
-            return [holding for holding in shown if isinstance(holding, Holding)]
-        return result
+    def inside(self, connection: object) -> AsyncInside:
+        """Work inside a transaction that the caller has open on the same database, and will end.
+
+        Nothing is committed here. The lane of each space that is touched is held until the transaction ends.
+        """
+        server = self._server
+        return AsyncInside(server.store.inside(connection), server.chance, server.exact_inside)
 
 
 def _generation(value: object) -> int | None:

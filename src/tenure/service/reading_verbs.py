@@ -10,7 +10,8 @@ from tenure.kernel.layout import Layout
 from tenure.kernel.names import Owner, check_name
 from tenure.kernel.values import Change, Holding, Row, SpaceId
 from tenure.service.explaining import Explanation, Finding, holding_finding, plan_finding
-from tenure.service.holding_verbs import HoldingVerbs, holding_of
+from tenure.service.holding_verbs import HoldingVerbs
+from tenure.service.showing import holding_of
 
 PAGE = 1000
 TAIL_PAUSE_S = 0.05

@@ -43,6 +43,7 @@ class Server:
         self._spaces: dict[str, SpaceId] = {}
         self._doubtful: dict[SpaceId, DoubtfulViews] = {}
         self.exact: dict[SpaceId, ExactViews] = {}
+        self.exact_inside: dict[SpaceId, ExactViews] = {}
         self._lane_locks: dict[SpaceId, asyncio.Lock] = {}
         self._readings: dict[Hashable, asyncio.Task[Any]] = {}
         largest = store.abilities.largest_batch

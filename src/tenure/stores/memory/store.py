@@ -10,9 +10,9 @@ from itertools import islice
 from typing import TypeVar
 
 from tenure.kernel.configuration import Configuration
-from tenure.kernel.errors import CursorExpired
+from tenure.kernel.errors import CursorExpired, Invalid
 from tenure.kernel.values import Change, NetworkId, Row, SpaceId, Ticket, Verdict, Wish
-from tenure.ports import FAR_BEHIND, Abilities, Effects, Transaction
+from tenure.ports import FAR_BEHIND, Abilities, CallerTransaction, Effects, Transaction
 from tenure.stores.memory.transaction import ClaimKey, MemoryTransaction, SpaceBook
 from tenure.stores.plain import grant_rows, release_rows
 
@@ -55,6 +55,10 @@ class MemoryStore:
     async def release(self, space: SpaceId, tickets: Sequence[Ticket]) -> Sequence[Row | None]:
         """End holdings of their owners."""
         return await self.transact(lambda tx: release_rows(tx, space, tickets))
+
+    def inside(self, connection: object) -> CallerTransaction:
+        """Refuse: memory has no connections."""
+        raise Invalid("connection: a ledger in memory has no connections to be inside of", field="connection")
 
     async def held(self, space: SpaceId, *, after: int = -1) -> AsyncIterator[Sequence[Row]]:
         """Stream holdings in pages."""

@@ -43,6 +43,14 @@ class MemoryTransaction:
         books = self._store.books
         return {space: books[space].configuration.version for space in spaces if space in books}
 
+    async def locate(self, networks: Sequence[str]) -> dict[str, SpaceId]:
+        """Find networks' spaces."""
+        return await self._store.locate(networks)
+
+    async def spaces_named(self, names: Sequence[str]) -> list[SpaceId]:
+        """Find spaces by name."""
+        return [space for space, book in self._store.books.items() if book.configuration.name in names]
+
     async def configurations(self, spaces: Sequence[SpaceId]) -> Sequence[Configuration]:
         """Read configurations."""
         return [self._store.books[space].configuration for space in spaces if space in self._store.books]

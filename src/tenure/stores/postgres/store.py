@@ -22,6 +22,7 @@ from tenure.ports import Abilities, Effects, Transaction
 from tenure.stores.postgres.hot import HotConnection, HotConnections
 from tenure.stores.postgres.transaction import (
     SQL,
+    CallersPostgresTransaction,
     PostgresTransaction,
     explain_refused,
     granted_row,
@@ -61,9 +62,10 @@ class PostgresStore:
 
     abilities = Abilities(ledger=True, mixed_units=True, parallel_writes=True, quick_lane=True)
 
-    def __init__(self, hot: HotConnections, pool: Any) -> None:
+    def __init__(self, hot: HotConnections, pool: Any, schema: str) -> None:
         self._hot = hot
         self._pool = pool
+        self._schema = schema
 
     @classmethod
     async def open(cls, dsn: str, *, schema: str = "tenure", connections: int = 6) -> "PostgresStore":
@@ -77,7 +79,7 @@ class PostgresStore:
             pool = await _pool(dsn, connections, settings)
         except (*LOST, asyncpg.PostgresError) as error:
             raise StoreUnavailable(f"cannot reach PostgreSQL: {error}", outcome="none") from error
-        return cls(HotConnections(dsn, SQL, settings | {"lock_timeout": BATCH_LOCK_TIMEOUT}, TIMEOUT_S), pool)
+        return cls(HotConnections(dsn, SQL, settings | {"lock_timeout": BATCH_LOCK_TIMEOUT}, TIMEOUT_S), pool, schema)
 
     async def transact(self, work: Callable[[Transaction], Awaitable[T]]) -> T:
         """Run work in a transaction; run it again where PostgreSQL broke a deadlock."""
@@ -87,6 +89,12 @@ class PostgresStore:
             except STUCK:
                 continue
         raise StoreUnavailable("PostgreSQL kept breaking deadlocks", outcome="none")
+
+    def inside(self, connection: object) -> CallersPostgresTransaction:
+        """Run in a transaction the caller has open with asyncpg on the same database."""
+        if not isinstance(connection, asyncpg.Connection) or not connection.is_in_transaction():
+            raise Invalid("connection: an asyncpg connection with an open transaction is needed", field="connection")
+        return CallersPostgresTransaction(connection, self._schema, self.last_change)
 
     async def _transact_once(self, work: Callable[[Transaction], Awaitable[T]]) -> T:
         committing = False

@@ -4,7 +4,7 @@ It neither begins nor commits, so it serves the store's own transactions and a c
 """
 
 import json
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from typing import Any
 
 import asyncpg
@@ -96,6 +96,15 @@ class PostgresTransaction:
     async def guard(self, spaces: Sequence[SpaceId], strength: Guard) -> dict[SpaceId, int]:
         """Lock the spaces' rows in order."""
         return {record[0]: record[1] for record in await self._all(GUARDS[strength], list(spaces))}
+
+    async def locate(self, networks: Sequence[str]) -> dict[str, SpaceId]:
+        """Find networks' spaces."""
+        return {record[0]: record[1] for record in await self._all("locate_networks", list(networks))}
+
+    async def spaces_named(self, names: Sequence[str]) -> list[SpaceId]:
+        """Find spaces by name."""
+        found = [await self._value("space_named", name) for name in names]
+        return [space for space in found if space is not None]
 
     async def configurations(self, spaces: Sequence[SpaceId]) -> Sequence[Configuration]:
         """Read configurations."""
@@ -231,6 +240,33 @@ class PostgresTransaction:
         """Drop old changes."""
         await self._all("trim_changes", before)
         await self._all("set_oldest", before - 1)
+
+
+class CallersPostgresTransaction(PostgresTransaction):
+    """The same inside a transaction that the caller has open; his search path is his again after each call."""
+
+    def __init__(self, connection: Any, schema: str, committed: Callable[[], Awaitable[int]]) -> None:
+        super().__init__(connection)
+        self._schema = schema
+        self._committed = committed
+        self._callers_path = ""
+
+    async def begin_call(self) -> bool:
+        """Mark the place and look at the ledger's schema.
+
+        A transaction that has logged holds the counter: only then can it be ahead of what is committed.
+        """
+        await self._connection.execute("SAVEPOINT tenure_call")
+        self._callers_path = await self._connection.fetchval("SELECT current_setting('search_path')")
+        await self._connection.execute("SELECT set_config('search_path', $1, true)", self._schema)
+        return await self.last_change() > await self._committed()
+
+    async def end_call(self, *, failed: bool) -> None:
+        """Keep or undo the call."""
+        if failed:
+            await self._connection.execute("ROLLBACK TO SAVEPOINT tenure_call")
+        await self._connection.execute("SELECT set_config('search_path', $1, true)", self._callers_path)
+        await self._connection.execute("RELEASE SAVEPOINT tenure_call")
 
 
 async def read_configurations(connection: Any, spaces: Sequence[SpaceId]) -> list[Configuration]:

@@ -65,6 +65,10 @@ DELETE FROM holding WHERE space = ? AND first = ?
 UPDATE holding SET owner = ?, slot = ?, state = ?, since_us = ?, until_us = ?, request = ?, details = ?, generation = ?
 WHERE space = ? AND first = ?
 
+-- :name take_write_lock
+-- :cost O(1): changes nothing, but nobody else can write until the transaction ends
+UPDATE ledger SET seq = seq WHERE id = 1
+
 -- :name counters
 -- :cost O(1)
 SELECT seq, oldest, generation FROM ledger WHERE id = 1

@@ -7,6 +7,7 @@ guards of their own here. Commits are durable before they are answered (``synchr
 import asyncio
 import random
 import sqlite3
+import threading
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -15,13 +16,14 @@ from typing import Any, TypeVar
 
 from tenure.kernel.addresses import key
 from tenure.kernel.configuration import Configuration
-from tenure.kernel.errors import StoreUnavailable
+from tenure.kernel.errors import Invalid, StoreUnavailable
+from tenure.kernel.inline import run_inline
 from tenure.kernel.values import Change, NetworkId, Row, SpaceId, Ticket, Verdict, Wish
 from tenure.ports import Abilities, Effects, Transaction
-from tenure.stores.inline import run_inline
 from tenure.stores.plain import grant_rows, release_rows
 from tenure.stores.sqlite.transaction import (
     SQL,
+    CallersSqliteTransaction,
     SqliteTransaction,
     read_changes,
     read_configuration,
@@ -50,6 +52,7 @@ class SqliteStore:
         self._reader = ThreadPoolExecutor(1, thread_name_prefix="tenure-sqlite-reader")
         self._connection: sqlite3.Connection | None = None
         self._reading: sqlite3.Connection | None = None
+        self._beside = threading.local()
 
     @classmethod
     async def open(cls, path: Path) -> "SqliteStore":
@@ -95,6 +98,18 @@ class SqliteStore:
             return write(self._connection, lambda tx: _as_coroutine(work(tx)))
 
         return await self._in(self._writer, writing)
+
+    def inside(self, connection: object) -> CallersSqliteTransaction:
+        """Run in a transaction the caller has open on this file; waits for the write lock as his connection does."""
+        if not isinstance(connection, sqlite3.Connection) or not connection.in_transaction:
+            raise Invalid("connection: a sqlite3 connection with an open transaction is needed", field="connection")
+        return CallersSqliteTransaction(connection, self._committed_changes)
+
+    def _committed_changes(self) -> int:
+        """Read the committed counter on the calling thread, by a connection of its own."""
+        if not hasattr(self._beside, "connection"):
+            self._beside.connection = connect(self._path)
+        return int(self._beside.connection.execute(SQL["counters"]).fetchone()[0])
 
     async def grant(self, space: SpaceId, version: int, wishes: Sequence[Wish]) -> Sequence[Verdict]:
         """Create holdings in one transaction: O(log n) a wish and one commit for all of them."""

@@ -58,6 +58,16 @@ class SqliteTransaction:
         found = ((space, self._one("version_of", space)) for space in spaces)
         return {space: record[0] for space, record in found if record is not None}
 
+    async def locate(self, networks: Sequence[str]) -> dict[str, SpaceId]:
+        """Find networks' spaces."""
+        found = ((name, self._one("locate_network", name)) for name in networks)
+        return {name: record[0] for name, record in found if record is not None}
+
+    async def spaces_named(self, names: Sequence[str]) -> list[SpaceId]:
+        """Find spaces by name."""
+        found = (self._one("space_named", name) for name in names)
+        return [record[0] for record in found if record is not None]
+
     async def configurations(self, spaces: Sequence[SpaceId]) -> Sequence[Configuration]:
         """Read configurations."""
         found = (read_configuration(self._connection, space) for space in spaces)
@@ -208,6 +218,26 @@ class SqliteTransaction:
         """Drop old changes."""
         self._run(SQL["trim_changes"], (before,))
         self._run(SQL["set_oldest"], (before - 1,))
+
+
+class CallersSqliteTransaction(SqliteTransaction):
+    """The same inside a transaction that the caller has open."""
+
+    def __init__(self, connection: sqlite3.Connection, committed: Callable[[], int]) -> None:
+        super().__init__(connection)
+        self._committed = committed
+
+    async def begin_call(self) -> bool:
+        """Take the write lock, then mark the place. With the lock, only this transaction can be ahead of the file."""
+        self._run(SQL["take_write_lock"])
+        self._run("SAVEPOINT tenure_call")
+        return await self.last_change() > self._committed()
+
+    async def end_call(self, *, failed: bool) -> None:
+        """Keep or undo the call."""
+        if failed:
+            self._run("ROLLBACK TO tenure_call")
+        self._run("RELEASE tenure_call")
 
 
 def read_configuration(connection: sqlite3.Connection, space: SpaceId) -> Configuration | None:
