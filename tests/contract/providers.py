@@ -15,10 +15,12 @@ from typing import Generic, TypeVar
 from tenure.kernel.configuration import Network
 from tenure.kernel.values import NetworkId, SpaceId
 from tenure.ports import Abilities, Book, LedgerStore, Transaction
+from tenure.stores.etcd.store import EtcdStore
 from tenure.stores.memory.store import MemoryStore
 from tenure.stores.postgres.store import PostgresStore
 from tenure.stores.sqlite.store import SqliteStore
 from tenure.wiring import open_store
+from tests.infrastructure.etcd import fresh_root
 from tests.infrastructure.postgres import fresh_schema
 
 S = TypeVar("S", bound=Book, covariant=True)
@@ -77,8 +79,8 @@ def book_providers() -> list[Provider[Book]]:
     return [*ledger_providers(), *_narrowed(_books_only())]
 
 
-def _books_only() -> list[Provider[Book]]:
-    return []
+def _books_only() -> list[Provider[EtcdStore]]:
+    return [Provider("etcd", EtcdStore.abilities, fresh_root, EtcdStore.open, _prepare_etcd)]
 
 
 def provider_named(name: str) -> Provider[Book]:
@@ -93,6 +95,14 @@ async def prepare_ledger(store: LedgerStore) -> tuple[Ground, Ground]:
         return await _make_ground(tx, "here"), await _make_ground(tx, "there")
 
     return await store.transact(work)
+
+
+async def _prepare_etcd(store: EtcdStore) -> tuple[Ground, Ground]:
+    """Open two spaces for grants; networks are but numbers to a book."""
+    here, there = Ground(1, 1, (1, 2)), Ground(2, 1, (3, 4))
+    for ground in (here, there):
+        await store.set_version(ground.space, ground.version)
+    return here, there
 
 
 async def _make_ground(tx: Transaction, name: str) -> Ground:

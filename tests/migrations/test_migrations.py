@@ -157,6 +157,7 @@ async def future_ledger(request: pytest.FixtureRequest, tmp_path: Path) -> Async
     """Give a ledger that a newer Tenure has written."""
     if request.param == "sqlite":
         with closing(sqlite3.connect(tmp_path / "new.db")) as connection:
+            connection.executescript("".join(load_migrations(SQLITE)))
             connection.execute("PRAGMA user_version = 99")
         yield f"sqlite:///{tmp_path / 'new.db'}"
         return
@@ -168,7 +169,7 @@ async def future_ledger(request: pytest.FixtureRequest, tmp_path: Path) -> Async
 
 
 async def test_a_ledger_of_a_newer_tenure_is_refused_with_a_clear_word(future_ledger: str) -> None:
-    with pytest.raises(tenure.StoreUnavailable, match="schema version 99.*install a newer Tenure") as told:
+    with pytest.raises(tenure.StoreUnavailable, match=r"schema version 99.*install a newer Tenure") as told:
         await tenure.open_async(future_ledger)
 
     assert told.value.outcome == "none"
@@ -176,7 +177,8 @@ async def test_a_ledger_of_a_newer_tenure_is_refused_with_a_clear_word(future_le
 
 def _strangers() -> Iterator[tuple[str, bytes]]:
     yield "text", b"this is no database at all, but long enough to be looked at" * 100
-    yield "short", b"x"
+    yield "short text", b"x"
+    yield "a torn header", b"SQLite form"
 
 
 @pytest.mark.parametrize("content", [content for _, content in _strangers()], ids=[name for name, _ in _strangers()])
@@ -184,25 +186,28 @@ async def test_a_file_that_is_no_ledger_is_refused_and_left_alone(tmp_path: Path
     path = tmp_path / "notes.txt"
     path.write_bytes(content)
 
-    with pytest.raises(tenure.StoreUnavailable) as told:
+    with pytest.raises(tenure.StoreUnavailable, match="not a ledger") as told:
         await tenure.open_async(f"sqlite:///{path}")
 
     assert told.value.outcome == "none"
     assert path.read_bytes() == content
 
 
-async def test_another_programs_sqlite_file_is_refused_and_left_alone(tmp_path: Path) -> None:
+@pytest.mark.parametrize("version", [0, 1, 2, 99])
+@pytest.mark.parametrize("table", ["holding", "notes"])
+async def test_another_programs_sqlite_file_is_refused_and_left_alone(tmp_path: Path, table: str, version: int) -> None:
     path = tmp_path / "other.db"
     with closing(sqlite3.connect(path)) as connection:
-        connection.executescript("CREATE TABLE holding (mine TEXT); INSERT INTO holding VALUES ('precious');")
+        connection.executescript(
+            f"CREATE TABLE {table} (mine TEXT); INSERT INTO {table} VALUES ('precious'); PRAGMA user_version = {version};"
+        )
+    before = path.read_bytes()
 
-    with pytest.raises(tenure.StoreUnavailable) as told:
+    with pytest.raises(tenure.StoreUnavailable, match="not a ledger") as told:
         await tenure.open_async(f"sqlite:///{path}")
 
-    assert "not a ledger" in str(told.value)
-    with closing(sqlite3.connect(path)) as connection:
-        assert connection.execute("SELECT name FROM sqlite_schema").fetchall() == [("holding",)]
-        assert connection.execute("SELECT * FROM holding").fetchall() == [("precious",)]
+    assert told.value.outcome == "none"
+    assert path.read_bytes() == before
 
 
 async def test_a_folder_that_does_not_exist_is_told(tmp_path: Path) -> None:

@@ -158,3 +158,7 @@ SELECT id, name, document FROM network WHERE space = ? ORDER BY id
 -- :name locate_network
 -- :cost O(log w)
 SELECT space FROM network WHERE name = ?
+
+-- :name look_around
+-- :cost O(tables): one statement, so one moment
+SELECT (SELECT user_version FROM pragma_user_version), count(*), coalesce(sum(name = 'ledger'), 0) FROM sqlite_schema

@@ -40,6 +40,9 @@ BUSY_S = 60.0
 
 PAGE = 1000
 
+MAGIC = b"SQLite format 3\0"
+"""How every SQLite file begins."""
+
 
 class SqliteStore:
     """A ledger in one file."""
@@ -207,12 +210,30 @@ def connect(path: Path) -> sqlite3.Connection:
     """Open a connection: WAL, full sync, no implicit transactions."""
     try:
         connection = sqlite3.connect(path, isolation_level=None, timeout=BUSY_S, cached_statements=256)
+        try:
+            refuse_strangers(path, connection)
+        except BaseException:
+            connection.close()
+            raise
         connection.execute("PRAGMA journal_mode = WAL")
         connection.execute("PRAGMA synchronous = FULL")
         connection.execute("PRAGMA foreign_keys = ON")
     except sqlite3.Error as error:
         raise StoreUnavailable(f"cannot open the SQLite file {path}: {error}", outcome="none") from error
     return connection
+
+
+def refuse_strangers(path: Path, connection: sqlite3.Connection) -> None:
+    """Refuse a file that is neither empty nor a ledger, before anything in it is touched."""
+    with path.open("rb") as file:
+        head = file.read(len(MAGIC))
+    # SQLite itself takes a file shorter than its header for an empty database, and writes over it.
+    known = not head or head == MAGIC
+    if known:
+        version, tables, ledger = connection.execute(SQL["look_around"]).fetchone()
+        known = bool(ledger) if version else not tables
+    if not known:
+        raise StoreUnavailable(f"the file {path} is not a ledger, and not empty either", outcome="none")
 
 
 def migrate(connection: sqlite3.Connection) -> None:
