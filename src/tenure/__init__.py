@@ -40,7 +40,7 @@ from tenure.service.explaining import Explanation, Finding
 from tenure.service.ledger import AsyncLedger
 from tenure.service.operations import Allocate, Release, ReleaseOwner, Transfer
 from tenure.service.verifying import Breach
-from tenure.wiring import open, open_async
+from tenure.wiring import open, open_async, open_book
 
 __all__ = [
     "KEEP",
@@ -93,4 +93,5 @@ __all__ = [
     "Unreserve",
     "open",
     "open_async",
+    "open_book",
 ]

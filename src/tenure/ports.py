@@ -103,11 +103,26 @@ class Book(Protocol):
         ...
 
 
+class NotAll(Exception):
+    """Something was in the way of a grant of all or none; the transaction is spent."""
+
+
 class Transaction(Protocol):
     """An open transaction: effects become one when it ends well, none when it does not."""
 
     async def guard(self, spaces: Sequence[SpaceId], strength: Guard) -> dict[SpaceId, int]:
         """Hold the spaces (sorted by the caller) and return their versions; a space that is gone is left out."""
+        ...
+
+    async def open_lane(self, space: SpaceId, after: int) -> tuple[int | None, Effects]:
+        """Hold a space's lane; return its version (None if it is gone) and what happened there behind a cursor."""
+        ...
+
+    async def grant_all(self, space: SpaceId, version: int, frees: int, wishes: Sequence[Wish]) -> Sequence[Row]:
+        """Create and log all of the holdings in a lane that is held, in one call; NotAll if one cannot be had.
+
+        Comes last, as ``log`` does. Offered by stores with the ability ``quick_lane``.
+        """
         ...
 
     async def locate(self, networks: Sequence[str]) -> dict[str, SpaceId]:

@@ -3,12 +3,16 @@
 import os
 import random
 import socket
+from collections.abc import Sequence
 from pathlib import Path
 from urllib.parse import parse_qsl, urlencode, urlsplit, urlunsplit
 
+from tenure.kernel.configuration import Configuration
 from tenure.kernel.errors import Invalid
+from tenure.kernel.names import shown
 from tenure.ports import LedgerStore
 from tenure.service.blocking import Ledger
+from tenure.service.book_desk import BookDesk
 from tenure.service.ledger import AsyncLedger
 from tenure.service.portal import Portal
 from tenure.service.server import Server
@@ -29,9 +33,11 @@ async def open_store(url: str) -> LedgerStore:
         from tenure.stores.sqlite.store import SqliteStore
 
         return await SqliteStore.open(_sqlite_path(url))
-    if scheme in ("postgresql", "postgres"):
+    if url.startswith(("postgresql://", "postgres://")):
         return await _open_postgres(url)
-    raise Invalid(f"url: {url!r} names no store; use memory:, sqlite:///file or postgresql://…", field="url")
+    if scheme in ("etcd", "etcds"):
+        raise Invalid("url: etcd keeps a book, not a ledger with its plan; see open_book", field="url")
+    raise Invalid(f"url: {shown(url)} names no store; use memory:, sqlite:///file or postgresql://…", field="url")
 
 
 def _sqlite_path(url: str) -> Path:
@@ -56,12 +62,27 @@ async def _open_postgres(url: str) -> LedgerStore:
     return await PostgresStore.open(urlunsplit(parts._replace(query=urlencode(options))), schema=schema)
 
 
+async def open_book(url: str, plan: Sequence[Configuration]) -> BookDesk:
+    """Open a book (``etcd://host:port/root``) under a plan that the caller keeps: spaces, at the versions he gives."""
+    if not url.startswith(("etcd://", "etcds://")):
+        raise Invalid(f"url: {shown(url)} names no book; use etcd://host:port/root", field="url")
+    from tenure.stores.etcd.store import EtcdStore
+
+    store = await EtcdStore.open(url)
+    for configuration in plan:
+        await store.set_version(configuration.space, configuration.version)
+    return BookDesk(store, plan, name=_server_name(), chance=random.Random())
+
+
+def _server_name() -> str:
+    return f"{socket.gethostname()}/{os.getpid()}/{random.getrandbits(32):08x}"
+
+
 async def open_async(url: str = DEFAULT_URL) -> AsyncLedger:
     """Open a ledger for asyncio."""
     store = await open_store(url)
-    name = f"{socket.gethostname()}/{os.getpid()}/{random.getrandbits(32):08x}"
     at_once = 2 if store.abilities.parallel_writes else 1
-    return AsyncLedger(Server(store, name=name, chance=random.Random(), at_once=at_once))
+    return AsyncLedger(Server(store, name=_server_name(), chance=random.Random(), at_once=at_once))
 
 
 def open(url: str = DEFAULT_URL) -> Ledger:

@@ -198,9 +198,9 @@ async def test_a_file_that_is_no_ledger_is_refused_and_left_alone(tmp_path: Path
 async def test_another_programs_sqlite_file_is_refused_and_left_alone(tmp_path: Path, table: str, version: int) -> None:
     path = tmp_path / "other.db"
     with closing(sqlite3.connect(path)) as connection:
-        connection.executescript(
-            f"CREATE TABLE {table} (mine TEXT); INSERT INTO {table} VALUES ('precious'); PRAGMA user_version = {version};"
-        )
+        connection.executescript(f"CREATE TABLE {table} (mine TEXT); PRAGMA user_version = {version};")
+        connection.execute(f"INSERT INTO {table} VALUES ('precious')")
+        connection.commit()
     before = path.read_bytes()
 
     with pytest.raises(tenure.StoreUnavailable, match="not a ledger") as told:

@@ -52,7 +52,7 @@ class LedgerFace:
     """A store of the ledger tier, through the public interface."""
 
     exact = True
-    verbs = ("allocate", "release", "release_owner", "allocate_many", "transfer")
+    verbs: Sequence[str] = ("allocate", "release", "release_owner", "allocate_many", "transfer")
 
     def __init__(self, ledger: tenure.AsyncLedger) -> None:
         self.ledger = ledger
@@ -90,7 +90,7 @@ class BookFace:
     """A store of the book tier, through its desk: allocate and release."""
 
     exact = False
-    verbs = ("allocate", "release")
+    verbs: Sequence[str] = ("allocate", "release")
 
     def __init__(self, store: EtcdStore, plan: Plan, name: str) -> None:
         configuration = plan.configuration(SPACE, VERSION)

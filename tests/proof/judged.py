@@ -16,10 +16,10 @@ from tenure.kernel.errors import (
     PoolExhausted,
     StoreUnavailable,
 )
+from tenure.kernel.inline import run_inline
 from tenure.kernel.layout import Layout
 from tenure.kernel.values import Holding
 from tenure.service.verifying import verify
-from tenure.kernel.inline import run_inline
 from tests.proof.simulated import World
 
 Held = dict[int, tuple[str | None, str | None, int | None, int | None]]

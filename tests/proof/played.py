@@ -88,7 +88,7 @@ async def _warm(ledger: AsyncLedger) -> None:
         claim = read_claim(network, "warm/up")
         await server.load(layout, claim)
         exact = server.open_exact(layout, await server.read_lines(layout, [claim]))
-        exact.learn(await server.store.effects(layout.configuration.space, exact.oldest() or 0))
+        exact.learn(await server.store.effects(layout.configuration.space, exact.oldest()))
 
 
 async def _client(world: World, server: str, ledger: AsyncLedger, steps: Sequence[Step], calls: list[Call]) -> None:

@@ -110,14 +110,16 @@ class Replay:
 
 def _everything_once(history: History) -> Iterator[Finding]:
     """Find each acknowledged effect in the log, once."""
-    log = history.log or ()
-    begun = Counter(entry.tenancy[:5] for entry in log if entry.tenancy and entry.verb in ("grant", "transfer"))
-    ended = Counter(entry.tenancy[:5] for entry in log if entry.tenancy and entry.verb == "release")
+    log = [entry for entry in history.log or () if entry.tenancy is not None]
+    begun = Counter(entry.tenancy[:5] for entry in log if entry.tenancy and entry.verb != "release")
+    ended = Counter(entry.tenancy for entry in log if entry.verb == "release")
     for call in history.calls:
         if call.unknown or call.error is not None:
             continue
         for tenancy in call.rows:
-            if begun[tenancy[:5]] != 1:
-                yield Finding("lost from the log", f"{tenancy} was answered, and begins {begun[tenancy[:5]]} times")
-            if call.verb == "release" and ended[tenancy[:5]] != 1:
-                yield Finding("lost from the log", f"{tenancy} was released, and ends {ended[tenancy[:5]]} times")
+            times = begun[tenancy[:5]]
+            if times != 1:
+                yield Finding("lost from the log", f"{tenancy} was answered, and begins {times} times")
+            times = ended[tenancy._replace(request=call.request)]
+            if call.verb == "release" and times != 1:
+                yield Finding("lost from the log", f"{tenancy} was released by {call.request}, and ends {times} times")

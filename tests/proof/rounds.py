@@ -105,7 +105,9 @@ async def _mistreat(crew: Crew, fragile: Fragile, chance: random.Random, seconds
     """Keep clients at work while killing them, and their store's server, at moments that chance decides."""
     at_work = await crew.hire_many("mix", CLIENTS, callers=4)
     await begin(at_work)
-    blows = ["clients_killed"] * BLOWS if fragile.server is None else ["clients_killed", "servers_killed"] * (BLOWS // 2)
+    blows = (
+        ["clients_killed"] * BLOWS if fragile.server is None else ["clients_killed", "servers_killed"] * (BLOWS // 2)
+    )
     chance.shuffle(blows)
     for blow in blows:
         await asyncio.sleep(chance.uniform(0.2, 1.8) * seconds / BLOWS)

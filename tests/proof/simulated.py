@@ -10,11 +10,12 @@ from dataclasses import dataclass, field
 from typing import Any, TypeVar, cast
 
 from tenure.kernel.configuration import Configuration
+from tenure.kernel.entries import grant_entry
 from tenure.kernel.errors import StoreUnavailable
-from tenure.kernel.values import Change, NetworkId, Outcome, Row, SpaceId, Ticket, Verdict, Wish
-from tenure.ports import Abilities, Effects, Guard, Transaction
-from tenure.stores import plain
 from tenure.kernel.inline import run_inline
+from tenure.kernel.values import Change, NetworkId, Outcome, Row, SpaceId, Ticket, Verdict, Wish
+from tenure.ports import Abilities, CallerTransaction, Effects, Guard, NotAll, Transaction
+from tenure.stores import plain
 from tenure.stores.memory.store import MemoryStore
 from tenure.stores.memory.transaction import MemoryTransaction
 from tests.proof.scheduling import Scheduler
@@ -157,6 +158,10 @@ class SimulatedStore:
             raise StoreUnavailable("lost", outcome="unknown")
         return result
 
+    def inside(self, connection: object) -> CallerTransaction:
+        """Refuse: there are no connections here."""
+        raise NotImplementedError
+
     async def held(self, space: SpaceId, *, after: int = -1) -> AsyncIterator[Sequence[Row]]:
         """Stream holdings."""
         async for page in self.world.truth.held(space, after=after):
@@ -291,6 +296,20 @@ class SimulatedTransaction:
         await self.world.scheduler.point(self.server, ready)
         self.guards.update(dict.fromkeys(spaces, strength))
         return await self._on_scratch(lambda tx: tx.guard(spaces, strength))
+
+    async def open_lane(self, space: SpaceId, after: int) -> tuple[int | None, Effects]:
+        """Hold the lane, then read."""
+        version = (await self.guard([space], Guard.LANE)).get(space)
+        return version, await self.effects(space, after)
+
+    async def grant_all(self, space: SpaceId, version: int, frees: int, wishes: Sequence[Wish]) -> Sequence[Row]:
+        """Insert and log all, or spend the transaction."""
+        verdicts = await self.insert(space, wishes)
+        rows = [verdict.row for verdict in verdicts if verdict.outcome is Outcome.GRANTED and verdict.row is not None]
+        if len(rows) < len(wishes):
+            raise NotAll
+        await self._write(lambda tx: tx.log([grant_entry(row) for row in rows]))
+        return rows
 
     async def insert(self, space: SpaceId, wishes: Sequence[Wish]) -> Sequence[Verdict]:
         """Insert, waiting for whoever may be in the way."""

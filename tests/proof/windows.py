@@ -98,5 +98,5 @@ def _ended(call: Call, tenancy: Tenancy, held_from: float) -> bool:
     if call.verb == "release":
         return (not call.rows and held_from <= call.invoked) or any(row.key == tenancy.key for row in call.rows)
     if call.verb == "transfer":
-        return call.args["generation"] == tenancy.generation
+        return bool(call.args["generation"] == tenancy.generation)
     return any(row.key == tenancy.key for row in call.rows)

@@ -294,11 +294,14 @@ def _moved_block(subnet: Subnet) -> Callable[[object], Cidr]:
             raise Invalid(f"cidr: {cidr} is of another family than {subnet.cidr}", field="cidr")
         if cidr.prefix > subnet.unit:
             raise Invalid(f"cidr: {cidr} is smaller than the /{subnet.unit} that the subnet hands out", field="cidr")
+        left_out = f"the part of {subnet.cidr} that {cidr} leaves out"
         for kept in subnet.reserved:
             if not cidr.range.covers(kept.range):
-                raise Overlap(
-                    f"the part of {subnet.cidr} that {cidr} leaves out", f"reserved range {kept.range}", field="cidr"
-                )
+                raise Overlap(left_out, f"reserved range {kept.range}", field="cidr")
+        if not subnet.cidr.range.covers(cidr.range):  # a block that shrinks cuts its pools; one that moves may not
+            for pool in subnet.pools:
+                if not cidr.range.covers(pool.range):
+                    raise Overlap(left_out, f"pool {pool.name or pool.range}", field="cidr")
         return cidr
 
     return parse

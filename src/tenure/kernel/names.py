@@ -44,6 +44,20 @@ def check_slot(value: object) -> str:
     return "" if value == "" else check_name(value, field="slot")
 
 
+def check_request(value: object) -> str | None:
+    """Return the name of a request, if there is one."""
+    return None if value is None else check_name(value, field="request")
+
+
+def check_generation(value: object) -> int | None:
+    """Return a generation, if there is one."""
+    if value is None:
+        return None
+    if not isinstance(value, int) or isinstance(value, bool) or not 0 <= value < 1 << 63:
+        raise Invalid(f"generation: a holding's generation is needed, not {shown(value)}", field="generation")
+    return value
+
+
 def check_text(value: object, *, field: str) -> str:
     """Return free text for people: any length up to a limit, no control characters but line breaks and tabs."""
     if not isinstance(value, str):

@@ -13,7 +13,7 @@ from typing import Protocol
 from tenure.kernel.configuration import Policy
 from tenure.kernel.errors import AddressReserved, Conflict, Invalid, NotFound, StoreUnavailable, TenureError
 from tenure.kernel.layout import Layout
-from tenure.kernel.values import Outcome, Verdict, Wish
+from tenure.kernel.values import Outcome, Row, Verdict, Wish
 from tenure.ports import Chance
 from tenure.service.claims import Claim, Granted
 from tenure.service.lane import already, in_use, line_key
@@ -66,6 +66,10 @@ class Desk(Protocol):
         """Serve the claim from exact views; None if the layout is stale."""
         ...
 
+    async def mine(self, layout: Layout, claim: Claim) -> Row | None:
+        """Return what the claim's owner holds in this slot, if anything."""
+        ...
+
     async def former(self, layout: Layout, claim: Claim) -> int | None:
         """Return the position the claim's owner had before."""
         ...
@@ -84,9 +88,13 @@ async def allocate(claim: Claim, desk: Desk) -> Granted:
             answer = await _attempt(claim, layout, desk)
         except MAYBE_STALE:
             layout = await desk.layout(claim.network, newer_than=version)
-            if layout.configuration.version == version:
+            if layout.configuration.version > version:
+                continue
+            # The plan may have changed since this very claim was granted: then the answer stays the same (I6).
+            row = await desk.mine(layout, claim)
+            if row is None:
                 raise
-            continue
+            answer = already(claim, row, layout)
         if isinstance(answer, Granted):
             return answer
         if isinstance(answer, TenureError):

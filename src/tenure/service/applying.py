@@ -22,7 +22,7 @@ from tenure.kernel.errors import (
 )
 from tenure.kernel.judging import judge, lost_ground, new_gateways
 from tenure.kernel.layout import Layout
-from tenure.kernel.names import Owner, check_name, check_slot
+from tenure.kernel.names import Owner, check_generation, check_name, check_request, check_slot
 from tenure.kernel.values import Entry, Outcome, Row, SpaceId, Wish
 from tenure.ports import Chance, Guard, Transaction
 from tenure.service.claims import Claim, Granted
@@ -141,6 +141,7 @@ class Applying:
     async def _find(self, network: str, address: object, owner: Owner, generation: int | None) -> Row | None:
         """Find the holding that a release or transfer names; None if nobody holds the address."""
         space = self._space_of(check_name(network, field="network"))
+        check_generation(generation)
         place = parse_address(address)  # type: ignore[arg-type]  # parse_address refuses other types itself
         self._layout(space).subnet_at(network, place)
         [row] = await self._tx.rows_at(space, [place])
@@ -154,7 +155,7 @@ class Applying:
         if row is None:
             return None
         shown = Granted(row, self._layout(row.space))
-        await self._remove([row], operation.request)
+        await self._remove([row], check_request(operation.request))
         return shown
 
     async def _release_owner(self, operation: ReleaseOwner) -> Result:
@@ -163,7 +164,7 @@ class Applying:
             raise Restart  # it came to hold something in a space that this transaction does not
         shown = [Granted(row, self._layout(row.space)) for row in rows]
         if rows:
-            await self._remove(rows, operation.request)
+            await self._remove(rows, check_request(operation.request))
         return shown
 
     async def _remove(self, rows: Sequence[Row], request: str | None) -> None:
@@ -183,11 +184,12 @@ class Applying:
 
     async def _transfer(self, operation: Transfer) -> Result:
         owner, to, slot = Owner(operation.owner), Owner(operation.to), check_slot(operation.to_slot)
+        request = check_request(operation.request)
         row = await self._find(operation.network, operation.address, owner, operation.generation)
         if row is None:
             raise NotFound("holding", f"of {operation.address} in network {operation.network}", field="address")
         await self._tx.remove([row])
-        wish = Wish(row.network, row.first, row.last, to, slot, row.state, row.until_us, operation.request, row.details)
+        wish = Wish(row.network, row.first, row.last, to, slot, row.state, row.until_us, request, row.details)
         [verdict] = await self._tx.insert(row.space, [wish])
         if verdict.outcome is Outcome.ALREADY and verdict.row is not None:
             hint = f"{to} holds {format_address(verdict.row.first)} there"
@@ -212,7 +214,7 @@ class Applying:
             except AlreadyExists:  # made by somebody else since we looked
                 raise Restart from None
             self._now[space] = Configuration(space, space_name, 1)
-        network = new_network(edit, await self._tx.next_network(), str(edit.uuid))
+        network = new_network(edit, await self._tx.next_network(), edit.uuid or "")
         configuration = self._now[space]
         self._now[space] = replace(configuration, networks={**configuration.networks, name: network})
         self._entries.append(Entry(edit.verb, space, network.id, details=edit.told()))

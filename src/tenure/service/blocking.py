@@ -24,7 +24,9 @@ class Ledger:
         self._portal = portal
 
     def close(self) -> None:
-        """Finish what was asked, then let go of the store."""
+        """Finish what was asked, then let go of the store. Closing twice is once."""
+        if self._portal.closed:
+            return
         try:
             self._portal.run(self._ledger.close())
         finally:

@@ -147,6 +147,12 @@ class BookDesk:
     async def catch_up(self, layout: Layout) -> None:
         """Leave the doubtful views as they are: a book's log is for watchers, and reading again is cheaper."""
 
+    async def mine(self, layout: Layout, claim: Claim) -> Row | None:
+        """Return what the claim's owner holds in this slot, if anything."""
+        key = (layout.configuration.network(claim.network).id, claim.slot)
+        rows = await self.store.by_owner([claim.owner])
+        return next((row for row in rows if (row.network, row.slot) == key and row.state in OWNED), None)
+
     async def former(self, layout: Layout, claim: Claim) -> int | None:
         """Return nothing: a book does not note where owners were."""
         return None

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 
 from tenure.kernel.addresses import AddressLike, parse_address
 from tenure.kernel.errors import Invalid
-from tenure.kernel.names import Owner, check_name
+from tenure.kernel.names import Owner, check_generation, check_name, check_request
 from tenure.kernel.values import Holding, Ticket
 from tenure.service.allocating import allocate
 from tenure.service.applying import check_holder
@@ -76,7 +76,7 @@ class HoldingVerbs(PlanVerbs):
         """
         if isinstance(owners, str) or not isinstance(owners, Sequence):
             raise Invalid("owners: a list of owners is needed", field="owners")
-        networks = [network] if isinstance(network, str) else list(network)
+        networks = network if isinstance(network, Sequence) and not isinstance(network, str) else [network]
         operations = [
             Allocate(
                 network=name, owner=owner, slot=slot, pool=pool, subnet=subnet, policy=policy, labels=labels,
@@ -104,9 +104,10 @@ class HoldingVerbs(PlanVerbs):
         A holding of another owner, or of another generation than the one named, is left alone and told.
         """
         holder, position = Owner(owner), parse_address(address)
+        generation, request = check_generation(generation), check_request(request)
         layout = await self._server.layout_around(check_name(network, field="network"), position)
         number = layout.configuration.network(network).id
-        ticket = Ticket(number, position, holder, _generation(generation), request, layout.remembers(network))
+        ticket = Ticket(number, position, holder, generation, request, layout.remembers(network))
         row = await self._server.release(layout.configuration.space, ticket)
         if row is None:
             return None
@@ -161,9 +162,3 @@ class HoldingVerbs(PlanVerbs):
         """
         server = self._server
         return AsyncInside(server.store.inside(connection), server.chance, server.exact_inside)
-
-
-def _generation(value: object) -> int | None:
-    if value is not None and (not isinstance(value, int) or isinstance(value, bool)):
-        raise Invalid(f"generation: a number is needed, not {value!r}", field="generation")
-    return value

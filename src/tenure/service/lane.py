@@ -33,14 +33,8 @@ def line_key(claim: Claim) -> LineKey:
 
 async def catch_up(tx: Transaction, exact: ExactViews) -> None:
     """Bring the exact views up to date inside the lane."""
-    oldest = exact.oldest()
-    if oldest is None:
-        return
-    effects = await tx.effects(exact.layout.configuration.space, oldest)
-    if effects.complete:
-        exact.learn(effects)
-    else:
-        exact.lines.clear()
+    if exact.lines:
+        exact.catch_up(await tx.effects(exact.layout.configuration.space, exact.oldest()))
 
 
 def quick_picks(exact: ExactViews, claims: Sequence[Claim], chance: Chance) -> list[Wish] | None:
@@ -49,23 +43,28 @@ def quick_picks(exact: ExactViews, claims: Sequence[Claim], chance: Chance) -> l
     None where it takes a transaction to choose: a line not read yet, nothing free, a claim that comes twice, a
     sticky one, or a named address.
     """
-    layout = exact.layout
-    if layout.mixed_units or len({(claim.network, claim.owner, claim.slot) for claim in claims}) < len(claims):
+    if len({(claim.network, claim.owner, claim.slot) for claim in claims}) < len(claims):
         return None
     wishes: list[Wish] = []
     for claim in claims:
-        view = exact.lines.get(line_key(claim))
-        policy = None if view is None else claim.policy or view.line.policy
-        if view is None or policy is None or policy is Policy.STICKY or claim.address is not None:
+        wish = None if exact.layout.mixed_units else _quick_pick(exact, claim, chance)
+        if wish is None:
+            exact.lift()
             return None
-        if layout.preallocated(claim.network, claim.owner, claim.slot) is not None:
-            return None
-        number = view.pick(policy, claim.owner, claim.slot, 0, chance)
-        if number is None:
-            return None
-        wishes.append(claim.at(layout, *view.line.unit(number)))
-        exact.lay(True, wishes[-1].first, wishes[-1].last)
+        exact.lay(True, wish.first, wish.last)
+        wishes.append(wish)
     return wishes
+
+
+def _quick_pick(exact: ExactViews, claim: Claim, chance: Chance) -> Wish | None:
+    layout, view = exact.layout, exact.lines.get(line_key(claim))
+    if view is None or claim.address is not None:
+        return None
+    policy = claim.policy or view.line.policy
+    if policy is Policy.STICKY or layout.preallocated(claim.network, claim.owner, claim.slot) is not None:
+        return None
+    number = view.pick(policy, claim.owner, claim.slot, 0, chance)
+    return None if number is None else claim.at(layout, *view.line.unit(number))
 
 
 async def serve(
@@ -105,21 +104,22 @@ async def _round(
 ) -> list[int]:
     """Choose an address for every open claim and ask for all of them at once; return those to try again."""
     chosen: list[tuple[int, Wish]] = []
-    asked: set[tuple[int, str, str]] = set()
+    asked: set[tuple[str, str, str]] = set()
     later: list[int] = []
     for index in open_claims:
-        if chosen and exact.layout.mixed_units:  # one at a time: the store probes neighbours it can see
+        claim = claims[index]
+        twin = (claim.network, claim.owner, claim.slot)
+        # The same claim twice: the second is answered by the first one's row. Mixed units: one at a time, since the
+        # store probes only neighbours that it can see.
+        if twin in asked or (chosen and exact.layout.mixed_units):
             later.append(index)
             continue
         try:
-            wish = await _choose(tx, exact, claims[index], chance)
+            wish = await _choose(tx, exact, claim, chance)
         except TenureError as error:
             answers[index] = error
             continue
-        if wish.claim in asked:  # the same claim twice: the second is answered by the first one's row
-            later.append(index)
-            continue
-        asked.add(wish.claim)
+        asked.add(twin)
         exact.lay(True, wish.first, wish.last)
         chosen.append((index, wish))
     layout = exact.layout

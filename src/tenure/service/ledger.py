@@ -3,6 +3,7 @@
 from types import TracebackType
 
 from tenure.kernel.errors import Invalid
+from tenure.kernel.names import shown
 from tenure.ports import Transaction
 from tenure.service.reading_verbs import ReadingVerbs
 from tenure.service.verifying import Breach, verify
@@ -18,7 +19,7 @@ class AsyncLedger(ReadingVerbs):
     async def trim_changes(self, before: int) -> None:
         """Drop the log below a number; readers who still need it will be told (CursorExpired)."""
         if not isinstance(before, int) or isinstance(before, bool) or before < 1:
-            raise Invalid(f"before: a number from the log is needed, not {before!r}", field="before")
+            raise Invalid(f"before: a number from the log is needed, not {shown(before)}", field="before")
         newest = await self.last_change()
 
         async def trimming(tx: Transaction) -> None:
@@ -27,7 +28,7 @@ class AsyncLedger(ReadingVerbs):
         await self._server.store.transact(trimming)
 
     async def close(self) -> None:
-        """Finish what was asked, then let go of the store."""
+        """Finish what was asked, then let go of the store. Closing twice is once."""
         await self._server.close()
 
     async def __aenter__(self) -> "AsyncLedger":

@@ -25,6 +25,9 @@ class Portal:
         if os.getpid() != self._pid:
             work.close()
             raise Conflict("this ledger was opened before the process forked; open another one in the child")
+        if self.closed:
+            work.close()
+            raise Conflict("this ledger is closed; open it again")
         return asyncio.run_coroutine_threadsafe(work, self._loop).result()
 
     def iterate(self, items: AsyncIterator[T]) -> Iterator[T]:
@@ -37,8 +40,13 @@ class Portal:
                     return
         finally:
             close = getattr(items, "aclose", None)
-            if close is not None:
+            if close is not None and not self.closed:
                 self.run(close())
+
+    @property
+    def closed(self) -> bool:
+        """Tell whether the loop has been stopped."""
+        return self._loop.is_closed()
 
     def close(self) -> None:
         """Stop the loop."""

@@ -7,13 +7,14 @@ from tenure.kernel.addresses import AddressLike, format_address, parse_address
 from tenure.kernel.configuration import Configuration, Network
 from tenure.kernel.errors import Invalid, NotFound
 from tenure.kernel.layout import Layout
-from tenure.kernel.names import Owner, check_name
+from tenure.kernel.names import Owner, check_name, shown
 from tenure.kernel.values import Change, Holding, Row, SpaceId
 from tenure.service.explaining import Explanation, Finding, holding_finding, plan_finding
 from tenure.service.holding_verbs import HoldingVerbs
 from tenure.service.showing import holding_of
 
 PAGE = 1000
+LIMITLESS = 1 << 62
 TAIL_PAUSE_S = 0.05
 
 
@@ -60,7 +61,11 @@ class ReadingVerbs(HoldingVerbs):
         ``after`` is a cursor: the last address of the page before. Memory and time grow with ``limit``, not the ledger.
         """
         if owner is not None:
-            return await self._holdings_of(Owner(owner), network)
+            if after is not None or limit is not None:
+                raise Invalid("after: an owner's holdings come whole, without cursor and limit", field="after")
+            return await self._holdings_of(
+                Owner(owner), None if network is None else (await self.network(network)).name
+            )
         if network is None:
             raise Invalid("network: name a network or an owner", field="network")
         layout = await self._server.reread(check_name(network, field="network"))
@@ -122,6 +127,7 @@ class ReadingVerbs(HoldingVerbs):
     async def why(self, address: AddressLike, *, network: str | None = None) -> Explanation:
         """Explain an address: who, since when, by which request; or why it is not free; in every network it lies in."""
         position = parse_address(address)
+        wanted = None if network is None else (await self.network(network)).name
         findings: list[Finding] = []
         for configuration in await self.spaces():
             layout = Layout(configuration)
@@ -130,8 +136,8 @@ class ReadingVerbs(HoldingVerbs):
             if not rows:
                 plans = (plan_finding(layout, name, position) for name in configuration.networks)
                 findings.extend(plan for plan in plans if plan is not None)
-        wanted = (finding for finding in findings if network is None or finding.network == network)
-        return Explanation(format_address(position), tuple(wanted))
+        told = (finding for finding in findings if wanted is None or finding.network == wanted)
+        return Explanation(format_address(position), tuple(told))
 
 
 class _NetworkNames:
@@ -152,13 +158,13 @@ class _NetworkNames:
 
 def _limit(limit: int | None) -> int:
     if limit is None:
-        return 1 << 62
-    if not isinstance(limit, int) or isinstance(limit, bool) or limit < 1:
-        raise Invalid(f"limit: a positive number is needed, not {limit!r}", field="limit")
+        return LIMITLESS
+    if not isinstance(limit, int) or isinstance(limit, bool) or not 1 <= limit <= LIMITLESS:
+        raise Invalid(f"limit: a positive number is needed, not {shown(limit)}", field="limit")
     return limit
 
 
 def _cursor(after: int) -> int:
-    if not isinstance(after, int) or isinstance(after, bool) or after < 0:
-        raise Invalid(f"after: a number from the log is needed, not {after!r}", field="after")
+    if not isinstance(after, int) or isinstance(after, bool) or not 0 <= after <= LIMITLESS:
+        raise Invalid(f"after: a number from the log is needed, not {shown(after)}", field="after")
     return after

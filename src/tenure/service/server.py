@@ -15,12 +15,12 @@ from tenure.kernel.errors import Conflict, NotFound, StoreUnavailable, TenureErr
 from tenure.kernel.layout import Layout
 from tenure.kernel.names import check_name
 from tenure.kernel.values import Row, SpaceId, Ticket, Verdict, Wish
-from tenure.ports import Chance, Guard, LedgerStore, Transaction
+from tenure.ports import Chance, LedgerStore, NotAll, Transaction
 from tenure.service.allocating import UNKNOWN_REPEATS
 from tenure.service.applying import Applying, Result
 from tenure.service.batcher import Batcher
 from tenure.service.claims import Claim, Granted
-from tenure.service.lane import Answer, Restart, catch_up, line_key, quick_picks, serve
+from tenure.service.lane import Answer, Restart, line_key, quick_picks, serve
 from tenure.service.operations import Allocate, Operation, Release, ReleaseOwner
 from tenure.service.views import DoubtfulLine, DoubtfulViews, ExactViews, LineKey
 
@@ -39,6 +39,7 @@ class Server:
         self.store = store
         self.name = name
         self.chance = chance
+        self._closed = False
         self._layouts: dict[SpaceId, Layout] = {}
         self._spaces: dict[str, SpaceId] = {}
         self._doubtful: dict[SpaceId, DoubtfulViews] = {}
@@ -185,6 +186,15 @@ class Server:
     async def _grant(self, key: tuple[SpaceId, int], wishes: Sequence[Wish]) -> Sequence[Verdict]:
         return await self.store.grant(*key, wishes)
 
+    async def mine(self, layout: Layout, claim: Claim) -> Row | None:
+        """Return what the claim's owner holds in this slot, if anything."""
+        key = (layout.configuration.network(claim.network).id, claim.owner, claim.slot)
+
+        async def look(tx: Transaction) -> Row | None:
+            return (await tx.rows_for([key]))[0]
+
+        return await self.store.transact(look)
+
     async def former(self, layout: Layout, claim: Claim) -> int | None:
         """Return the position the claim's owner had before."""
         network = layout.configuration.network(claim.network).id
@@ -241,14 +251,17 @@ class Server:
         return None
 
     async def _full_lane(self, layout: Layout, claims: Sequence[Claim]) -> Sequence[Answer | None]:
+        careful = not self.store.abilities.quick_lane
         for attempt in range(RESTARTS):
             try:
                 readings = await self.read_lines(layout, claims)
-                answers = await self.store.transact(partial(self._lane_work, layout, claims, readings))
+                answers = await self.store.transact(partial(self._lane_work, layout, claims, readings, careful))
                 self._settle_exact([layout.configuration.space], kept=True)
                 return answers
             except Restart:
                 continue
+            except NotAll:
+                careful = True
             except TenureError as error:
                 self._settle_exact([layout.configuration.space], kept=False)
                 if not isinstance(error, StoreUnavailable):
@@ -274,15 +287,19 @@ class Server:
             yield
 
     async def _lane_work(
-        self, layout: Layout, claims: Sequence[Claim], readings: Sequence[Reading], tx: Transaction
+        self, layout: Layout, claims: Sequence[Claim], readings: Sequence[Reading], careful: bool, tx: Transaction
     ) -> Sequence[Answer | None]:
-        space = layout.configuration.space
-        versions = await tx.guard([space], Guard.LANE)
-        if versions.get(space) != layout.configuration.version:
-            return [None] * len(claims)
+        """Hold the lane, bring the exact views up to date, serve. ``careful``: one step after the other."""
+        space, version = layout.configuration.space, layout.configuration.version
         exact = self.open_exact(layout, readings)
         exact.lift()  # what an attempt that came to nothing laid
-        await catch_up(tx, exact)
+        found, effects = await tx.open_lane(space, exact.oldest())
+        if found != version:
+            return [None] * len(claims)
+        exact.catch_up(effects)
+        if not careful and (wishes := quick_picks(exact, claims, self.chance)):
+            rows = await tx.grant_all(space, version, exact.frees, wishes)
+            return [Granted(row, layout) for row in rows]
         answers, entries = await serve(tx, exact, claims, self.chance, together=False)
         if entries:
             await tx.log(entries)
@@ -366,12 +383,16 @@ class Server:
             if isinstance(operation, ReleaseOwner):
                 found |= {row.space for row in await self.store.by_owner([operation.owner])}
             if isinstance(operation, AddNetwork):
-                space = await self.store.space_named(operation.space or operation.network)
+                name = operation.network if operation.space is None else check_name(operation.space, field="space")
+                space = await self.store.space_named(name)
                 found |= set() if space is None else {space}
         return sorted(found)
 
     async def close(self) -> None:
         """Finish what was asked, then let go of the store."""
+        if self._closed:
+            return
+        self._closed = True
         for batcher in (self._grants, self._releases, self._lanes):
             await batcher.drain()
         await self.store.close()

@@ -19,6 +19,9 @@ from tenure.ports import Chance, Effects
 BLIND = 1 << 20
 """Lines longer than this are first tried without reading who holds what: a pick there is nearly always free."""
 
+NOTHING_TO_LEARN = 1 << 62
+"""A number that no log reaches."""
+
 LineKey = tuple[str, str | None, str | None]
 
 
@@ -58,8 +61,12 @@ class DoubtfulLine(FreeLine):
     loaded: bool = False
 
     def pick(self, policy: Policy, owner: str, slot: str, attempt: int, chance: Chance) -> int | None:
-        """Pick as the policy wants it; *random* keeps to the server's stripes on lines that are long enough."""
-        if policy is Policy.RANDOM and FEW <= self.line.size <= BLIND:
+        """Pick as the policy wants it; *random* keeps to the server's stripes on lines that are long enough.
+
+        Stripes keep servers apart, and neighbours in the store's index together: a line of a million scattered rows
+        would touch a page of its own for every grant.
+        """
+        if policy is Policy.RANDOM and self.line.size >= FEW:
             return self.stripes.pick(self.free, chance.getrandbits(8))
         # A zero-argument super() does not survive dataclass(slots=True), which makes the class anew.
         return FreeLine.pick(self, policy, owner, slot, attempt, chance)
@@ -136,9 +143,16 @@ class ExactViews:
                 (view.take if takes else view.give_back)(first, last)
         return view
 
-    def oldest(self) -> int | None:
+    def oldest(self) -> int:
         """Return the number from which the log must be read to bring every line up to date."""
-        return min((view.seen for view in self.lines.values()), default=None)
+        return min((view.seen for view in self.lines.values()), default=NOTHING_TO_LEARN)
+
+    def catch_up(self, effects: Effects) -> None:
+        """Bring the lines up to date; lines too far behind are dropped, to be read anew."""
+        if effects.complete:
+            self.learn(effects)
+        else:
+            self.lines.clear()
 
     def learn(self, effects: Effects) -> None:
         """Bring the lines up to date; each line skips what it has seen.

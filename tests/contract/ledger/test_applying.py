@@ -3,7 +3,18 @@
 import pytest
 
 import tenure
-from tenure import AddNetwork, AddPool, AddSubnet, Allocate, ModifySubnet, Release, RemoveSubnet, Reserve, Transfer
+from tenure import (
+    AddNetwork,
+    AddPool,
+    AddSubnet,
+    Allocate,
+    ModifySubnet,
+    Release,
+    RemovePool,
+    RemoveSubnet,
+    Reserve,
+    Transfer,
+)
 from tests.contract.ledger.plan import addresses, small_plan
 
 Ledger = tenure.AsyncLedger
@@ -57,6 +68,7 @@ async def test_the_plan_is_judged_by_its_final_state_only(ledger: Ledger) -> Non
 
     await ledger.apply(
         [
+            RemovePool(network="net", pool="pool"),
             ModifySubnet(network="net", subnet="block", cidr="198.51.100.0/25", gateway=None),
             RemoveSubnet(network="net", subnet="second"),
         ]
@@ -71,6 +83,7 @@ async def test_a_final_state_that_breaks_the_plan_is_refused(ledger: Ledger) -> 
     with pytest.raises(tenure.Overlap):
         await ledger.apply(
             [
+                RemovePool(network="net", pool="pool"),
                 AddSubnet(network="net", cidr="198.51.100.0/24"),
                 ModifySubnet(network="net", subnet="block", cidr="198.51.100.0/25", gateway=None),
             ]

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from tenure.kernel.configuration import Configuration, Network
 from tenure.kernel.errors import AlreadyExists
 from tenure.kernel.values import OWNED, Change, Entry, NetworkId, Outcome, Row, SpaceId, Verdict, Wish
-from tenure.ports import Effects, Guard
+from tenure.ports import Effects, Guard, NotAll
 from tenure.stores.memory.positions import SortedPositions
 
 if TYPE_CHECKING:
@@ -42,6 +42,15 @@ class MemoryTransaction:
         """Return the versions; nobody else runs meanwhile."""
         books = self._store.books
         return {space: books[space].configuration.version for space in spaces if space in books}
+
+    async def open_lane(self, space: SpaceId, after: int) -> tuple[int | None, Effects]:
+        """Hold the lane and read what happened."""
+        version = (await self.guard([space], Guard.LANE)).get(space)
+        return version, await self.effects(space, after)
+
+    async def grant_all(self, space: SpaceId, version: int, frees: int, wishes: Sequence[Wish]) -> Sequence[Row]:
+        """Decline: here a step more costs nothing."""
+        raise NotAll
 
     async def locate(self, networks: Sequence[str]) -> dict[str, SpaceId]:
         """Find networks' spaces."""

@@ -269,9 +269,10 @@ SELECT ledger.seq AS upto, ledger.oldest, (SELECT frees FROM space WHERE id = $1
        step.seq, step.takes, step.first, step.last
 FROM ledger LEFT JOIN LATERAL (
     SELECT change.seq, change.verb = 'grant' AS takes, change.first, change.last FROM change
-    WHERE change.seq > $2 AND change.seq <= $2 + $3 AND change.space = $1 AND change.verb IN ('grant', 'release')
+    WHERE ledger.seq <= $2::bigint + $3::bigint  -- in here, so that a cursor too far behind reads nothing
+      AND change.seq > $2 AND change.seq <= $2 + $3 AND change.space = $1 AND change.verb IN ('grant', 'release')
     ORDER BY change.seq
-) AS step ON ledger.seq <= $2 + $3
+) AS step ON true
 WHERE ledger.id = 1
 ORDER BY step.seq
 
@@ -282,6 +283,10 @@ DELETE FROM change WHERE seq < $1
 -- :name set_oldest
 -- :cost O(1)
 UPDATE ledger SET oldest = greatest(oldest, $1) WHERE id = 1
+
+-- :name open_lane
+-- :cost O(log c + changes behind the cursor), which are at most $3
+SELECT version, frees, upto, oldest, seq, takes, first, last FROM open_lane_v1($1, $2, $3)
 
 -- :name guard_grant
 -- :cost O(k log s): s spaces

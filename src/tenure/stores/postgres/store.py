@@ -15,7 +15,6 @@ import asyncpg
 
 from tenure.kernel.addresses import key, position
 from tenure.kernel.configuration import Configuration
-from tenure.kernel.entries import grant_details
 from tenure.kernel.errors import CursorExpired, Invalid, StoreUnavailable
 from tenure.kernel.values import AGAIN, Change, NetworkId, Outcome, Row, SpaceId, State, Ticket, Verdict, Wish
 from tenure.ports import Abilities, Effects, Transaction
@@ -29,13 +28,15 @@ from tenure.stores.postgres.transaction import (
     plain_columns,
     read_effects,
     read_rows_within,
+    told_column,
     wish_columns,
 )
-from tenure.stores.statements import check_version, dump_details, load_migrations, read_change, read_row
+from tenure.stores.statements import check_version, load_migrations, read_change, read_row
 
 T = TypeVar("T")
 
 PAGE = 1000
+SPANS_PAGE = 10_000
 MIGRATION_LOCK = 0x7E60_4E00
 RERUNS = 20
 TIMEOUT_S = 60.0
@@ -162,7 +163,7 @@ class PostgresStore:
     ) -> Sequence[Verdict] | None:
         """Create all holdings or none, if nothing was freed since: one statement, one round trip, one commit."""
         columns = wish_columns(wishes)
-        values = (space, version, frees, *columns, _told_columns(wishes))
+        values = (space, version, frees, *columns, told_column(wishes))
         try:
             records = await self._hot_call(lambda hot: hot.fetch("grant_unless_freed", *values))
         except (asyncpg.DivisionByZeroError, *STUCK):
@@ -247,8 +248,9 @@ class PostgresStore:
             try:
                 async with connection.transaction(isolation="repeatable_read", readonly=True):
                     seq = await connection.fetchval(SQL["counters"])
-                    async for low, high in connection.cursor(SQL["spans"], space, key(first), key(last), prefetch=5000):
-                        found.append((position(low), position(high)))
+                    cursor = await connection.cursor(SQL["spans"], space, key(first), key(last))
+                    while page := await cursor.fetch(SPANS_PAGE):
+                        found.extend((position(low), position(high)) for low, high in page)
                     return seq, found
             except LOST as error:
                 raise StoreUnavailable(f"PostgreSQL was lost: {error}", outcome="none") from error
@@ -304,7 +306,7 @@ async def _grant_on(hot: HotConnection, space: SpaceId, version: int, wishes: Se
         records = await hot.fetch("grant_plain", space, version, *columns)
     else:
         columns = wish_columns(wishes)
-        records = await hot.fetch("grant", space, version, *columns, _told_columns(wishes))
+        records = await hot.fetch("grant", space, version, *columns, told_column(wishes))
     granted = {record[0]: record for record in records}
     if len(granted) == len(wishes):
         return [_granted(space, wish, granted[first]) for first, wish in zip(columns[1], wishes, strict=True)]
@@ -321,10 +323,6 @@ async def _grant_on(hot: HotConnection, space: SpaceId, version: int, wishes: Se
 
 def _granted(space: SpaceId, wish: Wish, record: Any) -> Verdict:
     return Verdict(Outcome.GRANTED, granted_row(space, wish, record[1], record[2]))
-
-
-def _told_columns(wishes: Sequence[Wish]) -> list[str | None]:
-    return [dump_details(grant_details(wish.state, wish.until_us, wish.details)) for wish in wishes]
 
 
 async def _pool(dsn: str, size: int, settings: dict[str, str]) -> Any:

@@ -12,9 +12,10 @@ import asyncpg
 from tenure.kernel.addresses import key, position
 from tenure.kernel.configuration import Configuration, Network
 from tenure.kernel.documents import network_document, read_network
+from tenure.kernel.entries import grant_details
 from tenure.kernel.errors import AlreadyExists
 from tenure.kernel.values import AGAIN, OWNED, Entry, NetworkId, Outcome, Row, SpaceId, Verdict, Wish
-from tenure.ports import FAR_BEHIND, Effects, Guard
+from tenure.ports import FAR_BEHIND, Effects, Guard, NotAll
 from tenure.stores.statements import STATE_NUMBER, dump_details, load_statements, optional_key, read_row
 
 SQL = {name: statement.sql for name, statement in load_statements("tenure.stores.postgres").items()}
@@ -45,6 +46,11 @@ def wish_columns(wishes: Sequence[Wish]) -> tuple[list[Any], ...]:
         [wish.request for wish in wishes],
         [dump_details(wish.details) for wish in wishes],
     )
+
+
+def told_column(wishes: Sequence[Wish]) -> list[str | None]:
+    """Write what the log tells of wishes beyond their columns."""
+    return [dump_details(grant_details(wish.state, wish.until_us, wish.details)) for wish in wishes]
 
 
 def granted_row(space: SpaceId, wish: Wish, generation: int, since_us: int) -> Row:
@@ -96,6 +102,26 @@ class PostgresTransaction:
     async def guard(self, spaces: Sequence[SpaceId], strength: Guard) -> dict[SpaceId, int]:
         """Lock the spaces' rows in order."""
         return {record[0]: record[1] for record in await self._all(GUARDS[strength], list(spaces))}
+
+    async def open_lane(self, space: SpaceId, after: int) -> tuple[int | None, Effects]:
+        """Hold the lane and read what happened, in one round trip."""
+        records = await self._all("open_lane", space, after, FAR_BEHIND)
+        if not records:
+            return None, Effects(after, [], complete=False)
+        version, frees, upto, oldest = records[0][:4]
+        return version, _effects(after, upto, oldest, frees, [record[4:] for record in records])
+
+    async def grant_all(self, space: SpaceId, version: int, frees: int, wishes: Sequence[Wish]) -> Sequence[Row]:
+        """Create and log all of the holdings, in one round trip."""
+        columns = wish_columns(wishes)
+        values = (space, version, frees, *columns, told_column(wishes))
+        try:
+            records = await self._all("grant_unless_freed", *values)
+        except asyncpg.DivisionByZeroError:
+            raise NotAll from None
+        granted = {record[0]: record for record in records}
+        pairs = zip(columns[1], wishes, strict=True)
+        return [granted_row(space, wish, granted[first][1], granted[first][2]) for first, wish in pairs]
 
     async def locate(self, networks: Sequence[str]) -> dict[str, SpaceId]:
         """Find networks' spaces."""
@@ -281,11 +307,15 @@ async def read_configurations(connection: Any, spaces: Sequence[SpaceId]) -> lis
 async def read_effects(connection: Any, space: SpaceId, after: int) -> Effects:
     """Read what happened to a space's addresses behind a cursor: one statement, so one moment."""
     records = await connection.fetch(SQL["effects"], space, after, FAR_BEHIND)
-    upto, oldest, frees = records[0][0], records[0][1], records[0][2]
+    upto, oldest, frees = records[0][:3]
+    return _effects(after, upto, oldest, frees or 0, [record[3:] for record in records])
+
+
+def _effects(after: int, upto: int, oldest: int, frees: int, steps: Sequence[Any]) -> Effects:
     if after < oldest or upto - after > FAR_BEHIND:
         return Effects(upto, [], complete=False)
-    steps = [(record[3], record[4], position(record[5]), position(record[6])) for record in records if record[3]]
-    return Effects(upto, steps, frees=frees or 0)
+    read = [(seq, takes, position(first), position(last)) for seq, takes, first, last in steps if seq is not None]
+    return Effects(upto, read, frees=frees)
 
 
 async def read_rows_within(

@@ -55,6 +55,7 @@ class SqliteStore:
         self._reader = ThreadPoolExecutor(1, thread_name_prefix="tenure-sqlite-reader")
         self._connection: sqlite3.Connection | None = None
         self._reading: sqlite3.Connection | None = None
+        self._closed = False
         self._beside = threading.local()
 
     @classmethod
@@ -78,7 +79,12 @@ class SqliteStore:
         self._reading = connect(self._path)
 
     async def _in(self, executor: ThreadPoolExecutor, work: Callable[[], T]) -> T:
-        return await asyncio.get_running_loop().run_in_executor(executor, work)
+        try:
+            return await asyncio.get_running_loop().run_in_executor(executor, work)
+        except RuntimeError as error:
+            if self._closed:
+                raise StoreUnavailable("the ledger is closed; open it again", outcome="none") from error
+            raise
 
     async def _read(self, work: Callable[[sqlite3.Connection], T]) -> T:
         """Run a reading of one moment on the reader thread."""
@@ -200,6 +206,7 @@ class SqliteStore:
 
     async def close(self) -> None:
         """Close the file."""
+        self._closed = True
         for executor, connection in ((self._writer, self._connection), (self._reader, self._reading)):
             if connection is not None:
                 await self._in(executor, connection.close)

@@ -15,7 +15,7 @@ from tenure.kernel.configuration import Configuration, Network
 from tenure.kernel.documents import network_document, read_network
 from tenure.kernel.errors import AlreadyExists, CursorExpired
 from tenure.kernel.values import Change, Entry, NetworkId, Outcome, Row, SpaceId, State, Verdict, Wish
-from tenure.ports import FAR_BEHIND, Effects, Guard
+from tenure.ports import FAR_BEHIND, Effects, Guard, NotAll
 from tenure.stores.statements import (
     STATE_NUMBER,
     dump_details,
@@ -57,6 +57,15 @@ class SqliteTransaction:
         """Return the versions; the write lock already keeps everybody else out."""
         found = ((space, self._one("version_of", space)) for space in spaces)
         return {space: record[0] for space, record in found if record is not None}
+
+    async def open_lane(self, space: SpaceId, after: int) -> tuple[int | None, Effects]:
+        """Hold the lane and read what happened."""
+        version = (await self.guard([space], Guard.LANE)).get(space)
+        return version, await self.effects(space, after)
+
+    async def grant_all(self, space: SpaceId, version: int, frees: int, wishes: Sequence[Wish]) -> Sequence[Row]:
+        """Decline: here a step more costs nothing."""
+        raise NotAll
 
     async def locate(self, networks: Sequence[str]) -> dict[str, SpaceId]:
         """Find networks' spaces."""
@@ -108,14 +117,15 @@ class SqliteTransaction:
 
     async def insert(self, space: SpaceId, wishes: Sequence[Wish]) -> Sequence[Verdict]:
         """Create holdings if nobody is in the way. O(log n) each."""
-        _, _, generation = self._one("counters")
+        seq, _, generation = self._one("counters")
         now_us = self._clock()
         verdicts: list[Verdict] = []
+        granted = 0
         for wish in wishes:
-            generation += 1
-            verdicts.append(self._insert_one(space, wish, generation, now_us))
-        seq = self._one("counters")[0]
-        self._run(SQL["set_counters"], (seq, generation))
+            verdicts.append(self._insert_one(space, wish, generation + granted + 1, now_us))
+            granted += verdicts[-1].outcome is Outcome.GRANTED
+        if granted:
+            self._run(SQL["set_counters"], (seq, generation + granted))
         return verdicts
 
     def _insert_one(self, space: SpaceId, wish: Wish, generation: int, now_us: int) -> Verdict:
