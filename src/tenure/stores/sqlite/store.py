@@ -5,9 +5,9 @@ guards of their own here. Commits are durable before they are answered (``synchr
 """
 
 import asyncio
+import contextlib
 import random
 import sqlite3
-import threading
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -56,7 +56,6 @@ class SqliteStore:
         self._connection: sqlite3.Connection | None = None
         self._reading: sqlite3.Connection | None = None
         self._closed = False
-        self._beside = threading.local()
 
     @classmethod
     async def open(cls, path: Path) -> "SqliteStore":
@@ -116,9 +115,8 @@ class SqliteStore:
 
     def _committed_changes(self) -> int:
         """Read the committed counter on the calling thread, by a connection of its own."""
-        if not hasattr(self._beside, "connection"):
-            self._beside.connection = connect(self._path)
-        return int(self._beside.connection.execute(SQL["counters"]).fetchone()[0])
+        with contextlib.closing(sqlite3.connect(self._path)) as beside:
+            return int(beside.execute(SQL["counters"]).fetchone()[0])
 
     async def grant(self, space: SpaceId, version: int, wishes: Sequence[Wish]) -> Sequence[Verdict]:
         """Create holdings in one transaction: O(log n) a wish and one commit for all of them."""

@@ -1,0 +1,54 @@
+"""The parts of a soak. A part is a function of a seed and a scale that returns figures; a new one is a line in PARTS.
+
+Figures are whatever tells how much was done. Those named in FAULTS must be zero, or the soak has failed; a part that
+raises has failed as well.
+"""
+
+import asyncio
+from collections import Counter
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+from tests.proof.rounds import FRAGILE, Reckoning, kill_round
+
+FAULTS = ("lost", "doubled", "breaches", "unexplained", "failures")
+"""Figures that must be zero. ``failures`` is for parts that count what went wrong in no other way."""
+
+
+@dataclass(frozen=True)
+class Scale:
+    """How much to do: rounds, about so many seconds each."""
+
+    rounds: int = 20
+    seconds: float = 5.0
+
+
+Figures = Mapping[str, Any]
+Part = Callable[[int, Scale], Figures]
+
+
+def kills(store: str, seed: int, scale: Scale) -> Figures:
+    """Run rounds of kill and restart on one store; each round is known by its seed."""
+    total: Counter[str] = Counter()
+    with FRAGILE[store]() as fragile:
+        for number in range(1, scale.rounds + 1):
+            reckoning = asyncio.run(kill_round(fragile, seed + number, seconds=scale.seconds))
+            total.update(reckoning.figures)
+            tell(number, scale.rounds, reckoning)
+    return {"rounds": scale.rounds, **total}
+
+
+def tell(number: int, rounds: int, reckoning: Reckoning) -> None:
+    """Print a line a round, and whatever must not be."""
+    told = ", ".join(f"{count} {name}" for name, count in reckoning.figures.items() if count or name in FAULTS)
+    print(f"  round {number}/{rounds} (seed {reckoning.seed}): {told}", flush=True)
+    for breach in reckoning.breaches:
+        print(f"    breach: {breach}", flush=True)
+    for finding in reckoning.findings:
+        print(f"    {finding.kind}: {finding.text}", flush=True)
+
+
+PARTS: dict[str, Part] = {f"kills-{store}": partial(kills, store) for store in FRAGILE}
+"""The parts by name, in the order they run."""
