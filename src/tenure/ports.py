@@ -204,7 +204,7 @@ class Transaction(Protocol):
         ...
 
     async def spans(self, space: SpaceId, first: int, last: int) -> Sequence[tuple[int, int]]:
-        """Read all held spans that begin in a range, in order."""
+        """Read all held spans that lie over a range (and maybe the one below it), in order."""
         ...
 
     async def last_change(self) -> int:
@@ -248,7 +248,10 @@ class LedgerStore(Book, Protocol):
         ...
 
     async def spans(self, space: SpaceId, first: int, last: int) -> tuple[int, Sequence[tuple[int, int]]]:
-        """Read all held spans that begin in a range, in order, as of one moment, and that moment's last change."""
+        """Read all held spans that lie over a range (and maybe the one below it), in order.
+
+        It is a reading of one moment; the first of the answer is the number of that moment's last change.
+        """
         ...
 
     async def effects(self, space: SpaceId, after: int) -> Effects:

@@ -46,6 +46,7 @@ class Applying:
         self._now: dict[SpaceId, Configuration] = {}
         self._layouts: dict[SpaceId, Layout] = {}
         self._exact: dict[SpaceId, ExactViews] = {}
+        self._freed: list[Row] = []
         self._entries: list[Entry] = []
         self._cascades: set[int] = set()
 
@@ -120,6 +121,9 @@ class Applying:
             await catch_up(self._tx, views)
         else:
             views = ExactViews(layout)
+        for row in self._freed:
+            if row.space == space:
+                views.lay(False, row.first, row.last)
         self._exact[space] = views
         return views
 
@@ -172,6 +176,7 @@ class Applying:
         await self._tx.remember([row for row in rows if self._remembers(row)])
         self._entries.extend(release_entry(row, request) for row in rows)
         for row in rows:
+            self._freed.append(row)
             if row.space in self._exact:
                 self._exact[row.space].lay(False, row.first, row.last)
 

@@ -52,9 +52,10 @@ async def _space_breaches(store: LedgerStore, configuration: Configuration) -> A
             if previous is not None and row.first <= previous.last:
                 yield Breach("I1", f"{_told(row)} overlaps {_told(previous)} in space {configuration.name!r}")
             claim = (row.network, row.owner, row.slot)
-            if row.state in OWNED and claim in claims:
-                yield Breach("I2", f"{row.owner} {row.slot!r} holds twice; the second is {_told(row)}")
-            claims.add(claim)
+            if row.state in OWNED:
+                if claim in claims:
+                    yield Breach("I2", f"{row.owner} {row.slot!r} holds twice; the second is {_told(row)}")
+                claims.add(claim)
             if (problem := _row_problem(layout, row)) is not None:
                 yield problem
             previous = row

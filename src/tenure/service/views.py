@@ -181,6 +181,7 @@ class ExactViews:
         self.own += len(self._steps)
         self._steps.clear()
         self._undo.clear()
+        self._passing.clear()
 
     def lift(self) -> None:
         """Take off what the running transaction laid."""

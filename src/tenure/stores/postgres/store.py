@@ -185,30 +185,22 @@ class PostgresStore:
 
     async def release(self, space: SpaceId, tickets: Sequence[Ticket]) -> Sequence[Row | None]:
         """End holdings: one statement, one commit; those it could not end are looked at in a second."""
-        columns = (
-            [ticket.network for ticket in tickets],
-            [key(ticket.first) for ticket in tickets],
-            [ticket.owner for ticket in tickets],
-            [ticket.generation for ticket in tickets],
-            [ticket.request for ticket in tickets],
-            [ticket.remember for ticket in tickets],
-        )
+        answers: dict[int, Row] = {}
+        left = tickets
         async with self._connected(self._pool) as connection:
             for _ in range(RERUNS):
                 try:
-                    ended = {
-                        row.first: row for row in map(read_row, await connection.fetch(SQL["release"], space, *columns))
-                    }
-                    left = [key(ticket.first) for ticket in tickets if ticket.first not in ended]
-                    if left:
-                        records = await connection.fetch(SQL["rows_at"], space, left)
-                        ended.update((row.first, row) for row in map(read_row, records))
-                    return [ended.get(ticket.first) for ticket in tickets]
+                    ended, found = await _release_on(connection, space, left)
                 except STUCK:
                     continue
                 except LOST as error:
                     raise StoreUnavailable(f"PostgreSQL was lost: {error}", outcome="unknown") from error
-        raise StoreUnavailable("PostgreSQL kept breaking deadlocks", outcome="none")
+                answers |= found | ended
+                # What its owner was granted between the two statements is still to be ended.
+                left = [ticket for ticket in left if ticket.first in found and ticket.names(found[ticket.first])]
+                if not left:
+                    return [answers.get(ticket.first) for ticket in tickets]
+        raise StoreUnavailable("PostgreSQL kept breaking off the release", outcome="unknown")
 
     async def held(self, space: SpaceId, *, after: int = -1) -> AsyncIterator[Sequence[Row]]:
         """Stream holdings in pages; each page is a reading of its own."""
@@ -323,6 +315,24 @@ async def _grant_on(hot: HotConnection, space: SpaceId, version: int, wishes: Se
 
 def _granted(space: SpaceId, wish: Wish, record: Any) -> Verdict:
     return Verdict(Outcome.GRANTED, granted_row(space, wish, record[1], record[2]))
+
+
+async def _release_on(
+    connection: Any, space: SpaceId, tickets: Sequence[Ticket]
+) -> tuple[dict[int, Row], dict[int, Row]]:
+    """End what can be ended; return that, and what stands where the rest was to be ended."""
+    columns = (
+        [ticket.network for ticket in tickets],
+        [key(ticket.first) for ticket in tickets],
+        [ticket.owner for ticket in tickets],
+        [ticket.generation for ticket in tickets],
+        [ticket.request for ticket in tickets],
+        [ticket.remember for ticket in tickets],
+    )
+    ended = {row.first: row for row in map(read_row, await connection.fetch(SQL["release"], space, *columns))}
+    left = [key(ticket.first) for ticket in tickets if ticket.first not in ended]
+    records = await connection.fetch(SQL["rows_at"], space, left) if left else []
+    return ended, {row.first: row for row in map(read_row, records)}
 
 
 async def _pool(dsn: str, size: int, settings: dict[str, str]) -> Any:
