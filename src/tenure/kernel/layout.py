@@ -109,7 +109,7 @@ class Layout:
     def __init__(self, configuration: Configuration) -> None:
         self.configuration = configuration
         self.mixed_units = configuration.mixed_units
-        self._subnets: dict[str, tuple[list[int], list[Subnet]]] = {}
+        self._subnets: dict[str, tuple[list[int], list[int], list[Subnet]]] = {}
         self._lines: dict[tuple[str, str | None, str | None], Line] = {}
         self._names = {network.id: name for name, network in configuration.networks.items()}
         self._shown: dict[str, tuple[int, str | None]] = {}
@@ -122,12 +122,14 @@ class Layout:
 
     def subnet_at(self, network: str, position: int) -> Subnet:
         """Find the subnet of a network that a position lies in. O(log subnets)."""
-        if network not in self._subnets:
+        found = self._subnets.get(network)
+        if found is None:
             ordered = sorted(self.configuration.network(network).subnets, key=lambda subnet: subnet.cidr.first)
-            self._subnets[network] = ([subnet.cidr.first for subnet in ordered], ordered)
-        firsts, subnets = self._subnets[network]
+            firsts = [subnet.cidr.first for subnet in ordered]
+            found = self._subnets[network] = (firsts, [subnet.cidr.last for subnet in ordered], ordered)
+        firsts, lasts, subnets = found
         index = bisect_right(firsts, position) - 1
-        if index < 0 or position > subnets[index].cidr.last:
+        if index < 0 or position > lasts[index]:
             raise AddressOutsideSubnet(format_address(position), network)
         return subnets[index]
 

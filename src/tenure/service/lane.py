@@ -51,7 +51,6 @@ def quick_picks(exact: ExactViews, claims: Sequence[Claim], chance: Chance) -> l
         if wish is None:
             exact.lift()
             return None
-        exact.lay(True, wish.first, wish.last)
         wishes.append(wish)
     return wishes
 
@@ -64,7 +63,7 @@ def _quick_pick(exact: ExactViews, claim: Claim, chance: Chance) -> Wish | None:
     if policy is Policy.STICKY or layout.preallocated(claim.network, claim.owner, claim.slot) is not None:
         return None
     number = view.pick(policy, claim.owner, claim.slot, 0, chance)
-    return None if number is None else claim.at(layout, *view.line.unit(number))
+    return None if number is None else claim.at(layout, *exact.lay_pick(view, number))
 
 
 async def serve(

@@ -176,6 +176,16 @@ class ExactViews:
                 changed = view.free.take(low, high) if takes else view.free.give_back(low, high)
                 self._undo.extend((view, takes, *interval) for interval in changed)
 
+    def lay_pick(self, view: ExactLine, number: int) -> tuple[int, int]:
+        """Lay a pick over the lines; return its span."""
+        first, last = view.line.unit(number)
+        if len(self.lines) > 1:
+            self.lay(True, first, last)
+        else:
+            self._steps.append((True, first, last))
+            self._undo.extend((view, True, *interval) for interval in view.free.take(number, number))
+        return first, last
+
     def keep(self) -> None:
         """Make what was laid permanent: it was granted, and the log will say the same."""
         self.own += len(self._steps)

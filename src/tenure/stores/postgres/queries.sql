@@ -16,7 +16,7 @@ WITH guard AS MATERIALIZED (
     FROM space WHERE id = $1 AND version = $2 FOR KEY SHARE
 ), granted AS (
     INSERT INTO holding (space, network, first, last, owner, slot, state, generation, since_us, until_us, request, details)
-    SELECT guard.id, wish.network, wish.first, wish.last, wish.owner, wish.slot, wish.state,
+    SELECT guard.id, wish.network, wish.first, wish.last, wish.owner, wish.slot, coalesce(wish.state, 1),
            nextval('holding_generation'), guard.now_us, wish.until_us, wish.request, wish.details
     FROM guard, unnest($3::bigint[], $4::bytea[], $5::bytea[], $6::text[], $7::text[], $8::smallint[], $9::bigint[],
                        $10::text[], $11::text[])
@@ -71,7 +71,7 @@ WITH guard AS MATERIALIZED (
         AS wish (network, first, last, owner, slot, state, until_us, request, details, told, number)
 ), granted AS (
     INSERT INTO holding (space, network, first, last, owner, slot, state, generation, since_us, until_us, request, details)
-    SELECT guard.id, wish.network, wish.first, wish.last, wish.owner, wish.slot, wish.state,
+    SELECT guard.id, wish.network, wish.first, wish.last, wish.owner, wish.slot, coalesce(wish.state, 1),
            nextval('holding_generation'), guard.now_us, wish.until_us, wish.request, wish.details
     FROM guard, wish ORDER BY wish.first
     ON CONFLICT DO NOTHING
@@ -92,7 +92,7 @@ SELECT first, generation, since_us FROM granted
 -- :cost O(k log n): k wishes; both indexes and the neighbour below probed a wish
 WITH granted AS (
     INSERT INTO holding (space, network, first, last, owner, slot, state, generation, since_us, until_us, request, details)
-    SELECT $1, wish.network, wish.first, wish.last, wish.owner, wish.slot, wish.state,
+    SELECT $1, wish.network, wish.first, wish.last, wish.owner, wish.slot, coalesce(wish.state, 1),
            nextval('holding_generation'), now.us, wish.until_us, wish.request, wish.details
     FROM (SELECT (extract(epoch FROM clock_timestamp()) * 1000000)::bigint AS us OFFSET 0) AS now,
          unnest($2::bigint[], $3::bytea[], $4::bytea[], $5::text[], $6::text[], $7::smallint[], $8::bigint[],

@@ -5,7 +5,7 @@ It neither begins nor commits, so it serves the store's own transactions and a c
 
 import json
 from collections.abc import Awaitable, Callable, Sequence
-from typing import Any
+from typing import Any, TypeVar
 
 import asyncpg
 
@@ -14,11 +14,15 @@ from tenure.kernel.configuration import Configuration, Network
 from tenure.kernel.documents import network_document, read_network
 from tenure.kernel.entries import grant_details
 from tenure.kernel.errors import AlreadyExists
-from tenure.kernel.values import AGAIN, OWNED, Entry, NetworkId, Outcome, Row, SpaceId, Verdict, Wish
+from tenure.kernel.values import AGAIN, OWNED, Entry, NetworkId, Outcome, Row, SpaceId, State, Verdict, Wish
 from tenure.ports import FAR_BEHIND, Effects, Guard, NotAll
 from tenure.stores.statements import STATE_NUMBER, dump_details, load_statements, optional_key, read_row
 
 SQL = {name: statement.sql for name, statement in load_statements("tenure.stores.postgres").items()}
+
+T = TypeVar("T")
+
+HELD = STATE_NUMBER[State.HELD]
 
 GUARDS = {guard: f"guard_{guard.value}" for guard in Guard}
 
@@ -37,19 +41,27 @@ def plain_columns(wishes: Sequence[Wish]) -> tuple[list[Any], ...]:
     )
 
 
-def wish_columns(wishes: Sequence[Wish]) -> tuple[list[Any], ...]:
-    """Turn wishes into the columns that statements take."""
+def wish_columns(wishes: Sequence[Wish]) -> tuple[Any, ...]:
+    """Turn wishes into the columns that statements take; a column of which nothing is said is NULL as a whole."""
+    states = [STATE_NUMBER[wish.state] for wish in wishes]
     return (
         *plain_columns(wishes),
-        [STATE_NUMBER[wish.state] for wish in wishes],
-        [wish.until_us for wish in wishes],
-        [wish.request for wish in wishes],
-        [dump_details(wish.details) for wish in wishes],
+        None if all(state == HELD for state in states) else states,
+        said([wish.until_us for wish in wishes]),
+        said([wish.request for wish in wishes]),
+        said([dump_details(wish.details) for wish in wishes]),
     )
 
 
-def told_column(wishes: Sequence[Wish]) -> list[str | None]:
+def said(column: list[T]) -> list[T] | None:
+    """Return a column, or None if nothing is said in it: an array costs its encoder for every element."""
+    return None if all(value is None for value in column) else column
+
+
+def told_column(wishes: Sequence[Wish]) -> list[str | None] | None:
     """Write what the log tells of wishes beyond their columns."""
+    if all(wish.state is State.HELD and not wish.details for wish in wishes):
+        return None
     return [dump_details(grant_details(wish.state, wish.until_us, wish.details)) for wish in wishes]
 
 
