@@ -1,4 +1,4 @@
-"""Write ``service/blocking.py`` from the asynchronous ledger: same verbs, same words, no await.
+"""Write ``service/blocking_verbs.py`` from the asynchronous ledger: same verbs, same words, no await.
 
 Run it after changing a verb; ``--check`` fails if the file is not what it would write.
 """
@@ -10,7 +10,7 @@ import sys
 from pathlib import Path
 
 SERVICE = Path(__file__).parent.parent / "src" / "tenure" / "service"
-TARGET = SERVICE / "blocking.py"
+TARGET = SERVICE / "blocking_verbs.py"
 SOURCES = {
     "plan_verbs.py": "PlanVerbs",
     "holding_verbs.py": "HoldingVerbs",
@@ -18,47 +18,21 @@ SOURCES = {
     "ledger.py": "AsyncLedger",
 }
 
-HEAD = '''"""The ledger for callers who block. Written by tools/make_blocking.py: change the asynchronous one."""
+HEAD = '''"""The ledger's verbs for callers who block. Written by tools/make_blocking.py from the asynchronous ones."""
 
 {imports}
 
 
-class Ledger:
-    """One ledger of addresses: who holds which, since when, on whose word. Safe to use from many threads."""
+class BlockingVerbs:
+    """Every verb of the asynchronous ledger, run to its end."""
 
     def __init__(self, ledger: AsyncLedger, portal: Portal) -> None:
         self._ledger = ledger
         self._portal = portal
-
-    def close(self) -> None:
-        """Finish what was asked, then let go of the store. Closing twice is once."""
-        if self._portal.closed:
-            return
-        try:
-            self._portal.run(self._ledger.close())
-        finally:
-            self._portal.close()
-
-    def inside(self, connection: object) -> Inside:
-        """Work inside a transaction that the caller has open on the same database, and will end.
-
-        Nothing is committed here. The lane of each space that is touched is held until the transaction ends.
-        """
-        return Inside(self._ledger.inside(connection))
-
-    def __enter__(self) -> "Ledger":
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.close()
 '''
 
 OWN_IMPORTS = {
-    "from types import TracebackType",
     "from tenure.service.ledger import AsyncLedger",
-    "from tenure.service.inside import Inside",
     "from tenure.service.portal import Portal",
 }
 
@@ -126,7 +100,7 @@ def main() -> int:
     text = render()
     if parser.parse_args().check:
         current = TARGET.read_text("utf-8") == text
-        print("blocking.py is current" if current else "blocking.py is out of date: run tools/make_blocking.py")
+        print(f"{TARGET.name} is {'current' if current else 'out of date: run tools/make_blocking.py'}")
         return 0 if current else 1
     TARGET.write_text(text, "utf-8")
     return 0

@@ -33,7 +33,7 @@ async def open_store(url: str) -> LedgerStore:
         from tenure.stores.sqlite.store import SqliteStore
 
         return await SqliteStore.open(_sqlite_path(url))
-    if url.startswith(("postgresql://", "postgres://")):
+    if scheme in ("postgresql", "postgres") and "://" in url:
         return await _open_postgres(url)
     if scheme in ("etcd", "etcds"):
         raise Invalid("url: etcd keeps a book, not a ledger with its plan; see open_book", field="url")

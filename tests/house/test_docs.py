@@ -101,7 +101,7 @@ def test_a_verb_is_shown_with_its_whole_signature(verb: str) -> None:
     assert f"```text\n{signature(verb, getattr(tenure.Ledger, verb))}\n```" in page("library.md")
 
 
-@pytest.mark.parametrize("verb", ["open", "open_async"])
+@pytest.mark.parametrize("verb", ["open", "open_async", "open_book"])
 def test_opening_is_shown_with_its_whole_signature(verb: str) -> None:
     assert f"```text\n{signature(verb, getattr(tenure, verb))}\n```" in page("library.md")
 
@@ -109,7 +109,7 @@ def test_opening_is_shown_with_its_whole_signature(verb: str) -> None:
 def test_the_reference_shows_no_verb_that_is_gone() -> None:
     shown = re.findall(r"^```text\n(\w+)\(", page("library.md"), re.MULTILINE)
 
-    assert sorted(shown) == sorted([*public_verbs(), "open", "open_async"])
+    assert sorted(shown) == sorted([*public_verbs(), "open", "open_async", "open_book"])
 
 
 @pytest.mark.parametrize(

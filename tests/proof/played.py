@@ -87,7 +87,7 @@ async def _warm(ledger: AsyncLedger) -> None:
             continue
         claim = read_claim(network, "warm/up")
         await server.load(layout, claim)
-        exact = server.open_exact(layout, await server.read_lines(layout, [claim]))
+        exact = server.lanes.open_exact(layout, await server.lanes.read_lines(layout, [claim]))
         exact.learn(await server.store.effects(layout.configuration.space, exact.oldest()))
 
 

@@ -5,8 +5,7 @@ store calls. A server that is killed leaves nothing behind but what was granted.
 """
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Coroutine, Hashable, Sequence
-from contextlib import AsyncExitStack, asynccontextmanager
+from collections.abc import Callable, Coroutine, Hashable, Sequence
 from functools import partial
 from typing import Any, TypeVar
 
@@ -15,21 +14,17 @@ from tenure.kernel.errors import Conflict, NotFound, StoreUnavailable, TenureErr
 from tenure.kernel.layout import Layout
 from tenure.kernel.names import check_name
 from tenure.kernel.values import Row, SpaceId, Ticket, Verdict, Wish
-from tenure.ports import Chance, LedgerStore, NotAll, Transaction
+from tenure.ports import Chance, LedgerStore, Transaction
 from tenure.service.allocating import UNKNOWN_REPEATS
 from tenure.service.applying import Applying, Result
 from tenure.service.batcher import Batcher
 from tenure.service.claims import Claim, Granted
-from tenure.service.lane import Answer, Restart, line_key, quick_picks, serve
+from tenure.service.lane import Answer, Restart, line_key
+from tenure.service.lanes import RESTARTS, Lanes
 from tenure.service.operations import Allocate, Operation, Release, ReleaseOwner
 from tenure.service.views import DoubtfulLine, DoubtfulViews, ExactViews, LineKey
 
 T = TypeVar("T")
-
-RESTARTS = 20
-"""Times a lane is begun again because something it should have known had changed."""
-
-Reading = tuple[LineKey, Sequence[tuple[int, int]], int]
 
 
 class Server:
@@ -43,9 +38,8 @@ class Server:
         self._layouts: dict[SpaceId, Layout] = {}
         self._spaces: dict[str, SpaceId] = {}
         self._doubtful: dict[SpaceId, DoubtfulViews] = {}
-        self.exact: dict[SpaceId, ExactViews] = {}
+        self.lanes = Lanes(store, chance, self.pause)
         self.exact_inside: dict[SpaceId, ExactViews] = {}
-        self._lane_locks: dict[SpaceId, asyncio.Lock] = {}
         self._readings: dict[Hashable, asyncio.Task[Any]] = {}
         largest = store.abilities.largest_batch
         self._grants: Batcher[tuple[SpaceId, int], Wish, Verdict] = Batcher(
@@ -54,8 +48,8 @@ class Server:
         self._releases: Batcher[SpaceId, Ticket, Row | None] = Batcher(
             self.store.release, largest=largest, identities=lambda ticket: (ticket.first,)
         )
-        self._lanes: Batcher[SpaceId, tuple[Layout, Claim], Answer | None] = Batcher(
-            self._serve_lane, largest=largest, at_once=4
+        self._lane_batches: Batcher[SpaceId, tuple[Layout, Claim], Answer | None] = Batcher(
+            self.lanes.serve, largest=largest, at_once=4
         )
 
     async def release(self, space: SpaceId, ticket: Ticket) -> Row | None:
@@ -210,128 +204,10 @@ class Server:
 
     async def serve_in_lane(self, layout: Layout, claim: Claim) -> Granted | None:
         """Serve the claim from exact views, together with all that wait; None if the layout is stale."""
-        answer = await self._lanes.submit(layout.configuration.space, (layout, claim))
+        answer = await self._lane_batches.submit(layout.configuration.space, (layout, claim))
         if isinstance(answer, TenureError):
             raise answer
         return answer
-
-    async def _serve_lane(self, space: SpaceId, asked: Sequence[tuple[Layout, Claim]]) -> Sequence[Answer | None]:
-        """Run one lane for claims of one space; those of a stale layout are sent back."""
-        newest = max((layout for layout, _ in asked), key=_version)
-        claims = [claim for layout, claim in asked if _version(layout) == _version(newest)]
-        served = iter(await self._lane(newest, claims))
-        return [next(served) if _version(layout) == _version(newest) else None for layout, _ in asked]
-
-    async def _lane(self, layout: Layout, claims: Sequence[Claim]) -> Sequence[Answer | None]:
-        async with self._alone_in([layout.configuration.space]):
-            if self.store.abilities.quick_lane and (quick := await self._quick_lane(layout, claims)):
-                return quick
-            return await self._full_lane(layout, claims)
-
-    async def _quick_lane(self, layout: Layout, claims: Sequence[Claim]) -> Sequence[Answer] | None:
-        """Serve claims in one store call, if nobody else is about and every pick can be had; else None."""
-        exact = self.exact.get(layout.configuration.space)
-        if exact is None or not exact.calm or exact.layout.configuration.version != layout.configuration.version:
-            return None
-        wishes = quick_picks(exact, claims, self.chance)
-        granted = False
-        try:
-            if wishes:
-                space, version = layout.configuration.space, layout.configuration.version
-                verdicts = await self.store.grant_unless_freed(space, version, exact.frees, wishes)
-                if verdicts is not None:
-                    granted = True
-                    return [Granted(verdict.row, layout) for verdict in verdicts if verdict.row is not None]
-        except StoreUnavailable as error:
-            if error.outcome != "unknown":
-                raise
-        finally:
-            exact.keep() if granted else exact.lift()
-            exact.calm = granted
-        return None
-
-    async def _full_lane(self, layout: Layout, claims: Sequence[Claim]) -> Sequence[Answer | None]:
-        careful = not self.store.abilities.quick_lane
-        for attempt in range(RESTARTS):
-            try:
-                readings = await self.read_lines(layout, claims)
-                answers = await self.store.transact(partial(self._lane_work, layout, claims, readings, careful))
-                self._settle_exact([layout.configuration.space], kept=True)
-                return answers
-            except Restart:
-                continue
-            except NotAll:
-                careful = True
-            except TenureError as error:
-                self._settle_exact([layout.configuration.space], kept=False)
-                if not isinstance(error, StoreUnavailable):
-                    raise
-                # Repeating is safe: claims that were granted are answered with what they hold.
-                if error.outcome != "unknown" or attempt >= UNKNOWN_REPEATS:
-                    raise
-                await self.pause(attempt)
-        return [None] * len(claims)
-
-    def _settle_exact(self, spaces: Sequence[SpaceId], *, kept: bool) -> None:
-        """Keep or take off what a transaction laid over exact views, now that its end is known."""
-        for space in spaces:
-            if (exact := self.exact.get(space)) is not None:
-                exact.keep() if kept else exact.lift()
-
-    @asynccontextmanager
-    async def _alone_in(self, spaces: Sequence[SpaceId]) -> AsyncIterator[None]:
-        """Keep others of this process out of the spaces' lanes: exact views have one user at a time."""
-        async with AsyncExitStack() as stack:
-            for space in sorted(spaces):
-                await stack.enter_async_context(self._lane_locks.setdefault(space, asyncio.Lock()))
-            yield
-
-    async def _lane_work(
-        self, layout: Layout, claims: Sequence[Claim], readings: Sequence[Reading], careful: bool, tx: Transaction
-    ) -> Sequence[Answer | None]:
-        """Hold the lane, bring the exact views up to date, serve. ``careful``: one step after the other."""
-        space, version = layout.configuration.space, layout.configuration.version
-        exact = self.open_exact(layout, readings)
-        exact.lift()  # what an attempt that came to nothing laid
-        found, effects = await tx.open_lane(space, exact.oldest())
-        if found != version:
-            return [None] * len(claims)
-        exact.catch_up(effects)
-        if not careful and (wishes := quick_picks(exact, claims, self.chance)):
-            rows = await tx.grant_all(space, version, exact.frees, wishes)
-            return [Granted(row, layout) for row in rows]
-        answers, entries = await serve(tx, exact, claims, self.chance, together=False)
-        if entries:
-            await tx.log(entries)
-        return answers
-
-    async def read_lines(self, layout: Layout, claims: Sequence[Claim]) -> list[Reading]:
-        """Read lines that no exact view knows yet, before the lane is held."""
-        space = layout.configuration.space
-        exact = self.exact.get(space)
-        version = layout.configuration.version
-        known = exact.lines if exact is not None and exact.layout.configuration.version == version else {}
-        readings: list[Reading] = []
-        for key in {line_key(claim) for claim in claims if claim.address is None} - set(known):
-            try:
-                line = layout.line(*key)
-            except NotFound:
-                continue  # the claim's own answer will say so
-            if line.size:
-                seen, spans = await self.store.spans(space, line.lowest, line.highest)
-                readings.append((key, spans, seen))
-        return readings
-
-    def open_exact(self, layout: Layout, readings: Sequence[Reading]) -> ExactViews:
-        """Return the exact views of a space; called only by code that holds its lane."""
-        space = layout.configuration.space
-        exact = self.exact.get(space)
-        if exact is None or exact.layout.configuration.version != layout.configuration.version:
-            exact = self.exact[space] = ExactViews(layout)
-        for key, spans, seen in readings:
-            if key not in exact.lines:
-                exact.adopt(key, spans, seen)
-        return exact
 
     async def apply(self, operations: Sequence[Operation]) -> list[Result]:
         """Make several operations one transaction."""
@@ -358,19 +234,19 @@ class Server:
     async def _transact_apply(
         self, operations: Sequence[Operation], spaces: Sequence[SpaceId]
     ) -> tuple[list[Result], list[SpaceId]]:
-        async with self._alone_in(spaces):
+        async with self.lanes.alone_in(spaces):
             kept = False
             try:
                 done = await self.store.transact(partial(self._apply_once, operations, spaces))
                 kept = True
                 return done
             finally:
-                self._settle_exact(spaces, kept=kept)
+                self.lanes.settle(spaces, kept=kept)
 
     async def _apply_once(
         self, operations: Sequence[Operation], spaces: Sequence[SpaceId], tx: Transaction
     ) -> tuple[list[Result], list[SpaceId]]:
-        applying = Applying(tx, self.chance, self.exact)
+        applying = Applying(tx, self.chance, self.lanes.exact)
         results = await applying.run(operations, spaces)
         return results, applying.edited_spaces
 
@@ -393,13 +269,9 @@ class Server:
         if self._closed:
             return
         self._closed = True
-        for batcher in (self._grants, self._releases, self._lanes):
+        for batcher in (self._grants, self._releases, self._lane_batches):
             await batcher.drain()
         await self.store.close()
-
-
-def _version(layout: Layout) -> int:
-    return layout.configuration.version
 
 
 def _wish_identities(wish: Wish) -> tuple[object, ...]:

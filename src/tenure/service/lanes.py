@@ -1,0 +1,159 @@
+"""A server's lanes: claims that need the exact state, served in batches, one lane a space at a time.
+
+Three ways, cheapest first. *Quick*: one store call, where nobody else has touched the space since this server last
+looked. *Full*: a transaction that holds the lane, reads what happened, and grants everything in one call. *Careful*:
+the same step by step, where something was in the way.
+"""
+
+import asyncio
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from contextlib import AsyncExitStack, asynccontextmanager
+from functools import partial
+
+from tenure.kernel.errors import NotFound, StoreUnavailable, TenureError
+from tenure.kernel.layout import Layout
+from tenure.kernel.values import SpaceId
+from tenure.ports import Chance, LedgerStore, NotAll, Transaction
+from tenure.service.allocating import UNKNOWN_REPEATS
+from tenure.service.claims import Claim, Granted
+from tenure.service.lane import Answer, Restart, line_key, quick_picks, serve
+from tenure.service.views import ExactViews, LineKey
+
+RESTARTS = 20
+"""Times a lane is begun again because something it should have known had changed."""
+
+Reading = tuple[LineKey, Sequence[tuple[int, int]], int]
+"""A line, who is in the way on it, and the number of the log as of which that was so."""
+
+
+class Lanes:
+    """Exact views of spaces, and the lanes that use them."""
+
+    def __init__(self, store: LedgerStore, chance: Chance, pause: Callable[[int], Awaitable[None]]) -> None:
+        self.exact: dict[SpaceId, ExactViews] = {}
+        self._store = store
+        self._chance = chance
+        self._pause = pause
+        self._locks: dict[SpaceId, asyncio.Lock] = {}
+
+    async def serve(self, space: SpaceId, asked: Sequence[tuple[Layout, Claim]]) -> Sequence[Answer | None]:
+        """Run one lane for claims of one space; those of a stale layout are sent back."""
+        newest = max((layout for layout, _ in asked), key=_version)
+        claims = [claim for layout, claim in asked if _version(layout) == _version(newest)]
+        served = iter(await self._lane(newest, claims))
+        return [next(served) if _version(layout) == _version(newest) else None for layout, _ in asked]
+
+    async def _lane(self, layout: Layout, claims: Sequence[Claim]) -> Sequence[Answer | None]:
+        async with self.alone_in([layout.configuration.space]):
+            if self._store.abilities.quick_lane and (quick := await self._quick_lane(layout, claims)):
+                return quick
+            return await self._full_lane(layout, claims)
+
+    async def _quick_lane(self, layout: Layout, claims: Sequence[Claim]) -> Sequence[Answer] | None:
+        """Serve claims in one store call, if nobody else is about and every pick can be had; else None."""
+        exact = self.exact.get(layout.configuration.space)
+        if exact is None or not exact.calm or exact.layout.configuration.version != layout.configuration.version:
+            return None
+        wishes = quick_picks(exact, claims, self._chance)
+        granted = False
+        try:
+            if wishes:
+                space, version = layout.configuration.space, layout.configuration.version
+                verdicts = await self._store.grant_unless_freed(space, version, exact.frees, wishes)
+                if verdicts is not None:
+                    granted = True
+                    return [Granted(verdict.row, layout) for verdict in verdicts if verdict.row is not None]
+        except StoreUnavailable as error:
+            if error.outcome != "unknown":
+                raise
+        finally:
+            exact.keep() if granted else exact.lift()
+            exact.calm = granted
+        return None
+
+    async def _full_lane(self, layout: Layout, claims: Sequence[Claim]) -> Sequence[Answer | None]:
+        careful = not self._store.abilities.quick_lane
+        for attempt in range(RESTARTS):
+            try:
+                readings = await self.read_lines(layout, claims)
+                answers = await self._store.transact(partial(self._lane_work, layout, claims, readings, careful))
+                self.settle([layout.configuration.space], kept=True)
+                return answers
+            except Restart:
+                continue
+            except NotAll:
+                careful = True
+            except TenureError as error:
+                self.settle([layout.configuration.space], kept=False)
+                if not isinstance(error, StoreUnavailable):
+                    raise
+                # Repeating is safe: claims that were granted are answered with what they hold.
+                if error.outcome != "unknown" or attempt >= UNKNOWN_REPEATS:
+                    raise
+                await self._pause(attempt)
+        return [None] * len(claims)
+
+    def settle(self, spaces: Sequence[SpaceId], *, kept: bool) -> None:
+        """Keep or take off what a transaction laid over exact views, now that its end is known."""
+        for space in spaces:
+            if (exact := self.exact.get(space)) is not None:
+                exact.keep() if kept else exact.lift()
+
+    @asynccontextmanager
+    async def alone_in(self, spaces: Sequence[SpaceId]) -> AsyncIterator[None]:
+        """Keep others of this process out of the spaces' lanes: exact views have one user at a time."""
+        async with AsyncExitStack() as stack:
+            for space in sorted(spaces):
+                await stack.enter_async_context(self._locks.setdefault(space, asyncio.Lock()))
+            yield
+
+    async def _lane_work(
+        self, layout: Layout, claims: Sequence[Claim], readings: Sequence[Reading], careful: bool, tx: Transaction
+    ) -> Sequence[Answer | None]:
+        """Hold the lane, bring the exact views up to date, serve. ``careful``: one step after the other."""
+        space, version = layout.configuration.space, layout.configuration.version
+        exact = self.open_exact(layout, readings)
+        exact.lift()  # what an attempt that came to nothing laid
+        found, effects = await tx.open_lane(space, exact.oldest())
+        if found != version:
+            return [None] * len(claims)
+        exact.catch_up(effects)
+        if not careful and (wishes := quick_picks(exact, claims, self._chance)):
+            rows = await tx.grant_all(space, version, exact.frees, wishes)
+            return [Granted(row, layout) for row in rows]
+        answers, entries = await serve(tx, exact, claims, self._chance, together=False)
+        if entries:
+            await tx.log(entries)
+        return answers
+
+    async def read_lines(self, layout: Layout, claims: Sequence[Claim]) -> list[Reading]:
+        """Read lines that no exact view knows yet, before the lane is held."""
+        space = layout.configuration.space
+        exact = self.exact.get(space)
+        version = layout.configuration.version
+        known = exact.lines if exact is not None and exact.layout.configuration.version == version else {}
+        readings: list[Reading] = []
+        for key in {line_key(claim) for claim in claims if claim.address is None} - set(known):
+            try:
+                line = layout.line(*key)
+            except NotFound:
+                continue  # the claim's own answer will say so
+            if line.size:
+                seen, spans = await self._store.spans(space, line.lowest, line.highest)
+                readings.append((key, spans, seen))
+        return readings
+
+    def open_exact(self, layout: Layout, readings: Sequence[Reading]) -> ExactViews:
+        """Return the exact views of a space; called only by code that holds its lane."""
+        space = layout.configuration.space
+        exact = self.exact.get(space)
+        if exact is None or exact.layout.configuration.version != layout.configuration.version:
+            exact = self.exact[space] = ExactViews(layout)
+        for key, spans, seen in readings:
+            if key not in exact.lines:
+                exact.adopt(key, spans, seen)
+        return exact
+
+
+def _version(layout: Layout) -> int:
+    return layout.configuration.version
