@@ -21,7 +21,7 @@ from tests.proof.plan import crowded_plan
 
 CLIENTS = 4
 BLOWS = 6
-"""Kills in a round: of clients and, where the store has one, as often of the server."""
+"""In a round: clients killed, clients that leave in order, and servers killed, each as often."""
 
 
 class Server(Protocol):
@@ -114,7 +114,7 @@ async def _mistreat(crew: Crew, fragile: Fragile, chance: random.Random, seconds
         if blow == "servers_killed" and fragile.server is not None:
             await _restart(fragile.server, chance)
         else:
-            await _replace(crew, at_work, chance)
+            await _replace(crew, at_work, chance, in_order=blow == "clients_left")
     await asyncio.sleep(chance.uniform(0.2, 1.8) * seconds / BLOWS)
     for client in at_work:
         await client.say()
@@ -129,8 +129,13 @@ async def _restart(server: Server, chance: random.Random) -> None:
     await asyncio.to_thread(server.start)
 
 
-async def _replace(crew: Crew, at_work: list[Client], chance: random.Random) -> None:
-    await at_work.pop(chance.randrange(len(at_work))).kill()
+async def _replace(crew: Crew, at_work: list[Client], chance: random.Random, *, in_order: bool) -> None:
+    """Let a client go, killed or in order, and another come."""
+    leaving = at_work.pop(chance.randrange(len(at_work)))
+    if in_order:
+        await leaving.say()
+        await leaving.finish()
+    await leaving.kill()
     successor = await crew.hire("mix")
     await successor.say()
     at_work.append(successor)

@@ -1,0 +1,69 @@
+"""Soak parts that need no server: exploration, simulation, mutants, properties."""
+
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from tests.proof.exploration import CASTS, MODES, explore
+from tests.proof.mutants import SIMULATED
+from tests.proof.simulation import first_unexplained
+
+RUNS_A_ROUND = 500
+SEEDS_A_ROUND = 500
+MUTANT_SEEDS = 2000
+EXAMPLES_A_ROUND = 50
+
+Figures = Mapping[str, Any]
+
+
+def exploration(seed: int, rounds: int) -> Figures:
+    """Explore every cast of three servers in every mode, warm and cold, up to a number of runs each."""
+    figures = {"casts": 0, "runs": 0, "complete": 0}
+    for name, cast in CASTS.items():
+        for mode, (crashes, faults) in MODES.items():
+            for warm in (True, False):
+                explored = explore(cast, rounds * RUNS_A_ROUND, crashes=crashes, faults=faults, warm=warm)
+                figures["casts"] += 1
+                figures["runs"] += explored.runs
+                figures["complete"] += explored.complete
+                print(f"  {name}, {mode}, {'warm' if warm else 'cold'}: {explored.runs} runs", flush=True)
+    return figures
+
+
+def simulation(seed: int, rounds: int) -> Figures:
+    """Play many seeds; the first that cannot be explained is named."""
+    seeds = range(seed, seed + rounds * SEEDS_A_ROUND)
+    began = time.monotonic()
+    found = first_unexplained(seeds)
+    print(f"  {len(seeds)} seeds in {time.monotonic() - began:.0f} s: {found or 'all explained'}", flush=True)
+    return {"seeds": len(seeds), "unexplained": 0 if found is None else 1, "found": found}
+
+
+def mutants(seed: int, rounds: int) -> Figures:
+    """Switch on each named fault; each must be caught."""
+    caught: dict[str, int | None] = {}
+    for name, mutant in SIMULATED.items():
+        with mutant():
+            found = first_unexplained(range(MUTANT_SEEDS))
+        caught[name] = None if found is None else found[0]
+        print(f"  {name}: caught by seed {caught[name]}", flush=True)
+    return {"caught_by_seed": caught, "failures": sum(number is None for number in caught.values())}
+
+
+def properties(seed: int, rounds: int) -> Figures:
+    """Run the property tests and the state machine with many more examples."""
+    examples = rounds * EXAMPLES_A_ROUND
+    command = [sys.executable, "-m", "pytest", "-q", "-n", "2", "tests/kernel", "tests/service/test_model.py"]
+    ran = subprocess.run(command, env={**os.environ, "TENURE_EXAMPLES": str(examples)}, check=False)
+    return {"examples": examples, "failures": int(ran.returncode != 0)}
+
+
+PROOFS: dict[str, Callable[[int, int], Figures]] = {
+    "exploration": exploration,
+    "simulation": simulation,
+    "mutants": mutants,
+    "properties": properties,
+}
