@@ -27,6 +27,8 @@ BLOWS = 6
 class Server(Protocol):
     """A store's server that may be killed and started again on its data."""
 
+    folder: Path
+
     def kill(self) -> None:
         """Kill every process of it."""
         ...
@@ -92,8 +94,12 @@ async def kill_round(fragile: Fragile, seed: int, *, seconds: float) -> Reckonin
         url = fragile.place(folder)
         async with Crew(url, plan, folder, seed) as crew:
             await lay_plan(url, plan)
-            kills = await _mistreat(crew, fragile, random.Random(f"{fragile.name}-{seed}"), seconds)
-            history, breaches = await crew.history()
+            try:
+                kills = await _mistreat(crew, fragile, random.Random(f"{fragile.name}-{seed}"), seconds)
+                history, breaches = await crew.history()
+            except Exception as error:
+                error.add_note(_last_words(fragile))
+                raise
             findings = crew.explain(history, exact=fragile.exact)
     figures = _figures(history, findings)
     figures.update(kills)
@@ -105,9 +111,9 @@ async def _mistreat(crew: Crew, fragile: Fragile, chance: random.Random, seconds
     """Keep clients at work while killing them, and their store's server, at moments that chance decides."""
     at_work = await crew.hire_many("mix", CLIENTS, callers=4)
     await begin(at_work)
-    blows = (
-        ["clients_killed"] * BLOWS if fragile.server is None else ["clients_killed", "servers_killed"] * (BLOWS // 2)
-    )
+    blows = ["clients_killed", "clients_left", "servers_killed"] * (BLOWS // 3)
+    if fragile.server is None:
+        blows = [blow.replace("servers", "clients") for blow in blows]
     chance.shuffle(blows)
     for blow in blows:
         await asyncio.sleep(chance.uniform(0.2, 1.8) * seconds / BLOWS)
@@ -121,6 +127,13 @@ async def _mistreat(crew: Crew, fragile: Fragile, chance: random.Random, seconds
     for client in at_work:
         await client.finish()
     return Counter(blows)
+
+
+def _last_words(fragile: Fragile) -> str:
+    """Tell what the store's server wrote last, for a round that could not be finished."""
+    if fragile.server is None:
+        return f"{fragile.name} has no server"
+    return (fragile.server.folder / "log").read_text("utf-8")[-3000:]
 
 
 async def _restart(server: Server, chance: random.Random) -> None:

@@ -4,7 +4,7 @@ import pytest
 
 from tests.proof.rounds import FRAGILE, kill_round
 
-SECONDS = 5.0
+SECONDS = 3.0
 
 
 @pytest.mark.parametrize("store", FRAGILE)

@@ -6,6 +6,7 @@ import platform
 import subprocess
 import sys
 import time
+import traceback
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -34,6 +35,7 @@ def run_part(name: str, seed: int, scale: Scale) -> dict[str, Any]:
     try:
         figures: dict[str, Any] = dict(PARTS[name](seed, scale))
     except Exception as error:
+        traceback.print_exc()
         figures = {"failures": 1, "error": repr(error)}
     figures["seconds"] = round(time.monotonic() - begun, 1)
     print(f"  {name}: {figures}", flush=True)

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from itertools import pairwise
 
 from tenure.kernel.addresses import format_address
 from tenure.kernel.configuration import Configuration, KeepBack, Network, Subnet
@@ -11,10 +12,10 @@ from tenure.kernel.ranges import AddressRange, subtract
 
 def judge(configuration: Configuration) -> None:
     """Raise unless the configuration keeps invariant I3."""
+    _judge_preallocations(configuration)
     for network in configuration.networks.values():
         _disjoint(((s.cidr.range, f"subnet {s.cidr}") for s in network.subnets), "cidr")
         _disjoint(((p.range, f"pool {p.name or p.range} ({p.range})") for _, p in network.pools()), "range")
-        _judge_preallocations(network)
         _judge_pool_policies(network)
         for subnet in network.subnets:
             _judge_contents(subnet)
@@ -42,21 +43,24 @@ def _judge_pool_policies(network: Network) -> None:
             raise AlreadyExists("pool", pool.name, hint="pools of one name share one policy", field="name")
 
 
-def _judge_preallocations(network: Network) -> None:
-    waiting: dict[int, str] = {}
-    for wish in network.preallocations:
-        text = format_address(wish.position)
-        subnet = next((subnet for subnet in network.subnets if wish.position in subnet.cidr.range), None)
-        if subnet is None:
-            raise AddressOutsideSubnet(text, network.name)
-        if subnet.unit_at(wish.position).first != wish.position:
-            raise Invalid(
-                f"address: {text} does not begin a /{subnet.unit}, the unit of {subnet.cidr}", field="address"
-            )
-        if wish.position in waiting:
-            hint = f"it waits for {waiting[wish.position]}"
-            raise AlreadyExists("pre-allocation", text, hint=hint, field="address")
-        waiting[wish.position] = wish.owner
+def _judge_preallocations(configuration: Configuration) -> None:
+    """Raise unless each waits at the beginning of a unit, and no two units that wait lie over each other."""
+    waiting: list[tuple[AddressRange, str, str]] = []
+    for network in configuration.networks.values():
+        for wish in network.preallocations:
+            text = format_address(wish.position)
+            subnet = next((subnet for subnet in network.subnets if wish.position in subnet.cidr.range), None)
+            if subnet is None:
+                raise AddressOutsideSubnet(text, network.name)
+            unit = subnet.unit_at(wish.position)
+            if unit.first != wish.position:
+                problem = f"address: {text} does not begin a /{subnet.unit}, the unit of {subnet.cidr}"
+                raise Invalid(problem, field="address")
+            waiting.append((unit, wish.owner, text))
+    waiting.sort()
+    for (unit, owner, _), (later, _, text) in pairwise(waiting):
+        if unit.overlaps(later):
+            raise AlreadyExists("pre-allocation", text, hint=f"it waits for {owner}", field="address")
 
 
 @dataclass(frozen=True, slots=True)

@@ -242,7 +242,10 @@ def _binding_everywhere(configuration: Configuration) -> Iterator[tuple[AddressR
                 yield kept.range, _Source("reserved", text)
         for wish in network.preallocations:
             text = f"pre-allocated to {wish.owner}"
-            yield AddressRange(wish.position, wish.position), _Source("preallocation", text, wish.owner, wish.slot)
+            unit = next(
+                subnet.unit_at(wish.position) for subnet in network.subnets if wish.position in subnet.cidr.range
+            )
+            yield unit, _Source("preallocation", text, wish.owner, wish.slot)
 
 
 def _runs(subnet: Subnet, pool: Pool, blocked: list[AddressRange]) -> Iterator[tuple[int, int, int]]:

@@ -16,7 +16,7 @@ from tenure.kernel.layout import Layout
 from tenure.kernel.values import Outcome, Row, Verdict, Wish
 from tenure.ports import Chance
 from tenure.service.claims import Claim, Granted
-from tenure.service.lane import already, in_use, line_key
+from tenure.service.lane import already, in_use, line_key, wanted_address
 from tenure.service.views import BLIND, DoubtfulLine, DoubtfulViews
 
 TRIES = 6
@@ -106,9 +106,7 @@ async def allocate(claim: Claim, desk: Desk) -> Granted:
 
 async def _attempt(claim: Claim, layout: Layout, desk: Desk) -> Granted | TenureError | None:
     """Try once under one layout; None means that nothing is decided yet."""
-    address = claim.address
-    if address is None:
-        address = layout.preallocated(claim.network, claim.owner, claim.slot)
+    address = wanted_address(claim, layout)
     if layout.mixed_units:
         return await desk.serve_in_lane(layout, claim)
     if address is not None:

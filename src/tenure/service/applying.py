@@ -23,6 +23,7 @@ from tenure.kernel.errors import (
 from tenure.kernel.judging import judge, lost_ground, new_gateways
 from tenure.kernel.layout import Layout
 from tenure.kernel.names import Owner, check_generation, check_name, check_request, check_slot
+from tenure.kernel.ranges import AddressRange
 from tenure.kernel.values import Entry, Outcome, Row, SpaceId, Wish
 from tenure.ports import Chance, Guard, Transaction
 from tenure.service.claims import Claim, Granted
@@ -48,7 +49,7 @@ class Applying:
         self._exact: dict[SpaceId, ExactViews] = {}
         self._freed: list[Row] = []
         self._entries: list[Entry] = []
-        self._cascades: set[int] = set()
+        self._cascades: list[AddressRange] = []
 
     async def run(self, operations: Sequence[Operation], spaces: Sequence[SpaceId]) -> list[Result]:
         """Do it all on spaces that exist, then judge, write and log."""
@@ -227,10 +228,12 @@ class Applying:
 
     def _edit(self, edit: Edit) -> Result:
         space = self._space_of(check_name(edit.network, field="network"))
-        number = self._now[space].network(edit.network).id
+        network = self._now[space].network(edit.network)
+        number = network.id
         self._now[space] = edited(self._now[space], edit)
         if isinstance(edit, RemoveNetwork | RemoveSubnet) and edit.cascade:
-            self._cascades.add(number)
+            gone = network.subnets if isinstance(edit, RemoveNetwork) else [network.subnet(edit.subnet)]
+            self._cascades.extend(subnet.cidr.range for subnet in gone)
         self._entries.append(Entry(edit.verb, space, number, details=edit.told()))
         return next((network for network in self._now[space].networks.values() if network.id == number), None)
 
@@ -251,7 +254,7 @@ class Applying:
             while rows := await self._tx.rows_within(
                 old.space, lost.range.first, lost.range.last, network=number, limit=EVICT_PAGE
             ):
-                if number not in self._cascades:
+                if not any(gone.covers(lost.range) for gone in self._cascades):
                     names = [f"{row.owner} ({format_address(row.first)})" for row in rows]
                     raise StillInUse("network", lost.network.name, names)
                 await self._remove(rows, None)

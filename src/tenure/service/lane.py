@@ -31,6 +31,13 @@ def line_key(claim: Claim) -> LineKey:
     return (claim.network, claim.pool, claim.subnet)
 
 
+def wanted_address(claim: Claim, layout: Layout) -> int | None:
+    """Return the one address that will do: the one that was named, or the one that waits for this owner."""
+    if claim.address is not None:
+        return claim.address
+    return layout.preallocated(claim.network, claim.owner, claim.slot)
+
+
 async def catch_up(tx: Transaction, exact: ExactViews) -> None:
     """Bring the exact views up to date inside the lane."""
     if exact.lines:
@@ -57,10 +64,10 @@ def quick_picks(exact: ExactViews, claims: Sequence[Claim], chance: Chance) -> l
 
 def _quick_pick(exact: ExactViews, claim: Claim, chance: Chance) -> Wish | None:
     layout, view = exact.layout, exact.lines.get(line_key(claim))
-    if view is None or claim.address is not None:
+    if view is None or wanted_address(claim, layout) is not None:
         return None
     policy = claim.policy or view.line.policy
-    if policy is Policy.STICKY or layout.preallocated(claim.network, claim.owner, claim.slot) is not None:
+    if policy is Policy.STICKY:
         return None
     number = view.pick(policy, claim.owner, claim.slot, 0, chance)
     return None if number is None else claim.at(layout, *exact.lay_pick(view, number))
@@ -127,7 +134,7 @@ async def _round(
         if verdict.outcome is Outcome.GRANTED and verdict.row is not None:
             answers[index] = Granted(verdict.row, layout)
             entries.append(grant_entry(verdict.row))
-        elif verdict.outcome is Outcome.TAKEN and claims[index].address is None:
+        elif verdict.outcome is Outcome.TAKEN and wanted_address(claims[index], layout) is None:
             later.append(index)
         elif verdict.outcome is Outcome.TAKEN:
             answers[index] = in_use(wish, verdict)
@@ -156,9 +163,7 @@ def _answer_twins(claims: Sequence[Claim], later: list[int], answers: list[Answe
 
 async def _choose(tx: Transaction, exact: ExactViews, claim: Claim, chance: Chance) -> Wish:
     layout = exact.layout
-    address = claim.address
-    if address is None:
-        address = layout.preallocated(claim.network, claim.owner, claim.slot)
+    address = wanted_address(claim, layout)
     if address is not None:
         unit = layout.check_wanted(claim.network, address, claim.owner, claim.slot, claim.reserved)
         return claim.at(layout, unit.first, unit.last)

@@ -79,14 +79,16 @@ class ReadingVerbs(HoldingVerbs):
         for subnet in subnets:
             start = max(after + 1, subnet.cidr.first)
             while limit > 0 and start <= subnet.cidr.last:
-                page = await store.rows_within(space, start, subnet.cidr.last, network=network, limit=min(PAGE, limit))
-                page = [row for row in page if row.first >= start]
-                for row in page:
+                # One more than wanted: the first may be a prefix that begins before the start.
+                most = min(PAGE, limit + 1)
+                page = await store.rows_within(space, start, subnet.cidr.last, network=network, limit=most)
+                fresh = [row for row in page if row.first >= start][:limit]
+                for row in fresh:
                     yield row
-                limit -= len(page)
-                if len(page) < min(PAGE, limit + len(page)):
+                limit -= len(fresh)
+                if len(page) < most:
                     break
-                start = page[-1].first + 1
+                start = page[-1].last + 1
 
     async def _holdings_of(self, owner: Owner, network: str | None) -> list[Holding]:
         layouts: dict[SpaceId, Layout | None] = {}
