@@ -14,8 +14,8 @@ What to know beyond the port:
 * Changes are numbered ``revision * 64 + place in the transaction``. They reach back to etcd's last compaction; a
   cursor from before raises ``CursorExpired``.
 * The pages of ``held`` are one snapshot.
-* Answers are durable as far as etcd keeps its word: 3.5.0 to 3.5.2 may lose an answered transaction when a member is
-  killed (etcd issue 13766). Run 3.5.3 or newer.
+* Answers are durable as far as etcd keeps its word. Early 3.5 releases are known to have lost transactions when a
+  member was killed (etcd issue 13766): run a newer one.
 """
 
 import ssl
