@@ -12,6 +12,7 @@ from functools import partial
 from typing import Any
 
 from tests.proof.rounds import FRAGILE, Reckoning, kill_round
+from tests.soak.proofs import PROOFS
 
 FAULTS = ("lost", "doubled", "breaches", "unexplained", "failures")
 """Figures that must be zero. ``failures`` is for parts that count what went wrong in no other way."""
@@ -50,5 +51,13 @@ def tell(number: int, rounds: int, reckoning: Reckoning) -> None:
         print(f"    {finding.kind}: {finding.text}", flush=True)
 
 
-PARTS: dict[str, Part] = {f"kills-{store}": partial(kills, store) for store in FRAGILE}
+def proof(name: str, seed: int, scale: Scale) -> Figures:
+    """Run a part that needs no server, to the same number of rounds."""
+    return PROOFS[name](seed, scale.rounds)
+
+
+PARTS: dict[str, Part] = {
+    **{f"kills-{store}": partial(kills, store) for store in FRAGILE},
+    **{name: partial(proof, name) for name in PROOFS},
+}
 """The parts by name, in the order they run."""
