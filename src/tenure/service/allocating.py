@@ -7,8 +7,8 @@ asyncio driver, a caller's transaction and the exhaustive explorer in the tests 
 view and ask the store for that very address; a pick that was taken costs one more try.
 """
 
-from collections.abc import Awaitable
-from typing import Protocol
+from collections.abc import Awaitable, Callable
+from typing import Protocol, TypeVar
 
 from tenure.kernel.configuration import Policy
 from tenure.kernel.errors import AddressReserved, Conflict, Invalid, NotFound, StoreUnavailable, TenureError
@@ -18,6 +18,8 @@ from tenure.ports import Chance
 from tenure.service.claims import Claim, Granted
 from tenure.service.lane import already, in_use, line_key, wanted_address
 from tenure.service.views import BLIND, DoubtfulLine, DoubtfulViews
+
+T = TypeVar("T")
 
 TRIES = 6
 """Taken picks in a row after which the lane, which cannot be mistaken, decides."""
@@ -159,14 +161,27 @@ async def _former_number(claim: Claim, layout: Layout, view: DoubtfulLine, desk:
 
 async def _ask(desk: Desk, layout: Layout, wish: Wish) -> Verdict:
     """Ask for one address; an answer that was lost is asked for again, which the store answers the same."""
-    for attempt in range(UNKNOWN_REPEATS):
+    return await insist(lambda: desk.grant(layout, wish), desk.pause)
+
+
+async def insist(call: Callable[[], Awaitable[T]], pause: Callable[[int], Awaitable[None]]) -> T:
+    """Ask again where the answer was lost; the store answers the same."""
+    lost: StoreUnavailable | None = None
+    for attempt in range(UNKNOWN_REPEATS + 1):
         try:
-            return await desk.grant(layout, wish)
+            return await call()
         except StoreUnavailable as error:
-            if error.outcome != "unknown":
+            lost = worse(lost, error)
+            if lost.outcome != "unknown":
                 raise
-            await desk.pause(attempt)
-    return await desk.grant(layout, wish)
+            await pause(attempt)
+    assert lost is not None
+    raise lost
+
+
+def worse(before: StoreUnavailable | None, error: StoreUnavailable) -> StoreUnavailable:
+    """Return what is true of the whole call: an earlier try may have taken effect, whatever became of this one."""
+    return error if before is None or error.outcome == "unknown" else before
 
 
 def _settled(claim: Claim, wish: Wish, layout: Layout, verdict: Verdict) -> Granted | TenureError | None:

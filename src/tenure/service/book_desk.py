@@ -17,11 +17,11 @@ from typing import TypeVar
 
 from tenure.kernel.choosing import first_free
 from tenure.kernel.configuration import Configuration
-from tenure.kernel.errors import Conflict, Invalid, NotFound, PoolExhausted, StoreUnavailable, TenureError
+from tenure.kernel.errors import Conflict, Invalid, NotFound, PoolExhausted, TenureError
 from tenure.kernel.layout import Layout
 from tenure.kernel.values import OWNED, Outcome, Row, SpaceId, Ticket, Verdict, Wish
 from tenure.ports import Book, Chance
-from tenure.service.allocating import UNKNOWN_REPEATS, allocate
+from tenure.service.allocating import allocate, insist
 from tenure.service.batcher import Batcher
 from tenure.service.claims import Claim, Granted
 from tenure.service.lane import already, line_key
@@ -221,14 +221,7 @@ class BookDesk:
 
     async def _insist(self, call: Callable[[], Awaitable[T]]) -> T:
         """Ask again where the answer was lost; the store answers the same."""
-        for attempt in range(UNKNOWN_REPEATS):
-            try:
-                return await call()
-            except StoreUnavailable as error:
-                if error.outcome != "unknown":
-                    raise
-                await self.pause(attempt)
-        return await call()
+        return await insist(call, self.pause)
 
     async def pause(self, attempt: int) -> None:
         """Let others go on for a moment."""

@@ -14,7 +14,7 @@ from tenure.kernel.errors import NotFound, StoreUnavailable, TenureError
 from tenure.kernel.layout import Layout
 from tenure.kernel.values import SpaceId
 from tenure.ports import Chance, LedgerStore, NotAll, Transaction
-from tenure.service.allocating import UNKNOWN_REPEATS
+from tenure.service.allocating import UNKNOWN_REPEATS, worse
 from tenure.service.claims import Claim, Granted
 from tenure.service.lane import Answer, Restart, line_key, quick_picks, serve
 from tenure.service.views import ExactViews, LineKey
@@ -45,9 +45,15 @@ class Lanes:
 
     async def _lane(self, layout: Layout, claims: Sequence[Claim]) -> Sequence[Answer | None]:
         async with self.alone_in([layout.configuration.space]):
-            if self._store.abilities.quick_lane and (quick := await self._quick_lane(layout, claims)):
-                return quick
-            return await self._full_lane(layout, claims)
+            lost: StoreUnavailable | None = None
+            try:
+                if self._store.abilities.quick_lane and (quick := await self._quick_lane(layout, claims)):
+                    return quick
+            except StoreUnavailable as error:
+                if error.outcome != "unknown":
+                    raise
+                lost = error
+            return await self._full_lane(layout, claims, lost)
 
     async def _quick_lane(self, layout: Layout, claims: Sequence[Claim]) -> Sequence[Answer] | None:
         """Serve claims in one store call, if nobody else is about and every pick can be had; else None."""
@@ -63,15 +69,14 @@ class Lanes:
                 if verdicts is not None:
                     granted = True
                     return [Granted(verdict.row, layout) for verdict in verdicts if verdict.row is not None]
-        except StoreUnavailable as error:
-            if error.outcome != "unknown":
-                raise
         finally:
             exact.keep() if granted else exact.lift()
             exact.calm = granted
         return None
 
-    async def _full_lane(self, layout: Layout, claims: Sequence[Claim]) -> Sequence[Answer | None]:
+    async def _full_lane(
+        self, layout: Layout, claims: Sequence[Claim], lost: StoreUnavailable | None
+    ) -> Sequence[Answer | None]:
         careful = not self._store.abilities.quick_lane
         for attempt in range(RESTARTS):
             try:
@@ -88,8 +93,9 @@ class Lanes:
                 if not isinstance(error, StoreUnavailable):
                     raise
                 # Repeating is safe: claims that were granted are answered with what they hold.
-                if error.outcome != "unknown" or attempt >= UNKNOWN_REPEATS:
-                    raise
+                lost = worse(lost, error)
+                if lost.outcome != "unknown" or attempt >= UNKNOWN_REPEATS:
+                    raise lost from error
                 await self._pause(attempt)
         return [None] * len(claims)
 

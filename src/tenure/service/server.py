@@ -15,7 +15,7 @@ from tenure.kernel.layout import Layout
 from tenure.kernel.names import check_name
 from tenure.kernel.values import Row, SpaceId, Ticket, Verdict, Wish
 from tenure.ports import Chance, LedgerStore, Transaction
-from tenure.service.allocating import UNKNOWN_REPEATS
+from tenure.service.allocating import UNKNOWN_REPEATS, insist, worse
 from tenure.service.applying import Applying, Result
 from tenure.service.batcher import Batcher
 from tenure.service.claims import Claim, Granted
@@ -54,16 +54,7 @@ class Server:
 
     async def release(self, space: SpaceId, ticket: Ticket) -> Row | None:
         """End one holding; a lost answer is asked for again, which changes nothing more."""
-        for attempt in range(UNKNOWN_REPEATS):
-            try:
-                row = await self._releases.submit(space, ticket)
-                break
-            except StoreUnavailable as error:
-                if error.outcome != "unknown":
-                    raise
-                await self.pause(attempt)
-        else:
-            row = await self._releases.submit(space, ticket)
+        row = await insist(lambda: self._releases.submit(space, ticket), self.pause)
         if row is not None and ticket.names(row) and (views := self._doubtful.get(space)) is not None:
             views.give_back(row.first, row.last)
         return row
@@ -212,9 +203,11 @@ class Server:
     async def apply(self, operations: Sequence[Operation]) -> list[Result]:
         """Make several operations one transaction."""
         repeatable = all(isinstance(operation, Allocate | Release | ReleaseOwner) for operation in operations)
+        lost: StoreUnavailable | None = None
         for attempt in range(RESTARTS):
-            spaces = await self._spaces_for(operations)
+            spaces: list[SpaceId] = []
             try:
+                spaces = await self._spaces_for(operations)
                 results, edited = await self._transact_apply(operations, spaces)
             except Restart:
                 await self.pause(attempt)
@@ -222,8 +215,9 @@ class Server:
             except StoreUnavailable as error:
                 for space in spaces:
                     self.forget(space)
-                if not repeatable or error.outcome != "unknown" or attempt >= UNKNOWN_REPEATS:
-                    raise
+                lost = worse(lost, error)
+                if not repeatable or lost.outcome != "unknown" or attempt >= UNKNOWN_REPEATS:
+                    raise lost from error
                 await self.pause(attempt)
                 continue
             for space in edited:

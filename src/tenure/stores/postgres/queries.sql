@@ -129,7 +129,7 @@ WITH guard AS (
     INSERT INTO former (network, owner, slot, first) SELECT network, owner, slot, first FROM ended WHERE remember
     ON CONFLICT (network, owner, slot) DO UPDATE SET first = excluded.first
 ), counted AS (
-    UPDATE ledger SET seq = seq + (SELECT count(*) FROM ended) WHERE id = 1 RETURNING seq
+    UPDATE ledger SET seq = seq + (SELECT count(*) FROM ended) FROM guard WHERE ledger.id = 1 RETURNING seq
 ), logged AS (
     INSERT INTO change (seq, at_us, verb, space, network, first, last, owner, slot, generation, request)
     SELECT counted.seq + 1 - row_number() OVER (),

@@ -107,8 +107,7 @@ class PostgresStore:
                 await connection.execute("COMMIT")
                 return result
             except BaseException as error:
-                if not connection.is_closed() and connection.is_in_transaction():
-                    await _quietly(connection.execute("ROLLBACK"))
+                await _quietly(_roll_back(connection))
                 if isinstance(error, LOST):
                     outcome: Literal["none", "unknown"] = "unknown" if committing else "none"
                     raise StoreUnavailable(f"PostgreSQL was lost: {error}", outcome=outcome) from error
@@ -340,6 +339,12 @@ async def _pool(dsn: str, size: int, settings: dict[str, str]) -> Any:
     return await asyncpg.create_pool(
         dsn, min_size=1, max_size=size, server_settings=settings, command_timeout=TIMEOUT_S, reset=_nothing
     )
+
+
+async def _roll_back(connection: Any) -> None:
+    """End a transaction; of a connection that was lost the pool has taken leave, and asking it anything raises."""
+    if not connection.is_closed() and connection.is_in_transaction():
+        await connection.execute("ROLLBACK")
 
 
 async def _nothing(connection: Any) -> None:

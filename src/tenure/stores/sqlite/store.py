@@ -40,8 +40,8 @@ BUSY_S = 60.0
 
 PAGE = 1000
 
-MAGIC = b"SQLite format 3\0"
-"""How every SQLite file begins."""
+SMALLEST = 512
+"""Bytes of the smallest SQLite file that is not empty: one page."""
 
 
 class SqliteStore:
@@ -230,10 +230,9 @@ def connect(path: Path) -> sqlite3.Connection:
 
 def refuse_strangers(path: Path, connection: sqlite3.Connection) -> None:
     """Refuse a file that is neither empty nor a ledger, before anything in it is touched."""
-    with path.open("rb") as file:
-        head = file.read(len(MAGIC))
-    # SQLite itself takes a file shorter than its header for an empty database, and writes over it.
-    known = not head or head == MAGIC
+    # SQLite itself takes a file shorter than its header for an empty database, and writes over it. The file must not
+    # be opened to look: closing it would drop the locks that other connections of this process hold on it.
+    known = not 0 < path.stat().st_size < SMALLEST
     if known:
         version, tables, ledger = connection.execute(SQL["look_around"]).fetchone()
         known = bool(ledger) if version else not tables
