@@ -21,9 +21,9 @@ TO_BE_KILLED = ("--backend-batch-interval", "1h", "--backend-batch-limit", "1000
 """For nodes that are killed under load.
 
 Seen with the wheel's etcd, 3.5.1, once in some fifty kills: after the restart every later revision was one lower than
-the one that had been answered, as if a transaction had been skipped. That is how etcd issue 13766 shows itself, which was
-mended in later 3.5 releases; it was not proven to be the cause here. With these settings nothing is committed to the
-database between start and kill, so recovery reads the write-ahead log alone, which is synced before every answer.
+the one that had been answered, as if a transaction had been skipped. That is how etcd issue 13766 shows itself, which
+was mended in later 3.5 releases; it was not proven to be the cause here. With these settings nothing is committed to
+the database between start and kill, so recovery reads the write-ahead log alone, which is synced before every answer.
 """
 
 
