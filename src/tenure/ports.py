@@ -103,6 +103,10 @@ class Book(Protocol):
         ...
 
 
+class Stale(Exception):
+    """The configuration has another version than the one that was named; nothing was done."""
+
+
 class NotAll(Exception):
     """Something was in the way of a grant of all or none; the transaction is spent."""
 
@@ -234,6 +238,15 @@ class CallerTransaction(Transaction, Protocol):
 
 class LedgerStore(Book, Protocol):
     """Memory, SQLite, PostgreSQL: the book, transactions, configuration and the log."""
+
+    async def release(
+        self, space: SpaceId, tickets: Sequence[Ticket], *, version: int | None = None
+    ) -> Sequence[Row | None]:
+        """End holdings as a book does; under a version of the configuration, where one is named.
+
+        If it has another by now, raises Stale: a network's number may be another network's.
+        """
+        ...
 
     async def transact(self, work: Callable[[Transaction], Awaitable[T]]) -> T:
         """Run work in a transaction: it commits when work returns, and leaves nothing when work raises.

@@ -25,7 +25,7 @@ async def open_store(url: str) -> LedgerStore:
     if not isinstance(url, str):
         raise Invalid(f"url: text such as {DEFAULT_URL!r} is needed, not {type(url).__name__}", field="url")
     scheme = url.partition(":")[0]
-    if scheme == "memory":
+    if url in ("memory:", "memory://"):
         from tenure.stores.memory.store import MemoryStore
 
         return MemoryStore()
@@ -56,7 +56,11 @@ async def _open_postgres(url: str) -> LedgerStore:
         if error.name != "asyncpg":
             raise
         raise Invalid("url: PostgreSQL needs a driver: pip install 'tenure[postgres]'", field="url") from None
-    parts = urlsplit(url)
+    try:
+        parts = urlsplit(url)
+        _ = parts.port  # a port that is no number is noticed only when asked for
+    except ValueError as error:
+        raise Invalid(f"url: {shown(url)} is not a URL ({error})", field="url") from None
     options = dict(parse_qsl(parts.query))
     schema = options.pop("schema", "tenure")
     return await PostgresStore.open(urlunsplit(parts._replace(query=urlencode(options))), schema=schema)
@@ -64,7 +68,7 @@ async def _open_postgres(url: str) -> LedgerStore:
 
 async def open_book(url: str, plan: Sequence[Configuration]) -> BookDesk:
     """Open a book (``etcd://host:port/root``) under a plan that the caller keeps: spaces, at the versions he gives."""
-    if not url.startswith(("etcd://", "etcds://")):
+    if not isinstance(url, str) or not url.startswith(("etcd://", "etcds://")):
         raise Invalid(f"url: {shown(url)} names no book; use etcd://host:port/root", field="url")
     from tenure.stores.etcd.store import EtcdStore
 

@@ -130,12 +130,14 @@ class SimulatedStore:
             effect, lambda: may_insert() and not self.world.guarded(space, (Guard.LANE, Guard.EDIT))
         )
 
-    async def release(self, space: SpaceId, tickets: Sequence[Ticket]) -> Sequence[Row | None]:
+    async def release(
+        self, space: SpaceId, tickets: Sequence[Ticket], *, version: int | None = None
+    ) -> Sequence[Row | None]:
         """Release as one statement, in the lane."""
 
         async def effect() -> Sequence[Row | None]:
             self.world.frees[space] = self.world.frees.get(space, 0) + 1
-            return await self.world.truth.transact(lambda tx: plain.release_rows(tx, space, tickets))
+            return await self.world.truth.transact(lambda tx: plain.release_rows(tx, space, tickets, version))
 
         return await self._call(effect, lambda: not self.world.guarded(space, (Guard.LANE, Guard.EDIT)))
 

@@ -76,9 +76,8 @@ class Line:
     def numbers(self, first: int, last: int) -> Iterator[tuple[int, int]]:
         """Yield the intervals of the line that ``first..last`` lies over."""
         index = max(bisect_right(self._firsts, first) - 1, 0)
-        for piece in self._by_position[index:]:
-            if piece.first > last:
-                return
+        while index < len(self._by_position) and (piece := self._by_position[index]).first <= last:
+            index += 1
             if piece.last >= first:
                 low = max(first - piece.first, 0) // piece.unit_size
                 high = min((last - piece.first) // piece.unit_size, piece.count - 1)
@@ -114,7 +113,10 @@ class Layout:
         self._names = {network.id: name for name, network in configuration.networks.items()}
         self._shown: dict[str, tuple[int, str | None]] = {}
         self._remembering: dict[str, bool] = {}
+        self._waiting: dict[str, dict[tuple[str, str], int]] = {}
         self._common = list(_binding_everywhere(configuration))
+        self._bound = merge(kept for kept, _ in self._common)
+        self._bound_firsts = [kept.first for kept in self._bound]
 
     def name_of(self, network: int) -> str:
         """Name a network by its number."""
@@ -166,10 +168,11 @@ class Layout:
 
     def preallocated(self, network: str, owner: Owner, slot: str) -> int | None:
         """Return the position that waits for this owner, if any."""
-        for wish in self.configuration.network(network).preallocations:
-            if wish.owner == owner and wish.slot == slot:
-                return wish.position
-        return None
+        waiting = self._waiting.get(network)
+        if waiting is None:
+            wishes = self.configuration.network(network).preallocations
+            waiting = self._waiting[network] = {(wish.owner, wish.slot): wish.position for wish in wishes}
+        return waiting.get((owner, slot)) if waiting else None
 
     def remembers(self, network: str) -> bool:
         """Tell whether the network has a sticky pool, so that owners' former addresses must be noted."""
@@ -208,6 +211,9 @@ class Layout:
             for position, why in subnet.kept_back():
                 if position in unit and why != KeepBack.GATEWAY:
                     return f"kept back as the {why} address of {subnet.cidr}"
+        place = bisect_right(self._bound_firsts, unit.last) - 1
+        if place < 0 or self._bound[place].last < unit.first:
+            return None
         for kept, source in self._common:
             if kept.overlaps(unit) and not source.spares(owner, slot, reach):
                 return source.text

@@ -4,7 +4,7 @@ The operations run in the order they are written, each on what the ones before i
 judged. Either everything is committed, or nothing is. This code awaits nothing but the transaction.
 """
 
-from collections.abc import MutableMapping, Sequence
+from collections.abc import Mapping, MutableMapping, Sequence
 from dataclasses import replace
 
 from tenure.kernel.addresses import format_address, parse_address
@@ -16,6 +16,7 @@ from tenure.kernel.errors import (
     AddressInUse,
     AlreadyExists,
     Conflict,
+    Invalid,
     NotFound,
     NotOwner,
     StillInUse,
@@ -24,7 +25,7 @@ from tenure.kernel.judging import judge, lost_ground, new_gateways
 from tenure.kernel.layout import Layout
 from tenure.kernel.names import Owner, check_generation, check_name, check_request, check_slot
 from tenure.kernel.ranges import AddressRange
-from tenure.kernel.values import Entry, Outcome, Row, SpaceId, Wish
+from tenure.kernel.values import Entry, NetworkId, Outcome, Row, SpaceId, Wish
 from tenure.ports import Chance, Guard, Transaction
 from tenure.service.claims import Claim, Granted
 from tenure.service.lane import Restart, catch_up, serve
@@ -39,29 +40,45 @@ Result = Granted | Network | list[Granted] | None
 class Applying:
     """One attempt at one ``apply``."""
 
-    def __init__(self, tx: Transaction, chance: Chance, exact: MutableMapping[SpaceId, ExactViews]) -> None:
+    def __init__(
+        self,
+        tx: Transaction,
+        chance: Chance,
+        exact: MutableMapping[SpaceId, ExactViews],
+        known: Mapping[SpaceId, Layout],
+    ) -> None:
         self._tx = tx
         self._chance = chance
         self._kept_exact = exact
+        self._known = known
         self._before: dict[SpaceId, Configuration] = {}
         self._now: dict[SpaceId, Configuration] = {}
         self._layouts: dict[SpaceId, Layout] = {}
         self._exact: dict[SpaceId, ExactViews] = {}
         self._freed: list[Row] = []
         self._entries: list[Entry] = []
-        self._cascades: list[AddressRange] = []
 
     async def run(self, operations: Sequence[Operation], spaces: Sequence[SpaceId]) -> list[Result]:
         """Do it all on spaces that exist, then judge, write and log."""
         strength = guard_for(operations)
         versions = await self._tx.guard(sorted(spaces), strength)
-        for configuration in await self._tx.configurations(sorted(versions)):
+        for configuration in await self._plans(versions):
             self._before[configuration.space] = self._now[configuration.space] = configuration
         results = await self._run_all(operations)
         await self._settle()
         if self._entries:
             await self._tx.log(self._entries)
         return results
+
+    async def _plans(self, versions: Mapping[SpaceId, int]) -> list[Configuration]:
+        """Return the plans of guarded spaces; what the server knows at this very version need not be read."""
+        for space, version in versions.items():
+            known = self._known.get(space)
+            if known is not None and known.configuration.version == version:
+                self._layouts[space] = known
+        unknown = sorted(space for space in versions if space not in self._layouts)
+        read = await self._tx.configurations(unknown) if unknown else []
+        return [*read, *(layout.configuration for layout in self._layouts.values())]
 
     @property
     def edited_spaces(self) -> list[SpaceId]:
@@ -86,7 +103,7 @@ class Applying:
         if isinstance(operation, AddNetwork):
             return await self._add_network(operation)
         if isinstance(operation, Edit):
-            return self._edit(operation)
+            return await self._edit(operation)
         if isinstance(operation, Release):
             return await self._release(operation)
         if isinstance(operation, ReleaseOwner):
@@ -143,15 +160,20 @@ class Applying:
                 results[index] = answer
         return results
 
-    async def _find(self, network: str, address: object, owner: Owner, generation: int | None) -> Row | None:
-        """Find the holding that a release or transfer names; None if nobody holds the address."""
+    async def _find(
+        self, network: str, address: object, owner: Owner, generation: int | None, unless: tuple[str, str] = ("", "")
+    ) -> Row | None:
+        """Find the holding that a release or transfer names; None if nobody holds the address.
+
+        ``unless`` it is this owner's slot that holds it: then that is the answer.
+        """
         space = self._space_of(check_name(network, field="network"))
         check_generation(generation)
         place = parse_address(address)  # type: ignore[arg-type]  # parse_address refuses other types itself
-        self._layout(space).subnet_at(network, place)
+        check_begins_unit(self._layout(space), network, place)
         [row] = await self._tx.rows_at(space, [place])
-        if row is None:
-            return None
+        if row is None or (row.network, row.owner, row.slot) == (self._now[space].network(network).id, *unless):
+            return row
         check_holder(row, self._now[space].network(network).id, owner, generation, network)
         return row
 
@@ -191,7 +213,9 @@ class Applying:
     async def _transfer(self, operation: Transfer) -> Result:
         owner, to, slot = Owner(operation.owner), Owner(operation.to), check_slot(operation.to_slot)
         request = check_request(operation.request)
-        row = await self._find(operation.network, operation.address, owner, operation.generation)
+        row = await self._find(operation.network, operation.address, owner, operation.generation, (to, slot))
+        if row is not None and (row.owner, row.slot) == (to, slot):
+            return Granted(row, self._layout(row.space))  # asked again: it has been handed over (I6)
         if row is None:
             raise NotFound("holding", f"of {operation.address} in network {operation.network}", field="address")
         await self._tx.remove([row])
@@ -226,16 +250,21 @@ class Applying:
         self._entries.append(Entry(edit.verb, space, network.id, details=edit.told()))
         return network
 
-    def _edit(self, edit: Edit) -> Result:
+    async def _edit(self, edit: Edit) -> Result:
         space = self._space_of(check_name(edit.network, field="network"))
         network = self._now[space].network(edit.network)
-        number = network.id
         self._now[space] = edited(self._now[space], edit)
         if isinstance(edit, RemoveNetwork | RemoveSubnet) and edit.cascade:
             gone = network.subnets if isinstance(edit, RemoveNetwork) else [network.subnet(edit.subnet)]
-            self._cascades.extend(subnet.cidr.range for subnet in gone)
-        self._entries.append(Entry(edit.verb, space, number, details=edit.told()))
-        return next((network for network in self._now[space].networks.values() if network.id == number), None)
+            for subnet in gone:
+                await self._evict(space, network.id, subnet.cidr.range)
+        self._entries.append(Entry(edit.verb, space, network.id, details=edit.told()))
+        return next((other for other in self._now[space].networks.values() if other.id == network.id), None)
+
+    async def _evict(self, space: SpaceId, network: NetworkId, where: AddressRange) -> None:
+        """End a network's holdings in a range."""
+        while rows := await self._tx.rows_within(space, where.first, where.last, network=network, limit=EVICT_PAGE):
+            await self._remove(rows, None)
 
     async def _settle(self) -> None:
         """Judge the final state of every edited space, and write it."""
@@ -243,21 +272,18 @@ class Applying:
             old, new = self._before.get(space), self._now[space]
             judge(new)
             if old is not None:
-                await self._clear_lost_ground(old, new)
+                await self._check_lost_ground(old, new)
             await self._check_gateways(old or Configuration(space, new.name), new)
             await self._write(old, new)
 
-    async def _clear_lost_ground(self, old: Configuration, new: Configuration) -> None:
-        """Refuse to leave holdings without a subnet, or end them where that was asked for."""
+    async def _check_lost_ground(self, old: Configuration, new: Configuration) -> None:
+        """Refuse to leave holdings without a subnet."""
         for lost in lost_ground(old, new):
-            number = lost.network.id
-            while rows := await self._tx.rows_within(
-                old.space, lost.range.first, lost.range.last, network=number, limit=EVICT_PAGE
-            ):
-                if not any(gone.covers(lost.range) for gone in self._cascades):
-                    names = [f"{row.owner} ({format_address(row.first)})" for row in rows]
-                    raise StillInUse("network", lost.network.name, names)
-                await self._remove(rows, None)
+            where, number = lost.range, lost.network.id
+            rows = await self._tx.rows_within(old.space, where.first, where.last, network=number, limit=EVICT_PAGE)
+            if rows:
+                names = [f"{row.owner} ({format_address(row.first)})" for row in rows]
+                raise StillInUse("network", lost.network.name, names)
 
     async def _check_gateways(self, old: Configuration, new: Configuration) -> None:
         for gateway in new_gateways(old, new):
@@ -284,6 +310,15 @@ def guard_for(operations: Sequence[Operation]) -> Guard:
     if any(isinstance(operation, Edit) for operation in operations):
         return Guard.EDIT
     return Guard.LANE
+
+
+def check_begins_unit(layout: Layout, network: str, place: int) -> None:
+    """Raise unless an address lies in a subnet of the network and begins what is handed out there."""
+    subnet = layout.subnet_at(network, place)
+    first = subnet.unit_at(place).first
+    if first != place:
+        inside = f"{format_address(place)} lies inside {format_address(first)}/{subnet.unit}"
+        raise Invalid(f"address: {inside}; name its first address", field="address")
 
 
 def check_holder(row: Row, network: int, owner: Owner, generation: int | None, network_name: str) -> None:

@@ -18,12 +18,7 @@ class Ledger(BlockingVerbs):
 
     def close(self) -> None:
         """Finish what was asked, then let go of the store. Closing twice is once."""
-        if self._portal.closed:
-            return
-        try:
-            self._portal.run(self._ledger.close())
-        finally:
-            self._portal.close()
+        self._portal.close(self._ledger.close())
 
     def __enter__(self) -> "Ledger":
         return self

@@ -50,6 +50,9 @@ def plan_finding(layout: Layout, network: str, position: int) -> Finding | None:
         return Finding(network, "reserved", f"not free in network {network}: {reason}")
     if subnet.retired or layout.configuration.network(network).retired:
         return Finding(network, "retired", f"not free in network {network}: {subnet.cidr} is retired")
-    if layout.pool_at(network, unit.first) is None:
+    pool = layout.pool_at(network, unit.first)
+    if pool is not None and pool.retired:
+        return Finding(network, "retired", f"not free in network {network}: pool {pool.name or pool.range} is retired")
+    if pool is None:
         return Finding(network, "outside pools", f"free in network {network}, in no pool: only by naming it")
     return Finding(network, "free", f"free in network {network}")

@@ -6,11 +6,12 @@ from tenure.kernel.addresses import AddressLike, parse_address
 from tenure.kernel.errors import Invalid
 from tenure.kernel.names import Owner, check_generation, check_name, check_request
 from tenure.kernel.values import Holding, Ticket
+from tenure.ports import Stale
 from tenure.service.allocating import allocate
-from tenure.service.applying import check_holder
+from tenure.service.applying import check_begins_unit, check_holder
 from tenure.service.claims import Granted, read_claim
 from tenure.service.inside import AsyncInside
-from tenure.service.operations import Allocate, Operation, ReleaseOwner, Shown, Transfer
+from tenure.service.operations import Allocate, Operation, ReleaseOwner, Shown, Transfer, check_operations
 from tenure.service.plan_verbs import PlanVerbs
 from tenure.service.showing import holding_of, show
 
@@ -105,10 +106,17 @@ class HoldingVerbs(PlanVerbs):
         """
         holder, position = Owner(owner), parse_address(address)
         generation, request = check_generation(generation), check_request(request)
-        layout = await self._server.layout_around(check_name(network, field="network"), position)
-        number = layout.configuration.network(network).id
-        ticket = Ticket(number, position, holder, generation, request, layout.remembers(network))
-        row = await self._server.release(layout.configuration.space, ticket)
+        check_name(network, field="network")
+        layout = await self._server.layout_around(network, position)
+        while True:
+            check_begins_unit(layout, network, position)
+            number = layout.configuration.network(network).id
+            ticket = Ticket(number, position, holder, generation, request, layout.remembers(network))
+            try:
+                row = await self._server.release(layout, ticket)
+                break
+            except Stale:
+                layout = await self._server.reread(network)
         if row is None:
             return None
         check_holder(row, number, holder, generation, network)
@@ -150,9 +158,7 @@ class HoldingVerbs(PlanVerbs):
 
         They run in the order written. Each has one answer: the holding (or several), the changed network, or None.
         """
-        if isinstance(operations, str) or not isinstance(operations, Sequence):
-            raise Invalid("operations: a list of operations is needed", field="operations")
-        results = await self._apply(operations) if operations else []
+        results = await self._apply(operations) if check_operations(operations) else []
         return [show(result) for result in results]
 
     def inside(self, connection: object) -> AsyncInside:

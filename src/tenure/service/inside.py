@@ -13,7 +13,7 @@ from tenure.kernel.inline import run_inline
 from tenure.kernel.values import Holding, SpaceId
 from tenure.ports import CallerTransaction, Chance
 from tenure.service.applying import Applying, Result
-from tenure.service.operations import Allocate, Operation, Release, ReleaseOwner, Shown
+from tenure.service.operations import Allocate, Operation, Release, ReleaseOwner, Shown, check_operations
 from tenure.service.showing import show
 from tenure.service.views import ExactViews
 
@@ -40,11 +40,12 @@ class AsyncInside:
 
     async def apply(self, operations: Sequence[Operation]) -> list[Shown]:
         """Make several operations one; undone alone if it fails, whatever else the transaction holds."""
+        check_operations(operations)
         # Where the transaction has logged before, the log as it sees it tells of what may yet be rolled back.
         exact = {} if await self._tx.begin_call() else self._exact
         failed = True
         try:
-            applying = Applying(self._tx, self._chance, exact)
+            applying = Applying(self._tx, self._chance, exact, {})
             results: list[Result] = await applying.run(operations, await self._spaces_for(operations))
             shown = [show(result) for result in results]
             failed = False

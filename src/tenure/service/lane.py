@@ -95,6 +95,9 @@ async def serve(
         open_claims = await _round(tx, exact, claims, open_claims, answers, entries, chance)
     failed = next((answer for answer in answers if isinstance(answer, TenureError)), None)
     if together and failed is not None:
+        if isinstance(failed, PoolExhausted):
+            wanted = sum((claim.network, claim.pool) == (failed.network, failed.pool) for claim in claims)
+            raise PoolExhausted(failed.network, failed.pool, wanted=wanted)
         raise failed
     return [answer for answer in answers if answer is not None], entries
 

@@ -1,11 +1,13 @@
 """What ``apply`` takes beside edits: allocations, releases and transfers, as values."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from tenure.kernel.addresses import AddressLike
 from tenure.kernel.configuration import Network
 from tenure.kernel.edits import Edit
+from tenure.kernel.errors import Invalid
+from tenure.kernel.names import shown
 from tenure.kernel.values import Holding
 from tenure.service.claims import Claim, read_claim
 
@@ -83,3 +85,13 @@ Operation = Edit | Allocate | Release | ReleaseOwner | Transfer
 
 Shown = Holding | list[Holding] | Network | None
 """What users see of an operation's result."""
+
+
+def check_operations(operations: object) -> Sequence[Operation]:
+    """Return a list of operations as it is, or say what in it is none."""
+    if isinstance(operations, str) or not isinstance(operations, Sequence):
+        raise Invalid("operations: a list of operations is needed", field="operations")
+    for operation in operations:
+        if not isinstance(operation, Operation):
+            raise Invalid(f"operations: {shown(operation)} is not an operation", field="operations")
+    return operations

@@ -8,11 +8,9 @@ from tenure.kernel import edits
 from tenure.kernel.addresses import AddressLike
 from tenure.kernel.configuration import Network, Subnet
 from tenure.kernel.edits import KEEP, Keep, Labels, RangeLike
-from tenure.kernel.errors import Invalid
-from tenure.kernel.names import shown
 from tenure.kernel.ranges import NetworkLike
 from tenure.service.applying import Result
-from tenure.service.operations import Operation
+from tenure.service.operations import Operation, check_operations
 from tenure.service.server import Server
 
 
@@ -23,9 +21,7 @@ class PlanVerbs:
         self._server = server
 
     async def _apply(self, operations: Sequence[Operation]) -> list[Result]:
-        for operation in operations:
-            if not isinstance(operation, Operation):
-                raise Invalid(f"operations: {shown(operation)} is not an operation", field="operations")
+        check_operations(operations)
         return await self._server.apply([_with_uuid(operation) for operation in operations])
 
     async def _edit(self, edit: edits.Edit) -> Network:

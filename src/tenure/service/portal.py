@@ -1,6 +1,7 @@
 """A loop on a thread of its own, for callers who block."""
 
 import asyncio
+import concurrent.futures
 import os
 import threading
 from collections.abc import AsyncIterator, Coroutine, Iterator
@@ -15,20 +16,29 @@ class Portal:
     """Runs coroutines for blocking callers of any thread. Costs about 70 µs a call."""
 
     def __init__(self) -> None:
+        self.closed = False
         self._loop = asyncio.new_event_loop()
         self._pid = os.getpid()
         self._thread = threading.Thread(target=self._loop.run_forever, name="tenure", daemon=True)
         self._thread.start()
 
     def run(self, work: Coroutine[Any, Any, T]) -> T:
-        """Run a coroutine to its end."""
+        """Run a coroutine to its end; one that the closing of the ledger overtakes is told so."""
         if os.getpid() != self._pid:
             work.close()
             raise Conflict("this ledger was opened before the process forked; open another one in the child")
         if self.closed:
             work.close()
             raise Conflict("this ledger is closed; open it again")
-        return asyncio.run_coroutine_threadsafe(work, self._loop).result()
+        return self._run(work)
+
+    def _run(self, work: Coroutine[Any, Any, T]) -> T:
+        try:
+            return asyncio.run_coroutine_threadsafe(work, self._loop).result()
+        except concurrent.futures.CancelledError:
+            if self.closed:
+                raise Conflict("this ledger was closed meanwhile; open it again") from None
+            raise
 
     def iterate(self, items: AsyncIterator[T]) -> Iterator[T]:
         """Walk an asynchronous iterator item by item."""
@@ -43,14 +53,18 @@ class Portal:
             if close is not None and not self.closed:
                 self.run(close())
 
-    @property
-    def closed(self) -> bool:
-        """Tell whether the loop has been stopped."""
-        return self._loop.is_closed()
-
-    def close(self) -> None:
-        """Stop the loop."""
-        if os.getpid() == self._pid and not self._loop.is_closed():
+    def close(self, last: Coroutine[Any, Any, None] | None = None) -> None:
+        """Let nobody in, do the last thing, end what still waits, and stop the loop."""
+        if self.closed or os.getpid() != self._pid:
+            if last is not None:
+                last.close()
+            return
+        self.closed = True
+        try:
+            if last is not None:
+                self._run(last)
+        finally:
+            self._run(_end_everything())
             self._loop.call_soon_threadsafe(self._loop.stop)
             self._thread.join()
             self._loop.close()
@@ -58,3 +72,11 @@ class Portal:
 
 async def _next(items: AsyncIterator[T]) -> T:
     return await anext(items)
+
+
+async def _end_everything() -> None:
+    """Cancel every other task, so that nobody waits for an answer that cannot come."""
+    others = asyncio.all_tasks() - {asyncio.current_task()}
+    for task in others:
+        task.cancel()
+    await asyncio.gather(*others, return_exceptions=True)

@@ -1,11 +1,12 @@
 """The ledger's reading verbs: the plan, holdings, changes, explanations."""
 
 import asyncio
-from collections.abc import AsyncIterator
+import contextlib
+from collections.abc import AsyncIterator, Sequence
 
 from tenure.kernel.addresses import AddressLike, format_address, parse_address
 from tenure.kernel.configuration import Configuration, Network
-from tenure.kernel.errors import Invalid, NotFound
+from tenure.kernel.errors import AddressOutsideSubnet, Invalid, NotFound
 from tenure.kernel.layout import Layout
 from tenure.kernel.names import Owner, check_name, shown
 from tenure.kernel.values import Change, Holding, Row, SpaceId
@@ -97,8 +98,8 @@ class ReadingVerbs(HoldingVerbs):
             if row.space not in layouts:
                 layouts[row.space] = await self._server.layout_of_space(row.space)
             layout = layouts[row.space]
-            if layout is not None and (network is None or layout.name_of(row.network) == network):
-                found.append(holding_of(row, layout))
+            found.extend([] if layout is None else _known_holdings([row], layout))
+        found = [holding for holding in found if network in (None, holding.network)]
         return sorted(found, key=lambda holding: (holding.network, holding.slot, holding.row.first))
 
     async def changes(self, after: int = 0, *, limit: int | None = None) -> AsyncIterator[Change]:
@@ -133,13 +134,23 @@ class ReadingVerbs(HoldingVerbs):
         findings: list[Finding] = []
         for configuration in await self.spaces():
             layout = Layout(configuration)
-            rows = await self._server.store.rows_within(configuration.space, position, position, limit=1)
-            findings.extend(holding_finding(holding_of(row, layout)) for row in rows)
-            if not rows:
-                plans = (plan_finding(layout, name, position) for name in configuration.networks)
-                findings.extend(plan for plan in plans if plan is not None)
-        told = (finding for finding in findings if wanted is None or finding.network == wanted)
-        return Explanation(format_address(position), tuple(told))
+            plans = [plan_finding(layout, name, position) for name in configuration.networks if wanted in (None, name)]
+            known = [plan for plan in plans if plan is not None]
+            rows = (
+                await self._server.store.rows_within(configuration.space, position, position, limit=1) if known else []
+            )
+            held = [holding_finding(holding) for holding in _known_holdings(rows, layout)]
+            findings.extend(held or known)
+        return Explanation(format_address(position), tuple(findings))
+
+
+def _known_holdings(rows: Sequence[Row], layout: Layout) -> list[Holding]:
+    """Show rows whose subnet the layout knows; one read a moment earlier or later may not know a few."""
+    shown_rows: list[Holding] = []
+    for row in rows:
+        with contextlib.suppress(KeyError, AddressOutsideSubnet):
+            shown_rows.append(holding_of(row, layout))
+    return shown_rows
 
 
 class _NetworkNames:

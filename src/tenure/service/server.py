@@ -45,19 +45,28 @@ class Server:
         self._grants: Batcher[tuple[SpaceId, int], Wish, Verdict] = Batcher(
             self._grant, largest=largest, at_once=at_once, at_once_per_key=at_once, identities=_wish_identities
         )
-        self._releases: Batcher[SpaceId, Ticket, Row | None] = Batcher(
-            self.store.release, largest=largest, identities=lambda ticket: (ticket.first,)
+        self._releases: Batcher[tuple[SpaceId, int], Ticket, Row | None] = Batcher(
+            self._release, largest=largest, identities=lambda ticket: (ticket.first,)
         )
         self._lane_batches: Batcher[SpaceId, tuple[Layout, Claim], Answer | None] = Batcher(
             self.lanes.serve, largest=largest, at_once=4
         )
 
-    async def release(self, space: SpaceId, ticket: Ticket) -> Row | None:
-        """End one holding; a lost answer is asked for again, which changes nothing more."""
-        row = await insist(lambda: self._releases.submit(space, ticket), self.pause)
-        if row is not None and ticket.names(row) and (views := self._doubtful.get(space)) is not None:
+    async def release(self, layout: Layout, ticket: Ticket) -> Row | None:
+        """End one holding; a lost answer is asked for again, which changes nothing more. Stale if the layout is."""
+        self._check_open()
+        key = (layout.configuration.space, layout.configuration.version)
+        row = await insist(lambda: self._releases.submit(key, ticket), self.pause)
+        if row is not None and ticket.names(row) and (views := self._doubtful.get(key[0])) is not None:
             views.give_back(row.first, row.last)
         return row
+
+    async def _release(self, key: tuple[SpaceId, int], tickets: Sequence[Ticket]) -> Sequence[Row | None]:
+        return await self.store.release(key[0], tickets, version=key[1])
+
+    def _check_open(self) -> None:
+        if self._closed:
+            raise Conflict("this ledger is closed; open it again")
 
     def known_layout(self, network: str) -> Layout | None:
         """Return the layout of the network's space as it was last read, if it was."""
@@ -166,6 +175,7 @@ class Server:
 
     def grant(self, layout: Layout, wish: Wish) -> "asyncio.Future[Verdict]":
         """Ask the store for one address, together with all that wait."""
+        self._check_open()
         return self._grants.submit((layout.configuration.space, layout.configuration.version), wish)
 
     async def _grant(self, key: tuple[SpaceId, int], wishes: Sequence[Wish]) -> Sequence[Verdict]:
@@ -195,6 +205,7 @@ class Server:
 
     async def serve_in_lane(self, layout: Layout, claim: Claim) -> Granted | None:
         """Serve the claim from exact views, together with all that wait; None if the layout is stale."""
+        self._check_open()
         answer = await self._lane_batches.submit(layout.configuration.space, (layout, claim))
         if isinstance(answer, TenureError):
             raise answer
@@ -202,6 +213,7 @@ class Server:
 
     async def apply(self, operations: Sequence[Operation]) -> list[Result]:
         """Make several operations one transaction."""
+        self._check_open()
         repeatable = all(isinstance(operation, Allocate | Release | ReleaseOwner) for operation in operations)
         lost: StoreUnavailable | None = None
         for attempt in range(RESTARTS):
@@ -240,7 +252,7 @@ class Server:
     async def _apply_once(
         self, operations: Sequence[Operation], spaces: Sequence[SpaceId], tx: Transaction
     ) -> tuple[list[Result], list[SpaceId]]:
-        applying = Applying(tx, self.chance, self.lanes.exact)
+        applying = Applying(tx, self.chance, self.lanes.exact, self._layouts)
         results = await applying.run(operations, spaces)
         return results, applying.edited_spaces
 

@@ -3,7 +3,7 @@
 It reads the ledger as any user could, one space at a time, and trusts nothing that the writing side computed.
 """
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterator, Mapping
 from dataclasses import dataclass
 
 from tenure.kernel.addresses import format_address
@@ -28,58 +28,89 @@ class Breach:
         return f"{self.invariant}: {self.text}"
 
 
+Places = frozenset[tuple[int, int]]
+"""Spaces and positions that a finding rests on."""
+
+Finding = tuple[Breach, Places]
+
+NOWHERE: Places = frozenset()
+
+
 async def verify(store: LedgerStore) -> list[Breach]:
-    """Check the whole ledger; an empty list is a clean one. Memory grows with the owners of one space."""
-    breaches: list[Breach] = []
+    """Check the whole ledger; an empty list is a clean one. Memory grows with the ledger.
+
+    Others may go on meanwhile: a finding about an address that changed since the check began is dropped, for the
+    pages it rests on may be of different moments.
+    """
+    began = await store.last_change()
+    findings: list[Finding] = []
     for space, _ in await store.spaces():
         configuration = await store.configuration(space)
         if configuration is not None:
-            breaches.extend([breach async for breach in _space_breaches(store, configuration)])
-    breaches.extend([breach async for breach in _log_breaches(store)])
-    return breaches
+            findings.extend([finding async for finding in _space_breaches(store, configuration)])
+    findings.extend([finding async for finding in _log_breaches(store)])
+    if not findings:
+        return []
+    touched = await _touched(store, began)
+    return [breach for breach, places in findings if touched is not None and places.isdisjoint(touched)]
 
 
-async def _space_breaches(store: LedgerStore, configuration: Configuration) -> AsyncIterator[Breach]:
+async def _touched(store: LedgerStore, after: int) -> set[tuple[int, int]] | None:
+    """Return where something changed behind a number; None if the plan did, for then every address may have."""
+    touched: set[tuple[int, int]] = set()
+    while page := await store.watch(after, limit=PAGE):
+        for change in page:
+            if change.space is None or change.first is None:
+                return None
+            touched.add((change.space, change.first))
+        after = page[-1].seq
+    return touched
+
+
+async def _space_breaches(store: LedgerStore, configuration: Configuration) -> AsyncIterator[Finding]:
     try:
         judge(configuration)
     except TenureError as error:
-        yield Breach("I3", f"space {configuration.name!r}: {error}")
+        yield Breach("I3", f"space {configuration.name!r}: {error}"), NOWHERE
     layout = Layout(configuration)
     previous: Row | None = None
-    claims: set[tuple[int, str, str]] = set()
+    claims: dict[tuple[int, str, str], int] = {}
     async for page in store.held(configuration.space):
         for row in page:
-            if previous is not None and row.first <= previous.last:
-                yield Breach("I1", f"{_told(row)} overlaps {_told(previous)} in space {configuration.name!r}")
-            claim = (row.network, row.owner, row.slot)
+            for breach in _row_breaches(layout, row, previous, claims):
+                others = (place for place in (previous, row) if place is not None)
+                first = claims.get((row.network, row.owner, row.slot), row.first)
+                yield breach, frozenset({(row.space, first), *((other.space, other.first) for other in others)})
             if row.state in OWNED:
-                if claim in claims:
-                    yield Breach("I2", f"{row.owner} {row.slot!r} holds twice; the second is {_told(row)}")
-                claims.add(claim)
-            if (problem := _row_problem(layout, row)) is not None:
-                yield problem
+                claims.setdefault((row.network, row.owner, row.slot), row.first)
             previous = row
 
 
-def _row_problem(layout: Layout, row: Row) -> Breach | None:
+def _row_breaches(
+    layout: Layout, row: Row, previous: Row | None, claims: Mapping[tuple[int, str, str], int]
+) -> Iterator[Breach]:
+    if previous is not None and row.first <= previous.last:
+        yield Breach("I1", f"{_told(row)} overlaps {_told(previous)} in space {layout.configuration.name!r}")
+    if row.state in OWNED and (row.network, row.owner, row.slot) in claims:
+        yield Breach("I2", f"{row.owner} {row.slot!r} holds twice; the second is {_told(row)}")
     try:
         network = layout.name_of(row.network)
         subnet = layout.subnet_at(network, row.first)
     except (KeyError, AddressOutsideSubnet):
-        return Breach("I3", f"{_told(row)} lies in no subnet of its network")
+        yield Breach("I3", f"{_told(row)} lies in no subnet of its network")
+        return
     unit = subnet.unit_at(row.first)
     if (unit.first, unit.last) != (row.first, row.last):
-        return Breach("I3", f"{_told(row)} is not a unit of {subnet.cidr}")
+        yield Breach("I3", f"{_told(row)} is not a unit of {subnet.cidr}")
     if row.state is State.HELD and row.until_us is not None:
-        return Breach("I10", f"{_told(row)} is held and yet has a deadline")
-    return None
+        yield Breach("I10", f"{_told(row)} is held and yet has a deadline")
 
 
-async def _log_breaches(store: LedgerStore) -> AsyncIterator[Breach]:
+async def _log_breaches(store: LedgerStore) -> AsyncIterator[Finding]:
     """Check that the log has no gaps and that replaying it gives what is held (I7)."""
     oldest, held = await _replayed(store)
     if isinstance(oldest, Breach):
-        yield oldest
+        yield oldest, NOWHERE
         return
     if oldest > 0:
         return  # a trimmed log cannot be replayed from nothing
@@ -88,9 +119,11 @@ async def _log_breaches(store: LedgerStore) -> AsyncIterator[Breach]:
             for row in page:
                 logged = held.pop((space, row.first), None)
                 if logged != (row.owner, row.slot, row.generation):
-                    yield Breach("I7", f"{_told(row)} in space {name!r} is not what the log tells ({logged})")
+                    text = f"{_told(row)} in space {name!r} is not what the log tells ({logged})"
+                    yield Breach("I7", text), frozenset({(space, row.first)})
     for (space, first), (owner, _, _) in held.items():
-        yield Breach("I7", f"the log says that {owner} holds {format_address(first)} in space {space}; nobody does")
+        text = f"the log says that {owner} holds {format_address(first)} in space {space}; nobody does"
+        yield Breach("I7", text), frozenset({(space, first)})
 
 
 Held = dict[tuple[int, int], tuple[str | None, str | None, int | None]]

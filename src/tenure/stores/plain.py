@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from tenure.kernel.entries import grant_entry, release_entry
 from tenure.kernel.values import AGAIN, Outcome, Row, SpaceId, Ticket, Verdict, Wish
-from tenure.ports import Guard, Transaction
+from tenure.ports import Guard, Stale, Transaction
 
 
 async def grant_rows(tx: Transaction, space: SpaceId, version: int, wishes: Sequence[Wish]) -> Sequence[Verdict]:
@@ -18,8 +18,12 @@ async def grant_rows(tx: Transaction, space: SpaceId, version: int, wishes: Sequ
     return verdicts
 
 
-async def release_rows(tx: Transaction, space: SpaceId, tickets: Sequence[Ticket]) -> Sequence[Row | None]:
+async def release_rows(
+    tx: Transaction, space: SpaceId, tickets: Sequence[Ticket], version: int | None = None
+) -> Sequence[Row | None]:
     """End the holdings that tickets name, if the ticket's owner and generation still hold them."""
+    if version is not None and (await tx.guard([space], Guard.LANE)).get(space) != version:
+        raise Stale
     rows = await tx.rows_at(space, [ticket.first for ticket in tickets])
     ended = [(row, ticket) for row, ticket in zip(rows, tickets, strict=True) if row is not None and ticket.names(row)]
     if ended:

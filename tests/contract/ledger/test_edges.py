@@ -5,6 +5,8 @@ import asyncio
 import pytest
 
 import tenure
+from tenure.ports import LedgerStore
+from tests.contract.providers import Provider
 
 
 async def two_networks(ledger: tenure.AsyncLedger, unit: int | None = None) -> None:
@@ -71,3 +73,102 @@ async def test_a_cascade_ends_what_lies_in_its_own_subnet_only(ledger: tenure.As
         )
 
     assert len(await ledger.holdings("net")) == 2
+
+
+async def test_a_release_inside_a_held_prefix_names_the_prefix(ledger: tenure.AsyncLedger) -> None:
+    await two_networks(ledger, unit=28)
+    await ledger.allocate("a", owner="vm/x", address="10.0.0.16")
+
+    with pytest.raises(tenure.Invalid, match=r"10\.0\.0\.16/28"):
+        await ledger.release("a", "10.0.0.17", owner="vm/x")
+
+
+async def test_a_transfer_asked_for_twice_is_answered_the_same(ledger: tenure.AsyncLedger) -> None:
+    await two_networks(ledger)
+    given = await ledger.allocate("a", owner="vm/x")
+    first = await ledger.transfer("a", given.address, owner="vm/x", to="vm/y", request="r1")
+    second = await ledger.transfer("a", given.address, owner="vm/x", to="vm/y", request="r1")
+
+    assert second == first
+
+
+async def test_a_cascade_makes_room_for_what_follows_in_the_same_apply(ledger: tenure.AsyncLedger) -> None:
+    await two_networks(ledger)
+    await ledger.allocate("a", owner="vm/x", address="10.0.0.5")
+    await ledger.apply(
+        [
+            tenure.RemoveNetwork(network="a", cascade=True),
+            tenure.AddNetwork(network="a", space="site"),
+            tenure.AddSubnet(network="a", cidr="10.0.0.0/24"),
+            tenure.Allocate(network="a", owner="vm/y", address="10.0.0.5"),
+        ]
+    )
+
+    assert (await ledger.holding("a", "10.0.0.5")).owner == "vm/y"
+
+
+async def test_two_networks_can_swap_names_by_way_of_a_third(ledger: tenure.AsyncLedger) -> None:
+    await two_networks(ledger)
+    await ledger.allocate("a", owner="vm/x", address="10.0.0.5")
+    await ledger.apply(
+        [
+            tenure.ModifyNetwork(network="a", name="c"),
+            tenure.ModifyNetwork(network="b", name="a"),
+            tenure.ModifyNetwork(network="c", name="b"),
+        ]
+    )
+
+    assert (await ledger.holding("b", "10.0.0.5")).owner == "vm/x"
+
+
+async def test_exhausted_tells_how_many_were_wanted(ledger: tenure.AsyncLedger) -> None:
+    await two_networks(ledger)
+
+    with pytest.raises(tenure.PoolExhausted) as told:
+        await ledger.allocate_many("a", owners=[f"vm/{number}" for number in range(300)])
+
+    assert told.value.wanted == 300
+
+
+async def test_why_asked_of_one_network_tells_who_holds_through_another(ledger: tenure.AsyncLedger) -> None:
+    await two_networks(ledger)
+    await ledger.allocate("a", owner="vm/x", address="10.0.0.5")
+
+    assert "vm/x" in str(await ledger.why("10.0.0.5", network="b"))
+
+
+async def test_why_tells_that_a_pool_is_retired(ledger: tenure.AsyncLedger) -> None:
+    await two_networks(ledger)
+    await ledger.retire_pool("b", "10.0.0.0/24")
+
+    [finding] = (await ledger.why("10.0.0.9", network="b")).findings
+
+    assert finding.status == "retired"
+
+
+async def test_a_name_that_means_another_network_by_now_releases_nothing_of_the_old_one(
+    ledger: tenure.AsyncLedger, ledger_provider: Provider[LedgerStore], place: str
+) -> None:
+    shared = ledger_provider.abilities.shared_by_processes
+    other = await tenure.open_async(place) if shared else ledger
+    await ledger.add_network("net")
+    await ledger.add_subnet("net", "10.0.0.0/24")
+    await ledger.allocate("net", owner="vm/x", address="10.0.0.5")
+    await other.modify_network("net", name="old")
+    await other.add_network("net", space="another")
+    await other.add_subnet("net", "10.0.0.0/24")
+
+    assert await ledger.release("net", "10.0.0.5", owner="vm/x") is None
+    assert (await ledger.holding("old", "10.0.0.5")).owner == "vm/x"
+    if shared:
+        await other.close()
+
+
+async def test_a_ledger_that_is_closed_says_so(place: str) -> None:
+    ledger = await tenure.open_async(place)
+    await two_networks(ledger)
+    await ledger.close()
+    await ledger.close()
+
+    with pytest.raises(tenure.TenureError):
+        await ledger.allocate("a", owner="vm/x")

@@ -52,9 +52,11 @@ class MemoryStore:
         """Create holdings if nobody is in the way."""
         return await self.transact(lambda tx: grant_rows(tx, space, version, wishes))
 
-    async def release(self, space: SpaceId, tickets: Sequence[Ticket]) -> Sequence[Row | None]:
+    async def release(
+        self, space: SpaceId, tickets: Sequence[Ticket], *, version: int | None = None
+    ) -> Sequence[Row | None]:
         """End holdings of their owners."""
-        return await self.transact(lambda tx: release_rows(tx, space, tickets))
+        return await self.transact(lambda tx: release_rows(tx, space, tickets, version))
 
     def inside(self, connection: object) -> CallerTransaction:
         """Refuse: memory has no connections."""

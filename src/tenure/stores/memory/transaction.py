@@ -87,14 +87,15 @@ class MemoryTransaction:
 
     async def put_networks(self, space: SpaceId, networks: Sequence[Network]) -> None:
         """Write networks whole."""
-        for network in networks:
-            for other_space, book in self._store.books.items():
-                namesake = book.configuration.networks.get(network.name)
-                if namesake is not None and (other_space, namesake.id) != (space, network.id):
-                    raise AlreadyExists("network", network.name)
-            configuration = self._store.books[space].configuration
-            by_id = {old.id: old for old in configuration.networks.values()} | {network.id: network}
-            self._configure(space, replace(configuration, networks={new.name: new for new in by_id.values()}))
+        written = {network.id for network in networks}
+        names = {network.name for network in networks}
+        for book in self._store.books.values():
+            taken = [old.name for old in book.configuration.networks.values() if old.id not in written]
+            for name in names.intersection(taken):
+                raise AlreadyExists("network", name)
+        configuration = self._store.books[space].configuration
+        by_id = {old.id: old for old in configuration.networks.values()} | {network.id: network for network in networks}
+        self._configure(space, replace(configuration, networks={new.name: new for new in by_id.values()}))
 
     async def remove_networks(self, networks: Sequence[NetworkId]) -> None:
         """Remove networks and what was remembered of their owners."""

@@ -109,7 +109,7 @@ SELECT first, generation, since_us FROM granted
 -- :name release
 -- :cost O(k log n): k tickets
 WITH guard AS (
-    UPDATE space SET frees = frees + 1 WHERE id = $1 RETURNING id
+    UPDATE space SET frees = frees + 1 WHERE id = $1 AND version = coalesce($8, version) RETURNING id
 ), ticket AS MATERIALIZED (
     SELECT * FROM unnest($2::bigint[], $3::bytea[], $4::text[], $5::bigint[], $6::text[], $7::boolean[])
         AS ticket (network, first, owner, generation, request, remember)
@@ -339,6 +339,10 @@ SELECT space, id, name, document FROM network WHERE space = ANY ($1::bigint[]) O
 -- :name take_network_number
 -- :cost O(1)
 SELECT nextval('network_number')
+
+-- :name park_networks
+-- :cost O(k log w): w networks; out of the way of others that take their names in the same transaction
+UPDATE network SET name = chr(1) || id WHERE id = ANY ($1::bigint[])
 
 -- :name put_network
 -- :cost O(log w)

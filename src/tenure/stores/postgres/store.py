@@ -17,7 +17,7 @@ from tenure.kernel.addresses import key, position
 from tenure.kernel.configuration import Configuration
 from tenure.kernel.errors import CursorExpired, Invalid, StoreUnavailable
 from tenure.kernel.values import AGAIN, Change, NetworkId, Outcome, Row, SpaceId, State, Ticket, Verdict, Wish
-from tenure.ports import Abilities, Effects, Transaction
+from tenure.ports import Abilities, Effects, Stale, Transaction
 from tenure.stores.postgres.hot import HotConnection, HotConnections
 from tenure.stores.postgres.transaction import (
     SQL,
@@ -47,6 +47,7 @@ LOST = (
     OSError,
     asyncpg.PostgresConnectionError,
     asyncpg.InterfaceError,
+    asyncpg.InternalClientError,
     asyncpg.exceptions.OperatorInterventionError,
     asyncpg.exceptions.TooManyConnectionsError,
     asyncio.TimeoutError,
@@ -111,6 +112,8 @@ class PostgresStore:
                 if isinstance(error, LOST):
                     outcome: Literal["none", "unknown"] = "unknown" if committing else "none"
                     raise StoreUnavailable(f"PostgreSQL was lost: {error}", outcome=outcome) from error
+                if isinstance(error, asyncpg.PostgresError) and not isinstance(error, STUCK):
+                    raise StoreUnavailable(f"PostgreSQL refused: {error}", outcome="none") from error
                 raise
 
     @asynccontextmanager
@@ -154,6 +157,10 @@ class PostgresStore:
         except LOST as error:
             hot.connection.terminate()
             raise StoreUnavailable(f"PostgreSQL was lost: {error}", outcome="unknown") from error
+        except asyncpg.PostgresError as error:
+            if isinstance(error, (asyncpg.DivisionByZeroError, *STUCK)):
+                raise
+            raise StoreUnavailable(f"PostgreSQL refused: {error}", outcome="none") from error
         finally:
             self._hot.give_back(hot)
 
@@ -182,18 +189,22 @@ class PostgresStore:
                     raise StoreUnavailable(f"PostgreSQL was lost: {error}", outcome="unknown") from error
         return AGAIN
 
-    async def release(self, space: SpaceId, tickets: Sequence[Ticket]) -> Sequence[Row | None]:
+    async def release(
+        self, space: SpaceId, tickets: Sequence[Ticket], *, version: int | None = None
+    ) -> Sequence[Row | None]:
         """End holdings: one statement, one commit; those it could not end are looked at in a second."""
         answers: dict[int, Row] = {}
         left = tickets
         async with self._connected(self._pool) as connection:
             for _ in range(RERUNS):
                 try:
-                    ended, found = await _release_on(connection, space, left)
+                    ended, found = await _release_on(connection, space, left, version)
                 except STUCK:
                     continue
                 except LOST as error:
                     raise StoreUnavailable(f"PostgreSQL was lost: {error}", outcome="unknown") from error
+                except asyncpg.PostgresError as error:
+                    raise StoreUnavailable(f"PostgreSQL refused: {error}", outcome="none") from error
                 answers |= found | ended
                 # What its owner was granted between the two statements is still to be ended.
                 left = [ticket for ticket in left if ticket.first in found and ticket.names(found[ticket.first])]
@@ -317,7 +328,7 @@ def _granted(space: SpaceId, wish: Wish, record: Any) -> Verdict:
 
 
 async def _release_on(
-    connection: Any, space: SpaceId, tickets: Sequence[Ticket]
+    connection: Any, space: SpaceId, tickets: Sequence[Ticket], version: int | None
 ) -> tuple[dict[int, Row], dict[int, Row]]:
     """End what can be ended; return that, and what stands where the rest was to be ended."""
     columns = (
@@ -328,7 +339,10 @@ async def _release_on(
         [ticket.request for ticket in tickets],
         [ticket.remember for ticket in tickets],
     )
-    ended = {row.first: row for row in map(read_row, await connection.fetch(SQL["release"], space, *columns))}
+    records = await connection.fetch(SQL["release"], space, *columns, version)
+    ended = {row.first: row for row in map(read_row, records)}
+    if not ended and version not in (None, await connection.fetchval(SQL["versions"], space)):
+        raise Stale
     left = [key(ticket.first) for ticket in tickets if ticket.first not in ended]
     records = await connection.fetch(SQL["rows_at"], space, left) if left else []
     return ended, {row.first: row for row in map(read_row, records)}

@@ -142,6 +142,10 @@ SELECT id, name FROM space ORDER BY name
 -- :cost O(1)
 UPDATE ledger SET next_network = next_network + 1 WHERE id = 1 RETURNING next_network - 1
 
+-- :name park_network
+-- :cost O(log w): w networks; out of the way of another that takes its name in the same transaction
+UPDATE network SET name = char(0) || id WHERE id = ?
+
 -- :name put_network
 -- :cost O(log w): w networks
 INSERT INTO network (id, name, space, document) VALUES (?, ?, ?, ?)

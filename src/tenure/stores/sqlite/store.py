@@ -90,11 +90,14 @@ class SqliteStore:
 
         def reading() -> T:
             assert self._reading is not None
-            self._reading.execute("BEGIN")
             try:
-                return work(self._reading)
-            finally:
-                self._reading.execute("ROLLBACK")
+                self._reading.execute("BEGIN")
+                try:
+                    return work(self._reading)
+                finally:
+                    self._reading.execute("ROLLBACK")
+            except sqlite3.Error as error:
+                raise StoreUnavailable(f"SQLite failed: {error}", outcome="none") from error
 
         return await self._in(self._reader, reading)
 
@@ -122,9 +125,11 @@ class SqliteStore:
         """Create holdings in one transaction: O(log n) a wish and one commit for all of them."""
         return await self.transact(lambda tx: grant_rows(tx, space, version, wishes))
 
-    async def release(self, space: SpaceId, tickets: Sequence[Ticket]) -> Sequence[Row | None]:
+    async def release(
+        self, space: SpaceId, tickets: Sequence[Ticket], *, version: int | None = None
+    ) -> Sequence[Row | None]:
         """End holdings in one transaction."""
-        return await self.transact(lambda tx: release_rows(tx, space, tickets))
+        return await self.transact(lambda tx: release_rows(tx, space, tickets, version))
 
     async def held(self, space: SpaceId, *, after: int = -1) -> AsyncIterator[Sequence[Row]]:
         """Stream holdings in pages; each page is a reading of its own."""
@@ -267,7 +272,8 @@ def write(connection: sqlite3.Connection, work: Callable[[SqliteTransaction], Co
     try:
         result = run_inline(work(SqliteTransaction(connection)))
     except BaseException as error:
-        connection.execute("ROLLBACK")
+        if connection.in_transaction:  # a full disk has ended it already
+            connection.execute("ROLLBACK")
         if isinstance(error, sqlite3.Error):
             raise StoreUnavailable(f"SQLite failed: {error}", outcome="none") from error
         raise
@@ -290,8 +296,8 @@ def begin(connection: sqlite3.Connection) -> None:
         try:
             connection.execute("BEGIN IMMEDIATE")
             return
-        except sqlite3.OperationalError as error:
-            if error.sqlite_errorcode not in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_BUSY_SNAPSHOT):
+        except sqlite3.Error as error:
+            if getattr(error, "sqlite_errorcode", None) not in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_BUSY_SNAPSHOT):
                 raise StoreUnavailable(f"SQLite failed: {error}", outcome="none") from error
             if time.monotonic() > deadline:
                 raise StoreUnavailable(f"the SQLite file stayed locked for {BUSY_S:.0f} s", outcome="none") from error

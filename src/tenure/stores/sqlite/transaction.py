@@ -98,6 +98,7 @@ class SqliteTransaction:
 
     async def put_networks(self, space: SpaceId, networks: Sequence[Network]) -> None:
         """Write networks whole."""
+        self._connection.executemany(SQL["park_network"], [(network.id,) for network in networks])
         for network in networks:
             document = json.dumps(network_document(network), separators=(",", ":"))
             try:
