@@ -25,7 +25,7 @@ async def open_store(url: str) -> LedgerStore:
     if not isinstance(url, str):
         raise Invalid(f"url: text such as {DEFAULT_URL!r} is needed, not {type(url).__name__}", field="url")
     scheme = url.partition(":")[0]
-    if url in ("memory:", "memory://"):
+    if scheme == "memory" and url in ("memory:", "memory://"):
         from tenure.stores.memory.store import MemoryStore
 
         return MemoryStore()

@@ -45,8 +45,8 @@ CASES: dict[str, list[tuple[Any, ...]]] = {
     "grant_unless_freed": [(1, 1, 0, *WISH, NOTHING)],
     "insert_holdings": [(1, *WISH), (1, *TAKEN_WISH)],
     "release": [
-        (1, ONES, HELD, OWNERS, GENERATIONS, NOTHING, [True] * SOME),
-        (1, ONES, HELD, NEW, NOTHING, NOTHING, [False] * SOME),
+        (1, ONES, HELD, OWNERS, GENERATIONS, NOTHING, [True] * SOME, 1),
+        (1, ONES, HELD, NEW, NOTHING, NOTHING, [False] * SOME, None),
     ],
     "rows_at": [(1, HELD), (1, FREE)],
     "lock_rows_at": [(1, HELD)],

@@ -8,7 +8,8 @@ from tenure.kernel import edits
 from tenure.kernel.addresses import V4_BASE, format_address, parse_address
 from tenure.kernel.configuration import Configuration, Policy
 from tenure.kernel.errors import AddressOutsideSubnet, AddressReserved, Invalid, NotFound
-from tenure.kernel.layout import Layout, Line
+from tenure.kernel.layout import Layout
+from tenure.kernel.lines import Line
 from tenure.kernel.names import Owner
 from tests.kernel.plans import net1, planned
 

@@ -4,6 +4,7 @@ import asyncio
 
 import tenure
 from tenure.kernel.addresses import parse_address
+from tenure.ports import LedgerStore
 from tests.contract.providers import Provider
 
 KEPT = "10.0.0.8/29"
@@ -11,7 +12,7 @@ ROUNDS = 25
 
 
 async def test_nothing_is_granted_from_a_range_while_it_is_reserved(
-    ledger_provider: Provider[object], place: str
+    ledger_provider: Provider[LedgerStore], place: str
 ) -> None:
     servers = 1 if not ledger_provider.abilities.shared_by_processes else 3
     editor = await tenure.open_async(place)

@@ -1,105 +1,18 @@
-"""Quick answers about a configuration: which subnet, what is blocked, and each pool laid out as a line.
-
-A *line* numbers the units a wish may be served from, in the order *lowest* picks them: 0, 1, 2, … Reserved, kept
-back and pre-allocated addresses are left out when the line is laid, so a pick can never meet them, and policies
-work on plain numbers whatever the family, the unit, or the order the ranges were written in.
-"""
+"""Quick answers about a configuration: which subnet, what is blocked, which line a wish is served from."""
 
 from bisect import bisect_right
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 from tenure.kernel.addresses import format_address
 from tenure.kernel.configuration import Configuration, KeepBack, Network, Policy, Pool, Subnet
 from tenure.kernel.errors import AddressOutsideSubnet, AddressReserved, Invalid, NotFound
+from tenure.kernel.lines import Line
 from tenure.kernel.names import Owner
 from tenure.kernel.ranges import AddressRange, merge, subtract
 
 Reach = str
 """How far a named address may go into what is kept away: ``refuse``, ``allow`` or ``force``."""
-
-
-@dataclass(frozen=True, slots=True)
-class Piece:
-    """A run of units: numbers ``start..start+count-1`` of the line, at consecutive addresses."""
-
-    start: int
-    first: int
-    unit_size: int
-    count: int
-
-    @property
-    def last(self) -> int:
-        """Return the last position of the run."""
-        return self.first + self.unit_size * self.count - 1
-
-
-class Line:
-    """The units of one pool (or of a whole network), numbered in the order they are handed out."""
-
-    def __init__(self, runs: Iterable[tuple[int, int, int]], policy: Policy) -> None:
-        """Lay runs of (first position, unit size, count) behind each other."""
-        self.policy = policy
-        self.pieces: list[Piece] = []
-        self.size = 0
-        for first, unit_size, count in runs:
-            self.pieces.append(Piece(self.size, first, unit_size, count))
-            self.size += count
-        self.ascending = all(a.first < b.first for a, b in zip(self.pieces, self.pieces[1:], strict=False))
-        self._starts = [piece.start for piece in self.pieces]
-        self._by_position = sorted(self.pieces, key=lambda piece: piece.first)
-        self._firsts = [piece.first for piece in self._by_position]
-
-    @property
-    def lowest(self) -> int:
-        """Return the lowest position on the line, which is not empty."""
-        return self._by_position[0].first
-
-    @property
-    def highest(self) -> int:
-        """Return the highest position on the line, which is not empty."""
-        return self._by_position[-1].last
-
-    def unit(self, number: int) -> tuple[int, int]:
-        """Return first and last position of a unit."""
-        piece = self.pieces[bisect_right(self._starts, number) - 1]
-        first = piece.first + (number - piece.start) * piece.unit_size
-        return first, first + piece.unit_size - 1
-
-    def number(self, position: int) -> int | None:
-        """Return the number of the unit that a position lies in, if it is on the line."""
-        index = bisect_right(self._firsts, position) - 1
-        if index < 0 or position > (piece := self._by_position[index]).last:
-            return None
-        return piece.start + (position - piece.first) // piece.unit_size
-
-    def numbers(self, first: int, last: int) -> Iterator[tuple[int, int]]:
-        """Yield the intervals of the line that ``first..last`` lies over."""
-        index = max(bisect_right(self._firsts, first) - 1, 0)
-        while index < len(self._by_position) and (piece := self._by_position[index]).first <= last:
-            index += 1
-            if piece.last >= first:
-                low = max(first - piece.first, 0) // piece.unit_size
-                high = min((last - piece.first) // piece.unit_size, piece.count - 1)
-                yield piece.start + low, piece.start + high
-
-    def taken(self, spans: Iterable[tuple[int, int]]) -> Iterable[tuple[int, int]]:
-        """Turn held spans, sorted by position, into intervals of the line, sorted and joined."""
-        joined = _joined(interval for first, last in spans for interval in self.numbers(first, last))
-        return joined if self.ascending else sorted(joined)
-
-
-def _joined(intervals: Iterable[tuple[int, int]]) -> Iterator[tuple[int, int]]:
-    current: tuple[int, int] | None = None
-    for first, last in intervals:
-        if current is not None and current[0] <= first <= current[1] + 1:
-            current = (current[0], max(current[1], last))
-            continue
-        if current is not None:
-            yield current
-        current = (first, last)
-    if current is not None:
-        yield current
 
 
 class Layout:

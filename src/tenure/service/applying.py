@@ -28,9 +28,9 @@ from tenure.kernel.ranges import AddressRange
 from tenure.kernel.values import Entry, NetworkId, Outcome, Row, SpaceId, Wish
 from tenure.ports import Chance, Guard, Transaction
 from tenure.service.claims import Claim, Granted
+from tenure.service.exact import ExactViews
 from tenure.service.lane import Restart, catch_up, serve
 from tenure.service.operations import Allocate, Operation, Release, ReleaseOwner, Transfer
-from tenure.service.views import ExactViews
 
 EVICT_PAGE = 1000
 

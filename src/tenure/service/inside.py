@@ -13,9 +13,9 @@ from tenure.kernel.inline import run_inline
 from tenure.kernel.values import Holding, SpaceId
 from tenure.ports import CallerTransaction, Chance
 from tenure.service.applying import Applying, Result
+from tenure.service.exact import ExactViews
 from tenure.service.operations import Allocate, Operation, Release, ReleaseOwner, Shown, check_operations
 from tenure.service.showing import show
-from tenure.service.views import ExactViews
 
 
 class AsyncInside:

@@ -17,7 +17,8 @@ from tenure.kernel.layout import Layout
 from tenure.kernel.values import Entry, Outcome, Row, Verdict, Wish
 from tenure.ports import Chance, Transaction
 from tenure.service.claims import Claim, Granted
-from tenure.service.views import ExactLine, ExactViews, LineKey
+from tenure.service.exact import ExactLine, ExactViews
+from tenure.service.views import LineKey
 
 Answer = Granted | TenureError
 

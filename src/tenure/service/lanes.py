@@ -16,8 +16,9 @@ from tenure.kernel.values import SpaceId
 from tenure.ports import Chance, LedgerStore, NotAll, Transaction
 from tenure.service.allocating import UNKNOWN_REPEATS, worse
 from tenure.service.claims import Claim, Granted
+from tenure.service.exact import ExactViews
 from tenure.service.lane import Answer, Restart, line_key, quick_picks, serve
-from tenure.service.views import ExactViews, LineKey
+from tenure.service.views import LineKey
 
 RESTARTS = 20
 """Times a lane is begun again because something it should have known had changed."""

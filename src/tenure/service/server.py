@@ -19,10 +19,11 @@ from tenure.service.allocating import UNKNOWN_REPEATS, insist, worse
 from tenure.service.applying import Applying, Result
 from tenure.service.batcher import Batcher
 from tenure.service.claims import Claim, Granted
+from tenure.service.exact import ExactViews
 from tenure.service.lane import Answer, Restart, line_key
 from tenure.service.lanes import RESTARTS, Lanes
 from tenure.service.operations import Allocate, Operation, Release, ReleaseOwner
-from tenure.service.views import DoubtfulLine, DoubtfulViews, ExactViews, LineKey
+from tenure.service.views import DoubtfulLine, DoubtfulViews, LineKey
 
 T = TypeVar("T")
 
