@@ -1,6 +1,6 @@
-"""Write ``service/blocking_verbs.py`` from the asynchronous ledger: same verbs, same words, no await.
+"""Write the blocking verbs from the asynchronous ledger: same verbs, same words, no await.
 
-Run it after changing a verb; ``--check`` fails if the file is not what it would write.
+Run it after changing a verb; ``--check`` fails if a file is not what it would write.
 """
 
 import argparse
@@ -10,7 +10,6 @@ import sys
 from pathlib import Path
 
 SERVICE = Path(__file__).parent.parent / "src" / "tenure" / "service"
-TARGET = SERVICE / "blocking_verbs.py"
 SOURCES = {
     "plan_verbs.py": "PlanVerbs",
     "holding_verbs.py": "HoldingVerbs",
@@ -18,23 +17,41 @@ SOURCES = {
     "ledger.py": "AsyncLedger",
 }
 
-HEAD = '''"""The ledger's verbs for callers who block. Written by tools/make_blocking.py from the asynchronous ones."""
+PLAN = """The ledger's verbs on the plan, for callers who block. Written by tools/make_blocking.py."""
+VERBS = """The ledger's verbs for callers who block. Written by tools/make_blocking.py from the asynchronous ones."""
 
-{imports}
+HEADS = {
+    "blocking_plan.py": f'''"""{PLAN}"""
+
+%s
+from tenure.service.ledger import AsyncLedger
+from tenure.service.portal import Portal
 
 
-class BlockingVerbs:
-    """Every verb of the asynchronous ledger, run to its end."""
+class BlockingPlanVerbs:
+    """Every verb on the plan, run to its end."""
 
     def __init__(self, ledger: AsyncLedger, portal: Portal) -> None:
         self._ledger = ledger
         self._portal = portal
-'''
+''',
+    "blocking_verbs.py": f'''"""{VERBS}"""
 
-OWN_IMPORTS = {
-    "from tenure.service.ledger import AsyncLedger",
-    "from tenure.service.portal import Portal",
+%s
+from tenure.service.blocking_plan import BlockingPlanVerbs
+
+
+class BlockingVerbs(BlockingPlanVerbs):
+    """Every verb of the asynchronous ledger, run to its end."""
+''',
 }
+"""How each file begins; its imports go where %s stands."""
+
+GROUPS = {
+    "blocking_plan.py": ["plan_verbs.py"],
+    "blocking_verbs.py": ["holding_verbs.py", "reading_verbs.py", "ledger.py"],
+}
+"""Which verbs go into which file."""
 
 
 def verbs(tree: ast.Module, name: str) -> list[ast.AsyncFunctionDef]:
@@ -69,41 +86,40 @@ def imports(tree: ast.Module) -> list[tuple[str, str]]:
     return [(line.module or "", alias.name) for line in lines for alias in line.names]
 
 
-def render() -> str:
-    """Write the whole file."""
-    trees = {file: ast.parse((SERVICE / file).read_text("utf-8")) for file in SOURCES}
-    methods = [method(verb) for file, name in SOURCES.items() for verb in verbs(trees[file], name)]
+def render(target: str) -> str:
+    """Write one file."""
+    trees = {file: ast.parse((SERVICE / file).read_text("utf-8")) for file in GROUPS[target]}
+    methods = [method(verb) for file, tree in trees.items() for verb in verbs(tree, SOURCES[file])]
     used = {node.id for piece in methods for node in ast.walk(ast.parse(_dedent(piece))) if isinstance(node, ast.Name)}
-    lines = set(OWN_IMPORTS)
+    lines = {"from collections.abc import Iterator"} if "Iterator" in used else set()
     for tree in trees.values():
         lines |= {f"from {module} import {name}" for module, name in imports(tree) if name in used}
-    if "Iterator" in used:
-        lines.add("from collections.abc import Iterator")
-    text = HEAD.format(imports="\n".join(sorted(lines))) + "\n" + "\n".join(methods)
-    fixed = _ruff(["check", "--select", "I,F401", "--fix", "--quiet", "--exit-zero"], text)
-    return _ruff(["format", "--quiet"], fixed)
+    text = HEADS[target] % "\n".join(sorted(lines)) + "\n" + "\n".join(methods)
+    fixed = _ruff(["check", "--select", "I,F401", "--fix", "--quiet", "--exit-zero"], target, text)
+    return _ruff(["format", "--quiet"], target, fixed)
 
 
 def _dedent(piece: str) -> str:
     return "class _:\n" + piece
 
 
-def _ruff(arguments: list[str], text: str) -> str:
-    command = [sys.executable, "-m", "ruff", *arguments, "--stdin-filename", str(TARGET), "-"]
+def _ruff(arguments: list[str], target: str, text: str) -> str:
+    command = [sys.executable, "-m", "ruff", *arguments, "--stdin-filename", str(SERVICE / target), "-"]
     return subprocess.run(command, input=text, text=True, capture_output=True, check=True).stdout
 
 
 def main() -> int:
-    """Write the file, or check it."""
+    """Write the files, or check them."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--check", action="store_true", help="fail if the file is out of date")
-    text = render()
-    if parser.parse_args().check:
-        current = TARGET.read_text("utf-8") == text
-        print(f"{TARGET.name} is {'current' if current else 'out of date: run tools/make_blocking.py'}")
-        return 0 if current else 1
-    TARGET.write_text(text, "utf-8")
-    return 0
+    parser.add_argument("--check", action="store_true", help="fail if a file is out of date")
+    texts = {target: render(target) for target in GROUPS}
+    if not parser.parse_args().check:
+        for target, text in texts.items():
+            (SERVICE / target).write_text(text, "utf-8")
+        return 0
+    stale = [target for target, text in texts.items() if (SERVICE / target).read_text("utf-8") != text]
+    print(f"out of date, run tools/make_blocking.py: {', '.join(stale)}" if stale else "generated files are current")
+    return 1 if stale else 0
 
 
 if __name__ == "__main__":

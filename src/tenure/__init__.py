@@ -38,7 +38,7 @@ from tenure.kernel.values import Change, Holding, State
 from tenure.service.blocking import Ledger
 from tenure.service.explaining import Explanation, Finding
 from tenure.service.ledger import AsyncLedger
-from tenure.service.operations import Allocate, Release, ReleaseOwner, Transfer
+from tenure.service.operations import Allocate, ModifyHolding, Release, ReleaseOwner, Transfer
 from tenure.service.verifying import Breach
 from tenure.wiring import open, open_async, open_book
 
@@ -64,6 +64,7 @@ __all__ = [
     "Invalid",
     "KeepBack",
     "Ledger",
+    "ModifyHolding",
     "ModifyNetwork",
     "ModifyPool",
     "ModifySubnet",

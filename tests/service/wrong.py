@@ -40,6 +40,7 @@ GOOD: dict[str, Arguments] = {
     "release": {"network": "net1", "address": "192.0.2.10", "owner": "instance/a"},
     "release_owner": {"owner": "instance/a"},
     "transfer": {"network": "net1", "address": "192.0.2.10", "owner": "instance/a", "to": "instance/z"},
+    "modify_holding": {"network": "net1", "address": "192.0.2.10", "owner": "instance/a", "carrier": "vm-7"},
     "apply": {"operations": [tenure.Reserve(network="net1", range="192.0.2.200")]},
     "spaces": {},
     "networks": {},

@@ -34,3 +34,11 @@ def transfer_entry(row: Row, before: Row) -> Entry:
     return Entry(
         "transfer", row.space, row.network, row.first, row.last, row.owner, row.slot, row.generation, row.request, told
     )
+
+
+def modify_entry(row: Row, request: str | None) -> Entry:
+    """Tell the log what a holding has become."""
+    told = {**row.details, "state": str(row.state)}
+    return Entry(
+        "modify", row.space, row.network, row.first, row.last, row.owner, row.slot, row.generation, request, told
+    )

@@ -11,7 +11,7 @@ from tenure.kernel.addresses import format_address, parse_address
 from tenure.kernel.configuration import Configuration, Network
 from tenure.kernel.editing import edited, new_network
 from tenure.kernel.edits import AddNetwork, Edit, RemoveNetwork, RemoveSubnet
-from tenure.kernel.entries import release_entry, transfer_entry
+from tenure.kernel.entries import modify_entry, release_entry, transfer_entry
 from tenure.kernel.errors import (
     AddressInUse,
     AlreadyExists,
@@ -23,6 +23,7 @@ from tenure.kernel.errors import (
 )
 from tenure.kernel.judging import judge, lost_ground, new_gateways
 from tenure.kernel.layout import Layout
+from tenure.kernel.lifecycle import moved, rewritten
 from tenure.kernel.names import Owner, check_generation, check_name, check_request, check_slot
 from tenure.kernel.ranges import AddressRange
 from tenure.kernel.values import Entry, NetworkId, Outcome, Row, SpaceId, Wish
@@ -30,7 +31,7 @@ from tenure.ports import Chance, Guard, Transaction
 from tenure.service.claims import Claim, Granted
 from tenure.service.exact import ExactViews
 from tenure.service.lane import Restart, catch_up, serve
-from tenure.service.operations import Allocate, Operation, Release, ReleaseOwner, Transfer
+from tenure.service.operations import Allocate, ModifyHolding, Operation, Release, ReleaseOwner, Transfer
 
 EVICT_PAGE = 1000
 
@@ -108,6 +109,8 @@ class Applying:
             return await self._release(operation)
         if isinstance(operation, ReleaseOwner):
             return await self._release_owner(operation)
+        if isinstance(operation, ModifyHolding):
+            return await self._modify(operation)
         assert isinstance(operation, Transfer)
         return await self._transfer(operation)
 
@@ -184,6 +187,19 @@ class Applying:
         shown = Granted(row, self._layout(row.space))
         await self._remove([row], check_request(operation.request))
         return shown
+
+    async def _modify(self, operation: ModifyHolding) -> Result:
+        """Write on a holding, or move it from held to draining and back."""
+        owner, request = Owner(operation.owner), check_request(operation.request)
+        row = await self._find(operation.network, operation.address, owner, operation.generation)
+        if row is None:
+            raise NotFound("holding", f"of {operation.address} in network {operation.network}", field="address")
+        wanted = {name: getattr(operation, name) for name in ("labels", "description", "carrier", "plan")}
+        new = row._replace(state=moved(row, operation.state), details=rewritten(row.details, wanted))
+        if new != row:
+            await self._tx.rewrite([new])
+            self._entries.append(modify_entry(new, request))
+        return Granted(new, self._layout(row.space))
 
     async def _release_owner(self, operation: ReleaseOwner) -> Result:
         rows = [*await self._tx.rows_of([Owner(operation.owner)])]

@@ -3,6 +3,7 @@
 from collections.abc import Mapping, Sequence
 
 from tenure.kernel.addresses import AddressLike, parse_address
+from tenure.kernel.edits import KEEP, Keep
 from tenure.kernel.errors import Invalid
 from tenure.kernel.names import Owner, check_generation, check_name, check_request
 from tenure.kernel.values import Holding, Ticket
@@ -11,7 +12,15 @@ from tenure.service.allocating import allocate
 from tenure.service.applying import check_begins_unit, check_holder
 from tenure.service.claims import Granted, read_claim
 from tenure.service.inside import AsyncInside
-from tenure.service.operations import Allocate, Operation, ReleaseOwner, Shown, Transfer, check_operations
+from tenure.service.operations import (
+    Allocate,
+    ModifyHolding,
+    Operation,
+    ReleaseOwner,
+    Shown,
+    Transfer,
+    check_operations,
+)
 from tenure.service.plan_verbs import PlanVerbs
 from tenure.service.showing import holding_of, show
 
@@ -152,6 +161,37 @@ class HoldingVerbs(PlanVerbs):
         [answer] = await self._apply([operation])
         assert isinstance(answer, Granted)
         return holding_of(answer.row, answer.layout)
+
+    async def modify_holding(
+        self,
+        network: str,
+        address: AddressLike,
+        *,
+        owner: str,
+        generation: int | None = None,
+        labels: Mapping[str, str] | Keep = KEEP,
+        description: str | Keep = KEEP,
+        carrier: str | Keep | None = KEEP,
+        plan: str | Keep | None = KEEP,
+        state: str | Keep = KEEP,
+        request: str | None = None,
+    ) -> Holding:
+        """Change what is written on a holding, or its state: ``draining`` frees the slot, ``held`` takes it back."""
+        operation = ModifyHolding(
+            network=network,
+            address=address,
+            owner=owner,
+            generation=generation,
+            labels=labels,
+            description=description,
+            carrier=carrier,
+            plan=plan,
+            state=state,
+            request=request,
+        )
+        [answer] = await self._apply([operation])
+        assert isinstance(answer, Granted)
+        return holding_of(*answer)
 
     async def apply(self, operations: Sequence[Operation]) -> list[Shown]:
         """Make several edits, allocations, releases and transfers one transaction, judged by the final state.

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from tenure.kernel.addresses import AddressLike
 from tenure.kernel.configuration import Network
-from tenure.kernel.edits import Edit
+from tenure.kernel.edits import KEEP, Edit, Keep
 from tenure.kernel.errors import Invalid
 from tenure.kernel.names import shown
 from tenure.kernel.values import Holding
@@ -74,6 +74,22 @@ class Transfer:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class ModifyHolding:
+    """Change what is written on a holding, or its state: held and draining follow each other."""
+
+    network: str
+    address: AddressLike
+    owner: str
+    generation: int | None = None
+    labels: Mapping[str, str] | Keep = KEEP
+    description: str | Keep = KEEP
+    carrier: str | Keep | None = KEEP
+    plan: str | Keep | None = KEEP
+    state: str | Keep = KEEP
+    request: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class ReleaseOwner:
     """End all holdings of an owner, whatever they are when it runs."""
 
@@ -81,7 +97,7 @@ class ReleaseOwner:
     request: str | None = None
 
 
-Operation = Edit | Allocate | Release | ReleaseOwner | Transfer
+Operation = Edit | Allocate | ModifyHolding | Release | ReleaseOwner | Transfer
 
 Shown = Holding | list[Holding] | Network | None
 """What users see of an operation's result."""

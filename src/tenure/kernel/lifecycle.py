@@ -1,0 +1,42 @@
+"""The life of a holding: which state may follow which, and what is written on it."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from tenure.kernel.addresses import format_address
+from tenure.kernel.edits import Keep
+from tenure.kernel.errors import Conflict, Invalid
+from tenure.kernel.names import check_labels, check_name, check_text, shown
+from tenure.kernel.values import MOVES, Row, State
+
+
+def moved(row: Row, wanted: object) -> State:
+    """Return the state a holding goes into, if it may."""
+    if isinstance(wanted, Keep):
+        return row.state
+    try:
+        state = State(wanted)  # type: ignore[arg-type]  # another type is no state either
+    except ValueError:
+        raise Invalid(f"state: {shown(wanted)} is none of {', '.join(State)}", field="state") from None
+    if state is not row.state and state not in MOVES[row.state]:
+        raise Conflict(f"{format_address(row.first)} is {row.state}; it cannot become {state}", field="state")
+    if state is not row.state and state not in (State.HELD, State.DRAINING):
+        raise Invalid(f"state: a holding becomes {state} by its own verb, not by being modified", field="state")
+    return state
+
+
+def rewritten(details: Mapping[str, Any], changes: Mapping[str, object]) -> dict[str, Any]:
+    """Return a holding's details with what is not to be kept written anew; nothing said is left out."""
+    checks = {"labels": check_labels, "description": check_text, "carrier": check_name, "plan": check_name}
+    new = dict(details)
+    for name, value in changes.items():
+        if isinstance(value, Keep):
+            continue
+        checked = None if value is None else checks[name](value, field=name)
+        if checked:
+            new[name] = checked
+        elif value is None and name in ("labels", "description"):
+            raise Invalid(f"{name}: cannot be nothing at all", field=name)
+        else:
+            new.pop(name, None)
+    return new
