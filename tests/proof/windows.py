@@ -98,5 +98,6 @@ def _ended(call: Call, tenancy: Tenancy, held_from: float) -> bool:
     if call.verb == "release":
         return (not call.rows and held_from <= call.invoked) or any(row.key == tenancy.key for row in call.rows)
     if call.verb == "transfer":
-        return bool(call.args["generation"] == tenancy.generation)
+        # Handed over to the one who holds it already, a holding stays what it is.
+        return call.args["generation"] == tenancy.generation and all(row.key != tenancy.key for row in call.rows)
     return any(row.key == tenancy.key for row in call.rows)

@@ -77,8 +77,18 @@ class Line:
 
     def taken(self, spans: Iterable[tuple[int, int]]) -> Iterable[tuple[int, int]]:
         """Turn held spans, sorted by position, into intervals of the line, sorted and joined."""
+        if len(self.pieces) == 1:
+            return _joined(_of_one_piece(self.pieces[0], spans))
         joined = _joined(interval for first, last in spans for interval in self.numbers(first, last))
         return joined if self.ascending else sorted(joined)
+
+
+def _of_one_piece(piece: Piece, spans: Iterable[tuple[int, int]]) -> Iterator[tuple[int, int]]:
+    """Do what ``numbers`` does, for the usual line of one piece and a million spans."""
+    base, size, end, highest = piece.first, piece.unit_size, piece.last, piece.count - 1
+    for first, last in spans:
+        if last >= base and first <= end:
+            yield (first - base) // size if first > base else 0, min((last - base) // size, highest)
 
 
 def _joined(intervals: Iterable[tuple[int, int]]) -> Iterator[tuple[int, int]]:

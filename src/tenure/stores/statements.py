@@ -5,7 +5,7 @@ applied in order and never changed once released.
 """
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from importlib.resources import files
 from typing import Any
@@ -87,3 +87,9 @@ def read_change(record: Any) -> Change:
 def optional_key(value: int | None) -> bytes | None:
     """Encode an optional position."""
     return None if value is None else key(value)
+
+
+def read_spans(records: Iterable[Any]) -> list[tuple[int, int]]:
+    """Read first and last addresses; most holdings are of one address, whose key need not be read twice."""
+    read = int.from_bytes
+    return [((first := read(low, "big")), first if low == high else read(high, "big")) for low, high in records]

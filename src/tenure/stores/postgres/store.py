@@ -13,7 +13,7 @@ from typing import Any, Literal, TypeVar
 
 import asyncpg
 
-from tenure.kernel.addresses import key, position
+from tenure.kernel.addresses import key
 from tenure.kernel.configuration import Configuration
 from tenure.kernel.errors import CursorExpired, Invalid, StoreUnavailable
 from tenure.kernel.values import AGAIN, Change, NetworkId, Outcome, Row, SpaceId, State, Ticket, Verdict, Wish
@@ -31,7 +31,7 @@ from tenure.stores.postgres.transaction import (
     told_column,
     wish_columns,
 )
-from tenure.stores.statements import check_version, load_migrations, read_change, read_row
+from tenure.stores.statements import check_version, load_migrations, read_change, read_row, read_spans
 
 T = TypeVar("T")
 
@@ -252,7 +252,7 @@ class PostgresStore:
                     seq = await connection.fetchval(SQL["counters"])
                     cursor = await connection.cursor(SQL["spans"], space, key(first), key(last))
                     while page := await cursor.fetch(SPANS_PAGE):
-                        found.extend((position(low), position(high)) for low, high in page)
+                        found.extend(read_spans(page))
                     return seq, found
             except LOST as error:
                 raise StoreUnavailable(f"PostgreSQL was lost: {error}", outcome="none") from error

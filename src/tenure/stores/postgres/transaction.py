@@ -16,7 +16,7 @@ from tenure.kernel.entries import grant_details
 from tenure.kernel.errors import AlreadyExists
 from tenure.kernel.values import AGAIN, OWNED, Entry, NetworkId, Outcome, Row, SpaceId, State, Verdict, Wish
 from tenure.ports import FAR_BEHIND, Effects, Guard, NotAll
-from tenure.stores.statements import STATE_NUMBER, dump_details, load_statements, optional_key, read_row
+from tenure.stores.statements import STATE_NUMBER, dump_details, load_statements, optional_key, read_row, read_spans
 
 SQL = {name: statement.sql for name, statement in load_statements("tenure.stores.postgres").items()}
 
@@ -253,7 +253,7 @@ class PostgresTransaction:
 
     async def spans(self, space: SpaceId, first: int, last: int) -> Sequence[tuple[int, int]]:
         """Read held spans over a range."""
-        return [(position(low), position(high)) for low, high in await self._all("spans", space, key(first), key(last))]
+        return read_spans(await self._all("spans", space, key(first), key(last)))
 
     async def last_change(self) -> int:
         """Return the number of the newest change."""

@@ -24,6 +24,7 @@ from tenure.stores.statements import (
     read_change,
     read_row,
 )
+from tenure.stores.statements import read_spans as spans_of
 
 SQL = {name: statement.sql for name, statement in load_statements("tenure.stores.sqlite").items()}
 
@@ -288,7 +289,7 @@ def read_spans(connection: sqlite3.Connection, space: SpaceId, first: int, last:
     below = connection.execute(SQL["row_below"], (space, key(first))).fetchone()
     start = first if below is None else min(first, position(below[2]))
     records = connection.execute(SQL["spans"], (space, key(start), key(last)))
-    return [(position(low), position(high)) for low, high in records]
+    return spans_of(records)
 
 
 def rows_within(
