@@ -11,10 +11,10 @@ from tests.proof.exploration import CASTS, MODES, explore
 from tests.proof.mutants import SIMULATED
 from tests.proof.simulation import first_unexplained
 
-RUNS_A_ROUND = 500
-SEEDS_A_ROUND = 500
+RUNS_A_ROUND = 50
+SEEDS_A_ROUND = 250
 MUTANT_SEEDS = 2000
-EXAMPLES_A_ROUND = 50
+EXAMPLES_A_ROUND = 20
 
 Figures = Mapping[str, Any]
 

@@ -229,7 +229,7 @@ def connect(path: Path) -> sqlite3.Connection:
         connection.execute("PRAGMA synchronous = FULL")
         connection.execute("PRAGMA foreign_keys = ON")
     except sqlite3.Error as error:
-        raise StoreUnavailable(f"{path} is not a ledger, or cannot be opened: {error}", outcome="none") from error
+        raise StoreUnavailable(f"cannot open {path}, or it is not a ledger: {error}", outcome="none") from error
     return connection
 
 
