@@ -11,7 +11,7 @@ who wait share. A pool is exhausted only if such a reading, begun after the clai
 
 import asyncio
 from collections import Counter
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TypeVar
 
@@ -89,7 +89,7 @@ class BookDesk:
 
     async def release(self, space: SpaceId, ticket: Ticket) -> Row | None:
         """End one holding; a lost answer is asked for again, which changes nothing more."""
-        row = await self._insist(lambda: self._releases.submit(space, ticket))
+        row = await insist(lambda: self._releases.submit(space, ticket), self.pause)
         views = self._doubtful.get(space)
         if row is not None and views is not None and ticket.names(row):
             views.give_back(row.first, row.last)
@@ -205,7 +205,7 @@ class BookDesk:
     async def _settle(self, layout: Layout, wish: Wish) -> Verdict:
         views = self.doubtful(layout)
         views.take(wish.first, wish.last)
-        verdict = await self._insist(lambda: self.grant(layout, wish))
+        verdict = await insist(lambda: self.grant(layout, wish), self.pause)
         if verdict.outcome in (Outcome.ALREADY, Outcome.AGAIN):
             views.give_back(wish.first, wish.last)
         return verdict
@@ -218,10 +218,6 @@ class BookDesk:
             if (row.space, row.network, row.slot) == mine and row.state in OWNED:
                 return _raised(already(claim, row, layout))
         raise PoolExhausted(claim.network, claim.pool)
-
-    async def _insist(self, call: Callable[[], Awaitable[T]]) -> T:
-        """Ask again where the answer was lost; the store answers the same."""
-        return await insist(call, self.pause)
 
     async def pause(self, attempt: int) -> None:
         """Let others go on for a moment."""
