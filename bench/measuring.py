@@ -33,9 +33,16 @@ class Measured:
     subject: list[Sample] = field(default_factory=list)
 
     def value(self, promise: Promise) -> float:
-        """Return what a promise is about: a median, or the ratio of two."""
-        mine = median(self.subject, promise.measure)
-        return mine / median(self.base, promise.measure) if promise.relative else mine
+        """Return what a promise is about: a median, or the median of the rounds' ratios.
+
+        What a round measures stands close together in time, so a machine that slows down for a while spoils a few
+        ratios and not the promise.
+        """
+        if not promise.relative:
+            return median(self.subject, promise.measure)
+        pairs = zip(self.subject, self.base, strict=True)
+        ratios = (getattr(mine, promise.measure) / getattr(base, promise.measure) for mine, base in pairs)
+        return float(statistics.median(ratios))
 
 
 def median(samples: Sequence[Sample], measure: str) -> float:
