@@ -13,11 +13,13 @@ SERVICE = Path(__file__).parent.parent / "src" / "tenure" / "service"
 SOURCES = {
     "plan_verbs.py": "PlanVerbs",
     "holding_verbs.py": "HoldingVerbs",
+    "waiting_verbs.py": "WaitingVerbs",
     "reading_verbs.py": "ReadingVerbs",
     "ledger.py": "AsyncLedger",
 }
 
 PLAN = """The ledger's verbs on the plan, for callers who block. Written by tools/make_blocking.py."""
+READING = """The ledger's reading verbs for callers who block. Written by tools/make_blocking.py."""
 VERBS = """The ledger's verbs for callers who block. Written by tools/make_blocking.py from the asynchronous ones."""
 
 HEADS = {
@@ -35,13 +37,22 @@ class BlockingPlanVerbs:
         self._ledger = ledger
         self._portal = portal
 ''',
-    "blocking_verbs.py": f'''"""{VERBS}"""
+    "blocking_reading.py": f'''"""{READING}"""
 
 %s
 from tenure.service.blocking_plan import BlockingPlanVerbs
 
 
-class BlockingVerbs(BlockingPlanVerbs):
+class BlockingReadingVerbs(BlockingPlanVerbs):
+    """Every verb that looks something up, run to its end."""
+''',
+    "blocking_verbs.py": f'''"""{VERBS}"""
+
+%s
+from tenure.service.blocking_reading import BlockingReadingVerbs
+
+
+class BlockingVerbs(BlockingReadingVerbs):
     """Every verb of the asynchronous ledger, run to its end."""
 ''',
 }
@@ -49,7 +60,8 @@ class BlockingVerbs(BlockingPlanVerbs):
 
 GROUPS = {
     "blocking_plan.py": ["plan_verbs.py"],
-    "blocking_verbs.py": ["holding_verbs.py", "reading_verbs.py", "ledger.py"],
+    "blocking_reading.py": ["reading_verbs.py"],
+    "blocking_verbs.py": ["holding_verbs.py", "waiting_verbs.py", "ledger.py"],
 }
 """Which verbs go into which file."""
 

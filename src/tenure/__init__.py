@@ -25,6 +25,7 @@ from tenure.kernel.errors import (
     Conflict,
     CursorExpired,
     Invalid,
+    KeyReused,
     NotFound,
     NotOwner,
     Overlap,
@@ -34,11 +35,23 @@ from tenure.kernel.errors import (
     TenureError,
 )
 from tenure.kernel.names import Owner
+from tenure.kernel.tenures import Ending, History, Tenure
 from tenure.kernel.values import Change, Holding, State
 from tenure.service.blocking import Ledger
 from tenure.service.explaining import Explanation, Finding
 from tenure.service.ledger import AsyncLedger
-from tenure.service.operations import Allocate, ModifyHolding, Release, ReleaseOwner, Transfer
+from tenure.service.operations import (
+    Allocate,
+    AllocateRun,
+    Cancel,
+    Confirm,
+    ModifyHolding,
+    Release,
+    ReleaseOwner,
+    Transfer,
+)
+from tenure.service.searching import Found, ObjectKind
+from tenure.service.showing import ClaimStatus, WaitingClaim
 from tenure.service.verifying import Breach
 from tenure.wiring import open, open_async, open_book
 
@@ -51,18 +64,26 @@ __all__ = [
     "AddressOutsideSubnet",
     "AddressReserved",
     "Allocate",
+    "AllocateRun",
     "AlreadyExists",
     "AsyncLedger",
     "Breach",
+    "Cancel",
     "Change",
+    "ClaimStatus",
     "Configuration",
+    "Confirm",
     "Conflict",
     "CursorExpired",
+    "Ending",
     "Explanation",
     "Finding",
+    "Found",
+    "History",
     "Holding",
     "Invalid",
     "KeepBack",
+    "KeyReused",
     "Ledger",
     "ModifyHolding",
     "ModifyNetwork",
@@ -72,6 +93,7 @@ __all__ = [
     "NetworkKind",
     "NotFound",
     "NotOwner",
+    "ObjectKind",
     "Overlap",
     "Owner",
     "Policy",
@@ -89,9 +111,11 @@ __all__ = [
     "StillInUse",
     "StoreUnavailable",
     "Subnet",
+    "Tenure",
     "TenureError",
     "Transfer",
     "Unreserve",
+    "WaitingClaim",
     "open",
     "open_async",
     "open_book",

@@ -12,12 +12,24 @@ What a call promises:
 """
 
 import enum
-from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from typing import Protocol, TypeVar
 
 from tenure.kernel.configuration import Configuration, Network
-from tenure.kernel.values import Change, Entry, NetworkId, Row, SpaceId, Ticket, Verdict, Wish
+from tenure.kernel.contents import Section
+from tenure.kernel.values import (
+    Change,
+    Entry,
+    NetworkId,
+    Reply,
+    Row,
+    SpaceId,
+    Ticket,
+    Verdict,
+    Waiter,
+    Wish,
+)
 
 T = TypeVar("T")
 
@@ -82,7 +94,8 @@ class Book(Protocol):
     async def release(self, space: SpaceId, tickets: Sequence[Ticket]) -> Sequence[Row | None]:
         """End each holding that the ticket's owner (and generation, where given) holds.
 
-        Answers the row as it was found: of another owner or generation it is left alone; None if nobody holds it.
+        Answers the row as it was found: of another owner or generation it is left alone; None if nobody holds it, or
+        if it is cooling already. A ticket with ``cooling_us`` leaves the row in the way, cooling, unless it is pending.
         """
         ...
 
@@ -105,6 +118,10 @@ class Book(Protocol):
 
 class Stale(Exception):
     """The configuration has another version than the one that was named; nothing was done."""
+
+
+class KeyTaken(Exception):
+    """Another request with the same idempotency key came first; run again, its answer is there now."""
 
 
 class NotAll(Exception):
@@ -197,6 +214,45 @@ class Transaction(Protocol):
 
     async def remove(self, rows: Sequence[Row]) -> None:
         """Remove rows found in this transaction."""
+        ...
+
+    async def now_us(self) -> int:
+        """Read the store's clock, the only one that deadlines are measured by (I10)."""
+        ...
+
+    async def overdue(self, space: SpaceId, *, limit: int = 1000) -> Sequence[Row]:
+        """Find rows whose deadline has passed by the store's clock, and keep them from changing until the end."""
+        ...
+
+    async def waiters(self, space: SpaceId) -> Sequence[Waiter]:
+        """Read who waits in a space whose lane is held, in order of arrival."""
+        ...
+
+    async def join(self, waiter: Waiter, lasts_us: int) -> Waiter:
+        """Put a claim at the end of the line (or, with a ticket, back in its place) for so long; return it as it is.
+
+        The first to wait in a space marks it queued and makes its version one higher.
+        """
+        ...
+
+    async def linger(self, tickets: Sequence[int], lasts_us: int) -> set[int]:
+        """Let waiting claims live so long from now; return the tickets that still wait."""
+        ...
+
+    async def leave(self, space: SpaceId, tickets: Sequence[int]) -> None:
+        """Take claims out of the line. The last one takes the mark off and makes the version one higher."""
+        ...
+
+    async def replies(self, keys: Sequence[str]) -> Sequence[Reply | None]:
+        """Find what requests with these idempotency keys were answered."""
+        ...
+
+    async def keep_replies(self, replies: Sequence[Reply]) -> None:
+        """Keep answers under their keys, at the store's time; KeyTaken if one of the keys was taken meanwhile."""
+        ...
+
+    async def forget_replies(self, lived_us: int) -> int:
+        """Drop answers older than that, and count them."""
         ...
 
     async def rows_for(self, claims: Sequence[tuple[NetworkId, str, str]]) -> Sequence[Row | None]:
@@ -298,6 +354,13 @@ class LedgerStore(Book, Protocol):
         """Read one space's configuration."""
         ...
 
+    async def changes_at(self, firsts: Sequence[int], *, after: int = 0, limit: int = 1000) -> Sequence[Change]:
+        """Read the entries about what began at these positions, but grants, behind a number, in order.
+
+        O(k log c + k limit) for k positions and c changes kept. What was trimmed is left out without a word.
+        """
+        ...
+
     async def last_change(self) -> int:
         """Return the number of the newest change."""
         ...
@@ -306,6 +369,17 @@ class LedgerStore(Book, Protocol):
         self, space: SpaceId, first: int, last: int, *, network: NetworkId | None = None, limit: int = 1000
     ) -> Sequence[Row]:
         """Find holdings that lie over a range, lowest first."""
+        ...
+
+    def contents(self) -> AsyncGenerator[Section, None]:
+        """Stream everything the ledger holds, as of one moment; others go on meanwhile."""
+        ...
+
+    async def fill(self, sections: AsyncIterator[Section]) -> None:
+        """Write everything, numbers and times included, into an empty ledger: all of it in one step, or nothing.
+
+        Conflict if the ledger is not empty, Invalid if the sections are not all there.
+        """
         ...
 
 

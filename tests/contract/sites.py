@@ -29,14 +29,14 @@ class Site(Generic[S]):
         network: int = 0,
         ground: Ground | None = None,
         state: State = State.HELD,
-        until_us: int | None = None,
+        lasts_us: int | None = None,
         request: str | None = None,
         details: Mapping[str, Any] | None = None,
     ) -> Wish:
         """Build a wish for an address or a block."""
         wanted = parse_range(place)
         number = (ground or self.here).networks[network]
-        return Wish(number, wanted.first, wanted.last, owner, slot, state, until_us, request, details or {})
+        return Wish(number, wanted.first, wanted.last, owner, slot, state, lasts_us, request, details or {})
 
     def ticket(self, row: Row, *, request: str | None = None, remember: bool = False) -> Ticket:
         """Build a ticket that names a row wholly."""

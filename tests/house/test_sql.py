@@ -61,6 +61,7 @@ CASES: dict[str, list[tuple[Any, ...]]] = {
     "rewrite_holding": [(1, HELD[0], "vm/z", "", 1, 1, None, None, None, 7)],
     "changes": [(HOLDINGS - SOME, 100), (500, SOME)],
     "changes_of_space": [(HOLDINGS - SOME, 100, 1)],
+    "changes_at": [(HELD, 0, SOME), (FREE, 0, SOME), (HELD, HOLDINGS - 5, SOME)],
     "effects": [(1, HOLDINGS - SOME, 50_000), (1, 5, 50_000)],
     "log": [ENTRY],
 }
@@ -116,7 +117,8 @@ async def _fill(url: str, *, analyzed: bool) -> None:
         )
         await connection.execute(
             "INSERT INTO change (seq, at_us, space, network, generation, verb, first, last, owner, slot)"
-            f" SELECT n, 1, 1 + n % 2, 1, n, 'grant', {place}, {place}, 'vm/' || (n - 1), '' {rows}"
+            f" SELECT n, 1, 1 + n % 2, 1, n, CASE n % 3 WHEN 0 THEN 'release' ELSE 'grant' END, {place}, {place},"
+            f" 'vm/' || (n - 1), '' {rows}"
         )
         await connection.execute("UPDATE ledger SET seq = $1", HOLDINGS)
         if analyzed:

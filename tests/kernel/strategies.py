@@ -82,7 +82,9 @@ def subnets(draw: st.DrawFn) -> Subnet:
         unit=draw(st.integers(cidr.prefix, width(cidr.first))),
         keep_back=draw(st.frozensets(st.sampled_from(KeepBack))),
         pools=tuple(draw(st.lists(pools(cidr.range), max_size=2))),
-        reserved=tuple(draw(st.lists(st.builds(Reserved, ranges(cidr.range), texts), max_size=2))),
+        reserved=tuple(
+            draw(st.lists(st.builds(Reserved, ranges(cidr.range), texts, st.none() | names, notes), max_size=2))
+        ),
         retired=draw(st.booleans()),
         notes=draw(notes),
     )
@@ -97,7 +99,9 @@ networks = st.builds(
     mac_prefix=st.none() | st.just("aa:bb:cc"),
     tags=st.lists(names, max_size=2).map(tuple),
     subnets=st.lists(subnets(), max_size=3).map(tuple),
-    preallocations=st.lists(st.builds(PreAllocation, owners, positions, names | st.just("")), max_size=2).map(tuple),
+    preallocations=st.lists(
+        st.builds(PreAllocation, owners, positions, names | st.just(""), st.none() | names, notes), max_size=2
+    ).map(tuple),
     retired=st.booleans(),
     notes=notes,
 )

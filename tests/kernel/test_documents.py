@@ -4,6 +4,7 @@ import json
 
 from hypothesis import given
 
+from tenure.kernel import edits
 from tenure.kernel.configuration import Network
 from tenure.kernel.documents import network_document, read_network
 from tests.kernel.plans import net1, network
@@ -23,6 +24,24 @@ def test_the_same_network_is_always_written_the_same(original: Network) -> None:
     again = network_document(read_network(original.id, original.name, json.loads(json.dumps(document))))
 
     assert json.dumps(document) == json.dumps(again)
+
+
+def test_a_document_from_before_notes_on_reserved_ranges_reads_and_is_written_with_them() -> None:
+    plan = net1(
+        edits.Reserve(network="net1", range="192.0.2.30", reason="printers"),
+        edits.Preallocate(network="net1", owner="vm/a", address="192.0.2.9", slot="nic0"),
+    )
+    document = network_document(network(plan))
+    for piece in (*document["subnets"][0]["reserved"], *document["preallocations"]):
+        for later in ("labels", "description", "request"):
+            del piece[later]
+
+    read = read_network(1, "net1", json.loads(json.dumps(document)))
+
+    assert read == network(plan)
+    assert network_document(read)["subnets"][0]["reserved"] == [
+        {"range": "192.0.2.30", "reason": "printers", "request": None, "labels": {}, "description": ""}
+    ]
 
 
 def test_a_document_can_be_read_by_people() -> None:

@@ -1,5 +1,6 @@
 """Edits of pools, reserved ranges and pre-allocations."""
 
+import time
 from itertools import pairwise
 
 import pytest
@@ -165,6 +166,69 @@ def test_a_reservation_of_another_reason_leaves_what_the_first_one_had() -> None
     assert [reason for _, reason in reserved(plan)] == ["b", "a", "b"]
 
 
+def test_a_reserved_range_carries_labels_a_description_and_a_request() -> None:
+    plan = net1(
+        edits.Reserve(
+            network="net1",
+            range="192.0.2.20-192.0.2.29",
+            reason="printers",
+            labels={"team": "office"},
+            description="second floor",
+            request="T-7",
+        ),
+        edits.Unreserve(network="net1", range="192.0.2.25"),
+    )
+
+    kept = network(plan).subnet("subnet1").reserved
+    assert [str(each.range) for each in kept] == ["192.0.2.20-192.0.2.24", "192.0.2.26-192.0.2.29"]
+    assert {(each.reason, each.request, each.notes.description) for each in kept} == {
+        ("printers", "T-7", "second floor")
+    }
+    assert all(each.notes.labels == {"team": "office"} for each in kept)
+
+
+def test_what_is_said_anew_of_a_reserved_range_counts_and_saying_nothing_leaves_it() -> None:
+    plan = net1(
+        edits.Reserve(network="net1", range="192.0.2.20-192.0.2.29", reason="x", labels={"a": "1"}),
+        edits.Reserve(network="net1", range="192.0.2.25-192.0.2.27", reason="x", labels={"a": "2"}),
+        edits.Reserve(network="net1", range="192.0.2.18-192.0.2.31", reason="x"),
+        edits.Reserve(network="net1", range="192.0.2.28-192.0.2.29", reason="x", labels={"a": "2"}),
+    )
+
+    kept = network(plan).subnet("subnet1").reserved
+    assert [(str(each.range), dict(each.notes.labels)) for each in kept] == [
+        ("192.0.2.18-192.0.2.19", {}),
+        ("192.0.2.20-192.0.2.24", {"a": "1"}),
+        ("192.0.2.25-192.0.2.29", {"a": "2"}),
+        ("192.0.2.30-192.0.2.31", {}),
+    ]
+
+
+def test_a_preallocation_carries_labels_and_a_description_and_a_later_one_replaces_them() -> None:
+    waits = edits.Preallocate(
+        network="net1", owner="vm/a", address="192.0.2.9", labels={"a": "1"}, description="old", request="T-8"
+    )
+    plan = net1(waits)
+    changed = planned(edits.Preallocate(network="net1", owner="vm/a", address="192.0.2.9", description="new"), on=plan)
+
+    [before], [after] = network(plan).preallocations, network(changed).preallocations
+    assert (before.notes.labels, before.notes.description, before.request) == ({"a": "1"}, "old", "T-8")
+    assert (after.notes.labels, after.notes.description, after.request) == ({}, "new", None)
+
+
+def test_a_thousand_edits_of_reserved_ranges_in_one_go_do_not_look_at_each_other() -> None:
+    plan = net1(edits.AddSubnet(network="net1", cidr="10.8.0.0/16", uuid="u3"))
+    places = [f"10.8.{number // 100}.{2 * (number % 100) + 1}" for number in range(1000)]
+    started = time.process_time()
+    for place in places:
+        plan = edited(plan, edits.Reserve(network="net1", range=place))
+    for place in places[::2]:
+        plan = edited(plan, edits.Unreserve(network="net1", range=place))
+
+    assert [str(kept.range) for kept in network(plan).subnet("10.8.0.0/16").reserved] == places[1::2]
+    assert time.process_time() - started < 1.0
+
+
 def test_what_is_not_reserved_cannot_be_lifted() -> None:
     with pytest.raises(NotFound) as refusal:
         net1(edits.Unreserve(network="net1", range="192.0.2.20"))
@@ -228,6 +292,12 @@ def test_a_preallocation_lies_in_a_subnet_and_begins_a_unit() -> None:
         (edits.ModifyPool(network="net1", pool="pool1", cooling_s=1.5), "cooling_s"),  # type: ignore[arg-type]
         (edits.ModifyPool(network="net1", pool=None), "pool"),  # type: ignore[arg-type]
         (edits.Reserve(network="net1", range="192.0.2.1", reason="\0"), "reason"),
+        (edits.Reserve(network="net1", range="192.0.2.1", labels={"": "x"}), "labels"),
+        (edits.Reserve(network="net1", range="192.0.2.1", description="\0"), "description"),
+        (edits.Reserve(network="net1", range="192.0.2.1", request=""), "request"),
+        (edits.Preallocate(network="net1", owner="vm/a", address="192.0.2.9", labels="x"), "labels"),  # type: ignore[arg-type]
+        (edits.Preallocate(network="net1", owner="vm/a", address="192.0.2.9", description=1), "description"),  # type: ignore[arg-type]
+        (edits.Preallocate(network="net1", owner="vm/a", address="192.0.2.9", request=" "), "request"),
         (edits.Preallocate(network="net1", owner="x", address="192.0.2.20"), "owner"),
         (edits.Preallocate(network="net1", owner="instance/a", address="x"), "address"),
         (edits.Preallocate(network="net1", owner="instance/a", address="192.0.2.20", slot=" "), "slot"),

@@ -8,7 +8,10 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule, run_state_machine_as_test
 
 from tenure.kernel import freeset
+from tenure.kernel.configuration import Policy
 from tenure.kernel.freeset import FreeSet
+from tenure.kernel.lines import Line
+from tenure.kernel.runs import run_at_or_after
 from tests.profiles import examples
 
 SIZE = 60
@@ -66,8 +69,9 @@ class FreeSetMachine(RuleBasedStateMachine):
     @rule(number=st.integers(0, SIZE), length=st.integers(1, 8))
     def look_for_a_run(self, number: int, length: int) -> None:
         starts = (s for s in range(number, SIZE) if numbers([(s, s + length - 1)]) <= self.model)
+        line = Line([(1000, 1, SIZE)], Policy.LOWEST)
 
-        assert self.real.run_at_or_after(number, length) == min(starts, default=None)
+        assert run_at_or_after(line, self.real, number, length) == min(starts, default=None)
 
     @invariant()
     def the_intervals_are_those_of_the_model(self) -> None:

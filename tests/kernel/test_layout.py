@@ -246,6 +246,40 @@ def test_subnets_pools_and_names_are_found() -> None:
             layout.subnet_at("net1", parse_address(outside))
 
 
+@pytest.mark.parametrize(
+    ("address", "cooling_us"),
+    [
+        ("192.0.2.9", 0),
+        ("192.0.2.10", 60_000_000),
+        ("192.0.2.20", 60_000_000),
+        ("192.0.2.21", 0),
+        ("192.0.2.30", 5_000_000),
+        ("10.0.0.7", 0),
+        ("172.16.0.1", 0),
+    ],
+)
+def test_an_address_cools_for_as_long_as_the_pool_around_it_says(address: str, cooling_us: int) -> None:
+    layout = Layout(net1(
+        edits.RemovePool(network="net1", pool="pool1"),
+        edits.AddPool(network="net1", range="192.0.2.30-192.0.2.40", cooling_s=5),
+        edits.AddPool(network="net1", range="192.0.2.10-192.0.2.20", cooling_s=60),
+        edits.AddPool(network="net1", range="192.0.2.21-192.0.2.29"),
+        edits.AddNetwork(network="net2"),
+        edits.AddSubnet(network="net2", cidr="10.0.0.0/24", uuid="u3"),
+        edits.AddPool(network="net2", range="10.0.0.0-10.0.0.9", cooling_s=9),
+    ))  # fmt: skip
+
+    assert layout.cooling_us("net1", parse_address(address)) == cooling_us
+
+
+def test_a_network_without_cooling_pools_looks_at_no_pool_to_say_so() -> None:
+    layout = Layout(net1())
+    assert layout.cooling_us("net1", parse_address("192.0.2.10")) == 0
+    layout.configuration = planned()  # nothing to look at from here on
+
+    assert layout.cooling_us("net1", parse_address("192.0.2.10")) == 0
+
+
 def test_only_a_network_with_a_sticky_pool_remembers() -> None:
     sticky = net1(edits.AddPool(network="net1", range="10.0.0.8", policy="sticky"))
 

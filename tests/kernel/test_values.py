@@ -110,7 +110,12 @@ def test_entries_tell_of_grants_and_releases() -> None:
     assert (granted.verb, granted.first, granted.owner, granted.generation) == ("grant", pending.first, "instance/a", 7)
     assert granted.details == {"labels": {"a": "b"}, "state": "pending", "until_us": 5}
     assert grant_entry(row()).details == {}
-    assert (released.verb, released.request, released.generation, released.details) == ("release", "r2", 7, {})
+    assert (released.verb, released.request, released.generation, released.details) == (
+        "release",
+        "r2",
+        7,
+        {"since_us": pending.since_us},
+    )
 
 
 def test_a_change_tells_its_address_and_time() -> None:

@@ -31,7 +31,7 @@ GOOD: dict[str, Arguments] = {
     "modify_pool": {"network": "net1", "pool": "pool1", "policy": "hashed"},
     "retire_pool": {"network": "net1", "pool": "pool1"},
     "remove_pool": {"network": "net1", "pool": "pool1"},
-    "reserve": {"network": "net1", "range": "192.0.2.200-192.0.2.210", "reason": "why"},
+    "reserve": {"network": "net1", "range": "192.0.2.200-192.0.2.210", "reason": "why", "labels": {"a": "b"}},
     "unreserve": {"network": "net1", "range": "192.0.2.20-192.0.2.30"},
     "preallocate": {"network": "net1", "owner": "instance/p", "address": "192.0.2.60", "slot": ""},
     "remove_preallocation": {"network": "net1", "owner": "instance/waiting", "slot": ""},
@@ -51,6 +51,8 @@ GOOD: dict[str, Arguments] = {
     "tail": {"after": 0},
     "last_change": {},
     "why": {"address": "192.0.2.10"},
+    "history": {"address": "192.0.2.10"},
+    "search": {"text": "instance", "labels": {"a": None}, "kind": "holding", "limit": 3},
     "verify": {},
     "trim_changes": {"before": 1},
 }

@@ -5,7 +5,8 @@ All of it is frozen. ``editing`` makes a new configuration of an old one; ``docu
 """
 
 import enum
-from collections.abc import Iterator, Mapping
+from bisect import bisect_right
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 
 from tenure.kernel.addresses import format_address, is_v6, width
@@ -67,6 +68,13 @@ class Reserved:
 
     range: AddressRange
     reason: str = ""
+    request: str | None = None
+    notes: Notes = field(default_factory=Notes)
+
+    @property
+    def word(self) -> tuple[str, str | None, Notes]:
+        """Return all that is said of it: ranges of which the same is said become one where they touch."""
+        return (self.reason, self.request, self.notes)
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,6 +121,20 @@ class Subnet:
             yield self.gateway, KeepBack.GATEWAY
 
 
+class Places:
+    """The subnets of a network by where they lie; they are disjoint (I3)."""
+
+    def __init__(self, subnets: Iterable[Subnet]) -> None:
+        self._subnets = sorted(subnets, key=lambda subnet: subnet.cidr.first)
+        self._firsts = [subnet.cidr.first for subnet in self._subnets]
+        self._lasts = [subnet.cidr.last for subnet in self._subnets]
+
+    def around(self, position: int) -> Subnet | None:
+        """Find the subnet that a position lies in. O(log subnets)."""
+        place = bisect_right(self._firsts, position) - 1
+        return self._subnets[place] if place >= 0 and position <= self._lasts[place] else None
+
+
 def usual_keep_back(cidr: Cidr, unit: int) -> frozenset[KeepBack]:
     """Return what a subnet keeps back unless told otherwise.
 
@@ -134,6 +156,8 @@ class PreAllocation:
     owner: Owner
     position: int
     slot: str = ""
+    request: str | None = None
+    notes: Notes = field(default_factory=Notes)
 
 
 @dataclass(frozen=True, slots=True)
@@ -174,12 +198,16 @@ class Network:
 
 @dataclass(frozen=True, slots=True)
 class Configuration:
-    """A space: the scope in which an address has at most one holder."""
+    """A space: the scope in which an address has at most one holder.
+
+    ``queued``: claims wait in it, so its grants run in order of arrival; the store sets it, no document carries it.
+    """
 
     space: SpaceId
     name: str
     version: int = 0
     networks: Mapping[str, Network] = field(default_factory=dict)
+    queued: bool = False
 
     def network(self, name: str) -> Network:
         """Find a network by name."""

@@ -29,10 +29,7 @@ def network_document(network: Network) -> Document:
         "mac_prefix": network.mac_prefix,
         "tags": list(network.tags),
         "subnets": [subnet_document(subnet) for subnet in network.subnets],
-        "preallocations": [
-            {"owner": str(wish.owner), "slot": wish.slot, "address": format_address(wish.position)}
-            for wish in network.preallocations
-        ],
+        "preallocations": [_preallocation_document(wish) for wish in network.preallocations],
         "retired": network.retired,
         **_notes_document(network.notes),
     }
@@ -51,7 +48,7 @@ def subnet_document(subnet: Subnet) -> Document:
         "unit": subnet.unit,
         "keep_back": sorted(subnet.keep_back),
         "pools": [pool_document(pool) for pool in subnet.pools],
-        "reserved": [{"range": str(kept.range), "reason": kept.reason} for kept in subnet.reserved],
+        "reserved": [_reserved_document(kept) for kept in subnet.reserved],
         "retired": subnet.retired,
         **_notes_document(subnet.notes),
     }
@@ -69,6 +66,25 @@ def pool_document(pool: Pool) -> Document:
     }
 
 
+def _reserved_document(kept: Reserved) -> Document:
+    return {
+        "range": str(kept.range),
+        "reason": kept.reason,
+        "request": kept.request,
+        **_notes_document(kept.notes),
+    }
+
+
+def _preallocation_document(wish: PreAllocation) -> Document:
+    return {
+        "owner": str(wish.owner),
+        "slot": wish.slot,
+        "address": format_address(wish.position),
+        "request": wish.request,
+        **_notes_document(wish.notes),
+    }
+
+
 def read_network(number: int, name: str, document: Document) -> Network:
     """Read back what ``network_document`` wrote."""
     return Network(
@@ -79,10 +95,7 @@ def read_network(number: int, name: str, document: Document) -> Network:
         mac_prefix=document["mac_prefix"],
         tags=tuple(document["tags"]),
         subnets=tuple(_read_subnet(piece) for piece in document["subnets"]),
-        preallocations=tuple(
-            PreAllocation(Owner(wish["owner"]), parse_address(wish["address"]), wish["slot"])
-            for wish in document["preallocations"]
-        ),
+        preallocations=tuple(_read_preallocation(wish) for wish in document["preallocations"]),
         retired=document["retired"],
         notes=_read_notes(document),
     )
@@ -101,7 +114,7 @@ def _read_subnet(document: Document) -> Subnet:
         unit=document["unit"],
         keep_back=frozenset(KeepBack(word) for word in document["keep_back"]),
         pools=tuple(_read_pool(pool) for pool in document["pools"]),
-        reserved=tuple(Reserved(parse_range(kept["range"]), kept["reason"]) for kept in document["reserved"]),
+        reserved=tuple(_read_reserved(kept) for kept in document["reserved"]),
         retired=document["retired"],
         notes=_read_notes(document),
     )
@@ -118,9 +131,21 @@ def _read_pool(document: Document) -> Pool:
     )
 
 
+def _read_reserved(document: Document) -> Reserved:
+    return Reserved(parse_range(document["range"]), document["reason"], document.get("request"), _read_notes(document))
+
+
+def _read_preallocation(document: Document) -> PreAllocation:
+    position = parse_address(document["address"])
+    return PreAllocation(
+        Owner(document["owner"]), position, document["slot"], document.get("request"), _read_notes(document)
+    )
+
+
 def _notes_document(notes: Notes) -> Document:
     return {"labels": dict(notes.labels), "description": notes.description}
 
 
 def _read_notes(document: Document) -> Notes:
-    return Notes(document["labels"], document["description"])
+    # Reserved ranges and pre-allocations of older documents had nothing written on them.
+    return Notes(document.get("labels", {}), document.get("description", ""))

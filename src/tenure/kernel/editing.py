@@ -4,17 +4,15 @@ Each function here changes one thing and checks what can be checked alone. ``jud
 so several edits in one ``apply`` may pass through states that would be refused by themselves.
 """
 
-import re
+from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import singledispatch
-from typing import TypeVar
 
 from tenure.kernel import edits
 from tenure.kernel.addresses import format_address, is_v6, parse_address, width
 from tenure.kernel.configuration import (
     Configuration,
-    KeepBack,
     Network,
     NetworkKind,
     Notes,
@@ -26,16 +24,22 @@ from tenure.kernel.configuration import (
     address_text,
     usual_keep_back,
 )
-from tenure.kernel.edits import KEEP, Keep
+from tenure.kernel.edits import Keep
 from tenure.kernel.errors import AlreadyExists, Invalid, NotFound, Overlap
-from tenure.kernel.names import Owner, check_labels, check_name, check_slot, check_text, shown
-from tenure.kernel.ranges import AddressRange, Cidr, merge, parse_cidr, parse_range
-
-T = TypeVar("T")
-U = TypeVar("U")
-E = TypeVar("E", NetworkKind, Policy, KeepBack)
-
-_MAC_PREFIX = re.compile(r"[0-9a-f]{2}(:[0-9a-f]{2}){0,4}")
+from tenure.kernel.fields import (
+    read_addresses,
+    read_flag,
+    read_keep_back,
+    read_mac_prefix,
+    read_member,
+    read_names,
+    read_notes,
+    read_seconds,
+    read_yes_or_no,
+    unless_kept,
+)
+from tenure.kernel.names import Owner, check_name, check_request, check_slot, check_text, shown
+from tenure.kernel.ranges import AddressRange, Cidr, merge, parse_cidr, parse_range, subtract
 
 
 def edited(configuration: Configuration, edit: edits.Edit) -> Configuration:
@@ -60,10 +64,10 @@ def new_network(edit: edits.AddNetwork, number: int, uuid: str) -> Network:
         id=number,
         name=check_name(edit.network, field="network"),
         uuid=uuid if edit.uuid is None else check_name(edit.uuid, field="uuid"),
-        kind=_member(NetworkKind, edit.kind, "kind"),
-        mac_prefix=_mac_prefix(edit.mac_prefix),
-        tags=_names(edit.tags, "tags"),
-        notes=_notes(Notes(), edit.labels, edit.description),
+        kind=read_member(NetworkKind, edit.kind, "kind"),
+        mac_prefix=read_mac_prefix(edit.mac_prefix),
+        tags=read_names(edit.tags, "tags"),
+        notes=read_notes(Notes(), edit.labels, edit.description),
     )
 
 
@@ -76,18 +80,18 @@ def _edit(edit: edits.Edit, network: Network) -> Network | None:
 def _(edit: edits.ModifyNetwork, network: Network) -> Network | None:
     return replace(
         network,
-        name=_kept(edit.name, network.name, lambda name: check_name(name, field="name")),
-        kind=_kept(edit.kind, network.kind, lambda kind: _member(NetworkKind, kind, "kind")),
-        mac_prefix=_kept(edit.mac_prefix, network.mac_prefix, _mac_prefix),
-        tags=_kept(edit.tags, network.tags, lambda tags: _names(tags, "tags")),
-        retired=_flag(edit.retired, network.retired, "retired"),
-        notes=_notes(network.notes, edit.labels, edit.description),
+        name=unless_kept(edit.name, network.name, lambda name: check_name(name, field="name")),
+        kind=unless_kept(edit.kind, network.kind, lambda kind: read_member(NetworkKind, kind, "kind")),
+        mac_prefix=unless_kept(edit.mac_prefix, network.mac_prefix, read_mac_prefix),
+        tags=unless_kept(edit.tags, network.tags, lambda tags: read_names(tags, "tags")),
+        retired=read_flag(edit.retired, network.retired, "retired"),
+        notes=read_notes(network.notes, edit.labels, edit.description),
     )
 
 
 @_edit.register
 def _(edit: edits.RemoveNetwork, network: Network) -> Network | None:
-    _yes_or_no(edit.cascade, "cascade")
+    read_yes_or_no(edit.cascade, "cascade")
     return None
 
 
@@ -106,12 +110,12 @@ def _(edit: edits.AddSubnet, network: Network) -> Network | None:
         uuid=_subnet_uuid(edit.uuid, network),
         name=_subnet_name(edit.name, network),
         gateway=_gateway(edit.gateway, cidr),
-        dns=_addresses(edit.dns, "dns"),
-        dhcp=_yes_or_no(edit.dhcp, "dhcp"),
-        zones=_names(edit.zones, "zones"),
+        dns=read_addresses(edit.dns, "dns"),
+        dhcp=read_yes_or_no(edit.dhcp, "dhcp"),
+        zones=read_names(edit.zones, "zones"),
         unit=unit,
-        keep_back=usual if edit.keep_back is None else _keep_back(edit.keep_back),
-        notes=_notes(Notes(), edit.labels, edit.description),
+        keep_back=usual if edit.keep_back is None else read_keep_back(edit.keep_back),
+        notes=read_notes(Notes(), edit.labels, edit.description),
     )
     return replace(network, subnets=(*network.subnets, subnet))
 
@@ -119,7 +123,7 @@ def _(edit: edits.AddSubnet, network: Network) -> Network | None:
 @_edit.register
 def _(edit: edits.ModifySubnet, network: Network) -> Network | None:
     subnet = network.subnet(check_name(edit.subnet, field="subnet"))
-    cidr = _kept(edit.cidr, subnet.cidr, _moved_block(subnet))
+    cidr = unless_kept(edit.cidr, subnet.cidr, _moved_block(subnet))
     gateway = address_text(subnet.gateway) if isinstance(edit.gateway, Keep) else edit.gateway
     return _with_subnet(
         network,
@@ -128,14 +132,14 @@ def _(edit: edits.ModifySubnet, network: Network) -> Network | None:
             subnet,
             cidr=cidr,
             gateway=_gateway(gateway, cidr),
-            name=_kept(edit.name, subnet.name, lambda name: _subnet_name(name, network, but=subnet)),
-            dns=_kept(edit.dns, subnet.dns, lambda dns: _addresses(dns, "dns")),
-            dhcp=_flag(edit.dhcp, subnet.dhcp, "dhcp"),
-            zones=_kept(edit.zones, subnet.zones, lambda zones: _names(zones, "zones")),
-            keep_back=_kept(edit.keep_back, subnet.keep_back, _keep_back),
-            retired=_flag(edit.retired, subnet.retired, "retired"),
+            name=unless_kept(edit.name, subnet.name, lambda name: _subnet_name(name, network, but=subnet)),
+            dns=unless_kept(edit.dns, subnet.dns, lambda dns: read_addresses(dns, "dns")),
+            dhcp=read_flag(edit.dhcp, subnet.dhcp, "dhcp"),
+            zones=unless_kept(edit.zones, subnet.zones, lambda zones: read_names(zones, "zones")),
+            keep_back=unless_kept(edit.keep_back, subnet.keep_back, read_keep_back),
+            retired=read_flag(edit.retired, subnet.retired, "retired"),
             pools=tuple(_cut_pools(subnet.pools, cidr)),
-            notes=_notes(subnet.notes, edit.labels, edit.description),
+            notes=read_notes(subnet.notes, edit.labels, edit.description),
         ),
     )
 
@@ -143,7 +147,7 @@ def _(edit: edits.ModifySubnet, network: Network) -> Network | None:
 @_edit.register
 def _(edit: edits.RemoveSubnet, network: Network) -> Network | None:
     subnet = network.subnet(check_name(edit.subnet, field="subnet"))
-    _yes_or_no(edit.cascade, "cascade")
+    read_yes_or_no(edit.cascade, "cascade")
     return replace(network, subnets=tuple(other for other in network.subnets if other is not subnet))
 
 
@@ -151,17 +155,17 @@ def _(edit: edits.RemoveSubnet, network: Network) -> Network | None:
 def _(edit: edits.AddPool, network: Network) -> Network | None:
     wanted = parse_range(edit.range)
     subnet = _subnet_around(network, wanted)
-    name = None if edit.name is None else check_name(edit.name, field="name")
+    name = _pool_name(edit.name)
     namesakes = [] if name is None else [pool for _, pool in network.pools() if pool.name == name]
-    policy = _member(Policy, edit.policy, "policy") if edit.policy is not None else None
+    policy = read_member(Policy, edit.policy, "policy") if edit.policy is not None else None
     if namesakes and policy not in (None, namesakes[0].policy):
         raise Invalid(f"policy: pool {name!r} picks {namesakes[0].policy}; one name has one policy", field="policy")
     pool = Pool(
         range=wanted,
         name=name,
         policy=namesakes[0].policy if namesakes else policy or Policy.LOWEST,
-        cooling_s=_seconds(edit.cooling_s),
-        notes=_notes(Notes(), edit.labels, edit.description),
+        cooling_s=read_seconds(edit.cooling_s),
+        notes=read_notes(Notes(), edit.labels, edit.description),
     )
     return _with_subnet(network, subnet, replace(subnet, pools=(*subnet.pools, pool)))
 
@@ -173,11 +177,13 @@ def _(edit: edits.ModifyPool, network: Network) -> Network | None:
     def changed(pool: Pool) -> Pool:
         return replace(
             pool,
-            name=_kept(edit.name, pool.name, lambda name: None if name is None else check_name(name, field="name")),
-            policy=_kept(edit.policy, pool.policy, lambda policy: _member(Policy, policy, "policy")),
-            cooling_s=_kept(edit.cooling_s, pool.cooling_s, _seconds),
-            retired=_flag(edit.retired, pool.retired, "retired"),
-            notes=_notes(pool.notes, edit.labels, edit.description),
+            name=unless_kept(
+                edit.name, pool.name, lambda name: None if name is None else check_name(name, field="name")
+            ),
+            policy=unless_kept(edit.policy, pool.policy, lambda policy: read_member(Policy, policy, "policy")),
+            cooling_s=unless_kept(edit.cooling_s, pool.cooling_s, read_seconds),
+            retired=read_flag(edit.retired, pool.retired, "retired"),
+            notes=read_notes(pool.notes, edit.labels, edit.description),
         )
 
     return _with_pools(network, lambda pool: [changed(pool)] if id(pool) in chosen else [pool])
@@ -198,7 +204,8 @@ def _(edit: edits.RemovePool, network: Network) -> Network | None:
 def _(edit: edits.Reserve, network: Network) -> Network | None:
     wanted = parse_range(edit.range)
     subnet = _subnet_around(network, wanted)
-    kept = Reserved(wanted, check_text(edit.reason, field="reason"))
+    reason, request = check_text(edit.reason, field="reason"), check_request(edit.request)
+    kept = Reserved(wanted, reason, request, read_notes(Notes(), edit.labels, edit.description))
     return _with_subnet(network, subnet, replace(subnet, reserved=_with_reserved(subnet.reserved, kept)))
 
 
@@ -206,16 +213,19 @@ def _(edit: edits.Reserve, network: Network) -> Network | None:
 def _(edit: edits.Unreserve, network: Network) -> Network | None:
     hole = parse_range(edit.range)
     subnet = _subnet_around(network, hole)
-    if not any(kept.range.overlaps(hole) for kept in subnet.reserved):
+    start, end = _reserved_near(subnet.reserved, hole.first, hole.last)
+    if start == end:
         raise NotFound("reserved range", str(hole), field="range")
-    left = tuple(replace(kept, range=rest) for kept in subnet.reserved for rest in kept.range.minus(hole))
-    return _with_subnet(network, subnet, replace(subnet, reserved=left))
+    left = [replace(kept, range=rest) for kept in subnet.reserved[start:end] for rest in kept.range.minus(hole)]
+    reserved = (*subnet.reserved[:start], *left, *subnet.reserved[end:])
+    return _with_subnet(network, subnet, replace(subnet, reserved=reserved))
 
 
 @_edit.register
 def _(edit: edits.Preallocate, network: Network) -> Network | None:
     owner, slot = Owner(edit.owner), check_slot(edit.slot)
-    wish = PreAllocation(owner, parse_address(edit.address), slot)
+    notes = read_notes(Notes(), edit.labels, edit.description)
+    wish = PreAllocation(owner, parse_address(edit.address), slot, check_request(edit.request), notes)
     others = tuple(other for other in network.preallocations if (other.owner, other.slot) != (owner, slot))
     return replace(network, preallocations=(*others, wish))
 
@@ -267,14 +277,26 @@ def _as_range(ident: str) -> AddressRange | None:
 
 
 def _with_reserved(reserved: tuple[Reserved, ...], new: Reserved) -> tuple[Reserved, ...]:
-    """Add a range: those of one reason are merged, what another reason had stays with it."""
-    pieces = [new.range]
-    for kept in reserved:
-        if kept.reason != new.reason:
-            pieces = [rest for piece in pieces for rest in piece.minus(kept.range)]
-    same = merge([*pieces, *(kept.range for kept in reserved if kept.reason == new.reason)])
-    others = [kept for kept in reserved if kept.reason != new.reason]
-    return tuple(sorted([*others, *(Reserved(piece, new.reason) for piece in same)], key=lambda kept: kept.range))
+    """Add a range. What another reason has stays with it; of one reason the newer word counts, if anything is said.
+
+    Ranges of which the same is said become one where they touch.
+    """
+    start, end = _reserved_near(reserved, new.range.first - 1, new.range.last + 1)
+    silent = new.word == (new.reason, None, Notes())
+    same = [kept for kept in reserved[start:end] if kept.word == new.word]
+    rest = [kept for kept in reserved[start:end] if kept.word != new.word]
+    staying = [kept for kept in rest if silent or kept.reason != new.reason]
+    giving_way = [kept for kept in rest if not silent and kept.reason == new.reason]
+    cut = [replace(kept, range=piece) for kept in giving_way for piece in kept.range.minus(new.range)]
+    pieces = merge([*subtract(new.range, [kept.range for kept in staying]), *(kept.range for kept in same)])
+    laid = [*staying, *cut, *(replace(new, range=piece) for piece in pieces)]
+    return (*reserved[:start], *sorted(laid, key=lambda kept: kept.range), *reserved[end:])
+
+
+def _reserved_near(reserved: tuple[Reserved, ...], first: int, last: int) -> tuple[int, int]:
+    """Return which of a subnet's reserved ranges lie over these positions: they are in order and disjoint."""
+    start = bisect_left(reserved, first, key=lambda kept: kept.range.last)
+    return start, bisect_right(reserved, last, lo=start, key=lambda kept: kept.range.first)
 
 
 def _cut_pools(pools: tuple[Pool, ...], cidr: Cidr) -> list[Pool]:
@@ -317,6 +339,10 @@ def _gateway(value: object, cidr: Cidr) -> int | None:
     return gateway
 
 
+def _pool_name(name: str | None) -> str | None:
+    return None if name is None else check_name(name, field="name")
+
+
 def _subnet_name(name: str | None, network: Network, but: Subnet | None = None) -> str | None:
     if name is None:
         return None
@@ -331,64 +357,3 @@ def _subnet_uuid(uuid: str | None, network: Network) -> str:
     if any(subnet.answers_to(checked) for subnet in network.subnets):
         raise AlreadyExists("subnet", checked, field="uuid")
     return checked
-
-
-def _keep_back(words: Sequence[str]) -> frozenset[KeepBack]:
-    return frozenset(_member(KeepBack, word, "keep_back") for word in _listed(words, "keep_back"))
-
-
-def _addresses(values: Sequence[object], field: str) -> tuple[str, ...]:
-    return tuple(format_address(parse_address(value, field=field)) for value in _listed(values, field))  # type: ignore[arg-type]
-
-
-def _names(values: Sequence[str], field: str) -> tuple[str, ...]:
-    return tuple(dict.fromkeys(check_name(value, field=field) for value in _listed(values, field)))
-
-
-def _listed(values: Sequence[T], field: str) -> Sequence[T]:
-    if isinstance(values, str) or not isinstance(values, Sequence | set | frozenset):
-        raise Invalid(f"{field}: a list is needed, not {type(values).__name__}", field=field)
-    return values
-
-
-def _member(kind: type[E], word: object, field: str) -> E:
-    try:
-        return kind(word)  # type: ignore[arg-type]  # another type is no member either
-    except ValueError:
-        choices = ", ".join(kind)
-        raise Invalid(f"{field}: {shown(word)} is none of {choices}", field=field) from None
-
-
-def _flag(value: object, old: bool, field: str) -> bool:
-    return old if value is KEEP else _yes_or_no(value, field)
-
-
-def _yes_or_no(value: object, field: str) -> bool:
-    if not isinstance(value, bool):
-        raise Invalid(f"{field}: true or false is needed, not {shown(value)}", field=field)
-    return value
-
-
-def _seconds(value: object) -> int:
-    if not isinstance(value, int) or isinstance(value, bool) or not 0 <= value <= 366 * 86400:
-        raise Invalid(f"cooling_s: a number of seconds up to a year is needed, not {shown(value)}", field="cooling_s")
-    return value
-
-
-def _mac_prefix(value: object) -> str | None:
-    if value is None:
-        return None
-    if not isinstance(value, str) or not _MAC_PREFIX.fullmatch(value.lower()):
-        raise Invalid(f"mac_prefix: {shown(value)} is not of the form aa:bb:cc", field="mac_prefix")
-    return value.lower()
-
-
-def _notes(old: Notes, labels: edits.Labels | Keep, description: str | Keep) -> Notes:
-    return Notes(
-        old.labels if isinstance(labels, Keep) else check_labels(labels),
-        old.description if isinstance(description, Keep) else check_text(description, field="description"),
-    )
-
-
-def _kept(value: T | Keep, old: U, read: Callable[[T], U]) -> U:
-    return old if isinstance(value, Keep) else read(value)

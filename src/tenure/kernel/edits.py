@@ -193,6 +193,9 @@ class Reserve(Edit):
 
     range: RangeLike
     reason: str = ""
+    labels: Labels = field(default_factory=dict)
+    description: str = ""
+    request: str | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -213,6 +216,9 @@ class Preallocate(Edit):
     owner: str
     address: AddressLike
     slot: str = ""
+    labels: Labels = field(default_factory=dict)
+    description: str = ""
+    request: str | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

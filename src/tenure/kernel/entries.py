@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from tenure.kernel.values import Entry, Row, State
+from tenure.kernel.values import Entry, Row, State, Waiter
 
 
 def grant_entry(row: Row) -> Entry:
@@ -23,14 +23,43 @@ def grant_details(state: State, until_us: int | None, details: Any) -> dict[str,
     return told
 
 
-def release_entry(row: Row, request: str | None) -> Entry:
-    """Tell the log of a release."""
-    return Entry("release", row.space, row.network, row.first, row.last, row.owner, row.slot, row.generation, request)
+def release_entry(row: Row, request: str | None, because: str | None = None) -> Entry:
+    """Tell the log that an address became free, and why if nobody asked for it."""
+    told: dict[str, Any] = {"since_us": row.since_us}
+    if because is not None:
+        told["because"] = because
+    return Entry(
+        "release", row.space, row.network, row.first, row.last, row.owner, row.slot, row.generation, request, told
+    )
+
+
+def overdue_entry(row: Row) -> Entry:
+    """Tell the log of a row that its deadline ended."""
+    return release_entry(row, None, "cooled off" if row.state is State.COOLING else "deadline")
+
+
+def cool_entry(row: Row, request: str | None) -> Entry:
+    """Tell the log of a release after which the address is not handed out for a while."""
+    told = {"since_us": row.since_us, "until_us": row.until_us}
+    return Entry(
+        "cool", row.space, row.network, row.first, row.last, row.owner, row.slot, row.generation, request, told
+    )
+
+
+def confirm_entry(row: Row, request: str | None) -> Entry:
+    """Tell the log that a pending holding is held."""
+    return Entry("confirm", row.space, row.network, row.first, row.last, row.owner, row.slot, row.generation, request)
+
+
+def waiting_entry(verb: str, waiter: Waiter) -> Entry:
+    """Tell the log that a claim began to wait (``wait``) or gave up (``leave``)."""
+    told = {"ticket": waiter.ticket}
+    return Entry(verb, waiter.space, waiter.network, owner=waiter.owner, slot=waiter.slot, details=told)
 
 
 def transfer_entry(row: Row, before: Row) -> Entry:
     """Tell the log of a transfer."""
-    told = {"from": before.owner, "from_slot": before.slot}
+    told = {"from": before.owner, "from_slot": before.slot, "since_us": before.since_us}
     return Entry(
         "transfer", row.space, row.network, row.first, row.last, row.owner, row.slot, row.generation, row.request, told
     )

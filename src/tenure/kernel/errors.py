@@ -10,7 +10,8 @@
     │   ├── AddressReserved     (address, reason)
     │   ├── Overlap             (first, second)
     │   ├── StillInUse          (kind, name, holders)
-    │   └── NotOwner            (address, owner, holder)
+    │   ├── NotOwner            (address, owner, holder)
+    │   └── KeyReused           the idempotency key stands for another request (key)
     ├── PoolExhausted           nothing free where the wish may be served (network, pool)
     ├── CursorExpired           the log no longer reaches back that far (oldest)
     └── StoreUnavailable        (outcome: "none" or "unknown")
@@ -135,18 +136,33 @@ class NotOwner(Conflict):
         self.holder = holder
 
 
+class KeyReused(Conflict):
+    """The idempotency key was used before, for a request that said something else."""
+
+    code = "key_reused"
+
+    def __init__(self, key: str) -> None:
+        super().__init__(f"key {key!r} stands for another request; a new request needs a new key", field="key")
+        self.key = key
+
+
 class PoolExhausted(TenureError):
     """Nothing is free where the wish may be served; said only after the store was asked."""
 
     code = "pool_exhausted"
 
-    def __init__(self, network: str, pool: str | None, *, wanted: int = 1) -> None:
+    def __init__(
+        self, network: str, pool: str | None, *, wanted: int = 1, in_a_row: bool = False, waited_s: float | None = None
+    ) -> None:
         place = f"pool {pool!r} of network {network!r}" if pool else f"network {network!r}"
         what = "no free address" if wanted == 1 else f"not enough free addresses ({wanted} wanted)"
-        super().__init__(f"{what} in {place}; add a pool, release addresses, or wait")
+        what = f"no {wanted} free addresses in a row" if in_a_row else what
+        waited = "" if waited_s is None else f", after waiting {waited_s:g} s"
+        super().__init__(f"{what} in {place}{waited}; add a pool, release addresses, or wait")
         self.network = network
         self.pool = pool
         self.wanted = wanted
+        self.waited_s = waited_s
 
 
 class CursorExpired(TenureError):

@@ -58,15 +58,10 @@ class FreeSet:
         first = self._firsts[chunk][bisect_left(self._lasts[chunk], number)]
         return first if first > number else number
 
-    def run_at_or_after(self, number: int, length: int) -> int | None:
-        """Return the lowest start >= ``number`` of ``length`` free numbers in a row; linear in short holes passed."""
-        while (start := self.at_or_after(number)) is not None:
-            chunk = bisect_left(self._chunk_ends, start)
-            end = self._lasts[chunk][bisect_left(self._lasts[chunk], start)]
-            if end - start + 1 >= length:
-                return start
-            number = end + 1
-        return None
+    def end_of(self, number: int) -> int:
+        """Return the last number of the free interval that a free number lies in."""
+        chunk, index = self._locate(number)
+        return self._lasts[chunk][index]
 
     def take(self, first: int, last: int) -> list[tuple[int, int]]:
         """Mark ``first..last`` as not free; return the intervals that were free until now."""

@@ -5,20 +5,20 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 from tenure.kernel.addresses import format_address
-from tenure.kernel.configuration import Configuration, KeepBack, Network, Subnet
+from tenure.kernel.configuration import Configuration, KeepBack, Network, Places, Subnet
 from tenure.kernel.errors import AddressOutsideSubnet, AlreadyExists, Invalid, Overlap
 from tenure.kernel.ranges import AddressRange, subtract
 
 
 def judge(configuration: Configuration) -> None:
     """Raise unless the configuration keeps invariant I3."""
-    _judge_preallocations(configuration)
     for network in configuration.networks.values():
         _disjoint(((s.cidr.range, f"subnet {s.cidr}") for s in network.subnets), "cidr")
         _disjoint(((p.range, f"pool {p.name or p.range} ({p.range})") for _, p in network.pools()), "range")
         _judge_pool_policies(network)
         for subnet in network.subnets:
             _judge_contents(subnet)
+    _judge_preallocations(configuration)
 
 
 def _disjoint(ranges: Iterable[tuple[AddressRange, str]], field: str) -> None:
@@ -47,9 +47,10 @@ def _judge_preallocations(configuration: Configuration) -> None:
     """Raise unless each waits at the beginning of a unit, and no two units that wait lie over each other."""
     waiting: list[tuple[AddressRange, str, str]] = []
     for network in configuration.networks.values():
+        places = Places(network.subnets)
         for wish in network.preallocations:
             text = format_address(wish.position)
-            subnet = next((subnet for subnet in network.subnets if wish.position in subnet.cidr.range), None)
+            subnet = places.around(wish.position)
             if subnet is None:
                 raise AddressOutsideSubnet(text, network.name)
             unit = subnet.unit_at(wish.position)
@@ -75,9 +76,12 @@ def lost_ground(old: Configuration, new: Configuration) -> Iterator[Lost]:
     """Yield what networks no longer cover: no holding of theirs may lie there."""
     by_id: Mapping[int, Network] = {network.id: network for network in new.networks.values()}
     for network in old.networks.values():
-        after = by_id.get(network.id)
+        after = by_id[network.id].subnets if network.id in by_id else ()
+        untouched = {id(subnet) for subnet in after}
         for subnet in network.subnets:
-            kept = sorted(other.cidr.range for other in after.subnets if other.unit == subnet.unit) if after else []
+            if id(subnet) in untouched:
+                continue
+            kept = sorted(other.cidr.range for other in after if other.unit == subnet.unit)
             for piece in subtract(subnet.cidr.range, kept):
                 yield Lost(network, piece)
 

@@ -1,18 +1,15 @@
 """Quick answers about a configuration: which subnet, what is blocked, which line a wish is served from."""
 
 from bisect import bisect_right
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator
 
 from tenure.kernel.addresses import format_address
-from tenure.kernel.configuration import Configuration, KeepBack, Network, Policy, Pool, Subnet
+from tenure.kernel.barriers import Barrier, Barriers, Reach
+from tenure.kernel.configuration import Configuration, KeepBack, Network, Places, Policy, Pool, Subnet
 from tenure.kernel.errors import AddressOutsideSubnet, AddressReserved, Invalid, NotFound
 from tenure.kernel.lines import Line
 from tenure.kernel.names import Owner
 from tenure.kernel.ranges import AddressRange, merge, subtract
-
-Reach = str
-"""How far a named address may go into what is kept away: ``refuse``, ``allow`` or ``force``."""
 
 
 class Layout:
@@ -21,15 +18,15 @@ class Layout:
     def __init__(self, configuration: Configuration) -> None:
         self.configuration = configuration
         self.mixed_units = configuration.mixed_units
-        self._subnets: dict[str, tuple[list[int], list[int], list[Subnet]]] = {}
+        self._places: dict[str, Places] = {}
         self._lines: dict[tuple[str, str | None, str | None], Line] = {}
         self._names = {network.id: name for name, network in configuration.networks.items()}
         self._shown: dict[str, tuple[int, str | None]] = {}
         self._remembering: dict[str, bool] = {}
         self._waiting: dict[str, dict[tuple[str, str], int]] = {}
-        self._common = list(_binding_everywhere(configuration))
-        self._bound = merge(kept for kept, _ in self._common)
-        self._bound_firsts = [kept.first for kept in self._bound]
+        self._pools: dict[str, tuple[list[int], list[Pool]]] = {}
+        self._cooling: dict[str, tuple[list[int], list[Pool]]] = {}
+        self._barriers = Barriers(configuration)
 
     def name_of(self, network: int) -> str:
         """Name a network by its number."""
@@ -37,16 +34,13 @@ class Layout:
 
     def subnet_at(self, network: str, position: int) -> Subnet:
         """Find the subnet of a network that a position lies in. O(log subnets)."""
-        found = self._subnets.get(network)
-        if found is None:
-            ordered = sorted(self.configuration.network(network).subnets, key=lambda subnet: subnet.cidr.first)
-            firsts = [subnet.cidr.first for subnet in ordered]
-            found = self._subnets[network] = (firsts, [subnet.cidr.last for subnet in ordered], ordered)
-        firsts, lasts, subnets = found
-        index = bisect_right(firsts, position) - 1
-        if index < 0 or position > lasts[index]:
+        places = self._places.get(network)
+        if places is None:
+            places = self._places[network] = Places(self.configuration.network(network).subnets)
+        subnet = places.around(position)
+        if subnet is None:
             raise AddressOutsideSubnet(format_address(position), network)
-        return subnets[index]
+        return subnet
 
     def shown(self, network: str, position: int) -> tuple[int, str | None]:
         """Return prefix length and gateway of the subnet around a position, as users see them."""
@@ -73,7 +67,7 @@ class Layout:
             hint = "add one with add_pool, or name the address you want"
             raise NotFound("pool", f"of network {network.name}", hint=hint)
         own = [AddressRange(p, p) for s in network.subnets for p, why in s.kept_back() if why != KeepBack.GATEWAY]
-        blocked = merge([*own, *(kept for kept, _ in self._common)])
+        blocked = merge([*own, *(barrier.range for barrier in self._barriers)])
         policies = {pool.policy for _, pool in pools}
         open_pools = [] if network.retired else [(s, p) for s, p in pools if not (s.retired or p.retired)]
         runs = (run for subnet, pool in open_pools for run in _runs(subnet, pool, blocked))
@@ -95,9 +89,26 @@ class Layout:
         return self._remembering[network]
 
     def pool_at(self, network: str, position: int) -> Pool | None:
-        """Find the pool a position lies in."""
-        subnet = self.subnet_at(network, position)
-        return next((pool for pool in subnet.pools if position in pool.range), None)
+        """Find the pool of a network that a position lies in. O(log pools)."""
+        if network not in self._pools:
+            self._pools[network] = self._ordered_pools(network, lambda pool: True)
+        return _pool_around(self._pools[network], position)
+
+    def cooling_us(self, network: str, position: int) -> int:
+        """Tell for how long an address cools when it is released: microseconds, 0 where it does not.
+
+        O(1) in a network without cooling pools.
+        """
+        cooling = self._cooling.get(network)
+        if cooling is None:
+            cooling = self._cooling[network] = self._ordered_pools(network, lambda pool: pool.cooling_s > 0)
+        pool = _pool_around(cooling, position) if cooling[0] else None
+        return 0 if pool is None else pool.cooling_s * 1_000_000
+
+    def _ordered_pools(self, network: str, wanted: Callable[[Pool], bool]) -> tuple[list[int], list[Pool]]:
+        pools = [pool for _, pool in self.configuration.network(network).pools() if wanted(pool)]
+        pools.sort(key=lambda pool: pool.range)
+        return [pool.range.first for pool in pools], pools
 
     def check_wanted(
         self, network: str, position: int, owner: Owner, slot: str, reach: Reach = "refuse"
@@ -118,53 +129,27 @@ class Layout:
 
     def blocked_by(self, network: str, unit: AddressRange, owner: Owner | None, slot: str, reach: Reach) -> str | None:
         """Say why a unit is kept away from this owner, if it is."""
+        barrier = self.barrier_over(network, unit, owner, slot, reach)
+        return None if barrier is None else barrier.text
+
+    def barrier_over(
+        self, network: str, unit: AddressRange, owner: Owner | None, slot: str, reach: Reach
+    ) -> Barrier | None:
+        """Find what keeps a unit of a network away from this owner, if anything does."""
         if reach == "force":
             return None
-        for subnet in self.configuration.network(network).subnets:
-            for position, why in subnet.kept_back():
-                if position in unit and why != KeepBack.GATEWAY:
-                    return f"kept back as the {why} address of {subnet.cidr}"
-        place = bisect_right(self._bound_firsts, unit.last) - 1
-        if place < 0 or self._bound[place].last < unit.first:
-            return None
-        for kept, source in self._common:
-            if kept.overlaps(unit) and not source.spares(owner, slot, reach):
-                return source.text
-        return None
+        subnet = self.subnet_at(network, unit.first)
+        for position, why in subnet.kept_back():
+            if position in unit and why != KeepBack.GATEWAY:
+                text = f"kept back as the {why} address of {subnet.cidr}"
+                return Barrier(AddressRange(position, position), network, text, kept_back=why)
+        return next((each for each in self._barriers.over(unit) if not each.spares(owner, slot, reach)), None)
 
 
-@dataclass(frozen=True, slots=True)
-class _Source:
-    """Why something binds the whole space, and whom it spares."""
-
-    kind: str
-    text: str
-    owner: Owner | None = None
-    slot: str = ""
-
-    def spares(self, owner: Owner | None, slot: str, reach: Reach) -> bool:
-        if self.kind == "reserved":
-            return reach == "allow"
-        return self.kind == "preallocation" and self.owner == owner and self.slot == slot
-
-
-def _binding_everywhere(configuration: Configuration) -> Iterator[tuple[AddressRange, _Source]]:
-    """Yield what keeps addresses away in the whole space: gateways, reserved ranges, pre-allocations."""
-    for network in configuration.networks.values():
-        for subnet in network.subnets:
-            for position, why in subnet.kept_back():
-                if why == KeepBack.GATEWAY:
-                    text = f"kept back as the gateway of {subnet.cidr}"
-                    yield AddressRange(position, position), _Source("kept back", text)
-            for kept in subnet.reserved:
-                text = f"reserved in network {network.name!r}{kept.reason and ': ' + kept.reason}"
-                yield kept.range, _Source("reserved", text)
-        for wish in network.preallocations:
-            text = f"pre-allocated to {wish.owner}"
-            unit = next(
-                subnet.unit_at(wish.position) for subnet in network.subnets if wish.position in subnet.cidr.range
-            )
-            yield unit, _Source("preallocation", text, wish.owner, wish.slot)
+def _pool_around(ordered: tuple[list[int], list[Pool]], position: int) -> Pool | None:
+    firsts, pools = ordered
+    place = bisect_right(firsts, position) - 1
+    return pools[place] if place >= 0 and position in pools[place].range else None
 
 
 def _runs(subnet: Subnet, pool: Pool, blocked: list[AddressRange]) -> Iterator[tuple[int, int, int]]:

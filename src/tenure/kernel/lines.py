@@ -58,6 +58,16 @@ class Line:
         first = piece.first + (number - piece.start) * piece.unit_size
         return first, first + piece.unit_size - 1
 
+    def end_of_run(self, number: int) -> int:
+        """Return the last number up to which units follow each other as addresses do, from a number on."""
+        index = bisect_right(self._starts, number) - 1
+        piece = self.pieces[index]
+        for after in self.pieces[index + 1 :]:
+            if (after.first, after.unit_size) != (piece.last + 1, piece.unit_size):
+                break
+            piece = after
+        return piece.start + piece.count - 1
+
     def number(self, position: int) -> int | None:
         """Return the number of the unit that a position lies in, if it is on the line."""
         index = bisect_right(self._firsts, position) - 1

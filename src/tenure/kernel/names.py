@@ -8,6 +8,7 @@ from tenure.kernel.errors import Invalid
 MAX_NAME = 255
 MAX_TEXT = 4096
 MAX_LABELS = 64
+CENTURY_S = 100 * 366 * 86400
 
 _KIND = r"[A-Za-z][A-Za-z0-9_.-]*"
 _OWNER = re.compile(rf"(?:([A-Za-z0-9][A-Za-z0-9_.-]*):)?({_KIND})/(.+)", re.DOTALL)
@@ -56,6 +57,27 @@ def check_generation(value: object) -> int | None:
     if not isinstance(value, int) or isinstance(value, bool) or not 0 <= value < 1 << 63:
         raise Invalid(f"generation: a holding's generation is needed, not {shown(value)}", field="generation")
     return value
+
+
+def check_key(value: object) -> str:
+    """Return an idempotency key: any name."""
+    return check_name(value, field="key")
+
+
+def check_seconds(value: object, *, field: str) -> int:
+    """Return a time span in microseconds: more than nothing, at most a century."""
+    if not isinstance(value, int | float) or isinstance(value, bool) or not 0 < value <= CENTURY_S:
+        raise Invalid(f"{field}: a number of seconds above 0 is needed, not {shown(value)}", field=field)
+    return max(round(value * 1_000_000), 1)
+
+
+def check_wait(value: object) -> float:
+    """Return how many seconds a caller waits at most: none unless he says so, for ever if he does."""
+    if value is None:
+        return 0.0
+    if not isinstance(value, int | float) or isinstance(value, bool) or not value >= 0:
+        raise Invalid(f"wait_s: a number of seconds is needed, not {shown(value)}", field="wait_s")
+    return float(value)
 
 
 def check_text(value: object, *, field: str) -> str:

@@ -67,9 +67,11 @@ class Wish(NamedTuple):
     owner: str
     slot: str = ""
     state: State = State.HELD
-    until_us: int | None = None
+    lasts_us: int | None = None
     request: str | None = None
     details: Mapping[str, Any] = NO_DETAILS
+    key: str | None = None
+    body: bytes = b""
 
     @property
     def claim(self) -> tuple[NetworkId, str, str]:
@@ -78,12 +80,13 @@ class Wish(NamedTuple):
 
 
 class Outcome(enum.Enum):
-    """The store's four answers to a wish."""
+    """The store's four answers to a wish, and a fifth to one whose idempotency key stands for another request."""
 
     GRANTED = "granted"
     ALREADY = "already"
     TAKEN = "taken"
     AGAIN = "again"
+    REUSED = "reused"
 
 
 class Verdict(NamedTuple):
@@ -105,10 +108,47 @@ class Ticket(NamedTuple):
     generation: int | None = None
     request: str | None = None
     remember: bool = False
+    cooling_us: int = 0
 
     def names(self, row: Row) -> bool:
-        """Tell whether a row is the one that is meant."""
-        return (self.network, self.owner) == (row.network, row.owner) and self.generation in (None, row.generation)
+        """Tell whether a row is the one that is meant. What is cooling has been released: nobody's ticket names it."""
+        return (
+            (self.network, self.owner) == (row.network, row.owner)
+            and self.generation in (None, row.generation)
+            and row.state is not State.COOLING
+        )
+
+
+class Reply(NamedTuple):
+    """What a request with an idempotency key was answered, kept so that the same key gets the same answer.
+
+    Of a grant: the address and the generation; the rest is in the request, which must be the same. Of anything else:
+    the whole answer, written out.
+    """
+
+    key: str
+    body: bytes
+    at_us: int = 0
+    space: SpaceId | None = None
+    network: NetworkId | None = None
+    first: int | None = None
+    last: int | None = None
+    generation: int | None = None
+    until_us: int | None = None
+    answer: str | None = None
+
+
+class Waiter(NamedTuple):
+    """A claim in line for an address. It lives until ``until_us`` by the store's clock, and longer if it says so."""
+
+    ticket: int
+    space: SpaceId
+    network: NetworkId
+    owner: str
+    slot: str
+    since_us: int
+    until_us: int
+    document: Mapping[str, Any] = NO_DETAILS
 
 
 class Entry(NamedTuple):

@@ -11,7 +11,15 @@ from collections.abc import Awaitable, Callable
 from typing import Protocol, TypeVar
 
 from tenure.kernel.configuration import Policy
-from tenure.kernel.errors import AddressReserved, Conflict, Invalid, NotFound, StoreUnavailable, TenureError
+from tenure.kernel.errors import (
+    AddressReserved,
+    Conflict,
+    Invalid,
+    KeyReused,
+    NotFound,
+    StoreUnavailable,
+    TenureError,
+)
 from tenure.kernel.layout import Layout
 from tenure.kernel.values import Outcome, Row, Verdict, Wish
 from tenure.ports import Chance
@@ -109,12 +117,15 @@ async def allocate(claim: Claim, desk: Desk) -> Granted:
 async def _attempt(claim: Claim, layout: Layout, desk: Desk) -> Granted | TenureError | None:
     """Try once under one layout; None means that nothing is decided yet."""
     address = wanted_address(claim, layout)
-    if layout.mixed_units:
+    if layout.mixed_units or layout.configuration.queued:
         return await desk.serve_in_lane(layout, claim)
     if address is not None:
         unit = layout.check_wanted(claim.network, address, claim.owner, claim.slot, claim.reserved)
         wish = claim.at(layout, unit.first, unit.last)
-        return _settled(claim, wish, layout, await _ask(desk, layout, wish))
+        verdict = await _ask(desk, layout, wish)
+        if verdict.outcome is Outcome.TAKEN and verdict.row is not None and verdict.row.until_us is not None:
+            return await desk.serve_in_lane(layout, claim)  # what is in the way may be overdue
+        return _settled(claim, wish, layout, verdict)
     policy = claim.policy or layout.line(*line_key(claim)).policy
     if policy is Policy.LOWEST:
         return await desk.serve_in_lane(layout, claim)
@@ -186,6 +197,8 @@ def worse(before: StoreUnavailable | None, error: StoreUnavailable) -> StoreUnav
 
 def _settled(claim: Claim, wish: Wish, layout: Layout, verdict: Verdict) -> Granted | TenureError | None:
     """Turn a verdict on a wish into the claim's answer."""
+    if verdict.outcome is Outcome.REUSED:
+        return KeyReused(claim.key or "")
     if verdict.outcome is Outcome.AGAIN or verdict.row is None:
         return None
     if verdict.outcome is Outcome.GRANTED:

@@ -195,17 +195,42 @@ class BlockingPlanVerbs:
         """Remove a pool by name, or a range from all pools it touches; holdings stay, what is left keeps its name."""
         return self._portal.run(self._ledger.remove_pool(network, pool))
 
-    def reserve(self, network: str, range: RangeLike, *, reason: str = "") -> Network:
+    def reserve(
+        self,
+        network: str,
+        range: RangeLike,
+        *,
+        reason: str = "",
+        labels: Labels | None = None,
+        description: str = "",
+        request: str | None = None,
+    ) -> Network:
         """Keep a range away from picking. Held addresses in it stay held."""
-        return self._portal.run(self._ledger.reserve(network, range, reason=reason))
+        return self._portal.run(
+            self._ledger.reserve(network, range, reason=reason, labels=labels, description=description, request=request)
+        )
 
     def unreserve(self, network: str, range: RangeLike) -> Network:
         """Lift a reservation, wholly or in part."""
         return self._portal.run(self._ledger.unreserve(network, range))
 
-    def preallocate(self, network: str, owner: str, address: AddressLike, *, slot: str = "") -> Network:
+    def preallocate(
+        self,
+        network: str,
+        owner: str,
+        address: AddressLike,
+        *,
+        slot: str = "",
+        labels: Labels | None = None,
+        description: str = "",
+        request: str | None = None,
+    ) -> Network:
         """Let an address wait for one owner: it gets this one, and nobody else does."""
-        return self._portal.run(self._ledger.preallocate(network, owner, address, slot=slot))
+        return self._portal.run(
+            self._ledger.preallocate(
+                network, owner, address, slot=slot, labels=labels, description=description, request=request
+            )
+        )
 
     def remove_preallocation(self, network: str, owner: str, *, slot: str = "") -> Network:
         """Forget that an address waits for an owner."""

@@ -1,18 +1,17 @@
 """The ledger's verbs for callers who block. Written by tools/make_blocking.py from the asynchronous ones."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 
 from tenure.kernel.addresses import AddressLike
-from tenure.kernel.configuration import Configuration, Network
 from tenure.kernel.edits import KEEP, Keep
-from tenure.kernel.values import Change, Holding
-from tenure.service.blocking_plan import BlockingPlanVerbs
-from tenure.service.explaining import Explanation
+from tenure.kernel.values import Holding
+from tenure.service.blocking_reading import BlockingReadingVerbs
 from tenure.service.operations import Operation, Shown
+from tenure.service.showing import ClaimStatus, WaitingClaim
 from tenure.service.verifying import Breach
 
 
-class BlockingVerbs(BlockingPlanVerbs):
+class BlockingVerbs(BlockingReadingVerbs):
     """Every verb of the asynchronous ledger, run to its end."""
 
     def allocate(
@@ -31,11 +30,14 @@ class BlockingVerbs(BlockingPlanVerbs):
         carrier: str | None = None,
         plan: str | None = None,
         request: str | None = None,
+        key: str | None = None,
+        wait_s: float | None = None,
     ) -> Holding:
         """Give an address to an owner: this one, or the next free one that the policy picks.
 
-        Asking again gives the same answer. ``reserved`` says how far a named address may reach: ``refuse`` reserved
-        and kept-back ones, ``allow`` reserved ones, or ``force`` any. Cost: O(log n) and a share of one commit.
+        Asking again gives the same answer; under an idempotency ``key`` even after a release. ``reserved`` says how far
+        a named address may reach: ``refuse`` reserved and kept-back ones, ``allow`` reserved ones, or ``force`` any.
+        With ``wait_s`` a full pool is waited for so long, in order of arrival. Cost: O(log n), a share of one commit.
         """
         return self._portal.run(
             self._ledger.allocate(
@@ -52,6 +54,54 @@ class BlockingVerbs(BlockingPlanVerbs):
                 carrier=carrier,
                 plan=plan,
                 request=request,
+                key=key,
+                wait_s=wait_s,
+            )
+        )
+
+    def hold(
+        self,
+        network: str,
+        *,
+        owner: str,
+        lasts_s: float | None = None,
+        slot: str = "",
+        address: AddressLike | None = None,
+        pool: str | None = None,
+        subnet: str | None = None,
+        policy: str | None = None,
+        reserved: str = "refuse",
+        labels: Mapping[str, str] | None = None,
+        description: str = "",
+        carrier: str | None = None,
+        plan: str | None = None,
+        request: str | None = None,
+        key: str | None = None,
+        wait_s: float | None = None,
+    ) -> Holding:
+        """Give an address to an owner for the time being: pending until ``confirm`` or ``cancel``.
+
+        With ``lasts_s`` it may be removed so long from now, by the store's clock; until somebody does, it can be
+        confirmed. Without, only its owner ends it. The rest is as in ``allocate``.
+        """
+        return self._portal.run(
+            self._ledger.hold(
+                network,
+                owner=owner,
+                lasts_s=lasts_s,
+                slot=slot,
+                address=address,
+                pool=pool,
+                subnet=subnet,
+                policy=policy,
+                reserved=reserved,
+                labels=labels,
+                description=description,
+                carrier=carrier,
+                plan=plan,
+                request=request,
+                key=key,
+                wait_s=wait_s,
             )
         )
 
@@ -59,28 +109,38 @@ class BlockingVerbs(BlockingPlanVerbs):
         self,
         network: str | Sequence[str],
         *,
-        owners: Sequence[str],
+        owners: Sequence[str] | None = None,
+        owner: str | None = None,
+        count: int | None = None,
+        contiguous: bool = False,
         slot: str = "",
         pool: str | None = None,
         subnet: str | None = None,
         policy: str | None = None,
         labels: Mapping[str, str] | None = None,
         request: str | None = None,
+        key: str | None = None,
     ) -> list[Holding]:
-        """Give each owner an address in the network (or in each of several), all or none.
+        """Give each owner an address in the network (or in each of several), or one owner a ``count``; all or none.
 
-        The answers are in the order of owners and, for each owner, of networks. For wishes that differ, see ``apply``.
+        One owner's addresses are in its slots ``0``, ``1``, … (behind ``slot``, where one is given). ``contiguous``:
+        the addresses of a network follow each other. The answers are in the order of owners and, for each owner, of
+        networks. For wishes that differ, see ``apply``.
         """
         return self._portal.run(
             self._ledger.allocate_many(
                 network,
                 owners=owners,
+                owner=owner,
+                count=count,
+                contiguous=contiguous,
                 slot=slot,
                 pool=pool,
                 subnet=subnet,
                 policy=policy,
                 labels=labels,
                 request=request,
+                key=key,
             )
         )
 
@@ -92,18 +152,50 @@ class BlockingVerbs(BlockingPlanVerbs):
         owner: str,
         generation: int | None = None,
         request: str | None = None,
+        key: str | None = None,
     ) -> Holding | None:
         """End an owner's holding. Answers what was held, or None if nobody holds the address (any more).
 
-        A holding of another owner, or of another generation than the one named, is left alone and told.
+        A holding of another owner, or of another generation than the one named, is left alone and told. In a pool with
+        ``cooling_s`` the address is not handed out for so long.
         """
         return self._portal.run(
-            self._ledger.release(network, address, owner=owner, generation=generation, request=request)
+            self._ledger.release(network, address, owner=owner, generation=generation, request=request, key=key)
         )
 
-    def release_owner(self, owner: str, *, request: str | None = None) -> list[Holding]:
+    def release_owner(self, owner: str, *, request: str | None = None, key: str | None = None) -> list[Holding]:
         """End all holdings of an owner, in all networks, as one; answers what was held."""
-        return self._portal.run(self._ledger.release_owner(owner, request=request))
+        return self._portal.run(self._ledger.release_owner(owner, request=request, key=key))
+
+    def confirm(
+        self,
+        network: str,
+        address: AddressLike,
+        *,
+        owner: str,
+        generation: int | None = None,
+        request: str | None = None,
+        key: str | None = None,
+    ) -> Holding:
+        """Make a pending holding a held one. It can be had exactly while the holding is there, whatever the time."""
+        return self._portal.run(
+            self._ledger.confirm(network, address, owner=owner, generation=generation, request=request, key=key)
+        )
+
+    def cancel(
+        self,
+        network: str,
+        address: AddressLike,
+        *,
+        owner: str,
+        generation: int | None = None,
+        request: str | None = None,
+        key: str | None = None,
+    ) -> Holding | None:
+        """End a pending holding. Answers what it was, or None if nobody holds the address (any more)."""
+        return self._portal.run(
+            self._ledger.cancel(network, address, owner=owner, generation=generation, request=request, key=key)
+        )
 
     def transfer(
         self,
@@ -115,11 +207,12 @@ class BlockingVerbs(BlockingPlanVerbs):
         to_slot: str = "",
         generation: int | None = None,
         request: str | None = None,
+        key: str | None = None,
     ) -> Holding:
         """Hand a holding over to another owner; nobody else can get the address in between."""
         return self._portal.run(
             self._ledger.transfer(
-                network, address, owner=owner, to=to, to_slot=to_slot, generation=generation, request=request
+                network, address, owner=owner, to=to, to_slot=to_slot, generation=generation, request=request, key=key
             )
         )
 
@@ -136,6 +229,7 @@ class BlockingVerbs(BlockingPlanVerbs):
         plan: str | Keep | None = KEEP,
         state: str | Keep = KEEP,
         request: str | None = None,
+        key: str | None = None,
     ) -> Holding:
         """Change what is written on a holding, or its state: ``draining`` frees the slot, ``held`` takes it back."""
         return self._portal.run(
@@ -150,61 +244,72 @@ class BlockingVerbs(BlockingPlanVerbs):
                 plan=plan,
                 state=state,
                 request=request,
+                key=key,
             )
         )
 
-    def apply(self, operations: Sequence[Operation]) -> list[Shown]:
+    def apply(self, operations: Sequence[Operation], *, key: str | None = None) -> list[Shown]:
         """Make several edits, allocations, releases and transfers one transaction, judged by the final state.
 
         They run in the order written. Each has one answer: the holding (or several), the changed network, or None.
+        Transfers that stand next to each other change hands together, so two owners may swap.
         """
-        return self._portal.run(self._ledger.apply(operations))
+        return self._portal.run(self._ledger.apply(operations, key=key))
 
-    def spaces(self) -> list[Configuration]:
-        """Read all spaces, in order of name."""
-        return self._portal.run(self._ledger.spaces())
-
-    def networks(self) -> list[Network]:
-        """Read all networks, in order of name."""
-        return self._portal.run(self._ledger.networks())
-
-    def network(self, name: str) -> Network:
-        """Read one network."""
-        return self._portal.run(self._ledger.network(name))
-
-    def holding(self, network: str, address: AddressLike) -> Holding:
-        """Read who holds an address (or the prefix it lies in) in a network."""
-        return self._portal.run(self._ledger.holding(network, address))
-
-    def holdings(
+    def claim(
         self,
-        network: str | None = None,
+        network: str,
         *,
-        owner: str | None = None,
-        after: AddressLike | None = None,
-        limit: int | None = None,
-    ) -> list[Holding]:
-        """Read holdings of a network, in order of address, or of an owner.
+        owner: str,
+        patience_s: float = 60.0,
+        slot: str = "",
+        pool: str | None = None,
+        subnet: str | None = None,
+        policy: str | None = None,
+        labels: Mapping[str, str] | None = None,
+        description: str = "",
+        carrier: str | None = None,
+        plan: str | None = None,
+        request: str | None = None,
+        key: str | None = None,
+    ) -> ClaimStatus:
+        """Ask for an address without waiting for it: call again to learn whether it has come.
 
-        ``after`` is a cursor: the last address of the page before. Memory and time grow with ``limit``, not the ledger.
+        A claim that meets a full pool is put in line and keeps its place while it is asked for again within
+        ``patience_s``, and what it is to get is kept free for it so long; ``withdraw`` takes it out.
         """
-        return self._portal.run(self._ledger.holdings(network, owner=owner, after=after, limit=limit))
+        return self._portal.run(
+            self._ledger.claim(
+                network,
+                owner=owner,
+                patience_s=patience_s,
+                slot=slot,
+                pool=pool,
+                subnet=subnet,
+                policy=policy,
+                labels=labels,
+                description=description,
+                carrier=carrier,
+                plan=plan,
+                request=request,
+                key=key,
+            )
+        )
 
-    def changes(self, after: int = 0, *, limit: int | None = None) -> Iterator[Change]:
-        """Read the log behind a number, in commit order, up to its end."""
-        return self._portal.iterate(self._ledger.changes(after, limit=limit))
+    def withdraw(self, network: str, *, owner: str, slot: str = "") -> bool:
+        """Take a waiting claim out of the line; tells whether it was in it. What it was granted is not touched."""
+        return self._portal.run(self._ledger.withdraw(network, owner=owner, slot=slot))
 
-    def tail(self, after: int = 0) -> Iterator[Change]:
-        """Follow the log from a number on, for ever; every change once, in commit order."""
-        return self._portal.iterate(self._ledger.tail(after))
+    def waiting(self, network: str | None = None) -> list[WaitingClaim]:
+        """Read who waits, space by space in order of arrival; in one network, if one is named."""
+        return self._portal.run(self._ledger.waiting(network))
 
-    def last_change(self) -> int:
-        """Return the number of the newest change."""
-        return self._portal.run(self._ledger.last_change())
+    def sweep(self) -> list[Holding]:
+        """Remove pending and cooling holdings whose deadline has passed, and old idempotency keys.
 
-    def why(self, address: AddressLike, *, network: str | None = None) -> Explanation:
-        """Explain an address: who, since when, by which request; or why it is not free; in every network it lies in."""
-        return self._portal.run(self._ledger.why(address, network=network))
+        Nobody needs to call this for safety or for room: a full pool is swept before it is called full.
+        """
+        return self._portal.run(self._ledger.sweep())
 
     def verify(self) -> list[Breach]:
         """Check every invariant; an empty list is a clean ledger."""

@@ -74,6 +74,8 @@ class BookDesk:
                 "size, which this store cannot tell apart",
                 field="unit",
             )
+        if any(pool.cooling_s for network in configuration.networks.values() for _, pool in network.pools()):
+            raise Invalid("cooling_s: a book has no clock to let addresses cool by; use a ledger", field="cooling_s")
         known = self._layouts.get(configuration.space)
         if known is not None and known.configuration.version >= configuration.version:
             raise Conflict(f"space {configuration.name!r} is known at version {known.configuration.version} already")

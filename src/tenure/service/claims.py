@@ -7,8 +7,9 @@ from tenure.kernel.addresses import AddressLike, parse_address
 from tenure.kernel.configuration import Policy
 from tenure.kernel.errors import Invalid
 from tenure.kernel.layout import Layout
-from tenure.kernel.names import Owner, check_labels, check_name, check_slot, check_text, shown
-from tenure.kernel.values import NO_DETAILS, Row, State, Wish
+from tenure.kernel.names import Owner, check_key, check_labels, check_name, check_seconds, check_slot, check_text, shown
+from tenure.kernel.replying import body_of
+from tenure.kernel.values import NO_DETAILS, Row, State, Waiter, Wish
 
 REACHES = ("refuse", "allow", "force")
 
@@ -25,14 +26,19 @@ class Claim(NamedTuple):
     policy: Policy | None = None
     reserved: str = "refuse"
     state: State = State.HELD
-    until_us: int | None = None
+    lasts_us: int | None = None
     request: str | None = None
     details: Mapping[str, Any] = NO_DETAILS
+    key: str | None = None
+    body: bytes = b""
 
     def at(self, layout: Layout, first: int, last: int) -> Wish:
         """Turn the claim into a wish for one address."""
         network = layout.configuration.network(self.network).id
-        return Wish(network, first, last, self.owner, self.slot, self.state, self.until_us, self.request, self.details)
+        return Wish(
+            network, first, last, self.owner, self.slot, self.state, self.lasts_us, self.request, self.details,
+            self.key, self.body,
+        )  # fmt: skip
 
 
 class Granted(NamedTuple):
@@ -40,6 +46,13 @@ class Granted(NamedTuple):
 
     row: Row
     layout: Layout
+
+
+class Waiting(NamedTuple):
+    """A claim's answer where nothing is free: it is in line, at this place (1 is next)."""
+
+    waiter: Waiter
+    place: int
 
 
 def read_claim(
@@ -57,13 +70,18 @@ def read_claim(
     carrier: str | None = None,
     plan: str | None = None,
     request: str | None = None,
+    pending: bool = False,
+    lasts_s: float | None = None,
+    key: str | None = None,
 ) -> Claim:
     """Read a claim from a caller's words."""
     if address is not None and (pool, subnet, policy) != (None, None, None):
         raise Invalid("address: name an address, or a pool, a subnet and a policy, not both", field="address")
     if reserved not in REACHES:
         raise Invalid(f"reserved: {shown(reserved)} is none of {', '.join(REACHES)}", field="reserved")
-    return Claim(
+    if lasts_s is not None and not pending:
+        raise Invalid("lasts_s: only a pending holding has a deadline", field="lasts_s")
+    claim = Claim(
         network=check_name(network, field="network"),
         owner=Owner(owner),
         slot=check_slot(slot),
@@ -72,9 +90,28 @@ def read_claim(
         subnet=None if subnet is None else check_name(subnet, field="subnet"),
         policy=None if policy is None else _policy(policy),
         reserved=reserved,
+        state=State.PENDING if pending else State.HELD,
+        lasts_us=None if lasts_s is None else check_seconds(lasts_s, field="lasts_s"),
         request=None if request is None else check_name(request, field="request"),
         details=_details(labels, description, carrier, plan),
     )
+    return claim if key is None else claim._replace(key=check_key(key), body=body_of("allocate", *claim))
+
+
+def claim_document(claim: Claim) -> dict[str, Any]:
+    """Write what others must know of a claim that waits: where it may be served from, and how it is picked."""
+    told = {"pool": claim.pool, "subnet": claim.subnet, "policy": claim.policy and str(claim.policy)}
+    return {name: value for name, value in told.items() if value is not None}
+
+
+def claim_of(waiter: Waiter, network: str) -> Claim:
+    """Read back the claim of somebody else who waits, as far as others must know it."""
+    told = waiter.document
+    policy = told.get("policy")
+    return Claim(
+        network, Owner.trusted(waiter.owner), waiter.slot, pool=told.get("pool"), subnet=told.get("subnet"),
+        policy=None if policy is None else Policy(policy),
+    )  # fmt: skip
 
 
 def _policy(word: str) -> Policy:

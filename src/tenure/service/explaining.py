@@ -1,20 +1,36 @@
 """Why an address is what it is, in words and as data."""
 
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
 
+from tenure.kernel.addresses import format_address
+from tenure.kernel.barriers import Barrier
+from tenure.kernel.configuration import Configuration, Notes
 from tenure.kernel.errors import AddressOutsideSubnet
 from tenure.kernel.layout import Layout
-from tenure.kernel.values import Holding
+from tenure.kernel.names import Owner
+from tenure.kernel.tenures import time_text
+from tenure.kernel.values import Holding, State
+from tenure.ports import LedgerStore
+from tenure.service.showing import known_holdings
 
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """What one network has to say about an address."""
+    """What one network has to say about an address: who has it, or what keeps it away."""
 
     network: str
     status: str
     text: str
     holding: Holding | None = None
+    owner: Owner | None = None
+    since: datetime | None = None
+    until: datetime | None = None
+    request: str | None = None
+    reason: str = ""
+    labels: Mapping[str, str] = field(default_factory=dict)
+    description: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,13 +46,49 @@ class Explanation:
         return "\n".join(f"{self.address}: {finding.text}" for finding in self.findings)
 
 
+async def explain(
+    store: LedgerStore, spaces: Sequence[Configuration], position: int, network: str | None = None
+) -> Explanation:
+    """Explain an address in every network it lies in, or in one. Who holds it, holds it in the whole space."""
+    findings: list[Finding] = []
+    for configuration in spaces:
+        layout = Layout(configuration)
+        plans = [plan_finding(layout, name, position) for name in configuration.networks if network in (None, name)]
+        known = [plan for plan in plans if plan is not None]
+        rows = await store.rows_within(configuration.space, position, position, limit=1) if known else []
+        held = [holding_finding(holding) for holding in known_holdings(rows, layout)]
+        findings.extend(held or known)
+    return Explanation(format_address(position), tuple(findings))
+
+
 def holding_finding(holding: Holding) -> Finding:
     """Tell of a holding."""
-    since = holding.since.strftime("%Y-%m-%d %H:%M:%S UTC")
+    return Finding(
+        holding.network,
+        str(holding.state),
+        _holding_text(holding),
+        holding,
+        holding.owner,
+        holding.since,
+        holding.until,
+        holding.request,
+        labels=holding.labels,
+        description=holding.description,
+    )
+
+
+def _holding_text(holding: Holding) -> str:
+    owner = f"{holding.owner}{holding.slot and f' ({holding.slot})'}"
+    within = "" if holding.row.first == holding.row.last else f", within {holding.address}/{holding.unit}"
+    where = f"in network {holding.network}{within}"
+    since = f"since {time_text(holding.since)}"
     request = f", by request {holding.request}" if holding.request else ""
-    slot = f" ({holding.slot})" if holding.slot else ""
-    text = f"{holding.state} by {holding.owner}{slot} in network {holding.network} since {since}{request}"
-    return Finding(holding.network, str(holding.state), text, holding)
+    until = "" if holding.until is None else f" until {time_text(holding.until)}"
+    if holding.state is State.PENDING:
+        return f"pending for {owner} {where} {since}{until or ', without a deadline'}{request}"
+    if holding.state is State.COOLING:
+        return f"cooling{until} {where}; {owner} had it {since}{request}"
+    return f"{holding.state} by {owner} {where} {since}{request}"
 
 
 def plan_finding(layout: Layout, network: str, position: int) -> Finding | None:
@@ -46,8 +98,8 @@ def plan_finding(layout: Layout, network: str, position: int) -> Finding | None:
     except AddressOutsideSubnet:
         return None
     unit = subnet.unit_at(position)
-    if reason := layout.blocked_by(network, unit, None, "", "refuse"):
-        return Finding(network, "reserved", f"not free in network {network}: {reason}")
+    if barrier := layout.barrier_over(network, unit, None, "", "refuse"):
+        return _barrier_finding(network, barrier)
     if subnet.retired or layout.configuration.network(network).retired:
         return Finding(network, "retired", f"not free in network {network}: {subnet.cidr} is retired")
     pool = layout.pool_at(network, unit.first)
@@ -56,3 +108,21 @@ def plan_finding(layout: Layout, network: str, position: int) -> Finding | None:
     if pool is None:
         return Finding(network, "outside pools", f"free in network {network}, in no pool: only by naming it")
     return Finding(network, "free", f"free in network {network}")
+
+
+def _barrier_finding(network: str, barrier: Barrier) -> Finding:
+    """Tell what keeps an address away: as what it is kept back, on whose word it is reserved, for whom it waits."""
+    word = barrier.reserved or barrier.preallocation
+    notes, request = (Notes(), None) if word is None else (word.notes, word.request)
+    by_request = f", by request {request}" if request else ""
+    kind = "reserved" if barrier.reserved else "pre-allocated" if barrier.preallocation else "kept back"
+    return Finding(
+        network,
+        kind,
+        f"not free in network {network}: {barrier.text}{by_request}",
+        owner=barrier.preallocation.owner if barrier.preallocation else None,
+        request=request,
+        reason=barrier.reserved.reason if barrier.reserved else str(barrier.kept_back or ""),
+        labels=notes.labels,
+        description=notes.description,
+    )

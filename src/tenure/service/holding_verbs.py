@@ -4,25 +4,32 @@ from collections.abc import Mapping, Sequence
 
 from tenure.kernel.addresses import AddressLike, parse_address
 from tenure.kernel.edits import KEEP, Keep
-from tenure.kernel.errors import Invalid
-from tenure.kernel.names import Owner, check_generation, check_name, check_request
+from tenure.kernel.errors import Invalid, PoolExhausted
+from tenure.kernel.names import Owner, check_generation, check_name, check_request, check_slot, check_wait, shown
 from tenure.kernel.values import Holding, Ticket
 from tenure.ports import Stale
 from tenure.service.allocating import allocate
-from tenure.service.applying import check_begins_unit, check_holder
-from tenure.service.claims import Granted, read_claim
+from tenure.service.claims import Claim, Granted, read_claim
+from tenure.service.ground import check_begins_unit, check_holder
 from tenure.service.inside import AsyncInside
 from tenure.service.operations import (
     Allocate,
+    AllocateRun,
+    Cancel,
+    Confirm,
     ModifyHolding,
     Operation,
+    Release,
     ReleaseOwner,
     Shown,
     Transfer,
     check_operations,
 )
 from tenure.service.plan_verbs import PlanVerbs
-from tenure.service.showing import holding_of, show
+from tenure.service.showing import holding_of
+
+MOST_AT_ONCE = 65_536
+"""Addresses one owner can be given in one call."""
 
 
 class HoldingVerbs(PlanVerbs):
@@ -44,11 +51,14 @@ class HoldingVerbs(PlanVerbs):
         carrier: str | None = None,
         plan: str | None = None,
         request: str | None = None,
+        key: str | None = None,
+        wait_s: float | None = None,
     ) -> Holding:
         """Give an address to an owner: this one, or the next free one that the policy picks.
 
-        Asking again gives the same answer. ``reserved`` says how far a named address may reach: ``refuse`` reserved
-        and kept-back ones, ``allow`` reserved ones, or ``force`` any. Cost: O(log n) and a share of one commit.
+        Asking again gives the same answer; under an idempotency ``key`` even after a release. ``reserved`` says how far
+        a named address may reach: ``refuse`` reserved and kept-back ones, ``allow`` reserved ones, or ``force`` any.
+        With ``wait_s`` a full pool is waited for so long, in order of arrival. Cost: O(log n), a share of one commit.
         """
         claim = read_claim(
             network,
@@ -64,41 +74,114 @@ class HoldingVerbs(PlanVerbs):
             carrier=carrier,
             plan=plan,
             request=request,
+            key=key,
         )
-        row, layout = await allocate(claim, self._server)
-        return holding_of(row, layout)
+        return holding_of(*await self._served(claim, wait_s))
+
+    async def hold(
+        self,
+        network: str,
+        *,
+        owner: str,
+        lasts_s: float | None = None,
+        slot: str = "",
+        address: AddressLike | None = None,
+        pool: str | None = None,
+        subnet: str | None = None,
+        policy: str | None = None,
+        reserved: str = "refuse",
+        labels: Mapping[str, str] | None = None,
+        description: str = "",
+        carrier: str | None = None,
+        plan: str | None = None,
+        request: str | None = None,
+        key: str | None = None,
+        wait_s: float | None = None,
+    ) -> Holding:
+        """Give an address to an owner for the time being: pending until ``confirm`` or ``cancel``.
+
+        With ``lasts_s`` it may be removed so long from now, by the store's clock; until somebody does, it can be
+        confirmed. Without, only its owner ends it. The rest is as in ``allocate``.
+        """
+        claim = read_claim(
+            network,
+            owner,
+            slot=slot,
+            address=address,
+            pool=pool,
+            subnet=subnet,
+            policy=policy,
+            reserved=reserved,
+            labels=labels,
+            description=description,
+            carrier=carrier,
+            plan=plan,
+            request=request,
+            pending=True,
+            lasts_s=lasts_s,
+            key=key,
+        )
+        return holding_of(*await self._served(claim, wait_s))
+
+    async def _served(self, claim: Claim, wait_s: float | None) -> Granted:
+        """Serve a claim, and wait for an address if the caller does."""
+        patience_s = check_wait(wait_s)
+        if patience_s and claim.address is not None:
+            raise Invalid("wait_s: only a picked address can be waited for, not a named one", field="wait_s")
+        try:
+            return await allocate(claim, self._server)
+        except PoolExhausted:
+            if not patience_s:
+                raise
+        return await self._server.rooms.wait(claim, patience_s)
 
     async def allocate_many(
         self,
         network: str | Sequence[str],
         *,
-        owners: Sequence[str],
+        owners: Sequence[str] | None = None,
+        owner: str | None = None,
+        count: int | None = None,
+        contiguous: bool = False,
         slot: str = "",
         pool: str | None = None,
         subnet: str | None = None,
         policy: str | None = None,
         labels: Mapping[str, str] | None = None,
         request: str | None = None,
+        key: str | None = None,
     ) -> list[Holding]:
-        """Give each owner an address in the network (or in each of several), all or none.
+        """Give each owner an address in the network (or in each of several), or one owner a ``count``; all or none.
 
-        The answers are in the order of owners and, for each owner, of networks. For wishes that differ, see ``apply``.
+        One owner's addresses are in its slots ``0``, ``1``, … (behind ``slot``, where one is given). ``contiguous``:
+        the addresses of a network follow each other. The answers are in the order of owners and, for each owner, of
+        networks. For wishes that differ, see ``apply``.
         """
-        if isinstance(owners, str) or not isinstance(owners, Sequence):
-            raise Invalid("owners: a list of owners is needed", field="owners")
+        places = _places(owners, owner, count, slot)
         networks = network if isinstance(network, Sequence) and not isinstance(network, str) else [network]
         operations = [
             Allocate(
-                network=name, owner=owner, slot=slot, pool=pool, subnet=subnet, policy=policy, labels=labels,
+                network=name, owner=holder, slot=place, pool=pool, subnet=subnet, policy=policy, labels=labels,
                 request=request,
             )
-            for owner in owners
+            for holder, place in places
             for name in networks
         ]  # fmt: skip
         for operation in operations:
             operation.claim()  # bad input is refused before anything is asked
-        answers = await self._apply(operations) if operations else []
-        return [holding_of(answer.row, answer.layout) for answer in answers if isinstance(answer, Granted)]
+        if not contiguous:
+            answers = await self._apply(operations, key) if operations else []
+            return [answer for answer in answers if isinstance(answer, Holding)]
+        holders, slots = [holder for holder, _ in places], [place for _, place in places]
+        runs = [
+            AllocateRun(
+                network=name, owners=holders, slots=slots, pool=pool, subnet=subnet, policy=policy, labels=labels,
+                request=request,
+            )
+            for name in networks
+        ]  # fmt: skip
+        found = await self._apply(runs, key) if operations else []
+        return [each for group in zip(*(run for run in found if isinstance(run, list)), strict=True) for each in group]
 
     async def release(
         self,
@@ -108,11 +191,18 @@ class HoldingVerbs(PlanVerbs):
         owner: str,
         generation: int | None = None,
         request: str | None = None,
+        key: str | None = None,
     ) -> Holding | None:
         """End an owner's holding. Answers what was held, or None if nobody holds the address (any more).
 
-        A holding of another owner, or of another generation than the one named, is left alone and told.
+        A holding of another owner, or of another generation than the one named, is left alone and told. In a pool with
+        ``cooling_s`` the address is not handed out for so long.
         """
+        if key is not None:
+            again = Release(network=network, address=address, owner=owner, generation=generation, request=request)
+            [answer] = await self._apply([again], key)
+            assert answer is None or isinstance(answer, Holding)
+            return answer
         holder, position = Owner(owner), parse_address(address)
         generation, request = check_generation(generation), check_request(request)
         check_name(network, field="network")
@@ -120,7 +210,8 @@ class HoldingVerbs(PlanVerbs):
         while True:
             check_begins_unit(layout, network, position)
             number = layout.configuration.network(network).id
-            ticket = Ticket(number, position, holder, generation, request, layout.remembers(network))
+            cooling_us = layout.cooling_us(network, position)
+            ticket = Ticket(number, position, holder, generation, request, layout.remembers(network), cooling_us)
             try:
                 row = await self._server.release(layout, ticket)
                 break
@@ -131,11 +222,46 @@ class HoldingVerbs(PlanVerbs):
         check_holder(row, number, holder, generation, network)
         return holding_of(row, layout)
 
-    async def release_owner(self, owner: str, *, request: str | None = None) -> list[Holding]:
+    async def release_owner(self, owner: str, *, request: str | None = None, key: str | None = None) -> list[Holding]:
         """End all holdings of an owner, in all networks, as one; answers what was held."""
-        [rows] = await self._apply([ReleaseOwner(owner=Owner(owner), request=request)])
-        assert isinstance(rows, list)
-        return [holding_of(*each) for each in rows]
+        [held] = await self._apply([ReleaseOwner(owner=Owner(owner), request=request)], key)
+        assert isinstance(held, list)
+        return held
+
+    async def confirm(
+        self,
+        network: str,
+        address: AddressLike,
+        *,
+        owner: str,
+        generation: int | None = None,
+        request: str | None = None,
+        key: str | None = None,
+    ) -> Holding:
+        """Make a pending holding a held one. It can be had exactly while the holding is there, whatever the time."""
+        operation = Confirm(network=network, address=address, owner=owner, generation=generation, request=request)
+        return await self._one(operation, key)
+
+    async def cancel(
+        self,
+        network: str,
+        address: AddressLike,
+        *,
+        owner: str,
+        generation: int | None = None,
+        request: str | None = None,
+        key: str | None = None,
+    ) -> Holding | None:
+        """End a pending holding. Answers what it was, or None if nobody holds the address (any more)."""
+        operation = Cancel(network=network, address=address, owner=owner, generation=generation, request=request)
+        [answer] = await self._apply([operation], key)
+        assert answer is None or isinstance(answer, Holding)
+        return answer
+
+    async def _one(self, operation: Operation, key: str | None) -> Holding:
+        [answer] = await self._apply([operation], key)
+        assert isinstance(answer, Holding)
+        return answer
 
     async def transfer(
         self,
@@ -147,6 +273,7 @@ class HoldingVerbs(PlanVerbs):
         to_slot: str = "",
         generation: int | None = None,
         request: str | None = None,
+        key: str | None = None,
     ) -> Holding:
         """Hand a holding over to another owner; nobody else can get the address in between."""
         operation = Transfer(
@@ -158,9 +285,7 @@ class HoldingVerbs(PlanVerbs):
             generation=generation,
             request=request,
         )
-        [answer] = await self._apply([operation])
-        assert isinstance(answer, Granted)
-        return holding_of(answer.row, answer.layout)
+        return await self._one(operation, key)
 
     async def modify_holding(
         self,
@@ -175,6 +300,7 @@ class HoldingVerbs(PlanVerbs):
         plan: str | Keep | None = KEEP,
         state: str | Keep = KEEP,
         request: str | None = None,
+        key: str | None = None,
     ) -> Holding:
         """Change what is written on a holding, or its state: ``draining`` frees the slot, ``held`` takes it back."""
         operation = ModifyHolding(
@@ -189,17 +315,15 @@ class HoldingVerbs(PlanVerbs):
             state=state,
             request=request,
         )
-        [answer] = await self._apply([operation])
-        assert isinstance(answer, Granted)
-        return holding_of(*answer)
+        return await self._one(operation, key)
 
-    async def apply(self, operations: Sequence[Operation]) -> list[Shown]:
+    async def apply(self, operations: Sequence[Operation], *, key: str | None = None) -> list[Shown]:
         """Make several edits, allocations, releases and transfers one transaction, judged by the final state.
 
         They run in the order written. Each has one answer: the holding (or several), the changed network, or None.
+        Transfers that stand next to each other change hands together, so two owners may swap.
         """
-        results = await self._apply(operations) if check_operations(operations) else []
-        return [show(result) for result in results]
+        return await self._apply(operations, key) if check_operations(operations) else []
 
     def inside(self, connection: object) -> AsyncInside:
         """Work inside a transaction that the caller has open on the same database, and will end.
@@ -208,3 +332,19 @@ class HoldingVerbs(PlanVerbs):
         """
         server = self._server
         return AsyncInside(server.store.inside(connection), server.chance, server.exact_inside)
+
+
+def _places(owners: Sequence[str] | None, owner: str | None, count: int | None, slot: str) -> list[tuple[str, str]]:
+    """Read who is to have an address in which slot: several owners, or one owner several times."""
+    if (owners is None) == (owner is None):
+        raise Invalid("owners: name a list of owners, or one owner and a count", field="owners")
+    if owner is not None:
+        if not isinstance(count, int) or isinstance(count, bool) or not 1 <= count <= MOST_AT_ONCE:
+            raise Invalid(f"count: a number from 1 to {MOST_AT_ONCE} is needed, not {shown(count)}", field="count")
+        check_slot(slot)
+        return [(owner, f"{slot}{number}") for number in range(count)]
+    if isinstance(owners, str) or not isinstance(owners, Sequence):
+        raise Invalid("owners: a list of owners is needed", field="owners")
+    if count is not None:
+        raise Invalid("count: the list of owners says how many", field="count")
+    return [(each, slot) for each in owners]

@@ -12,7 +12,7 @@ from tenure.kernel.edits import AddNetwork
 from tenure.kernel.inline import run_inline
 from tenure.kernel.values import Holding, SpaceId
 from tenure.ports import CallerTransaction, Chance
-from tenure.service.applying import Applying, Result
+from tenure.service.applying import Applying
 from tenure.service.exact import ExactViews
 from tenure.service.operations import Allocate, Operation, Release, ReleaseOwner, Shown, check_operations
 from tenure.service.showing import show
@@ -46,8 +46,9 @@ class AsyncInside:
         failed = True
         try:
             applying = Applying(self._tx, self._chance, exact, {})
-            results: list[Result] = await applying.run(operations, await self._spaces_for(operations))
+            results = await applying.run(operations, await self._spaces_for(operations))
             shown = [show(result) for result in results]
+            await applying.finish()
             failed = False
         finally:
             for views in exact.values():

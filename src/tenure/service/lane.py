@@ -3,18 +3,20 @@
 While a transaction holds a space's lane nothing in the space is freed and no other lane runs. So the exact view,
 brought up to date from the log, is the state itself but for plain grants in flight; those show up as *taken* and
 are passed over. What the lane calls the lowest free address is that, and what it calls exhausted is that (I8).
+Before it says so it removes what is overdue: time alone frees nothing (I10).
 
 This code awaits nothing but the transaction it is given, so any driver can run it.
 """
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 
 from tenure.kernel.addresses import format_address
 from tenure.kernel.configuration import Policy
-from tenure.kernel.entries import grant_entry
-from tenure.kernel.errors import AddressInUse, AlreadyExists, PoolExhausted, TenureError
+from tenure.kernel.entries import grant_entry, overdue_entry
+from tenure.kernel.errors import AddressInUse, AddressReserved, AlreadyExists, KeyReused, PoolExhausted, TenureError
 from tenure.kernel.layout import Layout
-from tenure.kernel.values import Entry, Outcome, Row, Verdict, Wish
+from tenure.kernel.replying import replayed, reply_to
+from tenure.kernel.values import Entry, Outcome, Reply, Row, State, Verdict, Wish, moment
 from tenure.ports import Chance, Transaction
 from tenure.service.claims import Claim, Granted
 from tenure.service.exact import ExactLine, ExactViews
@@ -49,9 +51,12 @@ def quick_picks(exact: ExactViews, claims: Sequence[Claim], chance: Chance) -> l
     """Choose for all claims from exact views that may be a little behind, laying each pick over them.
 
     None where it takes a transaction to choose: a line not read yet, nothing free, a claim that comes twice, a
-    sticky one, or a named address.
+    sticky one, or a named address; and where others wait.
     """
-    if len({(claim.network, claim.owner, claim.slot) for claim in claims}) < len(claims):
+    if exact.layout.configuration.queued or len({_twin(claim) for claim in claims}) < len(claims):
+        return None
+    keys = [claim.key for claim in claims if claim.key is not None]
+    if len(set(keys)) < len(keys):
         return None
     wishes: list[Wish] = []
     for claim in claims:
@@ -74,122 +79,199 @@ def _quick_pick(exact: ExactViews, claim: Claim, chance: Chance) -> Wish | None:
     return None if number is None else claim.at(layout, *exact.lay_pick(view, number))
 
 
-async def serve(
-    tx: Transaction, exact: ExactViews, claims: Sequence[Claim], chance: Chance, *, together: bool
-) -> tuple[list[Answer], list[Entry]]:
-    """Serve claims of one space, whose lane the transaction holds and whose exact views are up to date.
+class Serving:
+    """One attempt at serving claims of a space whose lane the transaction holds, its exact views up to date.
 
-    Returns one answer a claim, and what is to be logged. ``together``: the first that fails is raised.
-    Cost: O(log n) a claim, and two store calls for all of them.
+    Cost: O(log n) a claim, and two store calls for all of them. ``entries`` is what is to be logged.
     """
-    layout = exact.layout
-    answers: list[Answer | None] = [None] * len(claims)
-    known = await tx.rows_for([(layout.configuration.network(c.network).id, c.owner, c.slot) for c in claims])
-    open_claims: list[int] = []
-    for index, (claim, row) in enumerate(zip(claims, known, strict=True)):
-        if row is None:
-            open_claims.append(index)
-        else:
-            answers[index] = already(claim, row, layout)
-    entries: list[Entry] = []
-    while open_claims:
-        open_claims = await _round(tx, exact, claims, open_claims, answers, entries, chance)
+
+    def __init__(self, tx: Transaction, exact: ExactViews, chance: Chance) -> None:
+        self.entries: list[Entry] = []
+        self._tx = tx
+        self._exact = exact
+        self._layout = exact.layout
+        self._chance = chance
+        self._swept = False
+        self._claims: Sequence[Claim] = ()
+        self._ghosts: Collection[int] = ()
+        self._answers: list[Answer | None] = []
+        self._fresh: set[int] = set()
+        self._known_keys: set[str] = set()
+
+    async def serve(self, claims: Sequence[Claim], ghosts: Collection[int] = ()) -> list[Answer | None]:
+        """Serve claims in the order given; return one answer a claim.
+
+        ``ghosts`` are indexes of claims that somebody else will serve: their picks are kept free, unanswered.
+        """
+        self._claims, self._ghosts, self._answers = claims, ghosts, [None] * len(claims)
+        await self._answer_known_keys()
+        open_claims = await self._answer_holders([i for i, answer in enumerate(self._answers) if answer is None])
+        while open_claims:
+            open_claims = await self._round(open_claims)
+        await self._keep_replies()
+        return self._answers
+
+    async def sweep(self) -> bool:
+        """Remove what is overdue, once an attempt; tell whether anything became free."""
+        if self._swept:
+            return False
+        self._swept = True
+        rows = await self._tx.overdue(self._layout.configuration.space)
+        if rows:
+            await self._tx.remove(rows)
+            self.entries.extend(overdue_entry(row) for row in rows)
+            for row in rows:
+                self._exact.lay(False, row.first, row.last)
+        return bool(rows)
+
+    async def _answer_known_keys(self) -> None:
+        """Give claims whose idempotency key is known their old answer."""
+        keyed = [(index, claim) for index, claim in enumerate(self._claims) if claim.key is not None]
+        if not keyed:
+            return
+        for (index, claim), reply in zip(keyed, await self._tx.replies([c.key or "" for _, c in keyed]), strict=True):
+            if reply is not None:
+                verdict = replayed(claim.at(self._layout, 0, 0), reply)
+                self._known_keys.add(reply.key)
+                self._answers[index] = (
+                    KeyReused(reply.key) if verdict.row is None else Granted(verdict.row, self._layout)
+                )
+
+    async def _keep_replies(self) -> None:
+        """Keep the new answers of claims with an idempotency key, one a key, in the effect's own transaction."""
+        replies: dict[str, Reply] = {}
+        for index, (claim, answer) in enumerate(zip(self._claims, self._answers, strict=True)):
+            if claim.key is None or claim.key in self._known_keys or not isinstance(answer, Granted):
+                continue
+            outcome = Outcome.GRANTED if index in self._fresh else Outcome.ALREADY
+            reply = reply_to(claim.at(self._layout, 0, 0), Verdict(outcome, answer.row))
+            replies.setdefault(claim.key, reply)
+        if replies:
+            await self._tx.keep_replies([*replies.values()])
+
+    async def _answer_holders(self, indexes: list[int]) -> list[int]:
+        """Answer claims whose owner holds something already; return the others."""
+        asked = [index for index in indexes if index not in self._ghosts]
+        network = self._layout.configuration.network
+        claims = [self._claims[index] for index in asked]
+        rows = await self._tx.rows_for([(network(c.network).id, c.owner, c.slot) for c in claims]) if asked else []
+        for index, claim, row in zip(asked, claims, rows, strict=True):
+            if row is not None:
+                self._answers[index] = already(claim, row, self._layout)
+        return [index for index in indexes if self._answers[index] is None]
+
+    async def _round(self, open_claims: list[int]) -> list[int]:
+        """Choose an address for every open claim and ask for all of them at once; return those to try again."""
+        chosen, later = await self._choose_all(open_claims)
+        space = self._layout.configuration.space
+        verdicts = await self._tx.insert(space, [wish for _, wish in chosen]) if chosen else []
+        for (index, wish), verdict in zip(chosen, verdicts, strict=True):
+            if verdict.outcome is Outcome.GRANTED and verdict.row is not None:
+                self._answers[index] = Granted(verdict.row, self._layout)
+                self._fresh.add(index)
+                self.entries.append(grant_entry(verdict.row))
+            elif verdict.outcome is not Outcome.TAKEN:
+                raise Restart
+            elif wanted_address(self._claims[index], self._layout) is None or await self._made_way(verdict.row):
+                later.append(index)
+            else:
+                self._answers[index] = in_use(wish, verdict)
+        return self._answer_twins(sorted(later))
+
+    async def _choose_all(self, open_claims: list[int]) -> tuple[list[tuple[int, Wish]], list[int]]:
+        """Choose for claims in order; those that must wait for another's answer are left for later."""
+        chosen: list[tuple[int, Wish]] = []
+        later: list[int] = []
+        asked: set[object] = set()
+        for index in open_claims:
+            claim = self._claims[index]
+            # The same claim or key twice: the second is answered by the first one's row. Mixed units: one at a time,
+            # since the store probes only neighbours that it can see.
+            names = {_twin(claim), claim.key} - {None}
+            if asked & names or (chosen and self._layout.mixed_units):
+                later.append(index)
+                continue
+            try:
+                wish = await self._choose(claim)
+            except TenureError as error:
+                if index not in self._ghosts:
+                    self._answers[index] = error
+                continue
+            self._exact.lay(True, wish.first, wish.last)
+            if index not in self._ghosts:
+                asked |= names
+                chosen.append((index, wish))
+        return chosen, later
+
+    async def _made_way(self, row: Row | None) -> bool:
+        """Tell whether the row in the way of a named address was overdue, and is gone now."""
+        if row is None or row.until_us is None or not await self.sweep():
+            return False
+        [still] = await self._tx.rows_at(row.space, [row.first])
+        return still is None
+
+    def _answer_twins(self, later: list[int]) -> list[int]:
+        """Answer claims that came twice in one batch, or whose key did, with the row their twin got."""
+        granted = [
+            (claim, answer)
+            for claim, answer in zip(self._claims, self._answers, strict=True)
+            if isinstance(answer, Granted)
+        ]
+        rows = {_twin(claim): answer.row for claim, answer in granted}
+        bodies = {claim.key: claim.body for claim, _ in granted if claim.key is not None}
+        left: list[int] = []
+        for index in later:
+            claim = self._claims[index]
+            if claim.key in bodies and bodies[claim.key] != claim.body:
+                self._answers[index] = KeyReused(claim.key or "")
+            elif _twin(claim) in rows:
+                self._answers[index] = already(claim, rows[_twin(claim)], self._layout)
+            else:
+                left.append(index)
+        return left
+
+    async def _choose(self, claim: Claim) -> Wish:
+        layout = self._layout
+        address = wanted_address(claim, layout)
+        if address is not None:
+            unit = layout.check_wanted(claim.network, address, claim.owner, claim.slot, claim.reserved)
+            return claim.at(layout, unit.first, unit.last)
+        view = await exact_line(self._tx, self._exact, line_key(claim))
+        policy = claim.policy or view.line.policy
+        number = None
+        if policy is Policy.STICKY:
+            number = await self._former_number(view, claim)
+        if number is None:
+            number = view.pick(policy, claim.owner, claim.slot, 0, self._chance)
+        if number is None and await self.sweep():
+            number = view.pick(policy, claim.owner, claim.slot, 0, self._chance)
+        if number is None:
+            raise PoolExhausted(claim.network, claim.pool)
+        return claim.at(layout, *view.line.unit(number))
+
+    async def _former_number(self, view: ExactLine, claim: Claim) -> int | None:
+        network = self._layout.configuration.network(claim.network).id
+        position = await self._tx.former(network, claim.owner, claim.slot)
+        number = None if position is None else view.line.number(position)
+        return number if number is not None and number in view.free else None
+
+
+def all_or_none(claims: Sequence[Claim], answers: Sequence[Answer | None]) -> list[Granted]:
+    """Return the answers of a group, or raise the first that failed."""
     failed = next((answer for answer in answers if isinstance(answer, TenureError)), None)
-    if together and failed is not None:
-        if isinstance(failed, PoolExhausted):
-            wanted = sum((claim.network, claim.pool) == (failed.network, failed.pool) for claim in claims)
-            raise PoolExhausted(failed.network, failed.pool, wanted=wanted)
+    if isinstance(failed, PoolExhausted):
+        wanted = sum((claim.network, claim.pool) == (failed.network, failed.pool) for claim in claims)
+        raise PoolExhausted(failed.network, failed.pool, wanted=wanted)
+    if failed is not None:
         raise failed
-    return [answer for answer in answers if answer is not None], entries
+    return [answer for answer in answers if isinstance(answer, Granted)]
 
 
-async def _round(
-    tx: Transaction,
-    exact: ExactViews,
-    claims: Sequence[Claim],
-    open_claims: list[int],
-    answers: list[Answer | None],
-    entries: list[Entry],
-    chance: Chance,
-) -> list[int]:
-    """Choose an address for every open claim and ask for all of them at once; return those to try again."""
-    chosen: list[tuple[int, Wish]] = []
-    asked: set[tuple[str, str, str]] = set()
-    later: list[int] = []
-    for index in open_claims:
-        claim = claims[index]
-        twin = (claim.network, claim.owner, claim.slot)
-        # The same claim twice: the second is answered by the first one's row. Mixed units: one at a time, since the
-        # store probes only neighbours that it can see.
-        if twin in asked or (chosen and exact.layout.mixed_units):
-            later.append(index)
-            continue
-        try:
-            wish = await _choose(tx, exact, claim, chance)
-        except TenureError as error:
-            answers[index] = error
-            continue
-        asked.add(twin)
-        exact.lay(True, wish.first, wish.last)
-        chosen.append((index, wish))
-    layout = exact.layout
-    verdicts = await tx.insert(layout.configuration.space, [wish for _, wish in chosen]) if chosen else []
-    for (index, wish), verdict in zip(chosen, verdicts, strict=True):
-        if verdict.outcome is Outcome.GRANTED and verdict.row is not None:
-            answers[index] = Granted(verdict.row, layout)
-            entries.append(grant_entry(verdict.row))
-        elif verdict.outcome is Outcome.TAKEN and wanted_address(claims[index], layout) is None:
-            later.append(index)
-        elif verdict.outcome is Outcome.TAKEN:
-            answers[index] = in_use(wish, verdict)
-        else:
-            raise Restart
-    return _answer_twins(claims, sorted(later), answers, layout)
+def _twin(claim: Claim) -> tuple[str, str, str]:
+    return (claim.network, claim.owner, claim.slot)
 
 
-def _answer_twins(claims: Sequence[Claim], later: list[int], answers: list[Answer | None], layout: Layout) -> list[int]:
-    """Answer claims that came twice in one batch with the row their twin got."""
-    rows = {
-        (claim.network, claim.owner, claim.slot): answer.row
-        for claim, answer in zip(claims, answers, strict=True)
-        if isinstance(answer, Granted)
-    }
-    left: list[int] = []
-    for index in later:
-        claim = claims[index]
-        row = rows.get((claim.network, claim.owner, claim.slot))
-        if row is None:
-            left.append(index)
-        else:
-            answers[index] = already(claim, row, layout)
-    return left
-
-
-async def _choose(tx: Transaction, exact: ExactViews, claim: Claim, chance: Chance) -> Wish:
-    layout = exact.layout
-    address = wanted_address(claim, layout)
-    if address is not None:
-        unit = layout.check_wanted(claim.network, address, claim.owner, claim.slot, claim.reserved)
-        return claim.at(layout, unit.first, unit.last)
-    view = await _exact_line(tx, exact, line_key(claim))
-    policy = claim.policy or view.line.policy
-    number = None
-    if policy is Policy.STICKY:
-        number = await _former_number(tx, view, claim, layout)
-    if number is None:
-        number = view.pick(policy, claim.owner, claim.slot, 0, chance)
-    if number is None:
-        raise PoolExhausted(claim.network, claim.pool)
-    return claim.at(layout, *view.line.unit(number))
-
-
-async def _former_number(tx: Transaction, view: ExactLine, claim: Claim, layout: Layout) -> int | None:
-    position = await tx.former(layout.configuration.network(claim.network).id, claim.owner, claim.slot)
-    number = None if position is None else view.line.number(position)
-    return number if number is not None and number in view.free else None
-
-
-async def _exact_line(tx: Transaction, exact: ExactViews, key: LineKey) -> ExactLine:
+async def exact_line(tx: Transaction, exact: ExactViews, key: LineKey) -> ExactLine:
     """Find the line, or read it inside the transaction."""
     view = exact.lines.get(key)
     if view is not None:
@@ -202,15 +284,20 @@ async def _exact_line(tx: Transaction, exact: ExactViews, key: LineKey) -> Exact
 
 
 def already(claim: Claim, row: Row, layout: Layout) -> Answer:
-    """Answer a claim whose owner's slot holds something: that, unless another address was asked for."""
+    """Answer a claim whose owner's slot holds something: that, unless another address or a firmer hold is wanted."""
     if claim.address is not None and not row.first <= claim.address <= row.last:
-        held = format_address(row.first)
-        hint = f"{claim.owner} holds {held} there; release it first, or use another slot"
-        return AlreadyExists("holding", f"{claim.owner} in {claim.network}", hint=hint, field="owner")
-    return Granted(row, layout)
+        hint = f"{claim.owner} holds {format_address(row.first)} there; release it first, or use another slot"
+    elif row.state is State.PENDING and claim.state is State.HELD:
+        hint = f"{format_address(row.first)} is pending for {claim.owner}; confirm it, or cancel it first"
+    else:
+        return Granted(row, layout)
+    return AlreadyExists("holding", f"{claim.owner} in {claim.network}", hint=hint, field="owner")
 
 
 def in_use(wish: Wish, verdict: Verdict) -> TenureError:
     """Tell who is in the way of a wanted address."""
-    holder = verdict.row
-    return AddressInUse(format_address(wish.first), "another owner" if holder is None else holder.owner)
+    holder, address = verdict.row, format_address(wish.first)
+    if holder is not None and holder.state is State.COOLING and holder.until_us is not None:
+        until = moment(holder.until_us).strftime("%Y-%m-%d %H:%M:%S UTC")
+        return AddressReserved(address, f"cooling until {until}, {holder.owner} had it")
+    return AddressInUse(address, "another owner" if holder is None else holder.owner)

@@ -2,7 +2,7 @@
 
 Three ways, cheapest first. *Quick*: one store call, where nobody else has touched the space since this server last
 looked. *Full*: a transaction that holds the lane, reads what happened, and grants everything in one call. *Careful*:
-the same step by step, where something was in the way.
+the same step by step, where something was in the way, or somebody waits.
 """
 
 import asyncio
@@ -13,15 +13,19 @@ from functools import partial
 from tenure.kernel.errors import NotFound, StoreUnavailable, TenureError
 from tenure.kernel.layout import Layout
 from tenure.kernel.values import SpaceId
-from tenure.ports import Chance, LedgerStore, NotAll, Transaction
+from tenure.ports import Chance, KeyTaken, LedgerStore, NotAll, Transaction
 from tenure.service.allocating import UNKNOWN_REPEATS, worse
-from tenure.service.claims import Claim, Granted
+from tenure.service.claims import Claim, Granted, Waiting
 from tenure.service.exact import ExactViews
-from tenure.service.lane import Answer, Restart, line_key, quick_picks, serve
+from tenure.service.lane import Answer, Restart, Serving, line_key, quick_picks
+from tenure.service.queueing import Queue, Seat
 from tenure.service.views import LineKey
 
 RESTARTS = 20
 """Times a lane is begun again because something it should have known had changed."""
+
+Attended = Answer | Waiting | None
+"""What becomes of a seat; None if the layout is stale."""
 
 Reading = tuple[LineKey, Sequence[tuple[int, int]], int]
 """A line, who is in the way on it, and the number of the log as of which that was so."""
@@ -37,31 +41,32 @@ class Lanes:
         self._pause = pause
         self._locks: dict[SpaceId, asyncio.Lock] = {}
 
-    async def serve(self, space: SpaceId, asked: Sequence[tuple[Layout, Claim]]) -> Sequence[Answer | None]:
+    async def serve(self, space: SpaceId, asked: Sequence[tuple[Layout, Seat]]) -> Sequence[Attended]:
         """Run one lane for claims of one space; those of a stale layout are sent back."""
         newest = max((layout for layout, _ in asked), key=_version)
-        claims = [claim for layout, claim in asked if _version(layout) == _version(newest)]
-        served = iter(await self._lane(newest, claims))
+        seats = [seat for layout, seat in asked if _version(layout) == _version(newest)]
+        served = iter(await self.attend(newest, seats))
         return [next(served) if _version(layout) == _version(newest) else None for layout, _ in asked]
 
-    async def _lane(self, layout: Layout, claims: Sequence[Claim]) -> Sequence[Answer | None]:
+    async def attend(self, layout: Layout, seats: Sequence[Seat]) -> Sequence[Attended]:
+        """Run one lane for seats under one layout."""
         async with self.alone_in([layout.configuration.space]):
             lost: StoreUnavailable | None = None
             try:
-                if self._store.abilities.quick_lane and (quick := await self._quick_lane(layout, claims)):
+                if self._store.abilities.quick_lane and (quick := await self._quick_lane(layout, seats)):
                     return quick
             except StoreUnavailable as error:
                 if error.outcome != "unknown":
                     raise
                 lost = error
-            return await self._full_lane(layout, claims, lost)
+            return await self._full_lane(layout, seats, lost)
 
-    async def _quick_lane(self, layout: Layout, claims: Sequence[Claim]) -> Sequence[Answer] | None:
+    async def _quick_lane(self, layout: Layout, seats: Sequence[Seat]) -> Sequence[Answer] | None:
         """Serve claims in one store call, if nobody else is about and every pick can be had; else None."""
         exact = self.exact.get(layout.configuration.space)
         if exact is None or not exact.calm or exact.layout.configuration.version != layout.configuration.version:
             return None
-        wishes = quick_picks(exact, claims, self._chance)
+        wishes = quick_picks(exact, [seat.claim for seat in seats], self._chance)
         granted = False
         try:
             if wishes:
@@ -76,16 +81,16 @@ class Lanes:
         return None
 
     async def _full_lane(
-        self, layout: Layout, claims: Sequence[Claim], lost: StoreUnavailable | None
-    ) -> Sequence[Answer | None]:
-        careful = not self._store.abilities.quick_lane
+        self, layout: Layout, seats: Sequence[Seat], lost: StoreUnavailable | None
+    ) -> Sequence[Attended]:
+        careful = not self._store.abilities.quick_lane or layout.configuration.queued
         for attempt in range(RESTARTS):
             try:
-                readings = await self.read_lines(layout, claims)
-                answers = await self._store.transact(partial(self._lane_work, layout, claims, readings, careful))
+                readings = await self.read_lines(layout, [seat.claim for seat in seats])
+                answers = await self._store.transact(partial(self._lane_work, layout, seats, readings, careful))
                 self.settle([layout.configuration.space], kept=True)
                 return answers
-            except Restart:
+            except (Restart, KeyTaken):
                 continue
             except NotAll:
                 careful = True
@@ -98,7 +103,7 @@ class Lanes:
                 if lost.outcome != "unknown" or attempt >= UNKNOWN_REPEATS:
                     raise lost from error
                 await self._pause(attempt)
-        return [None] * len(claims)
+        return [None] * len(seats)
 
     def settle(self, spaces: Sequence[SpaceId], *, kept: bool) -> None:
         """Keep or take off what a transaction laid over exact views, now that its end is known."""
@@ -115,30 +120,35 @@ class Lanes:
             yield
 
     async def _lane_work(
-        self, layout: Layout, claims: Sequence[Claim], readings: Sequence[Reading], careful: bool, tx: Transaction
-    ) -> Sequence[Answer | None]:
+        self, layout: Layout, seats: Sequence[Seat], readings: Sequence[Reading], careful: bool, tx: Transaction
+    ) -> Sequence[Attended]:
         """Hold the lane, bring the exact views up to date, serve. ``careful``: one step after the other."""
         space, version = layout.configuration.space, layout.configuration.version
         exact = self.open_exact(layout, readings)
         exact.lift()  # what an attempt that came to nothing laid
         found, effects = await tx.open_lane(space, exact.oldest())
         if found != version:
-            return [None] * len(claims)
+            return [None] * len(seats)
         exact.catch_up(effects)
+        claims = [seat.claim for seat in seats]
         if not careful and (wishes := quick_picks(exact, claims, self._chance)):
             rows = await tx.grant_all(space, version, exact.frees, wishes)
             return [Granted(row, layout) for row in rows]
-        answers, entries = await serve(tx, exact, claims, self._chance, together=False)
-        if entries:
-            await tx.log(entries)
+        serving = Serving(tx, exact, self._chance)
+        answers: Sequence[Attended]
+        if layout.configuration.queued or any(seat.lasts_us for seat in seats):
+            answers = await (await Queue.read(tx, layout, serving)).serve(serving, seats)
+        else:
+            answers = await serving.serve(claims)
+        if serving.entries:
+            await tx.log(serving.entries)
         return answers
 
     async def read_lines(self, layout: Layout, claims: Sequence[Claim]) -> list[Reading]:
         """Read lines that no exact view knows yet, before the lane is held."""
         space = layout.configuration.space
         exact = self.exact.get(space)
-        version = layout.configuration.version
-        known = exact.lines if exact is not None and exact.layout.configuration.version == version else {}
+        known = exact.lines if exact is not None and renewable(exact, layout) else {}
         readings: list[Reading] = []
         for key in {line_key(claim) for claim in claims if claim.address is None} - set(known):
             try:
@@ -155,11 +165,26 @@ class Lanes:
         space = layout.configuration.space
         exact = self.exact.get(space)
         if exact is None or exact.layout.configuration.version != layout.configuration.version:
-            exact = self.exact[space] = ExactViews(layout)
+            exact = self.exact[space] = renewed(exact, layout)
         for key, spans, seen in readings:
             if key not in exact.lines:
                 exact.adopt(key, spans, seen)
         return exact
+
+
+def renewed(exact: ExactViews | None, layout: Layout) -> ExactViews:
+    """Return exact views for another version; where only the line of waiters began or ended, they stay as they are."""
+    if exact is None or not renewable(exact, layout):
+        return ExactViews(layout)
+    exact.layout = layout
+    return exact
+
+
+def renewable(exact: ExactViews, layout: Layout) -> bool:
+    """Tell whether exact views may go on under a layout: of the same version, or saying the same of every network."""
+    if _version(exact.layout) == _version(layout):
+        return True
+    return exact.layout.configuration.networks == layout.configuration.networks
 
 
 def _version(layout: Layout) -> int:

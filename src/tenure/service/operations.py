@@ -29,6 +29,9 @@ class Allocate:
     carrier: str | None = None
     plan: str | None = None
     request: str | None = None
+    pending: bool = False
+    lasts_s: float | None = None
+    key: str | None = None
 
     def claim(self) -> Claim:
         """Read it as a claim."""
@@ -46,7 +49,39 @@ class Allocate:
             carrier=self.carrier,
             plan=self.plan,
             request=self.request,
+            pending=self.pending,
+            lasts_s=self.lasts_s,
+            key=self.key,
         )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AllocateRun:
+    """Give owners (or one owner's slots) addresses that follow each other, all or none."""
+
+    network: str
+    owners: Sequence[str]
+    slots: Sequence[str]
+    pool: str | None = None
+    subnet: str | None = None
+    policy: str | None = None
+    labels: Mapping[str, str] | None = None
+    request: str | None = None
+
+    def claims(self) -> list[Claim]:
+        """Read it as claims, in the order of their addresses."""
+        if not self.owners or len(self.owners) != len(self.slots):
+            raise Invalid("owners: as many owners as slots are needed, and at least one", field="owners")
+        claims = [
+            read_claim(
+                self.network, owner, slot=slot, pool=self.pool, subnet=self.subnet, policy=self.policy,
+                labels=self.labels, request=self.request,
+            )
+            for owner, slot in zip(self.owners, self.slots, strict=True)
+        ]  # fmt: skip
+        if len({(claim.owner, claim.slot) for claim in claims}) < len(claims):
+            raise Invalid("owners: the same owner and slot twice", field="owners")
+        return claims
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -90,6 +125,28 @@ class ModifyHolding:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Confirm:
+    """Make a pending holding a held one."""
+
+    network: str
+    address: AddressLike
+    owner: str
+    generation: int | None = None
+    request: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Cancel:
+    """End a pending holding."""
+
+    network: str
+    address: AddressLike
+    owner: str
+    generation: int | None = None
+    request: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class ReleaseOwner:
     """End all holdings of an owner, whatever they are when it runs."""
 
@@ -97,7 +154,7 @@ class ReleaseOwner:
     request: str | None = None
 
 
-Operation = Edit | Allocate | ModifyHolding | Release | ReleaseOwner | Transfer
+Operation = Edit | Allocate | AllocateRun | Cancel | Confirm | ModifyHolding | Release | ReleaseOwner | Transfer
 
 Shown = Holding | list[Holding] | Network | None
 """What users see of an operation's result."""

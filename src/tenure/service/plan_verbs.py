@@ -8,9 +8,10 @@ from tenure.kernel import edits
 from tenure.kernel.addresses import AddressLike
 from tenure.kernel.configuration import Network, Subnet
 from tenure.kernel.edits import KEEP, Keep, Labels, RangeLike
+from tenure.kernel.names import check_key
 from tenure.kernel.ranges import NetworkLike
-from tenure.service.applying import Result
-from tenure.service.operations import Operation, check_operations
+from tenure.service.operations import Operation, Shown, check_operations
+from tenure.service.replaying import body_of_operations
 from tenure.service.server import Server
 
 
@@ -20,9 +21,11 @@ class PlanVerbs:
     def __init__(self, server: Server) -> None:
         self._server = server
 
-    async def _apply(self, operations: Sequence[Operation]) -> list[Result]:
+    async def _apply(self, operations: Sequence[Operation], key: str | None = None) -> list[Shown]:
         check_operations(operations)
-        return await self._server.apply([_with_uuid(operation) for operation in operations])
+        body = b"" if key is None else body_of_operations(operations)
+        named = None if key is None else check_key(key)
+        return await self._server.apply([_with_uuid(operation) for operation in operations], named, body)
 
     async def _edit(self, edit: edits.Edit) -> Network:
         [result] = await self._apply([edit])
@@ -220,17 +223,55 @@ class PlanVerbs:
         """Remove a pool by name, or a range from all pools it touches; holdings stay, what is left keeps its name."""
         return await self._edit(edits.RemovePool(network=network, pool=pool))
 
-    async def reserve(self, network: str, range: RangeLike, *, reason: str = "") -> Network:
+    async def reserve(
+        self,
+        network: str,
+        range: RangeLike,
+        *,
+        reason: str = "",
+        labels: Labels | None = None,
+        description: str = "",
+        request: str | None = None,
+    ) -> Network:
         """Keep a range away from picking. Held addresses in it stay held."""
-        return await self._edit(edits.Reserve(network=network, range=range, reason=reason))
+        return await self._edit(
+            edits.Reserve(
+                network=network,
+                range=range,
+                reason=reason,
+                labels={} if labels is None else labels,
+                description=description,
+                request=request,
+            )
+        )
 
     async def unreserve(self, network: str, range: RangeLike) -> Network:
         """Lift a reservation, wholly or in part."""
         return await self._edit(edits.Unreserve(network=network, range=range))
 
-    async def preallocate(self, network: str, owner: str, address: AddressLike, *, slot: str = "") -> Network:
+    async def preallocate(
+        self,
+        network: str,
+        owner: str,
+        address: AddressLike,
+        *,
+        slot: str = "",
+        labels: Labels | None = None,
+        description: str = "",
+        request: str | None = None,
+    ) -> Network:
         """Let an address wait for one owner: it gets this one, and nobody else does."""
-        return await self._edit(edits.Preallocate(network=network, owner=owner, address=address, slot=slot))
+        return await self._edit(
+            edits.Preallocate(
+                network=network,
+                owner=owner,
+                address=address,
+                slot=slot,
+                labels={} if labels is None else labels,
+                description=description,
+                request=request,
+            )
+        )
 
     async def remove_preallocation(self, network: str, owner: str, *, slot: str = "") -> Network:
         """Forget that an address waits for an owner."""

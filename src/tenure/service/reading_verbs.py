@@ -1,25 +1,28 @@
 """The ledger's reading verbs: the plan, holdings, changes, explanations."""
 
 import asyncio
-import contextlib
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Mapping
+from datetime import datetime
 
 from tenure.kernel.addresses import AddressLike, format_address, parse_address
 from tenure.kernel.configuration import Configuration, Network
-from tenure.kernel.errors import AddressOutsideSubnet, Invalid, NotFound
+from tenure.kernel.errors import Invalid, NotFound
 from tenure.kernel.layout import Layout
 from tenure.kernel.names import Owner, check_name, shown
+from tenure.kernel.tenures import History
 from tenure.kernel.values import Change, Holding, Row, SpaceId
-from tenure.service.explaining import Explanation, Finding, holding_finding, plan_finding
-from tenure.service.holding_verbs import HoldingVerbs
-from tenure.service.showing import holding_of
+from tenure.service.explaining import Explanation, explain
+from tenure.service.history import check_time, read_history
+from tenure.service.searching import Found, find, first_of, read_wanted
+from tenure.service.showing import holding_of, known_holdings
+from tenure.service.waiting_verbs import WaitingVerbs
 
 PAGE = 1000
 LIMITLESS = 1 << 62
 TAIL_PAUSE_S = 0.05
 
 
-class ReadingVerbs(HoldingVerbs):
+class ReadingVerbs(WaitingVerbs):
     """Look things up. Nothing here changes anything."""
 
     async def spaces(self) -> list[Configuration]:
@@ -98,7 +101,7 @@ class ReadingVerbs(HoldingVerbs):
             if row.space not in layouts:
                 layouts[row.space] = await self._server.layout_of_space(row.space)
             layout = layouts[row.space]
-            found.extend([] if layout is None else _known_holdings([row], layout))
+            found.extend([] if layout is None else known_holdings([row], layout))
         found = [holding for holding in found if network in (None, holding.network)]
         return sorted(found, key=lambda holding: (holding.network, holding.slot, holding.row.first))
 
@@ -131,26 +134,39 @@ class ReadingVerbs(HoldingVerbs):
         """Explain an address: who, since when, by which request; or why it is not free; in every network it lies in."""
         position = parse_address(address)
         wanted = None if network is None else (await self.network(network)).name
-        findings: list[Finding] = []
-        for configuration in await self.spaces():
-            layout = Layout(configuration)
-            plans = [plan_finding(layout, name, position) for name in configuration.networks if wanted in (None, name)]
-            known = [plan for plan in plans if plan is not None]
-            rows = (
-                await self._server.store.rows_within(configuration.space, position, position, limit=1) if known else []
-            )
-            held = [holding_finding(holding) for holding in _known_holdings(rows, layout)]
-            findings.extend(held or known)
-        return Explanation(format_address(position), tuple(findings))
+        return await explain(self._server.store, await self.spaces(), position, wanted)
 
+    async def history(self, address: AddressLike, *, network: str | None = None, at: datetime | None = None) -> History:
+        """Tell who held an address (or the prefix it lies in), from when until when, and how it ended.
 
-def _known_holdings(rows: Sequence[Row], layout: Layout) -> list[Holding]:
-    """Show rows whose subnet the layout knows; one read a moment earlier or later may not know a few."""
-    shown_rows: list[Holding] = []
-    for row in rows:
-        with contextlib.suppress(KeyError, AddressOutsideSubnet):
-            shown_rows.append(holding_of(row, layout))
-    return shown_rows
+        ``at`` asks who held it at a time. Pending and draining are parts of a tenure, cooling comes after it.
+        Cost: O(log n) and the tenures of the address.
+        """
+        position, time = parse_address(address), check_time(at)
+        number = None if network is None else (await self.network(network)).id
+        return await read_history(self._server.store, await self.spaces(), position, number, time)
+
+    async def search(
+        self,
+        text: str | None = None,
+        *,
+        labels: Mapping[str, str | None] | None = None,
+        kind: str | None = None,
+        network: str | None = None,
+        limit: int | None = None,
+    ) -> list[Found]:
+        """Find networks, subnets, pools, reserved ranges, pre-allocations and holdings by text, labels or place.
+
+        An address, a block or a range finds what lies there, in O(log n + answer). Other text is looked for in names,
+        owners, addresses and descriptions, whatever its case; a label of None need only be there. Such a search reads
+        all holdings, page by page; one of another ``kind`` reads none.
+        """
+        wanted = read_wanted(text, labels, kind)
+        most = _limit(limit)
+        if network is not None:
+            await self.network(network)
+        found = find(self._server.store, await self.spaces(), wanted, network)
+        return [each async for each in first_of(found, most)]
 
 
 class _NetworkNames:

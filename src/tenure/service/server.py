@@ -5,6 +5,7 @@ store calls. A server that is killed leaves nothing behind but what was granted.
 """
 
 import asyncio
+import contextlib
 from collections.abc import Callable, Coroutine, Hashable, Sequence
 from functools import partial
 from typing import Any, TypeVar
@@ -14,24 +15,38 @@ from tenure.kernel.errors import Conflict, NotFound, StoreUnavailable, TenureErr
 from tenure.kernel.layout import Layout
 from tenure.kernel.names import check_name
 from tenure.kernel.values import Row, SpaceId, Ticket, Verdict, Wish
-from tenure.ports import Chance, LedgerStore, Transaction
+from tenure.ports import Chance, KeyTaken, LedgerStore, Transaction
 from tenure.service.allocating import UNKNOWN_REPEATS, insist, worse
-from tenure.service.applying import Applying, Result
+from tenure.service.applying import Applying
 from tenure.service.batcher import Batcher
-from tenure.service.claims import Claim, Granted
+from tenure.service.claims import Claim, Granted, Waiting
 from tenure.service.exact import ExactViews
-from tenure.service.lane import Answer, Restart, line_key
-from tenure.service.lanes import RESTARTS, Lanes
-from tenure.service.operations import Allocate, Operation, Release, ReleaseOwner
+from tenure.service.lane import Restart, line_key
+from tenure.service.lanes import RESTARTS, Attended, Lanes
+from tenure.service.operations import Allocate, AllocateRun, Cancel, Confirm, Operation, Release, ReleaseOwner, Shown
+from tenure.service.queueing import Seat
+from tenure.service.replaying import known_answer, reply_of
+from tenure.service.showing import show
 from tenure.service.views import DoubtfulLine, DoubtfulViews, LineKey
+from tenure.service.waiting import WaitingRooms
 
 T = TypeVar("T")
+
+DAY_US = 86_400_000_000
+
+TIDY_EVERY_S = 60.0
+"""How often a server that is given idempotency keys drops the old ones."""
+
+REPEATABLE = (Allocate, AllocateRun, Cancel, Confirm, Release, ReleaseOwner)
+"""Operations that may be asked for again when an answer was lost: the second time changes nothing."""
 
 
 class Server:
     """The desk at which a process's callers queue."""
 
-    def __init__(self, store: LedgerStore, *, name: str, chance: Chance, at_once: int = 2) -> None:
+    def __init__(
+        self, store: LedgerStore, *, name: str, chance: Chance, at_once: int = 2, keys_live_us: int = DAY_US
+    ) -> None:
         self.store = store
         self.name = name
         self.chance = chance
@@ -49,17 +64,23 @@ class Server:
         self._releases: Batcher[tuple[SpaceId, int], Ticket, Row | None] = Batcher(
             self._release, largest=largest, identities=lambda ticket: (ticket.first,)
         )
-        self._lane_batches: Batcher[SpaceId, tuple[Layout, Claim], Answer | None] = Batcher(
+        self._lane_batches: Batcher[SpaceId, tuple[Layout, Seat], Attended] = Batcher(
             self.lanes.serve, largest=largest, at_once=4
         )
+        self.rooms = WaitingRooms(self)
+        self.keys_live_us = keys_live_us
+        self._tidy_at = 0.0
+        self._tidying: set[asyncio.Task[None]] = set()
 
     async def release(self, layout: Layout, ticket: Ticket) -> Row | None:
         """End one holding; a lost answer is asked for again, which changes nothing more. Stale if the layout is."""
         self._check_open()
         key = (layout.configuration.space, layout.configuration.version)
         row = await insist(lambda: self._releases.submit(key, ticket), self.pause)
-        if row is not None and ticket.names(row) and (views := self._doubtful.get(key[0])) is not None:
-            views.give_back(row.first, row.last)
+        if row is not None and ticket.names(row):
+            if (views := self._doubtful.get(key[0])) is not None and not ticket.cooling_us:
+                views.give_back(row.first, row.last)
+            self.rooms.wake(key[0])
         return row
 
     async def _release(self, key: tuple[SpaceId, int], tickets: Sequence[Ticket]) -> Sequence[Row | None]:
@@ -180,6 +201,8 @@ class Server:
         return self._grants.submit((layout.configuration.space, layout.configuration.version), wish)
 
     async def _grant(self, key: tuple[SpaceId, int], wishes: Sequence[Wish]) -> Sequence[Verdict]:
+        if wishes[0].key is not None:
+            self.tidy()
         return await self.store.grant(*key, wishes)
 
     async def mine(self, layout: Layout, claim: Claim) -> Row | None:
@@ -206,23 +229,31 @@ class Server:
 
     async def serve_in_lane(self, layout: Layout, claim: Claim) -> Granted | None:
         """Serve the claim from exact views, together with all that wait; None if the layout is stale."""
+        answer = await self.attend(layout, Seat(claim))
+        assert not isinstance(answer, Waiting)
+        return answer
+
+    async def attend(self, layout: Layout, seat: Seat) -> Granted | Waiting | None:
+        """Serve a claim in the lane, or put it in line if it may wait; None if the layout is stale."""
         self._check_open()
-        answer = await self._lane_batches.submit(layout.configuration.space, (layout, claim))
+        answer = await self._lane_batches.submit(layout.configuration.space, (layout, seat))
         if isinstance(answer, TenureError):
             raise answer
         return answer
 
-    async def apply(self, operations: Sequence[Operation]) -> list[Result]:
-        """Make several operations one transaction."""
+    async def apply(self, operations: Sequence[Operation], key: str | None = None, body: bytes = b"") -> list[Shown]:
+        """Make several operations one transaction; under an idempotency key they are made once, ever."""
         self._check_open()
-        repeatable = all(isinstance(operation, Allocate | Release | ReleaseOwner) for operation in operations)
+        if key is not None:
+            self.tidy()
+        repeatable = key is not None or all(isinstance(operation, REPEATABLE) for operation in operations)
         lost: StoreUnavailable | None = None
         for attempt in range(RESTARTS):
             spaces: list[SpaceId] = []
             try:
                 spaces = await self._spaces_for(operations)
-                results, edited = await self._transact_apply(operations, spaces)
-            except Restart:
+                results, edited = await self._transact_apply(operations, spaces, key, body)
+            except (Restart, KeyTaken):
                 await self.pause(attempt)
                 continue
             except StoreUnavailable as error:
@@ -235,27 +266,48 @@ class Server:
                 continue
             for space in edited:
                 self.forget(space)
+            for space in spaces:
+                self.rooms.wake(space)
             return results
         raise Conflict("the ledger kept changing while the operations were applied; try again")
 
     async def _transact_apply(
-        self, operations: Sequence[Operation], spaces: Sequence[SpaceId]
-    ) -> tuple[list[Result], list[SpaceId]]:
+        self, operations: Sequence[Operation], spaces: Sequence[SpaceId], key: str | None, body: bytes
+    ) -> tuple[list[Shown], list[SpaceId]]:
         async with self.lanes.alone_in(spaces):
             kept = False
             try:
-                done = await self.store.transact(partial(self._apply_once, operations, spaces))
+                done = await self.store.transact(partial(self._apply_once, operations, spaces, key, body))
                 kept = True
                 return done
             finally:
                 self.lanes.settle(spaces, kept=kept)
 
     async def _apply_once(
-        self, operations: Sequence[Operation], spaces: Sequence[SpaceId], tx: Transaction
-    ) -> tuple[list[Result], list[SpaceId]]:
+        self, operations: Sequence[Operation], spaces: Sequence[SpaceId], key: str | None, body: bytes, tx: Transaction
+    ) -> tuple[list[Shown], list[SpaceId]]:
+        if key is not None and (known := await known_answer(tx, key, body)) is not None:
+            return known, []
         applying = Applying(tx, self.chance, self.lanes.exact, self._layouts)
-        results = await applying.run(operations, spaces)
-        return results, applying.edited_spaces
+        answers = [show(result) for result in await applying.run(operations, spaces)]
+        if key is not None:
+            await tx.keep_replies([reply_of(key, body, answers)])
+        await applying.finish()
+        return answers, applying.ground.edited_spaces
+
+    def tidy(self) -> None:
+        """Drop kept answers that have lived long enough, every now and then, while others go on."""
+        loop = asyncio.get_running_loop()
+        if loop.time() < self._tidy_at:
+            return
+        self._tidy_at = loop.time() + TIDY_EVERY_S
+        task = loop.create_task(self._forget_replies())
+        self._tidying.add(task)
+        task.add_done_callback(self._tidying.discard)
+
+    async def _forget_replies(self) -> None:
+        with contextlib.suppress(StoreUnavailable):  # the next time will do
+            await self.store.transact(lambda tx: tx.forget_replies(self.keys_live_us))
 
     async def _spaces_for(self, operations: Sequence[Operation]) -> list[SpaceId]:
         """Find the spaces that operations touch and that exist."""
@@ -275,11 +327,13 @@ class Server:
         """Finish what was asked, then let go of the store."""
         if self._closed:
             return
+        await self.rooms.close()
         self._closed = True
         for batcher in (self._grants, self._releases, self._lane_batches):
             await batcher.drain()
+        await asyncio.gather(*self._tidying, return_exceptions=True)
         await self.store.close()
 
 
 def _wish_identities(wish: Wish) -> tuple[object, ...]:
-    return (wish.first, wish.claim)
+    return (wish.first, wish.claim) if wish.key is None else (wish.first, wish.claim, wish.key)

@@ -1,10 +1,40 @@
 """Rows shown as users see them."""
 
+import contextlib
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+
+from tenure.kernel.errors import AddressOutsideSubnet
 from tenure.kernel.layout import Layout
+from tenure.kernel.names import Owner
 from tenure.kernel.values import Holding, Row
 from tenure.service.applying import Result
 from tenure.service.claims import Granted
 from tenure.service.operations import Shown
+
+
+@dataclass(frozen=True, slots=True)
+class ClaimStatus:
+    """What became of a claim so far: ``granted`` with its holding, or ``waiting`` at a place (1 is next)."""
+
+    state: str
+    holding: Holding | None = None
+    place: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class WaitingClaim:
+    """A claim in line, as users see it; ``until`` it is taken for alive unless it is asked for again."""
+
+    network: str
+    owner: Owner
+    slot: str
+    place: int
+    since: datetime
+    until: datetime
+    pool: str | None = None
+    subnet: str | None = None
 
 
 def holding_of(row: Row, layout: Layout) -> Holding:
@@ -12,6 +42,15 @@ def holding_of(row: Row, layout: Layout) -> Holding:
     network = layout.name_of(row.network)
     prefix, gateway = layout.shown(network, row.first)
     return Holding(network, row, prefix, gateway)
+
+
+def known_holdings(rows: Sequence[Row], layout: Layout) -> list[Holding]:
+    """Show rows whose subnet the layout knows; one read a moment earlier or later may not know a few."""
+    shown_rows: list[Holding] = []
+    for row in rows:
+        with contextlib.suppress(KeyError, AddressOutsideSubnet):
+            shown_rows.append(holding_of(row, layout))
+    return shown_rows
 
 
 def show(result: Result) -> Shown:

@@ -2,8 +2,9 @@
 
 from collections.abc import Sequence
 
-from tenure.kernel.entries import grant_entry, release_entry
-from tenure.kernel.values import AGAIN, Outcome, Row, SpaceId, Ticket, Verdict, Wish
+from tenure.kernel.entries import cool_entry, grant_entry, release_entry
+from tenure.kernel.replying import replayed, reply_to
+from tenure.kernel.values import AGAIN, Entry, Outcome, Row, SpaceId, State, Ticket, Verdict, Wish
 from tenure.ports import Guard, Stale, Transaction
 
 
@@ -11,11 +12,26 @@ async def grant_rows(tx: Transaction, space: SpaceId, version: int, wishes: Sequ
     """Create holdings under a version of the configuration, and log them."""
     if (await tx.guard([space], Guard.GRANT)).get(space) != version:
         return [AGAIN] * len(wishes)
-    verdicts = await tx.insert(space, wishes)
+    verdicts = await insert_keyed(tx, space, wishes)
     granted = [v.row for v in verdicts if v.outcome is Outcome.GRANTED and v.row is not None]
     if granted:
         await tx.log([grant_entry(row) for row in granted])
     return verdicts
+
+
+async def insert_keyed(tx: Transaction, space: SpaceId, wishes: Sequence[Wish]) -> Sequence[Verdict]:
+    """Create holdings; a wish whose idempotency key is known gets its old answer, the others' answers are kept."""
+    keys = [wish.key for wish in wishes if wish.key is not None]
+    if not keys:
+        return await tx.insert(space, wishes)
+    known = {reply.key: reply for reply in await tx.replies(keys) if reply is not None}
+    new = [wish for wish in wishes if wish.key not in known]
+    answers = await tx.insert(space, new)
+    settled = (Outcome.GRANTED, Outcome.ALREADY)
+    pairs = zip(new, answers, strict=True)
+    await tx.keep_replies([reply_to(wish, answer) for wish, answer in pairs if wish.key and answer.outcome in settled])
+    rest = iter(answers)
+    return [replayed(wish, known[wish.key]) if wish.key in known else next(rest) for wish in wishes]
 
 
 async def release_rows(
@@ -27,7 +43,26 @@ async def release_rows(
     rows = await tx.rows_at(space, [ticket.first for ticket in tickets])
     ended = [(row, ticket) for row, ticket in zip(rows, tickets, strict=True) if row is not None and ticket.names(row)]
     if ended:
-        await tx.remove([row for row, _ in ended])
+        entries = await _end(tx, ended)
         await tx.remember([row for row, ticket in ended if ticket.remember])
-        await tx.log([release_entry(row, ticket.request) for row, ticket in ended])
-    return rows
+        await tx.log(entries)
+    return [None if row is not None and row.state is State.COOLING else row for row in rows]
+
+
+async def _end(tx: Transaction, ended: Sequence[tuple[Row, Ticket]]) -> list[Entry]:
+    """Remove rows, or let them cool; return what the log is to tell."""
+    now_us = await tx.now_us()
+    entries: list[Entry] = []
+    gone: list[Row] = []
+    cooling: list[Row] = []
+    for row, ticket in ended:
+        if ticket.cooling_us and row.state is not State.PENDING:
+            cool = row._replace(state=State.COOLING, until_us=now_us + ticket.cooling_us)
+            cooling.append(cool)
+            entries.append(cool_entry(cool, ticket.request))
+        else:
+            gone.append(row)
+            entries.append(release_entry(row, ticket.request))
+    await tx.remove(gone)
+    await tx.rewrite(cooling)
+    return entries

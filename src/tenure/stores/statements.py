@@ -5,14 +5,16 @@ applied in order and never changed once released.
 """
 
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from importlib.resources import files
 from typing import Any
 
 from tenure.kernel.addresses import key, position
+from tenure.kernel.contents import Counters, Former, Kind, PlacedNetwork, Space
+from tenure.kernel.documents import network_document, read_network
 from tenure.kernel.errors import StoreUnavailable
-from tenure.kernel.values import NO_DETAILS, Change, Row, State
+from tenure.kernel.values import NO_DETAILS, Change, Reply, Row, State, Waiter
 
 STATES = (State.PENDING, State.HELD, State.DRAINING, State.COOLING)
 STATE_NUMBER = {state: number for number, state in enumerate(STATES)}
@@ -27,10 +29,10 @@ class Statement:
     sql: str
 
 
-def load_statements(package: str) -> dict[str, Statement]:
-    """Read a package's ``queries.sql``."""
+def load_statements(package: str, file: str = "queries.sql") -> dict[str, Statement]:
+    """Read a package's statements."""
     statements: dict[str, Statement] = {}
-    for block in (files(package) / "queries.sql").read_text("utf-8").split("-- :name ")[1:]:
+    for block in (files(package) / file).read_text("utf-8").split("-- :name ")[1:]:
         head, _, rest = block.partition("\n")
         cost_line, _, sql = rest.partition("\n")
         if not cost_line.startswith("-- :cost "):
@@ -74,6 +76,13 @@ def read_row(record: Any) -> Row:
     )  # fmt: skip
 
 
+def row_columns(row: Row) -> tuple[Any, ...]:
+    """Turn a holding into the columns that ``read_row`` reads."""
+    first, state, details = key(row.first), STATE_NUMBER[row.state], dump_details(row.details)
+    last = first if row.first == row.last else key(row.last)
+    return (row.space, row.network, first, last, row.owner, row.slot, state, *row[7:11], details)
+
+
 def read_change(record: Any) -> Change:
     """Read a change from the columns in the order every statement selects them."""
     seq, at_us, verb, space, network, first, last, owner, slot, generation, request, details = record
@@ -81,6 +90,33 @@ def read_change(record: Any) -> Change:
         seq, at_us, verb, space, network,
         None if first is None else position(first), None if last is None else position(last),
         owner, slot, generation, request, read_details(details),
+    )  # fmt: skip
+
+
+def change_columns(change: Change) -> tuple[Any, ...]:
+    """Turn a change into the columns that ``read_change`` reads."""
+    first, last = optional_key(change.first), optional_key(change.last)
+    return (*change[:5], first, last, *change[7:11], dump_details(change.details))
+
+
+def read_waiter(record: Any) -> Waiter:
+    """Read a waiting claim from the columns in the order every statement selects them."""
+    ticket, space, network, owner, slot, since_us, until_us, document = record
+    return Waiter(ticket, space, network, owner, slot, since_us, until_us, json.loads(document))
+
+
+def reply_columns(reply: Reply, now_us: int) -> tuple[Any, ...]:
+    """Turn a kept answer into the columns that statements take."""
+    at_us, first, last = reply.at_us or now_us, optional_key(reply.first), optional_key(reply.last)
+    return (*reply._replace(at_us=at_us)[:5], first, last, *reply[7:])
+
+
+def read_reply(record: Any) -> Reply:
+    """Read a kept answer from the columns in the order every statement selects them."""
+    name, body, at_us, space, network, first, last, generation, until_us, answer = record
+    return Reply(
+        name, body, at_us, space, network, None if first is None else position(first),
+        None if last is None else position(last), generation, until_us, answer,
     )  # fmt: skip
 
 
@@ -93,3 +129,31 @@ def read_spans(records: Iterable[Any]) -> list[tuple[int, int]]:
     """Read first and last addresses; most holdings are of one address, whose key need not be read twice."""
     read = int.from_bytes
     return [((first := read(low, "big")), first if low == high else read(high, "big")) for low, high in records]
+
+
+def network_columns(placed: PlacedNetwork) -> tuple[Any, ...]:
+    """Turn a network and its space into the columns that ``READERS`` read."""
+    document = json.dumps(network_document(placed.network), separators=(",", ":"))
+    return (placed.space, placed.network.id, placed.network.name, document)
+
+
+READERS: dict[Kind, Callable[[Any], Any]] = {
+    Kind.COUNTERS: lambda record: Counters(*record),
+    Kind.SPACES: lambda record: Space(*record),
+    Kind.NETWORKS: lambda record: PlacedNetwork(record[0], read_network(record[1], record[2], json.loads(record[3]))),
+    Kind.HOLDINGS: read_row,
+    Kind.FORMERS: lambda record: Former(record[0], record[1], record[2], position(record[3])),
+    Kind.REPLIES: read_reply,
+    Kind.CHANGES: read_change,
+}
+"""How each kind of a ledger's contents is read from the columns of its statement."""
+
+WRITERS: dict[Kind, Callable[[Any], tuple[Any, ...]]] = {
+    Kind.SPACES: tuple,
+    Kind.NETWORKS: network_columns,
+    Kind.HOLDINGS: row_columns,
+    Kind.FORMERS: lambda former: (former.network, former.owner, former.slot, key(former.first)),
+    Kind.REPLIES: lambda reply: reply_columns(reply, 0),
+    Kind.CHANGES: change_columns,
+}
+"""How it is turned into the same columns. Counters have their own way into each store."""

@@ -105,13 +105,12 @@ def _last(news: list[Change]) -> int:
 
 async def test_the_log_of_a_grant_tells_what_the_row_carries(site: Site[Book]) -> None:
     start = _last(await site.news())
-    until = 1_900_000_000_000_001
-    await site.held_by("2001:db8::/64", state=State.PENDING, until_us=until, details={"labels": {"a": "b"}})
+    row = await site.held_by("2001:db8::/64", state=State.PENDING, lasts_us=7, details={"labels": {"a": "b"}})
 
     [change] = await site.news(start)
 
     assert (change.address, change.last) == ("2001:db8::", at("2001:db8::ffff:ffff:ffff:ffff"))
-    assert change.details == {"labels": {"a": "b"}, "state": "pending", "until_us": until}
+    assert change.details == {"labels": {"a": "b"}, "state": "pending", "until_us": row.until_us}
 
 
 async def test_what_was_refused_is_not_in_the_log(site: Site[Book]) -> None:

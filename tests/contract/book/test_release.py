@@ -73,17 +73,25 @@ async def test_a_late_release_never_frees_a_later_grant(site: Site[Book]) -> Non
     assert await site.rows() == [later]
 
 
-async def test_parting_and_pending_holdings_are_released_as_held_ones(site: Site[Book]) -> None:
+async def test_draining_and_pending_holdings_are_released_as_held_ones(site: Site[Book]) -> None:
     rows = [
-        await site.held_by("192.0.2.10", slot="a", state=State.PENDING, until_us=1),
+        await site.held_by("192.0.2.10", slot="a", state=State.PENDING, lasts_us=1),
         await site.held_by("192.0.2.11", slot="b", state=State.DRAINING),
-        await site.held_by("192.0.2.12", slot="c", state=State.COOLING, until_us=1),
     ]
 
     ended = await site.release(*map(site.ticket, rows))
 
     assert ended == rows
     assert await site.rows() == []
+
+
+async def test_what_is_cooling_was_released_before_and_nobody_releases_it_again(site: Site[Book]) -> None:
+    row = await site.held_by("192.0.2.12", state=State.COOLING, lasts_us=1)
+
+    ended = await site.release(site.ticket(row))
+
+    assert ended == [None]
+    assert await site.rows() == [row]
 
 
 async def test_a_batch_answers_each_ticket_for_itself_and_in_its_order(site: Site[Book]) -> None:

@@ -107,7 +107,7 @@ def propose(keys: Keys, space: SpaceId, wish: Wish, at_us: int) -> Proposal:
 def _row(space: SpaceId, wish: Wish, generation: int, at_us: int) -> Row:
     return Row(
         space, wish.network, wish.first, wish.last, wish.owner, wish.slot, wish.state, generation, at_us,
-        wish.until_us, wish.request, wish.details,
+        None if wish.lasts_us is None else at_us + wish.lasts_us, wish.request, wish.details,
     )  # fmt: skip
 
 

@@ -26,7 +26,7 @@ from urllib.parse import urlsplit
 
 from tenure.kernel.entries import grant_entry, release_entry
 from tenure.kernel.errors import Conflict, CursorExpired, Invalid, StoreUnavailable
-from tenure.kernel.values import AGAIN, OWNED, Change, Outcome, Row, SpaceId, Ticket, Verdict, Wish
+from tenure.kernel.values import AGAIN, OWNED, Change, Outcome, Row, SpaceId, State, Ticket, Verdict, Wish
 from tenure.ports import Abilities
 from tenure.stores.etcd.gateway import (
     ANSWER_S,
@@ -163,7 +163,8 @@ class EtcdStore:
         answer = await self._transact([], readings, [], changes=False)
         for _ in range(RERUNS):
             stored = [reading["response_range"].get("kvs") for reading in answer["responses"]]
-            rows = [read_row(found[0]) if found else None for found in stored]
+            found_rows = [read_row(found[0]) if found else None for found in stored]
+            rows = [None if row and row.state is State.COOLING else row for row in found_rows]
             ended = [(row, ticket) for row, ticket in zip(rows, tickets, strict=True) if row and ticket.names(row)]
             if not ended:
                 return rows

@@ -5,14 +5,17 @@ end without anybody else in between; one that raises is undone step by step.
 """
 
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Sequence
 from itertools import islice
 from typing import TypeVar
 
 from tenure.kernel.configuration import Configuration
+from tenure.kernel.contents import Section
 from tenure.kernel.errors import CursorExpired, Invalid
-from tenure.kernel.values import Change, NetworkId, Row, SpaceId, Ticket, Verdict, Wish
+from tenure.kernel.values import Change, NetworkId, Reply, Row, SpaceId, Ticket, Verdict, Waiter, Wish
 from tenure.ports import FAR_BEHIND, Abilities, CallerTransaction, Effects, Transaction
+from tenure.stores.memory.contents import read_contents, write_contents
+from tenure.stores.memory.history import ChangesByAddress
 from tenure.stores.memory.transaction import ClaimKey, MemoryTransaction, SpaceBook
 from tenure.stores.plain import grant_rows, release_rows
 
@@ -32,12 +35,16 @@ class MemoryStore:
         self.claims: dict[ClaimKey, Row] = {}
         self.owners: dict[str, dict[tuple[SpaceId, int], Row]] = {}
         self.formers: dict[ClaimKey, int] = {}
+        self.replies: dict[str, Reply] = {}
+        self.waiting: dict[int, Waiter] = {}
         self.log: list[Change] = []
         self.seq = 0
         self.oldest = 0
         self.generation = 0
         self.next_space = 1
         self.next_network = 1
+        self.next_ticket = 1
+        self._by_address = ChangesByAddress()
 
     async def transact(self, work: Callable[[Transaction], Awaitable[T]]) -> T:
         """Run work; undo it if it raises."""
@@ -135,6 +142,11 @@ class MemoryStore:
         book = self.books.get(space)
         return None if book is None else book.configuration
 
+    async def changes_at(self, firsts: Sequence[int], *, after: int = 0, limit: int = 1000) -> Sequence[Change]:
+        """Read entries by address."""
+        self._by_address.catch_up(self.log, self.oldest)
+        return self._by_address.find(firsts, after, limit)
+
     async def last_change(self) -> int:
         """Return the number of the newest change."""
         return self.seq
@@ -159,3 +171,11 @@ class MemoryStore:
 
     async def close(self) -> None:
         """Nothing to let go of."""
+
+    def contents(self) -> AsyncGenerator[Section, None]:
+        """Stream everything as of one moment."""
+        return read_contents(self)
+
+    async def fill(self, sections: AsyncIterator[Section]) -> None:
+        """Write everything into an empty ledger."""
+        await write_contents(self, sections)

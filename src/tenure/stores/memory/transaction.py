@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 from tenure.kernel.configuration import Configuration, Network
 from tenure.kernel.errors import AlreadyExists
-from tenure.kernel.values import OWNED, Change, Entry, NetworkId, Outcome, Row, SpaceId, Verdict, Wish
-from tenure.ports import Effects, Guard, NotAll
+from tenure.kernel.values import OWNED, Change, Entry, NetworkId, Outcome, Reply, Row, SpaceId, Verdict, Waiter, Wish
+from tenure.ports import Effects, Guard, KeyTaken, NotAll
 from tenure.stores.memory.positions import SortedPositions
 
 if TYPE_CHECKING:
@@ -24,6 +24,7 @@ class SpaceBook:
     configuration: Configuration
     rows: dict[int, Row] = field(default_factory=dict)
     order: SortedPositions = field(default_factory=SortedPositions)
+    due: dict[int, int] = field(default_factory=dict)
 
 
 class MemoryTransaction:
@@ -76,7 +77,8 @@ class MemoryTransaction:
         return space
 
     async def remove_space(self, space: SpaceId) -> None:
-        """Remove a space."""
+        """Remove a space and those who waited in it."""
+        self._take_waiters([waiter.ticket for waiter in self._store.waiting.values() if waiter.space == space])
         book = self._store.books.pop(space)
         self._undo.append(lambda: self._store.books.update({space: book}))
 
@@ -131,9 +133,10 @@ class MemoryTransaction:
         if below is not None and book.rows[below].last >= wish.first:
             return Verdict(Outcome.TAKEN, book.rows[below])
         store.generation += 1
+        now_us = store.clock()
         row = Row(
-            space, wish.network, wish.first, wish.last, wish.owner, wish.slot, wish.state, store.generation,
-            store.clock(), wish.until_us, wish.request, wish.details,
+            space, wish.network, wish.first, wish.last, wish.owner, wish.slot, wish.state, store.generation, now_us,
+            None if wish.lasts_us is None else now_us + wish.lasts_us, wish.request, wish.details,
         )  # fmt: skip
         self.restore(row)
         return Verdict(Outcome.GRANTED, row)
@@ -147,6 +150,8 @@ class MemoryTransaction:
         book = self._store.books[row.space]
         book.rows[row.first] = row
         book.order.add(row.first)
+        if row.until_us is not None:
+            book.due[row.first] = row.until_us
         self._store.owners.setdefault(row.owner, {})[row.space, row.first] = row
         if row.state in OWNED:
             self._store.claims[row.network, row.owner, row.slot] = row
@@ -155,6 +160,7 @@ class MemoryTransaction:
         book = self._store.books[row.space]
         del book.rows[row.first]
         book.order.remove(row.first)
+        book.due.pop(row.first, None)
         owned = self._store.owners[row.owner]
         del owned[row.space, row.first]
         if not owned:
@@ -212,6 +218,83 @@ class MemoryTransaction:
         for row in rows:
             self._drop(row)
             self._undo.append(lambda row=row: self._add(row))  # type: ignore[misc]
+
+    async def now_us(self) -> int:
+        """Read the clock."""
+        return self._store.clock()
+
+    async def overdue(self, space: SpaceId, *, limit: int = 1000) -> Sequence[Row]:
+        """Find rows whose deadline has passed."""
+        book, now_us = self._store.books.get(space), self._store.clock()
+        due = {} if book is None else book.due
+        passed = sorted((until_us, first) for first, until_us in due.items() if until_us <= now_us)
+        return [self._store.books[space].rows[first] for _, first in passed[:limit]]
+
+    async def waiters(self, space: SpaceId) -> Sequence[Waiter]:
+        """Read who waits, in order."""
+        waiting = self._store.waiting
+        return [waiting[ticket] for ticket in sorted(waiting) if waiting[ticket].space == space]
+
+    async def join(self, waiter: Waiter, lasts_us: int) -> Waiter:
+        """Put a claim in line."""
+        store, now_us = self._store, self._store.clock()
+        if not waiter.ticket:
+            waiter = waiter._replace(ticket=store.next_ticket, since_us=now_us)
+            store.next_ticket += 1
+        waiter = waiter._replace(until_us=now_us + lasts_us)
+        store.waiting[waiter.ticket] = waiter
+        self._undo.append(lambda: store.waiting.pop(waiter.ticket))
+        self._mark(waiter.space, queued=True)
+        return waiter
+
+    async def linger(self, tickets: Sequence[int], lasts_us: int) -> set[int]:
+        """Let claims live on."""
+        waiting, until_us = self._store.waiting, self._store.clock() + lasts_us
+        known = [waiting[ticket] for ticket in tickets if ticket in waiting]
+        for waiter in known:
+            waiting[waiter.ticket] = waiter._replace(until_us=until_us)
+            self._undo.append(partial(waiting.update, {waiter.ticket: waiter}))
+        return {waiter.ticket for waiter in known}
+
+    async def leave(self, space: SpaceId, tickets: Sequence[int]) -> None:
+        """Take claims out of the line."""
+        self._take_waiters(tickets)
+        if not await self.waiters(space):
+            self._mark(space, queued=False)
+
+    def _take_waiters(self, tickets: Sequence[int]) -> None:
+        waiting = self._store.waiting
+        for ticket in tickets:
+            if ticket in waiting:
+                self._undo.append(partial(waiting.update, {ticket: waiting.pop(ticket)}))
+
+    def _mark(self, space: SpaceId, *, queued: bool) -> None:
+        book = self._store.books.get(space)
+        if book is not None and book.configuration.queued is not queued:
+            version = book.configuration.version + 1
+            self._configure(space, replace(book.configuration, queued=queued, version=version))
+
+    async def replies(self, keys: Sequence[str]) -> Sequence[Reply | None]:
+        """Find kept answers."""
+        return [self._store.replies.get(key) for key in keys]
+
+    async def keep_replies(self, replies: Sequence[Reply]) -> None:
+        """Keep answers."""
+        kept, now_us = self._store.replies, self._store.clock()
+        for reply in replies:
+            if reply.key in kept:
+                raise KeyTaken
+            kept[reply.key] = reply._replace(at_us=reply.at_us or now_us)
+            self._undo.append(partial(kept.pop, reply.key))
+
+    async def forget_replies(self, lived_us: int) -> int:
+        """Drop old answers."""
+        kept, oldest = self._store.replies, self._store.clock() - lived_us
+        gone = {key: reply for key, reply in kept.items() if reply.at_us < oldest}
+        for key in gone:
+            del kept[key]
+        self._undo.append(partial(kept.update, gone))
+        return len(gone)
 
     async def effects(self, space: SpaceId, after: int) -> Effects:
         """Read what happened to a space's addresses."""

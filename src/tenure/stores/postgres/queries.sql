@@ -10,29 +10,35 @@
 -- The ledger row is the counter of the log. It is locked last, so that its holder never waits for anybody.
 
 -- :name grant
--- :cost O(k log n): k wishes, n holdings; two unique indexes probed a wish, one commit for all
+-- :cost O(k log n): k wishes, n holdings; two unique indexes probed a wish (and the keys', where there are any)
 WITH guard AS MATERIALIZED (
     SELECT id, (extract(epoch FROM clock_timestamp()) * 1000000)::bigint AS now_us
     FROM space WHERE id = $1 AND version = $2 FOR KEY SHARE
+), wish AS MATERIALIZED (
+    SELECT * FROM unnest($3::bigint[], $4::bytea[], $5::bytea[], $6::text[], $7::text[], $8::smallint[], $9::bigint[],
+                         $10::text[], $11::text[], $12::text[], $13::text[], $14::bytea[])
+        AS wish (network, first, last, owner, slot, state, lasts_us, request, details, told, key, body)
 ), granted AS (
     INSERT INTO holding (space, network, first, last, owner, slot, state, generation, since_us, until_us, request, details)
     SELECT guard.id, wish.network, wish.first, wish.last, wish.owner, wish.slot, coalesce(wish.state, 1),
-           nextval('holding_generation'), guard.now_us, wish.until_us, wish.request, wish.details
-    FROM guard, unnest($3::bigint[], $4::bytea[], $5::bytea[], $6::text[], $7::text[], $8::smallint[], $9::bigint[],
-                       $10::text[], $11::text[])
-         AS wish (network, first, last, owner, slot, state, until_us, request, details)
+           nextval('holding_generation'), guard.now_us, guard.now_us + wish.lasts_us, wish.request, wish.details
+    FROM guard, wish WHERE coalesce((SELECT false FROM reply WHERE reply.key = wish.key), true)
     ORDER BY wish.first
     ON CONFLICT DO NOTHING
-    RETURNING network, first, last, owner, slot, generation, since_us, request
+    RETURNING network, first, last, owner, slot, generation, since_us, until_us, request
+), kept AS (
+    INSERT INTO reply (key, body, at_us, space, network, first, last, generation, until_us)
+    SELECT wish.key, wish.body, granted.since_us, $1, granted.network, granted.first, granted.last, granted.generation,
+           granted.until_us
+    FROM granted JOIN wish USING (first) WHERE wish.key IS NOT NULL ORDER BY wish.key
 ), counted AS (
     UPDATE ledger SET seq = seq + (SELECT count(*) FROM granted) WHERE id = 1 RETURNING seq
 ), logged AS (
     INSERT INTO change (seq, at_us, verb, space, network, first, last, owner, slot, generation, request, details)
     SELECT counted.seq + 1 - row_number() OVER (), granted.since_us, 'grant', $1, granted.network,
-           granted.first, granted.last, granted.owner, granted.slot, granted.generation, granted.request, told.details
-    FROM counted, granted
-    LEFT JOIN unnest($4::bytea[], $12::text[]) AS told (first, details)
-        ON told.first = granted.first AND told.details IS NOT NULL
+           granted.first, granted.last, granted.owner, granted.slot, granted.generation, granted.request,
+           coalesce(left(wish.told, -1) || ',"until_us":' || granted.until_us || '}', wish.told)
+    FROM counted, granted JOIN wish USING (first)
 )
 SELECT first, generation, since_us FROM granted
 
@@ -67,15 +73,21 @@ WITH guard AS MATERIALIZED (
     FROM space WHERE id = $1 AND version = $2 AND frees = $3 FOR NO KEY UPDATE
 ), wish AS MATERIALIZED (
     SELECT * FROM unnest($4::bigint[], $5::bytea[], $6::bytea[], $7::text[], $8::text[], $9::smallint[], $10::bigint[],
-                         $11::text[], $12::text[], $13::text[]) WITH ORDINALITY
-        AS wish (network, first, last, owner, slot, state, until_us, request, details, told, number)
+                         $11::text[], $12::text[], $13::text[], $14::text[], $15::bytea[]) WITH ORDINALITY
+        AS wish (network, first, last, owner, slot, state, lasts_us, request, details, told, key, body, number)
 ), granted AS (
     INSERT INTO holding (space, network, first, last, owner, slot, state, generation, since_us, until_us, request, details)
     SELECT guard.id, wish.network, wish.first, wish.last, wish.owner, wish.slot, coalesce(wish.state, 1),
-           nextval('holding_generation'), guard.now_us, wish.until_us, wish.request, wish.details
-    FROM guard, wish ORDER BY wish.first
+           nextval('holding_generation'), guard.now_us, guard.now_us + wish.lasts_us, wish.request, wish.details
+    FROM guard, wish WHERE coalesce((SELECT false FROM reply WHERE reply.key = wish.key), true)
+    ORDER BY wish.first
     ON CONFLICT DO NOTHING
-    RETURNING first, generation, since_us
+    RETURNING first, generation, since_us, until_us
+), kept AS (
+    INSERT INTO reply (key, body, at_us, space, network, first, last, generation, until_us)
+    SELECT wish.key, wish.body, granted.since_us, $1, wish.network, wish.first, wish.last, granted.generation,
+           granted.until_us
+    FROM granted JOIN wish USING (first) WHERE wish.key IS NOT NULL ORDER BY wish.key
 ), counted AS (
     UPDATE ledger SET seq = seq + (SELECT count(*) FROM granted)
     WHERE id = 1 AND 1 / (CASE WHEN (SELECT count(*) FROM granted) = cardinality($5::bytea[]) THEN 1 ELSE 0 END) = 1
@@ -83,7 +95,8 @@ WITH guard AS MATERIALIZED (
 ), logged AS (
     INSERT INTO change (seq, at_us, verb, space, network, first, last, owner, slot, generation, request, details)
     SELECT counted.before + wish.number, granted.since_us, 'grant', $1, wish.network, wish.first, wish.last, wish.owner,
-           wish.slot, granted.generation, wish.request, wish.told
+           wish.slot, granted.generation, wish.request,
+           coalesce(left(wish.told, -1) || ',"until_us":' || granted.until_us || '}', wish.told)
     FROM counted, granted JOIN wish USING (first)
 )
 SELECT first, generation, since_us FROM granted
@@ -93,11 +106,11 @@ SELECT first, generation, since_us FROM granted
 WITH granted AS (
     INSERT INTO holding (space, network, first, last, owner, slot, state, generation, since_us, until_us, request, details)
     SELECT $1, wish.network, wish.first, wish.last, wish.owner, wish.slot, coalesce(wish.state, 1),
-           nextval('holding_generation'), now.us, wish.until_us, wish.request, wish.details
+           nextval('holding_generation'), now.us, now.us + wish.lasts_us, wish.request, wish.details
     FROM (SELECT (extract(epoch FROM clock_timestamp()) * 1000000)::bigint AS us OFFSET 0) AS now,
          unnest($2::bigint[], $3::bytea[], $4::bytea[], $5::text[], $6::text[], $7::smallint[], $8::bigint[],
                 $9::text[], $10::text[])
-         AS wish (network, first, last, owner, slot, state, until_us, request, details)
+         AS wish (network, first, last, owner, slot, state, lasts_us, request, details)
     WHERE NOT coalesce((SELECT near.last >= wish.first FROM holding AS near
                         WHERE near.space = $1 AND near.first <= wish.last ORDER BY near.first DESC LIMIT 1), false)
     ORDER BY wish.first
@@ -117,7 +130,7 @@ WITH guard AS (
     SELECT held.first, held.last, held.network, held.owner, held.slot, held.generation, ticket.request, ticket.remember
     FROM guard, ticket CROSS JOIN LATERAL (
         SELECT * FROM holding WHERE holding.space = $1 AND holding.first = ticket.first OFFSET 0) AS held
-    WHERE held.network = ticket.network AND held.owner = ticket.owner
+    WHERE held.network = ticket.network AND held.owner = ticket.owner AND held.state <> 3
       AND (ticket.generation IS NULL OR held.generation = ticket.generation)
     ORDER BY held.first
 ), ended AS (
@@ -131,13 +144,58 @@ WITH guard AS (
 ), counted AS (
     UPDATE ledger SET seq = seq + (SELECT count(*) FROM ended) FROM guard WHERE ledger.id = 1 RETURNING seq
 ), logged AS (
-    INSERT INTO change (seq, at_us, verb, space, network, first, last, owner, slot, generation, request)
+    INSERT INTO change (seq, at_us, verb, space, network, first, last, owner, slot, generation, request, details)
     SELECT counted.seq + 1 - row_number() OVER (),
            (extract(epoch FROM clock_timestamp()) * 1000000)::bigint, 'release', ended.space, ended.network, ended.first,
-           ended.last, ended.owner, ended.slot, ended.generation, ended.by_request
+           ended.last, ended.owner, ended.slot, ended.generation, ended.by_request,
+           '{"since_us":' || ended.since_us || '}'
     FROM counted, ended
 )
 SELECT space, network, first, last, owner, slot, state, generation, since_us, until_us, request, details FROM ended
+
+-- :name release_to_cool
+-- :cost O(k log n): as release; those whose ticket says so stay in the way, cooling
+WITH guard AS (
+    UPDATE space SET frees = frees + 1 WHERE id = $1 AND version = coalesce($8, version)
+    RETURNING id, (extract(epoch FROM clock_timestamp()) * 1000000)::bigint AS now_us
+), ticket AS MATERIALIZED (
+    SELECT * FROM unnest($2::bigint[], $3::bytea[], $4::text[], $5::bigint[], $6::text[], $7::boolean[], $9::bigint[])
+        AS ticket (network, first, owner, generation, request, remember, cooling_us)
+), locked AS MATERIALIZED (
+    SELECT held.*, ticket.request AS by_request, ticket.remember,
+           CASE WHEN held.state > 0 AND ticket.cooling_us > 0 THEN guard.now_us + ticket.cooling_us END AS cools_until,
+           guard.now_us
+    FROM guard, ticket CROSS JOIN LATERAL (
+        SELECT * FROM holding WHERE holding.space = $1 AND holding.first = ticket.first OFFSET 0) AS held
+    WHERE held.network = ticket.network AND held.owner = ticket.owner AND held.state <> 3
+      AND (ticket.generation IS NULL OR held.generation = ticket.generation)
+    ORDER BY held.first
+), ended AS (
+    DELETE FROM holding USING locked
+    WHERE holding.space = $1 AND holding.first = locked.first AND locked.cools_until IS NULL
+      AND holding.owner = locked.owner AND holding.generation = locked.generation
+    RETURNING holding.first
+), cooled AS (
+    UPDATE holding SET state = 3, until_us = locked.cools_until FROM locked
+    WHERE holding.space = $1 AND holding.first = locked.first AND locked.cools_until IS NOT NULL
+      AND holding.owner = locked.owner AND holding.generation = locked.generation
+    RETURNING holding.first
+), gone AS (
+    SELECT locked.* FROM locked JOIN (SELECT first FROM ended UNION ALL SELECT first FROM cooled) AS done USING (first)
+), remembered AS (
+    INSERT INTO former (network, owner, slot, first) SELECT network, owner, slot, first FROM gone WHERE remember
+    ON CONFLICT (network, owner, slot) DO UPDATE SET first = excluded.first
+), counted AS (
+    UPDATE ledger SET seq = seq + (SELECT count(*) FROM gone) FROM guard WHERE ledger.id = 1 RETURNING seq
+), logged AS (
+    INSERT INTO change (seq, at_us, verb, space, network, first, last, owner, slot, generation, request, details)
+    SELECT counted.seq + 1 - row_number() OVER (), gone.now_us,
+           CASE WHEN gone.cools_until IS NULL THEN 'release' ELSE 'cool' END, gone.space, gone.network, gone.first,
+           gone.last, gone.owner, gone.slot, gone.generation, gone.by_request,
+           '{"since_us":' || gone.since_us || coalesce(',"until_us":' || gone.cools_until, '') || '}'
+    FROM counted, gone
+)
+SELECT space, network, first, last, owner, slot, state, generation, since_us, until_us, request, details FROM gone
 
 -- :name rows_at
 -- :cost O(k log n)
@@ -312,6 +370,75 @@ UPDATE space SET frees = frees + 1 WHERE id = $1
 -- :cost O(log s)
 UPDATE space SET version = version + 1 WHERE id = $1
 
+-- :name now_us
+-- :cost O(1)
+SELECT (extract(epoch FROM clock_timestamp()) * 1000000)::bigint
+
+-- :name overdue
+-- :cost O(log d + limit): d holdings with a deadline
+SELECT space, network, first, last, owner, slot, state, generation, since_us, until_us, request, details
+FROM holding WHERE space = $1 AND until_us <= (SELECT (extract(epoch FROM clock_timestamp()) * 1000000)::bigint)
+ORDER BY until_us LIMIT $2 FOR UPDATE
+
+-- :name waiters
+-- :cost O(log q + answer): q waiting claims
+SELECT ticket, space, network, owner, slot, since_us, until_us, document FROM waiting WHERE space = $1 ORDER BY ticket
+
+-- :name join
+-- :cost O(log q)
+INSERT INTO waiting (ticket, space, network, owner, slot, since_us, until_us, document)
+SELECT coalesce($1::bigint, nextval('waiting_ticket')), $2, $3, $4, $5, coalesce($6, now.us), now.us + $7, $8
+FROM (SELECT (extract(epoch FROM clock_timestamp()) * 1000000)::bigint AS us) AS now
+RETURNING ticket, space, network, owner, slot, since_us, until_us, document
+
+-- :name linger
+-- :cost O(k log q)
+UPDATE waiting SET until_us = (extract(epoch FROM clock_timestamp()) * 1000000)::bigint + $2
+WHERE ticket = ANY ($1::bigint[]) RETURNING ticket
+
+-- :name delete_waiters
+-- :cost O(k log q)
+DELETE FROM waiting WHERE ticket = ANY ($1::bigint[])
+
+-- :name delete_waiters_of_space
+-- :cost O(log q + answer)
+DELETE FROM waiting WHERE space = $1
+
+-- :name mark_queued
+-- :cost O(log s)
+UPDATE space SET queued = $2, version = version + 1 WHERE id = $1 AND queued <> $2
+
+-- :name replies
+-- :cost O(k log r): r answers kept
+SELECT reply.key, body, at_us, space, network, first, last, generation, until_us, answer
+FROM unnest($1::text[]) AS asked (key)
+CROSS JOIN LATERAL (SELECT * FROM reply WHERE reply.key = asked.key OFFSET 0) AS reply
+
+-- :name keep_replies
+-- :cost O(k log r)
+INSERT INTO reply (key, body, at_us, space, network, first, last, generation, until_us, answer)
+SELECT key, body, coalesce(nullif(at_us, 0), (extract(epoch FROM clock_timestamp()) * 1000000)::bigint), space, network,
+       first, last, generation, until_us, answer
+FROM unnest($1::text[], $2::bytea[], $3::bigint[], $4::bigint[], $5::bigint[], $6::bytea[], $7::bytea[], $8::bigint[],
+            $9::bigint[], $10::text[])
+     AS kept (key, body, at_us, space, network, first, last, generation, until_us, answer)
+ORDER BY key
+
+-- :name keep_reply_while_held
+-- :cost O(log n + log r)
+INSERT INTO reply (key, body, at_us, answer)
+SELECT $1, $2, (extract(epoch FROM clock_timestamp()) * 1000000)::bigint, $3
+FROM holding WHERE space = $4 AND first = $5 AND generation = $6 FOR KEY SHARE
+ON CONFLICT DO NOTHING RETURNING true
+
+-- :name forget_replies
+-- :cost O(answers dropped)
+WITH gone AS (
+    DELETE FROM reply WHERE at_us < (SELECT (extract(epoch FROM clock_timestamp()) * 1000000)::bigint - $1)
+    RETURNING 1
+)
+SELECT count(*) FROM gone
+
 -- :name insert_space
 -- :cost O(log s)
 INSERT INTO space (name) VALUES ($1) ON CONFLICT DO NOTHING RETURNING id
@@ -330,7 +457,7 @@ SELECT id FROM space WHERE name = $1
 
 -- :name spaces_by_id
 -- :cost O(k log s)
-SELECT id, name, version FROM space WHERE id = ANY ($1::bigint[]) ORDER BY id
+SELECT id, name, version, queued FROM space WHERE id = ANY ($1::bigint[]) ORDER BY id
 
 -- :name networks_of_spaces
 -- :cost O(log w + answer): w networks
@@ -356,3 +483,13 @@ DELETE FROM network WHERE id = ANY ($1::bigint[])
 -- :name locate_networks
 -- :cost O(k log w)
 SELECT name, space FROM network WHERE name = ANY ($1::text[])
+
+-- :name changes_at
+-- :cost O(k log c + k limit): c changes kept
+SELECT found.seq, found.at_us, found.verb, found.space, found.network, found.first, found.last, found.owner,
+       found.slot, found.generation, found.request, found.details
+FROM unnest($1::bytea[]) AS place (first) CROSS JOIN LATERAL (
+    SELECT * FROM change WHERE change.first = place.first AND change.verb <> 'grant' AND change.seq > $2
+    ORDER BY change.seq LIMIT $3
+) AS found
+ORDER BY found.seq LIMIT $3

@@ -7,7 +7,7 @@ nothing to clean. Commits are durable before they are answered (``synchronous_co
 
 import asyncio
 import re
-from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager
 from typing import Any, Literal, TypeVar
 
@@ -15,17 +15,19 @@ import asyncpg
 
 from tenure.kernel.addresses import key
 from tenure.kernel.configuration import Configuration
+from tenure.kernel.contents import Section
 from tenure.kernel.errors import CursorExpired, Invalid, StoreUnavailable
-from tenure.kernel.values import AGAIN, Change, NetworkId, Outcome, Row, SpaceId, State, Ticket, Verdict, Wish
-from tenure.ports import Abilities, Effects, Stale, Transaction
+from tenure.kernel.values import AGAIN, Change, NetworkId, Row, SpaceId, Ticket, Verdict, Wish
+from tenure.ports import Abilities, Effects, Transaction
+from tenure.stores.postgres.contents import read_contents, write_contents
+from tenure.stores.postgres.granting import grant_on, granted, release_on
+from tenure.stores.postgres.history import read_changes_at
 from tenure.stores.postgres.hot import HotConnection, HotConnections
+from tenure.stores.postgres.times import SQL
 from tenure.stores.postgres.transaction import (
-    SQL,
     CallersPostgresTransaction,
     PostgresTransaction,
-    explain_refused,
-    granted_row,
-    plain_columns,
+    key_columns,
     read_effects,
     read_rows_within,
     told_column,
@@ -56,7 +58,9 @@ STUCK = (
     asyncpg.DeadlockDetectedError,
     asyncpg.exceptions.LockNotAvailableError,
     asyncpg.SerializationError,
+    asyncpg.UniqueViolationError,
 )
+"""What a call that is repeated, alone or from its start, gets over; the last: an idempotency key came twice at once."""
 
 
 class PostgresStore:
@@ -144,7 +148,7 @@ class PostgresStore:
             return [(await self._grant_patiently(space, version, wish)) for wish in wishes]
 
     async def _grant(self, space: SpaceId, version: int, wishes: Sequence[Wish]) -> list[Verdict]:
-        return await self._hot_call(lambda hot: _grant_on(hot, space, version, wishes))
+        return await self._hot_call(lambda hot: grant_on(hot, space, version, wishes))
 
     async def _hot_call(self, work: Callable[[HotConnection], Awaitable[T]]) -> T:
         """Run work on a connection of the hot path; what is lost on the way has an unknown outcome."""
@@ -169,20 +173,20 @@ class PostgresStore:
     ) -> Sequence[Verdict] | None:
         """Create all holdings or none, if nothing was freed since: one statement, one round trip, one commit."""
         columns = wish_columns(wishes)
-        values = (space, version, frees, *columns, told_column(wishes))
+        values = (space, version, frees, *columns, told_column(wishes), *key_columns(wishes))
         try:
             records = await self._hot_call(lambda hot: hot.fetch("grant_unless_freed", *values))
         except (asyncpg.DivisionByZeroError, *STUCK):
             return None
-        granted = {record[0]: record for record in records}
-        return [_granted(space, wish, granted[first]) for first, wish in zip(columns[1], wishes, strict=True)]
+        given = {record[0]: record for record in records}
+        return [granted(space, wish, given[first]) for first, wish in zip(columns[1], wishes, strict=True)]
 
     async def _grant_patiently(self, space: SpaceId, version: int, wish: Wish) -> Verdict:
         """Grant one wish, waiting as long as it takes: alone it cannot be part of a deadlock for long."""
         async with self._connected(self._pool) as connection:
             for _ in range(RERUNS):
                 try:
-                    return (await _grant_on(HotConnection(connection, SQL), space, version, [wish]))[0]
+                    return (await grant_on(HotConnection(connection, SQL), space, version, [wish]))[0]
                 except STUCK:
                     continue
                 except LOST as error:
@@ -198,7 +202,7 @@ class PostgresStore:
         async with self._connected(self._pool) as connection:
             for _ in range(RERUNS):
                 try:
-                    ended, found = await _release_on(connection, space, left, version)
+                    ended, found = await release_on(connection, space, left, version)
                 except STUCK:
                     continue
                 except LOST as error:
@@ -279,6 +283,10 @@ class PostgresStore:
         found = await self.transact(reading)
         return found[0] if found else None
 
+    async def changes_at(self, firsts: Sequence[int], *, after: int = 0, limit: int = 1000) -> Sequence[Change]:
+        """Read entries by address."""
+        return await read_changes_at(self._read, firsts, after, limit)
+
     async def last_change(self) -> int:
         """Return the number of the newest change."""
         return int((await self._read("counters"))[0][0])
@@ -301,51 +309,13 @@ class PostgresStore:
         except (TimeoutError, *LOST):
             self._pool.terminate()
 
+    def contents(self) -> AsyncGenerator[Section, None]:
+        """Stream everything as of one moment."""
+        return read_contents(self._connected(self._pool))
 
-async def _grant_on(hot: HotConnection, space: SpaceId, version: int, wishes: Sequence[Wish]) -> list[Verdict]:
-    if all(wish.state is State.HELD and not wish.details and wish.request is None for wish in wishes):
-        columns = plain_columns(wishes)
-        records = await hot.fetch("grant_plain", space, version, *columns)
-    else:
-        columns = wish_columns(wishes)
-        records = await hot.fetch("grant", space, version, *columns, told_column(wishes))
-    granted = {record[0]: record for record in records}
-    if len(granted) == len(wishes):
-        return [_granted(space, wish, granted[first]) for first, wish in zip(columns[1], wishes, strict=True)]
-    refused = [wish for first, wish in zip(columns[1], wishes, strict=True) if first not in granted]
-    if await hot.connection.fetchval(SQL["versions"], space) == version:
-        reasons = iter(await explain_refused(hot.connection, space, refused))
-    else:
-        reasons = iter([AGAIN] * len(refused))
-    return [
-        _granted(space, wish, granted[first]) if first in granted else next(reasons)
-        for first, wish in zip(columns[1], wishes, strict=True)
-    ]
-
-
-def _granted(space: SpaceId, wish: Wish, record: Any) -> Verdict:
-    return Verdict(Outcome.GRANTED, granted_row(space, wish, record[1], record[2]))
-
-
-async def _release_on(
-    connection: Any, space: SpaceId, tickets: Sequence[Ticket], version: int | None
-) -> tuple[dict[int, Row], dict[int, Row]]:
-    """End what can be ended; return that, and what stands where the rest was to be ended."""
-    columns = (
-        [ticket.network for ticket in tickets],
-        [key(ticket.first) for ticket in tickets],
-        [ticket.owner for ticket in tickets],
-        [ticket.generation for ticket in tickets],
-        [ticket.request for ticket in tickets],
-        [ticket.remember for ticket in tickets],
-    )
-    records = await connection.fetch(SQL["release"], space, *columns, version)
-    ended = {row.first: row for row in map(read_row, records)}
-    if not ended and version not in (None, await connection.fetchval(SQL["versions"], space)):
-        raise Stale
-    left = [key(ticket.first) for ticket in tickets if ticket.first not in ended]
-    records = await connection.fetch(SQL["rows_at"], space, left) if left else []
-    return ended, {row.first: row for row in map(read_row, records)}
+    async def fill(self, sections: AsyncIterator[Section]) -> None:
+        """Write everything into an empty ledger."""
+        await write_contents(self._connected(self._pool), sections)
 
 
 async def _pool(dsn: str, size: int, settings: dict[str, str]) -> Any:

@@ -14,11 +14,27 @@ from tenure.kernel.configuration import Configuration, Network
 from tenure.kernel.documents import network_document, read_network
 from tenure.kernel.entries import grant_details
 from tenure.kernel.errors import AlreadyExists
-from tenure.kernel.values import AGAIN, OWNED, Entry, NetworkId, Outcome, Row, SpaceId, State, Verdict, Wish
+from tenure.kernel.values import (
+    AGAIN,
+    OWNED,
+    Entry,
+    NetworkId,
+    Outcome,
+    Row,
+    SpaceId,
+    State,
+    Verdict,
+    Wish,
+)
 from tenure.ports import FAR_BEHIND, Effects, Guard, NotAll
-from tenure.stores.statements import STATE_NUMBER, dump_details, load_statements, optional_key, read_row, read_spans
-
-SQL = {name: statement.sql for name, statement in load_statements("tenure.stores.postgres").items()}
+from tenure.stores.postgres.times import SQL, PostgresTimes
+from tenure.stores.statements import (
+    STATE_NUMBER,
+    dump_details,
+    optional_key,
+    read_row,
+    read_spans,
+)
 
 T = TypeVar("T")
 
@@ -47,7 +63,7 @@ def wish_columns(wishes: Sequence[Wish]) -> tuple[Any, ...]:
     return (
         *plain_columns(wishes),
         None if all(state == HELD for state in states) else states,
-        said([wish.until_us for wish in wishes]),
+        said([wish.lasts_us for wish in wishes]),
         said([wish.request for wish in wishes]),
         said([dump_details(wish.details) for wish in wishes]),
     )
@@ -59,17 +75,24 @@ def said(column: list[T]) -> list[T] | None:
 
 
 def told_column(wishes: Sequence[Wish]) -> list[str | None] | None:
-    """Write what the log tells of wishes beyond their columns."""
+    """Write what the log tells of wishes beyond their columns; the deadline, which only the store knows, it adds."""
     if all(wish.state is State.HELD and not wish.details for wish in wishes):
         return None
-    return [dump_details(grant_details(wish.state, wish.until_us, wish.details)) for wish in wishes]
+    return [dump_details(grant_details(wish.state, None, wish.details)) for wish in wishes]
+
+
+def key_columns(wishes: Sequence[Wish]) -> tuple[list[str | None] | None, list[bytes] | None]:
+    """Turn wishes' idempotency keys into columns."""
+    keys = said([wish.key for wish in wishes])
+    return keys, None if keys is None else [wish.body for wish in wishes]
 
 
 def granted_row(space: SpaceId, wish: Wish, generation: int, since_us: int) -> Row:
     """Build the row that a granted wish became."""
+    until_us = None if wish.lasts_us is None else since_us + wish.lasts_us
     return Row(
         space, wish.network, wish.first, wish.last, wish.owner, wish.slot, wish.state, generation, since_us,
-        wish.until_us, wish.request, wish.details,
+        until_us, wish.request, wish.details,
     )  # fmt: skip
 
 
@@ -98,18 +121,8 @@ async def explain_refused(connection: Any, space: SpaceId, wishes: Sequence[Wish
     return verdicts
 
 
-class PostgresTransaction:
+class PostgresTransaction(PostgresTimes):
     """The ledger's verbs on a connection with an open transaction (READ COMMITTED)."""
-
-    def __init__(self, connection: Any) -> None:
-        self._connection = connection
-
-    async def _all(self, name: str, *values: Any) -> list[Any]:
-        records: list[Any] = await self._connection.fetch(SQL[name], *values)
-        return records
-
-    async def _value(self, name: str, *values: Any) -> Any:
-        return await self._connection.fetchval(SQL[name], *values)
 
     async def guard(self, spaces: Sequence[SpaceId], strength: Guard) -> dict[SpaceId, int]:
         """Lock the spaces' rows in order."""
@@ -126,10 +139,10 @@ class PostgresTransaction:
     async def grant_all(self, space: SpaceId, version: int, frees: int, wishes: Sequence[Wish]) -> Sequence[Row]:
         """Create and log all of the holdings, in one round trip."""
         columns = wish_columns(wishes)
-        values = (space, version, frees, *columns, told_column(wishes))
+        values = (space, version, frees, *columns, told_column(wishes), *key_columns(wishes))
         try:
             records = await self._all("grant_unless_freed", *values)
-        except asyncpg.DivisionByZeroError:
+        except (asyncpg.DivisionByZeroError, asyncpg.UniqueViolationError):
             raise NotAll from None
         granted = {record[0]: record for record in records}
         pairs = zip(columns[1], wishes, strict=True)
@@ -156,7 +169,8 @@ class PostgresTransaction:
         return int(number)
 
     async def remove_space(self, space: SpaceId) -> None:
-        """Remove a space."""
+        """Remove a space and those who waited in it."""
+        await self._all("delete_waiters_of_space", space)
         await self._all("delete_space", space)
 
     async def next_network(self) -> NetworkId:
@@ -318,7 +332,9 @@ async def read_configurations(connection: Any, spaces: Sequence[SpaceId]) -> lis
     networks: dict[SpaceId, dict[str, Network]] = {}
     for space, number, name, text in await connection.fetch(SQL["networks_of_spaces"], list(spaces)):
         networks.setdefault(space, {})[name] = read_network(number, name, json.loads(text))
-    return [Configuration(space, name, version, networks.get(space, {})) for space, name, version in found]
+    return [
+        Configuration(space, name, version, networks.get(space, {}), queued) for space, name, version, queued in found
+    ]
 
 
 async def read_effects(connection: Any, space: SpaceId, after: int) -> Effects:

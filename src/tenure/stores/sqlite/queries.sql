@@ -118,6 +118,49 @@ SELECT first FROM former WHERE network = ? AND owner = ? AND slot = ?
 -- :cost O(owners remembered of the network)
 DELETE FROM former WHERE network = ?
 
+-- :name overdue
+-- :cost O(log d + limit): d holdings with a deadline
+SELECT space, network, first, last, owner, slot, state, generation, since_us, until_us, request, details
+FROM holding WHERE space = ? AND until_us <= ? ORDER BY until_us LIMIT ?
+
+-- :name waiters
+-- :cost O(log q + answer): q waiting claims
+SELECT ticket, space, network, owner, slot, since_us, until_us, document FROM waiting WHERE space = ? ORDER BY ticket
+
+-- :name join
+-- :cost O(log q)
+INSERT INTO waiting (ticket, space, network, owner, slot, since_us, until_us, document) VALUES (?, ?, ?, ?, ?, ?, ?, ?)
+RETURNING ticket
+
+-- :name linger
+-- :cost O(log q)
+UPDATE waiting SET until_us = ? WHERE ticket = ?
+
+-- :name delete_waiter
+-- :cost O(log q)
+DELETE FROM waiting WHERE ticket = ?
+
+-- :name delete_waiters_of_space
+-- :cost O(log q + answer)
+DELETE FROM waiting WHERE space = ?
+
+-- :name mark_queued
+-- :cost O(log s)
+UPDATE space SET queued = ?, version = version + 1 WHERE id = ? AND queued <> ?
+
+-- :name reply
+-- :cost O(log r): r answers kept
+SELECT key, body, at_us, space, network, first, last, generation, until_us, answer FROM reply WHERE key = ?
+
+-- :name keep_reply
+-- :cost O(log r)
+INSERT INTO reply (key, body, at_us, space, network, first, last, generation, until_us, answer)
+VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+
+-- :name forget_replies
+-- :cost O(log r + answers dropped)
+DELETE FROM reply WHERE at_us < ?
+
 -- :name insert_space
 -- :cost O(log s)
 INSERT INTO space (name) VALUES (?) RETURNING id
@@ -128,7 +171,7 @@ SELECT id FROM space WHERE name = ?
 
 -- :name space_by_id
 -- :cost O(log s)
-SELECT name, version FROM space WHERE id = ?
+SELECT name, version, queued FROM space WHERE id = ?
 
 -- :name delete_space
 -- :cost O(log s)
@@ -166,3 +209,8 @@ SELECT space FROM network WHERE name = ?
 -- :name look_around
 -- :cost O(tables): one statement, so one moment
 SELECT (SELECT user_version FROM pragma_user_version), count(*), coalesce(sum(name = 'ledger'), 0) FROM sqlite_schema
+
+-- :name changes_at
+-- :cost O(log c + limit): c changes kept
+SELECT seq, at_us, verb, space, network, first, last, owner, slot, generation, request, details
+FROM change WHERE first = ? AND verb <> 'grant' AND seq > ? ORDER BY seq LIMIT ?

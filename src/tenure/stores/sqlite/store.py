@@ -9,18 +9,21 @@ import contextlib
 import random
 import sqlite3
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Coroutine, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any, TypeVar
 
 from tenure.kernel.addresses import key
 from tenure.kernel.configuration import Configuration
+from tenure.kernel.contents import Section
 from tenure.kernel.errors import Invalid, StoreUnavailable
 from tenure.kernel.inline import run_inline
 from tenure.kernel.values import Change, NetworkId, Row, SpaceId, Ticket, Verdict, Wish
 from tenure.ports import Abilities, Effects, Transaction
 from tenure.stores.plain import grant_rows, release_rows
+from tenure.stores.sqlite.contents import read_contents, write_contents
+from tenure.stores.sqlite.history import read_changes_at
 from tenure.stores.sqlite.transaction import (
     SQL,
     CallersSqliteTransaction,
@@ -197,6 +200,10 @@ class SqliteStore:
         """Read a configuration."""
         return await self._read(lambda connection: read_configuration(connection, space))
 
+    async def changes_at(self, firsts: Sequence[int], *, after: int = 0, limit: int = 1000) -> Sequence[Change]:
+        """Read entries by address."""
+        return await self._read(lambda connection: read_changes_at(connection, firsts, after, limit))
+
     async def last_change(self) -> int:
         """Return the number of the newest change."""
         return await self._read(lambda connection: int(connection.execute(SQL["counters"]).fetchone()[0]))
@@ -214,6 +221,14 @@ class SqliteStore:
             if connection is not None:
                 await self._in(executor, connection.close)
             executor.shutdown(wait=True)
+
+    def contents(self) -> AsyncGenerator[Section, None]:
+        """Stream everything as of one moment."""
+        return read_contents(lambda: connect(self._path))
+
+    async def fill(self, sections: AsyncIterator[Section]) -> None:
+        """Write everything into an empty ledger."""
+        await write_contents(lambda: connect(self._path), sections)
 
 
 def connect(path: Path) -> sqlite3.Connection:

@@ -14,15 +14,18 @@ from tenure.kernel.addresses import key, position
 from tenure.kernel.configuration import Configuration, Network
 from tenure.kernel.documents import network_document, read_network
 from tenure.kernel.errors import AlreadyExists, CursorExpired
-from tenure.kernel.values import Change, Entry, NetworkId, Outcome, Row, SpaceId, State, Verdict, Wish
-from tenure.ports import FAR_BEHIND, Effects, Guard, NotAll
+from tenure.kernel.values import Change, Entry, NetworkId, Outcome, Reply, Row, SpaceId, State, Verdict, Waiter, Wish
+from tenure.ports import FAR_BEHIND, Effects, Guard, KeyTaken, NotAll
 from tenure.stores.statements import (
     STATE_NUMBER,
     dump_details,
     load_statements,
     optional_key,
     read_change,
+    read_reply,
     read_row,
+    read_waiter,
+    reply_columns,
 )
 from tenure.stores.statements import read_spans as spans_of
 
@@ -90,7 +93,8 @@ class SqliteTransaction:
         return int(self._one("insert_space", name)[0])
 
     async def remove_space(self, space: SpaceId) -> None:
-        """Remove a space."""
+        """Remove a space and those who waited in it."""
+        self._run(SQL["delete_waiters_of_space"], (space,))
         self._run(SQL["delete_space"], (space,))
 
     async def next_network(self) -> NetworkId:
@@ -134,14 +138,15 @@ class SqliteTransaction:
         in_the_way = self._neighbour(space, wish)
         if in_the_way is None:
             first, last = key(wish.first), key(wish.last)
+            until_us = None if wish.lasts_us is None else now_us + wish.lasts_us
             values = (
                 space, wish.network, first, last, wish.owner, wish.slot, STATE_NUMBER[wish.state], generation, now_us,
-                wish.until_us, wish.request, dump_details(wish.details),
+                until_us, wish.request, dump_details(wish.details),
             )  # fmt: skip
             if self._run(SQL["insert_holding"], values).rowcount == 1:
                 row = Row(
                     space, wish.network, wish.first, wish.last, wish.owner, wish.slot, wish.state, generation, now_us,
-                    wish.until_us, wish.request, wish.details,
+                    until_us, wish.request, wish.details,
                 )  # fmt: skip
                 return Verdict(Outcome.GRANTED, row)
         mine = self._row("row_for", wish.owner, wish.network, wish.slot) if wish.state in OWNED else None
@@ -197,6 +202,55 @@ class SqliteTransaction:
     async def remove(self, rows: Sequence[Row]) -> None:
         """Remove rows."""
         self._connection.executemany(SQL["delete_holding"], [(row.space, key(row.first)) for row in rows])
+
+    async def now_us(self) -> int:
+        """Read the clock."""
+        return self._clock()
+
+    async def overdue(self, space: SpaceId, *, limit: int = 1000) -> Sequence[Row]:
+        """Find rows whose deadline has passed."""
+        return [read_row(record) for record in self._all("overdue", space, self._clock(), limit)]
+
+    async def waiters(self, space: SpaceId) -> Sequence[Waiter]:
+        """Read who waits, in order."""
+        return [read_waiter(record) for record in self._all("waiters", space)]
+
+    async def join(self, waiter: Waiter, lasts_us: int) -> Waiter:
+        """Put a claim in line."""
+        now_us = self._clock()
+        waiter = waiter._replace(since_us=waiter.since_us or now_us, until_us=now_us + lasts_us)
+        document = json.dumps(dict(waiter.document), separators=(",", ":"))
+        [ticket] = self._one("join", waiter.ticket or None, *waiter[1:7], document)
+        self._run(SQL["mark_queued"], (1, waiter.space, 1))
+        return waiter._replace(ticket=ticket)
+
+    async def linger(self, tickets: Sequence[int], lasts_us: int) -> set[int]:
+        """Let claims live on."""
+        until_us = self._clock() + lasts_us
+        return {ticket for ticket in tickets if self._run(SQL["linger"], (until_us, ticket)).rowcount}
+
+    async def leave(self, space: SpaceId, tickets: Sequence[int]) -> None:
+        """Take claims out of the line."""
+        self._connection.executemany(SQL["delete_waiter"], [(ticket,) for ticket in tickets])
+        if not self._all("waiters", space):
+            self._run(SQL["mark_queued"], (0, space, 0))
+
+    async def replies(self, keys: Sequence[str]) -> Sequence[Reply | None]:
+        """Find kept answers."""
+        found = (self._one("reply", name) for name in keys)
+        return [None if record is None else read_reply(record) for record in found]
+
+    async def keep_replies(self, replies: Sequence[Reply]) -> None:
+        """Keep answers."""
+        now_us = self._clock()
+        try:
+            self._connection.executemany(SQL["keep_reply"], [reply_columns(reply, now_us) for reply in replies])
+        except sqlite3.IntegrityError:
+            raise KeyTaken from None
+
+    async def forget_replies(self, lived_us: int) -> int:
+        """Drop old answers."""
+        return self._run(SQL["forget_replies"], (self._clock() - lived_us,)).rowcount
 
     async def effects(self, space: SpaceId, after: int) -> Effects:
         """Read what happened to a space's addresses."""
@@ -259,7 +313,7 @@ def read_configuration(connection: sqlite3.Connection, space: SpaceId) -> Config
         return None
     records = connection.execute(SQL["networks_of_space"], (space,)).fetchall()
     networks = {name: read_network(number, name, json.loads(text)) for number, name, text in records}
-    return Configuration(space, found[0], found[1], networks)
+    return Configuration(space, found[0], found[1], networks, bool(found[2]))
 
 
 def read_effects(connection: sqlite3.Connection, space: SpaceId, after: int) -> Effects:

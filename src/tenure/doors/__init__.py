@@ -1,0 +1,1 @@
+"""Front doors: they translate words and errors, and decide nothing."""

@@ -1,0 +1,5 @@
+"""``python -m tenure.doors.cli`` is ``tenure``."""
+
+from tenure.doors.cli.main import main
+
+main()

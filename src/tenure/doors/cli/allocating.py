@@ -1,0 +1,104 @@
+"""``tenure allocate`` and ``tenure hold``: addresses for owners."""
+
+import sys
+from typing import Any
+
+import click
+
+from tenure.doors.cli.commands import command
+from tenure.doors.cli.documents import holding_document
+from tenure.doors.cli.options import claim_options, network_argument, owner_argument
+from tenure.doors.cli.printing import answer
+from tenure.doors.cli.session import Session, pass_session
+from tenure.kernel.values import Holding
+from tenure.service.ledger import AsyncLedger
+
+ONLY_ONE = ("address", "slot", "wait_s", "description", "carrier", "plan")
+"""What is said of a single address and has no meaning for several."""
+
+quiet_option = click.option("--quiet", "-q", is_flag=True, help="Print nothing but the address.")
+
+
+@command("allocate")
+@network_argument
+@owner_argument
+@claim_options
+@click.option("--count", type=click.IntRange(min=1), metavar="N", help="So many, all or none, in slots 0, 1, 2, ….")
+@click.option("--contiguous", is_flag=True, help="With --count: in a row, without a gap.")
+@click.option(
+    "--wait", "wait_s", type=float, metavar="SECONDS", help="Wait so long for a free one, in order of arrival."
+)
+@quiet_option
+@pass_session
+def allocate(
+    session: Session, network: str, owner: str, count: int | None, contiguous: bool, quiet: bool, **said: Any
+) -> None:
+    """Give an address to an owner: this one, or the next free one that the policy picks.
+
+    Asking again with the same owner and slot gives the same answer. Ctrl-C withdraws a claim that waits.
+
+    For example:
+      tenure allocate net1 instance/web-1
+      tenure allocate net1 instance/db-1 --address 192.0.2.5 --label team=shop
+      tenure allocate net1 instance/lb --count 4 --contiguous
+      tenure allocate net1 instance/web-2 --wait 30 --quiet
+    """
+    if count is None:
+        if contiguous:
+            raise click.UsageError("--contiguous needs --count: how many in a row?")
+        _tell_waiting(session, said["wait_s"])
+        found = session.run(lambda ledger: ledger.allocate(network, owner=owner, **_said(said)))
+        _told(session, holding_document(found), [found], quiet=quiet)
+        return
+    if wrong := [f"--{name.removesuffix('_s')}" for name in ONLY_ONE if said[name]]:
+        raise click.UsageError(f"{wrong[0]} is for one address; leave it out, or leave out --count")
+    several = session.run(lambda ledger: _many(ledger, network, owner, count, contiguous, said))
+    _told(session, [holding_document(holding) for holding in several], several, quiet=quiet)
+
+
+@command("hold")
+@network_argument
+@owner_argument
+@claim_options
+@click.option("--lasts", "lasts_s", type=float, metavar="SECONDS", help="Its deadline; without, only you end it.")
+@quiet_option
+@pass_session
+def hold(session: Session, network: str, owner: str, quiet: bool, **said: Any) -> None:
+    """Take an address for an owner until it is confirmed, cancelled, or its deadline has passed.
+
+    For example:
+      tenure hold net1 instance/web-3 --lasts 600
+    """
+    found = session.run(lambda ledger: ledger.hold(network, owner=owner, **_said(said)))
+    _told(session, holding_document(found), [found], quiet=quiet)
+
+
+async def _many(
+    ledger: AsyncLedger, network: str, owner: str, count: int, contiguous: bool, said: dict[str, Any]
+) -> list[Holding]:
+    return await ledger.allocate_many(
+        network,
+        owner=owner,
+        count=count,
+        contiguous=contiguous,
+        pool=said["pool"],
+        subnet=said["subnet"],
+        policy=said["policy"],
+        labels=said["labels"] or None,
+        request=said["request"],
+        key=said["key"],
+    )
+
+
+def _said(said: dict[str, Any]) -> dict[str, Any]:
+    """Return what was said: the rest is left to the ledger's own defaults."""
+    return {name: value for name, value in said.items() if value is not None and value != {}}
+
+
+def _tell_waiting(session: Session, wait_s: float | None) -> None:
+    if wait_s and sys.stderr.isatty() and not session.json:
+        click.echo(f"waiting up to {wait_s:g} s where nothing is free; Ctrl-C withdraws the claim", err=True)
+
+
+def _told(session: Session, document: object, holdings: list[Holding], *, quiet: bool) -> None:
+    answer(session, document, "\n".join(holding.address if quiet else str(holding) for holding in holdings))

@@ -1,0 +1,73 @@
+"""``tenure audit``: several sources held against each other, read only."""
+
+from contextlib import AsyncExitStack
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from tenure.doors.cli.commands import command
+from tenure.doors.cli.failing import FINDINGS
+from tenure.doors.cli.moving_in import format_option
+from tenure.doors.cli.printing import answer
+from tenure.doors.cli.progress import Bar
+from tenure.doors.cli.session import Session, missing_file, pass_session, run_alone
+from tenure.kernel.errors import NotFound
+from tenure.wiring import open_async
+
+if TYPE_CHECKING:
+    from tenure.moving.auditing import AuditReport, LedgerSource
+    from tenure.moving.items import Source
+
+
+@command("audit")
+@click.argument("sources", nargs=-1, required=True)
+@format_option
+@click.option("--no-ledger", is_flag=True, help="Compare only the sources named, without the ledger itself.")
+@click.option("--one-space", is_flag=True, help="Compare by address alone, whatever the networks are called.")
+@click.pass_context
+@pass_session
+def audit(
+    session: Session, context: click.Context, sources: tuple[str, ...], format: str, no_ledger: bool, one_space: bool
+) -> None:
+    """Compare files and other ledgers with this ledger: addresses with two holders, holdings nobody else knows.
+
+    A source is a file (CSV, JSON, NetBox), several files of one export joined by commas, or the URL of a ledger.
+    Nothing is written. The exit code is 1 if there is something to tell.
+
+    For example:
+      tenure audit plan.csv
+      tenure audit plan.csv netbox.csv --no-ledger --one-space
+    """
+    named = [*([] if no_ledger else [session.url]), *sources]
+    with Bar(session, "comparing") as bar:
+        report = run_alone(_audited(named, format, one_space, bar))
+    lines = [*(f"fault: {fault}" for fault in report.faults), *map(str, report.discrepancies)]
+    summary = f"compared {report.compared} holdings of {len(report.sources)} sources: "
+    summary += "all agree" if report.ok else f"{len(report.discrepancies)} discrepancies, {len(report.faults)} faults"
+    answer(session, report.as_document(), "\n".join([*lines, summary]))
+    if not report.ok:
+        context.exit(FINDINGS)
+
+
+async def _audited(names: list[str], format: str, one_space: bool, bar: Bar) -> "AuditReport":
+    from tenure.moving.auditing import audit
+
+    async with AsyncExitStack() as opened:
+        sources = [await _source(name, format, opened) for name in names]
+        return await audit(sources, one_space=one_space, progress=bar)
+
+
+async def _source(name: str, format: str, opened: AsyncExitStack) -> "Source | LedgerSource":
+    from tenure.moving.auditing import LedgerSource
+    from tenure.moving.sources import read_source
+
+    if "://" in name:
+        if missing_file(name):
+            raise NotFound("ledger", name, hint="there is no such file", field="sources")
+        return LedgerSource(name, await opened.enter_async_context(await open_async(name)))
+    return read_source(_files(name), format=format)
+
+
+def _files(name: str) -> list[str]:
+    return [name] if Path(name).exists() else name.split(",")

@@ -1,0 +1,44 @@
+"""``tenure verify`` and ``tenure sweep``: the ledger looked after."""
+
+import click
+
+from tenure.doors.cli.commands import command
+from tenure.doors.cli.documents import breach_document
+from tenure.doors.cli.failing import FINDINGS
+from tenure.doors.cli.holdings import print_holdings
+from tenure.doors.cli.printing import answer
+from tenure.doors.cli.progress import Bar
+from tenure.doors.cli.session import Session, pass_session
+
+
+@command("verify")
+@click.pass_context
+@pass_session
+def verify(session: Session, context: click.Context) -> None:
+    """Check every invariant of the ledger; others may go on meanwhile. Exit code 1 if one does not hold.
+
+    For example:
+      tenure verify
+    """
+    with Bar(session, "verifying") as bar:
+        bar(0, None)
+        breaches = session.run(lambda ledger: ledger.verify())
+    documents = [breach_document(breach) for breach in breaches]
+    lines = "\n".join(str(breach) for breach in breaches) or "clean: every invariant holds"
+    answer(session, {"clean": not breaches, "breaches": documents}, lines)
+    if breaches:
+        context.exit(FINDINGS)
+
+
+@command("sweep")
+@pass_session
+def sweep(session: Session) -> None:
+    """Remove pending holdings past their deadline and cooled-off ones, by the store's clock.
+
+    It happens by itself when addresses are wanted; this does it now.
+
+    For example:
+      tenure sweep
+    """
+    removed = session.run(lambda ledger: ledger.sweep())
+    print_holdings(session, removed, nothing="nothing is overdue")

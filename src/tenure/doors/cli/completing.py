@@ -1,0 +1,57 @@
+"""Completion: names of the plan, read from the store. It never fails and never makes a store; at worst it is silent."""
+
+import asyncio
+import contextlib
+import os
+
+import click
+
+from tenure.doors.cli.session import STORE_VARIABLE, missing_file
+from tenure.kernel.configuration import Network
+from tenure.wiring import DEFAULT_URL, open_async
+
+PATIENCE_S = 2.0
+
+
+def complete_network(context: click.Context, parameter: click.Parameter, incomplete: str) -> list[str]:
+    """Offer the names of networks."""
+    return _beginning(incomplete, [network.name for network in _networks(context)])
+
+
+def complete_subnet(context: click.Context, parameter: click.Parameter, incomplete: str) -> list[str]:
+    """Offer the names and blocks of the subnets of the network that stands before."""
+    subnets = [subnet for network in _meant(context) for subnet in network.subnets]
+    return _beginning(incomplete, [subnet.name or str(subnet.cidr) for subnet in subnets])
+
+
+def complete_pool(context: click.Context, parameter: click.Parameter, incomplete: str) -> list[str]:
+    """Offer the names of the pools of the network that stands before."""
+    pools = [pool for network in _meant(context) for _, pool in network.pools()]
+    return _beginning(incomplete, [pool.name or str(pool.range) for pool in pools])
+
+
+def _beginning(incomplete: str, names: list[str]) -> list[str]:
+    return sorted({name for name in names if name.startswith(incomplete)})
+
+
+def _meant(context: click.Context) -> list[Network]:
+    return [network for network in _networks(context) if network.name == context.params.get("network")]
+
+
+def _networks(context: click.Context) -> list[Network]:
+    url = _url(context)
+    if missing_file(url):
+        return []
+    with contextlib.suppress(Exception):  # whatever is wrong, the shell wants names or nothing
+        return asyncio.run(asyncio.wait_for(_read(url), PATIENCE_S))
+    return []
+
+
+async def _read(url: str) -> list[Network]:
+    async with await open_async(url) as ledger:
+        return await ledger.networks()
+
+
+def _url(context: click.Context) -> str:
+    session = context.find_root().obj
+    return getattr(session, "store", None) or os.environ.get(STORE_VARIABLE) or DEFAULT_URL

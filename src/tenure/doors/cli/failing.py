@@ -1,0 +1,97 @@
+"""Errors as the command line tells them: a message, a hint on what to do next, and an exit code for scripts."""
+
+import json
+from typing import Any
+
+import click
+
+from tenure.doors.cli.session import Session
+from tenure.kernel.errors import (
+    Conflict,
+    CursorExpired,
+    Invalid,
+    NotFound,
+    PoolExhausted,
+    StoreUnavailable,
+    TenureError,
+)
+
+FINDINGS, USAGE, INTERNAL, INTERRUPTED, PIPE_CLOSED = 1, 2, 70, 130, 141
+
+EXITS: dict[type[TenureError], int] = {
+    Invalid: USAGE,
+    NotFound: 3,
+    Conflict: 4,
+    CursorExpired: 4,
+    PoolExhausted: 5,
+    StoreUnavailable: 6,
+}
+
+EXIT_MEANINGS = {
+    0: "done",
+    FINDINGS: "done, and there are findings: `verify`, `audit` or a dry run of `import` found something",
+    USAGE: "the command line or what it says is wrong (`invalid`, `address_outside_subnet`); nothing was changed",
+    3: "nothing goes by that name (`not_found`)",
+    4: "the present state forbids it: `conflict`, `already_exists`, `address_in_use`, `address_reserved`, `overlap`, "
+    "`still_in_use`, `not_owner`, `key_reused`, `cursor_expired`",
+    5: "nothing is free (`pool_exhausted`)",
+    6: "the store did not answer (`store_unavailable`)",
+    INTERNAL: "a fault of Tenure itself; please report it with the text it printed",
+    INTERRUPTED: "interrupted by Ctrl-C; what was waiting is withdrawn",
+    PIPE_CLOSED: "whoever read the output went away",
+    143: "asked to stop (SIGTERM); what was waiting is withdrawn",
+}
+
+HINTS = {
+    "invalid": "`tenure {command} --help` shows what may be written",
+    "address_outside_subnet": "`tenure subnet list {network}` shows its blocks; `tenure subnet add` adds one",
+    "not_found": "`tenure show` lists what there is",
+    "conflict": "read again with `tenure show`, then decide",
+    "already_exists": "choose another name or slot, or use what exists: `tenure show`",
+    "address_in_use": "`tenure why {address}` tells since when; name another address, or none to get the next free one",
+    "address_reserved": "`--reserved allow` reaches reserved addresses, `--reserved force` kept-back ones, too",
+    "overlap": "`tenure subnet list` and `tenure pool list` show what is there",
+    "still_in_use": "release the holdings, retire it to let it run dry, or end them all with `--cascade`",
+    "not_owner": "`tenure why {address}` tells who holds it since when",
+    "pool_exhausted": "`tenure pool add` adds addresses, `tenure release` frees one, `--wait SECONDS` waits for one",
+    "key_reused": "a key stands for one request: choose a new one for another",
+    "cursor_expired": "read the present state with `tenure show`, then go on with `--after {oldest}`",
+}
+
+
+def exit_code(error: TenureError) -> int:
+    """Return the exit code of an error: that of the nearest class above it."""
+    return next((EXITS[kind] for kind in type(error).__mro__ if kind in EXITS), USAGE)
+
+
+def error_data(error: TenureError) -> dict[str, Any]:
+    """Return what an error carries, under stable keys."""
+    data = {name: value for name, value in vars(error).items() if name not in ("message", "field")}
+    return {"code": error.code, "message": error.message, "field": error.field, **data}
+
+
+def hint(error: TenureError, command: str) -> str | None:
+    """Say what to do next, in words of the command line."""
+    if isinstance(error, StoreUnavailable):
+        unknown = error.outcome == "unknown"
+        return "repeat the same command to learn the outcome" if unknown else "look at `--store` or TENURE_STORE"
+    text = HINTS.get(error.code)
+    return None if text is None else text.format_map(_Words({"command": command, **vars(error)}))
+
+
+class _Words(dict[str, Any]):
+    """What a hint may name; a word that an error does not carry is left as a place to fill in."""
+
+    def __missing__(self, name: str) -> str:
+        return name.upper()
+
+
+def tell(session: Session, data: dict[str, Any], next_step: str | None) -> None:
+    """Write an error to standard error, for people or for scripts."""
+    if session.json:
+        document = {**data, **({"hint": next_step} if next_step else {})}
+        click.echo(json.dumps({"error": document}, default=str), err=True)
+        return
+    click.echo(click.style("tenure: ", fg="red") + data["message"], err=True, color=session.colour)
+    if next_step:
+        click.echo(f"  {next_step}", err=True, color=session.colour)

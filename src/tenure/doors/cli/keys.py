@@ -1,0 +1,231 @@
+"""What the keys of JSON documents mean: the reference is written from here, a test compares it with the documents."""
+
+Keys = dict[str, str]
+
+NOTES: Keys = {"labels": "labels, name to text", "description": "a few words for people"}
+
+HOLDING: Keys = {
+    "address": "the address, or the first of a prefix",
+    "last_address": "the last address of what is held; the same unless a prefix is held",
+    "unit": "prefix length of what is held: 32 or 128 for one address",
+    "network": "name of the network",
+    "prefix": "prefix length of the subnet",
+    "gateway": "gateway of the subnet, or null",
+    "owner": "who holds it",
+    "slot": "which of the owner's slots; empty for the only one",
+    "state": "`pending`, `held`, `draining` or `cooling`",
+    "generation": "sets this holding apart from earlier ones of the address",
+    "since": "when it began",
+    "until": "deadline of a pending or cooling one, or null",
+    "request": "the request that made it, or null",
+    **NOTES,
+    "carrier": "the machine that carries the address, or null",
+    "plan": "the operation it belongs to, or null",
+}
+
+CHANGE: Keys = {
+    "seq": "number in commit order",
+    "at": "when",
+    "verb": "what happened: `grant`, `release`, `network.add`, …",
+    "network": "name of the network as it is now, or null",
+    "address": "the address, or null",
+    "owner": "as of the holding, or null",
+    "slot": "as of the holding, or null",
+    "generation": "as of the holding, or null",
+    "request": "who asked, by the name of the request, or null",
+    "details": "what else is told",
+}
+
+POOL: Keys = {
+    "network": "name of the network",
+    "subnet": "block it lies in",
+    "range": "first-last",
+    "name": "its name, or null; ranges of one name are one pool",
+    "policy": "`lowest`, `random`, `hashed` or `sticky`",
+    "cooling_s": "seconds a released address rests",
+    "retired": "whether nothing is picked from it",
+    **NOTES,
+}
+
+SUBNET: Keys = {
+    "network": "name of the network",
+    "cidr": "the block",
+    "uuid": "its uuid",
+    "name": "its name, or null",
+    "gateway": "its gateway, or null",
+    "dns": "name servers",
+    "dhcp": "whether DHCP serves it",
+    "zones": "availability zones",
+    "unit": "prefix length it hands out",
+    "keep_back": "what it keeps back by itself",
+    "pools": "its pools, as pools without `network` and `subnet`",
+    "reserved": "its reserved ranges, without `network` and `subnet`",
+    "retired": "whether nothing is picked in it",
+    **NOTES,
+}
+
+NETWORK: Keys = {
+    "name": "its name",
+    "space": "the space it is in; null in the answer to an edit",
+    "uuid": "its uuid",
+    "kind": "`manual`, `dynamic` or `vip`",
+    "mac_prefix": "how MAC addresses on it begin, or null",
+    "tags": "its tags",
+    "subnets": "its subnets, without `network`",
+    "preallocations": "its pre-allocations, without `network`",
+    "retired": "whether nothing is picked in it",
+    **NOTES,
+}
+
+RESERVED: Keys = {
+    "network": "name of the network",
+    "subnet": "block it lies in",
+    "range": "first-last",
+    "reason": "why, and on whose word",
+    "request": "the request that made it, or null",
+    **NOTES,
+}
+
+PREALLOCATION: Keys = {
+    "network": "name of the network",
+    "address": "the address that waits",
+    "owner": "whom it waits for",
+    "slot": "which of the owner's slots",
+    "request": "the request that made it, or null",
+    **NOTES,
+}
+
+OVERVIEW: Keys = {
+    "network": "name of the network",
+    "space": "the space it is in",
+    "pool": "name of the pool, or null",
+    "size": "how many units it has; null for a network without pools",
+    "held": "how many of them are held",
+    "pending": "… are pending",
+    "draining": "… are draining",
+    "cooling": "… are cooling",
+    "reserved": "… are reserved, kept back, pre-allocated or retired",
+    "free": "… can be picked",
+    "waiting": "claims that wait and could be served from it",
+}
+
+WAITING: Keys = {
+    "network": "name of the network",
+    "owner": "who waits",
+    "slot": "which of the owner's slots",
+    "place": "place in the line of its space; 1 is next",
+    "since": "since when",
+    "until": "until when it is taken for alive unless it says so again",
+    "pool": "the pool it wants, or null",
+    "subnet": "the subnet it wants, or null",
+}
+
+FINDING: Keys = {
+    "network": "the network that says so",
+    "status": "a state, `reserved`, `pre-allocated`, `kept back`, `retired`, `outside pools` or `free`",
+    "text": "the explanation in words",
+    "owner": "who holds it, or whom it waits for, or null",
+    "since": "since when it is held, or null",
+    "until": "deadline, or null",
+    "request": "the request behind it, or null",
+    "reason": "why it is kept away",
+    **NOTES,
+    "holding": "the holding, or null",
+}
+
+TENURE: Keys = {
+    "address": "the address, or the first of a prefix",
+    "last_address": "the last address of what was held",
+    "network": "name of the network, or null where it is not known any more",
+    "owner": "who held it",
+    "slot": "which of the owner's slots",
+    "generation": "of that holding, or null",
+    "since": "from when, or null where it is not known",
+    "until": "until when; null while it lasts",
+    "ending": "`still held`, `released`, `transferred`, `cooling`, `cancelled` or `deadline passed`",
+    "state": "the state of one that lasts, or null",
+    "request": "the request that made it, or null",
+    "ended_by": "the request that ended it, or null",
+    "to": "whom it was transferred to, or null",
+    "to_slot": "and into which slot",
+    "confirmed": "when it was confirmed, or null",
+    "deadline": "deadline of a pending one, end of cooling, or null",
+}
+
+FOUND: Keys = {
+    "kind": "`network`, `subnet`, `pool`, `reserved`, `preallocation` or `holding`",
+    "network": "name of the network",
+    "name": "what it goes by: name, reason or owner",
+    "address": "where it lies: a block, range or address, or null",
+    **NOTES,
+    "holding": "the holding, or null",
+}
+
+MAP: Keys = {
+    "network": "name of the network",
+    "subnet": "the subnet's block",
+    "pool": "name of the pool, or null where the whole subnet is drawn",
+    "first": "first address of the picture",
+    "last": "last address of the picture",
+    "unit": "prefix length the subnet hands out",
+    "cell_addresses": "how many addresses one sign stands for",
+    "closer": "whether it is the closer look at a part of the picture before",
+    "counts": "addresses of each kind: `outside` (in no pool), `free`, `reserved` and the states",
+    "rows": "rows of up to 32 signs (ASCII), each with the `address` it begins at and its `cells`",
+}
+
+COPY: Keys = {
+    "seq": "the copy is the ledger as of this change",
+    "counts": "how many of each kind were copied",
+    "digest": "of the content; equal for equal ledgers",
+    "breaches": "invariants that do not hold, as of `verify`",
+}
+
+DOCUMENTS: dict[str, Keys] = {
+    "holding": HOLDING,
+    "change": CHANGE,
+    "network": NETWORK,
+    "subnet": SUBNET,
+    "pool": POOL,
+    "reserved range": RESERVED,
+    "pre-allocation": PREALLOCATION,
+    "overview": OVERVIEW,
+    "waiting claim": WAITING,
+    "finding": FINDING,
+    "tenure": TENURE,
+    "found": FOUND,
+    "map": MAP,
+    "copy": COPY,
+}
+
+ANSWERS: dict[str, str] = {
+    "network add, modify, rename, retire, show": "a network",
+    "network list": "a list of networks",
+    "subnet add, modify, retire": "a subnet",
+    "subnet list": "a list of subnets",
+    "pool add, modify, retire, remove, list": "a list of pools, one a range",
+    "pool map, show NETWORK --map": "a list of maps",
+    "network remove, subnet remove": '`{"removed": {…}}` with the names',
+    "reserve add, remove, list": "a list of reserved ranges",
+    "preallocation add, remove, list": "a list of pre-allocations",
+    "allocate, hold, confirm, transfer, holding modify": "a holding; with `--count` a list of holdings",
+    "release, cancel": "the holding that ended, or null",
+    "release-owner, sweep": "a list of the holdings that ended",
+    "holding list, show OWNER": "a list of holdings",
+    "waiting list": "a list of waiting claims",
+    "waiting withdraw": '`{"withdrawn": true}` or false',
+    "show": "a list of overviews, one a pool",
+    "show NETWORK": "`network`, `pools` (overviews), `holdings` (the first 50) and `more_holdings`",
+    "show ADDRESS, why": "`address` and `findings`",
+    "history": "`address`, `tenures`, `trimmed` and `complete_since`",
+    "search": "a list of found objects",
+    "watch": "one change a line",
+    "import": "`source`, `ok`, `written`, `faults`, `oddities`, `new` and `already`",
+    "audit": "`sources`, `ok`, `compared`, `faults` and `discrepancies`",
+    "export": "the export itself; with `--output`, `file` and `format`",
+    "render": "`text` (or `zones`, or with a file `file` or `files`) and `left_out`",
+    "backup, restore, copy": "a copy",
+    "verify": "`clean` and `breaches` (`invariant`, `text`)",
+    "bench": "a list of `what`, `callers`, `per_s` and `ratio`",
+    "completion": "`shell` and `script`",
+}

@@ -1,0 +1,86 @@
+"""``tenure export``: the ledger as a file for others."""
+
+import os
+from collections.abc import AsyncIterator, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, TextIO
+
+import click
+
+from tenure.doors.cli.commands import command
+from tenure.doors.cli.completing import complete_network
+from tenure.doors.cli.printing import answer
+from tenure.doors.cli.progress import Bar
+from tenure.doors.cli.session import Session, pass_session
+
+if TYPE_CHECKING:
+    from tenure.service.ledger import AsyncLedger
+
+NETBOX = {"netbox-prefixes": "prefixes", "netbox-ranges": "ip-ranges", "netbox-addresses": "ip-addresses"}
+FORMATS = ("json", "csv", *NETBOX)
+
+network_option = click.option("--network", shell_complete=complete_network, help="Only this network.")
+output_option = click.option(
+    "--output", "-o", type=click.Path(path_type=Path, dir_okay=False), help="Write to this file, whole or not at all."
+)
+
+
+@command("export")
+@click.option("--format", type=click.Choice(FORMATS), default="json", show_default=True, help="What to write.")
+@network_option
+@output_option
+@pass_session
+def export(session: Session, format: str, network: str | None, output: Path | None) -> None:
+    """Write the plan and the holdings (json), the holdings (csv), or one of NetBox's tables.
+
+    For example:
+      tenure export --network net1
+      tenure export --format csv --output holdings.csv
+    """
+    with Bar(session, "exporting") as bar:
+        session.run(lambda ledger: _write(_exported(ledger, format, network, bar), output))
+    _told(session, format, output)
+
+
+def _exported(ledger: "AsyncLedger", format: str, network: str | None, bar: Bar) -> AsyncIterator[str]:
+    from tenure.moving.exporting import export_csv, export_json
+    from tenure.moving.netbox_export import export_netbox
+
+    if format in NETBOX:
+        return export_netbox(ledger, NETBOX[format], network=network, progress=bar)
+    return (export_csv if format == "csv" else export_json)(ledger, network=network, progress=bar)
+
+
+async def _write(pieces: AsyncIterator[str], output: Path | None) -> None:
+    """Write pieces to standard output, or to a file."""
+    if output is None:
+        async for text in pieces:
+            click.echo(text, nl=False)
+        return
+    with whole_file(output) as file:
+        async for text in pieces:
+            file.write(text)
+
+
+@contextmanager
+def whole_file(output: Path) -> Iterator[TextIO]:
+    """Open a file for writing that gets its name only when it is whole."""
+    part = output.with_name(f".{output.name}.{os.getpid()}.part")
+    try:
+        with part.open("w", encoding="utf-8", newline="") as file:
+            yield file
+        part.replace(output)
+    finally:
+        part.unlink(missing_ok=True)
+
+
+def write_whole(output: Path, text: str) -> None:
+    """Write a file, whole or not at all."""
+    with whole_file(output) as file:
+        file.write(text)
+
+
+def _told(session: Session, format: str, output: Path | None) -> None:
+    if output is not None:
+        answer(session, {"file": str(output), "format": format}, f"wrote {output}")

@@ -1,0 +1,82 @@
+"""Arguments and options that several commands share, and how their words are read."""
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import click
+
+from tenure.doors.cli.commands import with_options
+from tenure.doors.cli.completing import complete_network, complete_pool, complete_subnet
+from tenure.kernel.configuration import Policy
+from tenure.kernel.edits import KEEP
+from tenure.service.claims import REACHES
+
+Decorator = Callable[[Callable[..., Any]], Callable[..., Any]]
+
+
+def read_labels(context: click.Context, parameter: click.Parameter, pairs: Sequence[str]) -> dict[str, str]:
+    """Read labels written as name=text."""
+    labels: dict[str, str] = {}
+    for pair in pairs:
+        name, equals, text = pair.partition("=")
+        if not equals or not name:
+            raise click.BadParameter(f"{pair!r} is not of the form name=text", context, parameter)
+        if name in labels:
+            raise click.BadParameter(f"label {name!r} is given twice", context, parameter)
+        labels[name] = text
+    return labels
+
+
+network_argument = click.argument("network", shell_complete=complete_network)
+network_choice = click.argument("network", required=False, shell_complete=complete_network)
+subnet_argument = click.argument("subnet", shell_complete=complete_subnet)
+pool_argument = click.argument("pool", shell_complete=complete_pool)
+range_argument = click.argument("range")
+address_argument = click.argument("address")
+owner_argument = click.argument("owner")
+
+labels_option = click.option(
+    "--label", "labels", metavar="NAME=TEXT", multiple=True, callback=read_labels, help="A label; repeat for more."
+)
+description_option = click.option("--description", metavar="TEXT", help="A few words for people.")
+request_option = click.option("--request", metavar="NAME", help="Name the request; it is kept in the log.")
+key_option = click.option(
+    "--key", metavar="KEY", help="Idempotency key: the same command with the same key takes effect once."
+)
+generation_option = click.option(
+    "--generation", type=int, metavar="N", help="Only if the holding is still of this generation."
+)
+slot_option = click.option("--slot", default="", metavar="NAME", help="Which of the owner's slots.")
+policy_option = click.option("--policy", type=click.Choice([str(word) for word in Policy]), help="How to pick.")
+cascade_option = click.option("--cascade", is_flag=True, help="End all holdings in it, too.")
+undo_option = click.option("--undo", is_flag=True, help="Take it back into use.")
+
+
+def without_option(*fields: str) -> Decorator:
+    """Make the option that empties fields which a modify would otherwise leave as they are."""
+    help_text = "Empty this field; repeat for more."
+    return click.option("--without", type=click.Choice(fields), multiple=True, help=help_text)
+
+
+claim_options = with_options(
+    slot_option,
+    click.option("--address", help="This address and no other."),
+    click.option("--pool", shell_complete=complete_pool, help="Only from this pool."),
+    click.option("--subnet", shell_complete=complete_subnet, help="Only from this subnet."),
+    policy_option,
+    click.option("--reserved", type=click.Choice(REACHES), default="refuse", help="How far --address may reach."),
+    labels_option,
+    click.option("--description", default="", metavar="TEXT", help="A few words for people."),
+    click.option("--carrier", metavar="NAME", help="The machine that carries the address."),
+    click.option("--plan", metavar="NAME", help="The operation it belongs to."),
+    request_option,
+    key_option,
+)
+"""What an allocation may say beside network and owner."""
+
+
+def changed(value: object, field: str, without: Sequence[str], empty: object) -> Any:
+    """Return what a modify passes on: the new value, emptiness, or KEEP where nothing was said."""
+    if field in without:
+        return empty
+    return KEEP if value is None or value == () or value == {} else value

@@ -1,0 +1,160 @@
+"""``tenure pool``: the ranges that addresses are picked from, and their map."""
+
+from typing import Any
+
+import click
+
+from tenure.doors.cli.charting import print_map
+from tenure.doors.cli.commands import noun, with_options
+from tenure.doors.cli.completing import complete_pool
+from tenure.doors.cli.documents import pool_entry
+from tenure.doors.cli.options import (
+    changed,
+    description_option,
+    labels_option,
+    network_argument,
+    network_choice,
+    policy_option,
+    pool_argument,
+    range_argument,
+    undo_option,
+    without_option,
+)
+from tenure.doors.cli.printing import answer, table
+from tenure.doors.cli.session import Session, pass_session
+from tenure.doors.cli.subnet import chosen_networks
+from tenure.kernel.configuration import Network
+
+COLUMNS = {
+    "NETWORK": "network",
+    "POOL": "name",
+    "RANGE": "range",
+    "SUBNET": "subnet",
+    "POLICY": "policy",
+    "COOLING (s)": "cooling_s",
+    "RETIRED": "retired",
+    "LABELS": "labels",
+}
+
+pool_options = with_options(
+    click.option("--name", help="A name for it."),
+    policy_option,
+    click.option("--cooling", "cooling_s", type=int, metavar="SECONDS", help="How long a released address rests."),
+    labels_option,
+    description_option,
+)
+
+
+@noun("pool")
+def pool() -> None:
+    """Add, change, list, draw and remove the pools of a network.
+
+    For example:
+      tenure pool list net1
+    """
+
+
+@pool.command("add")
+@network_argument
+@range_argument
+@pool_options
+@pass_session
+def add(session: Session, network: str, range: str, **said: Any) -> None:
+    """Add a range to pick from; a name that exists gains a range.
+
+    A range is one address, first-last, a block, or start+size.
+
+    For example:
+      tenure pool add net1 192.0.2.128/26 --name front --cooling 300
+      tenure pool add net1 192.0.2.200+10 --policy random
+    """
+    said["cooling_s"] = said["cooling_s"] or 0
+    said["description"] = said["description"] or ""
+    made = session.run(lambda ledger: ledger.add_pool(network, range, **said))
+    _told(session, made, f"added {range} to the pools of network {network}")
+
+
+@pool.command("modify")
+@network_argument
+@pool_argument
+@pool_options
+@without_option("name", "labels", "description")
+@pass_session
+def modify(session: Session, network: str, pool: str, without: tuple[str, ...], **said: Any) -> None:
+    """Change a pool, found by its name or its exact range.
+
+    For example:
+      tenure pool modify net1 pool1 --policy random --cooling 60
+    """
+    empty: dict[str, Any] = {"name": None, "labels": {}, "description": ""}
+    wanted = {field: changed(value, field, without, empty.get(field)) for field, value in said.items()}
+    made = session.run(lambda ledger: ledger.modify_pool(network, pool, **wanted))
+    _told(session, made, f"changed pool {pool} of network {network}")
+
+
+@pool.command("retire")
+@network_argument
+@pool_argument
+@undo_option
+@pass_session
+def retire(session: Session, network: str, pool: str, undo: bool) -> None:
+    """Stop picking from a pool; what is held stays and is released as usual.
+
+    For example:
+      tenure pool retire net1 pool1
+    """
+    made = session.run(lambda ledger: ledger.modify_pool(network, pool, retired=not undo))
+    _told(session, made, f"{'back in use:' if undo else 'retired'} pool {pool} of network {network}")
+
+
+@pool.command("remove")
+@network_argument
+@pool_argument
+@pass_session
+def remove(session: Session, network: str, pool: str) -> None:
+    """Remove a pool by name, or a range from all pools it touches; holdings stay.
+
+    For example:
+      tenure pool remove net1 192.0.2.60-192.0.2.100
+    """
+    made = session.run(lambda ledger: ledger.remove_pool(network, pool))
+    _told(session, made, f"removed {pool} from the pools of network {network}")
+
+
+@pool.command("list")
+@network_choice
+@pass_session
+def list_pools(session: Session, network: str | None) -> None:
+    """List the pools of a network, or of all, in the order they are picked from.
+
+    For example:
+      tenure pool list net1
+    """
+    networks = session.run(lambda ledger: chosen_networks(ledger, network))
+    documents = [entry for each in networks for entry in _entries(each)]
+    table(session, documents, COLUMNS, nothing="no pools; `tenure pool add NETWORK RANGE` makes one")
+
+
+@pool.command("map")
+@network_argument
+@click.argument("pool", required=False, shell_complete=complete_pool)
+@click.option("--ascii/--unicode", "ascii_only", default=None, help="Which signs to draw with; else by the locale.")
+@pass_session
+def map_pool(session: Session, network: str, pool: str | None, ascii_only: bool | None) -> None:
+    """Draw a map of a network's subnets, or of one pool: held, pending, cooling, reserved, free.
+
+    One sign is one address where there are few, and a block of them, shaded by how much is taken, where there are
+    many. Where all that is taken hides in one sign, a second picture looks closer.
+
+    For example:
+      tenure pool map net1 pool1 --ascii
+    """
+    print_map(session, network, pool, ascii_only)
+
+
+def _entries(network: Network) -> list[dict[str, Any]]:
+    return [pool_entry(network.name, subnet, pool) for subnet, pool in network.pools()]
+
+
+def _told(session: Session, network: Network, text: str) -> None:
+    answer(session, _entries(network), text)

@@ -1,0 +1,120 @@
+"""Answers on standard output: JSON documents for scripts, tables and lines for people."""
+
+import json
+import os
+import sys
+import unicodedata
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+import click
+
+from tenure.doors.cli.session import Session
+
+Document = Mapping[str, Any]
+Columns = Mapping[str, str]
+"""Heading and key of each column of a table; a dot in a key reaches into a document within."""
+
+COLOURS = {"held": "green", "pending": "yellow", "draining": "magenta", "cooling": "cyan", "retired": "red"}
+
+
+def echo(session: Session, text: str) -> None:
+    """Write a line of text, coloured only where a terminal shows it."""
+    click.echo(text, color=session.colour)
+
+
+def answer(session: Session, document: object, text: str) -> None:
+    """Write one answer: its document, or its text."""
+    echo(session, json_text(document) if session.json else text)
+
+
+def table(session: Session, documents: Sequence[Document], columns: Columns, *, nothing: str) -> None:
+    """Write documents: as they are, or as a table of some of their fields."""
+    if session.json:
+        echo(session, json_text(list(documents)))
+    elif documents:
+        for line in table_lines(documents, columns):
+            echo(session, line)
+    else:
+        echo(session, nothing)
+
+
+def json_text(document: object) -> str:
+    """Write a document. ASCII only: it must survive any locale."""
+    return json.dumps(document, indent=2)
+
+
+def json_line(document: object) -> str:
+    """Write a document on one line, for streams."""
+    return json.dumps(document)
+
+
+def table_lines(documents: Sequence[Document], columns: Columns) -> list[str]:
+    """Lay documents out in columns: numbers to the right, words to the left."""
+    values = [[_value(document, key) for key in columns.values()] for document in documents]
+    texts = [[cell_text(value) for value in row] for row in values]
+    right = [all(isinstance(row[place], int | float | None) for row in values) for place in range(len(columns))]
+    widths = [max(map(width_of, column)) for column in zip(list(columns), *texts, strict=True)]
+    lines = [click.style(_line(list(columns), widths, right), bold=True)]
+    for row in texts:
+        line = _line(row, widths, right)
+        state = next((cell for cell in row if cell in COLOURS), None)
+        lines.append(line if state is None else line.replace(state, click.style(state, fg=COLOURS[state]), 1))
+    return lines
+
+
+def _line(cells: Sequence[str], widths: Sequence[int], right: Sequence[bool]) -> str:
+    padded = (_padded(cell, width, to_right) for cell, width, to_right in zip(cells, widths, right, strict=True))
+    return "  ".join(padded).rstrip()
+
+
+def _padded(cell: str, width: int, to_right: bool) -> str:
+    space = " " * (width - width_of(cell))
+    return space + cell if to_right else cell + space
+
+
+def _value(document: Document, key: str) -> Any:
+    value: Any = document
+    for part in key.split("."):
+        value = value.get(part) if isinstance(value, Mapping) else None
+    return value
+
+
+def cell_text(value: object) -> str:
+    """Write a value in one line of a table."""
+    if value is None or value == "" or value == [] or value == {}:
+        return "-"
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if isinstance(value, Mapping):
+        return ",".join(f"{name}={text}" for name, text in value.items())
+    if isinstance(value, Iterable) and not isinstance(value, str):
+        return ",".join(map(str, value))
+    return " ".join(str(value).split())
+
+
+def width_of(text: str) -> int:
+    """Count the columns a text takes in a terminal."""
+    return sum(_columns(character) for character in text)
+
+
+def _columns(character: str) -> int:
+    if unicodedata.combining(character):
+        return 0
+    return 2 if unicodedata.east_asian_width(character) in "WF" else 1
+
+
+def fields(pairs: Document) -> str:
+    """Write one document as a list of names and values."""
+    margin = max(map(len, pairs))
+    return "\n".join(f"{name:<{margin}}  {cell_text(value)}" for name, value in pairs.items())
+
+
+def unicode_wanted() -> bool:
+    """Tell whether the locale and the output take more than ASCII."""
+    if not (getattr(sys.stdout, "encoding", None) or "").lower().replace("-", "").startswith("utf"):
+        return False
+    everything, characters, language = (os.environ.get(name, "") for name in ("LC_ALL", "LC_CTYPE", "LANG"))
+    if not everything and characters == "C.UTF-8" and language in ("", "C", "POSIX"):
+        return False  # Python itself put that LC_CTYPE in place of a plain C locale
+    return "utf" in (everything or characters or language).lower()

@@ -1,0 +1,175 @@
+"""``tenure reserve`` and ``tenure preallocation``: addresses kept away from picking, or for one owner."""
+
+from typing import Any
+
+import click
+
+from tenure.doors.cli.commands import noun, with_options
+from tenure.doors.cli.documents import Document
+from tenure.doors.cli.options import (
+    address_argument,
+    labels_option,
+    network_argument,
+    network_choice,
+    owner_argument,
+    range_argument,
+    request_option,
+    slot_option,
+)
+from tenure.doors.cli.printing import answer, table
+from tenure.doors.cli.session import Session, pass_session
+from tenure.doors.cli.subnet import chosen_networks
+from tenure.kernel.addresses import format_address
+from tenure.kernel.configuration import Network, Notes
+
+notes_options = with_options(
+    labels_option,
+    click.option("--description", default="", metavar="TEXT", help="A few words for people."),
+    request_option,
+)
+"""What may be written on a reserved range and on a pre-allocation."""
+
+
+@noun("reserve")
+def reserve() -> None:
+    """Keep ranges away from picking, and lift them again.
+
+    For example:
+      tenure reserve list net1
+    """
+
+
+@reserve.command("add")
+@network_argument
+@range_argument
+@click.option("--reason", default="", metavar="TEXT", help="Why, and on whose word.")
+@notes_options
+@pass_session
+def add(session: Session, network: str, range: str, **said: Any) -> None:
+    """Keep a range away from picking; held addresses in it stay held.
+
+    For example:
+      tenure reserve add net1 192.0.2.60-192.0.2.69 --reason "for the switches"
+    """
+    made = session.run(lambda ledger: ledger.reserve(network, range, **said))
+    answer(session, reserved_entries(made), f"reserved {range} in network {network}")
+
+
+@reserve.command("remove")
+@network_argument
+@range_argument
+@pass_session
+def remove(session: Session, network: str, range: str) -> None:
+    """Lift a reserved range, wholly or in part.
+
+    For example:
+      tenure reserve remove net1 192.0.2.20-192.0.2.29
+    """
+    made = session.run(lambda ledger: ledger.unreserve(network, range))
+    answer(session, reserved_entries(made), f"{range} is no longer reserved in network {network}")
+
+
+@reserve.command("list")
+@network_choice
+@pass_session
+def list_reserved(session: Session, network: str | None) -> None:
+    """List the reserved ranges of a network, or of all.
+
+    For example:
+      tenure reserve list net1
+    """
+    networks = session.run(lambda ledger: chosen_networks(ledger, network))
+    documents = [entry for each in networks for entry in reserved_entries(each)]
+    columns = {"NETWORK": "network", "SUBNET": "subnet", "RANGE": "range", "REASON": "reason"}
+    table(session, documents, columns, nothing="no reserved ranges")
+
+
+@noun("preallocation")
+def preallocation() -> None:
+    """Let addresses wait for one owner each.
+
+    For example:
+      tenure preallocation list net1
+    """
+
+
+@preallocation.command("add")
+@network_argument
+@address_argument
+@owner_argument
+@slot_option
+@notes_options
+@pass_session
+def add_preallocation(session: Session, network: str, address: str, owner: str, **said: Any) -> None:
+    """Let an address wait for one owner: it gets this one, and nobody else does.
+
+    For example:
+      tenure preallocation add net1 192.0.2.80 instance/db-7
+    """
+    made = session.run(lambda ledger: ledger.preallocate(network, owner, address, **said))
+    answer(session, waiting_entries(made), f"{address} waits for {owner} in network {network}")
+
+
+@preallocation.command("remove")
+@network_argument
+@owner_argument
+@slot_option
+@pass_session
+def remove_preallocation(session: Session, network: str, owner: str, slot: str) -> None:
+    """Forget that an address waits for an owner.
+
+    For example:
+      tenure preallocation remove net1 instance/db-9
+    """
+    made = session.run(lambda ledger: ledger.remove_preallocation(network, owner, slot=slot))
+    answer(session, waiting_entries(made), f"no address waits for {owner} in network {network} any more")
+
+
+@preallocation.command("list")
+@network_choice
+@pass_session
+def list_preallocations(session: Session, network: str | None) -> None:
+    """List the addresses that wait for an owner.
+
+    For example:
+      tenure preallocation list net1
+    """
+    networks = session.run(lambda ledger: chosen_networks(ledger, network))
+    documents = [entry for each in networks for entry in waiting_entries(each)]
+    columns = {"NETWORK": "network", "ADDRESS": "address", "OWNER": "owner", "SLOT": "slot"}
+    table(session, documents, columns, nothing="no address waits for anybody")
+
+
+def reserved_entries(network: Network) -> list[Document]:
+    """Write the reserved ranges of a network."""
+    return [
+        {
+            "network": network.name,
+            "subnet": str(subnet.cidr),
+            "range": str(kept.range),
+            "reason": kept.reason,
+            "request": kept.request,
+            **_notes(kept.notes),
+        }
+        for subnet in network.subnets
+        for kept in subnet.reserved
+    ]
+
+
+def waiting_entries(network: Network) -> list[Document]:
+    """Write the pre-allocations of a network."""
+    return [
+        {
+            "network": network.name,
+            "address": format_address(wish.position),
+            "owner": str(wish.owner),
+            "slot": wish.slot,
+            "request": wish.request,
+            **_notes(wish.notes),
+        }
+        for wish in network.preallocations
+    ]
+
+
+def _notes(notes: Notes) -> Document:
+    return {"labels": dict(notes.labels), "description": notes.description}

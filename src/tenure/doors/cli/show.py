@@ -1,0 +1,156 @@
+"""``tenure show``: an overview of everything, or one network, address or owner."""
+
+from collections.abc import Sequence
+
+import click
+
+from tenure.doors.cli.charting import chart, held_strokes, print_map
+from tenure.doors.cli.commands import command
+from tenure.doors.cli.completing import complete_network
+from tenure.doors.cli.documents import Document, explanation_document, holding_document, network_entry
+from tenure.doors.cli.holdings import COLUMNS as HOLDING_COLUMNS
+from tenure.doors.cli.holdings import print_holdings
+from tenure.doors.cli.network import plain_network
+from tenure.doors.cli.painting import TAKEN, Kind, panel
+from tenure.doors.cli.printing import answer, echo, fields, table, table_lines
+from tenure.doors.cli.session import Session, pass_session
+from tenure.kernel.addresses import parse_address
+from tenure.kernel.barriers import Barriers
+from tenure.kernel.configuration import Configuration, Network
+from tenure.kernel.errors import Invalid
+from tenure.kernel.names import Owner
+from tenure.kernel.values import Holding
+from tenure.service.explaining import Explanation
+from tenure.service.ledger import AsyncLedger
+from tenure.service.showing import WaitingClaim
+
+COLUMNS = {
+    "NETWORK": "network",
+    "SPACE": "space",
+    "POOL": "pool",
+    "SIZE": "size",
+    "HELD": "held",
+    "PENDING": "pending",
+    "COOLING": "cooling",
+    "RESERVED": "reserved",
+    "FREE": "free",
+    "WAITING": "waiting",
+}
+SHOWN_HOLDINGS = 50
+
+Answer = Explanation | Sequence[Holding] | tuple[Document, list[Document], list[Holding]]
+
+
+@command("show")
+@click.argument("what", required=False, shell_complete=complete_network)
+@click.option("--map", "as_map", is_flag=True, help="Draw the subnets of a network.")
+@click.option("--ascii/--unicode", "ascii_only", default=None, help="Which signs to draw with; else by the locale.")
+@pass_session
+def show(session: Session, what: str | None, as_map: bool, ascii_only: bool | None) -> None:
+    """Show everything in a table, or one network, address or owner.
+
+    Sizes count what is handed out: addresses, or prefixes where a subnet hands out those. A claim that waits is
+    counted at every pool that could serve it.
+
+    For example:
+      tenure show
+      tenure show net1
+      tenure show net1 --map
+      tenure show 192.0.2.10
+      tenure show instance/web-0
+    """
+    if as_map:
+        if what is None:
+            raise click.UsageError("--map needs the name of a network")
+        print_map(session, what, None, ascii_only)
+    elif what is None:
+        rows = session.run(overview)
+        table(session, rows, COLUMNS, nothing="an empty ledger; `tenure network add NAME` begins a plan")
+    else:
+        _print(session, what, session.run(lambda ledger: _look_up(ledger, what)))
+
+
+async def _look_up(ledger: AsyncLedger, what: str) -> Answer:
+    """Find out what a word means: an address, the name of a network, or an owner."""
+    if _is_address(what):
+        return await ledger.why(what)
+    names = {network.name for network in await ledger.networks()}
+    if what not in names and _is_owner(what):
+        return await ledger.holdings(owner=what)
+    network = await ledger.network(what)
+    holdings = await ledger.holdings(what, limit=SHOWN_HOLDINGS + 1)
+    return network_entry(network), await overview(ledger, what), holdings
+
+
+def _print(session: Session, what: str, found: Answer) -> None:
+    if isinstance(found, Explanation):
+        answer(session, explanation_document(found), str(found))
+    elif isinstance(found, tuple):
+        _print_network(session, *found)
+    else:
+        print_holdings(session, list(found), nothing=f"{what} holds nothing")
+
+
+def _print_network(session: Session, entry: Document, pools: list[Document], holdings: list[Holding]) -> None:
+    entry = {**entry, "space": pools[0]["space"]}
+    documents = [holding_document(holding) for holding in holdings[:SHOWN_HOLDINGS]]
+    more = len(holdings) > SHOWN_HOLDINGS
+    if session.json:
+        answer(session, {"network": entry, "pools": pools, "holdings": documents, "more_holdings": more}, "")
+        return
+    echo(session, fields(plain_network(entry)))
+    for columns, rows in ((COLUMNS, pools), (HOLDING_COLUMNS, documents)):
+        for line in ["", *table_lines(rows, columns)] if rows else []:
+            echo(session, line)
+    if more:
+        echo(session, f"… and more: `tenure holding list {entry['name']} --after {documents[-1]['last_address']}`")
+
+
+async def overview(ledger: AsyncLedger, only: str | None = None) -> list[Document]:
+    """Count what is held and free in every pool; cost by holdings."""
+    waiting = await ledger.waiting(only)
+    rows: list[Document] = []
+    for space in await ledger.spaces():
+        for network in space.networks.values():
+            if only in (None, network.name):
+                rows += await _pool_rows(ledger, space, network, waiting)
+    return sorted(rows, key=lambda row: str(row["network"]))
+
+
+async def _pool_rows(
+    ledger: AsyncLedger, space: Configuration, network: Network, waiting: Sequence[WaitingClaim]
+) -> list[Document]:
+    held = await held_strokes(ledger, space, network) if any(network.pools()) else []
+    barriers = [barrier.range for barrier in Barriers(space)]
+    rows: dict[str | None, Document] = {}
+    for subnet, pool in network.pools():
+        painted = chart(network, subnet, pool, held, barriers)
+        counts = panel(painted.strokes, pool.range).counts
+        units = {str(kind): -(-counts[kind] // painted.unit) for kind in (*TAKEN, Kind.RESERVED, Kind.FREE)}
+        units["size"] = sum(units.values())
+        row = rows.setdefault(pool.name, _row(network, space, pool.name, waiting))
+        row.update({key: (row[key] or 0) + count for key, count in units.items()})
+    return list(rows.values()) or [_row(network, space, None, waiting)]
+
+
+def _row(network: Network, space: Configuration, pool: str | None, waiting: Sequence[WaitingClaim]) -> Document:
+    keys = ("size", *map(str, TAKEN), "reserved", "free")
+    could = [claim for claim in waiting if claim.network == network.name and claim.pool in (None, pool)]
+    named = {"network": network.name, "space": space.name, "pool": pool}
+    return {**named, **dict.fromkeys(keys), "waiting": len(could)}
+
+
+def _is_address(text: str) -> bool:
+    try:
+        parse_address(text)
+    except Invalid:
+        return False
+    return True
+
+
+def _is_owner(text: str) -> bool:
+    try:
+        Owner(text)
+    except Invalid:
+        return False
+    return True

@@ -1,0 +1,158 @@
+"""``tenure subnet``: the blocks of a network."""
+
+from typing import Any
+
+import click
+
+from tenure.doors.cli.commands import noun, with_options
+from tenure.doors.cli.documents import Document, subnet_entry
+from tenure.doors.cli.options import (
+    cascade_option,
+    changed,
+    description_option,
+    labels_option,
+    network_argument,
+    network_choice,
+    subnet_argument,
+    undo_option,
+    without_option,
+)
+from tenure.doors.cli.printing import answer, table
+from tenure.doors.cli.session import Session, pass_session
+from tenure.kernel.configuration import KeepBack, Network
+from tenure.service.ledger import AsyncLedger
+
+COLUMNS = {
+    "NETWORK": "network",
+    "SUBNET": "cidr",
+    "NAME": "name",
+    "GATEWAY": "gateway",
+    "UNIT": "unit",
+    "KEEPS BACK": "keep_back",
+    "DNS": "dns",
+    "ZONES": "zones",
+    "RETIRED": "retired",
+    "LABELS": "labels",
+}
+
+block_options = with_options(
+    click.option("--gateway", metavar="ADDRESS", help="Its gateway, which is kept back."),
+    click.option("--name", help="A name for it."),
+    click.option("--dns", multiple=True, metavar="ADDRESS", help="A name server; repeat for more."),
+    click.option("--dhcp/--no-dhcp", default=None, help="Whether DHCP serves it."),
+    click.option("--zone", "zones", multiple=True, metavar="NAME", help="An availability zone; repeat for more."),
+    click.option(
+        "--keep-back",
+        multiple=True,
+        type=click.Choice([str(word) for word in KeepBack]),
+        help="What it never hands out by itself; repeat for more.",
+    ),
+    labels_option,
+    description_option,
+)
+
+
+@noun("subnet")
+def subnet() -> None:
+    """Add, change, list and remove the subnets of a network.
+
+    For example:
+      tenure subnet list net1
+    """
+
+
+@subnet.command("add")
+@network_argument
+@click.argument("cidr")
+@click.option("--unit", type=int, metavar="LENGTH", help="Prefix length it hands out; a single address by default.")
+@block_options
+@pass_session
+def add(session: Session, network: str, cidr: str, **said: Any) -> None:
+    """Add a block to a network.
+
+    For example:
+      tenure subnet add net1 198.51.100.0/24 --gateway 198.51.100.1
+      tenure subnet add net1 2001:db8::/48 --unit 64
+    """
+    said["keep_back"] = said["keep_back"] or None
+    said["dhcp"] = bool(said["dhcp"])
+    said["description"] = said["description"] or ""
+    made = session.run(lambda ledger: ledger.add_subnet(network, cidr, **said))
+    answer(session, subnet_entry(network, made), f"added subnet {made.cidr} to network {network}")
+
+
+@subnet.command("modify")
+@network_argument
+@subnet_argument
+@click.option("--cidr", help="Grow, shrink or move the block.")
+@block_options
+@without_option("gateway", "name", "dns", "zones", "keep-back", "labels", "description")
+@pass_session
+def modify(session: Session, network: str, subnet: str, without: tuple[str, ...], **said: Any) -> None:
+    """Change a subnet, found by name, block or uuid; what is not named stays as it is.
+
+    For example:
+      tenure subnet modify net1 192.0.2.0/24 --name front --without gateway
+    """
+    empty: dict[str, Any] = {"gateway": None, "name": None, "labels": {}, "description": ""}
+    wanted = {
+        field: changed(value, field.replace("_", "-"), without, empty.get(field, ())) for field, value in said.items()
+    }
+    made = session.run(lambda ledger: ledger.modify_subnet(network, subnet, **wanted))
+    named = str(said["name"] or said["cidr"] or subnet)
+    _told(session, made, named, "changed")
+
+
+@subnet.command("retire")
+@network_argument
+@subnet_argument
+@undo_option
+@pass_session
+def retire(session: Session, network: str, subnet: str, undo: bool) -> None:
+    """Stop picking in a subnet; what is held stays and is released as usual.
+
+    For example:
+      tenure subnet retire net1 192.0.2.0/24
+    """
+    made = session.run(lambda ledger: ledger.modify_subnet(network, subnet, retired=not undo))
+    _told(session, made, subnet, "back in use:" if undo else "retired")
+
+
+@subnet.command("remove")
+@network_argument
+@subnet_argument
+@cascade_option
+@pass_session
+def remove(session: Session, network: str, subnet: str, cascade: bool) -> None:
+    """Remove a subnet with its pools and reserved ranges.
+
+    For example:
+      tenure subnet remove net1 old --cascade
+    """
+    session.run(lambda ledger: ledger.remove_subnet(network, subnet, cascade=cascade))
+    document = {"removed": {"network": network, "subnet": subnet}}
+    answer(session, document, f"removed subnet {subnet} of network {network}")
+
+
+@subnet.command("list")
+@network_choice
+@pass_session
+def list_subnets(session: Session, network: str | None) -> None:
+    """List the subnets of a network, or of all.
+
+    For example:
+      tenure subnet list net1
+    """
+    networks = session.run(lambda ledger: chosen_networks(ledger, network))
+    documents = [subnet_entry(each.name, subnet) for each in networks for subnet in each.subnets]
+    table(session, documents, COLUMNS, nothing="no subnets; `tenure subnet add NETWORK CIDR` makes one")
+
+
+async def chosen_networks(ledger: AsyncLedger, name: str | None) -> list[Network]:
+    """Read one network, or all."""
+    return await ledger.networks() if name is None else [await ledger.network(name)]
+
+
+def _told(session: Session, network: Network, ident: str, verb: str) -> None:
+    document: Document = subnet_entry(network.name, network.subnet(ident))
+    answer(session, document, f"{verb} subnet {document['cidr']} of network {network.name}")

@@ -1,0 +1,53 @@
+"""``tenure watch``: the log, as it grows."""
+
+import click
+
+from tenure.doors.cli.commands import command
+from tenure.doors.cli.documents import change_document
+from tenure.doors.cli.printing import cell_text, echo, json_line
+from tenure.doors.cli.session import Session, pass_session
+from tenure.kernel.values import Change
+from tenure.service.ledger import AsyncLedger
+
+
+@command("watch")
+@click.option("--after", type=int, metavar="N", help="Begin behind this number; else with what comes next.")
+@click.option("--once", is_flag=True, help="Stop at the end of the log; without --after, read it from its beginning.")
+@pass_session
+def watch(session: Session, after: int | None, once: bool) -> None:
+    """Follow the log: every change once, in commit order, a line each (with --json: a document a line).
+
+    For example:
+      tenure watch --once
+      tenure watch --after 3 --once --json
+    """
+    session.run(lambda ledger: _follow(ledger, session, after, once))
+
+
+async def _follow(ledger: AsyncLedger, session: Session, after: int | None, once: bool) -> None:
+    if once:
+        async for change in ledger.changes(after or 0):
+            _print(session, change)
+        return
+    async for change in ledger.tail(await ledger.last_change() if after is None else after):
+        _print(session, change)
+
+
+def _print(session: Session, change: Change) -> None:
+    document = change_document(change)
+    echo(session, json_line(document) if session.json else _line(change, document["at"]))
+
+
+def _line(change: Change, at: str) -> str:
+    words = [
+        f"{change.seq:>6}",
+        at,
+        f"{change.verb:<14}",
+        change.network_name or "-",
+        change.address,
+        change.owner,
+        change.slot,
+        f"request={change.request}" if change.request else None,
+    ]
+    told = [f"{name}={cell_text(value)}" for name, value in change.details.items() if name != "network"]
+    return "  ".join(word for word in [*words, *told] if word)

@@ -1,0 +1,241 @@
+"""Who held an address, from when until when, and how it ended: read from the log's entries about that address.
+
+A tenure lasts as long as an owner has the address: pending, held and draining are parts of it; cooling comes after it.
+"""
+
+import enum
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime
+
+from tenure.kernel.addresses import format_address, width
+from tenure.kernel.names import Owner
+from tenure.kernel.values import Change, NetworkId, Row, SpaceId, State, moment
+
+
+class Ending(enum.StrEnum):
+    """How a tenure ended, if it did."""
+
+    STILL_HELD = "still held"
+    RELEASED = "released"
+    TRANSFERRED = "transferred"
+    COOLING = "cooling"
+    CANCELLED = "cancelled"
+    DEADLINE = "deadline passed"
+
+
+BECAUSE = {"deadline": Ending.DEADLINE, "cancelled": Ending.CANCELLED}
+"""How the log tells that nobody released what was released."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Tenure:
+    """One owner's time with an address (or with the prefix around it)."""
+
+    space: SpaceId
+    network_id: NetworkId
+    network: str | None = None
+    first: int
+    last: int
+    owner: Owner
+    slot: str
+    generation: int | None
+    since: datetime | None
+    until: datetime | None = None
+    ending: Ending = Ending.STILL_HELD
+    state: State | None = None
+    request: str | None = None
+    ended_by: str | None = None
+    to: Owner | None = None
+    to_slot: str = ""
+    confirmed: datetime | None = None
+    deadline: datetime | None = None
+    """Of a pending one that lasts: until when. Of one that is over: until when the address cooled."""
+
+    @property
+    def address(self) -> str:
+        """Write the address (of a prefix: its first)."""
+        return format_address(self.first)
+
+    @property
+    def last_address(self) -> str:
+        """Write the last address of what was held."""
+        return format_address(self.last)
+
+    def __str__(self) -> str:
+        prefix = "" if self.first == self.last else f"/{width(self.first) - (self.last - self.first).bit_length()}"
+        where = self.network or f"network no. {self.network_id}, which is gone"
+        began = "an unknown time" if self.since is None else time_text(self.since)
+        begun_by = f" (request {self.request})" if self.request else ""
+        who = f"{self.owner}{self.slot and f' ({self.slot})'}"
+        return f"{self.address}{prefix} {who} in {where}: from {began}{begun_by} {self._end_text()}"
+
+    def _end_text(self) -> str:
+        by = f" (request {self.ended_by})" if self.ended_by else ""
+        if self.ending is Ending.STILL_HELD:
+            return f"on, {self.state}" + (f" until {time_text(self.deadline)}" if self.deadline else "")
+        ended = "until an unknown time" if self.until is None else f"until {time_text(self.until)}"
+        if self.ending is Ending.TRANSFERRED:
+            return f"{ended}, transferred to {self.to}{self.to_slot and f' ({self.to_slot})'}{by}"
+        if self.ending is Ending.COOLING:
+            return f"{ended}, cooling" + (f" until {time_text(self.deadline)}" if self.deadline else "") + by
+        return f"{ended}, {self.ending}{by}"
+
+
+@dataclass(frozen=True, slots=True)
+class History:
+    """The tenures of an address that are known, in the order they ended; who holds it now comes last.
+
+    ``trimmed``: the log no longer reaches back to the beginning. Then every tenure that lasted at ``complete_since``
+    or began later is here (None: only those of now), and of earlier ones none.
+    """
+
+    address: str
+    tenures: tuple[Tenure, ...]
+    trimmed: bool = False
+    complete_since: datetime | None = None
+
+    def __iter__(self) -> Iterator[Tenure]:
+        return iter(self.tenures)
+
+    def __len__(self) -> int:
+        return len(self.tenures)
+
+    def __str__(self) -> str:
+        lines = [str(tenure) for tenure in self.tenures] or [f"{self.address}: no holder is known"]
+        if self.trimmed:
+            since = "now" if self.complete_since is None else time_text(self.complete_since)
+            lines.append(f"the log was trimmed: complete since {since}")
+        return "\n".join(lines)
+
+
+def tenures_of(changes: Iterable[Change], rows: Iterable[Row]) -> list[Tenure]:
+    """Read tenures from the log's entries about one address, and from the holdings that are there.
+
+    Entries come in order. Rows were read before them: one that has ended since is told by its entry.
+    """
+    past = _Past()
+    for change in changes:
+        past.read(change)
+    return _met([*past.ended, *(tenure for row in rows for tenure in past.present(row))])
+
+
+def _met(tenures: Sequence[Tenure]) -> list[Tenure]:
+    """Let a tenure that was handed over end when the next one begins: the log is written a moment later."""
+    met: list[Tenure] = []
+    begins: dict[SpaceId, datetime | None] = {}
+    for tenure in reversed(tenures):
+        next_begins = begins.get(tenure.space)
+        handed_over = tenure.ending is Ending.TRANSFERRED and next_begins is not None
+        met.append(replace(tenure, until=next_begins) if handed_over else tenure)
+        begins[tenure.space] = tenure.since
+    return met[::-1]
+
+
+def held_at(tenures: Iterable[Tenure], time: datetime) -> list[Tenure]:
+    """Keep the tenures that lasted at a time.
+
+    One whose beginning is unknown counts from where the one before it in its space ended.
+    """
+    found: list[Tenure] = []
+    ends: dict[SpaceId, datetime | None] = {}
+    for tenure in tenures:
+        began = tenure.since or ends.get(tenure.space)
+        over = tenure.ending is not Ending.STILL_HELD and (tenure.until is None or tenure.until <= time)
+        if not over and (began is None or began <= time):
+            found.append(tenure)
+        ends[tenure.space] = tenure.until
+    return found
+
+
+def time_text(time: datetime) -> str:
+    """Write a time for people."""
+    return time.strftime("%Y-%m-%d %H:%M:%S UTC")
+
+
+class _Past:
+    """Tenures as the log tells them. In a space nobody lies over anybody (I1), so they follow one another."""
+
+    def __init__(self) -> None:
+        self.ended: list[Tenure] = []
+        self._begun: dict[SpaceId | None, Change] = {}
+        self._confirmed: dict[SpaceId | None, Change] = {}
+        self._cooling: dict[int | None, int] = {}
+
+    def read(self, change: Change) -> None:
+        """Take in one entry."""
+        because = change.details.get("because", "")
+        if change.verb == "confirm":
+            self._confirmed[change.space] = change
+        elif change.verb == "transfer":
+            self.ended.append(self._handed_over(change))
+            self._begun[change.space] = change
+        elif change.verb == "cool":
+            self._cooling[change.generation] = len(self.ended)
+            cooling = _optional_moment(change.details.get("until_us"))
+            self.ended.append(replace(self._over(change, Ending.COOLING), deadline=cooling))
+        elif change.verb == "release" and because != "cooled off":
+            self.ended.append(self._over(change, BECAUSE.get(because, Ending.RELEASED)))
+        elif change.verb == "release" and change.generation in self._cooling:
+            place = self._cooling.pop(change.generation)
+            self.ended[place] = replace(self.ended[place], ending=Ending.RELEASED, deadline=change.at)
+
+    def _over(self, change: Change, ending: Ending) -> Tenure:
+        assert change.space is not None
+        assert change.network is not None
+        assert change.first is not None
+        assert change.last is not None
+        begun, confirmed = self._begun.pop(change.space, None), self._confirmed.pop(change.space, None)
+        return Tenure(
+            space=change.space,
+            network_id=change.network,
+            first=change.first,
+            last=change.last,
+            owner=Owner.trusted(change.owner or ""),
+            slot=change.slot or "",
+            generation=change.generation,
+            since=_optional_moment(change.details.get("since_us")),
+            until=change.at,
+            ending=ending,
+            request=change.details.get("request", begun and begun.request),
+            ended_by=change.request,
+            confirmed=confirmed and confirmed.at,
+        )
+
+    def _handed_over(self, change: Change) -> Tenure:
+        """Tell of the owner who gave the address away; the entry itself speaks of the one who got it."""
+        begun = self._begun.get(change.space)
+        return replace(
+            self._over(change, Ending.TRANSFERRED),
+            owner=Owner.trusted(change.details["from"]),
+            slot=change.details["from_slot"],
+            generation=begun and begun.generation,
+            to=Owner.trusted(change.owner or ""),
+            to_slot=change.slot or "",
+        )
+
+    def present(self, row: Row) -> Iterator[Tenure]:
+        """Yield the tenure of a row, unless the log tells of it."""
+        key = (row.space, row.owner, row.slot, moment(row.since_us))
+        if any(key == (tenure.space, tenure.owner, tenure.slot, tenure.since) for tenure in self.ended):
+            return
+        confirmed = self._confirmed.get(row.space)
+        yield Tenure(
+            space=row.space,
+            network_id=row.network,
+            first=row.first,
+            last=row.last,
+            owner=Owner.trusted(row.owner),
+            slot=row.slot,
+            generation=row.generation,
+            since=moment(row.since_us),
+            ending=Ending.COOLING if row.state is State.COOLING else Ending.STILL_HELD,
+            state=row.state,
+            request=row.request,
+            confirmed=confirmed and confirmed.at,
+            deadline=_optional_moment(row.until_us),
+        )
+
+
+def _optional_moment(microseconds: int | None) -> datetime | None:
+    return None if microseconds is None else moment(microseconds)

@@ -1,0 +1,1 @@
+"""Moving in, out and on: files, sources and stores."""

@@ -1,0 +1,184 @@
+"""The ground that one ``apply`` works on: a transaction, the plans as they are now, exact views, what is to be logged.
+
+This code awaits nothing but the transaction.
+"""
+
+from collections.abc import Mapping, MutableMapping, Sequence
+
+from tenure.kernel.addresses import AddressLike, format_address, parse_address
+from tenure.kernel.configuration import Configuration
+from tenure.kernel.entries import cool_entry, release_entry
+from tenure.kernel.errors import AddressOutsideSubnet, Conflict, Invalid, NotFound, NotOwner
+from tenure.kernel.layout import Layout
+from tenure.kernel.names import Owner, check_generation, check_name
+from tenure.kernel.values import Entry, Row, SpaceId, State
+from tenure.ports import Chance, Guard, Transaction
+from tenure.service.exact import ExactViews
+from tenure.service.lane import catch_up
+from tenure.service.lanes import renewed
+
+
+class Ground:
+    """What one attempt at one ``apply`` knows and has done so far."""
+
+    def __init__(
+        self,
+        tx: Transaction,
+        chance: Chance,
+        exact: MutableMapping[SpaceId, ExactViews],
+        known: Mapping[SpaceId, Layout],
+    ) -> None:
+        self.tx = tx
+        self.chance = chance
+        self.before: dict[SpaceId, Configuration] = {}
+        self.now: dict[SpaceId, Configuration] = {}
+        self.entries: list[Entry] = []
+        self._kept_exact = exact
+        self._known = known
+        self._layouts: dict[SpaceId, Layout] = {}
+        self._exact: dict[SpaceId, ExactViews] = {}
+        self._freed: list[Row] = []
+
+    async def open(self, spaces: Sequence[SpaceId], strength: Guard) -> None:
+        """Hold the spaces and learn their plans."""
+        versions = await self.tx.guard(sorted(spaces), strength)
+        for configuration in await self._plans(versions):
+            self.before[configuration.space] = self.now[configuration.space] = configuration
+
+    async def _plans(self, versions: Mapping[SpaceId, int]) -> list[Configuration]:
+        """Return the plans of guarded spaces; what the server knows at this very version need not be read."""
+        for space, version in versions.items():
+            known = self._known.get(space)
+            if known is not None and known.configuration.version == version:
+                self._layouts[space] = known
+        unknown = sorted(space for space in versions if space not in self._layouts)
+        read = await self.tx.configurations(unknown) if unknown else []
+        return [*read, *(layout.configuration for layout in self._layouts.values())]
+
+    @property
+    def edited_spaces(self) -> list[SpaceId]:
+        """Name the spaces whose configuration changed."""
+        return [space for space, new in self.now.items() if new is not self.before.get(space)]
+
+    def space_of(self, network: str) -> SpaceId:
+        """Find the space of a network."""
+        for space, configuration in self.now.items():
+            if network in configuration.networks:
+                return space
+        raise NotFound("network", network)
+
+    def layout(self, space: SpaceId) -> Layout:
+        """Return the layout of a space as it is now."""
+        layout = self._layouts.get(space)
+        if layout is None or layout.configuration is not self.now[space]:
+            layout = self._layouts[space] = Layout(self.now[space])
+        return layout
+
+    async def views(self, space: SpaceId) -> ExactViews:
+        """Open exact views: the server's where the plan is untouched, fresh ones where it was edited."""
+        views = self._exact.get(space)
+        layout = self.layout(space)
+        if views is not None and views.layout is layout:
+            return views
+        if self.now[space] is self.before.get(space):
+            views = self._kept_exact.get(space)
+            if views is None or views.layout.configuration.version != layout.configuration.version:
+                views = self._kept_exact[space] = renewed(views, layout)
+            views.lift()  # what an attempt that came to nothing laid
+            self._layouts[space] = views.layout
+            self.now[space] = self.before[space] = views.layout.configuration
+            await catch_up(self.tx, views)
+        else:
+            views = ExactViews(layout)
+        for row in self._freed:
+            if row.space == space:
+                views.lay(False, row.first, row.last)
+        self._exact[space] = views
+        return views
+
+    async def find(
+        self,
+        network: str,
+        address: AddressLike,
+        owner: Owner,
+        generation: int | None,
+        unless: tuple[str, str] = ("", ""),
+    ) -> Row | None:
+        """Find the holding that an operation names; None if nobody holds the address (any more).
+
+        ``unless`` it is this owner's slot that holds it: then that is the answer.
+        """
+        space = self.space_of(check_name(network, field="network"))
+        check_generation(generation)
+        place = parse_address(address)
+        check_begins_unit(self.layout(space), network, place)
+        number = self.now[space].network(network).id
+        [row] = await self.tx.rows_at(space, [place])
+        if row is None or row.state is State.COOLING:
+            return None
+        if (row.network, row.owner, row.slot) != (number, *unless):
+            check_holder(row, number, owner, generation, network)
+        return row
+
+    async def end(self, rows: Sequence[Row], request: str | None, because: str | None = None) -> None:
+        """End holdings: their addresses are free, or cool where their pool says so."""
+        now_us = await self.tx.now_us() if rows else 0
+        spans = [(row, self._cooling_us(row)) for row in rows]
+        cooling = [row._replace(state=State.COOLING, until_us=now_us + us) for row, us in spans if us]
+        await self.remove([row for row, us in spans if not us], request, because)
+        if cooling:
+            await self.tx.rewrite(cooling)
+            await self.tx.remember([row for row in cooling if self._remembers(row)])
+            self.entries.extend(cool_entry(row, request) for row in cooling)
+
+    async def remove(self, rows: Sequence[Row], request: str | None, because: str | None = None) -> None:
+        """End holdings at once, and lay what became free over the views."""
+        if not rows:
+            return
+        await self.tx.remove(rows)
+        await self.tx.remember([row for row in rows if self._remembers(row)])
+        self.entries.extend(release_entry(row, request, because) for row in rows)
+        for row in rows:
+            self._freed.append(row)
+            if row.space in self._exact:
+                self._exact[row.space].lay(False, row.first, row.last)
+
+    def _cooling_us(self, row: Row) -> int:
+        if row.state is State.PENDING:
+            return 0
+        layout = self.layout(row.space)
+        try:
+            return layout.cooling_us(layout.name_of(row.network), row.first)
+        except (KeyError, AddressOutsideSubnet):  # its network or subnet went in this very apply
+            return 0
+
+    def _remembers(self, row: Row) -> bool:
+        layout = self.layout(row.space)
+        try:
+            return layout.remembers(layout.name_of(row.network))
+        except KeyError:  # its network went in this very apply
+            return False
+
+
+def check_begins_unit(layout: Layout, network: str, place: int) -> None:
+    """Raise unless an address lies in a subnet of the network and begins what is handed out there."""
+    subnet = layout.subnet_at(network, place)
+    first = subnet.unit_at(place).first
+    if first != place:
+        inside = f"{format_address(place)} lies inside {format_address(first)}/{subnet.unit}"
+        raise Invalid(f"address: {inside}; name its first address", field="address")
+
+
+def check_holder(row: Row, network: int, owner: Owner, generation: int | None, network_name: str) -> None:
+    """Raise unless the row is the owner's, in that network, of that generation."""
+    address = format_address(row.first)
+    if row.owner != owner:
+        raise NotOwner(address, owner, row.owner)
+    if row.network != network:
+        hint = f"{owner} holds it in another network of the space"
+        raise NotFound("holding", f"of {address} in network {network_name}", hint=hint, field="network")
+    if generation not in (None, row.generation):
+        raise Conflict(
+            f"address {address} was released and granted again since (generation {row.generation}, not {generation})",
+            field="generation",
+        )

@@ -1,0 +1,110 @@
+"""The history of an address, read: the log's entries about it and the holding that is there now."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from datetime import datetime
+
+from tenure.kernel.addresses import format_address, width
+from tenure.kernel.configuration import Configuration, Places
+from tenure.kernel.errors import CursorExpired, Invalid
+from tenure.kernel.names import shown
+from tenure.kernel.tenures import History, Tenure, held_at, tenures_of
+from tenure.kernel.values import Change, NetworkId, Row
+from tenure.ports import LedgerStore
+
+PAGE = 1000
+MOST_PAGES = 50
+"""How far behind a network's last entry the log is read for the name it was removed under."""
+
+
+async def read_history(
+    store: LedgerStore,
+    spaces: Sequence[Configuration],
+    position: int,
+    network: NetworkId | None = None,
+    at: datetime | None = None,
+) -> History:
+    """Tell who held an address, in all spaces or in one network; at a time, or ever."""
+    rows = await _rows_there(store, spaces, position)
+    changes = await _changes_there(store, position)
+    trimmed, complete_since = await _reach(store)
+    tenures = tenures_of(changes, rows)
+    if at is not None:
+        tenures = held_at(tenures, at)
+    wanted = [tenure for tenure in tenures if network in (None, tenure.network_id)]
+    names = await _names(store, spaces, wanted, changes)
+    named = tuple(replace(tenure, network=names.get(tenure.network_id)) for tenure in wanted)
+    return History(format_address(position), named, trimmed, complete_since)
+
+
+async def _rows_there(store: LedgerStore, spaces: Sequence[Configuration], position: int) -> list[Row]:
+    found: list[Row] = []
+    for configuration in spaces:
+        if any(Places(network.subnets).around(position) for network in configuration.networks.values()):
+            found.extend(await store.rows_within(configuration.space, position, position, limit=1))
+    return found
+
+
+async def _changes_there(store: LedgerStore, position: int) -> list[Change]:
+    """Read the entries about whatever the address lies in: a prefix around it begins at one of few places."""
+    bits = width(position)
+    firsts = sorted({position >> size << size for size in range(bits + 1)})
+    found: list[Change] = []
+    after = 0
+    while page := await store.changes_at(firsts, after=after, limit=PAGE):
+        found.extend(change for change in page if change.last is not None and change.last >= position)
+        after = page[-1].seq
+    return found
+
+
+async def _reach(store: LedgerStore) -> tuple[bool, datetime | None]:
+    """Tell whether the log was trimmed, and the time of the oldest entry that is left."""
+    after = 0
+    while True:
+        try:
+            kept = await store.watch(after, limit=1)
+        except CursorExpired as error:
+            after = error.oldest
+            continue
+        return after > 0, kept[0].at if after > 0 and kept else None
+
+
+async def _names(
+    store: LedgerStore, spaces: Sequence[Configuration], tenures: Sequence[Tenure], changes: Sequence[Change]
+) -> Mapping[NetworkId, str | None]:
+    """Name the networks of tenures as they are called now, or as they were when they were removed."""
+    names: dict[NetworkId, str | None] = {
+        network.id: network.name for space in spaces for network in space.networks.values()
+    }
+    newest = {change.network: change for change in changes}
+    for number in {tenure.network_id for tenure in tenures} - names.keys():
+        if number in newest:
+            names[number] = await _last_name(store, newest[number])
+    return names
+
+
+async def _last_name(store: LedgerStore, change: Change) -> str | None:
+    after = change.seq
+    for _ in range(MOST_PAGES):
+        try:
+            page = await store.watch(after, limit=PAGE, space=change.space)
+        except CursorExpired:
+            return None
+        for later in page:
+            if (later.verb, later.network) == ("network.remove", change.network):
+                return str(later.details["network"])
+        if len(page) < PAGE:
+            return None
+        after = page[-1].seq
+    return None
+
+
+def check_time(value: object) -> datetime | None:
+    """Return a time with its zone, if there is one; without a zone it would mean another time elsewhere."""
+    if value is None:
+        return None
+    if not isinstance(value, datetime):
+        raise Invalid(f"at: a datetime is needed, not {shown(value)}", field="at")
+    if value.tzinfo is None or value.utcoffset() is None:
+        raise Invalid(f"at: {shown(value)} has no time zone; write one, such as UTC", field="at")
+    return value

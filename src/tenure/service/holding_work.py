@@ -1,0 +1,172 @@
+"""What ``apply`` does to holdings: allocations, runs, releases, confirmations, transfers, words on them."""
+
+from collections.abc import Sequence
+
+from tenure.kernel.addresses import format_address
+from tenure.kernel.entries import confirm_entry, modify_entry, transfer_entry
+from tenure.kernel.errors import AlreadyExists, Conflict, NotFound
+from tenure.kernel.lifecycle import moved, rewritten
+from tenure.kernel.names import Owner, check_request, check_slot
+from tenure.kernel.values import Outcome, Row, SpaceId, State, Wish
+from tenure.service.claims import Claim, Granted
+from tenure.service.ground import Ground
+from tenure.service.lane import Restart, Serving, all_or_none
+from tenure.service.operations import (
+    Allocate,
+    AllocateRun,
+    Cancel,
+    Confirm,
+    ModifyHolding,
+    Release,
+    ReleaseOwner,
+    Transfer,
+)
+from tenure.service.queueing import Queue, Seat
+from tenure.service.runs import serve_run
+
+
+async def allocate(ground: Ground, operations: Sequence[Allocate]) -> list[Granted]:
+    """Serve allocations that stand next to each other, all or none."""
+    claims = [operation.claim() for operation in operations]
+    by_space: dict[SpaceId, list[tuple[int, Claim]]] = {}
+    for index, claim in enumerate(claims):
+        by_space.setdefault(ground.space_of(claim.network), []).append((index, claim))
+    results: dict[int, Granted] = {}
+    for space, asked in by_space.items():
+        serving, queue = await _open(ground, space)
+        wanted = [claim for _, claim in asked]
+        if queue is None:
+            answers = all_or_none(wanted, await serving.serve(wanted))
+        else:
+            served = await queue.serve(serving, [Seat(claim) for claim in wanted])
+            answers = all_or_none(wanted, [answer for answer in served if isinstance(answer, Granted | Exception)])
+        ground.entries.extend(serving.entries)
+        results.update(zip((index for index, _ in asked), answers, strict=True))
+    return [results[index] for index in range(len(claims))]
+
+
+async def allocate_run(ground: Ground, operation: AllocateRun) -> list[Granted]:
+    """Serve claims with addresses that follow each other, all or none."""
+    claims = operation.claims()
+    space = ground.space_of(operation.network)
+    serving, queue = await _open(ground, space)
+    views = await ground.views(space)
+    if queue is not None:
+        ghosts = queue.ghosts()
+        await serving.serve(ghosts, range(len(ghosts)))
+    answers = await serve_run(ground.tx, views, serving, claims, ground.chance)
+    ground.entries.extend(serving.entries)
+    return answers
+
+
+async def _open(ground: Ground, space: SpaceId) -> tuple[Serving, Queue | None]:
+    """Begin to serve in a space; with the line of those who wait there, if there is one."""
+    views = await ground.views(space)
+    serving = Serving(ground.tx, views, ground.chance)
+    waits = views.layout.configuration.queued
+    return serving, await Queue.read(ground.tx, views.layout, serving) if waits else None
+
+
+async def release(ground: Ground, operation: Release) -> Granted | None:
+    """End a holding."""
+    row = await ground.find(operation.network, operation.address, Owner(operation.owner), operation.generation)
+    if row is None:
+        return None
+    shown = Granted(row, ground.layout(row.space))
+    await ground.end([row], check_request(operation.request))
+    return shown
+
+
+async def release_owner(ground: Ground, operation: ReleaseOwner) -> list[Granted]:
+    """End all holdings of an owner."""
+    found = await ground.tx.rows_of([Owner(operation.owner)])
+    rows = [row for row in found if row.state is not State.COOLING]
+    if any(row.space not in ground.now for row in rows):
+        raise Restart  # it came to hold something in a space that this transaction does not
+    shown = [Granted(row, ground.layout(row.space)) for row in rows]
+    await ground.end(rows, check_request(operation.request))
+    return shown
+
+
+async def confirm(ground: Ground, operation: Confirm) -> Granted:
+    """Make a pending holding a held one. It can be had exactly while the row is there, whatever the time (I10)."""
+    row = await ground.find(operation.network, operation.address, Owner(operation.owner), operation.generation)
+    if row is None:
+        raise _nobody(operation.network, operation.address, "its deadline may have passed; allocate again")
+    if row.state is State.PENDING:
+        row = row._replace(state=State.HELD, until_us=None)
+        await ground.tx.rewrite([row])
+        ground.entries.append(confirm_entry(row, check_request(operation.request)))
+    return Granted(row, ground.layout(row.space))
+
+
+async def cancel(ground: Ground, operation: Cancel) -> Granted | None:
+    """End a pending holding; a held one is released, not cancelled."""
+    row = await ground.find(operation.network, operation.address, Owner(operation.owner), operation.generation)
+    if row is None:
+        return None
+    if row.state is not State.PENDING:
+        raise Conflict(f"{format_address(row.first)} is {row.state}, not pending; release it", field="address")
+    await ground.end([row], check_request(operation.request), "cancelled")
+    return Granted(row, ground.layout(row.space))
+
+
+async def modify(ground: Ground, operation: ModifyHolding) -> Granted:
+    """Write on a holding, or move it from held to draining and back."""
+    owner, request = Owner(operation.owner), check_request(operation.request)
+    row = await ground.find(operation.network, operation.address, owner, operation.generation)
+    if row is None:
+        raise _nobody(operation.network, operation.address)
+    wanted = {name: getattr(operation, name) for name in ("labels", "description", "carrier", "plan")}
+    new = row._replace(state=moved(row, operation.state), details=rewritten(row.details, wanted))
+    if new != row:
+        await ground.tx.rewrite([new])
+        ground.entries.append(modify_entry(new, request))
+    return Granted(new, ground.layout(row.space))
+
+
+async def transfer(ground: Ground, operations: Sequence[Transfer]) -> list[Granted]:
+    """Hand holdings over. Those that stand next to each other change hands together, so two owners may swap."""
+    found = [await _to_hand_over(ground, operation) for operation in operations]
+    moving = [
+        (row, operation) for row, operation in zip(found, operations, strict=True) if not _is_done(row, operation)
+    ]
+    await ground.tx.remove([row for row, _ in moving])
+    new = {(row.space, row.first): await _hand_over(ground, row, operation) for row, operation in moving}
+    rows = [new.get((row.space, row.first), row) for row in found]
+    return [Granted(row, ground.layout(row.space)) for row in rows]
+
+
+async def _to_hand_over(ground: Ground, operation: Transfer) -> Row:
+    to, slot = Owner(operation.to), check_slot(operation.to_slot)
+    owner = Owner(operation.owner)
+    row = await ground.find(operation.network, operation.address, owner, operation.generation, (to, slot))
+    if row is None:
+        raise _nobody(operation.network, operation.address)
+    return row
+
+
+def _is_done(row: Row, operation: Transfer) -> bool:
+    """Tell whether the holding has been handed over before: asked again, the answer is the same (I6)."""
+    return (row.owner, row.slot) == (Owner(operation.to), check_slot(operation.to_slot))
+
+
+async def _hand_over(ground: Ground, row: Row, operation: Transfer) -> Row:
+    to, slot, request = Owner(operation.to), check_slot(operation.to_slot), check_request(operation.request)
+    wish = Wish(row.network, row.first, row.last, to, slot, row.state, None, request, row.details)
+    [verdict] = await ground.tx.insert(row.space, [wish])
+    if verdict.outcome is Outcome.ALREADY and verdict.row is not None:
+        hint = f"{to} holds {format_address(verdict.row.first)} there"
+        raise AlreadyExists("holding", f"{to} in {operation.network}", hint=hint, field="to")
+    if verdict.outcome is not Outcome.GRANTED or verdict.row is None:
+        raise Restart
+    new = verdict.row
+    if row.until_us is not None:
+        new = new._replace(until_us=row.until_us)
+        await ground.tx.rewrite([new])
+    ground.entries.append(transfer_entry(new, row))
+    return new
+
+
+def _nobody(network: str, address: object, hint: str = "") -> NotFound:
+    return NotFound("holding", f"of {address} in network {network}", hint=hint, field="address")

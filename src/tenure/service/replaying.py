@@ -1,0 +1,56 @@
+"""Answers of whole requests, written out under an idempotency key and read back as they were."""
+
+import json
+from collections.abc import Sequence
+from typing import Any
+
+from tenure.kernel.configuration import Network
+from tenure.kernel.documents import network_document, read_network
+from tenure.kernel.errors import KeyReused
+from tenure.kernel.replying import body_of, read_row_document, row_document
+from tenure.kernel.values import Holding, Reply
+from tenure.ports import Transaction
+from tenure.service.operations import Operation, Shown
+
+
+def body_of_operations(operations: Sequence[Operation]) -> bytes:
+    """Return a short mark of what a list of operations says."""
+    return body_of("apply", *operations)
+
+
+async def known_answer(tx: Transaction, key: str, body: bytes) -> list[Shown] | None:
+    """Return what a request was answered before under its key, if it was; KeyReused if another was."""
+    [reply] = await tx.replies([key])
+    if reply is None:
+        return None
+    if reply.body != body or reply.answer is None:
+        raise KeyReused(key)
+    return [_read(each) for each in json.loads(reply.answer)]
+
+
+def reply_of(key: str, body: bytes, answers: Sequence[Shown]) -> Reply:
+    """Return what is to be kept of a request's answers."""
+    return Reply(key, body, answer=json.dumps([_written(answer) for answer in answers]))
+
+
+def _written(answer: Shown) -> Any:
+    if isinstance(answer, list):
+        return [_written(each) for each in answer]
+    if isinstance(answer, Holding):
+        return {"holding": [answer.network, row_document(answer.row), answer.prefix, answer.gateway]}
+    if isinstance(answer, Network):
+        return {"network": [answer.id, answer.name, network_document(answer)]}
+    return None
+
+
+def _read(written: Any) -> Shown:
+    if written is None:
+        return None
+    if isinstance(written, list):
+        return [_holding(each) for each in written]
+    return _holding(written) if "holding" in written else read_network(*written["network"])
+
+
+def _holding(written: Any) -> Holding:
+    network, row, prefix, gateway = written["holding"]
+    return Holding(network, read_row_document(row), prefix, gateway)

@@ -1,0 +1,59 @@
+"""Contiguous runs: several addresses that follow each other, all or none, inside the lane."""
+
+from collections.abc import Sequence
+from itertools import pairwise
+
+from tenure.kernel.configuration import Policy
+from tenure.kernel.entries import grant_entry
+from tenure.kernel.errors import Conflict, PoolExhausted
+from tenure.kernel.runs import run_at_or_after
+from tenure.kernel.values import Outcome, Row
+from tenure.ports import Chance, Transaction
+from tenure.service.claims import Claim, Granted
+from tenure.service.exact import ExactLine, ExactViews
+from tenure.service.lane import Restart, Serving, exact_line, line_key
+
+
+async def serve_run(
+    tx: Transaction, exact: ExactViews, serving: Serving, claims: Sequence[Claim], chance: Chance
+) -> list[Granted]:
+    """Give claims of one line addresses in a row. Cost: linear in the free intervals below the run."""
+    network = exact.layout.configuration.network(claims[0].network).id
+    rows = await tx.rows_for([(network, claim.owner, claim.slot) for claim in claims])
+    if any(rows):
+        return _held_already(exact, claims, rows)
+    view = await exact_line(tx, exact, line_key(claims[0]))
+    number = _pick(view, claims, chance)
+    if number is None and await serving.sweep():
+        number = _pick(view, claims, chance)
+    if number is None:
+        raise PoolExhausted(claims[0].network, claims[0].pool, wanted=len(claims), in_a_row=True)
+    wishes = [claim.at(exact.layout, *view.line.unit(number + index)) for index, claim in enumerate(claims)]
+    verdicts = await tx.insert(exact.layout.configuration.space, wishes)
+    if any(verdict.outcome is not Outcome.GRANTED for verdict in verdicts):
+        raise Restart  # a plain grant in flight came first; the log will tell the next attempt
+    for wish in wishes:
+        exact.lay(True, wish.first, wish.last)
+    granted = [verdict.row for verdict in verdicts if verdict.row is not None]
+    serving.entries.extend(grant_entry(row) for row in granted)
+    return [Granted(row, exact.layout) for row in granted]
+
+
+def _pick(view: ExactLine, claims: Sequence[Claim], chance: Chance) -> int | None:
+    """Pick where a run begins: the first that fits, from the point the policy looks from."""
+    policy = claims[0].policy or view.line.policy
+    point = 0
+    if policy is not Policy.LOWEST:
+        point = view.pick(policy, claims[0].owner, claims[0].slot, 0, chance) or 0
+    found = run_at_or_after(view.line, view.free, point, len(claims))
+    return run_at_or_after(view.line, view.free, 0, len(claims)) if found is None and point else found
+
+
+def _held_already(exact: ExactViews, claims: Sequence[Claim], rows: Sequence[Row | None]) -> list[Granted]:
+    """Answer a run that was asked for before: the same, if it is whole and in a row."""
+    held = [row for row in rows if row is not None]
+    follow = all(after.first == before.last + 1 for before, after in pairwise(held))
+    if len(held) < len(claims) or not follow:
+        taken = ", ".join(claim.slot or claim.owner for claim, row in zip(claims, rows, strict=True) if row)
+        raise Conflict(f"some of the run hold something else already: {taken}; release them, or use another slot")
+    return [Granted(row, exact.layout) for row in held]

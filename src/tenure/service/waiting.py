@@ -1,0 +1,240 @@
+"""The rooms in which a process's claims wait: one a space, with one task that stands in line for all of them.
+
+The task goes through the lane when something became free (it reads the log), when somebody comes, and every now and
+then to say that its claims live and to remove what is overdue. A process that dies says nothing any more, and its
+claims are dropped from the line. Whoever leaves (cancelled, out of time) takes his claim with him, and gives back what
+it was granted in that very moment.
+"""
+
+import asyncio
+import contextlib
+import math
+from collections.abc import Coroutine
+from dataclasses import dataclass, field
+from typing import Protocol
+
+from tenure.kernel.entries import waiting_entry
+from tenure.kernel.errors import Conflict, CursorExpired, PoolExhausted, StoreUnavailable
+from tenure.kernel.layout import Layout
+from tenure.kernel.values import Row, SpaceId, Ticket, Waiter
+from tenure.ports import Guard, LedgerStore, Stale, Transaction
+from tenure.service.claims import Claim, Granted, Waiting
+from tenure.service.queueing import Seat
+
+LIFE_US = 10_000_000
+"""How long a waiting claim is taken for alive after it last said so."""
+
+CLOSED = "this ledger was closed meanwhile; open it again"
+
+BEAT_S = 1.0
+"""How often waiting claims say that they live."""
+
+POLL_S = 0.05
+"""How often the log is looked at for something that became free."""
+
+MAKES_NO_ROOM = frozenset({"grant", "confirm", "modify", "transfer", "cool", "wait"})
+
+
+class Desk(Protocol):
+    """What a room asks of the server it is in."""
+
+    store: LedgerStore
+
+    async def layout(self, network: str, *, newer_than: int | None = None) -> Layout:
+        """Return the layout of the network's space; a version that proved stale is read anew."""
+        ...
+
+    async def attend(self, layout: Layout, seat: Seat) -> Granted | Waiting | None:
+        """Serve a claim in the lane, or put it in line; None if the layout is stale."""
+        ...
+
+    async def release(self, layout: Layout, ticket: Ticket) -> Row | None:
+        """End one holding."""
+        ...
+
+
+@dataclass(slots=True, eq=False)
+class Guest:
+    """A caller who waits, and what became of his claim so far."""
+
+    claim: Claim
+    answer: "asyncio.Future[Granted]"
+    place: Waiter | None = None
+
+
+@dataclass(slots=True, eq=False)
+class Room:
+    """Those of this process who wait in one space."""
+
+    guests: list[Guest] = field(default_factory=list)
+    woken: asyncio.Event = field(default_factory=asyncio.Event)
+    turn: asyncio.Lock = field(default_factory=asyncio.Lock)
+    task: "asyncio.Task[None] | None" = None
+
+
+class WaitingRooms:
+    """A server's rooms."""
+
+    def __init__(self, desk: Desk) -> None:
+        self._desk = desk
+        self._rooms: dict[SpaceId, Room] = {}
+        self._departures: set[asyncio.Task[None]] = set()
+        self._closing = False
+
+    def wake(self, space: SpaceId) -> None:
+        """Tell a room that something may have become free."""
+        if (room := self._rooms.get(space)) is not None:
+            room.woken.set()
+
+    async def wait(self, claim: Claim, wait_s: float) -> Granted:
+        """Wait for an address in order of arrival, so long at most; leaving early leaves nothing behind."""
+        space = (await self._desk.layout(claim.network)).configuration.space
+        if self._closing:
+            raise Conflict(CLOSED)
+        room = self._rooms.setdefault(space, Room())
+        guest = Guest(claim, asyncio.get_running_loop().create_future())
+        room.guests.append(guest)
+        room.woken.set()
+        if room.task is None:
+            room.task = asyncio.get_running_loop().create_task(self._stand_in_line(space, room))
+        try:
+            done, _ = await asyncio.wait([guest.answer], timeout=None if wait_s == math.inf else wait_s)
+        except asyncio.CancelledError:
+            await self._shielded(self._depart(room, guest))
+            raise
+        if not done:
+            await self._shielded(self._leave(room, guest))
+        if not guest.answer.done():
+            raise PoolExhausted(claim.network, claim.pool, waited_s=wait_s)
+        return guest.answer.result()
+
+    async def _shielded(self, work: Coroutine[None, None, None]) -> None:
+        """Run work to its end even if its caller goes away."""
+        task = asyncio.get_running_loop().create_task(work)
+        self._departures.add(task)
+        task.add_done_callback(self._departures.discard)
+        await asyncio.shield(task)
+
+    async def _leave(self, room: Room, guest: Guest) -> None:
+        """Take a guest out of the room and the line, unless his answer has come meanwhile."""
+        async with room.turn:
+            if guest in room.guests:
+                room.guests.remove(guest)
+            if not guest.answer.done() and guest.place is not None and not self._twin_of(room, guest):
+                await self._take_out(guest.place)
+
+    async def _depart(self, room: Room, guest: Guest) -> None:
+        """Take a cancelled guest out, and give back what he was granted meanwhile."""
+        with contextlib.suppress(StoreUnavailable):  # then the line drops the claim by itself, before long
+            await self._leave(room, guest)
+        if guest.answer.done() and not guest.answer.cancelled() and guest.answer.exception() is None:
+            await self._give_back(*guest.answer.result())
+
+    def _twin_of(self, room: Room, guest: Guest) -> bool:
+        """Tell whether another caller waits with the same claim."""
+        mine = (guest.claim.network, guest.claim.owner, guest.claim.slot)
+        return any((other.claim.network, other.claim.owner, other.claim.slot) == mine for other in room.guests)
+
+    async def _take_out(self, waiter: Waiter) -> None:
+        async def leaving(tx: Transaction) -> None:
+            await tx.guard([waiter.space], Guard.LANE)
+            if any(other.ticket == waiter.ticket for other in await tx.waiters(waiter.space)):
+                await tx.leave(waiter.space, [waiter.ticket])
+                await tx.log([waiting_entry("leave", waiter)])
+
+        await self._desk.store.transact(leaving)
+
+    async def _give_back(self, row: Row, layout: Layout) -> None:
+        """End a holding that its owner never saw; it need not cool."""
+        network = layout.name_of(row.network)
+        while True:
+            layout = await self._desk.layout(network)
+            try:
+                await self._desk.release(layout, Ticket(row.network, row.first, row.owner, row.generation))
+                return
+            except Stale:
+                await self._desk.layout(network, newer_than=layout.configuration.version)
+
+    async def _stand_in_line(self, space: SpaceId, room: Room) -> None:
+        """Go through the lane as often as it may help, while there are guests."""
+        cursor = 0
+        while room.guests:
+            room.woken.clear()
+            try:
+                cursor = await self._desk.store.last_change()
+                async with room.turn:
+                    await self._go_through(room)
+            except StoreUnavailable:
+                await asyncio.sleep(BEAT_S)  # the store may come back; the guests' own time-outs go on
+                continue
+            await self._until_something_happens(space, room, cursor)
+        room.task = None
+        del self._rooms[space]
+
+    async def _go_through(self, room: Room) -> None:
+        """Have every guest served or kept in line, in the order they came."""
+        guests = list(room.guests)
+        answers = await asyncio.gather(*(self._ask_for(guest) for guest in guests), return_exceptions=True)
+        for guest, answer in zip(guests, answers, strict=True):
+            if isinstance(answer, StoreUnavailable):
+                raise answer
+            if isinstance(answer, Waiting):
+                guest.place = answer.waiter
+                continue
+            room.guests.remove(guest)
+            if guest.answer.done():
+                continue
+            if isinstance(answer, BaseException):
+                guest.answer.set_exception(answer)
+                if guest.place is not None:
+                    with contextlib.suppress(StoreUnavailable):
+                        await self._take_out(guest.place)
+            else:
+                guest.answer.set_result(answer)
+
+    async def _ask_for(self, guest: Guest) -> Granted | Waiting:
+        seat = Seat(guest.claim, LIFE_US, guest.place)
+        return await attend(self._desk, seat)
+
+    async def _until_something_happens(self, space: SpaceId, room: Room, cursor: int) -> None:
+        """Sleep until somebody comes, something became free, or it is time to say that we live."""
+        loop = asyncio.get_running_loop()
+        beat = loop.time() + BEAT_S
+        while room.guests and loop.time() < beat:
+            try:
+                await asyncio.wait_for(room.woken.wait(), POLL_S)
+                return
+            except TimeoutError:
+                pass
+            try:
+                changes = await self._desk.store.watch(cursor, space=space)
+            except (CursorExpired, StoreUnavailable):
+                return
+            if any(change.verb not in MAKES_NO_ROOM for change in changes):
+                return
+            cursor = max((change.seq for change in changes), default=cursor)
+
+    async def close(self) -> None:
+        """Send everybody away: tell the callers, and take their claims out of the line."""
+        self._closing = True
+        for room in list(self._rooms.values()):
+            for guest in list(room.guests):
+                with contextlib.suppress(StoreUnavailable):
+                    await self._leave(room, guest)
+                if not guest.answer.done():
+                    guest.answer.set_exception(Conflict(CLOSED))
+            room.woken.set()
+            if room.task is not None:
+                await asyncio.gather(room.task, return_exceptions=True)
+        while self._departures:
+            await asyncio.gather(*self._departures, return_exceptions=True)
+
+
+async def attend(desk: Desk, seat: Seat) -> Granted | Waiting:
+    """Serve a claim in the lane, or put it in line, under the newest layout there is."""
+    layout = await desk.layout(seat.claim.network)
+    while True:
+        answer = await desk.attend(layout, seat)
+        if answer is not None:
+            return answer
+        layout = await desk.layout(seat.claim.network, newer_than=layout.configuration.version)

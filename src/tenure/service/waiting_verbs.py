@@ -1,0 +1,130 @@
+"""The ledger's verbs on waiting claims, and on what is overdue."""
+
+from collections.abc import Mapping, Sequence
+
+from tenure.kernel.entries import overdue_entry, waiting_entry
+from tenure.kernel.errors import PoolExhausted
+from tenure.kernel.layout import Layout
+from tenure.kernel.names import Owner, check_name, check_seconds, check_slot
+from tenure.kernel.values import Holding, Row, Waiter, moment
+from tenure.ports import Guard, Transaction
+from tenure.service.allocating import allocate
+from tenure.service.claims import Granted, read_claim
+from tenure.service.holding_verbs import HoldingVerbs
+from tenure.service.queueing import Seat, withdraw
+from tenure.service.showing import ClaimStatus, WaitingClaim, holding_of, known_holdings
+from tenure.service.waiting import attend
+
+
+class WaitingVerbs(HoldingVerbs):
+    """Claim and poll, withdraw, look at the line, sweep up what is overdue."""
+
+    async def claim(
+        self,
+        network: str,
+        *,
+        owner: str,
+        patience_s: float = 60.0,
+        slot: str = "",
+        pool: str | None = None,
+        subnet: str | None = None,
+        policy: str | None = None,
+        labels: Mapping[str, str] | None = None,
+        description: str = "",
+        carrier: str | None = None,
+        plan: str | None = None,
+        request: str | None = None,
+        key: str | None = None,
+    ) -> ClaimStatus:
+        """Ask for an address without waiting for it: call again to learn whether it has come.
+
+        A claim that meets a full pool is put in line and keeps its place while it is asked for again within
+        ``patience_s``, and what it is to get is kept free for it so long; ``withdraw`` takes it out.
+        """
+        patience_us = check_seconds(patience_s, field="patience_s")
+        claim = read_claim(
+            network,
+            owner,
+            slot=slot,
+            pool=pool,
+            subnet=subnet,
+            policy=policy,
+            labels=labels,
+            description=description,
+            carrier=carrier,
+            plan=plan,
+            request=request,
+            key=key,
+        )
+        try:
+            return ClaimStatus("granted", holding_of(*await allocate(claim, self._server)))
+        except PoolExhausted:
+            answer = await attend(self._server, Seat(claim, patience_us))
+        if isinstance(answer, Granted):
+            return ClaimStatus("granted", holding_of(*answer))
+        return ClaimStatus("waiting", place=answer.place)
+
+    async def withdraw(self, network: str, *, owner: str, slot: str = "") -> bool:
+        """Take a waiting claim out of the line; tells whether it was in it. What it was granted is not touched."""
+        holder, place = Owner(owner), check_slot(slot)
+        layout = await self._server.reread(check_name(network, field="network"))
+        space = layout.configuration.space
+
+        async def withdrawing(tx: Transaction) -> bool:
+            await tx.guard([space], Guard.LANE)
+            waiter = await withdraw(tx, layout, network, holder, place)
+            if waiter is not None:
+                await tx.log([waiting_entry("leave", waiter)])
+            return waiter is not None
+
+        found = await self._server.store.transact(withdrawing)
+        self._server.rooms.wake(space)
+        return found
+
+    async def waiting(self, network: str | None = None) -> list[WaitingClaim]:
+        """Read who waits, space by space in order of arrival; in one network, if one is named."""
+        wanted = None if network is None else (await self._server.reread(check_name(network, field="network")))
+        found: list[WaitingClaim] = []
+        for space, _ in await self._server.store.spaces():
+            if wanted is not None and space != wanted.configuration.space:
+                continue
+            waiters = await self._server.store.transact(lambda tx, space=space: tx.waiters(space))  # type: ignore[misc]
+            layout = await self._server.layout_of_space(space) if waiters else None
+            found.extend([] if layout is None else _shown(waiters, layout))
+        return [claim for claim in found if network in (None, claim.network)]
+
+    async def sweep(self) -> list[Holding]:
+        """Remove pending and cooling holdings whose deadline has passed, and old idempotency keys.
+
+        Nobody needs to call this for safety or for room: a full pool is swept before it is called full.
+        """
+        swept: list[Holding] = []
+        for space, _ in await self._server.store.spaces():
+            while rows := await self._server.store.transact(lambda tx, space=space: _sweep(tx, space)):  # type: ignore[misc]
+                layout = await self._server.layout_of_space(space)
+                swept.extend([] if layout is None else known_holdings(rows, layout))
+                self._server.rooms.wake(space)
+        await self._server.store.transact(lambda tx: tx.forget_replies(self._server.keys_live_us))
+        return swept
+
+
+async def _sweep(tx: Transaction, space: int) -> list[Row]:
+    """Remove a page of what is overdue in a space."""
+    await tx.guard([space], Guard.LANE)
+    rows = [*await tx.overdue(space)]
+    if rows:
+        await tx.remove(rows)
+        await tx.log([overdue_entry(row) for row in rows])
+    return rows
+
+
+def _shown(waiters: Sequence[Waiter], layout: Layout) -> list[WaitingClaim]:
+    known = {network.id for network in layout.configuration.networks.values()}
+    return [
+        WaitingClaim(
+            layout.name_of(waiter.network), Owner.trusted(waiter.owner), waiter.slot, place, moment(waiter.since_us),
+            moment(waiter.until_us), waiter.document.get("pool"), waiter.document.get("subnet"),
+        )
+        for place, waiter in enumerate(waiters, 1)
+        if waiter.network in known
+    ]  # fmt: skip

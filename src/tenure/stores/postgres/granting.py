@@ -1,0 +1,104 @@
+"""Plain grants and releases in single statements, and the second look at what they could not do."""
+
+from collections.abc import Sequence
+from typing import Any
+
+from tenure.kernel.addresses import key
+from tenure.kernel.replying import replayed, reply_to
+from tenure.kernel.values import AGAIN, Outcome, Row, SpaceId, State, Ticket, Verdict, Wish
+from tenure.ports import Stale
+from tenure.stores.postgres.hot import HotConnection
+from tenure.stores.postgres.times import SQL, read_replies
+from tenure.stores.postgres.transaction import (
+    explain_refused,
+    granted_row,
+    key_columns,
+    plain_columns,
+    told_column,
+    wish_columns,
+)
+from tenure.stores.statements import read_row, reply_columns
+
+
+async def grant_on(hot: HotConnection, space: SpaceId, version: int, wishes: Sequence[Wish]) -> list[Verdict]:
+    """Create holdings in one statement; those it did not create are explained in others."""
+    if all(_is_plain(wish) for wish in wishes):
+        columns = plain_columns(wishes)
+        records = await hot.fetch("grant_plain", space, version, *columns)
+    else:
+        columns = wish_columns(wishes)
+        records = await hot.fetch("grant", space, version, *columns, told_column(wishes), *key_columns(wishes))
+    given = {record[0]: record for record in records}
+    if len(given) == len(wishes):
+        return [granted(space, wish, given[first]) for first, wish in zip(columns[1], wishes, strict=True)]
+    refused = [wish for first, wish in zip(columns[1], wishes, strict=True) if first not in given]
+    reasons = iter(await _explained(hot.connection, space, version, refused))
+    return [
+        granted(space, wish, given[first]) if first in given else next(reasons)
+        for first, wish in zip(columns[1], wishes, strict=True)
+    ]
+
+
+def _is_plain(wish: Wish) -> bool:
+    return wish.state is State.HELD and not wish.details and wish.request is None and wish.key is None
+
+
+def granted(space: SpaceId, wish: Wish, record: Any) -> Verdict:
+    """Read a verdict from what a grant returns."""
+    return Verdict(Outcome.GRANTED, granted_row(space, wish, record[1], record[2]))
+
+
+async def _explained(connection: Any, space: SpaceId, version: int, wishes: Sequence[Wish]) -> list[Verdict]:
+    """Find out why wishes were not granted; what is known under a key comes first."""
+    keys = [wish.key for wish in wishes if wish.key is not None]
+    known = {reply.key: reply for reply in await read_replies(connection, keys)} if keys else {}
+    rest = [wish for wish in wishes if wish.key not in known]
+    if not rest:
+        verdicts: list[Verdict] = []
+    elif await connection.fetchval(SQL["versions"], space) == version:
+        verdicts = [
+            await _keep_reply(connection, wish, verdict)
+            for wish, verdict in zip(rest, await explain_refused(connection, space, rest), strict=True)
+        ]
+    else:
+        verdicts = [AGAIN] * len(rest)
+    found = iter(verdicts)
+    return [replayed(wish, known[wish.key]) if wish.key in known else next(found) for wish in wishes]
+
+
+async def _keep_reply(connection: Any, wish: Wish, verdict: Verdict) -> Verdict:
+    """Keep the answer of a wish whose owner holds something already, while he holds it; else all is open again."""
+    if wish.key is None or verdict.outcome is not Outcome.ALREADY or verdict.row is None:
+        return verdict
+    row = verdict.row
+    columns = reply_columns(reply_to(wish, verdict), 0)
+    kept = await connection.fetchval(
+        SQL["keep_reply_while_held"], columns[0], columns[1], columns[9], row.space, key(row.first), row.generation
+    )
+    return verdict if kept else AGAIN
+
+
+async def release_on(
+    connection: Any, space: SpaceId, tickets: Sequence[Ticket], version: int | None
+) -> tuple[dict[int, Row], dict[int, Row]]:
+    """End what can be ended; return that, and what stands where the rest was to be ended."""
+    columns = (
+        [ticket.network for ticket in tickets],
+        [key(ticket.first) for ticket in tickets],
+        [ticket.owner for ticket in tickets],
+        [ticket.generation for ticket in tickets],
+        [ticket.request for ticket in tickets],
+        [ticket.remember for ticket in tickets],
+    )
+    if any(ticket.cooling_us for ticket in tickets):
+        cooling_us = [ticket.cooling_us for ticket in tickets]
+        records = await connection.fetch(SQL["release_to_cool"], space, *columns, version, cooling_us)
+    else:
+        records = await connection.fetch(SQL["release"], space, *columns, version)
+    ended = {row.first: row for row in map(read_row, records)}
+    if not ended and version not in (None, await connection.fetchval(SQL["versions"], space)):
+        raise Stale
+    left = [key(ticket.first) for ticket in tickets if ticket.first not in ended]
+    records = await connection.fetch(SQL["rows_at"], space, left) if left else []
+    standing = (row for row in map(read_row, records) if row.state is not State.COOLING)
+    return ended, {row.first: row for row in standing}

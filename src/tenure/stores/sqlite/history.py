@@ -1,0 +1,16 @@
+"""Entries of the log by address, in SQLite."""
+
+import sqlite3
+from collections.abc import Sequence
+
+from tenure.kernel.addresses import key
+from tenure.kernel.values import Change
+from tenure.stores.sqlite.transaction import SQL
+from tenure.stores.statements import read_change
+
+
+def read_changes_at(connection: sqlite3.Connection, firsts: Sequence[int], after: int, limit: int) -> list[Change]:
+    """Read entries about addresses: one probe of the index for each place."""
+    values = ((key(first), after, limit) for first in set(firsts))
+    records = [record for each in values for record in connection.execute(SQL["changes_at"], each)]
+    return sorted(map(read_change, records), key=lambda change: change.seq)[:limit]

@@ -1,0 +1,1 @@
+"""For our users' own tests: a ledger in memory, and faults on demand."""

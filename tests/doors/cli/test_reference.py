@@ -1,0 +1,127 @@
+"""The help texts, the reference and the commands say the same; the examples in them run."""
+
+import inspect
+import json
+import shlex
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import click
+import pytest
+
+from tenure.doors.cli.failing import EXIT_MEANINGS, EXITS
+from tenure.doors.cli.keys import ANSWERS
+from tenure.doors.cli.main import main
+from tests.doors.cli.site import Site
+
+ROOT = Path(__file__).parents[3]
+READING = {"show", "search", "history", "why", "watch", "verify", "completion"}
+
+FOLLOWED_BY_FINDINGS = {"audit": 1}
+"""Examples whose sources do not agree, as the site has it."""
+
+
+def leaves(group: click.Group, above: click.Context, *path: str) -> Iterator[tuple[tuple[str, ...], click.Command]]:
+    """Yield every command that does something, with the words that lead to it."""
+    for name in group.list_commands(above):
+        command = group.get_command(above, name)
+        assert command is not None
+        if isinstance(command, click.Group):
+            yield from leaves(command, above, *path, name)
+        else:
+            yield (*path, name), command
+
+
+COMMANDS = dict(leaves(main, click.Context(main)))
+
+
+def examples(command: click.Command) -> list[list[str]]:
+    """Read the examples out of a help text."""
+    _, _, lines = inspect.cleandoc(command.help or "").partition("For example:\n")
+    return [shlex.split(line)[1:] for line in lines.splitlines()]
+
+
+EXAMPLES = [words for command in COMMANDS.values() for words in examples(command)]
+
+
+def test_the_reference_is_what_the_commands_say() -> None:
+    command = [sys.executable, str(ROOT / "tools" / "make_cli_reference.py"), "--check"]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+
+    assert (done.returncode, done.stdout) == (0, "the page is current\n")
+
+
+def test_every_command_of_the_issue_is_there() -> None:
+    wanted = (
+        "network subnet pool reserve allocate release hold confirm cancel transfer show search history why watch "
+        "import export audit backup restore copy verify sweep waiting render bench completion"
+    )
+
+    assert set(wanted.split()) <= {path[0] for path in COMMANDS}
+
+
+@pytest.mark.parametrize("path", COMMANDS, ids=" ".join)
+def test_a_command_has_a_line_of_help_and_an_example_of_itself(path: tuple[str, ...]) -> None:
+    command = COMMANDS[path]
+    first, _, _ = inspect.cleandoc(command.help or "").partition("\n\n")
+
+    assert first.endswith(".")
+    assert "\n" not in first
+    assert examples(command)
+    assert all(tuple(words[: len(path)]) == path for words in examples(command))
+
+
+@pytest.mark.parametrize("path", COMMANDS, ids=" ".join)
+def test_help_shows_every_option_of_a_command_and_those_that_go_anywhere(path: tuple[str, ...], site: Site) -> None:
+    shown = site.text(*path, "--help")
+    options = [flag for parameter in COMMANDS[path].params for flag in parameter.opts if flag.startswith("--")]
+
+    assert [flag for flag in [*options, "--store", "--json", "--no-color"] if flag not in shown] == []
+
+
+@pytest.mark.parametrize("words", EXAMPLES, ids=" ".join)
+def test_an_example_runs(words: list[str], site: Site) -> None:
+    result = site.call(*words)
+
+    assert result.exit_code == FOLLOWED_BY_FINDINGS.get(words[0], 0), result.output
+
+
+@pytest.mark.parametrize("words", EXAMPLES, ids=" ".join)
+def test_an_example_answers_with_json(words: list[str], site: Site) -> None:
+    result = site.call(*(word for word in words if word != "--json"), "--json")
+
+    assert result.exit_code == FOLLOWED_BY_FINDINGS.get(words[0], 0), result.output
+    for document in result.stdout.splitlines() if words[0] == "watch" else [result.stdout]:
+        json.loads(document)
+
+
+@pytest.mark.parametrize("words", [words for words in EXAMPLES if words[0] in READING], ids=" ".join)
+def test_json_may_be_asked_for_before_the_command_or_behind_it(words: list[str], site: Site) -> None:
+    plain = [word for word in words if word != "--json"]
+
+    assert site.text("--json", *plain) == site.text(*plain, "--json")
+
+
+def test_json_may_be_asked_for_between_noun_and_verb(site: Site) -> None:
+    assert site.text("network", "--json", "list") == site.text("network", "list", "--json")
+
+
+def test_the_tour_in_the_main_help_runs_in_order(site: Site) -> None:
+    outputs = [site.text(*words) for words in examples(main)]
+
+    assert outputs[3] == "203.0.113.10 held by instance/web-0 in net3\n"
+    assert "held 1" in outputs[4]
+
+
+def test_every_command_tells_what_it_answers() -> None:
+    told = " ".join(ANSWERS)
+
+    assert [path for path in COMMANDS if path[0] not in told] == []
+
+
+def test_every_exit_code_that_can_happen_is_explained() -> None:
+    assert set(EXITS.values()) <= EXIT_MEANINGS.keys()
+    page = (ROOT / "docs" / "reference" / "cli.md").read_text("utf-8")
+    assert all(f"| {code} | {meaning} |" in page for code, meaning in EXIT_MEANINGS.items())

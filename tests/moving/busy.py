@@ -1,0 +1,83 @@
+"""Processes beside a copy: some work on the ledger meanwhile, others stop half way and wait to be killed.
+
+``python -m tests.moving.busy work URL NAME`` allocates, hands over, labels and releases until its input ends.
+``python -m tests.moving.busy backup SOURCE PATH STAGE`` and ``restore PATH TARGET STAGE`` come half way through a stage.
+"""
+
+import asyncio
+import random
+import sys
+import threading
+import time
+from asyncio.subprocess import PIPE, Process
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+import tenure
+from tenure.moving.copying import backup, restore
+
+ROOT = Path(__file__).parents[2]
+FOR_EVER_S = 3600
+
+
+async def start(*words: str) -> Process:
+    """Start a process and wait until it is where it should be."""
+    process = await asyncio.create_subprocess_exec(
+        sys.executable, "-m", "tests.moving.busy", *words, cwd=ROOT, stdin=PIPE, stdout=PIPE
+    )
+    assert process.stdout is not None
+    assert await process.stdout.readline() == b"there\n"
+    return process
+
+
+@asynccontextmanager
+async def load(url: str, processes: int) -> AsyncIterator[None]:
+    """Let processes work on a ledger."""
+    crew = [await start("work", url, str(number)) for number in range(processes)]
+    try:
+        yield
+    finally:
+        await asyncio.gather(*(process.communicate() for process in crew))
+    assert [process.returncode for process in crew] == [0] * processes
+
+
+def work(url: str, name: str) -> None:
+    """Keep a ledger busy until the input ends."""
+    over = threading.Event()
+    threading.Thread(target=lambda: (sys.stdin.read(), over.set()), daemon=True).start()
+    chance = random.Random(name)
+    with tenure.open(url) as ledger:
+        turn, held = 0, [ledger.allocate("wide", owner=f"pod/{name}-first")]
+        print("there", flush=True)
+        while not over.is_set():
+            turn += 1
+            owner = f"pod/{name}-{turn}"
+            held.extend(ledger.allocate_many("wide", owners=[f"{owner}-{number}" for number in range(3)]))
+            given = held.pop(chance.randrange(len(held)))
+            held.append(ledger.transfer("wide", given.address, owner=given.owner, to=owner))
+            ledger.modify_holding("wide", held[0].address, owner=held[0].owner, labels={"turn": str(turn)})
+            for _ in range(2):
+                gone = held.pop(chance.randrange(1, len(held)))
+                ledger.release("wide", gone.address, owner=gone.owner)
+
+
+def stop_at(wanted: str, stage: str, done: int, total: int) -> None:
+    """Wait to be killed when half of a stage is done; of one that is not seen from inside, when it begins."""
+    if stage == wanted and (2 * done > total or stage == "verifying"):
+        print("there", flush=True)
+        time.sleep(FOR_EVER_S)
+
+
+def main() -> None:
+    """Do what the command line says."""
+    role, source, target, *stage = sys.argv[1:]
+    if role == "work":
+        work(source, target)
+    else:
+        verb = {"backup": backup, "restore": restore}[role]
+        asyncio.run(verb(source, target, progress=lambda *told: stop_at(stage[0], *told)))
+
+
+if __name__ == "__main__":
+    main()
