@@ -110,7 +110,7 @@ def rate(limit: float) -> tuple[Promise, ...]:
 def postgres_pairs(scale: Scale) -> list[Pair]:
     """List what is compared on PostgreSQL."""
     raw = Case("postgres", "raw")
-    engine = Case("postgres", "engine")
+    engine, keyed = Case("postgres", "engine"), Case("postgres", "keyed")
     lowest = replace(engine, policy="lowest")
     full = burst_case("random", 95, scale)
     sparse = replace(engine, pool=SPARSE)
@@ -118,6 +118,8 @@ def postgres_pairs(scale: Scale) -> list[Pair]:
     return [
         Pair("random-16", "random, 16 callers / raw", engine, raw, rate(1.0)),
         Pair("random-256", "random, 256 callers / raw", replace(engine, callers=256), raw, rate(2.0)),
+        Pair("keyed-16", "random with keys, 16 callers / raw", keyed, raw, rate(1.0)),
+        Pair("keyed-256", "random with keys, 256 callers / raw", replace(keyed, callers=256), raw, rate(1.5)),
         Pair("lowest-16", "lowest, 16 callers / raw", lowest, raw, rate(1.0)),
         Pair("lowest-4x16", "lowest, 4 servers × 16 callers / raw", replace(lowest, servers=4), raw, rate(0.5)),
         Pair("random-4x16", "random, 4 servers × 16 callers / raw", replace(engine, servers=4), raw),
@@ -129,9 +131,11 @@ def postgres_pairs(scale: Scale) -> list[Pair]:
 def sqlite_pairs() -> list[Pair]:
     """List what is compared on SQLite."""
     raw, engine = Case("sqlite", "raw"), Case("sqlite", "engine")
-    lowest = replace(engine, policy="lowest")
+    lowest, keyed = replace(engine, policy="lowest"), replace(engine, work="keyed")
     return [
         Pair("random-16", "random, 16 callers / raw", engine, raw, rate(1.0)),
+        Pair("keyed-16", "random with keys, 16 callers / raw", keyed, raw, rate(1.0)),
+        Pair("keyed-256", "random with keys, 256 callers / raw", replace(keyed, callers=256), raw, rate(1.5)),
         Pair("lowest-16", "lowest, 16 callers / raw", lowest, raw, rate(1.0)),
     ]
 

@@ -1,6 +1,6 @@
 """The loads: what a measured process does between start and stop. Each gets ready, then yields what is measured.
 
-* ``engine``: callers in closed loop on ``tenure.open_async``, as shipped.
+* ``engine``: callers in closed loop on ``tenure.open_async``, as shipped. ``keyed``: each with an idempotency key.
 * ``book``: the same on a store of the book tier, through its desk.
 * ``raw``: one row a commit into a table like ``holding``, with the statement prepared: PostgreSQL on as many
   connections as callers; SQLite from a bare loop on one connection. ``raw-queued``: SQLite, the callers over one
@@ -90,9 +90,10 @@ async def engine(job: Job) -> AsyncIterator[Run]:
     async with await tenure.open_async(job.url) as ledger:
         if job.store == "memory":  # nobody else could have prepared it
             await lay_out(ledger, job.plan)
+        keyed = job.work == "keyed"
 
         def allocate(network: str, owner: str) -> Awaitable[object]:
-            return ledger.allocate(network, owner=owner)
+            return ledger.allocate(network, owner=owner, key=f"key of {owner}" if keyed else None)
 
         await _warm_up(job, allocate)
         yield lambda: _everywhere(job, allocate)
@@ -239,6 +240,7 @@ async def _stream_sqlite(job: Job) -> None:
 
 LOADS: dict[str, Callable[[Job], AbstractAsyncContextManager[Run]]] = {
     "engine": engine,
+    "keyed": engine,
     "book": book,
     "raw": raw,
     "raw-queued": raw_queued,

@@ -14,7 +14,8 @@ from bench.filling import count_rows, make_ground
 from bench.jobs import Job
 from bench.places import Places
 
-COUNTED = {"engine": "holding", "raw": "raw", "raw-queued": "raw"}
+ENGINES = ("engine", "keyed")
+COUNTED = {"engine": "holding", "keyed": "holding", "raw": "raw", "raw-queued": "raw"}
 """Where the rows of a work are found afterwards."""
 
 BURST_CAP_S = 120.0
@@ -79,7 +80,7 @@ class Bench:
         before = await count_rows(case.store, url, table) if table else 0
         sample = run_crew(self._jobs(url, case, work), lambda: self._places.cpu_s(case.store))
         if table:
-            warm = case.servers * case.networks * case.callers if work == "engine" else 0
+            warm = case.servers * case.networks * case.callers if work in ENGINES else 0
             found = await count_rows(case.store, url, table) - before
             if found != sample.count + warm:
                 raise RowsLost(f"{case}: {sample.count + warm} rows acknowledged, {found} found")
@@ -102,7 +103,7 @@ class Bench:
                 yield url
             return
         # Openings change next to nothing, so all of a store share a ground; loads have another.
-        key = (case.store, case.pool, case.held, case.work == "engine")
+        key = (case.store, case.pool, case.held, case.work in ENGINES)
         if key not in self._kept:
             url = await self._stack.enter_async_context(self._places.fresh(case.store))
             await self._prepare(case, url)

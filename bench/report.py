@@ -16,7 +16,13 @@ from bench.cases import Case
 from bench.crew import ROOT, Sample
 from bench.measuring import Measured, median
 
-WORKS = {"raw": "raw, one row a commit", "stream": "raw, streaming", "opening": "open, allocate once", "book": "engine"}
+WORKS = {
+    "raw": "raw, one row a commit",
+    "stream": "raw, streaming",
+    "opening": "open, allocate once",
+    "book": "engine",
+    "keyed": "engine, with keys",
+}
 
 NOTES = [
     "Medians over rounds. Engine: tenure.open_async as shipped, log on, asyncio callers in closed loop, own process.",

@@ -9,7 +9,7 @@ from urllib.parse import parse_qsl, urlencode, urlsplit, urlunsplit
 
 from tenure.kernel.configuration import Configuration
 from tenure.kernel.errors import Invalid
-from tenure.kernel.names import shown
+from tenure.kernel.names import check_seconds, shown
 from tenure.ports import LedgerStore
 from tenure.service.blocking import Ledger
 from tenure.service.book_desk import BookDesk
@@ -18,6 +18,8 @@ from tenure.service.portal import Portal
 from tenure.service.server import Server
 
 DEFAULT_URL = "sqlite:///tenure.db"
+
+DAY_S = 86_400.0
 
 
 async def open_store(url: str) -> LedgerStore:
@@ -82,18 +84,23 @@ def _server_name() -> str:
     return f"{socket.gethostname()}/{os.getpid()}/{random.getrandbits(32):08x}"
 
 
-async def open_async(url: str = DEFAULT_URL) -> AsyncLedger:
+async def open_async(url: str = DEFAULT_URL, *, keys_live_s: float = DAY_S) -> AsyncLedger:
     """Open a ledger for asyncio."""
+    keys_live_us = check_seconds(keys_live_s, field="keys_live_s")
     store = await open_store(url)
     at_once = 2 if store.abilities.parallel_writes else 1
-    return AsyncLedger(Server(store, name=_server_name(), chance=random.Random(), at_once=at_once))
+    server = Server(store, name=_server_name(), chance=random.Random(), at_once=at_once, keys_live_us=keys_live_us)
+    return AsyncLedger(server)
 
 
-def open(url: str = DEFAULT_URL) -> Ledger:
-    """Open a ledger: ``memory:``, ``sqlite:///file`` or ``postgresql://…``."""
+def open(url: str = DEFAULT_URL, *, keys_live_s: float = DAY_S) -> Ledger:
+    """Open a ledger: ``memory:``, ``sqlite:///file`` or ``postgresql://…``.
+
+    Idempotency keys are remembered for ``keys_live_s`` at least, a day unless said otherwise.
+    """
     portal = Portal()
     try:
-        return Ledger(portal.run(open_async(url)), portal)
+        return Ledger(portal.run(open_async(url, keys_live_s=keys_live_s)), portal)
     except BaseException:
         portal.close()
         raise

@@ -1,6 +1,6 @@
 """Barriers: what keeps a unit away is found, and nothing else is."""
 
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from tenure.kernel import edits
@@ -21,6 +21,7 @@ def written(span: tuple[int, int]) -> str:
 
 
 @given(st.lists(spans, max_size=8), st.lists(spans, max_size=8), st.lists(st.integers(0, 15), unique=True), spans)
+@example([(10, 12)], [(0, 40)], [], (30, 35))
 def test_the_barriers_over_a_unit_are_those_that_share_an_address_with_it(
     mine: list[tuple[int, int]], others: list[tuple[int, int]], waiting: list[int], asked: tuple[int, int]
 ) -> None:

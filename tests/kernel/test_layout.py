@@ -272,12 +272,21 @@ def test_an_address_cools_for_as_long_as_the_pool_around_it_says(address: str, c
     assert layout.cooling_us("net1", parse_address(address)) == cooling_us
 
 
-def test_a_network_without_cooling_pools_looks_at_no_pool_to_say_so() -> None:
-    layout = Layout(net1())
-    assert layout.cooling_us("net1", parse_address("192.0.2.10")) == 0
-    layout.configuration = planned()  # nothing to look at from here on
+class Blank(int):
+    """A position that nothing may be compared with."""
 
-    assert layout.cooling_us("net1", parse_address("192.0.2.10")) == 0
+    def __lt__(self, other: object) -> bool:
+        raise AssertionError("a pool was looked at")
+
+    __le__ = __gt__ = __ge__ = __lt__
+
+
+def test_a_network_without_cooling_pools_looks_at_no_pool_to_say_so() -> None:
+    place = Blank(parse_address("192.0.2.10"))
+
+    assert Layout(net1()).cooling_us("net1", place) == 0
+    with pytest.raises(AssertionError):
+        Layout(net1(edits.ModifyPool(network="net1", pool="pool1", cooling_s=1))).cooling_us("net1", place)
 
 
 def test_only_a_network_with_a_sticky_pool_remembers() -> None:

@@ -1,7 +1,7 @@
 """Processes beside a copy: some work on the ledger meanwhile, others stop half way and wait to be killed.
 
 ``python -m tests.moving.busy work URL NAME`` allocates, hands over, labels and releases until its input ends.
-``python -m tests.moving.busy backup SOURCE PATH STAGE`` and ``restore PATH TARGET STAGE`` come half way through a stage.
+``python -m tests.moving.busy backup SOURCE PATH STAGE`` (or ``restore PATH TARGET STAGE``) comes half way in a stage.
 """
 
 import asyncio
@@ -38,14 +38,14 @@ async def load(url: str, processes: int) -> AsyncIterator[None]:
     try:
         yield
     finally:
-        await asyncio.gather(*(process.communicate() for process in crew))
+        await asyncio.gather(*(process.communicate(b"") for process in crew))
     assert [process.returncode for process in crew] == [0] * processes
 
 
 def work(url: str, name: str) -> None:
     """Keep a ledger busy until the input ends."""
     over = threading.Event()
-    threading.Thread(target=lambda: (sys.stdin.read(), over.set()), daemon=True).start()
+    threading.Thread(target=wait_for_the_end, args=(over,), daemon=True).start()
     chance = random.Random(name)
     with tenure.open(url) as ledger:
         turn, held = 0, [ledger.allocate("wide", owner=f"pod/{name}-first")]
@@ -60,6 +60,12 @@ def work(url: str, name: str) -> None:
             for _ in range(2):
                 gone = held.pop(chance.randrange(1, len(held)))
                 ledger.release("wide", gone.address, owner=gone.owner)
+
+
+def wait_for_the_end(over: threading.Event) -> None:
+    """Read the input until nobody is there to write it."""
+    sys.stdin.read()
+    over.set()
 
 
 def stop_at(wanted: str, stage: str, done: int, total: int) -> None:

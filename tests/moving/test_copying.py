@@ -141,7 +141,7 @@ async def test_a_target_that_is_not_empty_is_left_alone(place: str, tmp_path: Pa
     await make_ledger(place, 20)
     before = await digest(place)
 
-    with pytest.raises(tenure.Conflict, match="not empty.*new file or another schema"):
+    with pytest.raises(tenure.Conflict, match=r"not empty.*new file or another schema"):
         await restore(tmp_path / "kept.db", place)
 
     assert await digest(place) == before

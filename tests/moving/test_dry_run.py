@@ -201,8 +201,8 @@ async def test_what_is_there_already_counts_as_that_and_its_differences_are_oddi
     assert [(odd.place.line, odd.field) for odd in report.oddities] == [(3, "labels")]
 
 
-async def test_pending_and_cooling_holdings_are_left_out_and_told() -> None:
-    rows = "network,address,owner,state\nn,192.0.2.9,a/1,pending\nn,192.0.2.10,a/2,cooling\n"
+async def test_what_ends_by_itself_is_left_out_and_told() -> None:
+    rows = "network,address,owner,state,until\nn,192.0.2.9,a/1,pending,2030-01-01\nn,192.0.2.10,a/2,cooling,\n"
     async with await tenure.open_async("memory:") as ledger:
         await ledger.apply(SITE)
 
@@ -210,6 +210,41 @@ async def test_pending_and_cooling_holdings_are_left_out_and_told() -> None:
 
         assert [odd.code for odd in report.oddities] == ["left_out", "left_out"]
         assert await ledger.holdings("n") == []
+
+
+async def test_a_pending_holding_without_deadline_comes_in_as_that(ledger: tenure.AsyncLedger) -> None:
+    await ledger.apply(SITE)
+
+    await run_import(ledger, table("network,address,owner,state\nn,192.0.2.9,a/1,pending\n"))
+
+    [holding] = await ledger.holdings("n")
+    assert (str(holding.state), holding.until) == ("pending", None)
+
+
+async def test_an_address_that_cools_off_is_in_the_way(ledger: tenure.AsyncLedger) -> None:
+    await ledger.apply([*SITE, tenure.AddPool(network="n", range="192.0.2.9-192.0.2.20", cooling_s=600)])
+    await ledger.allocate("n", owner="a/1", address="192.0.2.9")
+    await ledger.release("n", "192.0.2.9", owner="a/1")
+
+    report = await plan_import(ledger, table("network,address,owner\nn,192.0.2.9,a/1\n"))
+
+    assert [(fault.place.line, fault.code) for fault in report.faults] == [(2, "address_in_use")]
+    assert "cooling off" in report.faults[0].reason
+
+
+async def test_what_the_ledger_has_already_is_not_judged_again() -> None:
+    row = "network,address,owner\nn,192.0.2.9,a/1\n"
+    async with await tenure.open_async("memory:") as ledger:
+        await ledger.apply(SITE)
+        await run_import(ledger, table(row))
+        await ledger.reserve("n", "192.0.2.9")
+        await ledger.retire_subnet("n", "192.0.2.0/24")
+
+        again = await plan_import(ledger, table(row))
+        another = await plan_import(ledger, table(row + "n,192.0.2.10,a/2\n"), force=True)
+
+    assert (again.ok, again.already["holdings"]) == (True, 1)
+    assert [(fault.place.line, fault.code) for fault in another.faults] == [(3, "address_reserved")]
 
 
 async def test_a_draining_holding_comes_in_before_the_one_that_took_its_slot(ledger: tenure.AsyncLedger) -> None:

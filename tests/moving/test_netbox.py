@@ -7,7 +7,7 @@ import pytest
 
 import tenure
 from tenure.moving.importing import run_import
-from tenure.moving.items import Held, Oddity, Source
+from tenure.moving.items import Held, Oddity, Remark, Source
 from tenure.moving.sources import parse_source, read_source
 
 PREFIXES = """\
@@ -64,6 +64,7 @@ async def test_the_tables_of_an_export_become_a_plan_and_holdings() -> None:
         "192.0.2.0/24", "office", {"tenant": "Shop"},
     )  # fmt: skip
     assert [str(pool.range) for pool in office.pools] == ["192.0.2.10-192.0.2.99"]
+    assert {kept.request for kept in office.reserved} == {"import prefixes.csv, ranges.csv, addresses.csv"}
     assert {(str(kept.range), kept.reason) for kept in office.reserved} == {
         ("192.0.2.12", "for later"),
         ("192.0.2.200-192.0.2.210", "printers"),
@@ -123,7 +124,7 @@ def test_a_page_with_results_is_read_and_a_part_of_them_is_a_fault() -> None:
 
     source = parse_source([("page.json", json.dumps(page).encode())])
 
-    remarks = [(item.place.path, item.what.code) for item in source.items if hasattr(item.what, "code")]
+    remarks = [(item.place.path, item.what.code) for item in source.items if isinstance(item.what, Remark)]
     assert remarks == [("results[1]", "unknown_record"), ("next", "not_all")]
 
 

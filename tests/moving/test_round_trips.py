@@ -70,7 +70,10 @@ def subnets(draw: st.DrawFn, network: str, number: int) -> list[Any]:
         tenure.AddPool(
             network=network, range=f"{at.format(16)}-{at.format(95)}", name=draw(optional), labels=draw(labels)
         ),
-        tenure.Reserve(network=network, range=f"{at.format(32)}-{at.format(47)}", reason=draw(texts)),
+        tenure.Reserve(
+            network=network, range=f"{at.format(32)}-{at.format(47)}", reason=draw(texts), labels=draw(labels)
+        ),
+        tenure.Preallocate(network=network, owner=draw(owners), slot=f"w{number}", address=at.format(96)),
     ]
     for unit in draw(st.lists(st.integers(1, 5), unique=True)):
         operations.append(
@@ -84,9 +87,10 @@ def subnets(draw: st.DrawFn, network: str, number: int) -> list[Any]:
                 description=draw(texts),
                 carrier=draw(optional),
                 plan=draw(optional),
+                pending=draw(st.booleans()),
             )
         )
-        if draw(st.booleans()):
+        if not operations[-1].pending and draw(st.booleans()):
             last = operations[-1]
             operations.append(
                 tenure.ModifyHolding(network=network, address=last.address, owner=last.owner, state="draining")

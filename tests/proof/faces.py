@@ -8,7 +8,7 @@ from typing import Any, Protocol
 import tenure
 from tenure.kernel.addresses import format_address, parse_address
 from tenure.kernel.values import Change, Row, Ticket
-from tenure.service.applying import check_holder
+from tenure.service.ground import check_holder
 from tenure.service.book_desk import BookDesk
 from tenure.service.claims import read_claim
 from tenure.stores.etcd.store import EtcdStore

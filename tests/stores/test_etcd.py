@@ -130,7 +130,7 @@ async def test_an_owner_is_found_in_all_spaces_and_states(store: EtcdStore) -> N
 
 
 async def test_a_released_address_leaves_no_key_behind(store: EtcdStore) -> None:
-    granted = await grant(store, wish(1), wish(2, state=State.COOLING))
+    granted = await grant(store, wish(1), wish(2, state=State.DRAINING))
 
     ended = await store.release(1, [ticket(verdict.row) for verdict in granted])
 

@@ -20,7 +20,6 @@ from tenure.moving.reports import Report
 from tenure.service.ledger import AsyncLedger
 
 PAGE = 2000
-IMPORTED = {State.HELD, State.DRAINING}
 
 
 class Sought(NamedTuple):
@@ -135,11 +134,11 @@ class Examination:
         try:
             state = State(held.state)
         except ValueError:
-            reason = f"{shown(held.state)} is none of {', '.join(sorted(IMPORTED))}"
+            reason = f"{shown(held.state)} is none of {', '.join(State)}"
             self._fault(place, "state", "invalid", reason)
             return None
-        if state not in IMPORTED:
-            reason = f"a {state} holding is on its way and not brought in; left out"
+        if state is State.COOLING or (state is State.PENDING and held.until is not None):
+            reason = f"a {state} holding ends by itself and is not brought in; left out"
             self.report.add(Oddity(place, "state", "left_out", reason))
             return None
         return state

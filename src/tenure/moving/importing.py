@@ -115,6 +115,7 @@ def _operations(one: Sought, request: str) -> Iterator[Operation]:
         carrier=held.carrier,
         plan=held.plan,
         request=request,
+        pending=one.state is State.PENDING,
     )
     if one.state is State.DRAINING:
         yield ModifyHolding(network=held.network, address=address, owner=one.owner, state="draining", request=request)

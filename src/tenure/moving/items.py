@@ -68,6 +68,7 @@ class Held(NamedTuple):
     description: Any = ""
     carrier: Any = None
     plan: Any = None
+    until: Any = None
     reserved: str = "refuse"
 
 

@@ -15,12 +15,12 @@ HOLDING_STATUSES = {"active", "deprecated", "dhcp", "slaac"}
 OWNING_FIELDS = (("device", "device"), ("virtual_machine", "virtual-machine"), ("parent", "device"))
 
 
-def read_netbox(records: Iterable[Record], *, global_network: str = GLOBAL) -> Iterator[Item]:
+def read_netbox(records: Iterable[Record], *, request: str, global_network: str = GLOBAL) -> Iterator[Item]:
     """Turn records into items: networks and subnets first, then ranges, then addresses."""
     by_kind: dict[str, list[Record]] = {PREFIXES: [], RANGES: [], ADDRESSES: []}
     for record in records:
         by_kind[record.kind].append(record)
-    mapping = _Mapping(global_network)
+    mapping = _Mapping(global_network, request)
     yield from mapping.prefixes(by_kind[PREFIXES])
     for record in by_kind[RANGES]:
         yield from mapping.range(record)
@@ -31,8 +31,9 @@ def read_netbox(records: Iterable[Record], *, global_network: str = GLOBAL) -> I
 class _Mapping:
     """The mapping that ``docs/reference/formats.md`` writes down."""
 
-    def __init__(self, global_network: str) -> None:
+    def __init__(self, global_network: str, request: str) -> None:
         self._global = global_network
+        self._request = request
 
     def _network(self, record: Record) -> str:
         return record.text("vrf") or self._global
@@ -68,7 +69,7 @@ class _Mapping:
         )
         if status == "reserved":
             reason = record.text("description") or "reserved in NetBox"
-            yield Item(record.place, Reserve(network=network, range=cidr, reason=reason))
+            yield Item(record.place, Reserve(network=network, range=cidr, reason=reason, request=self._request))
         elif status == "deprecated":
             yield Item(record.place, ModifySubnet(network=network, subnet=cidr, retired=True))
         elif status != "active":
@@ -80,7 +81,7 @@ class _Mapping:
         full = record.flag("mark_utilized") or record.flag("mark_populated")
         if status in ("reserved", "deprecated") or full:
             reason = record.text("description") or f"{'in use' if full else status} in NetBox"
-            yield Item(record.place, Reserve(network=network, range=span, reason=reason))
+            yield Item(record.place, Reserve(network=network, range=span, reason=reason, request=self._request))
             return
         labels = _labels(record, "tenant", "role", "tags")
         pool = AddPool(network=network, range=span, labels=labels, description=record.text("description"))
@@ -94,7 +95,7 @@ class _Mapping:
         owner, slot = _owner(record, address)
         if status == "reserved" and owner is None:
             reason = record.text("description") or record.text("dns_name") or "reserved in NetBox"
-            yield Item(record.place, Reserve(network=network, range=address, reason=reason))
+            yield Item(record.place, Reserve(network=network, range=address, reason=reason, request=self._request))
             return
         if status not in HOLDING_STATUSES | {"reserved"}:
             yield _unknown_status(record, status)

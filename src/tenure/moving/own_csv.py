@@ -9,8 +9,8 @@ from tenure.moving.labelling import labels_cell, read_labels_cell
 from tenure.moving.tables import columns_of, read_table, written_row
 
 NEEDED = ("network", "address", "owner")
-READ = (*NEEDED, "slot", "state", "labels", "description", "carrier", "plan")
-TOLD = ("since", "until", "generation", "request")
+READ = (*NEEDED, "slot", "state", "until", "labels", "description", "carrier", "plan")
+TOLD = ("since", "generation", "request")
 """Written for people and left alone when read: an import makes its own."""
 
 COLUMNS = (*READ, *TOLD)
@@ -42,6 +42,7 @@ def _held(cells: Mapping[str, str], place: Place) -> Held | Fault:
         owner=cells.get("owner", "").strip(),
         slot=cells.get("slot", "").strip(),
         state=cells.get("state", "").strip() or "held",
+        until=cells.get("until", "").strip() or None,
         labels=labels or None,
         description=cells.get("description", ""),
         carrier=cells.get("carrier", "").strip() or None,
@@ -63,12 +64,12 @@ def holding_row(holding: Holding) -> str:
             holding.owner,
             holding.slot,
             holding.state,
+            "" if holding.until is None else holding.until.isoformat(),
             labels_cell(holding.labels),
             holding.description,
             holding.carrier or "",
             holding.plan or "",
             holding.since.isoformat(),
-            "" if holding.until is None else holding.until.isoformat(),
             str(holding.generation),
             holding.request or "",
         ]

@@ -29,10 +29,10 @@ SPACE = {"name", "networks"}
 NETWORK = {"kind", "mac_prefix", "tags", "labels", "description", "uuid"}
 SUBNET = {"cidr", "gateway", "name", "dns", "dhcp", "zones", "unit", "keep_back", "labels", "description", "uuid"}
 POOL = {"range", "name", "policy", "cooling_s", "labels", "description"}
-RESERVED = {"range", "reason"}
-WAITING = {"owner", "address", "slot"}
-HOLDING = {"network", "address", "owner", "slot", "state", "labels", "description", "carrier", "plan"}
-TOLD = {"since", "until", "generation", "request"}
+RESERVED = {"range", "reason", "labels", "description", "request"}
+WAITING = {"owner", "address", "slot", "labels", "description", "request"}
+HOLDING = {"network", "address", "owner", "slot", "state", "until", "labels", "description", "carrier", "plan"}
+TOLD = {"since", "generation", "request"}
 
 Document = dict[str, Any]
 

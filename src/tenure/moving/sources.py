@@ -53,7 +53,7 @@ def parse_source(
                 records.append(found)
             else:
                 source.items.append(found)
-    source.items.extend(read_netbox(records, global_network=global_network))
+    source.items.extend(read_netbox(records, request=source.request, global_network=global_network))
     return source
 
 

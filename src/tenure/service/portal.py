@@ -33,11 +33,15 @@ class Portal:
         return self._run(work)
 
     def _run(self, work: Coroutine[Any, Any, T]) -> T:
+        running = asyncio.run_coroutine_threadsafe(work, self._loop)
         try:
-            return asyncio.run_coroutine_threadsafe(work, self._loop).result()
+            return running.result()
         except concurrent.futures.CancelledError:
             if self.closed:
                 raise Conflict("this ledger was closed meanwhile; open it again") from None
+            raise
+        except BaseException:
+            running.cancel()  # the caller was interrupted: what he waits for must not go on without him
             raise
 
     def iterate(self, items: AsyncIterator[T]) -> Iterator[T]:

@@ -12,7 +12,7 @@ from tenure.kernel.errors import AddressOutsideSubnet, CursorExpired, TenureErro
 from tenure.kernel.judging import judge
 from tenure.kernel.layout import Layout
 from tenure.kernel.values import OWNED, Change, Row, State
-from tenure.ports import LedgerStore
+from tenure.ports import Guard, LedgerStore, Transaction
 
 PAGE = 1000
 
@@ -48,6 +48,7 @@ async def verify(store: LedgerStore) -> list[Breach]:
         configuration = await store.configuration(space)
         if configuration is not None:
             findings.extend([finding async for finding in _space_breaches(store, configuration)])
+            findings.extend([(breach, NOWHERE) for breach in await _line_breaches(store, configuration)])
     findings.extend([finding async for finding in _log_breaches(store)])
     if not findings:
         return []
@@ -86,6 +87,21 @@ async def _space_breaches(store: LedgerStore, configuration: Configuration) -> A
             previous = row
 
 
+async def _line_breaches(store: LedgerStore, configuration: Configuration) -> list[Breach]:
+    """Check that a space is marked as queued exactly while claims wait in it."""
+
+    async def looking(tx: Transaction) -> tuple[bool, int]:
+        await tx.guard([configuration.space], Guard.LANE)
+        queued = any(found.queued for found in await tx.configurations([configuration.space]))
+        return queued, len(await tx.waiters(configuration.space))
+
+    queued, waiting = await store.transact(looking)
+    if queued == (waiting > 0):
+        return []
+    mark = "is" if queued else "is not"
+    return [Breach("line", f"space {configuration.name!r} {mark} marked as queued, and {waiting} claims wait in it")]
+
+
 def _row_breaches(
     layout: Layout, row: Row, previous: Row | None, claims: Mapping[tuple[int, str, str], int]
 ) -> Iterator[Breach]:
@@ -102,8 +118,10 @@ def _row_breaches(
     unit = subnet.unit_at(row.first)
     if (unit.first, unit.last) != (row.first, row.last):
         yield Breach("I3", f"{_told(row)} is not a unit of {subnet.cidr}")
-    if row.state is State.HELD and row.until_us is not None:
-        yield Breach("I10", f"{_told(row)} is held and yet has a deadline")
+    if row.state in (State.HELD, State.DRAINING) and row.until_us is not None:
+        yield Breach("I10", f"{_told(row)} is {row.state} and yet has a deadline")
+    if row.state is State.COOLING and row.until_us is None:
+        yield Breach("I10", f"{_told(row)} is cooling without an end")
 
 
 async def _log_breaches(store: LedgerStore) -> AsyncIterator[Finding]:

@@ -129,7 +129,7 @@ async def test_the_history_is_what_happened(ledger: Ledger) -> None:
         holder = holders.get(place)
         if holder is None:
             give = ledger.hold if turn % 3 == 0 else ledger.allocate
-            holders[place] = await give("net", owner=owner, address=place)  # type: ignore[operator]
+            holders[place] = await give("net", owner=owner, address=place)
         elif holder.state is tenure.State.PENDING and turn % 2:
             holders[place] = await ledger.confirm("net", place, owner=holder.owner)
         elif holder.state is tenure.State.PENDING:

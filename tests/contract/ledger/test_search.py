@@ -90,7 +90,7 @@ async def test_text_is_looked_for_in_names_owners_descriptions_and_addresses(
 
 
 @pytest.mark.parametrize(
-    ("place", "expected"),
+    ("text", "expected"),
     [
         ("192.0.2.10", [("subnet", "Blue"), ("pool", "web"), ("holding", "vm/web-0")]),
         ("192.0.2.40/30", [("subnet", "Blue"), ("reserved", "printers")]),
@@ -101,11 +101,11 @@ async def test_text_is_looked_for_in_names_owners_descriptions_and_addresses(
     ],
 )
 async def test_an_address_a_block_or_a_range_finds_what_lies_there(
-    ledger: Ledger, place: str, expected: list[tuple[str, str]]
+    ledger: Ledger, text: str, expected: list[tuple[str, str]]
 ) -> None:
     await laid_out(ledger)
 
-    assert [(str(each.kind), each.name) for each in await ledger.search(place)] == expected
+    assert [(str(each.kind), each.name) for each in await ledger.search(text)] == expected
 
 
 async def test_a_kind_and_a_network_narrow_the_search(ledger: Ledger) -> None:

@@ -2,7 +2,6 @@
 
 import asyncio
 import secrets
-import sqlite3
 import tempfile
 import time
 from dataclasses import asdict, dataclass
@@ -53,6 +52,8 @@ def bench(session: Session, seconds: float, policy: str) -> None:
 
 def _raw_commits(path: Path, seconds: float) -> float:
     """Commit single rows, durably, one after the other: what a ledger without batches could do at best."""
+    import sqlite3
+
     connection = sqlite3.connect(path, isolation_level=None)
     try:
         connection.execute("PRAGMA journal_mode = WAL")

@@ -35,7 +35,9 @@ def _beginning(incomplete: str, names: list[str]) -> list[str]:
 
 
 def _meant(context: click.Context) -> list[Network]:
-    return [network for network in _networks(context) if network.name == context.params.get("network")]
+    # Behind an option that still lacks its value, click has sorted nothing yet: the network is the first word.
+    name = context.params.get("network") or next(iter(context.args), None)
+    return [network for network in _networks(context) if network.name == name]
 
 
 def _networks(context: click.Context) -> list[Network]:

@@ -1,6 +1,7 @@
 """The command line: ``tenure COMMAND``. Each command lies in a file of its noun and is read when it is called."""
 
 import contextlib
+import io
 import os
 import sys
 import traceback
@@ -68,6 +69,7 @@ class Root(Shelf):
         extra.pop("standalone_mode", None)
         words = list(sys.argv[1:] if args is None else args)
         session = Session()
+        _take_any_text()
         try:
             code = super().main(words, prog_name or "tenure", standalone_mode=False, obj=session, **extra)
         except click.ClickException as error:
@@ -97,6 +99,13 @@ class Root(Shelf):
             ctx.exit(failing.USAGE)
 
 
+def _take_any_text() -> None:
+    """Let names that the terminal's encoding lacks be written as escapes; nothing fails because of a letter."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="backslashreplace")
+
+
 def _forget_output() -> None:
     """Let what is still to be written go nowhere, or the interpreter would complain once more at its end."""
     with contextlib.suppress(OSError, ValueError):
@@ -108,6 +117,9 @@ def _usage_error(session: Session, error: click.ClickException) -> int:
     context, parameter = getattr(error, "ctx", None), getattr(error, "param", None)
     field = None if parameter is None else parameter.name
     path = "tenure" if context is None else context.command_path
+    if isinstance(error, click.exceptions.NoArgsIsHelpError):
+        click.echo(error.format_message(), err=True)
+        return failing.USAGE
     data = {"code": "usage", "message": error.format_message(), "field": field}
     failing.tell(session, data, f"`{path} --help` shows what may be written")
     return failing.USAGE

@@ -1,5 +1,6 @@
 """``tenure subnet``: the blocks of a network."""
 
+from collections.abc import Mapping
 from typing import Any
 
 import click
@@ -98,9 +99,7 @@ def modify(session: Session, network: str, subnet: str, without: tuple[str, ...]
     wanted = {
         field: changed(value, field.replace("_", "-"), without, empty.get(field, ())) for field, value in said.items()
     }
-    made = session.run(lambda ledger: ledger.modify_subnet(network, subnet, **wanted))
-    named = str(said["name"] or said["cidr"] or subnet)
-    _told(session, made, named, "changed")
+    _told(session, session.run(lambda ledger: _modified(ledger, network, subnet, wanted)), "changed")
 
 
 @subnet.command("retire")
@@ -114,8 +113,9 @@ def retire(session: Session, network: str, subnet: str, undo: bool) -> None:
     For example:
       tenure subnet retire net1 192.0.2.0/24
     """
-    made = session.run(lambda ledger: ledger.modify_subnet(network, subnet, retired=not undo))
-    _told(session, made, subnet, "back in use:" if undo else "retired")
+    wanted = {"retired": not undo}
+    made = session.run(lambda ledger: _modified(ledger, network, subnet, wanted))
+    _told(session, made, "back in use:" if undo else "retired")
 
 
 @subnet.command("remove")
@@ -153,6 +153,12 @@ async def chosen_networks(ledger: AsyncLedger, name: str | None) -> list[Network
     return await ledger.networks() if name is None else [await ledger.network(name)]
 
 
-def _told(session: Session, network: Network, ident: str, verb: str) -> None:
-    document: Document = subnet_entry(network.name, network.subnet(ident))
-    answer(session, document, f"{verb} subnet {document['cidr']} of network {network.name}")
+async def _modified(ledger: AsyncLedger, network: str, ident: str, wanted: Mapping[str, Any]) -> Document:
+    """Change a subnet and show it; afterwards it may no longer go by the name or block it was found by."""
+    uuid = (await ledger.network(network)).subnet(ident).uuid
+    changed = await ledger.modify_subnet(network, uuid, **wanted)
+    return subnet_entry(network, changed.subnet(uuid))
+
+
+def _told(session: Session, document: Document, verb: str) -> None:
+    answer(session, document, f"{verb} subnet {document['cidr']} of network {document['network']}")

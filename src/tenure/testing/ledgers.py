@@ -1,0 +1,21 @@
+"""Ledgers in memory whose faults a test decides."""
+
+import random
+
+from tenure.service.blocking import Ledger
+from tenure.service.ledger import AsyncLedger
+from tenure.service.portal import Portal
+from tenure.service.server import Server
+from tenure.testing.faults import Faults, FaultyStore
+
+
+async def open_faulty_async(faults: Faults, *, seed: int = 0) -> AsyncLedger:
+    """Open a ledger in memory for asyncio; the same seed picks the same random addresses."""
+    chance = random.Random(seed)
+    return AsyncLedger(Server(FaultyStore(faults), name="testing", chance=chance, at_once=1))
+
+
+def open_faulty(faults: Faults, *, seed: int = 0) -> Ledger:
+    """Open a ledger in memory; the same seed picks the same random addresses."""
+    portal = Portal()
+    return Ledger(portal.run(open_faulty_async(faults, seed=seed)), portal)

@@ -1,0 +1,160 @@
+"""Exit codes and errors: one table, a hint on what to do next, and nothing changed."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+import tenure
+from tenure.doors.cli import care, failing
+from tenure.kernel import errors
+from tenure.service.ledger import AsyncLedger
+from tests.doors.cli.site import Site, build_full
+
+REFUSED: list[tuple[int, str, list[str]]] = [
+    (2, "usage", ["network", "add"]),
+    (2, "usage", ["nonsense"]),
+    (2, "usage", ["allocate", "net1", "instance/x", "--label", "no-equals"]),
+    (2, "usage", ["allocate", "net1", "instance/x", "--label", "a=1", "--label", "a=2"]),
+    (2, "usage", ["allocate", "net1", "instance/x", "--policy", "best"]),
+    (2, "usage", ["allocate", "net1", "instance/x", "--nonsense"]),
+    (2, "usage", ["completion", "csh"]),
+    (2, "usage", ["watch", "--after", "soon"]),
+    (2, "invalid", ["allocate", "net1", "nobody"]),
+    (2, "invalid", ["allocate", "net1", "instance/x", "--address", "192.0.2.300"]),
+    (2, "invalid", ["allocate", "net1", "instance/x", "--wait", "-1"]),
+    (2, "invalid", ["subnet", "add", "net1", "10.0.0.1/24"]),
+    (2, "invalid", ["pool", "add", "net1", "192.0.2.9-192.0.2.1"]),
+    (2, "invalid", ["why", "not-an-address"]),
+    (2, "invalid", ["network", "add", " spaced "]),
+    (2, "invalid", ["watch", "--once", "--after", "-3"]),
+    (2, "address_outside_subnet", ["allocate", "net1", "instance/x", "--address", "198.51.100.9"]),
+    (3, "not_found", ["allocate", "nowhere", "instance/x"]),
+    (3, "not_found", ["network", "remove", "nowhere"]),
+    (3, "not_found", ["subnet", "modify", "net1", "10.0.0.0/8", "--name", "x"]),
+    (3, "not_found", ["pool", "retire", "net1", "nope"]),
+    (3, "not_found", ["allocate", "net1", "instance/x", "--pool", "nope"]),
+    (3, "not_found", ["confirm", "net1", "192.0.2.77", "instance/x"]),
+    (4, "already_exists", ["network", "add", "net1"]),
+    (4, "address_in_use", ["allocate", "net1", "instance/x", "--address", "192.0.2.10"]),
+    (4, "address_reserved", ["allocate", "net1", "instance/x", "--address", "192.0.2.20"]),
+    (4, "overlap", ["subnet", "add", "net1", "192.0.2.128/25"]),
+    (4, "still_in_use", ["network", "remove", "net1"]),
+    (4, "not_owner", ["release", "net1", "192.0.2.10", "instance/x"]),
+    (4, "conflict", ["cancel", "net1", "192.0.2.10", "instance/web-0"]),
+    (5, "pool_exhausted", ["allocate", "full", "instance/x"]),
+    (5, "pool_exhausted", ["allocate", "net1", "instance/x", "--count", "80"]),
+    (5, "pool_exhausted", ["hold", "full", "instance/x"]),
+]
+
+
+@pytest.mark.parametrize(("code", "error", "words"), REFUSED, ids=lambda value: str(value)[:60])
+def test_what_is_refused_has_its_code_says_what_to_do_and_changes_nothing(
+    site: Site, code: int, error: str, words: list[str]
+) -> None:
+    build_full(site)
+    before = site.state()
+    plain = site.call(*words)
+    found_code, found = site.error(*words)
+
+    assert (found_code, found["code"]) == (code, error)
+    assert found["message"]
+    assert {"code", "message", "field", "hint"} <= found.keys()
+    assert plain.exit_code == code
+    assert plain.stdout == ""
+    first, hint = plain.stderr.splitlines()
+    assert first == f"tenure: {found['message']}"
+    assert hint == f"  {found['hint']}"
+    assert site.state() == before
+
+
+def test_errors_carry_their_data(site: Site) -> None:
+    _, error = site.error("allocate", "net1", "instance/x", "--address", "192.0.2.10")
+
+    assert (error["field"], error["address"], error["holder"]) == ("address", "192.0.2.10", "instance/web-0")
+    assert error["hint"].startswith("`tenure why 192.0.2.10`")
+
+
+@pytest.mark.parametrize("url", ["sqlite:////proc/nowhere/x.db", "postgresql://localhost:1/x"])
+def test_a_store_that_does_not_answer_is_six(site: Site, url: str) -> None:
+    code, error = site.error("show", "--store", url)
+
+    assert (code, error["code"], error["outcome"]) == (6, "store_unavailable", "none")
+    assert "TENURE_STORE" in error["hint"]
+
+
+def test_a_url_that_names_no_store_is_two(site: Site) -> None:
+    assert site.error("show", "--store", "mysql://x")[1]["field"] == "url"
+
+
+def test_the_store_is_named_by_option_before_environment(site: Site) -> None:
+    other = f"sqlite:///{site.folder / 'other.db'}"
+    site.text("--store", other, "network", "add", "elsewhere")
+
+    assert [entry["name"] for entry in site.json("network", "list", "--store", other)] == ["elsewhere"]
+    assert [entry["name"] for entry in site.json("network", "list")] == ["net1"]
+    assert [entry["name"] for entry in site.json("--store", "memory:", "network", "list", "--store", other)] == [
+        "elsewhere"
+    ]
+
+
+def test_without_a_store_a_file_here_is_used(site: Site, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.chdir(tmp_path)
+    result = site.call("network", "add", "here", env={"TENURE_STORE": ""})
+
+    assert result.exit_code == 0
+    with tenure.open(f"sqlite:///{tmp_path / 'tenure.db'}") as ledger:
+        assert [network.name for network in ledger.networks()] == ["here"]
+
+
+def test_findings_are_one(site: Site, monkeypatch: pytest.MonkeyPatch) -> None:
+    async def broken(self: AsyncLedger) -> list[tenure.Breach]:
+        return [tenure.Breach("I1", "two holdings over each other")]
+
+    assert site.json("verify") == {"clean": True, "breaches": []}
+    monkeypatch.setattr(AsyncLedger, "verify", broken)
+    assert site.json("verify", code=1) == {
+        "clean": False,
+        "breaches": [{"invariant": "I1", "text": "two holdings over each other"}],
+    }
+    assert site.text("verify", code=1) == "I1: two holdings over each other\n"
+
+
+def test_a_fault_of_tenure_itself_is_seventy(site: Site, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(care, "answer", None)
+    result = site.call("verify")
+
+    assert result.exit_code == failing.INTERNAL
+    assert "TypeError" in result.stderr
+
+
+def test_a_file_that_cannot_be_written_is_two(site: Site) -> None:
+    code, error = site.error("export", "--output", str(site.folder / "nowhere" / "x.json"))
+
+    assert (code, error["code"]) == (2, "file")
+
+
+def test_every_error_of_the_tree_has_an_exit_code_and_a_hint() -> None:
+    waiting = [errors.TenureError]
+    while waiting:
+        kind = waiting.pop()
+        waiting += kind.__subclasses__()
+        if kind not in (errors.TenureError, errors.StoreUnavailable):
+            assert kind.code in failing.HINTS, kind
+            assert any(parent in failing.EXITS for parent in kind.__mro__), kind
+
+
+def test_error_documents_are_json_whatever_they_carry(site: Site) -> None:
+    result = site.call("allocate", "nété", "instance/x", "--json")
+
+    assert json.loads(result.stderr)["error"]["name"] == "nété"
+    assert result.stderr.isascii()
+
+
+@pytest.mark.parametrize("words", [[], ["network"]])
+def test_without_a_command_the_help_is_shown_and_the_code_is_two(site: Site, words: list[str]) -> None:
+    result = site.call(*words)
+
+    assert (result.exit_code, result.stdout) == (2, "")
+    assert result.stderr.startswith("Usage: tenure")
+    assert site.error(*words)[1]["message"] == "Missing command."
