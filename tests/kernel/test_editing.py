@@ -166,7 +166,7 @@ def test_a_reservation_of_another_reason_leaves_what_the_first_one_had() -> None
     assert [reason for _, reason in reserved(plan)] == ["b", "a", "b"]
 
 
-@pytest.mark.parametrize("order", permutations(["192.0.2.20-192.0.2.29", "192.0.2.30", "192.0.2.31-192.0.2.40"]))
+@pytest.mark.parametrize("order", list(permutations(["192.0.2.20-192.0.2.29", "192.0.2.30", "192.0.2.31-192.0.2.40"])))
 def test_reserved_ranges_of_one_word_become_one_on_whichever_side_they_touch(order: tuple[str, ...]) -> None:
     plan = net1(*(edits.Reserve(network="net1", range=range, reason="x") for range in order))
 

@@ -4,7 +4,9 @@ import sqlite3
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, closing
 from pathlib import Path
+from typing import Any
 
+import asyncpg
 import pytest
 
 import tenure
@@ -167,10 +169,21 @@ async def test_an_empty_ledger_is_taken_for_a_wrong_url(place: str, tmp_path: Pa
     async with opened(place):
         pass
 
-    with pytest.raises(tenure.NotFound, match="empty; is its URL right") as told:
+    with pytest.raises(tenure.NotFound, match="empty; are URL and schema right") as told:
         await backup(place, tmp_path / "kept.db")
 
     assert "postgres:@" not in str(told.value)
+    assert "host=" not in str(told.value)
+    assert names(tmp_path) == []
+
+
+@pytest.mark.parametrize("path", ["", None, 7])
+async def test_a_path_that_is_no_name_of_a_file_is_refused(path: Any, tmp_path: Path) -> None:
+    with pytest.raises(tenure.Invalid, match="path: the name of a file"):
+        await backup(url_of(tmp_path / "first.db"), path)
+    with pytest.raises(tenure.Invalid, match="path: the name of a file"):
+        await restore(path, url_of(tmp_path / "first.db"))
+
     assert names(tmp_path) == []
 
 
@@ -228,3 +241,46 @@ async def test_a_digest_does_not_depend_on_pages_and_tells_which_kind_differs() 
     assert whole.differences(single) == []
     assert whole.differences(other) == [Kind.CHANGES]
     assert whole.whole != other.whole
+
+
+STAYS = {"waiting": {"*"}, "ledger": {"id", "schema_version"}, "space": {"queued", "frees"}}
+"""What a copy leaves behind on purpose: claims in line, and what a store keeps for itself."""
+
+COPIED = {
+    "ledger": "seq oldest generation next_network",
+    "space": "id name version",
+    "network": "id name space document",
+    "holding": "space network first last owner slot state generation since_us until_us request details",
+    "former": "network owner slot first",
+    "reply": "key body at_us space network first last generation until_us answer",
+    "change": "seq at_us verb space network first last owner slot generation request details",
+}
+
+
+async def test_every_column_is_copied_or_stays_behind_on_purpose(place: str) -> None:
+    async with opened(place):
+        columns = await _columns(place)
+
+    left = {
+        f"{table}.{column}"
+        for table, column in columns
+        if column not in COPIED.get(table, "").split() and not {"*", column} & STAYS.get(table, set())
+    }
+    assert len(columns) > 40
+    assert left == set()
+
+
+async def _columns(url: str) -> list[tuple[str, str]]:
+    if url.startswith("sqlite"):
+        with closing(sqlite3.connect(url.removeprefix("sqlite:///"))) as connection:
+            return connection.execute(
+                "SELECT m.name, c.name FROM sqlite_schema AS m, pragma_table_info(m.name) AS c"
+                " WHERE m.type = 'table' AND m.name <> 'sqlite_sequence'"
+            ).fetchall()
+    server, _, schema = url.partition("&schema=")
+    asked = "SELECT table_name, column_name FROM information_schema.columns WHERE table_schema = $1"
+    server_connection = await asyncpg.connect(server)
+    try:
+        return [(record[0], record[1]) for record in await server_connection.fetch(asked, schema)]
+    finally:
+        await server_connection.close()

@@ -4,7 +4,7 @@ import asyncio
 from typing import NamedTuple
 
 from tenure import AsyncLedger
-from tests.proof.played import Cast, Step, play, staged
+from tests.proof.played import Cast, Step, Weather, play, staged
 from tests.proof.scheduling import every_run
 
 
@@ -70,7 +70,7 @@ def explore(cast: Cast, most: int, *, crashes: int = 0, faults: int = 0, warm: b
         played = 0
         for chooser in every_run(most):
             played += 1
-            unexplained = await play(stage, cast, chooser, crashes=crashes, faults=faults, warm=warm)
+            unexplained = await play(stage, cast, chooser, Weather(crashes, faults, warm=warm))
             assert not unexplained, (unexplained, [choice for choice, _ in chooser.trail])
         return Explored(played, not any(choice + 1 < options for choice, options in chooser.trail))
 

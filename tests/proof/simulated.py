@@ -5,6 +5,7 @@ before its answer arrives; transactions interleave, hold guards, and block whoev
 committed. Faults come from the chooser.
 """
 
+import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Sequence
 from dataclasses import dataclass, field
 from typing import Any, TypeVar, cast
@@ -13,7 +14,7 @@ from tenure.kernel.configuration import Configuration
 from tenure.kernel.entries import grant_entry
 from tenure.kernel.errors import StoreUnavailable
 from tenure.kernel.inline import run_inline
-from tenure.kernel.values import Change, NetworkId, Outcome, Row, SpaceId, Ticket, Verdict, Wish
+from tenure.kernel.values import Change, NetworkId, Outcome, Reply, Row, SpaceId, Ticket, Verdict, Waiter, Wish
 from tenure.ports import Abilities, CallerTransaction, Effects, Guard, NotAll, Transaction
 from tenure.stores import plain
 from tenure.stores.memory.store import MemoryStore
@@ -22,7 +23,13 @@ from tests.proof.scheduling import Scheduler
 
 T = TypeVar("T")
 
-WRITES = {"log", "bump", "put_networks", "remove_networks", "add_space", "remove_space", "rewrite", "remember"}
+WRITES = {
+    "log", "bump", "put_networks", "remove_networks", "add_space", "remove_space", "rewrite", "remember", "linger",
+    "leave", "forget_replies",
+}  # fmt: skip
+
+
+BEGIN_US = 1_000_000_000_000_000
 
 
 @dataclass
@@ -35,7 +42,14 @@ class World:
     quick_lane: bool = True
     frees: dict[SpaceId, int] = field(default_factory=dict)
     open: "list[SimulatedTransaction]" = field(default_factory=list)
+    lost: int = 0
+    shifts: int = 0
+    skew_us: int = 0
     plans: list[tuple[int, Configuration]] = field(default_factory=list)
+
+    def clock_us(self) -> int:
+        """Tell the store's time, which is nobody else's: it may stand an hour off."""
+        return BEGIN_US + round(asyncio.get_running_loop().time() * 1_000_000) + self.skew_us
 
     def died(self, server: str) -> None:
         """Roll back what a dead server had open."""
@@ -53,6 +67,7 @@ class World:
         fault = ("none", "before", "after")[self.scheduler.chooser.choose(3)]
         if fault != "none":
             self.faults_left -= 1
+            self.lost += 1
         return fault
 
     def note_plan(self) -> None:
@@ -237,12 +252,13 @@ class SimulatedTransaction:
         self.server = server
         self.guards: dict[SpaceId, Guard] = {}
         self.pending: list[tuple[SpaceId, Wish]] = []
+        self.keys: set[str] = set()
         self.freed: set[SpaceId] = set()
         self._steps: list[Callable[[MemoryTransaction], Coroutine[Any, Any, Any]]] = []
 
     def blocks(self, space: SpaceId, wishes: Sequence[Wish]) -> bool:
         """Tell whether somebody must wait for this transaction's end to learn whether these wishes collide."""
-        return any(
+        return any(wish.key in self.keys for wish in wishes) or any(
             other.claim == wish.claim or (space == mine and other.first <= wish.last and wish.first <= other.last)
             for mine, other in self.pending
             for wish in wishes
@@ -254,6 +270,7 @@ class SimulatedTransaction:
             self.world.open.remove(self)
         self.guards.clear()
         self.pending.clear()
+        self.keys.clear()
 
     def commit(self) -> None:
         """Do all steps for good."""
@@ -267,15 +284,15 @@ class SimulatedTransaction:
     async def _on_scratch(self, verb: Callable[[MemoryTransaction], Coroutine[Any, Any, T]]) -> T:
         """See the truth as it is now, with this transaction's own steps on top."""
         scratch = MemoryTransaction(self.world.truth)
-        counters = (self.world.truth.generation, self.world.truth.next_network, self.world.truth.next_space)
+        truth = self.world.truth
+        counters = (truth.generation, truth.next_network, truth.next_space, truth.next_ticket)
         try:
             for step in self._steps:
                 run_inline(step(scratch))
             return run_inline(verb(scratch))
         finally:
             scratch.undo()
-            truth = self.world.truth
-            truth.generation, truth.next_network, truth.next_space = counters
+            truth.generation, truth.next_network, truth.next_space, truth.next_ticket = counters
 
     async def _read(self, verb: Callable[[MemoryTransaction], Coroutine[Any, Any, T]]) -> T:
         await self.world.scheduler.point(self.server)
@@ -330,6 +347,21 @@ class SimulatedTransaction:
         """Remove rows."""
         await self._write(lambda tx: tx.remove(rows))
         self.freed |= {row.space for row in rows}
+
+    async def join(self, waiter: Waiter, lasts_us: int) -> Waiter:
+        """Put a claim in line; its ticket is taken for good, as a sequence does."""
+        joined = await self._on_scratch(lambda tx: tx.join(waiter, lasts_us))
+        self.world.truth.next_ticket = max(self.world.truth.next_ticket, joined.ticket + 1)
+        self._steps.append(lambda tx: tx.join(joined, lasts_us))
+        return joined
+
+    async def keep_replies(self, replies: Sequence[Reply]) -> None:
+        """Keep answers, waiting for whoever may keep one under the same key."""
+        mine = {reply.key for reply in replies}
+        others = [tx for tx in self.world.open if tx is not self]
+        await self.world.scheduler.point(self.server, lambda: all(tx.keys.isdisjoint(mine) for tx in others))
+        await self._write(lambda tx: tx.keep_replies(replies))
+        self.keys |= mine
 
     async def next_network(self) -> NetworkId:
         """Take a number for good, as a sequence does."""

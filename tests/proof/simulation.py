@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 from tenure import AsyncLedger
 from tenure.stores.memory.store import MemoryStore
-from tests.proof.played import Step, play, staged
+from tests.proof.played import Step, Weather, play, staged
 from tests.proof.scheduling import Seeded
 
 POLICIES = ("lowest", "random", "hashed", "sticky")
@@ -72,10 +72,10 @@ async def simulate(stage: MemoryStore, seed: int) -> list[str]:
     """Play one seed and return what cannot be explained."""
     chance = random.Random(seed)
     cast = [(f"s{chance.randrange(3)}", script(chance, client)) for client in range(chance.randrange(2, 6))]
-    return await play(
-        stage, cast, Seeded(seed), crashes=chance.choice((0, 0, 1, 2)), faults=chance.choice((0, 0, 1, 3)),
-        warm=chance.random() < 0.5,
-    )  # fmt: skip
+    weather = Weather(
+        crashes=chance.choice((0, 0, 1, 2)), faults=chance.choice((0, 0, 1, 3)), warm=chance.random() < 0.5
+    )
+    return await play(stage, cast, Seeded(seed), weather)
 
 
 def first_unexplained(seeds: Iterable[int]) -> tuple[int, list[str]] | None:

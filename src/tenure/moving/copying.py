@@ -47,13 +47,13 @@ async def copy(source: str, target: str, *, progress: Progress | None = None) ->
     _refuse_missing(source)
     async with _opened(source) as origin, _opened(target) as copied:
         if not await origin.last_change() and not await origin.spaces():
-            raise NotFound("ledger", _without_password(source), hint="the store is empty; is its URL right?")
+            raise NotFound("ledger", _place(source), hint="the store is empty; are URL and schema right?")
         return await copy_store(origin, copied, progress=progress)
 
 
 async def backup(source: str, path: str | Path, *, progress: Progress | None = None) -> CopyReport:
     """Copy a ledger into a new file, which has its name only when it is whole."""
-    final = Path(path)
+    final = _file(path)
     _refuse_missing(source)
     await asyncio.to_thread(_refuse_place, final)
     part = final.with_name(f".{final.name}.{secrets.token_hex(4)}.part")
@@ -67,7 +67,7 @@ async def backup(source: str, path: str | Path, *, progress: Progress | None = N
 
 async def restore(path: str | Path, target: str, *, progress: Progress | None = None) -> CopyReport:
     """Copy a backup into an empty store."""
-    return await copy(f"sqlite:///{path}", target, progress=progress)
+    return await copy(f"sqlite:///{_file(path)}", target, progress=progress)
 
 
 async def copy_store(source: LedgerStore, target: LedgerStore, *, progress: Progress | None = None) -> CopyReport:
@@ -127,6 +127,12 @@ async def _opened(url: str) -> AsyncIterator[LedgerStore]:
         await store.close()
 
 
+def _file(path: str | Path) -> Path:
+    if not isinstance(path, str | Path) or not str(path):
+        raise Invalid("path: the name of a file is needed", field="path")
+    return Path(path)
+
+
 def _refuse_missing(url: str) -> None:
     """Refuse a file that is not there: opening it would make an empty ledger of it."""
     name = url.removeprefix("sqlite:///") if isinstance(url, str) else url
@@ -168,7 +174,7 @@ def _remove(part: Path) -> None:
         part.with_name(part.name + tail).unlink(missing_ok=True)
 
 
-def _without_password(url: str) -> str:
-    """Write a URL so that it may be shown."""
+def _place(url: str) -> str:
+    """Write a URL without what may be secret in it."""
     parts = urlsplit(url)
-    return urlunsplit(parts._replace(netloc=parts.netloc.rpartition("@")[2]))
+    return urlunsplit((parts.scheme, parts.netloc.rpartition("@")[2], parts.path, "", ""))

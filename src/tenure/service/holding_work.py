@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from tenure.kernel.addresses import format_address
+from tenure.kernel.addresses import format_address, parse_address
 from tenure.kernel.entries import confirm_entry, modify_entry, transfer_entry
 from tenure.kernel.errors import AlreadyExists, Conflict, NotFound
 from tenure.kernel.lifecycle import moved, rewritten
@@ -126,7 +126,24 @@ async def modify(ground: Ground, operation: ModifyHolding) -> Granted:
 
 
 async def transfer(ground: Ground, operations: Sequence[Transfer]) -> list[Granted]:
-    """Hand holdings over. Those that stand next to each other change hands together, so two owners may swap."""
+    """Hand holdings over. Those that stand next to each other change hands together, so two owners may swap.
+
+    A holding that is named again is handed on afterwards.
+    """
+    answers: list[Granted] = []
+    while len(answers) < len(operations):
+        rest, places = operations[len(answers) :], set[tuple[str, int]]()
+        for together, operation in enumerate(rest):
+            place = (operation.network, parse_address(operation.address))
+            if place in places:
+                rest = rest[:together]
+                break
+            places.add(place)
+        answers.extend(await _transfer_together(ground, rest))
+    return answers
+
+
+async def _transfer_together(ground: Ground, operations: Sequence[Transfer]) -> list[Granted]:
     found = [await _to_hand_over(ground, operation) for operation in operations]
     moving = [
         (row, operation) for row, operation in zip(found, operations, strict=True) if not _is_done(row, operation)

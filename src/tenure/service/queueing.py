@@ -8,6 +8,7 @@ next one who looks. Nothing is ever granted to a claim that nobody stands behind
 from collections.abc import Sequence
 from typing import NamedTuple
 
+from tenure.kernel.configuration import Configuration
 from tenure.kernel.entries import waiting_entry
 from tenure.kernel.errors import PoolExhausted, TenureError
 from tenure.kernel.layout import Layout
@@ -30,6 +31,12 @@ class Seat(NamedTuple):
     was: Waiter | None = None
 
 
+class Known(Granted):
+    """An answer that tells of a holding from before: whoever turns away from it must not end it."""
+
+    __slots__ = ()
+
+
 class Queue:
     """The line as one transaction sees it, without the dead."""
 
@@ -41,16 +48,9 @@ class Queue:
     @classmethod
     async def read(cls, tx: Transaction, layout: Layout, serving: Serving) -> "Queue":
         """Read the line and take the dead out of it: those past their time, and those whose network is gone."""
-        space = layout.configuration.space
-        found = await tx.waiters(space)
-        now_us = await tx.now_us()
-        known = {network.id for network in layout.configuration.networks.values()}
-        dead = [waiter for waiter in found if waiter.until_us < now_us or waiter.network not in known]
-        if dead:
-            await tx.leave(space, [waiter.ticket for waiter in dead])
-            serving.entries.extend(waiting_entry("leave", waiter) for waiter in dead)
-        gone = {waiter.ticket for waiter in dead}
-        return cls(tx, layout, [waiter for waiter in found if waiter.ticket not in gone])
+        alive, dead = await part_line(tx, layout.configuration)
+        serving.entries.extend(waiting_entry("leave", waiter) for waiter in dead)
+        return cls(tx, layout, alive)
 
     def ghosts(self) -> list[Claim]:
         """Return the claims of all who wait, as far as others must know them."""
@@ -58,25 +58,44 @@ class Queue:
 
     async def serve(self, serving: Serving, seats: Sequence[Seat]) -> list[Answer | Waiting]:
         """Serve seats together with all who wait; a seat that may wait and gets nothing is put in line."""
-        places = {key_of(seat.claim, self._layout): number for number, seat in enumerate(seats)}
         waiting = {(waiter.network, waiter.owner, waiter.slot): waiter for waiter in self.alive}
+        line = self._line(seats)
+        ghosts = {index for index, (_, number) in enumerate(line) if number is None}
+        served = await serving.serve([claim for claim, _ in line], ghosts)
+        fresh = {entry.generation for entry in serving.entries if entry.verb == "grant"}
+        answers: list[Answer | Waiting | None] = [None] * len(seats)
+        for (claim, number), answer in zip(line, served, strict=True):
+            if number is None:
+                continue
+            key = key_of(claim, self._layout)
+            told = answer
+            if isinstance(answer, Granted) and answer.row.generation not in fresh:
+                told = Known(*answer)
+            settled = await self._settle(serving, seats[number], waiting.get(key), told)
+            if isinstance(settled, Waiting):
+                waiting[key] = settled.waiter
+            elif waiting.get(key) not in self.alive:
+                waiting.pop(key, None)  # its twin must not take it out of the line again
+            answers[number] = settled
+        return [answer for answer in answers if answer is not None]
+
+    def _line(self, seats: Sequence[Seat]) -> list[tuple[Claim, int | None]]:
+        """Return who is to be served, in order: the line, then the others; a claim of no seat here is a ghost.
+
+        A seat that wants something else than its claim in the line does has no place there.
+        """
+        numbers = sorted(range(len(seats)), key=lambda number: (seats[number].lasts_us > 0, -number))
+        places = {key_of(seats[number].claim, self._layout): number for number in numbers}
         line: list[tuple[Claim, int | None]] = []
         for waiter, ghost in zip(self.alive, self.ghosts(), strict=True):
             number = places.get((waiter.network, waiter.owner, waiter.slot))
+            if number is not None and claim_document(seats[number].claim) != dict(waiter.document):
+                if seats[number].lasts_us:
+                    continue
+                number = None
             line.append((ghost if number is None else seats[number].claim, number))
         seated = {number for _, number in line}
-        line += [(seat.claim, number) for number, seat in enumerate(seats) if number not in seated]
-        ghosts = {index for index, (_, number) in enumerate(line) if number is None}
-        served = await serving.serve([claim for claim, _ in line], ghosts)
-        answers: list[Answer | Waiting | None] = [None] * len(seats)
-        for (claim, number), answer in zip(line, served, strict=True):
-            if number is not None:
-                key = key_of(claim, self._layout)
-                settled = await self._settle(serving, seats[number], waiting.get(key), answer)
-                if isinstance(settled, Waiting):
-                    waiting[key] = settled.waiter
-                answers[number] = settled
-        return [answer for answer in answers if answer is not None]
+        return line + [(seat.claim, number) for number, seat in enumerate(seats) if number not in seated]
 
     async def _settle(
         self, serving: Serving, seat: Seat, place: Waiter | None, answer: Answer | None
@@ -95,21 +114,33 @@ class Queue:
 
     async def _stay(self, serving: Serving, seat: Seat, place: Waiter | None) -> Waiting:
         document = claim_document(seat.claim)
-        if place is not None and dict(place.document) != document:  # it wants something else now: to the end
-            await self._tx.leave(place.space, [place.ticket])
-            self.alive.remove(place)
-            place = None
-        if place is not None:
+        if place is not None and dict(place.document) == document:
             await self._tx.linger([place.ticket], seat.lasts_us)
             return Waiting(place, self.alive.index(place) + 1)
-        network, owner, slot = key_of(seat.claim, self._layout)
-        space = self._layout.configuration.space
-        wanted = seat.was or Waiter(0, space, network, owner, slot, 0, 0)
+        key, space = key_of(seat.claim, self._layout), self._layout.configuration.space
+        wanted = Waiter(0, space, *key, 0, 0)
+        if place is not None:  # it wants something else now: to the end
+            await self._tx.leave(place.space, [place.ticket])
+            self.alive.remove(place)
+        elif seat.was is not None and seat.was[1:5] == wanted[1:5]:  # not where a network of the same name was before
+            wanted = seat.was
         joined = await self._tx.join(wanted._replace(document=document), seat.lasts_us)
         serving.entries.append(waiting_entry("wait", joined))
         self.alive.append(joined)
         self.alive.sort()
         return Waiting(joined, self.alive.index(joined) + 1)
+
+
+async def part_line(tx: Transaction, configuration: Configuration) -> tuple[list[Waiter], list[Waiter]]:
+    """Read the line and take the dead out of it; return the living and the dead, who are to be logged."""
+    space = configuration.space
+    found, now_us = await tx.waiters(space), await tx.now_us()
+    known = {network.id for network in configuration.networks.values()}
+    dead = [waiter for waiter in found if waiter.until_us < now_us or waiter.network not in known]
+    if dead:
+        await tx.leave(space, [waiter.ticket for waiter in dead])
+    gone = {waiter.ticket for waiter in dead}
+    return [waiter for waiter in found if waiter.ticket not in gone], dead
 
 
 def key_of(claim: Claim, layout: Layout) -> ClaimKey:

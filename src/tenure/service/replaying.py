@@ -1,7 +1,9 @@
 """Answers of whole requests, written out under an idempotency key and read back as they were."""
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence, Set
+from dataclasses import fields, is_dataclass
+from ipaddress import IPv4Address, IPv6Address
 from typing import Any
 
 from tenure.kernel.configuration import Network
@@ -15,7 +17,20 @@ from tenure.service.operations import Operation, Shown
 
 def body_of_operations(operations: Sequence[Operation]) -> bytes:
     """Return a short mark of what a list of operations says."""
-    return body_of("apply", *operations)
+    return body_of("apply", *(_said(operation) for operation in operations))
+
+
+def _said(value: object) -> object:
+    """Write what a value says, the same in every process and whatever the order of what has none."""
+    if is_dataclass(value) and not isinstance(value, type):
+        return (type(value).__name__, *((each.name, _said(getattr(value, each.name))) for each in fields(value)))
+    if isinstance(value, Mapping):
+        return sorted((repr(name), repr(_said(text))) for name, text in value.items())
+    if isinstance(value, Set):
+        return sorted(repr(_said(each)) for each in value)
+    if isinstance(value, list | tuple):
+        return [_said(each) for each in value]
+    return str(value) if isinstance(value, str | IPv4Address | IPv6Address) else value
 
 
 async def known_answer(tx: Transaction, key: str, body: bytes) -> list[Shown] | None:

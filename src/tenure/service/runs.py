@@ -11,7 +11,7 @@ from tenure.kernel.values import Outcome, Row
 from tenure.ports import Chance, Transaction
 from tenure.service.claims import Claim, Granted
 from tenure.service.exact import ExactLine, ExactViews
-from tenure.service.lane import Restart, Serving, exact_line, line_key
+from tenure.service.lane import Restart, Serving, all_or_none, already, exact_line, line_key
 
 
 async def serve_run(
@@ -56,4 +56,5 @@ def _held_already(exact: ExactViews, claims: Sequence[Claim], rows: Sequence[Row
     if len(held) < len(claims) or not follow:
         taken = ", ".join(claim.slot or claim.owner for claim, row in zip(claims, rows, strict=True) if row)
         raise Conflict(f"some of the run hold something else already: {taken}; release them, or use another slot")
-    return [Granted(row, exact.layout) for row in held]
+    answers = [already(claim, row, exact.layout) for claim, row in zip(claims, held, strict=True)]
+    return all_or_none(claims, answers)

@@ -17,9 +17,10 @@ from tenure.kernel.entries import waiting_entry
 from tenure.kernel.errors import Conflict, CursorExpired, PoolExhausted, StoreUnavailable
 from tenure.kernel.layout import Layout
 from tenure.kernel.values import Row, SpaceId, Ticket, Waiter
-from tenure.ports import Guard, LedgerStore, Stale, Transaction
+from tenure.ports import Guard, LedgerStore, Transaction
+from tenure.service.allocating import insist
 from tenure.service.claims import Claim, Granted, Waiting
-from tenure.service.queueing import Seat
+from tenure.service.queueing import Known, Seat
 
 LIFE_US = 10_000_000
 """How long a waiting claim is taken for alive after it last said so."""
@@ -48,10 +49,6 @@ class Desk(Protocol):
         """Serve a claim in the lane, or put it in line; None if the layout is stale."""
         ...
 
-    async def release(self, layout: Layout, ticket: Ticket) -> Row | None:
-        """End one holding."""
-        ...
-
 
 @dataclass(slots=True, eq=False)
 class Guest:
@@ -60,6 +57,8 @@ class Guest:
     claim: Claim
     answer: "asyncio.Future[Granted]"
     place: Waiter | None = None
+    party: "list[Guest]" = field(default_factory=list)
+    """Those who asked for the same claim and were answered together with him, as long as they are there."""
 
 
 @dataclass(slots=True, eq=False)
@@ -100,7 +99,8 @@ class WaitingRooms:
         try:
             done, _ = await asyncio.wait([guest.answer], timeout=None if wait_s == math.inf else wait_s)
         except asyncio.CancelledError:
-            await self._shielded(self._depart(room, guest))
+            with contextlib.suppress(StoreUnavailable):
+                await self._shielded(self._depart(room, guest))
             raise
         if not done:
             await self._shielded(self._leave(room, guest))
@@ -127,33 +127,34 @@ class WaitingRooms:
         """Take a cancelled guest out, and give back what he was granted meanwhile."""
         with contextlib.suppress(StoreUnavailable):  # then the line drops the claim by itself, before long
             await self._leave(room, guest)
+        if guest in guest.party:
+            guest.party.remove(guest)
         if guest.answer.done() and not guest.answer.cancelled() and guest.answer.exception() is None:
-            await self._give_back(*guest.answer.result())
+            answer = guest.answer.result()
+            if not guest.party and not isinstance(answer, Known):
+                await self._give_back(answer.row)
 
     def _twin_of(self, room: Room, guest: Guest) -> bool:
         """Tell whether another caller waits with the same claim."""
-        mine = (guest.claim.network, guest.claim.owner, guest.claim.slot)
-        return any((other.claim.network, other.claim.owner, other.claim.slot) == mine for other in room.guests)
+        return any(_key(other) == _key(guest) for other in room.guests)
 
     async def _take_out(self, waiter: Waiter) -> None:
+        """Take a claim out of the line, whatever its ticket is by now."""
+
         async def leaving(tx: Transaction) -> None:
             await tx.guard([waiter.space], Guard.LANE)
-            if any(other.ticket == waiter.ticket for other in await tx.waiters(waiter.space)):
-                await tx.leave(waiter.space, [waiter.ticket])
-                await tx.log([waiting_entry("leave", waiter)])
+            for other in await tx.waiters(waiter.space):
+                if other[1:5] == waiter[1:5]:
+                    await tx.leave(other.space, [other.ticket])
+                    await tx.log([waiting_entry("leave", other)])
 
         await self._desk.store.transact(leaving)
 
-    async def _give_back(self, row: Row, layout: Layout) -> None:
-        """End a holding that its owner never saw; it need not cool."""
-        network = layout.name_of(row.network)
-        while True:
-            layout = await self._desk.layout(network)
-            try:
-                await self._desk.release(layout, Ticket(row.network, row.first, row.owner, row.generation))
-                return
-            except Stale:
-                await self._desk.layout(network, newer_than=layout.configuration.version)
+    async def _give_back(self, row: Row) -> None:
+        """End a holding that its owner never saw, whatever its network is called by now; it need not cool."""
+        ticket = Ticket(row.network, row.first, row.owner, row.generation)
+        await insist(lambda: self._desk.store.release(row.space, [ticket]), lambda attempt: asyncio.sleep(POLL_S))
+        self.wake(row.space)
 
     async def _stand_in_line(self, space: SpaceId, room: Room) -> None:
         """Go through the lane as often as it may help, while there are guests."""
@@ -175,15 +176,20 @@ class WaitingRooms:
         """Have every guest served or kept in line, in the order they came."""
         guests = list(room.guests)
         answers = await asyncio.gather(*(self._ask_for(guest) for guest in guests), return_exceptions=True)
+        lost: StoreUnavailable | None = None
+        parties: dict[tuple[str, str, str], list[Guest]] = {}
         for guest, answer in zip(guests, answers, strict=True):
             if isinstance(answer, StoreUnavailable):
-                raise answer
+                lost = answer
+                continue
             if isinstance(answer, Waiting):
                 guest.place = answer.waiter
                 continue
             room.guests.remove(guest)
             if guest.answer.done():
                 continue
+            guest.party = parties.setdefault(_key(guest), [])
+            guest.party.append(guest)
             if isinstance(answer, BaseException):
                 guest.answer.set_exception(answer)
                 if guest.place is not None:
@@ -191,6 +197,8 @@ class WaitingRooms:
                         await self._take_out(guest.place)
             else:
                 guest.answer.set_result(answer)
+        if lost is not None:
+            raise lost
 
     async def _ask_for(self, guest: Guest) -> Granted | Waiting:
         seat = Seat(guest.claim, LIFE_US, guest.place)
@@ -228,6 +236,11 @@ class WaitingRooms:
                 await asyncio.gather(room.task, return_exceptions=True)
         while self._departures:
             await asyncio.gather(*self._departures, return_exceptions=True)
+
+
+def _key(guest: Guest) -> tuple[str, str, str]:
+    """Return what may wait only once."""
+    return (guest.claim.network, guest.claim.owner, guest.claim.slot)
 
 
 async def attend(desk: Desk, seat: Seat) -> Granted | Waiting:

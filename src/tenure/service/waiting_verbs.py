@@ -11,7 +11,7 @@ from tenure.ports import Guard, Transaction
 from tenure.service.allocating import allocate
 from tenure.service.claims import Granted, read_claim
 from tenure.service.holding_verbs import HoldingVerbs
-from tenure.service.queueing import Seat, withdraw
+from tenure.service.queueing import Seat, part_line, withdraw
 from tenure.service.showing import ClaimStatus, WaitingClaim, holding_of, known_holdings
 from tenure.service.waiting import attend
 
@@ -88,13 +88,13 @@ class WaitingVerbs(HoldingVerbs):
         for space, _ in await self._server.store.spaces():
             if wanted is not None and space != wanted.configuration.space:
                 continue
-            waiters = await self._server.store.transact(lambda tx, space=space: tx.waiters(space))  # type: ignore[misc]
+            waiters = await self._server.store.transact(lambda tx, space=space: _living(tx, space))  # type: ignore[misc]
             layout = await self._server.layout_of_space(space) if waiters else None
             found.extend([] if layout is None else _shown(waiters, layout))
         return [claim for claim in found if network in (None, claim.network)]
 
     async def sweep(self) -> list[Holding]:
-        """Remove pending and cooling holdings whose deadline has passed, and old idempotency keys.
+        """Remove pending and cooling holdings whose deadline has passed, dead claims in line, and old idempotency keys.
 
         Nobody needs to call this for safety or for room: a full pool is swept before it is called full.
         """
@@ -104,6 +104,7 @@ class WaitingVerbs(HoldingVerbs):
                 layout = await self._server.layout_of_space(space)
                 swept.extend([] if layout is None else known_holdings(rows, layout))
                 self._server.rooms.wake(space)
+            await self._server.store.transact(lambda tx, space=space: _bury(tx, space))  # type: ignore[misc]
         await self._server.store.transact(lambda tx: tx.forget_replies(self._server.keys_live_us))
         return swept
 
@@ -116,6 +117,21 @@ async def _sweep(tx: Transaction, space: int) -> list[Row]:
         await tx.remove(rows)
         await tx.log([overdue_entry(row) for row in rows])
     return rows
+
+
+async def _bury(tx: Transaction, space: int) -> None:
+    """Take claims that nobody stands behind any more out of a space's line."""
+    await tx.guard([space], Guard.LANE)
+    for configuration in await tx.configurations([space]):
+        _, dead = await part_line(tx, configuration)
+        if dead:
+            await tx.log([waiting_entry("leave", waiter) for waiter in dead])
+
+
+async def _living(tx: Transaction, space: int) -> list[Waiter]:
+    """Read a space's line, without those who are past their time."""
+    now_us = await tx.now_us()
+    return [waiter for waiter in await tx.waiters(space) if waiter.until_us >= now_us]
 
 
 def _shown(waiters: Sequence[Waiter], layout: Layout) -> list[WaitingClaim]:

@@ -1,27 +1,22 @@
 """The pytest plug-in: two fixtures, found by pytest itself once Tenure is installed."""
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
 
 import pytest
 
-if TYPE_CHECKING:  # every pytest run loads this file: what it does not need must cost nothing
-    from tenure.service.blocking import Ledger
-    from tenure.testing.faults import Faults
+from tenure.service.blocking import Ledger
+from tenure.testing.faults import Faults
+from tenure.testing.ledgers import open_faulty
 
 
 @pytest.fixture
-def tenure_faults() -> "Faults":
+def tenure_faults() -> Faults:
     """Give the faults of this test's ledger: none, until the test orders some."""
-    from tenure.testing.faults import Faults
-
     return Faults()
 
 
 @pytest.fixture
-def tenure_ledger(tenure_faults: "Faults") -> "Iterator[Ledger]":
+def tenure_ledger(tenure_faults: Faults) -> Iterator[Ledger]:
     """Give a ledger in memory, empty, closed after the test; ``tenure_faults`` are its faults."""
-    from tenure.testing.ledgers import open_faulty
-
     with open_faulty(tenure_faults) as ledger:
         yield ledger

@@ -158,3 +158,18 @@ def test_without_a_command_the_help_is_shown_and_the_code_is_two(site: Site, wor
     assert (result.exit_code, result.stdout) == (2, "")
     assert result.stderr.startswith("Usage: tenure")
     assert site.error(*words)[1]["message"] == "Missing command."
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["network", "remove", "net1"], "or pass --cascade"),
+        (["allocate", "bare", "instance/x"], "add one with `tenure pool add`"),
+        (["hold", "net1", "instance/x", "--lasts", "-1"], "--lasts: "),
+        (["pool", "add", "net1", "192.0.2.101", "--cooling", "-1"], "--cooling: "),
+    ],
+)
+def test_messages_speak_the_words_of_the_command_line(site: Site, words: list[str], said: str) -> None:
+    site.text("network", "add", "bare")
+
+    assert said in site.error(*words)[1]["message"]

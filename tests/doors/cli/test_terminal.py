@@ -86,6 +86,17 @@ def test_a_claim_that_waits_is_withdrawn_when_its_command_is_stopped(
     assert len(site.json("holding", "list", "full")) == 2
 
 
+def test_a_bench_that_is_interrupted_removes_its_network(site: Site) -> None:
+    process = started(site.url, "bench", "--seconds", "1.5")
+    assert eventually(lambda: len(site.json("network", "list")) == 2)
+
+    process.send_signal(signal.SIGINT)
+    process.communicate(timeout=20)
+
+    assert process.returncode == 130
+    assert [entry["name"] for entry in site.json("network", "list")] == ["net1"]
+
+
 def test_a_watch_that_is_interrupted_ends_quietly(site: Site) -> None:
     process = started(site.url, "watch", "--after", "0")
     assert process.stdout is not None

@@ -58,6 +58,16 @@ HINTS = {
     "cursor_expired": "read the present state with `tenure show`, then go on with `--after {oldest}`",
 }
 
+WORDS = {
+    "wait_s:": "--wait:",
+    "lasts_s:": "--lasts:",
+    "cooling_s:": "--cooling:",
+    "ttl_s:": "--ttl:",
+    "pass cascade=True": "pass --cascade",
+    "with add_pool": "with `tenure pool add`",
+}
+"""Words of the library, and how the command line says them."""
+
 
 def exit_code(error: TenureError) -> int:
     """Return the exit code of an error: that of the nearest class above it."""
@@ -67,7 +77,14 @@ def exit_code(error: TenureError) -> int:
 def error_data(error: TenureError) -> dict[str, Any]:
     """Return what an error carries, under stable keys."""
     data = {name: value for name, value in vars(error).items() if name not in ("message", "field")}
-    return {"code": error.code, "message": error.message, "field": error.field, **data}
+    return {"code": error.code, "message": translated(error.message), "field": error.field, **data}
+
+
+def translated(message: str) -> str:
+    """Write a message of the library in words of the command line."""
+    for word, ours in WORDS.items():
+        message = message.replace(word, ours)
+    return message
 
 
 def hint(error: TenureError, command: str) -> str | None:

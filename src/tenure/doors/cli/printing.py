@@ -15,7 +15,7 @@ Document = Mapping[str, Any]
 Columns = Mapping[str, str]
 """Heading and key of each column of a table; a dot in a key reaches into a document within."""
 
-COLOURS = {"held": "green", "pending": "yellow", "draining": "magenta", "cooling": "cyan", "retired": "red"}
+COLOURS = {"held": "green", "pending": "yellow", "draining": "magenta", "cooling": "cyan"}
 
 
 def echo(session: Session, text: str) -> None:
@@ -53,14 +53,14 @@ def table_lines(documents: Sequence[Document], columns: Columns) -> list[str]:
     """Lay documents out in columns: numbers to the right, words to the left."""
     values = [[_value(document, key) for key in columns.values()] for document in documents]
     texts = [[cell_text(value) for value in row] for row in values]
-    right = [all(isinstance(row[place], int | float | None) for row in values) for place in range(len(columns))]
+    right = [all(_is_number(row[place]) for row in values) for place in range(len(columns))]
     widths = [max(map(width_of, column)) for column in zip(list(columns), *texts, strict=True)]
-    lines = [click.style(_line(list(columns), widths, right), bold=True)]
-    for row in texts:
-        line = _line(row, widths, right)
-        state = next((cell for cell in row if cell in COLOURS), None)
-        lines.append(line if state is None else line.replace(state, click.style(state, fg=COLOURS[state]), 1))
-    return lines
+    head = click.style(_line(list(columns), widths, right), bold=True)
+    return [head, *(_line(row, widths, right) for row in texts)]
+
+
+def _is_number(value: object) -> bool:
+    return value is None or (isinstance(value, int | float) and not isinstance(value, bool))
 
 
 def _line(cells: Sequence[str], widths: Sequence[int], right: Sequence[bool]) -> str:
@@ -70,7 +70,8 @@ def _line(cells: Sequence[str], widths: Sequence[int], right: Sequence[bool]) ->
 
 def _padded(cell: str, width: int, to_right: bool) -> str:
     space = " " * (width - width_of(cell))
-    return space + cell if to_right else cell + space
+    shown = click.style(cell, fg=COLOURS[cell]) if cell in COLOURS else cell
+    return space + shown if to_right else shown + space
 
 
 def _value(document: Document, key: str) -> Any:

@@ -107,7 +107,7 @@ def add_preallocation(session: Session, network: str, address: str, owner: str, 
       tenure preallocation add net1 192.0.2.80 instance/db-7
     """
     made = session.run(lambda ledger: ledger.preallocate(network, owner, address, **said))
-    answer(session, waiting_entries(made), f"{address} waits for {owner} in network {network}")
+    answer(session, preallocation_entries(made), f"{address} waits for {owner} in network {network}")
 
 
 @preallocation.command("remove")
@@ -122,7 +122,7 @@ def remove_preallocation(session: Session, network: str, owner: str, slot: str) 
       tenure preallocation remove net1 instance/db-9
     """
     made = session.run(lambda ledger: ledger.remove_preallocation(network, owner, slot=slot))
-    answer(session, waiting_entries(made), f"no address waits for {owner} in network {network} any more")
+    answer(session, preallocation_entries(made), f"no address waits for {owner} in network {network} any more")
 
 
 @preallocation.command("list")
@@ -135,7 +135,7 @@ def list_preallocations(session: Session, network: str | None) -> None:
       tenure preallocation list net1
     """
     networks = session.run(lambda ledger: chosen_networks(ledger, network))
-    documents = [entry for each in networks for entry in waiting_entries(each)]
+    documents = [entry for each in networks for entry in preallocation_entries(each)]
     columns = {"NETWORK": "network", "ADDRESS": "address", "OWNER": "owner", "SLOT": "slot"}
     table(session, documents, columns, nothing="no address waits for anybody")
 
@@ -156,7 +156,7 @@ def reserved_entries(network: Network) -> list[Document]:
     ]
 
 
-def waiting_entries(network: Network) -> list[Document]:
+def preallocation_entries(network: Network) -> list[Document]:
     """Write the pre-allocations of a network."""
     return [
         {

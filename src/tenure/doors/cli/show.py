@@ -135,9 +135,16 @@ async def _pool_rows(
 
 def _row(network: Network, space: Configuration, pool: str | None, waiting: Sequence[WaitingClaim]) -> Document:
     keys = ("size", *map(str, TAKEN), "reserved", "free")
-    could = [claim for claim in waiting if claim.network == network.name and claim.pool in (None, pool)]
+    served = [claim for claim in waiting if _could_serve(network, pool, claim)]
     named = {"network": network.name, "space": space.name, "pool": pool}
-    return {**named, **dict.fromkeys(keys), "waiting": len(could)}
+    return {**named, **dict.fromkeys(keys), "waiting": len(served)}
+
+
+def _could_serve(network: Network, pool: str | None, claim: WaitingClaim) -> bool:
+    if claim.network != network.name or claim.pool not in (None, pool):
+        return False
+    subnets = [subnet for subnet, part in network.pools() if part.name == pool]
+    return claim.subnet is None or any(subnet.answers_to(claim.subnet) for subnet in subnets)
 
 
 def _is_address(text: str) -> bool:
