@@ -114,7 +114,19 @@ def test_the_reference_shows_no_verb_that_is_gone() -> None:
 
 @pytest.mark.parametrize(
     "value",
-    [tenure.Holding, tenure.Change, tenure.Owner, tenure.Explanation, tenure.Finding, tenure.Breach],
+    [
+        tenure.Holding,
+        tenure.Change,
+        tenure.Owner,
+        tenure.Explanation,
+        tenure.Finding,
+        tenure.Breach,
+        tenure.ClaimStatus,
+        tenure.WaitingClaim,
+        tenure.History,
+        tenure.Tenure,
+        tenure.Found,
+    ],  # fmt: skip
     ids=lambda value: value.__name__,
 )
 def test_every_field_of_a_value_is_in_the_reference(value: type) -> None:

@@ -34,6 +34,7 @@ CODES = {
     "Conflict": "conflict",
     "CursorExpired": "cursor_expired",
     "Invalid": "invalid",
+    "KeyReused": "key_reused",
     "NotFound": "not_found",
     "NotOwner": "not_owner",
     "Overlap": "overlap",

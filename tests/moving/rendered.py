@@ -21,10 +21,12 @@ async def furnish(ledger: tenure.AsyncLedger) -> None:
         ("192.0.2.15", "pod/x", "", {"hostname": "mail.example.org", "mac": "aa:bb"}),
         ("192.0.2.16", "pod/y", "", {"hostname": "under_score"}),
         ("192.0.2.17", "pod/z", "", {"mac": "aa:bb:cc:00:00:01"}),
+        ("192.0.2.18", "pod/mail", "", {}),
         ("198.51.100.70", "instance/db", "", {}),
         ("2001:db8::10", "instance/web-0", "v6", {"mac": "aa:bb:cc:00:00:01"}),
         ("2001:db8::11", "instance/web-0", "v6b", {"mac": "aa:bb:cc:00:00:01"}),
         ("2001:db8:1:100::", "site/branch", "", {"duid": "00:03:00:01:aa"}),
+        ("2001:db8:1:200::", "site/shop", "", {"duid": "x"}),
     ]
     await ledger.apply(
         [

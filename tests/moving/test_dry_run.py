@@ -59,6 +59,10 @@ SECOND = "spaces[0].networks[0].subnets[1]"
         ([{**BLOCK, "unit": 12}], (FIRST, "unit", "invalid")),
         ([{**BLOCK, "gatway": "192.0.2.1"}], (FIRST, "gatway", "invalid")),
         ([{"name": "a"}], (FIRST, "cidr", "invalid")),
+        ([BLOCK, BLOCK], (SECOND, "cidr", "already_exists")),
+        ([{**BLOCK, "pools": [{"range": "192.0.2.9"}] * 2}], (f"{FIRST}.pools[1]", "range", "already_exists")),
+        ([{**BLOCK, "retired": "yes"}], (FIRST, "retired", "invalid")),
+        ([{"cidr": "192.0.2.1/24", "retired": True}], (FIRST, "cidr", "invalid")),
         (["192.0.2.0/24"], (FIRST, "", "invalid")),
     ],
 )
@@ -182,6 +186,12 @@ async def test_a_column_that_is_not_read_is_an_oddity() -> None:
 
     assert report.ok
     assert [(odd.place.line, odd.field) for odd in report.oddities] == [(1, "colour")]
+
+
+async def test_a_row_that_ends_early_lacks_what_it_does_not_say() -> None:
+    faults = await told(table("address,owner,network\n192.0.2.9,a/1,n\n192.0.2.10\n"), *SITE)
+
+    assert faults == [("3", "network", "not_found"), ("3", "owner", "invalid")]
 
 
 async def test_a_missing_column_is_a_fault_of_the_header() -> None:

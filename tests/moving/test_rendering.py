@@ -12,7 +12,13 @@ from tenure.moving.rendering.hosts import render_hosts
 from tenure.moving.rendering.kea import render_kea
 from tests.moving.rendered import furnish
 
-UNUSABLE = {"192.0.2.13": "owner", "192.0.2.14": "owner", "192.0.2.15": "mac", "192.0.2.16": "hostname"}
+UNUSABLE = {
+    "192.0.2.13": "owner",
+    "192.0.2.14": "owner",
+    "192.0.2.15": "mac",
+    "192.0.2.16": "hostname",
+    "192.0.2.18": "owner",
+}
 
 
 async def test_a_hosts_file_has_a_line_for_every_usable_name() -> None:
@@ -33,7 +39,7 @@ async def test_a_hosts_file_has_a_line_for_every_usable_name() -> None:
         "2001:db8::11\tweb-0-v6b.example.com web-0-v6b",
     ]
     left_out = {odd.place.path: odd.field for odd in rendering.left_out}
-    assert left_out == {**UNUSABLE, "2001:db8:1:100::/56": "address"}
+    assert left_out == {**UNUSABLE, "2001:db8:1:100::/56": "address", "2001:db8:1:200::/56": "address"}
 
 
 async def test_dnsmasq_gets_a_record_for_every_name_and_a_host_for_every_mac() -> None:
@@ -96,6 +102,7 @@ async def test_kea_gets_one_reservation_a_machine_of_ipv6_with_all_it_holds() ->
     assert second["reservations"] == [
         {"duid": "00:03:00:01:aa", "hostname": "branch", "prefixes": ["2001:db8:1:100::/56"]}
     ]
+    assert ("2001:db8:1:200::/56", "duid") in {(odd.place.path, odd.field) for odd in rendering.left_out}
 
 
 async def test_the_id_of_a_subnet_stays_when_others_come_and_go() -> None:

@@ -73,6 +73,7 @@ class Judge:
         lives = Lives(self.world.truth.log, clock_stood=not self.world.shifts)
         self.states, self.lines = lives.states, lives.lines
         faults = [*lives.faults, *self._misplaced_grants(), *self._unasked(), *self._repeated(), *self._left_held()]
+        faults.extend(self._traces())
         for call in self.calls:
             faults.extend(f"{problem}: {call}" for problem in self._unexplained(call))
         return breaches + faults
@@ -172,6 +173,14 @@ class Judge:
             if left and change.request in gone and not self.world.lost:
                 yield f"held for one who went away: {change.seq} {change.address} {change.owner}"
 
+    def _traces(self) -> Iterator[str]:
+        """Yield grants to calls that were answered with an error that says that there was none (I5)."""
+        granted = {change.request for change in self.world.truth.log if change.verb == "grant"}
+        for call in self.calls:
+            refused = call.error is not None and not isinstance(call.error, StoreUnavailable) and "key" not in call.values
+            if refused and call.values.get("request") in granted and ":c" in call.values["request"]:
+                yield f"answered with an error, yet granted: {call}"
+
     def _repeated(self) -> Iterator[str]:
         """Yield a second grant under one idempotency key; such calls name themselves by their key."""
         keyed = {call.values["request"] for call in self.calls if "key" in call.values}
@@ -219,7 +228,7 @@ class Judge:
         assert call.ended is not None
         wanted = len(call.values.get("owners", "1"))
         return any(
-            len(self._free(seq, call.values["network"])) < wanted + self._others_in_line(call, seq)
+            len(self._free(seq, call.values["network"])) < wanted + len(self.lines[seq])
             for seq in range(call.began, call.ended + 1)
         )
 

@@ -25,12 +25,20 @@ def grant_details(state: State, until_us: int | None, details: Any) -> dict[str,
 
 def release_entry(row: Row, request: str | None, because: str | None = None) -> Entry:
     """Tell the log that an address became free, and why if nobody asked for it."""
-    told: dict[str, Any] = {"since_us": row.since_us}
+    told = _began(row)
     if because is not None:
         told["because"] = because
     return Entry(
         "release", row.space, row.network, row.first, row.last, row.owner, row.slot, row.generation, request, told
     )
+
+
+def _began(row: Row) -> dict[str, Any]:
+    """Tell since when, and by which request, a holding that ends was held: grants are not indexed by address."""
+    began: dict[str, Any] = {"since_us": row.since_us}
+    if row.request is not None:
+        began["request"] = row.request
+    return began
 
 
 def overdue_entry(row: Row) -> Entry:
@@ -40,7 +48,7 @@ def overdue_entry(row: Row) -> Entry:
 
 def cool_entry(row: Row, request: str | None) -> Entry:
     """Tell the log of a release after which the address is not handed out for a while."""
-    told = {"since_us": row.since_us, "until_us": row.until_us}
+    told = {**_began(row), "until_us": row.until_us}
     return Entry(
         "cool", row.space, row.network, row.first, row.last, row.owner, row.slot, row.generation, request, told
     )
@@ -59,7 +67,7 @@ def waiting_entry(verb: str, waiter: Waiter) -> Entry:
 
 def transfer_entry(row: Row, before: Row) -> Entry:
     """Tell the log of a transfer."""
-    told = {"from": before.owner, "from_slot": before.slot, "since_us": before.since_us}
+    told = {"from": before.owner, "from_slot": before.slot, **_began(before)}
     return Entry(
         "transfer", row.space, row.network, row.first, row.last, row.owner, row.slot, row.generation, row.request, told
     )

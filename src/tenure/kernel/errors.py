@@ -162,6 +162,7 @@ class PoolExhausted(TenureError):
         self.network = network
         self.pool = pool
         self.wanted = wanted
+        self.in_a_row = in_a_row
         self.waited_s = waited_s
 
 

@@ -13,6 +13,7 @@ from tenure.kernel.ranges import parse_cidr
 from tenure.kernel.values import State
 from tenure.moving.examining import pages
 from tenure.moving.items import Fault, Held, Item, Place, Progress, Source, counted
+from tenure.moving.own_csv import address_text
 from tenure.moving.plan_drafting import fault_of
 from tenure.moving.reports import remark_document
 from tenure.service.ledger import AsyncLedger
@@ -138,7 +139,7 @@ async def _spaces(sources: Sequence[Source | LedgerSource]) -> dict[str, str]:
                 known.update((network, space.name) for network in space.networks)
         else:
             edits = (item.what for item in source.items if isinstance(item.what, AddNetwork))
-            known.update((edit.network, str(edit.space)) for edit in edits if edit.space is not None)
+            known.update((str(edit.network), str(edit.space)) for edit in edits if edit.space is not None)
     return known
 
 
@@ -156,7 +157,7 @@ async def _statements(source: Source | LedgerSource, number: int, report: AuditR
                 if holding.state is not State.COOLING:  # nobody's any more
                     place = Place(source.name, path=f"{network.name} {holding.address}")
                     row, name = holding.row, network.name
-                    yield Statement("", row.first, row.last, holding.address, name, row.owner, number, place)
+                    yield Statement("", row.first, row.last, address_text(holding), name, row.owner, number, place)
 
 
 def _stated(item: Item, held: Held, number: int, report: AuditReport) -> Statement | None:

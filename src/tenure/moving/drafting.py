@@ -56,6 +56,7 @@ class Draft:
         self._pools = Spans((pool.range.first, pool.range.last) for _, pool in network.pools())
         self._policies: dict[str, Policy] = {pool.name: pool.policy for _, pool in network.pools() if pool.name}
         self._idents = {ident for subnet in network.subnets for ident in (subnet.name, subnet.uuid) if ident}
+        self._from_source: set[tuple[str, int]] = set()
         self._waiting = {(wish.owner, wish.slot): wish for wish in network.preallocations}
 
     def network(self) -> Network:
@@ -78,6 +79,7 @@ class Draft:
         subnet = self._edited((), edit).subnets[0]
         old = self._subnets.get(subnet.cidr.first)
         if old is not None and old.cidr == subnet.cidr:
+            self._check_twice("subnet", "cidr", subnet.cidr.range)
             return _subnet_differs(old, subnet)
         if over := self._blocks.over(subnet.cidr.first, subnet.cidr.last):
             raise Overlap(f"subnet {subnet.cidr}", f"subnet {self._subnets[over[0]].cidr}", field="cidr")
@@ -87,6 +89,7 @@ class Draft:
         self._idents.update(ident for ident in (subnet.name, subnet.uuid) if ident)
         self._blocks.add(subnet.cidr.first, subnet.cidr.last)
         self._subnets[subnet.cidr.first] = subnet
+        self._from_source.add(("subnet", subnet.cidr.first))
         return None
 
     def add_pool(self, edit: AddPool) -> list[Differs] | None:
@@ -99,6 +102,7 @@ class Draft:
         pool = changed.pools[0]
         for old in around.pools:
             if old.range == wanted:
+                self._check_twice("pool", "range", wanted)
                 same = (old.name, old.policy, old.cooling_s) == (pool.name, pool.policy, pool.cooling_s)
                 return [] if same else [Differs("range", "the ledger's pool differs in name, policy or cooling time")]
         if over := self._pools.over(wanted.first, wanted.last):
@@ -108,6 +112,7 @@ class Draft:
             raise Invalid(problem, field="policy")
         self._pools.add(wanted.first, wanted.last)
         self._subnets[around.cidr.first] = replace(around, pools=(*around.pools, pool))
+        self._from_source.add(("pool", wanted.first))
         return None
 
     def reserve(self, edit: Reserve) -> list[Differs] | None:
@@ -143,6 +148,10 @@ class Draft:
             problem = f"does not begin a /{subnet.unit}, the unit of {subnet.cidr}"
             raise Invalid(f"address: {format_address(position)} {problem}", field="address")
         return unit
+
+    def _check_twice(self, kind: str, field: str, span: AddressRange) -> None:
+        if (kind, span.first) in self._from_source:
+            raise AlreadyExists(kind, str(span), hint="it comes twice in the source", field=field)
 
     def _around(self, wanted: AddressRange) -> Subnet:
         over = self._blocks.over(wanted.first, wanted.last)

@@ -58,7 +58,7 @@ def records_of_table(text: str, name: str, kind: str) -> Iterator[Record | Item]
         fields = {_ALIASES.get(column, column): cell.strip() for column, cell in line.cells.items()}
         fields["vrf"] = _vrf_cell(fields.get("vrf", ""))
         if kind == PREFIXES:
-            fields["prefix"] = fields["prefix"].lstrip("•· \u00a0")  # the page indents by depth
+            fields["prefix"] = fields.get("prefix", "").lstrip("•· \u00a0")  # the page indents by depth
         yield Record(kind, line.place, fields)
 
 

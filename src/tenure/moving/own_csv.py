@@ -37,7 +37,7 @@ def _held(cells: Mapping[str, str], place: Place) -> Held | Fault:
     except Invalid as error:
         return Fault(place, "labels", "invalid", str(error).removeprefix("labels: "))
     return Held(
-        network=cells["network"].strip(),
+        network=cells.get("network", "").strip(),
         address=cells.get("address", "").strip(),
         owner=cells.get("owner", "").strip(),
         slot=cells.get("slot", "").strip(),

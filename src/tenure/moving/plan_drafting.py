@@ -19,7 +19,7 @@ from tenure.kernel.edits import (
 from tenure.kernel.errors import AlreadyExists, Invalid, NotFound, TenureError
 from tenure.kernel.judging import judge
 from tenure.kernel.layout import Layout
-from tenure.kernel.names import check_name
+from tenure.kernel.names import check_name, shown
 from tenure.moving.drafting import Differs, Draft
 from tenure.moving.items import Fault, Oddity, Place
 from tenure.moving.reports import Report
@@ -68,7 +68,7 @@ class PlanDraft:
         try:
             differs = self._try(place, edit)
         except TenureError as error:
-            follows = isinstance(error, NotFound) and edit.network in self.spoilt
+            follows = edit.network in self.spoilt and (isinstance(error, NotFound) or kind == "retirements")
             if not follows:  # what follows from another fault is not told
                 self._report.add(fault_of(place, error))
             self.spoilt.add(edit.network)
@@ -129,12 +129,12 @@ class PlanDraft:
         return None
 
     def _retire(self, draft: Draft, edit: Edit) -> list[Differs] | None:
-        if isinstance(edit, ModifySubnet):
-            return [] if draft.retired(subnet=edit.subnet) else None
-        if isinstance(edit, ModifyPool):
-            return [] if draft.retired(pool=edit.pool) else None
-        assert isinstance(edit, ModifyNetwork)
-        return [] if draft.retired() else None
+        assert isinstance(edit, ModifyNetwork | ModifySubnet | ModifyPool)
+        if not isinstance(edit.retired, bool):
+            raise Invalid(f"retired: true or false is needed, not {shown(edit.retired)}", field="retired")
+        subnet = edit.subnet if isinstance(edit, ModifySubnet) else None
+        pool = edit.pool if isinstance(edit, ModifyPool) else None
+        return [] if draft.retired(subnet, pool) else None
 
     def layouts(self, place: Place) -> dict[str, Layout]:
         """Lay out every space as it would be, by name, judged as the ledger would judge it."""

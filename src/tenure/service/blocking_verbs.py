@@ -305,7 +305,7 @@ class BlockingVerbs(BlockingReadingVerbs):
         return self._portal.run(self._ledger.waiting(network))
 
     def sweep(self) -> list[Holding]:
-        """Remove pending and cooling holdings whose deadline has passed, and old idempotency keys.
+        """Remove pending and cooling holdings whose deadline has passed, dead claims in line, and old idempotency keys.
 
         Nobody needs to call this for safety or for room: a full pool is swept before it is called full.
         """

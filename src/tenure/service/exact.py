@@ -110,3 +110,18 @@ class ExactViews:
             self.lines.pop(key, None)
         self._steps.clear()
         self._passing.clear()
+
+
+def renewed(exact: ExactViews | None, layout: Layout) -> ExactViews:
+    """Return exact views for another version; where only the line of waiters began or ended, they stay as they are."""
+    if exact is None or not renewable(exact, layout):
+        return ExactViews(layout)
+    exact.layout = layout
+    return exact
+
+
+def renewable(exact: ExactViews, layout: Layout) -> bool:
+    """Tell whether exact views may go on under a layout: of the same version, or saying the same of every network."""
+    if exact.layout.configuration.version == layout.configuration.version:
+        return True
+    return exact.layout.configuration.networks == layout.configuration.networks

@@ -13,9 +13,8 @@ from tenure.kernel.layout import Layout
 from tenure.kernel.names import Owner, check_generation, check_name
 from tenure.kernel.values import Entry, Row, SpaceId, State
 from tenure.ports import Chance, Guard, Transaction
-from tenure.service.exact import ExactViews
+from tenure.service.exact import ExactViews, renewed
 from tenure.service.lane import catch_up
-from tenure.service.lanes import renewed
 
 
 class Ground:

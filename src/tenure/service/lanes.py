@@ -16,7 +16,7 @@ from tenure.kernel.values import SpaceId
 from tenure.ports import Chance, KeyTaken, LedgerStore, NotAll, Transaction
 from tenure.service.allocating import UNKNOWN_REPEATS, worse
 from tenure.service.claims import Claim, Granted, Waiting
-from tenure.service.exact import ExactViews
+from tenure.service.exact import ExactViews, renewable, renewed
 from tenure.service.lane import Answer, Restart, Serving, line_key, quick_picks
 from tenure.service.queueing import Queue, Seat
 from tenure.service.views import LineKey
@@ -170,21 +170,6 @@ class Lanes:
             if key not in exact.lines:
                 exact.adopt(key, spans, seen)
         return exact
-
-
-def renewed(exact: ExactViews | None, layout: Layout) -> ExactViews:
-    """Return exact views for another version; where only the line of waiters began or ended, they stay as they are."""
-    if exact is None or not renewable(exact, layout):
-        return ExactViews(layout)
-    exact.layout = layout
-    return exact
-
-
-def renewable(exact: ExactViews, layout: Layout) -> bool:
-    """Tell whether exact views may go on under a layout: of the same version, or saying the same of every network."""
-    if _version(exact.layout) == _version(layout):
-        return True
-    return exact.layout.configuration.networks == layout.configuration.networks
 
 
 def _version(layout: Layout) -> int:

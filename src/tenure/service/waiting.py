@@ -98,12 +98,12 @@ class WaitingRooms:
             room.task = asyncio.get_running_loop().create_task(self._stand_in_line(space, room))
         try:
             done, _ = await asyncio.wait([guest.answer], timeout=None if wait_s == math.inf else wait_s)
+            if not done:
+                await self._shielded(self._leave(room, guest))
         except asyncio.CancelledError:
             with contextlib.suppress(StoreUnavailable):
                 await self._shielded(self._depart(room, guest))
             raise
-        if not done:
-            await self._shielded(self._leave(room, guest))
         if not guest.answer.done():
             raise PoolExhausted(claim.network, claim.pool, waited_s=wait_s)
         return guest.answer.result()
@@ -120,8 +120,12 @@ class WaitingRooms:
         async with room.turn:
             if guest in room.guests:
                 room.guests.remove(guest)
-            if not guest.answer.done() and guest.place is not None and not self._twin_of(room, guest):
+            if guest.answer.done() or guest.place is None:
+                return
+            if (twin := self._twin_of(room, guest)) is None:
                 await self._take_out(guest.place)
+            elif twin.place is None:
+                twin.place = guest.place  # he came after the last turn, and takes it out when he leaves
 
     async def _depart(self, room: Room, guest: Guest) -> None:
         """Take a cancelled guest out, and give back what he was granted meanwhile."""
@@ -134,9 +138,9 @@ class WaitingRooms:
             if not guest.party and not isinstance(answer, Known):
                 await self._give_back(answer.row)
 
-    def _twin_of(self, room: Room, guest: Guest) -> bool:
-        """Tell whether another caller waits with the same claim."""
-        return any(_key(other) == _key(guest) for other in room.guests)
+    def _twin_of(self, room: Room, guest: Guest) -> Guest | None:
+        """Find another caller who waits with the same claim."""
+        return next((other for other in room.guests if _key(other) == _key(guest)), None)
 
     async def _take_out(self, waiter: Waiter) -> None:
         """Take a claim out of the line, whatever its ticket is by now."""

@@ -143,3 +143,21 @@ def test_a_description_of_several_lines_stays_one_row(site: Site) -> None:
     assert len(site.text("network", "list").splitlines()) == 2
     assert "two lines wide" in site.text("network", "list")
     assert site.json("network", "show", "net1")["description"] == "two\nlines\twide"
+
+
+def test_numbers_stand_to_the_right_and_words_and_times_to_the_left(site: Site) -> None:
+    head, row, *_ = site.text("holding", "list", "net1").splitlines()
+    pool_head, pool_row = site.text("pool", "list", "net1").splitlines()
+
+    assert row.index("20") == head.index("SINCE")
+    assert row[head.index("UNTIL")] == "-"
+    assert "." not in row[head.index("SINCE") : head.index("UNTIL")]
+    assert pool_row.index(" 0 ") + 2 == pool_head.index("COOLING (s)") + len("COOLING (s)")
+
+
+def test_wide_letters_keep_a_table_aligned(site: Site) -> None:
+    site.text("network", "add", "東京")
+    head, first, second = site.text("network", "list").splitlines()
+
+    assert first.index("manual") == head.index("KIND")
+    assert second.index("manual") == head.index("KIND") - 4

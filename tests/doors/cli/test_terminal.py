@@ -64,8 +64,22 @@ def test_progress_is_shown_on_a_terminal_only(site: Site, words: list[str], labe
 
 def test_json_on_a_terminal_is_not_disturbed(site: Site) -> None:
     _, shown = on_terminal(site.url, "verify", "--json")
+    _, exported = on_terminal(site.url, "export")
 
     assert json.loads(shown) == {"clean": True, "breaches": []}
+    assert len(json.loads(exported)["holdings"]) == 4
+
+
+def test_words_that_are_no_text_are_refused(site: Site) -> None:
+    before = site.state()
+    done = subprocess.run(
+        [*(word.encode() for word in TENURE), b"network", b"add", b"net\xff"],
+        env=surroundings(site.url), capture_output=True, check=False,
+    )  # fmt: skip
+
+    assert done.returncode == 2
+    assert done.stderr.startswith(b"tenure: network: ")
+    assert site.state() == before
 
 
 @pytest.mark.parametrize(("sent", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])

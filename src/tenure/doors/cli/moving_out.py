@@ -1,6 +1,7 @@
 """``tenure export``: the ledger as a file for others."""
 
 import os
+import sys
 from collections.abc import AsyncIterator, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -38,7 +39,8 @@ def export(session: Session, format: str, network: str | None, output: Path | No
       tenure export --network net1
       tenure export --format csv --output holdings.csv
     """
-    with Bar(session, "exporting") as bar:
+    # On a terminal the export itself is seen to go on; a bar would only run through it.
+    with Bar(session, "exporting", hidden=output is None and sys.stdout.isatty()) as bar:
         session.run(lambda ledger: _write(_exported(ledger, format, network, bar), output))
     _told(session, format, output)
 

@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import sys
 import unicodedata
 from collections.abc import Iterable, Mapping, Sequence
@@ -14,6 +15,9 @@ from tenure.doors.cli.session import Session
 Document = Mapping[str, Any]
 Columns = Mapping[str, str]
 """Heading and key of each column of a table; a dot in a key reaches into a document within."""
+
+FRACTION = re.compile(r"(?<=T\d\d:\d\d:\d\d)\.\d+(?=Z$)")
+"""The part of a time that people do not read."""
 
 COLOURS = {"held": "green", "pending": "yellow", "draining": "magenta", "cooling": "cyan"}
 
@@ -53,14 +57,15 @@ def table_lines(documents: Sequence[Document], columns: Columns) -> list[str]:
     """Lay documents out in columns: numbers to the right, words to the left."""
     values = [[_value(document, key) for key in columns.values()] for document in documents]
     texts = [[cell_text(value) for value in row] for row in values]
-    right = [all(_is_number(row[place]) for row in values) for place in range(len(columns))]
+    right = [_are_numbers([row[place] for row in values]) for place in range(len(columns))]
     widths = [max(map(width_of, column)) for column in zip(list(columns), *texts, strict=True)]
     head = click.style(_line(list(columns), widths, right), bold=True)
     return [head, *(_line(row, widths, right) for row in texts)]
 
 
-def _is_number(value: object) -> bool:
-    return value is None or (isinstance(value, int | float) and not isinstance(value, bool))
+def _are_numbers(values: Sequence[object]) -> bool:
+    told = [value for value in values if value is not None]
+    return bool(told) and all(isinstance(value, int | float) and not isinstance(value, bool) for value in told)
 
 
 def _line(cells: Sequence[str], widths: Sequence[int], right: Sequence[bool]) -> str:
@@ -91,7 +96,7 @@ def cell_text(value: object) -> str:
         return ",".join(f"{name}={text}" for name, text in value.items())
     if isinstance(value, Iterable) and not isinstance(value, str):
         return ",".join(map(str, value))
-    return " ".join(str(value).split())
+    return FRACTION.sub("", " ".join(str(value).split()))
 
 
 def width_of(text: str) -> int:

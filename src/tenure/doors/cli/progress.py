@@ -12,9 +12,9 @@ from tenure.doors.cli.session import Session
 class Bar:
     """How far a long piece of work is, stage by stage. Silent unless somebody looks."""
 
-    def __init__(self, session: Session, label: str) -> None:
+    def __init__(self, session: Session, label: str, *, hidden: bool = False) -> None:
         self._label = label
-        self._shown = sys.stderr.isatty() and not session.json
+        self._shown = sys.stderr.isatty() and not session.json and not hidden
         self._colour = session.colour
         self._stage: tuple[str, int | None] | None = None
         self._bar: Any = None

@@ -41,8 +41,8 @@ def _print(session: Session, change: Change) -> None:
 def _line(change: Change, at: str) -> str:
     words = [
         f"{change.seq:>6}",
-        at,
-        f"{change.verb:<14}",
+        cell_text(at),
+        f"{change.verb:<17}",
         change.network_name or "-",
         change.address,
         change.owner,

@@ -1,6 +1,7 @@
 """A network as a piece of Kea's configuration: subnets, pools, reservations."""
 
 import json
+import re
 import zlib
 from bisect import bisect_right
 from collections.abc import Sequence
@@ -17,6 +18,8 @@ from tenure.service.ledger import AsyncLedger
 
 LARGEST_ID = 0xFFFFFFFE
 """Kea's subnet ids are 32 bits wide; nought and the last one are taken."""
+
+_DUID = re.compile(r"[0-9a-f]{2}(:[0-9a-f]{2}){2,129}")
 
 Document = dict[str, Any]
 
@@ -45,10 +48,12 @@ def _subnets(network: Network, family: int) -> list[Subnet]:
 def _stable_ids(network: Network) -> dict[str, int]:
     """Number subnets by their uuid: neither order nor neighbours change a number, unless two fall together."""
     ids: dict[str, int] = {}
+    taken: set[int] = set()
     for uuid in sorted(subnet.uuid for subnet in network.subnets):
         number = zlib.crc32(uuid.encode("utf-8")) % LARGEST_ID + 1
-        while number in ids.values():
+        while number in taken:
             number = number % LARGEST_ID + 1
+        taken.add(number)
         ids[uuid] = number
     return ids
 
@@ -70,7 +75,10 @@ class _Reservations:
 
     def take(self, named: Named) -> None:
         """Add a holding, or tell why it cannot be reserved."""
-        duid = named.holding.labels.get("duid", "") if self._family == 6 else ""
+        duid = named.holding.labels.get("duid", "").lower() if self._family == 6 else ""
+        if duid and not _DUID.fullmatch(duid):
+            self._namer.leave_out(named.holding, "duid", f"{duid[:40]!r} is not a DUID")
+            return
         kind, ident = ("duid", duid) if duid else ("hw-address", named.mac)
         if not ident:
             self._namer.leave_out(named.holding, "mac", "without a label mac Kea cannot tell the machine")

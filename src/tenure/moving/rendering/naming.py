@@ -1,7 +1,7 @@
 """Names for holdings: from their labels, or made of the owner; what cannot be used is told."""
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
@@ -51,6 +51,7 @@ class Namer:
         self._network = network
         self._domain = "" if domain is None else _checked_name(domain, "domain")
         self._made: dict[str, str] = {}
+        self._given: dict[str, str] = {}
         self.left_out: list[Oddity] = []
 
     def leave_out(self, holding: Holding, field: str, reason: str) -> None:
@@ -58,8 +59,11 @@ class Namer:
         place = Place(self._network.name, path=address_text(holding))
         self.left_out.append(Oddity(place, field, "left_out", f"{reason} ({holding.owner})"))
 
-    def named(self, holdings: Iterable[Holding]) -> Iterator[Named]:
+    def named(self, holdings: Sequence[Holding]) -> Iterator[Named]:
         """Yield what can be written, in the order given."""
+        for holding in holdings:
+            host = holding.labels.get("hostname", "").partition(".")[0].lower()
+            self._given.setdefault(host, _whose(holding))
         for holding in holdings:
             if holding.state not in RENDERED:
                 self.leave_out(holding, "state", f"it is {holding.state}")
@@ -85,9 +89,9 @@ class Namer:
         name = re.sub(r"[^a-z0-9]+", "-", told.lower()).strip("-")
         if not told.isascii() or not name or len(name) > LONGEST_LABEL:
             raise Invalid(f"no host name can be made of {told[:80]!r}; give it a label hostname", field="owner")
-        whose = self._made.setdefault(name, f"{holding.owner} {holding.slot}")
-        if whose != f"{holding.owner} {holding.slot}":
-            problem = f"{name!r} is the name of {whose.strip()} already; give it a label hostname"
+        whose = self._given.get(name) or self._made.setdefault(name, _whose(holding))
+        if whose != _whose(holding):
+            problem = f"{name!r} is the name of {whose} already; give it a label hostname"
             raise Invalid(problem, field="owner")
         return name
 
@@ -98,6 +102,10 @@ class Namer:
             self.leave_out(holding, "mac", f"{told[:40]!r} is not a MAC address")
             return ""
         return ":".join(digits[place : place + 2] for place in range(0, len(digits), 2))
+
+
+def _whose(holding: Holding) -> str:
+    return f"{holding.owner} {holding.slot}".strip()
 
 
 def _checked_name(value: str, field: str) -> str:

@@ -148,7 +148,7 @@ WITH guard AS (
     SELECT counted.seq + 1 - row_number() OVER (),
            (extract(epoch FROM clock_timestamp()) * 1000000)::bigint, 'release', ended.space, ended.network, ended.first,
            ended.last, ended.owner, ended.slot, ended.generation, ended.by_request,
-           '{"since_us":' || ended.since_us || '}'
+           '{"since_us":' || ended.since_us || coalesce(',"request":' || to_json(ended.request)::text, '') || '}'
     FROM counted, ended
 )
 SELECT space, network, first, last, owner, slot, state, generation, since_us, until_us, request, details FROM ended
@@ -192,7 +192,8 @@ WITH guard AS (
     SELECT counted.seq + 1 - row_number() OVER (), gone.now_us,
            CASE WHEN gone.cools_until IS NULL THEN 'release' ELSE 'cool' END, gone.space, gone.network, gone.first,
            gone.last, gone.owner, gone.slot, gone.generation, gone.by_request,
-           '{"since_us":' || gone.since_us || coalesce(',"until_us":' || gone.cools_until, '') || '}'
+           '{"since_us":' || gone.since_us || coalesce(',"request":' || to_json(gone.request)::text, '')
+               || coalesce(',"until_us":' || gone.cools_until, '') || '}'
     FROM counted, gone
 )
 SELECT space, network, first, last, owner, slot, state, generation, since_us, until_us, request, details FROM gone
