@@ -19,6 +19,7 @@ check: .venv/.ready  ## format, lint, types, import contracts, generated code
 	$(IN)/mypy
 	$(IN)/lint-imports
 	$(IN)/python tools/make_blocking.py --check
+	$(IN)/python tools/make_cli_reference.py --check
 
 bench: .venv/.ready  ## the engine against the raw limits of its stores, in one run
 	$(IN)/python -m bench

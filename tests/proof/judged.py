@@ -103,13 +103,19 @@ class Judge:
             network = self._network(change.network, change.seq)
             if change.first not in self._units(change.seq, network):
                 yield f"picked what was not to be picked: {change.seq} {change.address}"
+                continue
             older = self._older(change)
-            free = [unit for unit in self._free(change.seq - 1, network) if unit not in self._just_swept(change.seq)]
-            if policy == "lowest" and not older and free and free[0] != change.first:
+            if policy == "lowest" and not older and self._lower(change, network):
                 yield f"not the lowest: {change.seq} {change.address}"
             everything = [unit for name in self._plan(change.seq).networks for unit in self._free(change.seq - 1, name)]
             for ticket in passed_over(change.first, sorted({*everything}), older):
                 yield f"passed over ticket {ticket}: {change.seq} {change.address} to {change.owner}"
+
+    def _lower(self, change: Change, network: str) -> list[int]:
+        """Find what was free before the granted address in written order."""
+        units = self._units(change.seq, network)
+        below = set(units[: units.index(change.first or 0)]) - self._just_swept(change.seq)
+        return [unit for unit in self._free(change.seq - 1, network) if unit in below]
 
     def _just_swept(self, seq: int) -> set[int | None]:
         """Find what the sweep of a grant's own transaction removed: earlier picks of it did not know that yet."""
@@ -177,8 +183,9 @@ class Judge:
         """Yield grants to calls that were answered with an error that says that there was none (I5)."""
         granted = {change.request for change in self.world.truth.log if change.verb == "grant"}
         for call in self.calls:
-            refused = call.error is not None and not isinstance(call.error, StoreUnavailable) and "key" not in call.values
-            if refused and call.values.get("request") in granted and ":c" in call.values["request"]:
+            request = call.values.get("request") or ""
+            alone = ":c" in request  # other calls may share their name
+            if alone and request in granted and call.error and not isinstance(call.error, StoreUnavailable):
                 yield f"answered with an error, yet granted: {call}"
 
     def _repeated(self) -> Iterator[str]:

@@ -53,12 +53,10 @@ class Lives:
             else:
                 state[change.first] = after
         claim = (change.network, change.owner, change.slot)
+        if change.verb in ("grant", "transfer", "wait", "leave"):
+            line = {ticket: waiter for ticket, waiter in line.items() if waiter != claim}
         if change.verb == "wait":
             line[change.details["ticket"]] = claim
-        elif change.verb == "leave":
-            line.pop(change.details["ticket"], None)
-        elif change.verb in ("grant", "transfer"):
-            line = {ticket: waiter for ticket, waiter in line.items() if waiter != claim}
         self.states.append(state)
         self.lines.append(line)
 

@@ -14,6 +14,7 @@ from tenure.kernel.configuration import Configuration
 from tenure.kernel.entries import grant_entry
 from tenure.kernel.errors import StoreUnavailable
 from tenure.kernel.inline import run_inline
+from tenure.kernel.replying import reply_to
 from tenure.kernel.values import Change, NetworkId, Outcome, Reply, Row, SpaceId, Ticket, Verdict, Waiter, Wish
 from tenure.ports import Abilities, CallerTransaction, Effects, Guard, NotAll, Transaction
 from tenure.stores import plain
@@ -325,8 +326,12 @@ class SimulatedTransaction:
         """Insert and log all, or spend the transaction."""
         verdicts = await self.insert(space, wishes)
         rows = [verdict.row for verdict in verdicts if verdict.outcome is Outcome.GRANTED and verdict.row is not None]
-        if len(rows) < len(wishes):
+        keyed = [wish for wish in wishes if wish.key is not None]
+        if len(rows) < len(wishes) or any(await self.replies([wish.key for wish in keyed])):
             raise NotAll
+        if keyed:
+            pairs = zip(wishes, verdicts, strict=True)
+            await self.keep_replies([reply_to(wish, verdict) for wish, verdict in pairs if wish.key is not None])
         await self._write(lambda tx: tx.log([grant_entry(row) for row in rows]))
         return rows
 

@@ -252,7 +252,7 @@ def _with_pools(network: Network, change: Callable[[Pool], Sequence[Pool]]) -> N
 
 def _subnet_around(network: Network, wanted: AddressRange) -> Subnet:
     for subnet in network.subnets:
-        if subnet.cidr.range.covers(wanted):
+        if subnet.cidr.first <= wanted.first and wanted.last <= subnet.cidr.last:
             return subnet
     raise NotFound("subnet", f"around {wanted} in network {network.name}", hint="add the subnet first", field="range")
 

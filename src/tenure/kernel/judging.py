@@ -77,9 +77,9 @@ def lost_ground(old: Configuration, new: Configuration) -> Iterator[Lost]:
     by_id: Mapping[int, Network] = {network.id: network for network in new.networks.values()}
     for network in old.networks.values():
         after = by_id[network.id].subnets if network.id in by_id else ()
-        untouched = {id(subnet) for subnet in after}
+        standing = {(subnet.cidr, subnet.unit) for subnet in after}
         for subnet in network.subnets:
-            if id(subnet) in untouched:
+            if (subnet.cidr, subnet.unit) in standing:
                 continue
             kept = sorted(other.cidr.range for other in after if other.unit == subnet.unit)
             for piece in subtract(subnet.cidr.range, kept):

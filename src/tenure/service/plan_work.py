@@ -44,11 +44,12 @@ async def edit_plan(ground: Ground, edit: Edit) -> Network | None:
     """Make one edit; what it takes the ground from under is ended where that was asked for."""
     space = ground.space_of(check_name(edit.network, field="network"))
     network = ground.now[space].network(edit.network)
-    ground.now[space] = edited(ground.now[space], edit)
+    new = edited(ground.now[space], edit)
     if isinstance(edit, RemoveNetwork | RemoveSubnet) and edit.cascade:
         gone = network.subnets if isinstance(edit, RemoveNetwork) else [network.subnet(edit.subnet)]
         for subnet in gone:
             await _evict(ground, space, network.id, subnet.cidr.range)
+    ground.now[space] = new
     ground.entries.append(Entry(edit.verb, space, network.id, details=edit.told()))
     return next((other for other in ground.now[space].networks.values() if other.id == network.id), None)
 

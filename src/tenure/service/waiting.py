@@ -195,10 +195,10 @@ class WaitingRooms:
             guest.party = parties.setdefault(_key(guest), [])
             guest.party.append(guest)
             if isinstance(answer, BaseException):
-                guest.answer.set_exception(answer)
-                if guest.place is not None:
+                if guest.place is not None:  # nothing is left of his claim when he is told
                     with contextlib.suppress(StoreUnavailable):
                         await self._take_out(guest.place)
+                guest.answer.set_exception(answer)
             else:
                 guest.answer.set_result(answer)
         if lost is not None:

@@ -173,3 +173,25 @@ async def test_a_gateway_is_not_laid_on_a_held_address(ledger: Ledger) -> None:
         await ledger.modify_subnet("net", "block", gateway="192.0.2.77")
 
     assert (await ledger.holding("net", "192.0.2.77")).gateway == "192.0.2.1"
+
+
+async def test_a_subnet_goes_with_its_holdings_and_what_waited_there_for_an_owner(ledger: tenure.AsyncLedger) -> None:
+    await ledger.add_network("net1")
+    await ledger.add_subnet("net1", "192.0.2.0/24", name="old")
+    await ledger.add_pool("net1", "192.0.2.10-192.0.2.20")
+    await ledger.preallocate("net1", "vm/b", "192.0.2.11")
+    await ledger.allocate("net1", owner="vm/a")
+
+    with pytest.raises(tenure.AddressOutsideSubnet):
+        await ledger.remove_subnet("net1", "old", cascade=True)
+    await ledger.apply(
+        [
+            tenure.RemoveSubnet(network="net1", subnet="old", cascade=True),
+            tenure.AddSubnet(network="net1", cidr="198.51.100.0/24"),
+            tenure.Allocate(network="net1", owner="vm/c", address="198.51.100.7"),
+            tenure.RemovePreallocation(network="net1", owner="vm/b"),
+        ]
+    )
+
+    assert [held.address for held in await ledger.holdings("net1")] == ["198.51.100.7"]
+    assert await ledger.verify() == []

@@ -8,7 +8,6 @@ import pytest
 import tenure
 from tests.contract.ledger.timing import (
     another,
-    in_line,
     let_deadlines_pass,
     let_waiters_die,
     news,
@@ -269,16 +268,19 @@ async def test_the_same_claim_waited_for_twice_is_one_claim(ledger: tenure.Async
     assert await nothing_waits(ledger)
 
 
-async def test_one_of_two_who_wait_for_the_same_may_go(ledger: tenure.AsyncLedger, other: tenure.AsyncLedger) -> None:
-    for there in (ledger, other):
-        staying, going = begin(ledger, "vm/a"), begin(there, "vm/a")
-        await until_waiting(ledger, "vm/a")
-        await asyncio.sleep(0.1)
-        going.cancel()
-        await asyncio.gather(going, return_exceptions=True)
-        await until_waiting(ledger, "vm/a")
-        await free(ledger)
-        assert (await done(staying)).owner == "vm/a"
+@pytest.mark.parametrize("where", ["in the same ledger", "in another ledger"])
+async def test_one_of_two_who_wait_for_the_same_may_go(
+    ledger: tenure.AsyncLedger, other: tenure.AsyncLedger, where: str
+) -> None:
+    staying, going = begin(ledger, "vm/a"), begin(ledger if where == "in the same ledger" else other, "vm/a")
+    await until_waiting(ledger, "vm/a")
+    await asyncio.sleep(0.1)
+    going.cancel()
+    await asyncio.gather(going, return_exceptions=True)
+    await until_waiting(ledger, "vm/a")
+    await free(ledger)
+
+    assert (await done(staying)).owner == "vm/a"
 
 
 async def test_two_who_want_different_things_for_one_slot_leave_nothing(ledger: tenure.AsyncLedger) -> None:

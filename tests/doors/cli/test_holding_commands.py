@@ -59,6 +59,8 @@ def test_several_addresses_in_a_row_are_all_or_none(site: Site) -> None:
 
     assert [holding["address"] for holding in found] == ["192.0.2.14", "192.0.2.15", "192.0.2.16", "192.0.2.17"]
     assert [holding["slot"] for holding in found] == ["0", "1", "2", "3"]
+    behind = site.json("allocate", "net1", "instance/lb", "--count", "2", "--slot", "nic")
+    assert [holding["slot"] for holding in behind] == ["nic0", "nic1"]
     code, error = site.error("allocate", "net1", "instance/big", "--count", "90")
     assert (code, error["code"], error["wanted"]) == (5, "pool_exhausted", 90)
 
@@ -66,7 +68,9 @@ def test_several_addresses_in_a_row_are_all_or_none(site: Site) -> None:
 def test_what_is_for_one_address_is_refused_for_several(site: Site) -> None:
     before = site.state()
 
-    assert site.error("allocate", "net1", "instance/a", "--count", "2", "--slot", "x")[1]["code"] == "usage"
+    for option, value in [("--carrier", "x"), ("--wait", "1"), ("--address", "192.0.2.60"), ("--reserved", "allow")]:
+        _, error = site.error("allocate", "net1", "instance/a", "--count", "2", option, value)
+        assert (error["code"], error["message"].startswith(f"{option} is for one address")) == ("usage", True)
     assert site.error("allocate", "net1", "instance/a", "--contiguous")[1]["code"] == "usage"
     assert site.error("allocate", "net1", "instance/a", "--count", "0")[1]["field"] == "count"
     assert site.state() == before

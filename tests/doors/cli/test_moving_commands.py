@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 import tenure
+from tenure.doors.cli.auditing import without_secrets
 from tenure.doors.cli.keys import COPY
 from tests.doors.cli.site import Site
 from tests.infrastructure.postgres import fresh_schema
@@ -205,3 +206,15 @@ def test_a_bench_without_a_store_leaves_nothing(site: Site, tmp_path: Path, monk
 
     assert result.exit_code == 0
     assert list(empty.iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    ("url", "shown"),
+    [
+        ("postgresql://me:secret@db.example:5432/site?password=secret", "postgresql://db.example:5432/site"),
+        ("sqlite:///site.db", "sqlite:///site.db"),
+        ("sqlite:////srv/site.db", "sqlite:////srv/site.db"),
+    ],
+)
+def test_an_audit_report_names_ledgers_without_secrets(url: str, shown: str) -> None:
+    assert without_secrets(url) == shown

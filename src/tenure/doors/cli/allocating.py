@@ -13,7 +13,7 @@ from tenure.doors.cli.session import Session, pass_session
 from tenure.kernel.values import Holding
 from tenure.service.ledger import AsyncLedger
 
-ONLY_ONE = ("address", "slot", "wait_s", "description", "carrier", "plan")
+ONLY_ONE = ("address", "reserved", "wait_s", "description", "carrier", "plan")
 """What is said of a single address and has no meaning for several."""
 
 quiet_option = click.option("--quiet", "-q", is_flag=True, help="Print nothing but the address.")
@@ -81,6 +81,7 @@ async def _many(
         owner=owner,
         count=count,
         contiguous=contiguous,
+        slot=said["slot"],
         pool=said["pool"],
         subnet=said["subnet"],
         policy=said["policy"],

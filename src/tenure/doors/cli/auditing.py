@@ -3,6 +3,7 @@
 from contextlib import AsyncExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING
+from urllib.parse import urlsplit, urlunsplit
 
 import click
 
@@ -65,8 +66,15 @@ async def _source(name: str, format: str, opened: AsyncExitStack) -> "Source | L
     if "://" in name:
         if missing_file(name):
             raise NotFound("ledger", name, hint="there is no such file", field="sources")
-        return LedgerSource(name, await opened.enter_async_context(await open_async(name)))
+        return LedgerSource(without_secrets(name), await opened.enter_async_context(await open_async(name)))
     return read_source(_files(name), format=format)
+
+
+def without_secrets(url: str) -> str:
+    """Name a store without who logs in to it, and how: reports are passed around."""
+    parts = urlsplit(url)
+    public = parts._replace(netloc=parts.netloc.rpartition("@")[2], query="")
+    return urlunsplit(public) if parts.netloc else url
 
 
 def _files(name: str) -> list[str]:

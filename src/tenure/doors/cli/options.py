@@ -64,7 +64,7 @@ claim_options = with_options(
     click.option("--pool", shell_complete=complete_pool, help="Only from this pool."),
     click.option("--subnet", shell_complete=complete_subnet, help="Only from this subnet."),
     policy_option,
-    click.option("--reserved", type=click.Choice(REACHES), default="refuse", help="How far --address may reach."),
+    click.option("--reserved", type=click.Choice(REACHES), help="How far --address may reach; refuse unless said."),
     labels_option,
     click.option("--description", default="", metavar="TEXT", help="A few words for people."),
     click.option("--carrier", metavar="NAME", help="The machine that carries the address."),
