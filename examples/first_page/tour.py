@@ -17,12 +17,14 @@ CHAPTERS = {"first_page.py": "The first page", "promises.py": "The promises"}
 LONGEST_OUTPUT = 12
 
 NEXT = """
-That was a ledger of addresses, on nothing but Python's standard library. What to try next:
+That was a ledger of addresses, in one file. What to try next:
 
   .venv/bin/python                      import tenure, and open a ledger of your own
   .venv/bin/python examples/many_callers/many_callers.py     a thousand callers at once
   .venv/bin/python examples/one_plan/one_plan.py             two orchestrators, one address plan
+  .venv/bin/tenure --help               the command line
   docs/tutorial/first-page.md           the same, at reading pace
+  docs/tutorial/shared-site.md          from nothing to a shared /22, on the command line
   docs/reference/library.md             every verb, with every option
   docs/architecture.md                  how it works inside
   make test                             the proof: the suites on memory, SQLite, PostgreSQL and etcd

@@ -259,14 +259,16 @@ class Judge:
 
     def _was_gone(self, call: Call) -> bool:
         """Tell whether there was a moment at which nobody, or another, had what the call names."""
-        place, owner = parse_address(call.values["address"]), call.values["owner"]
+        place = parse_address(call.values["address"])
+        network = self._plan(call.began).networks[call.values["network"]].id
         assert call.ended is not None
         found = (state.get(place) for state in self.states[call.began : call.ended + 1])
-        return any(each is None or each.state is State.COOLING or not _is_meant(call, each, owner) for each in found)
+        return any(each is None or each.state is State.COOLING or not _is_meant(call, each, network) for each in found)
 
 
-def _is_meant(call: Call, standing: Standing, owner: str) -> bool:
-    return standing.owner == owner and call.values.get("generation") in (None, standing.generation)
+def _is_meant(call: Call, standing: Standing, network: int) -> bool:
+    named = (standing.owner, standing.network) == (call.values["owner"], network)
+    return named and call.values.get("generation") in (None, standing.generation)
 
 
 def _same_tenancy(one: Change, other: Change) -> bool:

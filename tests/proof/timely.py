@@ -60,8 +60,10 @@ class Writer:
         return {"network": self._chance.choice(("net", "net", "other")), "owner": f"pod/{owner}"}
 
     def _asked(self) -> dict[str, object]:
-        policy = self._chance.choice(("lowest", *POLICIES))
-        return {**self._place(), "policy": policy, "request": f"{policy}:c{self._client}-{self._length}"}
+        """Ask for something; what an owner wants is always the same, so that it keeps its place in the line."""
+        place = self._place()
+        policy = POLICIES[int(place["owner"][-1]) % len(POLICIES)]
+        return {**place, "policy": policy, "request": f"{policy}:c{self._client}-{self._length}"}
 
     def _earlier(self, *, generation: bool) -> dict[str, object]:
         """Name what an earlier step was answered."""
@@ -107,7 +109,7 @@ class Writer:
     def _keyed(self) -> Step:
         """Ask under a key that other clients use as well, for the same thing."""
         number = self._chance.randrange(2)
-        policy = ("lowest", "random")[number]
+        policy = POLICIES[number]
         values = {"network": "net", "owner": f"pod/{number}", "policy": policy}
         return ("allocate", {**values, "request": f"{policy}:key-{number}", "key": f"key-{number}"})
 
@@ -127,7 +129,7 @@ def weather(chance: random.Random) -> Weather:
     if chance.random() < 0.33:
         return Weather(cancels=chance.choice((0, 1)), warm=chance.random() < 0.5)
     return Weather(
-        crashes=chance.choice((0, 0, 1, 2)), faults=chance.choice((0, 0, 1, 3)), cancels=chance.choice((0, 1, 2)),
+        crashes=chance.choice((0, 0, 1, 2)), faults=chance.choice((0, 0, 1, 3, 9)), cancels=chance.choice((0, 1, 2)),
         shifts=chance.choice((0, 0, 2)), calm=chance.random() < 0.5, warm=chance.random() < 0.5,
     )  # fmt: skip
 
