@@ -75,15 +75,15 @@ async def _space_breaches(store: LedgerStore, configuration: Configuration) -> A
         yield Breach("I3", f"space {configuration.name!r}: {error}"), NOWHERE
     layout = Layout(configuration)
     previous: Row | None = None
-    claims: dict[tuple[int, str, str], int] = {}
+    claims: dict[int, int] = {}
     async for page in store.held(configuration.space):
         for row in page:
             for breach in _row_breaches(layout, row, previous, claims):
                 others = (place for place in (previous, row) if place is not None)
-                first = claims.get((row.network, row.owner, row.slot), row.first)
+                first = claims.get(hash((row.network, row.owner, row.slot)), row.first)
                 yield breach, frozenset({(row.space, first), *((other.space, other.first) for other in others)})
             if row.state in OWNED:
-                claims.setdefault((row.network, row.owner, row.slot), row.first)
+                claims.setdefault(hash((row.network, row.owner, row.slot)), row.first)
             previous = row
 
 
@@ -102,12 +102,11 @@ async def _line_breaches(store: LedgerStore, configuration: Configuration) -> li
     return [Breach("line", f"space {configuration.name!r} {mark} marked as queued, and {waiting} claims wait in it")]
 
 
-def _row_breaches(
-    layout: Layout, row: Row, previous: Row | None, claims: Mapping[tuple[int, str, str], int]
-) -> Iterator[Breach]:
+def _row_breaches(layout: Layout, row: Row, previous: Row | None, claims: Mapping[int, int]) -> Iterator[Breach]:
+    """Look at one row. Claims seen before are kept as hashes: a million of them must fit beside everything else."""
     if previous is not None and row.first <= previous.last:
         yield Breach("I1", f"{_told(row)} overlaps {_told(previous)} in space {layout.configuration.name!r}")
-    if row.state in OWNED and (row.network, row.owner, row.slot) in claims:
+    if row.state in OWNED and hash((row.network, row.owner, row.slot)) in claims:
         yield Breach("I2", f"{row.owner} {row.slot!r} holds twice; the second is {_told(row)}")
     try:
         network = layout.name_of(row.network)
@@ -135,16 +134,16 @@ async def _log_breaches(store: LedgerStore) -> AsyncIterator[Finding]:
     for space, name in await store.spaces():
         async for page in store.held(space):
             for row in page:
-                logged = held.pop((space, row.first), None)
-                if logged != (row.owner, row.slot, row.generation):
-                    text = f"{_told(row)} in space {name!r} is not what the log tells ({logged})"
+                if held.get(space, {}).pop(row.first, None) != hash((row.owner, row.slot, row.generation)):
+                    text = f"{_told(row)} in space {name!r} is not what the log tells"
                     yield Breach("I7", text), frozenset({(space, row.first)})
-    for (space, first), (owner, _, _) in held.items():
-        text = f"the log says that {owner} holds {format_address(first)} in space {space}; nobody does"
+    for space, first in ((space, first) for space, rows in held.items() for first in rows):
+        text = f"the log says that {format_address(first)} in space {space} is held; it is not"
         yield Breach("I7", text), frozenset({(space, first)})
 
 
-Held = dict[tuple[int, int], tuple[str | None, str | None, int | None]]
+Held = dict[int, dict[int, int]]
+"""By space and position: a hash of owner, slot and generation, for the log of a big ledger names millions."""
 
 
 async def _replayed(store: LedgerStore) -> tuple[int | Breach, Held]:
@@ -163,9 +162,10 @@ def _replay(held: Held, change: Change) -> None:
     if change.space is None or change.first is None:
         return
     if change.verb in ("grant", "transfer"):
-        held[change.space, change.first] = (change.owner, change.slot, change.generation)
+        told = hash((change.owner, change.slot, change.generation))
+        held.setdefault(change.space, {})[change.first] = told
     elif change.verb == "release":
-        held.pop((change.space, change.first), None)
+        held.get(change.space, {}).pop(change.first, None)
 
 
 async def _oldest(store: LedgerStore) -> int:
