@@ -36,17 +36,35 @@ NEW = [f"vm/new-{n}" for n in range(SOME)]
 ONES, NOTHING, EMPTY = [1] * SOME, [None] * SOME, [""] * SOME
 GENERATIONS = [5001 + n for n in range(SOME)]
 WISH = (ONES, FREE, FREE, NEW, EMPTY, ONES, NOTHING, NOTHING, NOTHING)
+PENDING_WISH = (*WISH[:5], [0] * SOME, [60_000_000] * SOME, NOTHING, NOTHING)
 TAKEN_WISH = (ONES, HELD, HELD, NEW, EMPTY, ONES, NOTHING, NOTHING, NOTHING)
+KEYS = [f"key-{5000 + n}" for n in range(SOME)]
+NEW_KEYS = [f"new-{n}" for n in range(SOME)]
+BODIES = [b"body"] * SOME
+UNKEYED = (None, None, None)
+"""Nothing told, and no idempotency keys."""
+
 ENTRY = (["note"] * SOME, ONES, ONES, HELD, HELD, OWNERS, EMPTY, ONES, NOTHING, NOTHING)
 
 CASES: dict[str, list[tuple[Any, ...]]] = {
-    "grant": [(1, 1, *WISH, NOTHING), (1, 1, *TAKEN_WISH, NOTHING), (1, 2, *WISH, NOTHING)],
+    "grant": [
+        (1, 1, *WISH, *UNKEYED),
+        (1, 1, *TAKEN_WISH, *UNKEYED),
+        (1, 2, *WISH, *UNKEYED),
+        (1, 1, *PENDING_WISH, ["{}"] * SOME, NEW_KEYS, BODIES),
+        (1, 1, *WISH, None, KEYS, BODIES),
+    ],
     "grant_plain": [(1, 1, *WISH[:5]), (1, 1, *TAKEN_WISH[:5]), (1, 1, ONES, FREE, FREE, OWNERS, EMPTY)],
-    "grant_unless_freed": [(1, 1, 0, *WISH, NOTHING)],
+    "grant_unless_freed": [(1, 1, 0, *WISH, *UNKEYED), (1, 1, 0, *PENDING_WISH, None, NEW_KEYS, BODIES)],
     "insert_holdings": [(1, *WISH), (1, *TAKEN_WISH)],
     "release": [
         (1, ONES, HELD, OWNERS, GENERATIONS, NOTHING, [True] * SOME, 1),
         (1, ONES, HELD, NEW, NOTHING, NOTHING, [False] * SOME, None),
+    ],
+    "release_to_cool": [
+        (1, ONES, HELD, OWNERS, GENERATIONS, NOTHING, [True] * SOME, 1, [60_000_000] * SOME),
+        (1, ONES, HELD, OWNERS, NOTHING, NOTHING, [False] * SOME, None, [0] * SOME),
+        (1, ONES, HELD, NEW, NOTHING, NOTHING, [False] * SOME, None, [60_000_000] * SOME),
     ],
     "rows_at": [(1, HELD), (1, FREE)],
     "lock_rows_at": [(1, HELD)],
@@ -64,11 +82,19 @@ CASES: dict[str, list[tuple[Any, ...]]] = {
     "changes_at": [(HELD, 0, SOME), (FREE, 0, SOME), (HELD, HOLDINGS - 5, SOME)],
     "effects": [(1, HOLDINGS - SOME, 50_000), (1, 5, 50_000)],
     "log": [ENTRY],
+    "overdue": [(1, SOME), (2, SOME)],
+    "replies": [(KEYS,), (NEW_KEYS,)],
+    "keep_replies": [(NEW_KEYS, BODIES, ONES, ONES, ONES, HELD, HELD, GENERATIONS, NOTHING, NOTHING)],
+    "keep_reply_while_held": [
+        ("new", b"body", "[]", 1, HELD[0], GENERATIONS[0]),
+        ("key-5000", b"body", "[]", 1, HELD[0], GENERATIONS[0]),
+        ("new", b"body", "[]", 1, FREE[0], 1),
+    ],
 }
-BULK = {"trim_changes"}
+BULK = {"trim_changes", "forget_replies"}
 """Statements that drop a large part of a table: which way is best is the planner's business."""
 
-GROWING = ("holding", "change")
+GROWING = ("holding", "change", "reply")
 
 
 @pytest.mark.parametrize("package", PACKAGES)
@@ -112,8 +138,12 @@ async def _fill(url: str, *, analyzed: bool) -> None:
         place = "'\\x04'::bytea || decode(lpad(to_hex(10 * (1 << 24) + 2 * (n - 1)), 8, '0'), 'hex')"
         rows = f"FROM generate_series(1, {HOLDINGS}) AS n"
         await connection.execute(
-            "INSERT INTO holding (space, network, generation, since_us, state, first, last, owner, slot)"
-            f" SELECT 1, 1, n, 1, 1, {place}, {place}, 'vm/' || (n - 1), '' {rows}"
+            "INSERT INTO holding (space, network, generation, since_us, state, first, last, owner, slot, until_us)"
+            f" SELECT 1, 1, n, 1, 1, {place}, {place}, 'vm/' || (n - 1), '', CASE n % 2 WHEN 0 THEN n END {rows}"
+        )
+        await connection.execute(
+            "INSERT INTO reply (key, body, at_us, space, network, first, last, generation)"
+            f" SELECT 'key-' || n, 'body', n, 1, 1, {place}, {place}, n {rows}"
         )
         await connection.execute(
             "INSERT INTO change (seq, at_us, space, network, generation, verb, first, last, owner, slot)"

@@ -8,14 +8,18 @@ from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence
 from typing import NamedTuple
 
-from tests.proof.history import NEVER, Call, History, Tenancy
+from tests.proof.history import ASKING, NEVER, Call, History, Tenancy
 from tests.proof.plan import Plan
 from tests.proof.windows import Window, windows
 
 EXPECTED = {
     "allocate": {"pool_exhausted", "store_unavailable"},
     "allocate_many": {"pool_exhausted", "store_unavailable"},
+    "hold": {"pool_exhausted", "store_unavailable"},
     "release": {"not_owner", "conflict", "not_found", "store_unavailable"},
+    "confirm": {"not_owner", "conflict", "not_found", "store_unavailable"},
+    "cancel": {"not_owner", "conflict", "not_found", "store_unavailable"},
+    "sweep": {"store_unavailable"},
     "release_owner": {"not_owner", "conflict", "store_unavailable"},
     "transfer": {
         "not_owner", "conflict", "not_found", "already_exists", "store_unavailable",
@@ -24,6 +28,17 @@ EXPECTED = {
 """The errors that callers may see while others are at work; conflicts between servers are not among them."""
 
 IF_NAMED = {"address_in_use", "already_exists"}
+
+
+def claims_of(call: Call) -> list[tuple[str, str, str]]:
+    """Return what a call asks for addresses for."""
+    owners = call.args.get("owners", [call.args.get("owner")])
+    return [(call.args["network"], owner, call.args.get("slot", "")) for owner in owners]
+
+
+def claim_of(call: Call) -> tuple[str, str, str]:
+    """Return what a call asks for one address for."""
+    return claims_of(call)[0]
 
 
 class Finding(NamedTuple):
@@ -47,14 +62,18 @@ def check_calls(history: History, plan: Plan) -> list[Finding]:
         _full_only_if_full(history, plan, every),
         _nobody_is_turned_away_who_holds(history, every),
         _nobody_holds_what_nobody_holds(history, every),
+        _confirm_fails_only_without_the_holding(history, every),
     )
     return [finding for check in checks for finding in check]
 
 
 def _only_expected_errors(history: History) -> Iterator[Finding]:
+    pending = {claim_of(call) for call in history.calls if call.verb == "hold"}
     for call in history.calls:
         named = call.args.get("address") is not None
         expected = EXPECTED[call.verb] | (IF_NAMED if call.verb == "allocate" and named else set())
+        if call.verb in ("allocate", "allocate_many") and not pending.isdisjoint(claims_of(call)):
+            expected = expected | {"already_exists"}  # what is pending is to be confirmed, not allocated
         if call.error is not None and call.error not in expected:
             yield Finding("unexpected error", f"{call.verb} {dict(call.args)} was answered {call.error}")
 
@@ -94,7 +113,7 @@ def _nothing_is_lost(history: History, every: Sequence[Window]) -> Iterator[Find
 def _everything_was_asked_for(history: History) -> Iterator[Finding]:
     for tenancy in history.final:
         call = history.by_request.get(tenancy.request or "")
-        if call is None or call.verb not in ("allocate", "allocate_many", "transfer"):
+        if call is None or call.verb not in (*ASKING, "transfer"):
             yield Finding("unasked", f"nobody asked for {tenancy}")
         elif call.error is not None and not call.unknown:
             yield Finding("trace of an error", f"{call.request} was answered {call.error}, and {tenancy} is there")
@@ -114,7 +133,7 @@ def _answers_fit_the_questions(history: History, plan: Plan) -> Iterator[Finding
 def fits(call: Call, tenancy: Tenancy, plan: Plan) -> bool:
     """Tell whether a tenancy can be the answer to a call, or its effect."""
     args = call.args
-    if call.verb in ("release", "release_owner"):
+    if call.verb in ("release", "release_owner", "confirm", "cancel"):
         return call.names(tenancy)
     if call.verb == "transfer":
         wanted = (args["network"], args["address"], args["to"], args.get("to_slot", ""))
@@ -135,8 +154,8 @@ def _full_only_if_full(history: History, plan: Plan, every: Sequence[Window]) ->
         by_address[window.tenancy.address].append(window)
     unseen = [] if history.log is not None else _unseen(history, every)
     for call in history.calls:
-        if call.error != "pool_exhausted":
-            continue
+        if call.error != "pool_exhausted" or plan.takes_time(call.args["network"], call.args.get("pool")):
+            continue  # where addresses cool and others wait, the log tells who may have what
         addresses = plan.order(call.args["network"], call.args.get("pool"))
         near = [window for address in addresses for window in by_address.get(address, ())]
         most = _most_at_once(near, call) + sum(other.invoked < call.returned for other in unseen)
@@ -150,8 +169,7 @@ def _full_only_if_full(history: History, plan: Plan, every: Sequence[Window]) ->
 def _unseen(history: History, every: Sequence[Window]) -> list[Call]:
     """Find calls that may have been granted something that nobody ever saw; a log would tell."""
     seen = {window.tenancy.request for window in every}
-    verbs = ("allocate", "allocate_many")
-    return [call for call in history.calls if call.verb in verbs and call.unknown and call.request not in seen]
+    return [call for call in history.calls if call.verb in ASKING and call.unknown and call.request not in seen]
 
 
 def _most_at_once(near: Sequence[Window], call: Call) -> int:
@@ -167,8 +185,7 @@ def _nobody_is_turned_away_who_holds(history: History, every: Sequence[Window]) 
         by_claim[window.tenancy.claim].append(window)
     for call in history.calls:
         if call.verb == "allocate" and call.error in ("pool_exhausted", "address_in_use"):
-            claim = (call.args["network"], call.args["owner"], call.args.get("slot", ""))
-            for window in by_claim.get(claim, ()):
+            for window in by_claim.get(claim_of(call), ()):
                 if window.covers(call) and call.args.get("address") in (None, window.tenancy.address):
                     yield Finding("not idempotent", f"{call.args} was answered {call.error}, holding {window.tenancy}")
 
@@ -182,3 +199,14 @@ def _nobody_holds_what_nobody_holds(history: History, every: Sequence[Window]) -
             for window in by_address.get(call.args["address"], ()):
                 if window.covers(call) and not call.names(window.tenancy):
                     yield Finding("wrong answer", f"release of {dict(call.args)} found nobody, yet {window.tenancy}")
+
+
+def _confirm_fails_only_without_the_holding(history: History, every: Sequence[Window]) -> Iterator[Finding]:
+    by_address: dict[str, list[Window]] = defaultdict(list)
+    for window in every:
+        by_address[window.tenancy.address].append(window)
+    for call in history.calls:
+        if call.verb == "confirm" and call.error in ("not_found", "not_owner", "conflict"):
+            for window in by_address.get(call.args["address"], ()):
+                if window.covers(call) and call.names(window.tenancy):
+                    yield Finding("wrong answer", f"{dict(call.args)} was answered {call.error}, yet {window.tenancy}")

@@ -9,7 +9,8 @@ import json
 import logging
 import random
 import sys
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+import time
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -23,13 +24,25 @@ LONGEST_OUTAGE_S = 60
 LONGEST_TAIL_S = 90
 LAST_WORD = "network.modify"
 """The change that ends a tail; whoever starts one makes it when all else is done."""
+MIXES = {
+    "mix": {
+        "allocate": 34, "allocate_named": 6, "allocate_shared": 10, "release": 28, "release_late": 6,
+        "release_foreign": 4, "release_owner": 4, "allocate_many": 5, "transfer": 5, "hold": 8, "confirm": 8,
+        "cancel": 3, "wait": 5, "sweep": 1,
+    },
+    "time": {
+        "allocate": 6, "allocate_shared": 4, "release": 24, "release_late": 6, "release_owner": 1, "transfer": 2,
+        "hold": 24, "confirm": 10, "cancel": 8, "wait": 10, "sweep": 3,
+    },
+}  # fmt: skip
+"""What callers do, and how often: everything, or mostly what takes time."""
 OWNERS_EACH = 4
 SHARED_OWNERS = 3
 
 
 @dataclass(frozen=True)
 class Errand:
-    """What one process does: ``mix`` all calls until told to stop, ``fill`` the pools, or ``tail`` the log."""
+    """What one process does: one of the MIXES until told to stop, ``fill`` the pools, or ``tail`` the log."""
 
     task: str
     url: str
@@ -38,6 +51,8 @@ class Errand:
     name: str
     seed: int = 0
     callers: int = 4
+    shifts: Sequence[Sequence[float]] = ()
+    """When this process's clock is moved: seconds from the beginning, and how many it is off from then on."""
 
     def dump(self) -> bytes:
         """Write it as a line."""
@@ -55,6 +70,7 @@ class Caller:
         self._owners = [f"vm/{name}-{number}" for number in range(OWNERS_EACH)]
         self._mine: list[Tenancy] = []
         self._gone: list[Tenancy] = []
+        self._pending: list[Tenancy] = []
 
     async def call(self, verb: str, **args: Any) -> Call:
         """Make a call and write it down."""
@@ -63,16 +79,11 @@ class Caller:
             await asyncio.sleep(0.02)
         return call
 
-    async def mix(self, stop: asyncio.Event) -> None:
+    async def mix(self, stop: asyncio.Event, weights: Mapping[str, int]) -> None:
         """Do a bit of everything until told to stop."""
-        acts: Mapping[Callable[[], Awaitable[object]], int] = {
-            self._allocate: 34, self._allocate_named: 6, self._allocate_shared: 10, self._release: 28,
-            self._release_late: 6, self._release_foreign: 4, self._release_owner: 4, self._allocate_many: 5,
-            self._transfer: 5,
-        }  # fmt: skip
         while not stop.is_set():
-            [act] = self._chance.choices(list(acts), list(acts.values()))
-            await act()
+            [act] = self._chance.choices(list(weights), list(weights.values()))
+            await getattr(self, f"_{act}")()
             await asyncio.sleep(0)
 
     def _pool(self) -> dict[str, str]:
@@ -94,8 +105,53 @@ class Caller:
             call = await self.call("allocate", **args)
         self._mine.extend(call.rows)
 
+    def _place_of_time(self) -> dict[str, str]:
+        """Name the pool in which addresses cool, or any other where there is none."""
+        pools = [pool for pool in self._plan.pools if self._plan.takes_time(pool.network, pool.name)]
+        pool = self._chance.choice(pools or self._plan.pools)
+        return {"network": pool.network, "pool": pool.name, "slot": pool.name}
+
+    async def _hold(self) -> None:
+        if "hold" in self._face.verbs:
+            args: dict[str, Any] = {"owner": self._chance.choice(self._owners)}
+            if self._chance.random() < 0.6:
+                args |= {**self._place_of_time(), "lasts_s": self._chance.choice([0.02, 0.2, 1.0, 60.0])}
+            else:
+                args |= self._pool()
+            call = await self.call("hold", **args)
+            self._pending.extend(call.rows)
+
+    async def _confirm(self) -> None:
+        if self._pending:
+            held = self._pending.pop(self._chance.randrange(len(self._pending)))
+            call = await self.call("confirm", **self._named(held))
+            self._mine.extend(call.rows)
+            self._gone.append(held)
+
+    async def _cancel(self) -> None:
+        if self._pending:
+            held = self._pending.pop(self._chance.randrange(len(self._pending)))
+            await self.call("cancel", **self._named(held))
+            self._gone.append(held)
+
+    def _named(self, held: Tenancy) -> dict[str, Any]:
+        generation = held.generation if self._chance.random() < 0.8 else None
+        return {"network": held.network, "address": held.address, "owner": held.owner, "generation": generation}
+
+    async def _wait(self) -> None:
+        if "hold" in self._face.verbs:
+            owner, wait_s = self._chance.choice(self._owners), self._chance.choice([0.1, 0.5, 2.0])
+            call = await self.call("allocate", **self._place_of_time(), owner=owner, wait_s=wait_s)
+            self._mine.extend(call.rows)
+
+    async def _sweep(self) -> None:
+        if "sweep" in self._face.verbs:
+            await self.call("sweep")
+
     async def _allocate_named(self) -> None:
         pool = self._pool()
+        if self._plan.takes_time(pool["network"], pool["pool"]):
+            return  # who comes for a cooling address is refused, and who comes for a free one passes the line
         address = self._chance.choice(self._plan.order(pool["network"], pool.pop("pool")))
         await self._insist({**pool, "owner": self._chance.choice(self._owners), "address": address})
 
@@ -163,15 +219,33 @@ async def run(errand: Errand) -> None:
     await asyncio.get_running_loop().connect_read_pipe(lambda: protocol, sys.stdin)
     await words.readline()
     recorder.note("begin")
+    if errand.shifts:
+        move_clock(errand.shifts)
     if errand.task == "tail":
         await _tail(face, recorder)
     else:
         names = [f"{errand.name}-{number}" for number in range(errand.callers)]
         callers = [Caller(face, recorder, plan, name, f"{errand.seed}-{name}") for name in names]
-        await (_mix(callers, words) if errand.task == "mix" else asyncio.gather(*(c.fill() for c in callers)))
+        if errand.task in MIXES:
+            await _mix(callers, words, MIXES[errand.task])
+        else:
+            await asyncio.gather(*(caller.fill() for caller in callers))
     await face.close()
     recorder.note("end")
     recorder.close()
+
+
+def move_clock(shifts: Sequence[Sequence[float]]) -> None:
+    """Move the clock of this process: what the time is, and not how it passes."""
+    began, true_ns = time.monotonic(), time.time_ns
+
+    def moved_ns() -> int:
+        passed = time.monotonic() - began
+        offset_s = next((offset for after, offset in reversed(shifts) if passed >= after), 0.0)
+        return true_ns() + round(offset_s * 1_000_000_000)
+
+    time.time_ns = moved_ns
+    time.time = lambda: moved_ns() / 1_000_000_000
 
 
 async def _opened(url: str, plan: Plan) -> Face:
@@ -187,9 +261,9 @@ async def _opened(url: str, plan: Plan) -> Face:
             await asyncio.sleep(0.1)
 
 
-async def _mix(callers: Sequence[Caller], words: asyncio.StreamReader) -> None:
+async def _mix(callers: Sequence[Caller], words: asyncio.StreamReader, weights: Mapping[str, int]) -> None:
     stop = asyncio.Event()
-    at_work = [asyncio.ensure_future(caller.mix(stop)) for caller in callers]
+    at_work = [asyncio.ensure_future(caller.mix(stop, weights)) for caller in callers]
     listening = asyncio.ensure_future(words.readline())
     await asyncio.wait([listening, *at_work], return_when=asyncio.FIRST_COMPLETED)  # callers end first only by a fault
     stop.set()

@@ -63,12 +63,12 @@ class Crew:
         for client in self.clients:
             await client.kill()
 
-    async def hire(self, task: str, *, callers: int = 4) -> Client:
+    async def hire(self, task: str, *, callers: int = 4, shifts: Sequence[Sequence[float]] = ()) -> Client:
         """Start a client and wait until it is ready."""
         self._hired += 1
         name = f"c{self._hired}"
         path = self.folder / f"{task}-{name}.jsonl"
-        errand = Errand(task, self.url, self.plan.pools, str(path), name, self.seed, callers)
+        errand = Errand(task, self.url, self.plan.pools, str(path), name, self.seed, callers, shifts)
         process = await asyncio.create_subprocess_exec(
             sys.executable, "-m", "tests.proof.clients", cwd=ROOT, stdin=PIPE, stdout=PIPE
         )
@@ -92,12 +92,13 @@ class Crew:
         async with AsyncExitStack() as stack:
             face = await open_face(self.url, self.plan)
             stack.push_async_callback(face.close)
+            left = await face.settle()
             while True:
                 log = await face.log()
-                final, breaches = await face.final(), await face.verify()
+                final, cooling, breaches = await face.final(), await face.cooling(), await face.verify()
                 # A statement that a killed client left behind may still be running in the store's server.
                 if await face.log() == log:
-                    return History(calls, final, log), breaches
+                    return History(calls, final, log, cooling), breaches + left
                 await asyncio.sleep(0.1)
 
     def explain(self, history: History, *, exact: bool) -> list[Finding]:

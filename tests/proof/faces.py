@@ -1,5 +1,6 @@
 """The stores as a proof's clients see them: the ledger's own verbs, or the desk of a book."""
 
+import asyncio
 import os
 import random
 from collections.abc import Awaitable, Callable, Mapping, Sequence
@@ -8,9 +9,10 @@ from typing import Any, Protocol
 import tenure
 from tenure.kernel.addresses import format_address, parse_address
 from tenure.kernel.values import Change, Row, Ticket
-from tenure.service.ground import check_holder
+from tenure.service import waiting
 from tenure.service.book_desk import BookDesk
 from tenure.service.claims import read_claim
+from tenure.service.ground import check_holder
 from tenure.stores.etcd.store import EtcdStore
 from tests.proof.history import Logged, Tenancy
 from tests.proof.plan import Plan
@@ -18,7 +20,13 @@ from tests.proof.plan import Plan
 SPACE, VERSION = 1, 1
 """The one space of a book's plan."""
 
-EFFECTS = ("grant", "release", "transfer")
+EFFECTS = ("grant", "release", "transfer", "cool", "confirm")
+
+PLACED = ("release", "confirm", "cancel")
+"""Verbs that name network and address by position."""
+
+LIFE_S = 1.5
+"""How long those who wait in a proof are taken for alive; shorter than a user would want it."""
 
 
 class Face(Protocol):
@@ -39,6 +47,14 @@ class Face(Protocol):
         """Read the whole log."""
         ...
 
+    async def cooling(self) -> list[Tenancy]:
+        """Read what was released and is still in the way."""
+        ...
+
+    async def settle(self) -> list[str]:
+        """Let the time of the dead pass, sweep, and name who is left in line."""
+        ...
+
     async def verify(self) -> list[str]:
         """Name every breach of an invariant."""
         ...
@@ -52,26 +68,47 @@ class LedgerFace:
     """A store of the ledger tier, through the public interface."""
 
     exact = True
-    verbs: Sequence[str] = ("allocate", "release", "release_owner", "allocate_many", "transfer")
+    verbs: Sequence[str] = (
+        "allocate", "release", "release_owner", "allocate_many", "transfer", "hold", "confirm", "cancel", "sweep",
+    )  # fmt: skip
 
     def __init__(self, ledger: tenure.AsyncLedger) -> None:
         self.ledger = ledger
+        waiting.LIFE_US, waiting.BEAT_S = int(LIFE_S * 1_000_000), LIFE_S / 5
 
     async def perform(self, verb: str, args: Mapping[str, Any], request: str) -> list[Tenancy]:
         """Make one call."""
         words = dict(args)
-        if verb == "release":
-            place = (words.pop("network"), words.pop("address"))
-            held = await self.ledger.release(*place, **words, request=request)
-            return [] if held is None else [_shown(held)]
         call: Callable[..., Awaitable[Any]] = getattr(self.ledger, verb)
-        if verb in ("allocate", "transfer"):
+        if verb == "sweep":
+            await call()
+            return []
+        if verb in PLACED:
+            held = await call(words.pop("network"), words.pop("address"), **words, request=request)
+            return [] if held is None else [_shown(held)]
+        if verb in ("allocate", "transfer", "hold"):
             return [_shown(await call(**words, request=request))]
         return [_shown(held) for held in await call(**words, request=request)]
 
     async def final(self) -> list[Tenancy]:
         """Read all holdings."""
-        return [_shown(held) for net in await self.ledger.networks() for held in await self.ledger.holdings(net.name)]
+        return [_shown(held) for held in await self._rows() if held.state != "cooling"]
+
+    async def cooling(self) -> list[Tenancy]:
+        """Read what is cooling."""
+        return [_shown(held) for held in await self._rows() if held.state == "cooling"]
+
+    async def _rows(self) -> list[tenure.Holding]:
+        return [held for network in await self.ledger.networks() for held in await self.ledger.holdings(network.name)]
+
+    async def settle(self) -> list[str]:
+        """Wait until the dead are known to be dead, sweep, and see who is left."""
+        await asyncio.sleep(LIFE_S + 0.1)
+        await self.ledger.sweep()
+        store = self.ledger._server.store
+        plans = [await store.configuration(space) for space, _ in await store.spaces()]
+        left = [f"left in line: {claim}" for claim in await self.ledger.waiting()]
+        return left + [f"still marked as queued: {plan.name}" for plan in plans if plan is not None and plan.queued]
 
     async def log(self) -> list[Logged]:
         """Read the whole log."""
@@ -127,6 +164,14 @@ class BookFace:
             found.extend(logged(change, self._names[change.network or 0]) for change in page)
         return found
 
+    async def cooling(self) -> list[Tenancy]:
+        """Read nothing: this plan cools nothing."""
+        return []
+
+    async def settle(self) -> list[str]:
+        """Wait for nobody: nobody waits."""
+        return []
+
     async def verify(self) -> list[str]:
         """Check what a book has of the invariants: owners are found where their addresses are."""
         held = [row async for page in self._store.held(SPACE) for row in page]
@@ -158,13 +203,17 @@ async def lay_plan(url: str, plan: Plan) -> None:
 
 def logged(change: Change, network: str) -> Logged:
     """Read an entry of the log."""
-    if change.verb not in EFFECTS:
+    told = change.details
+    if change.verb not in (*EFFECTS, "wait", "leave"):
         return Logged(change.seq, change.verb)
     tenancy = Tenancy(
         network, change.address or "", change.generation or 0, change.owner or "", change.slot or "", change.request
     )
-    former = (change.details["from"], change.details["from_slot"]) if change.verb == "transfer" else None
-    return Logged(change.seq, change.verb, tenancy, former)
+    former = (told["from"], told["from_slot"]) if change.verb == "transfer" else None
+    pending = change.verb == "grant" and told.get("state") == "pending"
+    because = told.get("because") if change.verb == "release" else None
+    times = (change.at_us, told.get("until_us"))
+    return Logged(change.seq, change.verb, tenancy, former, because, pending, *times, told.get("ticket"))
 
 
 def _shown(held: tenure.Holding) -> Tenancy:

@@ -17,6 +17,9 @@ import tenure
 
 NEVER = math.inf
 
+ASKING = ("allocate", "allocate_many", "hold")
+"""Calls that may be granted something."""
+
 
 class Tenancy(NamedTuple):
     """One holding from grant to release. An address and a generation are one of them, for ever."""
@@ -40,12 +43,26 @@ class Tenancy(NamedTuple):
 
 
 class Logged(NamedTuple):
-    """One entry of the store's log; edits of the plan have a number and a verb only."""
+    """One entry of the store's log; edits of the plan have a number and a verb only.
+
+    ``because``: why a holding ended that nobody released. ``pending``: granted until it is confirmed. ``at_us`` and
+    ``until_us`` are times of the store. ``ticket``: the place of one who begins to wait, or goes away.
+    """
 
     seq: int
     verb: str
     tenancy: Tenancy | None = None
     former: tuple[str, str] | None = None  # owner and slot before a transfer
+    because: str | None = None
+    pending: bool = False
+    at_us: int = 0
+    until_us: int | None = None
+    ticket: int | None = None
+
+    @property
+    def by_the_clock(self) -> bool:
+        """Tell whether a deadline, and no call, ended the holding."""
+        return self.because in ("deadline", "cooled off")
 
 
 @dataclass(frozen=True)
@@ -69,13 +86,13 @@ class Call:
     @property
     def granted(self) -> bool:
         """Tell whether its answer says that somebody holds something now."""
-        return self.error is None and self.verb in ("allocate", "allocate_many", "transfer")
+        return self.error is None and self.verb in (*ASKING, "transfer", "confirm")
 
     def names(self, tenancy: Tenancy) -> bool:
-        """Tell whether the call asks for the end of this very tenancy."""
+        """Tell whether the call is about this very tenancy: its end, or its confirmation."""
         if self.verb == "release_owner":
             return bool(self.args["owner"] == tenancy.owner)
-        if self.verb not in ("release", "transfer"):
+        if self.verb not in ("release", "transfer", "cancel", "confirm"):
             return False
         wanted = (self.args["network"], self.args["address"], self.args["owner"])
         right = wanted == (tenancy.network, tenancy.address, tenancy.owner)
@@ -84,11 +101,12 @@ class Call:
 
 @dataclass
 class History:
-    """Everything that is known at the end of a round."""
+    """Everything that is known at the end of a round. What cools is held by nobody, and yet in the way."""
 
     calls: Sequence[Call]
     final: Sequence[Tenancy]
     log: Sequence[Logged] | None = None
+    cooling: Sequence[Tenancy] = ()
     by_request: dict[str, Call] = field(init=False)
 
     def __post_init__(self) -> None:

@@ -23,12 +23,14 @@ from tenure.kernel.values import Change, Holding, State
 from tenure.service.showing import ClaimStatus
 from tenure.service.verifying import verify
 from tests.proof.lives import Held, Line, Lives, Standing
-from tests.proof.simulated import World
 from tests.proof.turns import passed_over
+from tests.proof.world import World
 
 EXPECTED = (PoolExhausted, AddressInUse, NotOwner, AlreadyExists, AddressReserved, NotFound, Conflict)
 
 PICKED = ("lowest", "random", "hashed", "sticky")
+
+ASKING = ("allocate", "allocate_many", "hold", "claim")
 
 ENDERS = {"release": ("release", "release_owner"), "cool": ("release", "release_owner"), "confirm": ("confirm",)}
 """The calls that may have asked for an entry of the log."""
@@ -73,7 +75,7 @@ class Judge:
         lives = Lives(self.world.truth.log, clock_stood=not self.world.shifts)
         self.states, self.lines = lives.states, lives.lines
         faults = [*lives.faults, *self._misplaced_grants(), *self._unasked(), *self._repeated(), *self._left_held()]
-        faults.extend(self._traces())
+        faults += [*self._traces(), *self._unasked_grants()]
         for call in self.calls:
             faults.extend(f"{problem}: {call}" for problem in self._unexplained(call))
         return breaches + faults
@@ -140,6 +142,21 @@ class Judge:
             if waiter != claim and waiter not in holders and (mine is None or ticket < mine)
         }
 
+    def _unasked_grants(self) -> Iterator[str]:
+        """Yield grants that no call asked for."""
+        began = self.world.plans[0][0]
+        asked = {
+            (call.values["network"], owner, call.values.get("request"))
+            for call in self.calls
+            if call.verb in ASKING
+            for owner in call.values.get("owners", [call.values.get("owner")])
+        }
+        for change in self.world.truth.log[began:]:
+            if change.verb == "grant":
+                wanted = (self._network(change.network, change.seq), change.owner, change.request)
+                if wanted not in asked:
+                    yield f"granted though nobody asked: {change.seq} {change.address} {change.owner}"
+
     def _unasked(self) -> Iterator[str]:
         """Yield effects on holdings that nobody asked for with that owner and generation."""
         for change in self.world.truth.log:
@@ -160,8 +177,10 @@ class Judge:
         before, plan = self.states[change.seq - 1].get(change.first), self._plan(change.seq)
         if before is None or before.state is State.PENDING:
             return False
-        layout = Layout(plan)
-        return layout.cooling_us(layout.name_of(change.network or 0), change.first) > 0
+        # Worked out from the plan alone: the layout is part of what is on trial.
+        network = plan.networks[self._network(change.network, change.seq)]
+        pools = [pool for subnet in network.subnets for pool in subnet.pools if pool.cooling_s]
+        return any(pool.range.first <= change.first <= pool.range.last for pool in pools)
 
     def _gave_back(self, change: Change) -> bool:
         """Tell whether a release gives back what was granted to a caller who had gone away, and to nobody else."""

@@ -1,6 +1,7 @@
 """What a simulated run left behind, when all callers are gone and the time of the dead has passed."""
 
 import asyncio
+import contextlib
 import random
 
 from tenure import AsyncLedger
@@ -8,7 +9,7 @@ from tenure.kernel.errors import PoolExhausted
 from tenure.service.server import Server
 from tests.proof.judged import Call
 from tests.proof.scheduling import TimelessLoop
-from tests.proof.simulated import World
+from tests.proof.world import World
 
 LONG_S = 3 * 3600.0
 """Longer than any claim is taken for alive, also if the store's clock was moved."""
@@ -32,7 +33,5 @@ async def left_behind(world: World, calls: list[Call]) -> list[str]:
 async def _look(world: World) -> None:
     """Ask for an address, as somebody who comes later would."""
     ledger = AsyncLedger(Server(world.truth, name="late", chance=random.Random(0)))
-    try:
+    with contextlib.suppress(PoolExhausted):
         await ledger.allocate("net", owner="late/one")
-    except PoolExhausted:
-        pass

@@ -1,26 +1,38 @@
-"""Seven named faults, each switched on by itself: the proof must notice every one of them."""
+"""Eleven named faults, each switched on by itself: the proof must notice every one of them."""
 
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+import contextlib
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager
+from typing import Any
 from unittest import mock
 
-from tenure.kernel.errors import AddressInUse, PoolExhausted
+from tenure.kernel.addresses import parse_address
+from tenure.kernel.entries import grant_entry
+from tenure.kernel.errors import AddressInUse, NotFound, PoolExhausted
 from tenure.kernel.layout import Layout
-from tenure.kernel.values import Outcome, Row, SpaceId, Ticket, Verdict, Wish
-from tenure.ports import Transaction
-from tenure.service import allocating
-from tenure.service.claims import Claim
+from tenure.kernel.replying import reply_to
+from tenure.kernel.values import Outcome, Reply, Row, SpaceId, State, Ticket, Verdict, Wish
+from tenure.ports import KeyTaken, Transaction
+from tenure.service import allocating, applying, holding_work
+from tenure.service.claims import Claim, Granted
+from tenure.service.ground import Ground
+from tenure.service.operations import Confirm
 from tenure.stores import plain
-from tenure.stores.postgres import transaction
+from tenure.stores.memory.transaction import MemoryTransaction
+from tenure.stores.postgres.times import SQL
 from tests.proof.simulated import SimulatedStore
+from tests.proof.simulation import first_unexplained
+from tests.proof.timely import first_unexplained_in_time
+
+FAR_OFF_US = 1 << 62
 
 
 @contextmanager
 def unsorted_batch() -> Iterator[None]:
     """Insert a batch's rows in the order they were chosen."""
-    unsorted = {name: sql.replace("ORDER BY wish.first\n", "\n") for name, sql in transaction.SQL.items()}
-    assert unsorted != transaction.SQL
-    with mock.patch.dict(transaction.SQL, unsorted):
+    unsorted = {name: sql.replace("ORDER BY wish.first\n", "\n") for name, sql in SQL.items()}
+    assert unsorted != SQL
+    with mock.patch.dict(SQL, unsorted):
         yield
 
 
@@ -110,15 +122,107 @@ def stale_generation_accepted() -> Iterator[None]:
         yield
 
 
-SIMULATED = {
-    mutant.__name__: mutant
-    for mutant in (
-        view_trusted_for_exhaustion,
-        release_by_address_only,
-        log_outside_the_transaction,
-        no_version_guard,
-        again_read_as_taken,
-        stale_generation_accepted,
-    )
+@contextmanager
+def key_stored_after_the_effect() -> Iterator[None]:
+    """Commit the effect first and keep its answer under the key in a transaction of its own."""
+    real_grant, real_transact = SimulatedStore.grant, SimulatedStore.transact
+
+    async def keep(store: SimulatedStore, late: Sequence[Reply]) -> None:
+        with contextlib.suppress(KeyTaken):
+            if late:
+                await real_transact(store, lambda tx: tx.keep_replies(late))
+
+    async def transact(self: SimulatedStore, work: Callable[[Transaction], Awaitable[Any]]) -> Any:
+        late: list[Reply] = []
+
+        async def without_keys(tx: Transaction) -> Any:
+            async def put_off(replies: Sequence[Reply]) -> None:
+                late[:] = replies
+
+            with mock.patch.object(tx, "keep_replies", put_off):
+                return await work(tx)
+
+        answer = await real_transact(self, without_keys)
+        await keep(self, late)
+        return answer
+
+    async def grant(self: SimulatedStore, space: SpaceId, version: int, wishes: Sequence[Wish]) -> Sequence[Verdict]:
+        known = await self._call(lambda: self.world.truth.transact(lambda tx: _replies(tx, wishes)), writes=False)
+        if any(known):
+            return await real_grant(self, space, version, wishes)
+        verdicts = await real_grant(self, space, version, [wish._replace(key=None) for wish in wishes])
+        pairs = zip(wishes, verdicts, strict=True)
+        settled = (Outcome.GRANTED, Outcome.ALREADY)
+        await keep(self, [reply_to(wish, each) for wish, each in pairs if wish.key and each.outcome in settled])
+        return verdicts
+
+    with mock.patch.multiple(SimulatedStore, grant=grant, transact=transact):
+        yield
+
+
+async def _replies(tx: Transaction, wishes: Sequence[Wish]) -> Sequence[Reply | None]:
+    return await tx.replies([wish.key for wish in wishes if wish.key is not None])
+
+
+@contextmanager
+def cooling_ignored() -> Iterator[None]:
+    """Free at once what its pool wants to cool."""
+    with mock.patch.object(Layout, "cooling_us", return_value=0):
+        yield
+
+
+@contextmanager
+def cooling_cut_short() -> Iterator[None]:
+    """Take what cools for overdue, whatever its deadline, so that picks yield it."""
+
+    async def overdue(self: MemoryTransaction, space: SpaceId, *, limit: int = 1000) -> Sequence[Row]:
+        rows = self._store.books[space].rows.values()
+        return [
+            row for row in rows if row.state is State.COOLING or (row.until_us or FAR_OFF_US) <= self._store.clock()
+        ]
+
+    with mock.patch.object(MemoryTransaction, "overdue", overdue):
+        yield
+
+
+@contextmanager
+def confirm_after_removal() -> Iterator[None]:
+    """Confirm a pending holding that its deadline has ended, by making it anew."""
+    real = holding_work.confirm
+
+    async def confirm(ground: Ground, operation: Confirm) -> Granted:
+        try:
+            return await real(ground, operation)
+        except NotFound:
+            space = ground.space_of(operation.network)
+            network, place = ground.now[space].network(operation.network).id, parse_address(operation.address)
+            [verdict] = await ground.tx.insert(space, [Wish(network, place, place, operation.owner)])
+            if verdict.outcome is not Outcome.GRANTED or verdict.row is None:
+                raise
+            ground.entries.append(grant_entry(verdict.row))
+            return Granted(verdict.row, ground.layout(space))
+
+    with mock.patch.dict(applying.SINGLE, {Confirm: confirm}):
+        yield
+
+
+Search = Callable[[Iterable[int]], tuple[int, list[str]] | None]
+
+SIMULATED: dict[str, tuple[Callable[[], AbstractContextManager[None]], Search]] = {
+    **{
+        mutant.__name__: (mutant, first_unexplained)
+        for mutant in (
+            view_trusted_for_exhaustion,
+            release_by_address_only,
+            log_outside_the_transaction,
+            no_version_guard,
+            again_read_as_taken,
+            stale_generation_accepted,
+        )
+    },
+    **{
+        mutant.__name__: (mutant, first_unexplained_in_time)
+        for mutant in (key_stored_after_the_effect, cooling_ignored, cooling_cut_short, confirm_after_removal)
+    },
 }
-"""Mutants that random simulation must catch."""
+"""Mutants that random simulation must catch, and the simulation that does."""

@@ -21,6 +21,7 @@ class PlannedPool(NamedTuple):
     range: str
     name: str
     policy: str
+    cooling: str = "0"
 
 
 class Plan:
@@ -52,6 +53,10 @@ class Plan:
         policies = {pool.policy for pool in self.pools_of(network, name)}
         return policies.pop() if len(policies) == 1 else "lowest"
 
+    def takes_time(self, network: str, name: str | None) -> bool:
+        """Tell whether addresses cool there; that is also where others wait and hold things for a time."""
+        return any(pool.cooling != "0" for pool in self.pools_of(network, name))
+
     def remembers(self, network: str) -> bool:
         """Tell whether former addresses are noted in the network."""
         return any(pool.policy == "sticky" for pool in self.pools_of(network, None))
@@ -65,7 +70,8 @@ class Plan:
                 if pool.subnet not in subnets:
                     subnets.add(pool.subnet)
                     await ledger.add_subnet(network, pool.subnet)
-                await ledger.add_pool(network, pool.range, name=pool.name, policy=pool.policy)
+                cooling_s = int(pool.cooling)
+                await ledger.add_pool(network, pool.range, name=pool.name, policy=pool.policy, cooling_s=cooling_s)
 
     def configuration(self, space: int, version: int) -> Configuration:
         """Give the plan to the desk of a book."""
@@ -103,6 +109,12 @@ def crowded_plan() -> Plan:
             ("red", "10.0.2.0/23", "10.0.2.110-10.0.2.119", "over", "lowest"),
         ]
     )
+
+
+def timely_plan() -> Plan:
+    """Give the crowded plan with one more pool, in which addresses cool, are held for a time and are waited for."""
+    cool = ("blue", "10.0.1.0/24", "10.0.1.60-10.0.1.65", "cool", "lowest", "1")
+    return Plan([*crowded_plan().pools, cool])
 
 
 def wide_plan(policy: str) -> Plan:

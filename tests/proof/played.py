@@ -16,7 +16,8 @@ from tenure.stores.memory.store import MemoryStore
 from tests.proof.judged import Call, Judge
 from tests.proof.left import left_behind
 from tests.proof.scheduling import Chooser, Scheduler, ServerDied, TimelessLoop
-from tests.proof.simulated import SimulatedStore, World
+from tests.proof.simulated import SimulatedStore
+from tests.proof.world import World
 
 Step = tuple[str, dict[str, Any]]
 """A verb of the ledger and its arguments; ``$n`` as a generation means: of the client's n-th answer."""

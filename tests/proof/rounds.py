@@ -17,7 +17,7 @@ from tests.proof.checking import Finding
 from tests.proof.crew import Client, Crew, begin
 from tests.proof.faces import lay_plan
 from tests.proof.history import History
-from tests.proof.plan import crowded_plan
+from tests.proof.plan import crowded_plan, timely_plan
 
 CLIENTS = 4
 BLOWS = 6
@@ -88,7 +88,7 @@ class Reckoning:
 
 async def kill_round(fragile: Fragile, seed: int, *, seconds: float) -> Reckoning:
     """Let clients work for about so many seconds, killing what can be killed in between, and reckon."""
-    plan = crowded_plan()
+    plan = timely_plan() if fragile.exact else crowded_plan()
     with tempfile.TemporaryDirectory(prefix="tenure-round-") as name:
         folder = Path(name)
         url = fragile.place(folder)
@@ -166,6 +166,10 @@ def _figures(history: History, findings: list[Finding]) -> Counter[str]:
         grants=effects["grant"],
         releases=effects["release"],
         transfers=effects["transfer"],
+        confirms=effects["confirm"],
+        cooled=effects["cool"],
+        waits=effects["wait"],
+        expired=sum(entry.by_the_clock for entry in history.log or ()),
         held=len(history.final),
         lost=kinds["lost"] + kinds["lost from the log"] + kinds["release lost"],
         doubled=kinds["doubled"],

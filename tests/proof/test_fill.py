@@ -42,8 +42,8 @@ def seen_by(reader: Client, folder: Path) -> list[tuple[int, Logged]]:
 
 
 def _logged(said: list[Any]) -> Logged:
-    seq, verb, tenancy, former = said
-    return Logged(seq, verb, None if tenancy is None else Tenancy(*tenancy), former)
+    seq, verb, tenancy, *rest = said
+    return Logged(seq, verb, None if tenancy is None else Tenancy(*tenancy), *rest)
 
 
 @pytest.mark.parametrize("policy", ["lowest", "random", "hashed", "sticky"])

@@ -44,6 +44,8 @@ class Writer:
 
     def script(self) -> list[Step]:
         """Write some steps."""
+        if self._chance.random() < 0.15:
+            return self._repeated()
         kinds: dict[Callable[[], Step], int] = {
             self._pick: 4, self._wait: 8, self._hold: 5, self._confirm: 4, self._cancel: 2, self._give: 6,
             self._give_old: 6, self._give_all: 1, self._transfer: 1, self._sweep: 2, self._sleep: 5, self._keyed: 3,
@@ -54,6 +56,11 @@ class Writer:
             self._length = len(steps)
             steps.append(write())
         return steps
+
+    def _repeated(self) -> list[Step]:
+        """Ask under a key, give back, and ask again, as a message that is delivered twice would."""
+        ask = self._keyed()
+        return [ask, ("release_owner", {"owner": ask[1]["owner"]}), ask]
 
     def _place(self) -> dict[str, str]:
         owner = self._chance.choice((self._client, self._client, self._chance.randrange(4)))

@@ -61,7 +61,7 @@ def _enders(history: History) -> Enders:
     """Sort calls that end tenancies by owner and, where they name one, by address."""
     found: Enders = defaultdict(list)
     for call in history.calls:
-        if call.verb in ("release", "release_owner", "transfer"):
+        if call.verb in ("release", "release_owner", "transfer", "cancel"):
             found[call.args["owner"], call.args.get("address", "")].append(call)
     return found
 
@@ -73,11 +73,18 @@ def _window(history: History, tenancy: Tenancy, shown: list[Call], enders: Ender
     ending = [call for call in asked if call.names(tenancy) and call.returned > begun_after and _may_have_ended(call)]
     held_from = min((call.returned for call in shown if call.granted), default=NEVER)
     seen = max((call.invoked for call in shown if not call.unknown), default=-NEVER)
-    held_until = max(seen, min((call.invoked for call in ending), default=NEVER))
+    expires = _expires(maker, shown)
+    held_until = max(seen, -NEVER if expires else min((call.invoked for call in ending), default=NEVER))
     gone = [call.returned for call in ending if _ended(call, tenancy, held_from)]
-    return Window(
-        tenancy, begun_after, held_from, NEVER if final else held_until, min(gone, default=NEVER), bool(ending)
-    )
+    endable = bool(ending) or expires
+    return Window(tenancy, begun_after, held_from, NEVER if final else held_until, min(gone, default=NEVER), endable)
+
+
+def _expires(maker: Call | None, shown: list[Call]) -> bool:
+    """Tell whether a deadline may have ended it: it was held for a time, and not certainly confirmed in that time."""
+    if maker is None or maker.verb != "hold" or maker.args.get("lasts_s") is None:
+        return False
+    return not any(call.verb == "confirm" and call.error is None and not call.unknown for call in shown)
 
 
 def _may_have_ended(call: Call) -> bool:
@@ -95,7 +102,7 @@ def _ended(call: Call, tenancy: Tenancy, held_from: float) -> bool:
     """Tell whether the tenancy was certainly over when the call was answered."""
     if call.error is not None or call.unknown:
         return False
-    if call.verb == "release":
+    if call.verb in ("release", "cancel"):
         return (not call.rows and held_from <= call.invoked) or any(row.key == tenancy.key for row in call.rows)
     if call.verb == "transfer":
         # Handed over to the one who holds it already, a holding stays what it is.

@@ -37,6 +37,13 @@ GOOD: dict[str, Arguments] = {
     "remove_preallocation": {"network": "net1", "owner": "instance/waiting", "slot": ""},
     "allocate": {"network": "net1", "owner": "instance/new", "slot": "", "labels": {"a": "b"}},
     "allocate_many": {"network": "net1", "owners": ["instance/new"], "labels": {"a": "b"}},
+    "hold": {"network": "net1", "owner": "instance/new", "lasts_s": 60, "key": "k-1"},
+    "confirm": {"network": "net1", "address": "192.0.2.11", "owner": "instance/p"},
+    "cancel": {"network": "net1", "address": "192.0.2.11", "owner": "instance/p"},
+    "claim": {"network": "net1", "owner": "instance/new", "pool": "single", "patience_s": 60},
+    "withdraw": {"network": "net1", "owner": "instance/new", "slot": ""},
+    "waiting": {"network": "net1"},
+    "sweep": {},
     "release": {"network": "net1", "address": "192.0.2.10", "owner": "instance/a"},
     "release_owner": {"owner": "instance/a"},
     "transfer": {"network": "net1", "address": "192.0.2.10", "owner": "instance/a", "to": "instance/z"},
@@ -72,6 +79,11 @@ OPERATIONS: dict[type, Arguments] = {
     tenure.Preallocate: {"network": "net1", "owner": "instance/p", "address": "192.0.2.60"},
     tenure.RemovePreallocation: {"network": "net1", "owner": "instance/waiting"},
     tenure.Allocate: {"network": "net1", "owner": "instance/new"},
+    tenure.AllocateRun: {"network": "net1", "owners": ["instance/new", "instance/newer"], "slots": ["", "nic1"]},
+    tenure.Confirm: {"network": "net1", "address": "192.0.2.11", "owner": "instance/p"},
+    tenure.Cancel: {"network": "net1", "address": "192.0.2.11", "owner": "instance/p"},
+    tenure.ModifyHolding: {"network": "net1", "address": "192.0.2.10", "owner": "instance/a", "state": "draining"},
+    tenure.ReleaseOwner: {"owner": "instance/a"},
     tenure.Release: {"network": "net1", "address": "192.0.2.10", "owner": "instance/a"},
     tenure.Transfer: {"network": "net1", "address": "192.0.2.10", "owner": "instance/a", "to": "instance/z"},
 }
@@ -159,7 +171,11 @@ def seed(ledger: tenure.Ledger) -> None:
     ledger.reserve("net1", "192.0.2.20-192.0.2.30", reason="printers")
     ledger.preallocate("net1", "instance/waiting", "192.0.2.50")
     ledger.add_network("idle", space="site")
+    ledger.add_pool("net1", "203.0.113.100", name="single", cooling_s=3600)
     ledger.allocate("net1", owner="instance/a", labels={"team": "shop"}, request="r1")
+    ledger.hold("net1", owner="instance/p", lasts_s=3600, key="seeded")
+    ledger.allocate("net1", owner="instance/single", pool="single")
+    ledger.release_owner("instance/single")
     ledger.allocate("net1", owner="instance/b", address="203.0.113.9")
     ledger.allocate("net1", owner="instance/gone", pool="sticky")
     ledger.release_owner("instance/gone")
@@ -215,8 +231,9 @@ class Seeded:
         assert isinstance(store, MemoryStore)
         books = [(space, book.configuration, sorted(book.rows.items())) for space, book in store.books.items()]
         indexes = (sorted(store.claims), sorted((owner, sorted(rows)) for owner, rows in store.owners.items()))
-        formers = sorted(store.formers.items())
-        return "\n".join(map(repr, (books, indexes, formers, store.log, store.seq, store.oldest)))
+        formers, waiting = sorted(store.formers.items()), sorted(store.waiting.items())
+        kept = (store.replies, formers, waiting, store.log, store.seq, store.oldest)
+        return "\n".join(map(repr, (books, indexes, *kept)))
 
     def call(self, verb: str, arguments: Arguments) -> object:
         """Make a call; an iterator is walked, of one without end only the first item."""

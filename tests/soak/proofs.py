@@ -5,11 +5,13 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Mapping
+from functools import partial
 from typing import Any
 
 from tests.proof.exploration import CASTS, MODES, explore
-from tests.proof.mutants import SIMULATED
+from tests.proof.mutants import SIMULATED, Search
 from tests.proof.simulation import first_unexplained
+from tests.proof.timely import first_unexplained_in_time
 
 RUNS_A_ROUND = 50
 SEEDS_A_ROUND = 250
@@ -33,11 +35,11 @@ def exploration(seed: int, rounds: int) -> Figures:
     return figures
 
 
-def simulation(seed: int, rounds: int) -> Figures:
+def simulation(search: Search, seed: int, rounds: int) -> Figures:
     """Play many seeds; the first that cannot be explained is named."""
     seeds = range(seed, seed + rounds * SEEDS_A_ROUND)
     began = time.monotonic()
-    found = first_unexplained(seeds)
+    found = search(seeds)
     print(f"  {len(seeds)} seeds in {time.monotonic() - began:.0f} s: {found or 'all explained'}", flush=True)
     return {"seeds": len(seeds), "unexplained": 0 if found is None else 1, "found": found}
 
@@ -45,9 +47,9 @@ def simulation(seed: int, rounds: int) -> Figures:
 def mutants(seed: int, rounds: int) -> Figures:
     """Switch on each named fault; each must be caught."""
     caught: dict[str, int | None] = {}
-    for name, mutant in SIMULATED.items():
+    for name, (mutant, search) in SIMULATED.items():
         with mutant():
-            found = first_unexplained(range(MUTANT_SEEDS))
+            found = search(range(MUTANT_SEEDS))
         caught[name] = None if found is None else found[0]
         print(f"  {name}: caught by seed {caught[name]}", flush=True)
     return {"caught_by_seed": caught, "failures": sum(number is None for number in caught.values())}
@@ -63,7 +65,8 @@ def properties(seed: int, rounds: int) -> Figures:
 
 PROOFS: dict[str, Callable[[int, int], Figures]] = {
     "exploration": exploration,
-    "simulation": simulation,
+    "simulation": partial(simulation, first_unexplained),
+    "simulation-in-time": partial(simulation, first_unexplained_in_time),
     "mutants": mutants,
     "properties": properties,
 }

@@ -34,7 +34,7 @@ def replayed(wish: Wish, reply: Reply) -> Verdict:
     if reply.body != wish.body:
         return REUSED
     if reply.answer is not None:
-        return Verdict(Outcome.ALREADY, read_row_document(json.loads(reply.answer)))
+        return Verdict(Outcome.REPLAYED, read_row_document(json.loads(reply.answer)))
     assert reply.space is not None
     assert reply.first is not None
     assert reply.last is not None
@@ -43,7 +43,7 @@ def replayed(wish: Wish, reply: Reply) -> Verdict:
         reply.space, wish.network, reply.first, reply.last, wish.owner, wish.slot, wish.state, reply.generation,
         reply.at_us, reply.until_us, wish.request, wish.details,
     )  # fmt: skip
-    return Verdict(Outcome.ALREADY, row)
+    return Verdict(Outcome.REPLAYED, row)
 
 
 def row_document(row: Row) -> list[Any]:

@@ -80,12 +80,13 @@ class Wish(NamedTuple):
 
 
 class Outcome(enum.Enum):
-    """The store's four answers to a wish, and a fifth to one whose idempotency key stands for another request."""
+    """The store's four answers to a wish, and two to one whose idempotency key it knows: as before, or refused."""
 
     GRANTED = "granted"
     ALREADY = "already"
     TAKEN = "taken"
     AGAIN = "again"
+    REPLAYED = "replayed"
     REUSED = "reused"
 
 

@@ -125,7 +125,7 @@ async def _attempt(claim: Claim, layout: Layout, desk: Desk) -> Granted | Tenure
         verdict = await _ask(desk, layout, wish)
         if verdict.outcome is Outcome.TAKEN and verdict.row is not None and verdict.row.until_us is not None:
             return await desk.serve_in_lane(layout, claim)  # what is in the way may be overdue
-        return _settled(claim, wish, layout, verdict)
+        return await _settled(claim, wish, layout, verdict, desk)
     policy = claim.policy or layout.line(*line_key(claim)).policy
     if policy is Policy.LOWEST:
         return await desk.serve_in_lane(layout, claim)
@@ -151,7 +151,7 @@ async def _pick(claim: Claim, layout: Layout, policy: Policy, desk: Desk) -> Gra
             return Granted(verdict.row, layout)
         if verdict.outcome is not Outcome.TAKEN:
             views.give_back(first, last)
-            return _settled(claim, wish, layout, verdict)
+            return await _settled(claim, wish, layout, verdict, desk)
         if view.loaded:
             await desk.catch_up(layout)
     return await desk.serve_in_lane(layout, claim)
@@ -195,14 +195,18 @@ def worse(before: StoreUnavailable | None, error: StoreUnavailable) -> StoreUnav
     return error if before is None or error.outcome == "unknown" else before
 
 
-def _settled(claim: Claim, wish: Wish, layout: Layout, verdict: Verdict) -> Granted | TenureError | None:
+async def _settled(
+    claim: Claim, wish: Wish, layout: Layout, verdict: Verdict, desk: Desk
+) -> Granted | TenureError | None:
     """Turn a verdict on a wish into the claim's answer."""
     if verdict.outcome is Outcome.REUSED:
         return KeyReused(claim.key or "")
     if verdict.outcome is Outcome.AGAIN or verdict.row is None:
         return None
-    if verdict.outcome is Outcome.GRANTED:
+    if verdict.outcome in (Outcome.GRANTED, Outcome.REPLAYED):
         return Granted(verdict.row, layout)
+    if verdict.outcome is Outcome.ALREADY and claim.key is not None:
+        return await desk.serve_in_lane(layout, claim)  # only there the answer can be kept with what it rests on
     if verdict.outcome is Outcome.ALREADY:
         return already(claim, verdict.row, layout)
     return in_use(wish, verdict)

@@ -61,9 +61,12 @@ class Applying:
     ) -> None:
         self.ground = Ground(tx, chance, exact, known)
 
-    async def run(self, operations: Sequence[Operation], spaces: Sequence[SpaceId]) -> list[Result]:
-        """Do it all on spaces that exist, then judge and write; what is to be logged is left to ``finish``."""
+    async def open(self, operations: Sequence[Operation], spaces: Sequence[SpaceId]) -> None:
+        """Hold the spaces that exist, as strongly as the operations ask for."""
         await self.ground.open(spaces, guard_for(operations))
+
+    async def run(self, operations: Sequence[Operation]) -> list[Result]:
+        """Do it all, then judge and write; what is to be logged is left to ``finish``."""
         results: list[Result] = []
         while len(results) < len(operations):
             operation = operations[len(results)]

@@ -95,7 +95,7 @@ def read_claim(
         request=None if request is None else check_name(request, field="request"),
         details=_details(labels, description, carrier, plan),
     )
-    return claim if key is None else claim._replace(key=check_key(key), body=body_of("allocate", *claim))
+    return claim if key is None else Claim(*claim[:-2], check_key(key), body_of("allocate", *claim[:-2]))
 
 
 def claim_document(claim: Claim) -> dict[str, Any]:

@@ -46,7 +46,8 @@ class AsyncInside:
         failed = True
         try:
             applying = Applying(self._tx, self._chance, exact, {})
-            results = await applying.run(operations, await self._spaces_for(operations))
+            await applying.open(operations, await self._spaces_for(operations))
+            results = await applying.run(operations)
             shown = [show(result) for result in results]
             await applying.finish()
             failed = False

@@ -23,9 +23,8 @@ class PlanVerbs:
 
     async def _apply(self, operations: Sequence[Operation], key: str | None = None) -> list[Shown]:
         check_operations(operations)
-        body = b"" if key is None else body_of_operations(operations)
-        named = None if key is None else check_key(key)
-        return await self._server.apply([_with_uuid(operation) for operation in operations], named, body)
+        body = b"" if key is None else body_of_operations(operations, check_key(key))
+        return await self._server.apply([_with_uuid(operation) for operation in operations], key, body)
 
     async def _edit(self, edit: edits.Edit) -> Network:
         [result] = await self._apply([edit])

@@ -12,11 +12,13 @@ from tenure.kernel.errors import KeyReused
 from tenure.kernel.replying import body_of, read_row_document, row_document
 from tenure.kernel.values import Holding, Reply
 from tenure.ports import Transaction
-from tenure.service.operations import Operation, Shown
+from tenure.service.operations import Allocate, Operation, Shown
 
 
-def body_of_operations(operations: Sequence[Operation]) -> bytes:
-    """Return a short mark of what a list of operations says."""
+def body_of_operations(operations: Sequence[Operation], key: str) -> bytes:
+    """Return a short mark of what a list of operations says; none of them may have the key of the whole."""
+    if any(isinstance(operation, Allocate) and operation.key == key for operation in operations):
+        raise KeyReused(key)
     return body_of("apply", *(_said(operation) for operation in operations))
 
 

@@ -18,7 +18,7 @@ from tenure.kernel.errors import Conflict, CursorExpired, PoolExhausted, StoreUn
 from tenure.kernel.layout import Layout
 from tenure.kernel.values import Row, SpaceId, Ticket, Waiter
 from tenure.ports import Guard, LedgerStore, Transaction
-from tenure.service.allocating import insist
+from tenure.service.allocating import insist, worse
 from tenure.service.claims import Claim, Granted, Waiting
 from tenure.service.queueing import Known, Seat
 
@@ -57,6 +57,8 @@ class Guest:
     claim: Claim
     answer: "asyncio.Future[Granted]"
     place: Waiter | None = None
+    doubt: StoreUnavailable | None = None
+    """His last turn's answer was lost: he may hold something."""
     party: "list[Guest]" = field(default_factory=list)
     """Those who asked for the same claim and were answered together with him, as long as they are there."""
 
@@ -105,15 +107,20 @@ class WaitingRooms:
                 await self._shielded(self._depart(room, guest))
             raise
         if not guest.answer.done():
-            raise PoolExhausted(claim.network, claim.pool, waited_s=wait_s)
+            raise guest.doubt or PoolExhausted(claim.network, claim.pool, waited_s=wait_s)
         return guest.answer.result()
 
     async def _shielded(self, work: Coroutine[None, None, None]) -> None:
         """Run work to its end even if its caller goes away."""
         task = asyncio.get_running_loop().create_task(work)
         self._departures.add(task)
-        task.add_done_callback(self._departures.discard)
+        task.add_done_callback(self._departed)
         await asyncio.shield(task)
+
+    def _departed(self, task: "asyncio.Task[None]") -> None:
+        self._departures.discard(task)
+        if not task.cancelled():
+            task.exception()  # whoever has gone away is not told
 
     async def _leave(self, room: Room, guest: Guest) -> None:
         """Take a guest out of the room and the line, unless his answer has come meanwhile."""
@@ -123,7 +130,10 @@ class WaitingRooms:
             if guest.answer.done() or guest.place is None:
                 return
             if (twin := self._twin_of(room, guest)) is None:
-                await self._take_out(guest.place)
+                try:
+                    await self._take_out(guest.place)
+                except StoreUnavailable as error:
+                    raise worse(guest.doubt, error) from error
             elif twin.place is None:
                 twin.place = guest.place  # he came after the last turn, and takes it out when he leaves
 
@@ -185,9 +195,10 @@ class WaitingRooms:
         for guest, answer in zip(guests, answers, strict=True):
             if isinstance(answer, StoreUnavailable):
                 lost = answer
+                guest.doubt = worse(guest.doubt, answer)
                 continue
             if isinstance(answer, Waiting):
-                guest.place = answer.waiter
+                guest.place, guest.doubt = answer.waiter, None
                 continue
             room.guests.remove(guest)
             if guest.answer.done():

@@ -20,16 +20,15 @@ async def grant_rows(tx: Transaction, space: SpaceId, version: int, wishes: Sequ
 
 
 async def insert_keyed(tx: Transaction, space: SpaceId, wishes: Sequence[Wish]) -> Sequence[Verdict]:
-    """Create holdings; a wish whose idempotency key is known gets its old answer, the others' answers are kept."""
+    """Create holdings; a wish whose idempotency key is known gets its old answer, and what is granted now is kept."""
     keys = [wish.key for wish in wishes if wish.key is not None]
     if not keys:
         return await tx.insert(space, wishes)
     known = {reply.key: reply for reply in await tx.replies(keys) if reply is not None}
     new = [wish for wish in wishes if wish.key not in known]
     answers = await tx.insert(space, new)
-    settled = (Outcome.GRANTED, Outcome.ALREADY)
-    pairs = zip(new, answers, strict=True)
-    await tx.keep_replies([reply_to(wish, answer) for wish, answer in pairs if wish.key and answer.outcome in settled])
+    pairs = [(wish, answer) for wish, answer in zip(new, answers, strict=True) if answer.outcome is Outcome.GRANTED]
+    await tx.keep_replies([reply_to(wish, answer) for wish, answer in pairs if wish.key])
     rest = iter(answers)
     return [replayed(wish, known[wish.key]) if wish.key in known else next(rest) for wish in wishes]
 

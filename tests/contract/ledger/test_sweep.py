@@ -43,10 +43,10 @@ async def test_what_is_overdue_goes_and_the_log_says_why(ledger: tenure.AsyncLed
         (pending.address, "pending"),
         (cooling.address, "cooling"),
     ]
-    assert [(each.verb, each.owner, each.generation, each.request, each.details) for each in await news(ledger, cursor)] == [
-        ("release", "vm/a", pending.generation, None, {"since_us": pending.row.since_us, "because": "deadline"}),
-        ("release", "vm/b", cooling.generation, None, {"since_us": cooling.row.since_us, "because": "cooled off"}),
-    ]  # fmt: skip
+    assert [(each.verb, each.owner, each.generation, each.details) for each in await news(ledger, cursor)] == [
+        ("release", "vm/a", pending.generation, {"since_us": pending.row.since_us, "because": "deadline"}),
+        ("release", "vm/b", cooling.generation, {"since_us": cooling.row.since_us, "because": "cooled off"}),
+    ]
     assert await ledger.holdings("net") == [kept]
 
 

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from tenure.kernel.addresses import key
-from tenure.kernel.replying import replayed, reply_to
+from tenure.kernel.replying import replayed
 from tenure.kernel.values import AGAIN, Outcome, Row, SpaceId, State, Ticket, Verdict, Wish
 from tenure.ports import Stale
 from tenure.stores.postgres.hot import HotConnection
@@ -17,7 +17,7 @@ from tenure.stores.postgres.transaction import (
     told_column,
     wish_columns,
 )
-from tenure.stores.statements import read_row, reply_columns
+from tenure.stores.statements import read_row
 
 
 async def grant_on(hot: HotConnection, space: SpaceId, version: int, wishes: Sequence[Wish]) -> list[Verdict]:
@@ -56,26 +56,11 @@ async def _explained(connection: Any, space: SpaceId, version: int, wishes: Sequ
     if not rest:
         verdicts: list[Verdict] = []
     elif await connection.fetchval(SQL["versions"], space) == version:
-        verdicts = [
-            await _keep_reply(connection, wish, verdict)
-            for wish, verdict in zip(rest, await explain_refused(connection, space, rest), strict=True)
-        ]
+        verdicts = await explain_refused(connection, space, rest)
     else:
         verdicts = [AGAIN] * len(rest)
     found = iter(verdicts)
     return [replayed(wish, known[wish.key]) if wish.key in known else next(found) for wish in wishes]
-
-
-async def _keep_reply(connection: Any, wish: Wish, verdict: Verdict) -> Verdict:
-    """Keep the answer of a wish whose owner holds something already, while he holds it; else all is open again."""
-    if wish.key is None or verdict.outcome is not Outcome.ALREADY or verdict.row is None:
-        return verdict
-    row = verdict.row
-    columns = reply_columns(reply_to(wish, verdict), 0)
-    kept = await connection.fetchval(
-        SQL["keep_reply_while_held"], columns[0], columns[1], columns[9], row.space, key(row.first), row.generation
-    )
-    return verdict if kept else AGAIN
 
 
 async def release_on(

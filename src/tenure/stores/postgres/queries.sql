@@ -15,8 +15,10 @@ WITH guard AS MATERIALIZED (
     SELECT id, (extract(epoch FROM clock_timestamp()) * 1000000)::bigint AS now_us
     FROM space WHERE id = $1 AND version = $2 FOR KEY SHARE
 ), wish AS MATERIALIZED (
-    SELECT * FROM unnest($3::bigint[], $4::bytea[], $5::bytea[], $6::text[], $7::text[], $8::smallint[], $9::bigint[],
-                         $10::text[], $11::text[], $12::text[], $13::text[], $14::bytea[])
+    SELECT network, first, coalesce(last, first) AS last, owner, coalesce(slot, '') AS slot, state, lasts_us, request,
+           details, told, key, body
+    FROM unnest($3::bigint[], $4::bytea[], $5::bytea[], $6::text[], $7::text[], $8::smallint[], $9::bigint[],
+                $10::text[], $11::text[], $12::text[], $13::text[], $14::bytea[])
         AS wish (network, first, last, owner, slot, state, lasts_us, request, details, told, key, body)
 ), granted AS (
     INSERT INTO holding (space, network, first, last, owner, slot, state, generation, since_us, until_us, request, details)
@@ -49,7 +51,7 @@ WITH guard AS MATERIALIZED (
     FROM space WHERE id = $1 AND version = $2 FOR KEY SHARE
 ), granted AS (
     INSERT INTO holding (space, network, first, last, owner, slot, state, generation, since_us)
-    SELECT guard.id, wish.network, wish.first, wish.last, wish.owner, wish.slot, 1,
+    SELECT guard.id, wish.network, wish.first, coalesce(wish.last, wish.first), wish.owner, coalesce(wish.slot, ''), 1,
            nextval('holding_generation'), guard.now_us
     FROM guard, unnest($3::bigint[], $4::bytea[], $5::bytea[], $6::text[], $7::text[])
          AS wish (network, first, last, owner, slot)
@@ -72,8 +74,10 @@ WITH guard AS MATERIALIZED (
     SELECT id, (extract(epoch FROM clock_timestamp()) * 1000000)::bigint AS now_us
     FROM space WHERE id = $1 AND version = $2 AND frees = $3 FOR NO KEY UPDATE
 ), wish AS MATERIALIZED (
-    SELECT * FROM unnest($4::bigint[], $5::bytea[], $6::bytea[], $7::text[], $8::text[], $9::smallint[], $10::bigint[],
-                         $11::text[], $12::text[], $13::text[], $14::text[], $15::bytea[]) WITH ORDINALITY
+    SELECT network, first, coalesce(last, first) AS last, owner, coalesce(slot, '') AS slot, state, lasts_us, request,
+           details, told, key, body, number
+    FROM unnest($4::bigint[], $5::bytea[], $6::bytea[], $7::text[], $8::text[], $9::smallint[], $10::bigint[],
+                $11::text[], $12::text[], $13::text[], $14::text[], $15::bytea[]) WITH ORDINALITY
         AS wish (network, first, last, owner, slot, state, lasts_us, request, details, told, key, body, number)
 ), granted AS (
     INSERT INTO holding (space, network, first, last, owner, slot, state, generation, since_us, until_us, request, details)
@@ -105,14 +109,16 @@ SELECT first, generation, since_us FROM granted
 -- :cost O(k log n): k wishes; both indexes and the neighbour below probed a wish
 WITH granted AS (
     INSERT INTO holding (space, network, first, last, owner, slot, state, generation, since_us, until_us, request, details)
-    SELECT $1, wish.network, wish.first, wish.last, wish.owner, wish.slot, coalesce(wish.state, 1),
+    SELECT $1, wish.network, wish.first, coalesce(wish.last, wish.first), wish.owner, coalesce(wish.slot, ''),
+           coalesce(wish.state, 1),
            nextval('holding_generation'), now.us, now.us + wish.lasts_us, wish.request, wish.details
     FROM (SELECT (extract(epoch FROM clock_timestamp()) * 1000000)::bigint AS us OFFSET 0) AS now,
          unnest($2::bigint[], $3::bytea[], $4::bytea[], $5::text[], $6::text[], $7::smallint[], $8::bigint[],
                 $9::text[], $10::text[])
          AS wish (network, first, last, owner, slot, state, lasts_us, request, details)
     WHERE NOT coalesce((SELECT near.last >= wish.first FROM holding AS near
-                        WHERE near.space = $1 AND near.first <= wish.last ORDER BY near.first DESC LIMIT 1), false)
+                        WHERE near.space = $1 AND near.first <= coalesce(wish.last, wish.first)
+                        ORDER BY near.first DESC LIMIT 1), false)
     ORDER BY wish.first
     ON CONFLICT DO NOTHING
     RETURNING first, generation, since_us
@@ -424,13 +430,6 @@ FROM unnest($1::text[], $2::bytea[], $3::bigint[], $4::bigint[], $5::bigint[], $
             $9::bigint[], $10::text[])
      AS kept (key, body, at_us, space, network, first, last, generation, until_us, answer)
 ORDER BY key
-
--- :name keep_reply_while_held
--- :cost O(log n + log r)
-INSERT INTO reply (key, body, at_us, answer)
-SELECT $1, $2, (extract(epoch FROM clock_timestamp()) * 1000000)::bigint, $3
-FROM holding WHERE space = $4 AND first = $5 AND generation = $6 FOR KEY SHARE
-ON CONFLICT DO NOTHING RETURNING true
 
 -- :name forget_replies
 -- :cost O(answers dropped)

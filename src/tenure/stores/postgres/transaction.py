@@ -40,25 +40,34 @@ T = TypeVar("T")
 
 HELD = STATE_NUMBER[State.HELD]
 
+USUALLY = slice(5, 9)
+USUAL = Wish(0, 0, 0, "")[USUALLY]
+"""State, span, request and details of a wish that says nothing of them."""
+
 GUARDS = {guard: f"guard_{guard.value}" for guard in Guard}
 
 LIMITLESS = 1 << 62
 
 
-def plain_columns(wishes: Sequence[Wish]) -> tuple[list[Any], ...]:
-    """Turn wishes that say nothing beyond address, owner and slot into columns."""
-    firsts = [key(wish.first) for wish in wishes]
+def plain_columns(wishes: Sequence[Wish]) -> tuple[Any, ...]:
+    """Turn wishes that say nothing beyond address, owner and slot into columns.
+
+    Single addresses need no last one, and most wishes no slot: an array costs its encoder for every element.
+    """
+    single = all(wish.first == wish.last for wish in wishes)
     return (
         [wish.network for wish in wishes],
-        firsts,
-        [first if wish.first == wish.last else key(wish.last) for first, wish in zip(firsts, wishes, strict=True)],
+        [key(wish.first) for wish in wishes],
+        None if single else [key(wish.last) for wish in wishes],
         [wish.owner for wish in wishes],
-        [wish.slot for wish in wishes],
+        [wish.slot for wish in wishes] if any(wish.slot for wish in wishes) else None,
     )
 
 
 def wish_columns(wishes: Sequence[Wish]) -> tuple[Any, ...]:
     """Turn wishes into the columns that statements take; a column of which nothing is said is NULL as a whole."""
+    if all(wish[USUALLY] == USUAL for wish in wishes):
+        return (*plain_columns(wishes), None, None, None, None)
     states = [STATE_NUMBER[wish.state] for wish in wishes]
     return (
         *plain_columns(wishes),
