@@ -85,11 +85,6 @@ CASES: dict[str, list[tuple[Any, ...]]] = {
     "overdue": [(1, SOME), (2, SOME)],
     "replies": [(KEYS,), (NEW_KEYS,)],
     "keep_replies": [(NEW_KEYS, BODIES, ONES, ONES, ONES, HELD, HELD, GENERATIONS, NOTHING, NOTHING)],
-    "keep_reply_while_held": [
-        ("new", b"body", "[]", 1, HELD[0], GENERATIONS[0]),
-        ("key-5000", b"body", "[]", 1, HELD[0], GENERATIONS[0]),
-        ("new", b"body", "[]", 1, FREE[0], 1),
-    ],
 }
 BULK = {"trim_changes", "forget_replies"}
 """Statements that drop a large part of a table: which way is best is the planner's business."""

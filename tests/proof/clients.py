@@ -32,7 +32,7 @@ MIXES = {
     },
     "time": {
         "allocate": 6, "allocate_shared": 4, "release": 24, "release_late": 6, "release_owner": 1, "transfer": 2,
-        "hold": 24, "confirm": 10, "cancel": 8, "wait": 10, "sweep": 3,
+        "hold": 24, "confirm": 10, "cancel": 8, "wait": 10, "sweep": 6,
     },
 }  # fmt: skip
 """What callers do, and how often: everything, or mostly what takes time."""
@@ -115,7 +115,7 @@ class Caller:
         if "hold" in self._face.verbs:
             args: dict[str, Any] = {"owner": self._chance.choice(self._owners)}
             if self._chance.random() < 0.6:
-                args |= {**self._place_of_time(), "lasts_s": self._chance.choice([0.02, 0.2, 1.0, 60.0])}
+                args |= {**self._place_of_time(), "lasts_s": self._chance.choice([0.02, 0.02, 0.2, 60.0])}
             else:
                 args |= self._pool()
             call = await self.call("hold", **args)

@@ -199,12 +199,17 @@ class Judge:
                 yield f"held for one who went away: {change.seq} {change.address} {change.owner}"
 
     def _traces(self) -> Iterator[str]:
-        """Yield grants to calls that were answered with an error that says that there was none (I5)."""
-        granted = {change.request for change in self.world.truth.log if change.verb == "grant"}
+        """Yield what is held by calls that were answered with an error that says that nothing is (I5)."""
+        grants = {change.request: change for change in self.world.truth.log if change.verb == "grant"}
         for call in self.calls:
             request = call.values.get("request") or ""
             alone = ":c" in request  # other calls may share their name
-            if alone and request in granted and call.error and not isinstance(call.error, StoreUnavailable):
+            if not alone or request not in grants or call.ended is None:
+                continue
+            change = grants[request]
+            standing = self.states[call.ended].get(change.first or 0)
+            left = standing is not None and standing.generation == change.generation
+            if left and call.error and not isinstance(call.error, StoreUnavailable):
                 yield f"answered with an error, yet granted: {call}"
 
     def _repeated(self) -> Iterator[str]:
@@ -250,10 +255,13 @@ class Judge:
         )
 
     def _was_full(self, call: Call) -> bool:
-        """Tell whether there was a moment with nothing free but what was kept for others who wait."""
+        """Tell whether there was a moment with nothing free but what was kept for others who wait.
+
+        Whether two in a row were free is not looked at.
+        """
         assert call.ended is not None
         wanted = len(call.values.get("owners", "1"))
-        return any(
+        return call.values.get("contiguous", False) or any(
             len(self._free(seq, call.values["network"])) < wanted + len(self.lines[seq])
             for seq in range(call.began, call.ended + 1)
         )

@@ -1,4 +1,4 @@
-"""Eleven named faults, each switched on by itself: the proof must notice every one of them."""
+"""Twelve named faults, each switched on by itself: the proof must notice every one of them."""
 
 import contextlib
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence
@@ -17,6 +17,7 @@ from tenure.service import allocating, applying, holding_work
 from tenure.service.claims import Claim, Granted
 from tenure.service.ground import Ground
 from tenure.service.operations import Confirm
+from tenure.service.queueing import Queue, Seat
 from tenure.stores import plain
 from tenure.stores.memory.transaction import MemoryTransaction
 from tenure.stores.postgres.times import SQL
@@ -102,10 +103,10 @@ def again_read_as_taken() -> Iterator[None]:
     """Take an undecided answer for a refusal."""
     real = allocating._settled
 
-    def settled(claim: Claim, wish: Wish, layout: Layout, verdict: Verdict) -> object:
+    async def settled(claim: Claim, wish: Wish, layout: Layout, verdict: Verdict, desk: allocating.Desk) -> object:
         if verdict.outcome is Outcome.AGAIN and claim.address is not None:
             return AddressInUse(claim.network, "somebody")
-        return real(claim, wish, layout, verdict)
+        return await real(claim, wish, layout, verdict, desk)
 
     with mock.patch.object(allocating, "_settled", settled):
         yield
@@ -152,8 +153,8 @@ def key_stored_after_the_effect() -> Iterator[None]:
             return await real_grant(self, space, version, wishes)
         verdicts = await real_grant(self, space, version, [wish._replace(key=None) for wish in wishes])
         pairs = zip(wishes, verdicts, strict=True)
-        settled = (Outcome.GRANTED, Outcome.ALREADY)
-        await keep(self, [reply_to(wish, each) for wish, each in pairs if wish.key and each.outcome in settled])
+        granted = [(wish, each) for wish, each in pairs if wish.key and each.outcome is Outcome.GRANTED]
+        await keep(self, [reply_to(wish, each) for wish, each in granted])
         return verdicts
 
     with mock.patch.multiple(SimulatedStore, grant=grant, transact=transact):
@@ -206,6 +207,18 @@ def confirm_after_removal() -> Iterator[None]:
         yield
 
 
+@contextmanager
+def line_ignored() -> Iterator[None]:
+    """Serve whoever is here, and keep nothing free for those who wait at other servers."""
+    real = Queue._line
+
+    def line(queue: Queue, seats: Sequence[Seat]) -> list[tuple[Claim, int | None]]:
+        return [(claim, number) for claim, number in real(queue, seats) if number is not None]
+
+    with mock.patch.object(Queue, "_line", line):
+        yield
+
+
 Search = Callable[[Iterable[int]], tuple[int, list[str]] | None]
 
 SIMULATED: dict[str, tuple[Callable[[], AbstractContextManager[None]], Search]] = {
@@ -222,7 +235,13 @@ SIMULATED: dict[str, tuple[Callable[[], AbstractContextManager[None]], Search]] 
     },
     **{
         mutant.__name__: (mutant, first_unexplained_in_time)
-        for mutant in (key_stored_after_the_effect, cooling_ignored, cooling_cut_short, confirm_after_removal)
+        for mutant in (
+            key_stored_after_the_effect,
+            cooling_ignored,
+            cooling_cut_short,
+            confirm_after_removal,
+            line_ignored,
+        )
     },
 }
 """Mutants that random simulation must catch, and the simulation that does."""

@@ -5,10 +5,10 @@ from pathlib import Path
 import pytest
 
 from tests.proof.test_fill import a_place
-from tests.proof.waiting_rounds import Size, waiting_round
+from tests.proof.waiting_rounds import TWO_HUNDRED, Size, waiting_round
 from tests.scale import SOAK
 
-SIZE = Size(200, 40, 2) if SOAK else Size()
+SIZE = TWO_HUNDRED if SOAK else Size()
 
 
 @pytest.mark.parametrize("store", ["sqlite", "postgres"])

@@ -49,7 +49,7 @@ class Writer:
         kinds: dict[Callable[[], Step], int] = {
             self._pick: 4, self._wait: 8, self._hold: 5, self._confirm: 4, self._cancel: 2, self._give: 6,
             self._give_old: 6, self._give_all: 1, self._transfer: 1, self._sweep: 2, self._sleep: 5, self._keyed: 3,
-            self._edit: 1, self._claim: 2, self._withdraw: 1,
+            self._edit: 1, self._many: 2, self._claim: 2, self._withdraw: 1,
         }  # fmt: skip
         steps: list[Step] = []
         for write in self._chance.choices(list(kinds), list(kinds.values()), k=self._chance.randrange(2, 8)):
@@ -83,6 +83,14 @@ class Writer:
 
     def _wait(self) -> Step:
         return ("allocate", {**self._asked(), "wait_s": self._chance.choice(WAITS_S)})
+
+    def _many(self) -> Step:
+        """Ask for two at once; a run of two need not be the lowest."""
+        run = self._chance.random() < 0.3
+        name = f"{self._client}-{self._length}"
+        values: dict[str, object] = {"network": self._place()["network"], "owners": [f"pod/{name}-{n}" for n in (0, 1)]}
+        request = f"{'random' if run else 'lowest'}:c{name}"
+        return ("allocate_many", {**values, "contiguous": run, "request": request})
 
     def _hold(self) -> Step:
         values = {**self._asked(), "lasts_s": self._chance.choice(LASTS_S)}

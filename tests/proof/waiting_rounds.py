@@ -10,7 +10,7 @@ import random
 import sys
 from asyncio.subprocess import PIPE, Process
 from collections import Counter
-from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from functools import partial
@@ -41,6 +41,12 @@ class Size:
     waiters: int = 40
     cancels: int = 8
     kills: int = 1
+
+
+Loss = Callable[[], Coroutine[Any, Any, None]]
+"""What makes somebody go away, or nobody."""
+
+TWO_HUNDRED = Size(200, 40, 2)
 
 
 @dataclass
@@ -96,18 +102,25 @@ class WaitingRound:
         """Give addresses back, one by one, as long as there is somebody who waits."""
         held = await self.ledger.holdings("net")
         await self._set_down()
-        losses = [self._cancel] * self.size.cancels + [self._kill] * self.size.kills
-        losses += [self._nothing] * max(self._living() - len(losses) - self.size.waiters // 4, 0)
-        self.chance.shuffle(losses)
+        losses = iter(self._losses())
         for holding in held:
             if not self._living():
                 break
-            loss: Callable[[], Any] = losses.pop() if losses else self._nothing
+            loss = next(losses, self._nothing)
             if self.chance.random() < 0.5:
                 await loss()
                 await self._give_back(holding)
             else:
                 await asyncio.gather(loss(), self._give_back(holding))
+
+    def _losses(self) -> list[Loss]:
+        """Decide when somebody is lost; whole processes in the first half, while many of theirs still wait."""
+        quiet = self.size.waiters // 2 - self.size.cancels
+        losses: list[Loss] = [self._cancel] * self.size.cancels + [self._nothing] * quiet
+        self.chance.shuffle(losses)
+        for _ in range(self.size.kills):
+            losses.insert(self.chance.randrange(len(losses) // 2), self._kill)
+        return losses
 
     async def _set_down(self) -> None:
         for party in self.parties:

@@ -5,17 +5,25 @@ raises has failed as well.
 """
 
 import asyncio
+import tempfile
 from collections import Counter
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import partial
+from pathlib import Path
 from typing import Any
 
+from tests.proof.moved_clocks import clock_round
 from tests.proof.rounds import FRAGILE, Reckoning, kill_round
+from tests.proof.waiting_rounds import TWO_HUNDRED, waiting_round
 from tests.soak.proofs import PROOFS
 
 FAULTS = ("lost", "doubled", "breaches", "unexplained", "failures")
 """Figures that must be zero. ``failures`` is for parts that count what went wrong in no other way."""
+
+
+LEDGERS = ("sqlite", "postgres")
+"""Stores in which claims wait and holdings take time."""
 
 
 @dataclass(frozen=True)
@@ -51,6 +59,38 @@ def tell(number: int, rounds: int, reckoning: Reckoning) -> None:
         print(f"    {finding.kind}: {finding.text}", flush=True)
 
 
+def waiting(store: str, seed: int, scale: Scale) -> Figures:
+    """Let two hundred wait in four processes, again and again."""
+    total: Counter[str] = Counter()
+    with FRAGILE[store]() as fragile:
+        for number in range(1, scale.rounds + 1):
+            with tempfile.TemporaryDirectory(prefix="tenure-round-") as folder:
+                played = asyncio.run(waiting_round(fragile.place(Path(folder)), seed + number, TWO_HUNDRED))
+            total.update(played.figures)
+            total["unexplained"] += len(played.findings)
+            print(f"  round {number}/{scale.rounds} (seed {seed + number}): {dict(played.figures)}", flush=True)
+            for finding in played.findings:
+                print(f"    {finding}", flush=True)
+    return {"rounds": scale.rounds, **total}
+
+
+def clock(store: str, seed: int, scale: Scale) -> Figures:
+    """Move the clock of one server, again and again."""
+    total: Counter[str] = Counter()
+    with FRAGILE[store]() as fragile:
+        for number in range(1, scale.rounds + 1):
+            with tempfile.TemporaryDirectory(prefix="tenure-round-") as name:
+                folder = Path(name)
+                round_ = clock_round(fragile.place(folder), folder, seed + number, seconds=scale.seconds)
+                reckoning = asyncio.run(round_)
+            total.update(entry.because or entry.verb for entry in reckoning.history.log or ())
+            total.update(unexplained=len(reckoning.findings), breaches=len(reckoning.breaches))
+            print(f"  round {number}/{scale.rounds} (seed {seed + number})", flush=True)
+            for told in (*reckoning.breaches, *reckoning.findings):
+                print(f"    {told}", flush=True)
+    return {"rounds": scale.rounds, **total}
+
+
 def proof(name: str, seed: int, scale: Scale) -> Figures:
     """Run a part that needs no server, to the same number of rounds."""
     return PROOFS[name](seed, scale.rounds)
@@ -58,6 +98,8 @@ def proof(name: str, seed: int, scale: Scale) -> Figures:
 
 PARTS: dict[str, Part] = {
     **{f"kills-{store}": partial(kills, store) for store in FRAGILE},
+    **{f"waiting-{store}": partial(waiting, store) for store in LEDGERS},
+    **{f"clock-{store}": partial(clock, store) for store in LEDGERS},
     **{name: partial(proof, name) for name in PROOFS},
 }
 """The parts by name, in the order they run."""
