@@ -114,7 +114,7 @@ def test_entries_tell_of_grants_and_releases() -> None:
         "release",
         "r2",
         7,
-        {"since_us": pending.since_us},
+        {"since_us": pending.since_us, "request": "r"},
     )
 
 

@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 from tenure.kernel.configuration import Configuration
 from tenure.kernel.entries import waiting_entry
-from tenure.kernel.errors import PoolExhausted, TenureError
+from tenure.kernel.errors import PoolExhausted
 from tenure.kernel.layout import Layout
 from tenure.kernel.values import Waiter
 from tenure.ports import Transaction
@@ -104,11 +104,13 @@ class Queue:
         assert answer is not None
         if isinstance(answer, PoolExhausted) and seat.lasts_us:
             return await self._stay(serving, seat, place)
-        # Somebody who does not wait may ask for what another waits for: only a grant ends that one's waiting.
-        if place is not None and (seat.lasts_us or isinstance(answer, Granted)):
+        # Somebody who does not wait may ask for what another waits for: only a grant ends that one's waiting, and not
+        # an old answer that his key stands for.
+        old = isinstance(answer, Known) and seat.claim.key is not None
+        if place is not None and (seat.lasts_us or (isinstance(answer, Granted) and not old)):
             await self._tx.leave(place.space, [place.ticket])
             self.alive.remove(place)
-            if isinstance(answer, TenureError):
+            if not isinstance(answer, Granted) or isinstance(answer, Known):  # of a grant the log tells anyhow
                 serving.entries.append(waiting_entry("leave", place))
         return answer
 
