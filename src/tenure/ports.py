@@ -251,6 +251,10 @@ class Transaction(Protocol):
         """Keep answers under their keys, at the store's time; KeyTaken if one of the keys was taken meanwhile."""
         ...
 
+    async def drop_replies(self, keys: Sequence[str]) -> None:
+        """Drop the answers under these keys: what they tell of was taken back before anybody saw it."""
+        ...
+
     async def forget_replies(self, lived_us: int) -> int:
         """Drop answers older than that, and count them."""
         ...

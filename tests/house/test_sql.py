@@ -84,6 +84,7 @@ CASES: dict[str, list[tuple[Any, ...]]] = {
     "log": [ENTRY],
     "overdue": [(1, SOME), (2, SOME)],
     "replies": [(KEYS,), (NEW_KEYS,)],
+    "drop_replies": [(KEYS,), (NEW_KEYS,)],
     "keep_replies": [(NEW_KEYS, BODIES, ONES, ONES, ONES, HELD, HELD, GENERATIONS, NOTHING, NOTHING)],
 }
 BULK = {"trim_changes", "forget_replies"}

@@ -98,20 +98,24 @@ class Judge:
 
     def _misplaced_grants(self) -> Iterator[str]:
         """Yield picks that were not pickable (I4), that were not the lowest, or not the picker's turn."""
-        for change in self.world.truth.log:
-            policy = (change.request or "").partition(":")[0]
-            if change.verb != "grant" or policy not in PICKED or change.first is None:
-                continue
-            network = self._network(change.network, change.seq)
-            if change.first not in self._units(change.seq, network):
-                yield f"picked what was not to be picked: {change.seq} {change.address}"
+        for change in self.world.truth.log[self.world.plans[0][0] :]:
+            if change.verb != "grant" or change.first is None:
                 continue
             older = self._older(change)
-            if policy == "lowest" and not older and self._lower(change, network):
-                yield f"not the lowest: {change.seq} {change.address}"
-            everything = [unit for name in self._plan(change.seq).networks for unit in self._free(change.seq - 1, name)]
-            for ticket in passed_over(change.first, sorted({*everything}), older):
+            yield from self._misplaced_pick(change, alone=not older)
+            every = [unit for name in self._plan(change.seq).networks for unit in self._free(change.seq - 1, name)]
+            for ticket in passed_over(change.first, sorted({*every}), older):
                 yield f"passed over ticket {ticket}: {change.seq} {change.address} to {change.owner}"
+
+    def _misplaced_pick(self, change: Change, *, alone: bool) -> Iterator[str]:
+        policy = (change.request or "").partition(":")[0]
+        network = self._network(change.network, change.seq)
+        if policy not in PICKED:
+            return
+        if change.first not in self._units(change.seq, network):
+            yield f"picked what was not to be picked: {change.seq} {change.address}"
+        elif policy == "lowest" and alone and self._lower(change, network):
+            yield f"not the lowest: {change.seq} {change.address}"
 
     def _lower(self, change: Change, network: str) -> list[int]:
         """Find what was free before the granted address in written order."""

@@ -49,7 +49,7 @@ class Writer:
         kinds: dict[Callable[[], Step], int] = {
             self._pick: 4, self._wait: 8, self._hold: 5, self._confirm: 4, self._cancel: 2, self._give: 6,
             self._give_old: 6, self._give_all: 1, self._transfer: 1, self._sweep: 2, self._sleep: 5, self._keyed: 3,
-            self._edit: 1, self._many: 2, self._claim: 2, self._withdraw: 1,
+            self._edit: 1, self._many: 2, self._name: 1, self._claim: 2, self._withdraw: 1,
         }  # fmt: skip
         steps: list[Step] = []
         for write in self._chance.choices(list(kinds), list(kinds.values()), k=self._chance.randrange(2, 8)):
@@ -80,6 +80,11 @@ class Writer:
 
     def _pick(self) -> Step:
         return ("allocate", self._asked())
+
+    def _name(self) -> Step:
+        place = self._place()
+        request = f"named:c{self._client}-{self._length}"
+        return ("allocate", {**place, "address": self._chance.choice(ADDRESSES), "request": request})
 
     def _wait(self) -> Step:
         return ("allocate", {**self._asked(), "wait_s": self._chance.choice(WAITS_S)})

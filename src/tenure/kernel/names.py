@@ -1,5 +1,6 @@
 """Names, owners and labels: checked once, at birth."""
 
+import math
 import re
 from collections.abc import Mapping
 
@@ -77,7 +78,7 @@ def check_wait(value: object) -> float:
         return 0.0
     if not isinstance(value, int | float) or isinstance(value, bool) or not value >= 0:
         raise Invalid(f"wait_s: a number of seconds is needed, not {shown(value)}", field="wait_s")
-    return float(value)
+    return float(value) if value <= CENTURY_S else math.inf
 
 
 def check_text(value: object, *, field: str) -> str:

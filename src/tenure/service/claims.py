@@ -79,6 +79,8 @@ def read_claim(
         raise Invalid("address: name an address, or a pool, a subnet and a policy, not both", field="address")
     if reserved not in REACHES:
         raise Invalid(f"reserved: {shown(reserved)} is none of {', '.join(REACHES)}", field="reserved")
+    if not isinstance(pending, bool):
+        raise Invalid(f"pending: true or false is needed, not {shown(pending)}", field="pending")
     if lasts_s is not None and not pending:
         raise Invalid("lasts_s: only a pending holding has a deadline", field="lasts_s")
     claim = Claim(

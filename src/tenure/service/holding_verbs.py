@@ -5,6 +5,7 @@ from collections.abc import Mapping, Sequence
 from tenure.kernel.addresses import AddressLike, parse_address
 from tenure.kernel.edits import KEEP, Keep
 from tenure.kernel.errors import Invalid, PoolExhausted
+from tenure.kernel.fields import read_yes_or_no
 from tenure.kernel.names import Owner, check_generation, check_name, check_request, check_slot, check_wait, shown
 from tenure.kernel.values import Holding, Ticket
 from tenure.ports import Stale
@@ -158,6 +159,7 @@ class HoldingVerbs(PlanVerbs):
         networks. For wishes that differ, see ``apply``.
         """
         places = _places(owners, owner, count, slot)
+        read_yes_or_no(contiguous, "contiguous")
         networks = network if isinstance(network, Sequence) and not isinstance(network, str) else [network]
         operations = [
             Allocate(

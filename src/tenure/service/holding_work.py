@@ -55,6 +55,7 @@ async def allocate_run(ground: Ground, operation: AllocateRun) -> list[Granted]:
         ghosts = queue.ghosts()
         await serving.serve(ghosts, range(len(ghosts)))
     answers = await serve_run(ground.tx, views, serving, claims, ground.chance)
+    serving.let_go()
     ground.entries.extend(serving.entries)
     return answers
 

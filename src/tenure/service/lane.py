@@ -92,6 +92,7 @@ class Serving:
         self._layout = exact.layout
         self._chance = chance
         self._swept = False
+        self._kept_free: list[tuple[int, int]] = []
         self._claims: Sequence[Claim] = ()
         self._ghosts: Collection[int] = ()
         self._answers: list[Answer | None] = []
@@ -101,7 +102,8 @@ class Serving:
     async def serve(self, claims: Sequence[Claim], ghosts: Collection[int] = ()) -> list[Answer | None]:
         """Serve claims in the order given; return one answer a claim.
 
-        ``ghosts`` are indexes of claims that somebody else will serve: their picks are kept free, unanswered.
+        ``ghosts`` are indexes of claims that somebody else will serve: their picks are kept free, unanswered, until
+        ``let_go``.
         """
         self._claims, self._ghosts, self._answers = claims, ghosts, [None] * len(claims)
         await self._answer_known_keys()
@@ -116,13 +118,20 @@ class Serving:
         if self._swept:
             return False
         self._swept = True
-        rows = await self._tx.overdue(self._layout.configuration.space)
-        if rows:
+        swept = False
+        while rows := await self._tx.overdue(self._layout.configuration.space):
+            swept = True
             await self._tx.remove(rows)
             self.entries.extend(overdue_entry(row) for row in rows)
             for row in rows:
                 self._exact.lay(False, row.first, row.last)
-        return bool(rows)
+        return swept
+
+    def let_go(self) -> None:
+        """Stop keeping addresses free for ghosts: only a grant, of which the log tells, takes them for good."""
+        for first, last in self._kept_free:
+            self._exact.lay(False, first, last)
+        self._kept_free.clear()
 
     async def _answer_known_keys(self) -> None:
         """Give claims whose idempotency key is known their old answer."""
@@ -198,7 +207,9 @@ class Serving:
                     self._answers[index] = error
                 continue
             self._exact.lay(True, wish.first, wish.last)
-            if index not in self._ghosts:
+            if index in self._ghosts:
+                self._kept_free.append((wish.first, wish.last))
+            else:
                 asked |= names
                 chosen.append((index, wish))
         return chosen, later
@@ -235,6 +246,8 @@ class Serving:
         address = wanted_address(claim, layout)
         if address is not None:
             unit = layout.check_wanted(claim.network, address, claim.owner, claim.slot, claim.reserved)
+            if any(first <= unit.last and unit.first <= last for first, last in self._kept_free):
+                raise AddressReserved(format_address(unit.first), "kept for an owner who waits for one")
             return claim.at(layout, unit.first, unit.last)
         view = await exact_line(self._tx, self._exact, line_key(claim))
         policy = claim.policy or view.line.policy

@@ -70,8 +70,11 @@ class AllocateRun:
 
     def claims(self) -> list[Claim]:
         """Read it as claims, in the order of their addresses."""
-        if not self.owners or len(self.owners) != len(self.slots):
-            raise Invalid("owners: as many owners as slots are needed, and at least one", field="owners")
+        for field, value in (("owners", self.owners), ("slots", self.slots)):
+            if isinstance(value, str | bytes | bytearray) or not isinstance(value, Sequence) or not value:
+                raise Invalid(f"{field}: a list with at least one of them is needed, not {shown(value)}", field=field)
+        if len(self.owners) != len(self.slots):
+            raise Invalid("slots: as many are needed as there are owners", field="slots")
         claims = [
             read_claim(
                 self.network, owner, slot=slot, pool=self.pool, subnet=self.subnet, policy=self.policy,

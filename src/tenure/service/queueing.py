@@ -62,6 +62,7 @@ class Queue:
         line = self._line(seats)
         ghosts = {index for index, (_, number) in enumerate(line) if number is None}
         served = await serving.serve([claim for claim, _ in line], ghosts)
+        serving.let_go()
         fresh = {entry.generation for entry in serving.entries if entry.verb == "grant"}
         answers: list[Answer | Waiting | None] = [None] * len(seats)
         for (claim, number), answer in zip(line, served, strict=True):

@@ -13,7 +13,7 @@ from typing import Any, TypeVar
 from tenure.kernel.edits import AddNetwork
 from tenure.kernel.errors import Conflict, NotFound, StoreUnavailable, TenureError
 from tenure.kernel.layout import Layout
-from tenure.kernel.names import check_name
+from tenure.kernel.names import Owner, check_name
 from tenure.kernel.values import Row, SpaceId, Ticket, Verdict, Wish
 from tenure.ports import Chance, KeyTaken, LedgerStore, Transaction
 from tenure.service.allocating import UNKNOWN_REPEATS, insist, worse
@@ -318,7 +318,7 @@ class Server:
         found = set((await self.store.locate(sorted(names))).values()) if names else set()
         for operation in operations:
             if isinstance(operation, ReleaseOwner):
-                found |= {row.space for row in await self.store.by_owner([operation.owner])}
+                found |= {row.space for row in await self.store.by_owner([Owner(operation.owner)])}
             if isinstance(operation, AddNetwork):
                 name = operation.network if operation.space is None else check_name(operation.space, field="space")
                 space = await self.store.space_named(name)

@@ -13,10 +13,10 @@ from collections.abc import Coroutine
 from dataclasses import dataclass, field
 from typing import Protocol
 
-from tenure.kernel.entries import waiting_entry
+from tenure.kernel.entries import release_entry, waiting_entry
 from tenure.kernel.errors import Conflict, CursorExpired, PoolExhausted, StoreUnavailable
 from tenure.kernel.layout import Layout
-from tenure.kernel.values import Row, SpaceId, Ticket, Waiter
+from tenure.kernel.values import OWNED, Row, SpaceId, Waiter
 from tenure.ports import Guard, LedgerStore, Transaction
 from tenure.service.allocating import insist, worse
 from tenure.service.claims import Claim, Granted, Waiting
@@ -146,7 +146,7 @@ class WaitingRooms:
         if guest.answer.done() and not guest.answer.cancelled() and guest.answer.exception() is None:
             answer = guest.answer.result()
             if not guest.party and not isinstance(answer, Known):
-                await self._give_back(answer.row)
+                await self._give_back(answer.row, guest.claim.key)
 
     def _twin_of(self, room: Room, guest: Guest) -> Guest | None:
         """Find another caller who waits with the same claim."""
@@ -164,10 +164,19 @@ class WaitingRooms:
 
         await self._desk.store.transact(leaving)
 
-    async def _give_back(self, row: Row) -> None:
-        """End a holding that its owner never saw, whatever its network is called by now; it need not cool."""
-        ticket = Ticket(row.network, row.first, row.owner, row.generation)
-        await insist(lambda: self._desk.store.release(row.space, [ticket]), lambda attempt: asyncio.sleep(POLL_S))
+    async def _give_back(self, row: Row, key: str | None) -> None:
+        """End a holding that its owner never saw, and what its key would tell of it; it need not cool."""
+
+        async def taking_back(tx: Transaction) -> None:
+            await tx.guard([row.space], Guard.LANE)
+            [found] = await tx.rows_at(row.space, [row.first])
+            if found is not None and found.generation == row.generation and found.state in OWNED:
+                await tx.remove([found])
+                if key is not None:
+                    await tx.drop_replies([key])
+                await tx.log([release_entry(found, None, "given back")])
+
+        await insist(lambda: self._desk.store.transact(taking_back), lambda attempt: asyncio.sleep(POLL_S))
         self.wake(row.space)
 
     async def _stand_in_line(self, space: SpaceId, room: Room) -> None:

@@ -142,7 +142,7 @@ WITH guard AS (
 ), ended AS (
     DELETE FROM holding USING locked
     WHERE holding.space = $1 AND holding.first = locked.first
-      AND holding.owner = locked.owner AND holding.generation = locked.generation
+      AND holding.owner = locked.owner AND holding.generation = locked.generation AND holding.state <> 3
     RETURNING holding.*, locked.request AS by_request, locked.remember
 ), remembered AS (
     INSERT INTO former (network, owner, slot, first) SELECT network, owner, slot, first FROM ended WHERE remember
@@ -179,12 +179,12 @@ WITH guard AS (
 ), ended AS (
     DELETE FROM holding USING locked
     WHERE holding.space = $1 AND holding.first = locked.first AND locked.cools_until IS NULL
-      AND holding.owner = locked.owner AND holding.generation = locked.generation
+      AND holding.owner = locked.owner AND holding.generation = locked.generation AND holding.state = locked.state
     RETURNING holding.first
 ), cooled AS (
     UPDATE holding SET state = 3, until_us = locked.cools_until FROM locked
     WHERE holding.space = $1 AND holding.first = locked.first AND locked.cools_until IS NOT NULL
-      AND holding.owner = locked.owner AND holding.generation = locked.generation
+      AND holding.owner = locked.owner AND holding.generation = locked.generation AND holding.state = locked.state
     RETURNING holding.first
 ), gone AS (
     SELECT locked.* FROM locked JOIN (SELECT first FROM ended UNION ALL SELECT first FROM cooled) AS done USING (first)
@@ -430,6 +430,10 @@ FROM unnest($1::text[], $2::bytea[], $3::bigint[], $4::bigint[], $5::bigint[], $
             $9::bigint[], $10::text[])
      AS kept (key, body, at_us, space, network, first, last, generation, until_us, answer)
 ORDER BY key
+
+-- :name drop_replies
+-- :cost O(k log r)
+DELETE FROM reply WHERE key = ANY ($1::text[])
 
 -- :name forget_replies
 -- :cost O(answers dropped)

@@ -70,6 +70,10 @@ class PostgresTimes:
         except asyncpg.UniqueViolationError:
             raise KeyTaken from None
 
+    async def drop_replies(self, keys: Sequence[str]) -> None:
+        """Drop answers by key."""
+        await self._all("drop_replies", list(keys))
+
     async def forget_replies(self, lived_us: int) -> int:
         """Drop old answers."""
         return int(await self._value("forget_replies", lived_us))
