@@ -235,8 +235,8 @@ class Transaction(Protocol):
         """
         ...
 
-    async def linger(self, tickets: Sequence[int], lasts_us: int) -> set[int]:
-        """Let waiting claims live so long from now; return the tickets that still wait."""
+    async def linger(self, tickets: Sequence[int], lasts_us: int) -> None:
+        """Let waiting claims live so long from now."""
         ...
 
     async def leave(self, space: SpaceId, tickets: Sequence[int]) -> None:
@@ -255,8 +255,8 @@ class Transaction(Protocol):
         """Drop the answers under these keys: what they tell of was taken back before anybody saw it."""
         ...
 
-    async def forget_replies(self, lived_us: int) -> int:
-        """Drop answers older than that, and count them."""
+    async def forget_replies(self, lived_us: int, *, limit: int = 1000) -> int:
+        """Drop so many answers older than that, and count them."""
         ...
 
     async def rows_for(self, claims: Sequence[tuple[NetworkId, str, str]]) -> Sequence[Row | None]:

@@ -27,7 +27,7 @@ LAST_WORD = "network.modify"
 MIXES = {
     "mix": {
         "allocate": 34, "allocate_named": 6, "allocate_shared": 10, "release": 28, "release_late": 6,
-        "release_foreign": 4, "release_owner": 4, "allocate_many": 5, "transfer": 5, "hold": 8, "confirm": 8,
+        "release_foreign": 4, "release_owner": 4, "allocate_many": 5, "transfer": 5, "hold": 14, "confirm": 14,
         "cancel": 3, "wait": 5, "sweep": 1,
     },
     "time": {

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from typing import TypeVar
 
 from tenure.kernel.addresses import format_address
-from tenure.kernel.errors import Conflict, Invalid, NotFound
+from tenure.kernel.errors import Conflict, Invalid, StoreUnavailable, TenureError
 from tenure.kernel.names import shown
 from tenure.kernel.values import State
 from tenure.moving.examining import Examination, Sought
@@ -124,6 +124,8 @@ def _operations(one: Sought, request: str) -> Iterator[Operation]:
 async def _write(ledger: AsyncLedger, operations: Sequence[Operation]) -> None:
     try:
         await ledger.apply(operations)
-    except (Conflict, NotFound) as error:
+    except StoreUnavailable:
+        raise
+    except TenureError as error:
         hint = "run the import again: its dry run will name the line"
         raise Conflict(f"the ledger changed during the import ({error}); {hint}") from error

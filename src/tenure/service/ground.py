@@ -7,7 +7,7 @@ from collections.abc import Mapping, MutableMapping, Sequence
 
 from tenure.kernel.addresses import AddressLike, format_address, parse_address
 from tenure.kernel.configuration import Configuration
-from tenure.kernel.entries import cool_entry, release_entry
+from tenure.kernel.entries import cool_entry, overdue_entry, release_entry
 from tenure.kernel.errors import AddressOutsideSubnet, Conflict, Invalid, NotFound, NotOwner
 from tenure.kernel.layout import Layout
 from tenure.kernel.names import Owner, check_generation, check_name
@@ -132,11 +132,22 @@ class Ground:
 
     async def remove(self, rows: Sequence[Row], request: str | None, because: str | None = None) -> None:
         """End holdings at once, and lay what became free over the views."""
-        if not rows:
-            return
+        cooled = [row for row in rows if row.state is State.COOLING]  # released before: this only ends the cooling
+        ended = [row for row in rows if row.state is not State.COOLING]
+        await self.sweep(cooled)
+        if ended:
+            await self._take_away(ended)
+            await self.tx.remember([row for row in ended if self._remembers(row)])
+            self.entries.extend(release_entry(row, request, because) for row in ended)
+
+    async def sweep(self, rows: Sequence[Row]) -> None:
+        """Remove what is overdue, or need not cool any longer."""
+        if rows:
+            await self._take_away(rows)
+            self.entries.extend(overdue_entry(row) for row in rows)
+
+    async def _take_away(self, rows: Sequence[Row]) -> None:
         await self.tx.remove(rows)
-        await self.tx.remember([row for row in rows if self._remembers(row)])
-        self.entries.extend(release_entry(row, request, because) for row in rows)
         for row in rows:
             self._freed.append(row)
             if row.space in self._exact:

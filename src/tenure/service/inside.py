@@ -9,11 +9,14 @@ from collections.abc import MutableMapping, Sequence
 from typing import Any
 
 from tenure.kernel.edits import AddNetwork
+from tenure.kernel.errors import Conflict
 from tenure.kernel.inline import run_inline
+from tenure.kernel.names import Owner
 from tenure.kernel.values import Holding, SpaceId
-from tenure.ports import CallerTransaction, Chance
+from tenure.ports import CallerTransaction, Chance, KeyTaken
 from tenure.service.applying import Applying
 from tenure.service.exact import ExactViews
+from tenure.service.lane import Restart
 from tenure.service.operations import Allocate, Operation, Release, ReleaseOwner, Shown, check_operations
 from tenure.service.showing import show
 
@@ -51,6 +54,8 @@ class AsyncInside:
             shown = [show(result) for result in results]
             await applying.finish()
             failed = False
+        except (KeyTaken, Restart):
+            raise Conflict("the ledger changed while the operations were applied; try again") from None
         finally:
             for views in exact.values():
                 views.lift()
@@ -61,7 +66,7 @@ class AsyncInside:
         """Find the spaces that operations touch and that exist."""
         names = [operation.network for operation in operations if not isinstance(operation, ReleaseOwner)]
         added = [edit.space or edit.network for edit in operations if isinstance(edit, AddNetwork)]
-        owners = [operation.owner for operation in operations if isinstance(operation, ReleaseOwner)]
+        owners = [Owner(operation.owner) for operation in operations if isinstance(operation, ReleaseOwner)]
         found = {*(await self._tx.locate(names)).values(), *await self._tx.spaces_named(added)}
         found |= {row.space for row in await self._tx.rows_of(owners)}
         return sorted(found)

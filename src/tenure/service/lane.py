@@ -8,6 +8,7 @@ Before it says so it removes what is overdue: time alone frees nothing (I10).
 This code awaits nothing but the transaction it is given, so any driver can run it.
 """
 
+import contextlib
 from collections.abc import Collection, Sequence
 
 from tenure.kernel.addresses import format_address
@@ -15,6 +16,7 @@ from tenure.kernel.configuration import Policy
 from tenure.kernel.entries import grant_entry, overdue_entry
 from tenure.kernel.errors import AddressInUse, AddressReserved, AlreadyExists, KeyReused, PoolExhausted, TenureError
 from tenure.kernel.layout import Layout
+from tenure.kernel.ranges import AddressRange
 from tenure.kernel.replying import replayed, reply_to
 from tenure.kernel.values import Entry, Outcome, Reply, Row, State, Verdict, Wish, moment
 from tenure.ports import Chance, Transaction
@@ -82,7 +84,8 @@ def _quick_pick(exact: ExactViews, claim: Claim, chance: Chance) -> Wish | None:
 class Serving:
     """One attempt at serving claims of a space whose lane the transaction holds, its exact views up to date.
 
-    Cost: O(log n) a claim, and two store calls for all of them. ``entries`` is what is to be logged.
+    Cost: O(log n) a claim, and two store calls for all of them; one more for idempotency keys, for each sticky claim,
+    and before a pool is called full. ``entries`` is what is to be logged.
     """
 
     def __init__(self, tx: Transaction, exact: ExactViews, chance: Chance) -> None:
@@ -92,7 +95,7 @@ class Serving:
         self._layout = exact.layout
         self._chance = chance
         self._swept = False
-        self._kept_free: list[tuple[int, int]] = []
+        self._kept_free: list[tuple[Claim, int, int]] = []
         self._claims: Sequence[Claim] = ()
         self._ghosts: Collection[int] = ()
         self._answers: list[Answer | None] = []
@@ -129,9 +132,23 @@ class Serving:
 
     def let_go(self) -> None:
         """Stop keeping addresses free for ghosts: only a grant, of which the log tells, takes them for good."""
-        for first, last in self._kept_free:
+        for _, first, last in self._kept_free:
             self._exact.lay(False, first, last)
         self._kept_free.clear()
+
+    async def _make_room(self, unit: AddressRange) -> bool:
+        """Let ghosts have other addresses than the one that somebody names, where there are others."""
+        for place, (claim, first, last) in enumerate(self._kept_free):
+            if first <= unit.last and unit.first <= last:
+                view = await exact_line(self._tx, self._exact, line_key(claim))
+                number = view.pick(claim.policy or view.line.policy, claim.owner, claim.slot, 0, self._chance)
+                if number is None:
+                    return False
+                other = view.line.unit(number)
+                self._exact.lay(True, *other)
+                self._exact.lay(False, first, last)
+                self._kept_free[place] = (claim, *other)
+        return True
 
     async def _answer_known_keys(self) -> None:
         """Give claims whose idempotency key is known their old answer."""
@@ -175,6 +192,9 @@ class Serving:
         space = self._layout.configuration.space
         verdicts = await self._tx.insert(space, [wish for _, wish in chosen]) if chosen else []
         for (index, wish), verdict in zip(chosen, verdicts, strict=True):
+            if verdict.row is not None:
+                # What is in the way may be of another size than the wish.
+                self._exact.lay(True, verdict.row.first, verdict.row.last)
             if verdict.outcome is Outcome.GRANTED and verdict.row is not None:
                 self._answers[index] = Granted(verdict.row, self._layout)
                 self._fresh.add(index)
@@ -194,6 +214,9 @@ class Serving:
         asked: set[object] = set()
         for index in open_claims:
             claim = self._claims[index]
+            if index in self._ghosts:
+                await self._keep_free(claim)
+                continue
             # The same claim or key twice: the second is answered by the first one's row. Mixed units: one at a time,
             # since the store probes only neighbours that it can see.
             names = {_twin(claim), claim.key} - {None}
@@ -203,16 +226,25 @@ class Serving:
             try:
                 wish = await self._choose(claim)
             except TenureError as error:
-                if index not in self._ghosts:
-                    self._answers[index] = error
+                self._answers[index] = error
                 continue
-            self._exact.lay(True, wish.first, wish.last)
-            if index in self._ghosts:
-                self._kept_free.append((wish.first, wish.last))
-            else:
-                asked |= names
-                chosen.append((index, wish))
+            if wish.first in asked:  # one address named twice, or named and picked: the first has it
+                later.append(index)
+                continue
+            if not self._layout.mixed_units:
+                self._exact.lay(True, wish.first, wish.last)
+            asked |= {*names, wish.first}
+            chosen.append((index, wish))
         return chosen, later
+
+    async def _keep_free(self, claim: Claim) -> None:
+        """Keep an address free for somebody whom another server will serve, if there is one for him."""
+        if wanted_address(claim, self._layout) is not None:
+            return  # nobody else can be given what waits for him
+        with contextlib.suppress(TenureError):
+            wish = await self._choose(claim)
+            self._exact.lay(True, wish.first, wish.last)
+            self._kept_free.append((claim, wish.first, wish.last))
 
     async def _made_way(self, row: Row | None) -> bool:
         """Tell whether the row in the way of a named address was overdue, and is gone now."""
@@ -246,7 +278,7 @@ class Serving:
         address = wanted_address(claim, layout)
         if address is not None:
             unit = layout.check_wanted(claim.network, address, claim.owner, claim.slot, claim.reserved)
-            if any(first <= unit.last and unit.first <= last for first, last in self._kept_free):
+            if not await self._make_room(unit):
                 raise AddressReserved(format_address(unit.first), "kept for an owner who waits for one")
             return claim.at(layout, unit.first, unit.last)
         view = await exact_line(self._tx, self._exact, line_key(claim))

@@ -1,5 +1,6 @@
 """What ``apply`` does to the plan: edits one after the other, then the final state judged and written."""
 
+from collections.abc import Sequence
 from dataclasses import replace
 
 from tenure.kernel.addresses import format_address
@@ -10,7 +11,7 @@ from tenure.kernel.errors import AddressInUse, AlreadyExists, StillInUse
 from tenure.kernel.judging import judge, lost_ground, new_gateways
 from tenure.kernel.names import check_name
 from tenure.kernel.ranges import AddressRange
-from tenure.kernel.values import Entry, NetworkId, SpaceId, State
+from tenure.kernel.values import Entry, NetworkId, Row, SpaceId, State
 from tenure.service.ground import Ground
 from tenure.service.lane import Restart
 
@@ -75,7 +76,7 @@ async def _check_lost_ground(ground: Ground, old: Configuration, new: Configurat
     """Refuse to leave holdings without a subnet."""
     for lost in lost_ground(old, new):
         where, number = lost.range, lost.network.id
-        rows = await ground.tx.rows_within(old.space, where.first, where.last, network=number, limit=EVICT_PAGE)
+        rows = await _standing(ground, old.space, where, number)
         if rows:
             states = {State.HELD: ""}
             names = [
@@ -84,9 +85,21 @@ async def _check_lost_ground(ground: Ground, old: Configuration, new: Configurat
             raise StillInUse("network", lost.network.name, names)
 
 
+async def _standing(
+    ground: Ground, space: SpaceId, where: AddressRange, network: NetworkId | None = None
+) -> Sequence[Row]:
+    """Find holdings in a range; what is overdue there goes first, for it is nobody's any more."""
+    rows = await ground.tx.rows_within(space, where.first, where.last, network=network, limit=EVICT_PAGE)
+    if any(row.until_us is not None for row in rows):
+        while overdue := await ground.tx.overdue(space):
+            await ground.sweep(overdue)
+        rows = await ground.tx.rows_within(space, where.first, where.last, network=network, limit=EVICT_PAGE)
+    return rows
+
+
 async def _check_gateways(ground: Ground, old: Configuration, new: Configuration) -> None:
     for gateway in new_gateways(old, new):
-        rows = await ground.tx.rows_within(new.space, gateway, gateway, limit=1)
+        rows = await _standing(ground, new.space, AddressRange(gateway, gateway))
         if rows:
             raise AddressInUse(format_address(gateway), rows[0].owner)
 

@@ -11,9 +11,10 @@ from functools import partial
 from typing import Any, TypeVar
 
 from tenure.kernel.edits import AddNetwork
-from tenure.kernel.errors import Conflict, NotFound, StoreUnavailable, TenureError
+from tenure.kernel.errors import Conflict, KeyReused, NotFound, StoreUnavailable, TenureError
 from tenure.kernel.layout import Layout
 from tenure.kernel.names import Owner, check_name
+from tenure.kernel.replying import replayed
 from tenure.kernel.values import Row, SpaceId, Ticket, Verdict, Wish
 from tenure.ports import Chance, KeyTaken, LedgerStore, Transaction
 from tenure.service.allocating import UNKNOWN_REPEATS, insist, worse
@@ -36,6 +37,9 @@ DAY_US = 86_400_000_000
 
 TIDY_EVERY_S = 60.0
 """How often a server that is given idempotency keys drops the old ones."""
+
+FORGET_PAGE = 5000
+"""Kept answers that one transaction drops."""
 
 REPEATABLE = (Allocate, AllocateRun, Cancel, Confirm, Release, ReleaseOwner)
 """Operations that may be asked for again when an answer was lost: the second time changes nothing."""
@@ -201,16 +205,21 @@ class Server:
         return self._grants.submit((layout.configuration.space, layout.configuration.version), wish)
 
     async def _grant(self, key: tuple[SpaceId, int], wishes: Sequence[Wish]) -> Sequence[Verdict]:
-        if wishes[0].key is not None:
+        if any(wish.key is not None for wish in wishes):
             self.tidy()
         return await self.store.grant(*key, wishes)
 
     async def mine(self, layout: Layout, claim: Claim) -> Row | None:
-        """Return what the claim's owner holds in this slot, if anything."""
-        key = (layout.configuration.network(claim.network).id, claim.owner, claim.slot)
+        """Return what the claim was answered under its key, or what its owner holds in this slot, if anything."""
+        wish = claim.at(layout, 0, 0)
 
         async def look(tx: Transaction) -> Row | None:
-            return (await tx.rows_for([key]))[0]
+            [reply] = [None] if wish.key is None else await tx.replies([wish.key])
+            if reply is None:
+                return (await tx.rows_for([wish.claim]))[0]
+            if (before := replayed(wish, reply).row) is None:
+                raise KeyReused(reply.key)
+            return before
 
         return await self.store.transact(look)
 
@@ -236,6 +245,8 @@ class Server:
     async def attend(self, layout: Layout, seat: Seat) -> Granted | Waiting | None:
         """Serve a claim in the lane, or put it in line if it may wait; None if the layout is stale."""
         self._check_open()
+        if seat.claim.key is not None:
+            self.tidy()
         answer = await self._lane_batches.submit(layout.configuration.space, (layout, seat))
         if isinstance(answer, TenureError):
             raise answer
@@ -309,7 +320,12 @@ class Server:
 
     async def _forget_replies(self) -> None:
         with contextlib.suppress(StoreUnavailable):  # the next time will do
-            await self.store.transact(lambda tx: tx.forget_replies(self.keys_live_us))
+            await self.forget_replies()
+
+    async def forget_replies(self) -> None:
+        """Drop kept answers that have lived long enough, a page at a time."""
+        while await self.store.transact(lambda tx: tx.forget_replies(self.keys_live_us, limit=FORGET_PAGE)):
+            pass
 
     async def _spaces_for(self, operations: Sequence[Operation]) -> list[SpaceId]:
         """Find the spaces that operations touch and that exist."""

@@ -61,6 +61,8 @@ async def _touched(store: LedgerStore, after: int) -> set[tuple[int, int]] | Non
     touched: set[tuple[int, int]] = set()
     while page := await store.watch(after, limit=PAGE):
         for change in page:
+            if change.verb in ("wait", "leave"):
+                continue
             if change.space is None or change.first is None:
                 return None
             touched.add((change.space, change.first))

@@ -181,19 +181,25 @@ class WaitingRooms:
 
     async def _stand_in_line(self, space: SpaceId, room: Room) -> None:
         """Go through the lane as often as it may help, while there are guests."""
-        cursor = 0
-        while room.guests:
-            room.woken.clear()
-            try:
-                cursor = await self._desk.store.last_change()
-                async with room.turn:
-                    await self._go_through(room)
-            except StoreUnavailable:
-                await asyncio.sleep(BEAT_S)  # the store may come back; the guests' own time-outs go on
-                continue
-            await self._until_something_happens(space, room, cursor)
-        room.task = None
-        del self._rooms[space]
+        try:
+            while room.guests:
+                room.woken.clear()
+                try:
+                    cursor = await self._desk.store.last_change()
+                    async with room.turn:
+                        await self._go_through(room)
+                    await self._until_something_happens(space, room, cursor)
+                except StoreUnavailable:
+                    await asyncio.sleep(BEAT_S)  # the store may come back; the guests' own time-outs go on
+        except Exception as error:  # whatever it is, nobody may wait for a task that is no more
+            for guest in room.guests:
+                if not guest.answer.done():
+                    guest.answer.set_exception(error)
+            room.guests.clear()
+            raise
+        finally:
+            room.task = None
+            self._rooms.pop(space, None)
 
     async def _go_through(self, room: Room) -> None:
         """Have every guest served or kept in line, in the order they came."""

@@ -105,7 +105,7 @@ class WaitingVerbs(HoldingVerbs):
                 swept.extend([] if layout is None else known_holdings(rows, layout))
                 self._server.rooms.wake(space)
             await self._server.store.transact(lambda tx, space=space: _bury(tx, space))  # type: ignore[misc]
-        await self._server.store.transact(lambda tx: tx.forget_replies(self._server.keys_live_us))
+        await self._server.forget_replies()
         return swept
 
 

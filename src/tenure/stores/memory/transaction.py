@@ -3,6 +3,7 @@
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
+from itertools import islice
 from typing import TYPE_CHECKING
 
 from tenure.kernel.configuration import Configuration, Network
@@ -247,14 +248,13 @@ class MemoryTransaction:
         self._mark(waiter.space, queued=True)
         return waiter
 
-    async def linger(self, tickets: Sequence[int], lasts_us: int) -> set[int]:
+    async def linger(self, tickets: Sequence[int], lasts_us: int) -> None:
         """Let claims live on."""
         waiting, until_us = self._store.waiting, self._store.clock() + lasts_us
         known = [waiting[ticket] for ticket in tickets if ticket in waiting]
         for waiter in known:
             waiting[waiter.ticket] = waiter._replace(until_us=until_us)
             self._undo.append(partial(waiting.update, {waiter.ticket: waiter}))
-        return {waiter.ticket for waiter in known}
 
     async def leave(self, space: SpaceId, tickets: Sequence[int]) -> None:
         """Take claims out of the line."""
@@ -293,10 +293,10 @@ class MemoryTransaction:
         gone = {key: kept.pop(key) for key in keys if key in kept}
         self._undo.append(partial(kept.update, gone))
 
-    async def forget_replies(self, lived_us: int) -> int:
+    async def forget_replies(self, lived_us: int, *, limit: int = 1000) -> int:
         """Drop old answers."""
         kept, oldest = self._store.replies, self._store.clock() - lived_us
-        gone = {key: reply for key, reply in kept.items() if reply.at_us < oldest}
+        gone = dict(islice(((key, reply) for key, reply in kept.items() if reply.at_us < oldest), limit))
         for key in gone:
             del kept[key]
         self._undo.append(partial(kept.update, gone))

@@ -121,9 +121,9 @@ WITH granted AS (
                         ORDER BY near.first DESC LIMIT 1), false)
     ORDER BY wish.first
     ON CONFLICT DO NOTHING
-    RETURNING first, generation, since_us
+    RETURNING first, owner, slot, generation, since_us
 )
-SELECT first, generation, since_us FROM granted
+SELECT first, owner, slot, generation, since_us FROM granted
 
 -- :name release
 -- :cost O(k log n): k tickets
@@ -132,7 +132,7 @@ WITH guard AS (
 ), ticket AS MATERIALIZED (
     SELECT * FROM unnest($2::bigint[], $3::bytea[], $4::text[], $5::bigint[], $6::text[], $7::boolean[])
         AS ticket (network, first, owner, generation, request, remember)
-), locked AS MATERIALIZED (
+), meant AS MATERIALIZED (
     SELECT held.first, held.last, held.network, held.owner, held.slot, held.generation, ticket.request, ticket.remember
     FROM guard, ticket CROSS JOIN LATERAL (
         SELECT * FROM holding WHERE holding.space = $1 AND holding.first = ticket.first OFFSET 0) AS held
@@ -140,10 +140,10 @@ WITH guard AS (
       AND (ticket.generation IS NULL OR held.generation = ticket.generation)
     ORDER BY held.first
 ), ended AS (
-    DELETE FROM holding USING locked
-    WHERE holding.space = $1 AND holding.first = locked.first
-      AND holding.owner = locked.owner AND holding.generation = locked.generation AND holding.state <> 3
-    RETURNING holding.*, locked.request AS by_request, locked.remember
+    DELETE FROM holding USING meant
+    WHERE holding.space = $1 AND holding.first = meant.first
+      AND holding.owner = meant.owner AND holding.generation = meant.generation AND holding.state <> 3
+    RETURNING holding.*, meant.request AS by_request, meant.remember
 ), remembered AS (
     INSERT INTO former (network, owner, slot, first) SELECT network, owner, slot, first FROM ended WHERE remember
     ON CONFLICT (network, owner, slot) DO UPDATE SET first = excluded.first
@@ -167,7 +167,7 @@ WITH guard AS (
 ), ticket AS MATERIALIZED (
     SELECT * FROM unnest($2::bigint[], $3::bytea[], $4::text[], $5::bigint[], $6::text[], $7::boolean[], $9::bigint[])
         AS ticket (network, first, owner, generation, request, remember, cooling_us)
-), locked AS MATERIALIZED (
+), meant AS MATERIALIZED (
     SELECT held.*, ticket.request AS by_request, ticket.remember,
            CASE WHEN held.state > 0 AND ticket.cooling_us > 0 THEN guard.now_us + ticket.cooling_us END AS cools_until,
            guard.now_us
@@ -177,17 +177,17 @@ WITH guard AS (
       AND (ticket.generation IS NULL OR held.generation = ticket.generation)
     ORDER BY held.first
 ), ended AS (
-    DELETE FROM holding USING locked
-    WHERE holding.space = $1 AND holding.first = locked.first AND locked.cools_until IS NULL
-      AND holding.owner = locked.owner AND holding.generation = locked.generation AND holding.state = locked.state
+    DELETE FROM holding USING meant
+    WHERE holding.space = $1 AND holding.first = meant.first AND meant.cools_until IS NULL
+      AND holding.owner = meant.owner AND holding.generation = meant.generation AND holding.state = meant.state
     RETURNING holding.first
 ), cooled AS (
-    UPDATE holding SET state = 3, until_us = locked.cools_until FROM locked
-    WHERE holding.space = $1 AND holding.first = locked.first AND locked.cools_until IS NOT NULL
-      AND holding.owner = locked.owner AND holding.generation = locked.generation AND holding.state = locked.state
+    UPDATE holding SET state = 3, until_us = meant.cools_until FROM meant
+    WHERE holding.space = $1 AND holding.first = meant.first AND meant.cools_until IS NOT NULL
+      AND holding.owner = meant.owner AND holding.generation = meant.generation AND holding.state = meant.state
     RETURNING holding.first
 ), gone AS (
-    SELECT locked.* FROM locked JOIN (SELECT first FROM ended UNION ALL SELECT first FROM cooled) AS done USING (first)
+    SELECT meant.* FROM meant JOIN (SELECT first FROM ended UNION ALL SELECT first FROM cooled) AS done USING (first)
 ), remembered AS (
     INSERT INTO former (network, owner, slot, first) SELECT network, owner, slot, first FROM gone WHERE remember
     ON CONFLICT (network, owner, slot) DO UPDATE SET first = excluded.first
@@ -391,6 +391,10 @@ ORDER BY until_us LIMIT $2 FOR UPDATE
 -- :cost O(log q + answer): q waiting claims
 SELECT ticket, space, network, owner, slot, since_us, until_us, document FROM waiting WHERE space = $1 ORDER BY ticket
 
+-- :name somebody_waits
+-- :cost O(log q)
+SELECT true FROM waiting WHERE space = $1 LIMIT 1
+
 -- :name join
 -- :cost O(log q)
 INSERT INTO waiting (ticket, space, network, owner, slot, since_us, until_us, document)
@@ -401,7 +405,7 @@ RETURNING ticket, space, network, owner, slot, since_us, until_us, document
 -- :name linger
 -- :cost O(k log q)
 UPDATE waiting SET until_us = (extract(epoch FROM clock_timestamp()) * 1000000)::bigint + $2
-WHERE ticket = ANY ($1::bigint[]) RETURNING ticket
+WHERE ticket = ANY ($1::bigint[])
 
 -- :name delete_waiters
 -- :cost O(k log q)
@@ -438,7 +442,9 @@ DELETE FROM reply WHERE key = ANY ($1::text[])
 -- :name forget_replies
 -- :cost O(answers dropped)
 WITH gone AS (
-    DELETE FROM reply WHERE at_us < (SELECT (extract(epoch FROM clock_timestamp()) * 1000000)::bigint - $1)
+    DELETE FROM reply WHERE key IN (
+        SELECT key FROM reply WHERE at_us < (SELECT (extract(epoch FROM clock_timestamp()) * 1000000)::bigint - $1)
+        LIMIT $2)
     RETURNING 1
 )
 SELECT count(*) FROM gone

@@ -137,8 +137,8 @@ class PostgresStore:
             try:
                 records: list[Any] = await connection.fetch(SQL[name], *values)
                 return records
-            except LOST as error:
-                raise StoreUnavailable(f"PostgreSQL was lost: {error}", outcome="none") from error
+            except (*LOST, asyncpg.PostgresError) as error:
+                raise StoreUnavailable(f"PostgreSQL failed: {error}", outcome="none") from error
 
     async def grant(self, space: SpaceId, version: int, wishes: Sequence[Wish]) -> Sequence[Verdict]:
         """Create holdings: one statement, one round trip, one commit for all of them."""
@@ -244,8 +244,8 @@ class PostgresStore:
         async with self._connected(self._pool) as connection:
             try:
                 return await read_effects(connection, space, after)
-            except LOST as error:
-                raise StoreUnavailable(f"PostgreSQL was lost: {error}", outcome="none") from error
+            except (*LOST, asyncpg.PostgresError) as error:
+                raise StoreUnavailable(f"PostgreSQL failed: {error}", outcome="none") from error
 
     async def spans(self, space: SpaceId, first: int, last: int) -> tuple[int, Sequence[tuple[int, int]]]:
         """Read held spans as of one moment, streamed through a cursor so that only the answer is kept."""
@@ -258,8 +258,8 @@ class PostgresStore:
                     while page := await cursor.fetch(SPANS_PAGE):
                         found.extend(read_spans(page))
                     return seq, found
-            except LOST as error:
-                raise StoreUnavailable(f"PostgreSQL was lost: {error}", outcome="none") from error
+            except (*LOST, asyncpg.PostgresError) as error:
+                raise StoreUnavailable(f"PostgreSQL failed: {error}", outcome="none") from error
 
     async def spaces(self) -> Sequence[tuple[SpaceId, str]]:
         """List spaces."""
@@ -298,8 +298,8 @@ class PostgresStore:
         async with self._connected(self._pool) as connection:
             try:
                 return await read_rows_within(connection, space, first, last, network, limit)
-            except LOST as error:
-                raise StoreUnavailable(f"PostgreSQL was lost: {error}", outcome="none") from error
+            except (*LOST, asyncpg.PostgresError) as error:
+                raise StoreUnavailable(f"PostgreSQL failed: {error}", outcome="none") from error
 
     async def close(self) -> None:
         """Close the connections."""

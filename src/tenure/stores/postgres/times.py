@@ -46,14 +46,14 @@ class PostgresTimes:
         await self._all("mark_queued", waiter.space, True)
         return read_waiter(record)
 
-    async def linger(self, tickets: Sequence[int], lasts_us: int) -> set[int]:
+    async def linger(self, tickets: Sequence[int], lasts_us: int) -> None:
         """Let claims live on."""
-        return {record[0] for record in await self._all("linger", list(tickets), lasts_us)}
+        await self._all("linger", list(tickets), lasts_us)
 
     async def leave(self, space: SpaceId, tickets: Sequence[int]) -> None:
         """Take claims out of the line."""
         await self._all("delete_waiters", list(tickets))
-        if not await self._all("waiters", space):
+        if not await self._all("somebody_waits", space):
             await self._all("mark_queued", space, False)
 
     async def replies(self, keys: Sequence[str]) -> Sequence[Reply | None]:
@@ -74,9 +74,9 @@ class PostgresTimes:
         """Drop answers by key."""
         await self._all("drop_replies", list(keys))
 
-    async def forget_replies(self, lived_us: int) -> int:
+    async def forget_replies(self, lived_us: int, *, limit: int = 1000) -> int:
         """Drop old answers."""
-        return int(await self._value("forget_replies", lived_us))
+        return int(await self._value("forget_replies", lived_us, limit))
 
 
 async def read_replies(connection: Any, keys: Sequence[str]) -> list[Reply]:

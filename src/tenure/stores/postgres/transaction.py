@@ -208,12 +208,12 @@ class PostgresTransaction(PostgresTimes):
     async def insert(self, space: SpaceId, wishes: Sequence[Wish]) -> Sequence[Verdict]:
         """Create holdings if nobody is in the way. One statement for all that are granted."""
         records = await self._all("insert_holdings", space, *wish_columns(wishes))
-        granted = {position(first): (generation, since_us) for first, generation, since_us in records}
-        refused = [wish for wish in wishes if wish.first not in granted]
+        granted = {(position(record[0]), record[1], record[2]): (record[3], record[4]) for record in records}
+        refused = [wish for wish in wishes if (wish.first, wish.owner, wish.slot) not in granted]
         reasons = iter(await explain_refused(self._connection, space, refused) if refused else [])
         return [
-            Verdict(Outcome.GRANTED, granted_row(space, wish, *granted[wish.first]))
-            if wish.first in granted
+            Verdict(Outcome.GRANTED, granted_row(space, wish, *granted[wish.first, wish.owner, wish.slot]))
+            if (wish.first, wish.owner, wish.slot) in granted
             else next(reasons)
             for wish in wishes
         ]

@@ -127,6 +127,10 @@ FROM holding WHERE space = ? AND until_us <= ? ORDER BY until_us LIMIT ?
 -- :cost O(log q + answer): q waiting claims
 SELECT ticket, space, network, owner, slot, since_us, until_us, document FROM waiting WHERE space = ? ORDER BY ticket
 
+-- :name somebody_waits
+-- :cost O(log q)
+SELECT 1 FROM waiting WHERE space = ? LIMIT 1
+
 -- :name join
 -- :cost O(log q)
 INSERT INTO waiting (ticket, space, network, owner, slot, since_us, until_us, document) VALUES (?, ?, ?, ?, ?, ?, ?, ?)
@@ -163,7 +167,7 @@ DELETE FROM reply WHERE key = ?
 
 -- :name forget_replies
 -- :cost O(log r + answers dropped)
-DELETE FROM reply WHERE at_us < ?
+DELETE FROM reply WHERE key IN (SELECT key FROM reply WHERE at_us < ? LIMIT ?)
 
 -- :name insert_space
 -- :cost O(log s)

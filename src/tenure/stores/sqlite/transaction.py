@@ -224,15 +224,15 @@ class SqliteTransaction:
         self._run(SQL["mark_queued"], (1, waiter.space, 1))
         return waiter._replace(ticket=ticket)
 
-    async def linger(self, tickets: Sequence[int], lasts_us: int) -> set[int]:
+    async def linger(self, tickets: Sequence[int], lasts_us: int) -> None:
         """Let claims live on."""
         until_us = self._clock() + lasts_us
-        return {ticket for ticket in tickets if self._run(SQL["linger"], (until_us, ticket)).rowcount}
+        self._connection.executemany(SQL["linger"], [(until_us, ticket) for ticket in tickets])
 
     async def leave(self, space: SpaceId, tickets: Sequence[int]) -> None:
         """Take claims out of the line."""
         self._connection.executemany(SQL["delete_waiter"], [(ticket,) for ticket in tickets])
-        if not self._all("waiters", space):
+        if self._one("somebody_waits", space) is None:
             self._run(SQL["mark_queued"], (0, space, 0))
 
     async def replies(self, keys: Sequence[str]) -> Sequence[Reply | None]:
@@ -252,9 +252,9 @@ class SqliteTransaction:
         """Drop answers by key."""
         self._connection.executemany(SQL["drop_reply"], [(name,) for name in keys])
 
-    async def forget_replies(self, lived_us: int) -> int:
+    async def forget_replies(self, lived_us: int, *, limit: int = 1000) -> int:
         """Drop old answers."""
-        return self._run(SQL["forget_replies"], (self._clock() - lived_us,)).rowcount
+        return self._run(SQL["forget_replies"], (self._clock() - lived_us, limit)).rowcount
 
     async def effects(self, space: SpaceId, after: int) -> Effects:
         """Read what happened to a space's addresses."""
