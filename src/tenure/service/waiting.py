@@ -196,7 +196,6 @@ class WaitingRooms:
                 if not guest.answer.done():
                     guest.answer.set_exception(error)
             room.guests.clear()
-            raise
         finally:
             room.task = None
             self._rooms.pop(space, None)
