@@ -137,12 +137,13 @@ class Serving:
         self._kept_free.clear()
 
     async def _make_room(self, unit: AddressRange) -> bool:
-        """Let ghosts have other addresses than the one that somebody names, where there are others."""
+        """Let ghosts have other addresses than the one that somebody names, if they do not care which."""
         for place, (claim, first, last) in enumerate(self._kept_free):
             if first <= unit.last and unit.first <= last:
                 view = await exact_line(self._tx, self._exact, line_key(claim))
-                number = view.pick(claim.policy or view.line.policy, claim.owner, claim.slot, 0, self._chance)
-                if number is None:
+                policy = claim.policy or view.line.policy
+                number = view.pick(policy, claim.owner, claim.slot, 0, self._chance)
+                if number is None or policy is Policy.LOWEST:
                     return False
                 other = view.line.unit(number)
                 self._exact.lay(True, *other)
