@@ -18,7 +18,7 @@ import tenure
 from bench.jobs import Plan
 from tenure.kernel.addresses import key, parse_address
 from tenure.kernel.values import State
-from tenure.stores.sqlite.store import connect
+from tenure.stores.sqlite.connecting import connect
 from tenure.stores.statements import STATE_NUMBER
 from tenure.wiring import open_store
 

@@ -28,7 +28,7 @@ from tenure.kernel.addresses import key
 from tenure.kernel.configuration import Configuration
 from tenure.service.book_desk import BookDesk
 from tenure.service.claims import read_claim
-from tenure.stores.sqlite.store import connect
+from tenure.stores.sqlite.connecting import connect
 
 Run = Callable[[], Awaitable[list[float]]]
 """Works, and returns how long each call took."""

@@ -2,6 +2,7 @@
 
 import os
 import random
+import re
 import socket
 from collections.abc import Sequence
 from pathlib import Path
@@ -39,7 +40,13 @@ async def open_store(url: str) -> LedgerStore:
         return await _open_postgres(url)
     if scheme in ("etcd", "etcds"):
         raise Invalid("url: etcd keeps a book, not a ledger with its plan; see open_book", field="url")
-    raise Invalid(f"url: {shown(url)} names no store; use memory:, sqlite:///file or postgresql://…", field="url")
+    known = "use memory:, sqlite:///file or postgresql://…"
+    raise Invalid(f"url: {shown(without_secrets(url))} names no store; {known}", field="url")
+
+
+def without_secrets(url: str) -> str:
+    """Write a URL without who logs in, and how: messages and reports are passed around."""
+    return re.sub(r"\?.*", "", re.sub(r"//[^/]*@", "//", url))
 
 
 def _sqlite_path(url: str) -> Path:
@@ -62,7 +69,7 @@ async def _open_postgres(url: str) -> LedgerStore:
         parts = urlsplit(url)
         _ = parts.port  # a port that is no number is noticed only when asked for
     except ValueError as error:
-        raise Invalid(f"url: {shown(url)} is not a URL ({error})", field="url") from None
+        raise Invalid(f"url: {shown(without_secrets(url))} is not a URL ({error})", field="url") from None
     options = dict(parse_qsl(parts.query))
     schema = options.pop("schema", "tenure")
     return await PostgresStore.open(urlunsplit(parts._replace(query=urlencode(options))), schema=schema)
@@ -71,7 +78,7 @@ async def _open_postgres(url: str) -> LedgerStore:
 async def open_book(url: str, plan: Sequence[Configuration]) -> BookDesk:
     """Open a book (``etcd://host:port/root``) under a plan that the caller keeps: spaces, at the versions he gives."""
     if not isinstance(url, str) or not url.startswith(("etcd://", "etcds://")):
-        raise Invalid(f"url: {shown(url)} names no book; use etcd://host:port/root", field="url")
+        raise Invalid(f"url: {shown(without_secrets(str(url)))} names no book; use etcd://host:port/root", field="url")
     from tenure.stores.etcd.store import EtcdStore
 
     store = await EtcdStore.open(url)

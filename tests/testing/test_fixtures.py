@@ -50,8 +50,7 @@ def test_one_lost_answer_is_asked_for_again_and_nobody_notices(shop: tenure.Ledg
 def test_answers_that_stay_lost_are_told_and_repeating_tells_the_outcome(
     shop: tenure.Ledger, tenure_faults: Faults
 ) -> None:
-    tenure_faults.lose_answer()
-    tenure_faults.lose_store(times=10)
+    tenure_faults.lose_answer(times=4)
 
     with pytest.raises(tenure.StoreUnavailable) as told:
         shop.allocate("shop", owner="vm/a")

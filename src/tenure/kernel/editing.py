@@ -155,6 +155,8 @@ def _(edit: edits.RemoveSubnet, network: Network) -> Network | None:
 def _(edit: edits.AddPool, network: Network) -> Network | None:
     wanted = parse_range(edit.range)
     subnet = _subnet_around(network, wanted)
+    if subnet.unit_at(wanted.first + subnet.unit_size - 1).last > wanted.last:
+        raise Invalid(f"range: {wanted} holds no whole /{subnet.unit}, the unit of {subnet.cidr}", field="range")
     name = _pool_name(edit.name)
     namesakes = [] if name is None else [pool for _, pool in network.pools() if pool.name == name]
     policy = read_member(Policy, edit.policy, "policy") if edit.policy is not None else None

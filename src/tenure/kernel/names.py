@@ -68,7 +68,8 @@ def check_key(value: object) -> str:
 def check_seconds(value: object, *, field: str) -> int:
     """Return a time span in microseconds: more than nothing, at most a century."""
     if not isinstance(value, int | float) or isinstance(value, bool) or not 0 < value <= CENTURY_S:
-        raise Invalid(f"{field}: a number of seconds above 0 is needed, not {shown(value)}", field=field)
+        needed = "a number of seconds above 0, a century at most, is needed"
+        raise Invalid(f"{field}: {needed}, not {shown(value)}", field=field)
     return max(round(value * 1_000_000), 1)
 
 

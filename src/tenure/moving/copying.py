@@ -12,14 +12,13 @@ from contextlib import aclosing, asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeVar
-from urllib.parse import urlsplit, urlunsplit
 
 from tenure.kernel.contents import Kind, Section
-from tenure.kernel.errors import AlreadyExists, Conflict, Invalid, NotFound
+from tenure.kernel.errors import AlreadyExists, Conflict, Invalid, NotFound, StoreUnavailable
 from tenure.moving.comparing import Digest, digest_of, digested
 from tenure.ports import LedgerStore
 from tenure.service.verifying import Breach, verify
-from tenure.wiring import open_store
+from tenure.wiring import open_store, without_secrets
 
 T = TypeVar("T")
 
@@ -47,7 +46,7 @@ async def copy(source: str, target: str, *, progress: Progress | None = None) ->
     _refuse_missing(source)
     async with _opened(source) as origin, _opened(target) as copied:
         if not await origin.last_change() and not await origin.spaces():
-            raise NotFound("ledger", _place(source), hint="the store is empty; are URL and schema right?")
+            raise NotFound("ledger", without_secrets(source), hint="the store is empty; are URL and schema right?")
         return await copy_store(origin, copied, progress=progress)
 
 
@@ -67,7 +66,14 @@ async def backup(source: str, path: str | Path, *, progress: Progress | None = N
 
 async def restore(path: str | Path, target: str, *, progress: Progress | None = None) -> CopyReport:
     """Copy a backup into an empty store."""
-    return await copy(f"sqlite:///{_file(path)}", target, progress=progress)
+    source = f"sqlite:///{_file(path)}"
+    _refuse_missing(source)
+    try:
+        async with _opened(source):
+            pass
+    except StoreUnavailable as error:
+        raise Invalid(f"path: {path} cannot be read as a backup: {error}", field="path") from error
+    return await copy(source, target, progress=progress)
 
 
 async def copy_store(source: LedgerStore, target: LedgerStore, *, progress: Progress | None = None) -> CopyReport:
@@ -172,9 +178,3 @@ def _remove(part: Path) -> None:
     """Remove what a copy that was broken off left, and the second name of one that was not."""
     for tail in ("", "-wal", "-shm"):
         part.with_name(part.name + tail).unlink(missing_ok=True)
-
-
-def _place(url: str) -> str:
-    """Write a URL without what may be secret in it."""
-    parts = urlsplit(url)
-    return urlunsplit((parts.scheme, parts.netloc.rpartition("@")[2], parts.path, "", ""))

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from typing import Protocol
 
 from tenure.kernel.entries import release_entry, waiting_entry
-from tenure.kernel.errors import Conflict, CursorExpired, PoolExhausted, StoreUnavailable
+from tenure.kernel.errors import Conflict, CursorExpired, NotFound, PoolExhausted, StoreUnavailable
 from tenure.kernel.layout import Layout
 from tenure.kernel.values import OWNED, Row, SpaceId, Waiter
 from tenure.ports import Guard, LedgerStore, Transaction
@@ -43,6 +43,10 @@ class Desk(Protocol):
 
     async def layout(self, network: str, *, newer_than: int | None = None) -> Layout:
         """Return the layout of the network's space; a version that proved stale is read anew."""
+        ...
+
+    async def layout_of_space(self, space: SpaceId) -> Layout | None:
+        """Read a space's layout from the store; None if the space is gone."""
         ...
 
     async def attend(self, layout: Layout, seat: Seat) -> Granted | Waiting | None:
@@ -274,9 +278,30 @@ def _key(guest: Guest) -> tuple[str, str, str]:
 
 async def attend(desk: Desk, seat: Seat) -> Granted | Waiting:
     """Serve a claim in the lane, or put it in line, under the newest layout there is."""
-    layout = await desk.layout(seat.claim.network)
+    layout = await _layout_for(desk, seat, None)
     while True:
-        answer = await desk.attend(layout, seat)
+        answer = await desk.attend(layout, _renamed(seat, layout))
         if answer is not None:
             return answer
-        layout = await desk.layout(seat.claim.network, newer_than=layout.configuration.version)
+        layout = await _layout_for(desk, seat, layout.configuration.version)
+
+
+async def _layout_for(desk: Desk, seat: Seat, stale: int | None) -> Layout:
+    """Return the layout for a claim; of one in line the network is known by number, whatever it is called by now."""
+    try:
+        layout = await desk.layout(seat.claim.network, newer_than=stale)
+    except NotFound:
+        found = None if seat.was is None else await desk.layout_of_space(seat.was.space)
+        if found is None:
+            raise
+        layout = found
+        if _renamed(seat, layout).claim.network not in layout.configuration.networks:
+            raise
+    return layout
+
+
+def _renamed(seat: Seat, layout: Layout) -> Seat:
+    """Return the seat with its network's present name; one that is gone may have a successor of the same name."""
+    names = {network.id: name for name, network in layout.configuration.networks.items()}
+    name = seat.claim.network if seat.was is None else names.get(seat.was.network, seat.claim.network)
+    return seat if name == seat.claim.network else seat._replace(claim=seat.claim._replace(network=name))

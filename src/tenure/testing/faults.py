@@ -8,7 +8,7 @@ from typing import Literal, TypeVar
 
 from tenure.kernel.configuration import Configuration
 from tenure.kernel.errors import Invalid, StoreUnavailable
-from tenure.kernel.names import shown
+from tenure.kernel.names import CENTURY_S, shown
 from tenure.kernel.values import Change, NetworkId, Row, SpaceId
 from tenure.ports import Effects, Transaction
 from tenure.stores.memory.store import MemoryStore
@@ -22,7 +22,7 @@ class Faults:
     """What is to go wrong. Each fault meets the next calls of the ledger to its store, in the order they were ordered.
 
     The ledger itself asks again when an answer was lost, up to three times: a loss that its caller is to see must be
-    ordered four times.
+    ordered four times in a row.
     """
 
     def __init__(self) -> None:
@@ -31,13 +31,14 @@ class Faults:
         self._ahead_us = 0
         self._coming: deque[Fault] = deque()
         self._down = False
+        self._losing = False
 
     def lose_store(self, times: int = 1) -> None:
         """Let the next calls find no store: nothing is done, ``StoreUnavailable`` says ``none``."""
         self._coming.extend(["store"] * _count(times))
 
     def lose_answer(self, times: int = 1) -> None:
-        """Let the next calls that change something take effect and then lose their answer: ``unknown``."""
+        """Let the next change take effect and lose its answer (``unknown``), and so often what follows."""
         self._coming.extend(["answer"] * _count(times))
 
     def take_down(self) -> None:
@@ -51,11 +52,13 @@ class Faults:
 
     def slow_down(self, seconds: float) -> None:
         """Let every call take so much longer; 0 ends it."""
+        if _seconds(seconds) < 0:
+            raise Invalid(f"seconds: cannot be less than nothing, as {shown(seconds)} is", field="seconds")
         self.slow_s = seconds
 
     def advance(self, seconds: float) -> None:
         """Move the store's clock: deadlines pass, addresses cool off. Negative moves it back."""
-        self._ahead_us += round(seconds * 1_000_000)
+        self._ahead_us += round(_seconds(seconds) * 1_000_000)
 
     def now_us(self) -> int:
         """Read the store's clock."""
@@ -71,11 +74,13 @@ class Faults:
             self.met += 1
             raise StoreUnavailable("the store is away, as the test says", outcome="none")
 
-    async def after(self) -> None:
-        """Meet a fault after a change was made, if one is due."""
-        if self._coming and self._coming[0] == "answer":
+    async def after(self, *, changed: bool) -> None:
+        """Meet a fault after a call was made, if one is due; the first of a row waits for a change."""
+        losing, self._losing = self._losing, False
+        if self._coming and self._coming[0] == "answer" and (changed or losing):
             self._coming.popleft()
             self.met += 1
+            self._losing = True
             raise StoreUnavailable("the answer was lost, as the test says", outcome="unknown")
 
 
@@ -83,6 +88,12 @@ def _count(times: int) -> int:
     if not isinstance(times, int) or isinstance(times, bool) or not 1 <= times <= 1000:
         raise Invalid(f"times: a number from 1 to 1000 is needed, not {shown(times)}", field="times")
     return times
+
+
+def _seconds(value: float) -> float:
+    if not isinstance(value, int | float) or isinstance(value, bool) or not -CENTURY_S <= value <= CENTURY_S:
+        raise Invalid(f"seconds: a number is needed, not {shown(value)}", field="seconds")
+    return value
 
 
 class FaultyStore(MemoryStore):
@@ -99,7 +110,7 @@ class FaultyStore(MemoryStore):
             await self.faults.before()
 
     async def transact(self, work: Callable[[Transaction], Awaitable[T]]) -> T:
-        """Run work, with faults around it. An answer is lost only where something was changed."""
+        """Run work, with faults around it."""
         await self._meet()
         before = self.seq
         self._transacting = True
@@ -107,8 +118,7 @@ class FaultyStore(MemoryStore):
             result = await super().transact(work)
         finally:
             self._transacting = False
-        if self.seq > before:
-            await self.faults.after()
+        await self.faults.after(changed=self.seq > before)
         return result
 
     async def held(self, space: SpaceId, *, after: int = -1) -> AsyncIterator[Sequence[Row]]:

@@ -154,3 +154,28 @@ async def test_a_room_whose_task_broke_is_opened_anew(ledger: Ledger, monkeypatc
     await ledger.release("net", "192.0.2.12", owner="vm/full")
 
     assert (await waiting).address == "192.0.2.12"
+
+
+async def test_a_waiting_claim_stays_in_line_when_its_network_is_renamed(ledger: Ledger) -> None:
+    await small_plan(ledger)
+    await ledger.allocate_many("net", owner="vm/full", count=10)
+    waiting = asyncio.create_task(ledger.allocate("net", owner="vm/waits", wait_s=8))
+    await until_waiting(ledger, "vm/waits")
+
+    await ledger.modify_network("net", name="renamed")
+    await asyncio.sleep(0.2)
+    await ledger.release("renamed", "192.0.2.12", owner="vm/full")
+
+    held = await waiting
+    assert (held.network, held.address) == ("renamed", "192.0.2.12")
+
+
+async def test_a_pool_holds_at_least_one_unit(ledger: Ledger) -> None:
+    await ledger.add_network("net")
+    await ledger.add_subnet("net", "fd00::/40", unit=48)
+
+    with pytest.raises(tenure.Invalid, match=r"range: .* holds no whole /48"):
+        await ledger.add_pool("net", "fd00::1-fd00::5")
+    await ledger.add_pool("net", "fd00:0:1::-fd00:0:3::5")
+
+    assert (await ledger.allocate("net", owner="vm/a")).address == "fd00:0:1::"

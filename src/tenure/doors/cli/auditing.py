@@ -3,18 +3,16 @@
 from contextlib import AsyncExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING
-from urllib.parse import urlsplit, urlunsplit
 
 import click
 
 from tenure.doors.cli.commands import command
 from tenure.doors.cli.failing import FINDINGS
 from tenure.doors.cli.moving_in import format_option
-from tenure.doors.cli.printing import answer
+from tenure.doors.cli.printing import answer, counted
 from tenure.doors.cli.progress import Bar
-from tenure.doors.cli.session import Session, missing_file, pass_session, run_alone
-from tenure.kernel.errors import NotFound
-from tenure.wiring import open_async
+from tenure.doors.cli.session import Session, pass_session, refuse_missing, run_alone
+from tenure.wiring import open_async, without_secrets
 
 if TYPE_CHECKING:
     from tenure.moving.auditing import AuditReport, LedgerSource
@@ -40,41 +38,37 @@ def audit(
       tenure audit plan.csv
       tenure audit plan.csv netbox.csv --no-ledger --one-space
     """
-    named = [*([] if no_ledger else [session.url]), *sources]
     with Bar(session, "comparing") as bar:
-        report = run_alone(_audited(named, format, one_space, bar))
+        report = run_alone(_audited(None if no_ledger else session.url, sources, format, one_space, bar))
     lines = [*(f"fault: {fault}" for fault in report.faults), *map(str, report.discrepancies)]
-    summary = f"compared {report.compared} holdings of {len(report.sources)} sources: "
-    summary += "all agree" if report.ok else f"{len(report.discrepancies)} discrepancies, {len(report.faults)} faults"
+    compared = counted({"holdings": report.compared}) or "no holdings"
+    found = counted({"discrepancies": len(report.discrepancies), "faults": len(report.faults)})
+    summary = f"compared {compared} of {counted({'sources': len(report.sources)})}: {found or 'all agree'}"
     answer(session, report.as_document(), "\n".join([*lines, summary]))
     if not report.ok:
         context.exit(FINDINGS)
 
 
-async def _audited(names: list[str], format: str, one_space: bool, bar: Bar) -> "AuditReport":
+async def _audited(url: str | None, names: tuple[str, ...], format: str, one_space: bool, bar: Bar) -> "AuditReport":
     from tenure.moving.auditing import audit
 
     async with AsyncExitStack() as opened:
+        ours = [] if url is None else [await _ledger(url, opened)]
         sources = [await _source(name, format, opened) for name in names]
-        return await audit(sources, one_space=one_space, progress=bar)
+        return await audit([*ours, *sources], one_space=one_space, progress=bar)
 
 
 async def _source(name: str, format: str, opened: AsyncExitStack) -> "Source | LedgerSource":
-    from tenure.moving.auditing import LedgerSource
     from tenure.moving.sources import read_source
 
-    if "://" in name:
-        if missing_file(name):
-            raise NotFound("ledger", name, hint="there is no such file", field="sources")
-        return LedgerSource(without_secrets(name), await opened.enter_async_context(await open_async(name)))
-    return read_source(_files(name), format=format)
+    return await _ledger(name, opened) if "://" in name else read_source(_files(name), format=format)
 
 
-def without_secrets(url: str) -> str:
-    """Name a store without who logs in to it, and how: reports are passed around."""
-    parts = urlsplit(url)
-    public = parts._replace(netloc=parts.netloc.rpartition("@")[2], query="")
-    return urlunsplit(public) if parts.netloc else url
+async def _ledger(url: str, opened: AsyncExitStack) -> "LedgerSource":
+    from tenure.moving.auditing import LedgerSource
+
+    refuse_missing(url)
+    return LedgerSource(without_secrets(url), await opened.enter_async_context(await open_async(url)))
 
 
 def _files(name: str) -> list[str]:

@@ -6,45 +6,36 @@ guards of their own here. Commits are durable before they are answered (``synchr
 
 import asyncio
 import contextlib
-import random
 import sqlite3
-import time
-from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Coroutine, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TypeVar
 
 from tenure.kernel.addresses import key
 from tenure.kernel.configuration import Configuration
 from tenure.kernel.contents import Section
 from tenure.kernel.errors import Invalid, StoreUnavailable
-from tenure.kernel.inline import run_inline
 from tenure.kernel.values import Change, NetworkId, Row, SpaceId, Ticket, Verdict, Wish
 from tenure.ports import Abilities, Effects, Transaction
 from tenure.stores.plain import grant_rows, release_rows
+from tenure.stores.sqlite.connecting import connect, failed, migrate, write
 from tenure.stores.sqlite.contents import read_contents, write_contents
 from tenure.stores.sqlite.history import read_changes_at
 from tenure.stores.sqlite.transaction import (
     SQL,
     CallersSqliteTransaction,
-    SqliteTransaction,
     read_changes,
     read_configuration,
     read_effects,
     read_spans,
     rows_within,
 )
-from tenure.stores.statements import check_version, load_migrations, read_row
+from tenure.stores.statements import read_row
 
 T = TypeVar("T")
 
-BUSY_S = 60.0
-"""How long a writer waits for other processes before it gives up."""
-
 PAGE = 1000
-
-SMALLEST = 512
-"""Bytes of the smallest SQLite file that is not empty: one page."""
 
 
 class SqliteStore:
@@ -100,7 +91,7 @@ class SqliteStore:
                 finally:
                     self._reading.execute("ROLLBACK")
             except sqlite3.Error as error:
-                raise StoreUnavailable(f"SQLite failed: {error}", outcome="none") from error
+                raise StoreUnavailable(failed(error), outcome="none") from error
 
         return await self._in(self._reader, reading)
 
@@ -229,94 +220,6 @@ class SqliteStore:
     async def fill(self, sections: AsyncIterator[Section]) -> None:
         """Write everything into an empty ledger."""
         await write_contents(lambda: connect(self._path), sections)
-
-
-def connect(path: Path) -> sqlite3.Connection:
-    """Open a connection: WAL, full sync, no implicit transactions."""
-    try:
-        connection = sqlite3.connect(path, isolation_level=None, timeout=BUSY_S, cached_statements=256)
-        try:
-            refuse_strangers(path, connection)
-        except BaseException:
-            connection.close()
-            raise
-        connection.execute("PRAGMA journal_mode = WAL")
-        connection.execute("PRAGMA synchronous = FULL")
-        connection.execute("PRAGMA foreign_keys = ON")
-    except sqlite3.Error as error:
-        raise StoreUnavailable(f"cannot open {path}, or it is not a ledger: {error}", outcome="none") from error
-    return connection
-
-
-def refuse_strangers(path: Path, connection: sqlite3.Connection) -> None:
-    """Refuse a file that is neither empty nor a ledger, before anything in it is touched."""
-    # SQLite itself takes a file shorter than its header for an empty database, and writes over it. The file must not
-    # be opened to look: closing it would drop the locks that other connections of this process hold on it.
-    known = not 0 < path.stat().st_size < SMALLEST
-    if known:
-        version, tables, ledger = connection.execute(SQL["look_around"]).fetchone()
-        known = bool(ledger) if version else not tables
-    if not known:
-        raise StoreUnavailable(f"the file {path} is not a ledger, and not empty either", outcome="none")
-
-
-def migrate(connection: sqlite3.Connection) -> None:
-    """Bring the schema up to date in one transaction; refuse one from the future."""
-    migrations = load_migrations("tenure.stores.sqlite")
-    try:
-        begin(connection)
-        try:
-            found = connection.execute("PRAGMA user_version").fetchone()[0]
-            check_version(found, len(migrations))
-            for step in migrations[found:]:
-                for statement in step.split(";\n"):
-                    connection.execute(statement)
-            if found < len(migrations):
-                connection.execute(f"PRAGMA user_version = {len(migrations)}")
-        except BaseException:
-            connection.execute("ROLLBACK")
-            raise
-        connection.execute("COMMIT")
-    except sqlite3.DatabaseError as error:
-        raise StoreUnavailable(f"the SQLite file is not a ledger: {error}", outcome="none") from error
-
-
-def write(connection: sqlite3.Connection, work: Callable[[SqliteTransaction], Coroutine[Any, Any, T]]) -> T:
-    """Run work under the write lock and commit it."""
-    begin(connection)
-    try:
-        result = run_inline(work(SqliteTransaction(connection)))
-    except BaseException as error:
-        if connection.in_transaction:  # a full disk has ended it already
-            connection.execute("ROLLBACK")
-        if isinstance(error, sqlite3.Error):
-            raise StoreUnavailable(f"SQLite failed: {error}", outcome="none") from error
-        raise
-    try:
-        connection.execute("COMMIT")
-    except sqlite3.Error as error:
-        if connection.in_transaction:
-            connection.execute("ROLLBACK")
-        raise StoreUnavailable(f"SQLite could not commit: {error}", outcome="unknown") from error
-    return result
-
-
-def begin(connection: sqlite3.Connection) -> None:
-    """Take the write lock.
-
-    SQLite's own waiting sleeps up to a tenth of a second at a time; short, uneven sleeps hand the lock over faster.
-    """
-    deadline = time.monotonic() + BUSY_S
-    while True:
-        try:
-            connection.execute("BEGIN IMMEDIATE")
-            return
-        except sqlite3.Error as error:
-            if getattr(error, "sqlite_errorcode", None) not in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_BUSY_SNAPSHOT):
-                raise StoreUnavailable(f"SQLite failed: {error}", outcome="none") from error
-            if time.monotonic() > deadline:
-                raise StoreUnavailable(f"the SQLite file stayed locked for {BUSY_S:.0f} s", outcome="none") from error
-            time.sleep(random.uniform(0.0002, 0.002))
 
 
 async def _as_coroutine(work: Awaitable[T]) -> T:

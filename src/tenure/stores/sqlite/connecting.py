@@ -1,0 +1,146 @@
+"""Connections to a SQLite ledger: how they are opened, how the write lock is taken, how a transaction ends."""
+
+import os
+import random
+import sqlite3
+import time
+from collections.abc import Callable, Coroutine
+from pathlib import Path
+from typing import Any, Literal, TypeVar
+from urllib.parse import quote
+
+from tenure.kernel.errors import StoreUnavailable
+from tenure.kernel.inline import run_inline
+from tenure.stores.sqlite.transaction import SQL, SqliteTransaction
+from tenure.stores.statements import check_version, load_migrations
+
+T = TypeVar("T")
+
+BUSY_S = 60.0
+"""How long a writer waits for other processes before it gives up."""
+
+SMALLEST = 512
+"""Bytes of the smallest SQLite file that is not empty: one page."""
+
+
+def connect(path: Path) -> sqlite3.Connection:
+    """Open a connection: WAL, full sync, no implicit transactions; where nothing can be written, for reading only."""
+    try:
+        where, is_uri = (_for_reading(path), True) if is_read_only(path) else (str(path), False)
+        connection = sqlite3.connect(where, uri=is_uri, isolation_level=None, timeout=BUSY_S, cached_statements=256)
+        try:
+            refuse_strangers(path, connection)
+        except BaseException:
+            connection.close()
+            raise
+        if is_uri:
+            return connection
+        connection.execute("PRAGMA journal_mode = WAL")
+        connection.execute("PRAGMA synchronous = FULL")
+        connection.execute("PRAGMA foreign_keys = ON")
+    except sqlite3.Error as error:
+        raise StoreUnavailable(f"cannot open {path}, or it is not a ledger: {error}", outcome="none") from error
+    return connection
+
+
+def is_read_only(path: Path) -> bool:
+    """Tell whether a ledger that is there lies where nothing can be written: a mounted backup, a foreign folder."""
+    return path.exists() and not (os.access(path, os.W_OK) and os.access(path.parent, os.W_OK))
+
+
+def _for_reading(path: Path) -> str:
+    """Name a file that will not change. One whose newest changes are still in its journal would be read wrongly."""
+    journal = path.with_name(path.name + "-wal")
+    if journal.exists() and journal.stat().st_size:
+        text = f"{path} cannot be written to, and changes lie in {journal.name}; copy both to a folder that can be"
+        raise StoreUnavailable(text, outcome="none")
+    return f"file:{quote(str(path.absolute()))}?mode=ro&immutable=1"
+
+
+def refuse_strangers(path: Path, connection: sqlite3.Connection) -> None:
+    """Refuse a file that is neither empty nor a ledger, before anything in it is touched."""
+    # SQLite itself takes a file shorter than its header for an empty database, and writes over it. The file must not
+    # be opened to look: closing it would drop the locks that other connections of this process hold on it.
+    known = not 0 < path.stat().st_size < SMALLEST
+    if known:
+        version, tables, ledger = connection.execute(SQL["look_around"]).fetchone()
+        known = bool(ledger) if version else not tables
+    if not known:
+        raise StoreUnavailable(f"the file {path} is not a ledger, and not empty either", outcome="none")
+
+
+def migrate(connection: sqlite3.Connection) -> None:
+    """Bring the schema up to date in one transaction; refuse one from the future."""
+    migrations = load_migrations("tenure.stores.sqlite")
+    try:
+        if connection.execute("PRAGMA user_version").fetchone()[0] == len(migrations):
+            return  # nothing to do, perhaps where nothing can be done
+        begin(connection)
+        try:
+            found = connection.execute("PRAGMA user_version").fetchone()[0]
+            check_version(found, len(migrations))
+            for step in migrations[found:]:
+                for statement in step.split(";\n"):
+                    connection.execute(statement)
+            if found < len(migrations):
+                connection.execute(f"PRAGMA user_version = {len(migrations)}")
+        except BaseException:
+            connection.execute("ROLLBACK")
+            raise
+        connection.execute("COMMIT")
+    except sqlite3.DatabaseError as error:
+        raise StoreUnavailable(f"the SQLite file is not a ledger: {error}", outcome="none") from error
+
+
+def write(connection: sqlite3.Connection, work: Callable[[SqliteTransaction], Coroutine[Any, Any, T]]) -> T:
+    """Run work under the write lock and commit it."""
+    begin(connection)
+    try:
+        result = run_inline(work(SqliteTransaction(connection)))
+    except BaseException as error:
+        if connection.in_transaction:  # a full disk has ended it already
+            connection.execute("ROLLBACK")
+        if isinstance(error, sqlite3.Error):
+            raise StoreUnavailable(failed(error), outcome="none") from error
+        raise
+    try:
+        connection.execute("COMMIT")
+    except sqlite3.Error as error:
+        # A full disk, and a transaction that is still open, were not committed; of the rest nobody knows.
+        settled = connection.in_transaction or getattr(error, "sqlite_errorcode", None) == sqlite3.SQLITE_FULL
+        outcome: Literal["none", "unknown"] = "none" if settled else "unknown"
+        if connection.in_transaction:
+            connection.execute("ROLLBACK")
+        raise StoreUnavailable(failed(error), outcome=outcome) from error
+    return result
+
+
+def failed(error: sqlite3.Error) -> str:
+    """Say what went wrong, and what to do where that is known."""
+    if getattr(error, "sqlite_errorcode", None) == sqlite3.SQLITE_FULL:
+        return "the disk is full; make room and try again"
+    if getattr(error, "sqlite_errorcode", 0) & 0xFF == sqlite3.SQLITE_READONLY:
+        return "the ledger lies where nothing can be written; it can only be read"
+    return f"SQLite failed: {error}"
+
+
+def begin(connection: sqlite3.Connection) -> None:
+    """Take the write lock; where nothing can be written there is none, and reading goes on without.
+
+    SQLite's own waiting sleeps up to a tenth of a second at a time; short, uneven sleeps hand the lock over faster.
+    """
+    deadline = time.monotonic() + BUSY_S
+    while True:
+        try:
+            connection.execute("BEGIN IMMEDIATE")
+            return
+        except sqlite3.Error as error:
+            code = getattr(error, "sqlite_errorcode", 0)
+            if code & 0xFF == sqlite3.SQLITE_READONLY:
+                connection.execute("BEGIN")
+                return
+            if code not in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_BUSY_SNAPSHOT):
+                raise StoreUnavailable(failed(error), outcome="none") from error
+            if time.monotonic() > deadline:
+                raise StoreUnavailable(f"the SQLite file stayed locked for {BUSY_S:.0f} s", outcome="none") from error
+            time.sleep(random.uniform(0.0002, 0.002))
