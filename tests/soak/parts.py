@@ -13,6 +13,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+from tests.moving.million import run as copy_a_million
 from tests.proof.moved_clocks import clock_round
 from tests.proof.rounds import FRAGILE, Reckoning, kill_round
 from tests.proof.waiting_rounds import TWO_HUNDRED, waiting_round
@@ -91,6 +92,11 @@ def clock(store: str, seed: int, scale: Scale) -> Figures:
     return {"rounds": scale.rounds, **total}
 
 
+def million(seed: int, scale: Scale) -> Figures:
+    """Copy a million holdings from SQLite to PostgreSQL and back, once."""
+    return copy_a_million()
+
+
 def proof(name: str, seed: int, scale: Scale) -> Figures:
     """Run a part that needs no server, to the same number of rounds."""
     return PROOFS[name](seed, scale.rounds)
@@ -101,5 +107,6 @@ PARTS: dict[str, Part] = {
     **{f"waiting-{store}": partial(waiting, store) for store in LEDGERS},
     **{f"clock-{store}": partial(clock, store) for store in LEDGERS},
     **{name: partial(proof, name) for name in PROOFS},
+    "million": million,
 }
 """The parts by name, in the order they run."""
