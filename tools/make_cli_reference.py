@@ -25,9 +25,10 @@ says the same.
 Which ledger: `--store URL`, else the variable `TENURE_STORE`, else `sqlite:///tenure.db`; URLs are listed in
 [stores](stores.md). Answers go to standard output: tables for people, with `--json` documents for scripts. Errors go to
 standard error as `tenure: message` and a hint on what to do next; with `--json` as
-`{"error": {"code", "message", "field", …, "hint"}}`. Codes and data are those of [errors](errors.md), and two
-more: `usage` for a command line that cannot be read, `file` for a file that cannot. Colours and progress bars appear on
-a terminal only. Times are ISO 8601 in UTC.
+`{"error": {"code", "message", "field", …, "hint"}}`. Codes and data are those of [errors](errors.md), and three
+more: `usage` for a command line that cannot be read, `file` for a file that cannot, `output` for an answer that cannot
+be written. A missing SQLite file is made by `network add`, `import`, `restore`, `copy` and `bench` only. Colours and
+progress appear on a terminal only. Times are ISO 8601 in UTC.
 """
 
 COMPLETION = """## Completion

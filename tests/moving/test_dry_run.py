@@ -24,6 +24,12 @@ def export(*subnets: Document, holdings: list[Document] | None = None, **network
     return parse_source([("all.json", json.dumps(document).encode())])
 
 
+async def reasons(source: Source) -> list[str]:
+    """Try an import on an empty ledger, and return the faults as people read them."""
+    async with await tenure.open_async("memory:") as ledger:
+        return [str(fault) for fault in (await plan_import(ledger, source)).faults]
+
+
 def table(text: str) -> Source:
     """Read a table of holdings."""
     return parse_source([("plan.csv", text.encode())], format="csv")
@@ -294,3 +300,40 @@ async def test_a_report_can_be_written_for_programs() -> None:
     assert document["faults"][0] | {"reason": ""} == {
         "source": "plan.csv", "line": 2, "path": None, "field": "network", "code": "not_found", "reason": "",
     }  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("address", "said"),
+    [
+        ("192.0.2.7/24", "'192.0.2.7/24' is an address in a block; write 192.0.2.7 without the length"),
+        ("192.0.2.0/28", "write 192.0.2.0 without the length: 192.0.2.0/24 hands out single addresses"),
+        ("192.0.2.7/33", "'192.0.2.7/33' is not an address block"),
+    ],
+)
+async def test_an_address_with_a_length_is_told_to_go_without(address: str, said: str) -> None:
+    held = [{"network": "n", "address": address, "owner": "pod/1"}]
+    [reason] = await reasons(export({**BLOCK, "keep_back": []}, holdings=held))
+
+    assert said in reason
+
+
+@pytest.mark.parametrize(
+    ("document", "place"),
+    [
+        ({"spaces": 5}, "spaces"),
+        ({"holdings": {}}, "holdings"),
+        ({"spaces": [{"name": "s", "networks": "n"}]}, "spaces[0].networks"),
+        ({"spaces": [{"name": "s", "networks": [{"name": "n", "subnets": None}]}]}, "spaces[0].networks[0].subnets"),
+    ],
+)
+async def test_what_is_no_list_is_placed_where_it_stands(document: Document, place: str) -> None:
+    whole = {"format": "tenure", "version": 1, **document}
+    [reason] = await reasons(parse_source([("all.json", json.dumps(whole).encode())]))
+
+    assert reason.startswith(f"all.json {place}: a list is needed, not ")
+
+
+async def test_a_label_without_a_name_is_told() -> None:
+    [reason] = await reasons(table("network,address,owner,labels\nn,192.0.2.7,pod/1,=;=\n"))
+
+    assert reason == "plan.csv line 2: labels: a label needs a name before its '=', in '=;='"

@@ -15,7 +15,6 @@ from tests.moving.rendered import furnish
 UNUSABLE = {
     "192.0.2.13": "owner",
     "192.0.2.14": "owner",
-    "192.0.2.15": "mac",
     "192.0.2.16": "hostname",
     "192.0.2.18": "owner",
 }
@@ -56,7 +55,6 @@ async def test_dnsmasq_gets_a_record_for_every_name_and_a_host_for_every_mac() -
         "host-record=web-1-nic0-ip1.lab.example.net,web-1-nic0-ip1,192.0.2.11",
         "host-record=a-b,192.0.2.12",
         "host-record=mail.example.org,mail,192.0.2.15",
-        "dhcp-host=aa:bb:cc:00:00:01,192.0.2.17,z",
         "host-record=z,192.0.2.17",
         "host-record=db,198.51.100.70",
         "dhcp-host=aa:bb:cc:00:00:01,[2001:db8::10],web-0-v6",
@@ -64,6 +62,11 @@ async def test_dnsmasq_gets_a_record_for_every_name_and_a_host_for_every_mac() -
         "dhcp-host=aa:bb:cc:00:00:01,[2001:db8::11],web-0-v6b",
         "host-record=web-0-v6b,2001:db8::11",
     ]
+    noted = {odd.place.path: odd.reason for odd in rendering.left_out if odd.code == "noted"}
+    assert noted == {
+        "192.0.2.15": "'aa:bb' is not a MAC address (pod/x)",
+        "192.0.2.17": "aa:bb:cc:00:00:01 has 192.0.2.10 in 192.0.2.0/24 already; written without a dhcp-host (pod/z)",
+    }
 
 
 async def test_kea_gets_subnets_pools_and_reservations_of_ipv4() -> None:
@@ -74,7 +77,11 @@ async def test_kea_gets_subnets_pools_and_reservations_of_ipv4() -> None:
 
     first, second = json.loads(rendering.text)["Dhcp4"]["subnet4"]
     assert (first["subnet"], second["subnet"]) == ("192.0.2.0/24", "198.51.100.64/26")
-    assert first["pools"] == [{"pool": "192.0.2.2 - 192.0.2.49"}, {"pool": "192.0.2.60 - 192.0.2.100"}]
+    assert first["pools"] == [
+        {"pool": "192.0.2.2 - 192.0.2.11"},
+        {"pool": "192.0.2.19 - 192.0.2.49"},
+        {"pool": "192.0.2.60 - 192.0.2.100"},
+    ]
     assert first["option-data"] == [
         {"name": "routers", "data": "192.0.2.1"},
         {"name": "domain-name-servers", "data": "192.0.2.2"},
@@ -103,6 +110,39 @@ async def test_kea_gets_one_reservation_a_machine_of_ipv6_with_all_it_holds() ->
         {"duid": "00:03:00:01:aa", "hostname": "branch", "prefixes": ["2001:db8:1:100::/56"]}
     ]
     assert ("2001:db8:1:200::/56", "duid") in {(odd.place.path, odd.field) for odd in rendering.left_out}
+
+
+async def test_kea_leases_nothing_to_anybody_that_somebody_has() -> None:
+    async with await tenure.open_async("memory:") as ledger:
+        for network in ("n", "neighbour"):
+            await ledger.add_network(network, space="site")
+            await ledger.add_subnet(network, "192.0.2.0/24", dhcp=True)
+        await ledger.add_pool("n", "192.0.2.10-192.0.2.29", cooling_s=600)
+        mac = {"mac": "aa:bb:cc:00:00:01"}
+        await ledger.allocate("n", owner="pod/ü", address="192.0.2.11", labels=mac)
+        await ledger.allocate("n", owner="pod/no-mac", address="192.0.2.13")
+        await ledger.hold("n", owner="pod/pending", address="192.0.2.15")
+        await ledger.allocate("n", owner="pod/cooling", address="192.0.2.17")
+        await ledger.release("n", "192.0.2.17", owner="pod/cooling")
+        await ledger.allocate("n", owner="pod/draining", address="192.0.2.19")
+        await ledger.modify_holding("n", "192.0.2.19", owner="pod/draining", state="draining")
+        await ledger.allocate("neighbour", owner="pod/next-door", address="192.0.2.21")
+        await ledger.preallocate("neighbour", "pod/later", "192.0.2.23")
+
+        rendering = await render_kea(ledger, "n")
+
+    [subnet] = json.loads(rendering.text)["Dhcp4"]["subnet4"]
+    ends = [each["pool"].replace("192.0.2.", "") for each in subnet["pools"]]
+    assert ends == ["10 - 12", "14 - 14", "16 - 16", "18 - 18", "20 - 20", "22 - 22", "24 - 29"]
+    assert subnet["reservations"] == [{"hw-address": "aa:bb:cc:00:00:01", "ip-address": "192.0.2.11"}]
+    told = {odd.place.path: (odd.field, odd.code) for odd in rendering.left_out}
+    assert told == {
+        "192.0.2.11": ("owner", "noted"),
+        "192.0.2.13": ("mac", "left_out"),
+        "192.0.2.15": ("state", "left_out"),
+        "192.0.2.17": ("state", "left_out"),
+        "192.0.2.19": ("mac", "left_out"),
+    }
 
 
 async def test_the_id_of_a_subnet_stays_when_others_come_and_go() -> None:

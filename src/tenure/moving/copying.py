@@ -72,7 +72,8 @@ async def restore(path: str | Path, target: str, *, progress: Progress | None = 
         async with _opened(source):
             pass
     except StoreUnavailable as error:
-        raise Invalid(f"path: {path} cannot be read as a backup: {error}", field="path") from error
+        error.field = "path"  # it is not the target that does not answer
+        raise
     return await copy(source, target, progress=progress)
 
 

@@ -3,6 +3,7 @@
 The ledger's holdings are read once, in pages; what is kept in memory grows with the source, not with the ledger.
 """
 
+import ipaddress
 from bisect import bisect_left
 from collections.abc import AsyncIterator, Mapping, Sequence
 from typing import NamedTuple
@@ -123,8 +124,7 @@ class Examination:
         """Read an address, or a prefix: its position, and its length where one is written."""
         try:
             if isinstance(held.address, str) and "/" in held.address:
-                cidr = parse_cidr(held.address, field="address")
-                return cidr.first, cidr.prefix
+                return _prefix(held.address)
             return parse_address(held.address), None
         except Invalid as error:
             self.report.add(fault_of(place, error))
@@ -161,6 +161,10 @@ class Examination:
             return None
         if length not in (None, subnet.unit):
             reason = f"{subnet.cidr} hands out /{subnet.unit}, not /{length}"
+            if subnet.unit_size == 1:
+                reason = (
+                    f"write {format_address(position)} without the length: {subnet.cidr} hands out single addresses"
+                )
             self._fault(place, "address", "invalid", reason)
             return None
         return (unit.first, unit.last), kept_away
@@ -284,6 +288,22 @@ def _differs(one: Sought, holding: Holding) -> list[str]:
         "plan": (one.held.plan, holding.plan),
     }
     return [name for name, (ours, theirs) in pairs.items() if ours != theirs]
+
+
+def _prefix(text: str) -> tuple[int, int]:
+    """Read a prefix; an address in the middle of one is told to be written without the length."""
+    try:
+        cidr = parse_cidr(text, field="address")
+    except Invalid:
+        try:
+            alone = ipaddress.ip_interface(text).ip
+        except ValueError:
+            alone = None
+        if alone is None:
+            raise
+        problem = f"address: {text[:80]!r} is an address in a block; write {alone} without the length"
+        raise Invalid(problem, field="address") from None
+    return cidr.first, cidr.prefix
 
 
 def _check_notes(held: Held) -> None:

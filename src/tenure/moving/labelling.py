@@ -25,6 +25,8 @@ def read_labels_cell(cell: str) -> dict[str, str]:
                 f"labels: {cell[place : place + 40]!r} is not of the form name=value;name=value", field="labels"
             )
         name = _ESCAPED.sub(r"\1", match[1]).strip()
+        if not name:
+            raise Invalid(f"labels: a label needs a name before its '=', in {cell[:40]!r}", field="labels")
         if name in labels:
             raise Invalid(f"labels: {name!r} comes twice", field="labels")
         labels[name] = _ESCAPED.sub(r"\1", match[2])

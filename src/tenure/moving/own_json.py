@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, NamedTuple
 
 from tenure.kernel.configuration import Network
 from tenure.kernel.documents import network_document
@@ -37,6 +37,12 @@ TOLD = {"since", "generation", "request"}
 Document = dict[str, Any]
 
 
+class NotListed(NamedTuple):
+    """What stands where a list should."""
+
+    kind: str
+
+
 class _Reader:
     """Walks a document; what is not as it should be becomes a fault with its path."""
 
@@ -52,10 +58,15 @@ class _Reader:
 
     def _each(self, parent: Document, key: str, path: str) -> Iterator[tuple[str, Any]]:
         listed = parent.get(key, [])
-        for index, document in enumerate(listed if isinstance(listed, list) else [listed]):
+        if not isinstance(listed, list):
+            yield f"{path}.{key}".lstrip("."), NotListed(type(listed).__name__)
+            return
+        for index, document in enumerate(listed):
             yield f"{path}.{key}[{index}]".lstrip("."), document
 
     def _problem(self, document: Any, path: str, known: set[str], needed: set[str]) -> Item | None:
+        if isinstance(document, NotListed):
+            return self._fault(path, "", f"a list is needed, not {document.kind}")
         if not isinstance(document, dict):
             return self._fault(path, "", f"an object is needed, not {type(document).__name__}")
         if unknown := sorted(set(document) - known):

@@ -1,6 +1,7 @@
 """Exit codes and errors: one table, a hint on what to do next, and nothing changed."""
 
 import json
+import subprocess
 from pathlib import Path
 
 import pytest
@@ -9,6 +10,7 @@ import tenure
 from tenure.doors.cli import care, failing
 from tenure.kernel import errors
 from tenure.service.ledger import AsyncLedger
+from tests.doors.cli.processes import TENURE, surroundings
 from tests.doors.cli.site import Site, build_full
 
 REFUSED: list[tuple[int, str, list[str]]] = [
@@ -75,7 +77,7 @@ def test_errors_carry_their_data(site: Site) -> None:
     assert error["hint"].startswith("`tenure why 192.0.2.10`")
 
 
-@pytest.mark.parametrize("url", ["sqlite:////proc/nowhere/x.db", "postgresql://localhost:1/x"])
+@pytest.mark.parametrize("url", ["sqlite:///plan.csv", "postgresql://localhost:1/x"])
 def test_a_store_that_does_not_answer_is_six(site: Site, url: str) -> None:
     code, error = site.error("show", "--store", url)
 
@@ -132,6 +134,55 @@ def test_a_file_that_cannot_be_written_is_two(site: Site) -> None:
     code, error = site.error("export", "--output", str(site.folder / "nowhere" / "x.json"))
 
     assert (code, error["code"]) == (2, "file")
+    assert error["message"] == f"{site.folder / 'nowhere'}: there is no such folder"
+
+
+@pytest.mark.parametrize("words", [["export"], ["render", "hosts", "net1"]])
+def test_a_file_that_cannot_be_written_is_named_as_the_user_named_it(site: Site, words: list[str]) -> None:
+    (site.folder / "taken").mkdir()
+    code, error = site.error(*words, "--output", "taken/x/y")
+    assert (code, error["message"]) == (2, "taken/x: there is no such folder")
+
+    result = site.call(*words, "--output", "/dev/full/x")
+    assert (result.exit_code, ".part" in result.stderr) == (2, False)
+
+
+def test_an_answer_that_cannot_be_written_is_seventy_four_and_the_effect_stays(site: Site) -> None:
+    with open("/dev/full", "w") as full:
+        done = subprocess.run(
+            [*TENURE, "allocate", "net1", "instance/untold"],
+            env=surroundings(site.url), stdout=full, stderr=subprocess.PIPE, text=True, check=False,
+        )  # fmt: skip
+
+    assert done.returncode == failing.UNTOLD == 74
+    assert done.stderr.startswith("tenure: standard output: No space left on device; the command is done")
+    assert len(done.stderr.splitlines()) == 2
+    assert len(site.json("show", "instance/untold")) == 1
+
+
+@pytest.mark.parametrize("words", [["export"], ["--help"], ["why", "--help"], ["watch", "--once"]], ids=" ".join)
+def test_whatever_standard_output_does_not_take_is_seventy_four(site: Site, words: list[str]) -> None:
+    with open("/dev/full", "w") as full:
+        done = subprocess.run(
+            [*TENURE, *words], env=surroundings(site.url), stdout=full, stderr=subprocess.PIPE, check=False
+        )
+
+    assert done.returncode == failing.UNTOLD
+    assert done.stderr.startswith(b"tenure: standard output: ")
+
+
+@pytest.mark.parametrize("reach", ["refuse", "force"])
+def test_nobody_is_sent_to_force_against_what_force_does_not_reach(site: Site, reach: str) -> None:
+    site.text("pool", "add", "net1", "192.0.2.110-192.0.2.111", "--cooling", "600")
+    site.text("allocate", "net1", "instance/gone", "--address", "192.0.2.110")
+    site.text("release", "net1", "192.0.2.110", "instance/gone")
+    site.text("subnet", "retire", "net1", "old")
+
+    cooling = site.error("allocate", "net1", "instance/x", "--address", "192.0.2.110", "--reserved", reach)[1]
+    retired = site.error("allocate", "net1", "instance/x", "--address", "203.0.113.6", "--reserved", reach)[1]
+    assert "cooling until" in cooling["message"]
+    assert cooling["hint"].startswith("wait until then, name another address")
+    assert "--undo" in retired["hint"]
 
 
 def test_every_error_of_the_tree_has_an_exit_code_and_a_hint() -> None:

@@ -162,7 +162,17 @@ def test_a_backup_tells_what_it_copied(site: Site) -> None:
     text = site.text("backup", "monday.db")
 
     assert text.startswith("backed up to monday.db, as of change ")
-    assert "4 holdings" in text
+    assert ": 1 space, 1 network, 4 holdings, " in text
+    assert " 0 " not in text
+
+
+def test_one_of_a_kind_is_told_in_the_singular(site: Site) -> None:
+    (site.folder / "one.csv").write_text("network,address,owner\nnet1,192.0.2.60,instance/new\n")
+    (site.folder / "bad.csv").write_text("network,address,owner\nnet1,nonsense,instance/x\n")
+
+    assert "1 fault: correct it, then run the import again" in site.text("import", "bad.csv", code=1)
+    assert site.text("import", "one.csv") == "written: 1 holding\n"
+    assert site.text("audit", "one.csv", "--no-ledger") == "compared 1 holding of 1 source: all agree\n"
 
 
 async def test_a_ledger_is_copied_to_postgresql_and_back(site: Site) -> None:

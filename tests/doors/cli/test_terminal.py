@@ -60,6 +60,26 @@ def test_progress_is_shown_on_a_terminal_only(site: Site, words: list[str], labe
     assert through_pipe.returncode == code == 0
     assert through_pipe.stderr == ""
     assert label in shown
+    assert ESCAPE not in shown
+    assert f"{label} 0" not in shown
+    assert shown.rpartition("\r")[0].endswith(" ")
+
+
+def test_what_libraries_log_is_not_shown(site: Site) -> None:
+    code = """
+import logging
+from tenure.doors.cli.main import main
+try:
+    main(["network", "list"])
+finally:
+    for name in ("asyncio", "asyncpg", "asyncpg.pool"):
+        logging.getLogger(name).critical("a word among libraries")
+"""
+    done = subprocess.run(
+        [*TENURE[:1], "-c", code], env=surroundings(site.url), capture_output=True, text=True, check=False
+    )
+
+    assert (done.returncode, done.stderr) == (0, "")
 
 
 def test_json_on_a_terminal_is_not_disturbed(site: Site) -> None:

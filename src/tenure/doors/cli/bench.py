@@ -43,7 +43,8 @@ def bench(session: Session, seconds: float, policy: str) -> None:
     """
     with tempfile.TemporaryDirectory(prefix="tenure-bench-") as folder:
         raw = Measure("raw commits", 1, _raw_commits(Path(folder) / "raw.db", seconds))
-        url = session.named_store or f"sqlite:///{Path(folder) / 'ledger.db'}"
+        scratch = f"sqlite:///{Path(folder) / 'ledger.db'}"
+        url = scratch if session.named_store is None else session.named_store
         measured = run_alone(_measure(url, seconds, policy))
     rows = [raw, *(Measure("allocations", n, per_s, round(per_s / raw.per_s, 2)) for n, per_s in measured)]
     documents = [{**asdict(row), "per_s": round(row.per_s)} for row in rows]

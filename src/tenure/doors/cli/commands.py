@@ -34,6 +34,7 @@ EVERYWHERE = [
         ["--store", "everywhere_store"],
         metavar="URL",
         expose_value=False,
+        is_eager=True,
         callback=_take_store,
         help=f"The ledger to work on; else {STORE_VARIABLE}, else {DEFAULT_URL}.",
     ),
@@ -41,6 +42,7 @@ EVERYWHERE = [
         ["--json", "everywhere_json"],
         is_flag=True,
         expose_value=False,
+        is_eager=True,
         callback=_take_json,
         help="Answer with JSON documents.",
     ),
@@ -48,11 +50,12 @@ EVERYWHERE = [
         ["--no-color", "everywhere_plain"],
         is_flag=True,
         expose_value=False,
+        is_eager=True,
         callback=_take_plain,
         help="No colours, not even on a terminal (as NO_COLOR).",
     ),
 ]
-"""Options that may stand before a command or behind it."""
+"""Options that may stand before a command or behind it; read first, so that what is wrong is told as they say."""
 
 
 class _Anywhere(click.Command):

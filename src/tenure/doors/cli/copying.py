@@ -9,7 +9,7 @@ import click
 from tenure.doors.cli.commands import command
 from tenure.doors.cli.documents import breach_document
 from tenure.doors.cli.failing import FINDINGS
-from tenure.doors.cli.printing import answer
+from tenure.doors.cli.printing import answer, counted
 from tenure.doors.cli.progress import Bar
 from tenure.doors.cli.session import Session, pass_session, run_alone
 
@@ -68,8 +68,10 @@ def _copy(session: Session, work: Copying, done: str) -> None:
         report = run_alone(work(bar.stage))
     breaches = [breach_document(breach) for breach in report.breaches]
     document = {"seq": report.seq, "counts": dict(report.counts), "digest": report.digest, "breaches": breaches}
-    counted = ", ".join(f"{count} {kind}" for kind, count in report.counts.items())
-    lines = [f"{done}, as of change {report.seq}: {counted}", *(f"breach: {breach}" for breach in report.breaches)]
+    lines = [
+        f"{done}, as of change {report.seq}: {counted(report.counts)}",
+        *(f"breach: {breach}" for breach in report.breaches),
+    ]
     answer(session, document, "\n".join(lines))
     if breaches:
         click.get_current_context().exit(FINDINGS)

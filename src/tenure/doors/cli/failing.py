@@ -7,6 +7,7 @@ import click
 
 from tenure.doors.cli.session import Session
 from tenure.kernel.errors import (
+    AddressReserved,
     Conflict,
     CursorExpired,
     Invalid,
@@ -16,7 +17,7 @@ from tenure.kernel.errors import (
     TenureError,
 )
 
-FINDINGS, USAGE, INTERNAL, INTERRUPTED, PIPE_CLOSED = 1, 2, 70, 130, 141
+FINDINGS, USAGE, INTERNAL, UNTOLD, INTERRUPTED, PIPE_CLOSED = 1, 2, 70, 74, 130, 141
 
 EXITS: dict[type[TenureError], int] = {
     Invalid: USAGE,
@@ -37,6 +38,7 @@ EXIT_MEANINGS = {
     5: "nothing is free (`pool_exhausted`)",
     6: "the store did not answer (`store_unavailable`)",
     INTERNAL: "a fault of Tenure itself; please report it with the text it printed",
+    UNTOLD: "done, but the answer could not be written to standard output (a full disk, say); `tenure show` tells it",
     INTERRUPTED: "interrupted by Ctrl-C; what was waiting is withdrawn",
     PIPE_CLOSED: "whoever read the output went away",
     143: "asked to stop (SIGTERM); what was waiting is withdrawn",
@@ -57,6 +59,17 @@ HINTS = {
     "key_reused": "a key stands for one request: choose a new one for another",
     "cursor_expired": "read the present state with `tenure show`, then go on with `--after {oldest}`",
 }
+
+LEDGER_MISSING = "look at `--store` or TENURE_STORE; `tenure network add NAME` begins a new ledger"
+ORIGINS = {"restore": "FILE is what `tenure backup FILE` wrote", "copy": "SOURCE is the URL of the ledger to copy"}
+"""What to look at when the ledger to read is not there, in commands that fill another."""
+
+RESERVED_HINTS = {
+    "cooling": "wait until then, name another address, or none to get the next free one",
+    "retired": "`--undo` of the command that retired it takes it back into use; or name another address",
+    "waits": "name another address, or wait in line with `--wait SECONDS` and without `--address`",
+}
+"""What to do about an address that no reach of ``--reserved`` gets, by a word of the reason."""
 
 WORDS = {
     "wait_s:": "--wait:",
@@ -89,11 +102,24 @@ def translated(message: str) -> str:
 
 def hint(error: TenureError, command: str) -> str | None:
     """Say what to do next, in words of the command line."""
-    if isinstance(error, StoreUnavailable):
+    special = _special_hint(error, command)
+    if special is None and isinstance(error, StoreUnavailable):
         unknown = error.outcome == "unknown"
         return "repeat the same command to learn the outcome" if unknown else "look at `--store` or TENURE_STORE"
-    text = HINTS.get(error.code)
+    text = special or HINTS.get(error.code)
     return None if text is None else text.format_map(_Words({"command": command, **vars(error)}))
+
+
+def _special_hint(error: TenureError, command: str) -> str | None:
+    """Say what helps in cases for which the hint of the code would lead astray."""
+    if command in ORIGINS and error.field in ("path", "ledger"):
+        return ORIGINS[command]
+    if isinstance(error, NotFound) and error.kind == "ledger":
+        return LEDGER_MISSING
+    if isinstance(error, AddressReserved):
+        words = error.reason.replace(",", " ").split()
+        return next((text for word, text in RESERVED_HINTS.items() if word in words), None)
+    return None
 
 
 class _Words(dict[str, Any]):
@@ -101,6 +127,11 @@ class _Words(dict[str, Any]):
 
     def __missing__(self, name: str) -> str:
         return name.upper()
+
+
+def file_problem(error: OSError) -> str:
+    """Say what the system has against a file: which one, and why."""
+    return f"{error.filename}: {error.strerror}" if error.filename and error.strerror else str(error)
 
 
 def tell(session: Session, data: dict[str, Any], next_step: str | None) -> None:

@@ -15,6 +15,7 @@ from tenure.doors.cli.options import (
     labels_option,
     network_argument,
     owner_argument,
+    read_address,
     request_option,
     without_option,
 )
@@ -123,7 +124,7 @@ def holding() -> None:
 
 @holding.command("list")
 @network_argument
-@click.option("--after", metavar="ADDRESS", help="Go on behind this address.")
+@click.option("--after", metavar="ADDRESS", callback=read_address, help="Go on behind this address.")
 @click.option("--limit", type=int, metavar="N", help="So many at most.")
 @pass_session
 def list_holdings(session: Session, network: str, after: str | None, limit: int | None) -> None:

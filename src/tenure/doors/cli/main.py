@@ -1,7 +1,9 @@
 """The command line: ``tenure COMMAND``. Each command lies in a file of its noun and is read when it is called."""
 
 import contextlib
+import errno
 import io
+import logging
 import os
 import sys
 import traceback
@@ -12,6 +14,7 @@ import click
 
 from tenure.doors.cli import failing
 from tenure.doors.cli.commands import Shelf
+from tenure.doors.cli.printing import Untold
 from tenure.doors.cli.session import Session
 from tenure.kernel.errors import TenureError
 
@@ -59,6 +62,9 @@ SECTIONS = {
 }
 
 
+OUTPUT_PROBLEMS = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO)
+
+
 class Root(Shelf):
     """The whole command line; the one place where errors become words and exit codes."""
 
@@ -70,6 +76,7 @@ class Root(Shelf):
         words = list(sys.argv[1:] if args is None else args)
         session = Session()
         _take_any_text()
+        _quiet_libraries()
         try:
             code = super().main(words, prog_name or "tenure", standalone_mode=False, obj=session, **extra)
         except click.ClickException as error:
@@ -77,6 +84,8 @@ class Root(Shelf):
             code = _usage_error(session, error)
         except click.Abort:
             code = failing.INTERRUPTED
+        except OSError as error:  # what stands before the command writes nothing but help
+            code = _untold(session, error.strerror or str(error))
         except Exception:
             traceback.print_exc()
             code = failing.INTERNAL
@@ -94,8 +103,12 @@ class Root(Shelf):
         except BrokenPipeError:
             _forget_output()
             ctx.exit(failing.PIPE_CLOSED)
+        except Untold as error:
+            ctx.exit(_untold(session, str(error)))
         except OSError as error:
-            failing.tell(session, {"code": "file", "message": str(error), "field": None}, None)
+            if error.filename is None and error.errno in OUTPUT_PROBLEMS:  # a help text; files have names
+                ctx.exit(_untold(session, str(error.strerror)))
+            failing.tell(session, {"code": "file", "message": failing.file_problem(error), "field": None}, None)
             ctx.exit(failing.USAGE)
 
 
@@ -104,6 +117,20 @@ def _take_any_text() -> None:
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="backslashreplace")
+
+
+def _quiet_libraries() -> None:
+    """Keep what libraries log to themselves: whatever matters to the user comes as an error of ours."""
+    for name in ("asyncio", "asyncpg"):
+        logging.getLogger(name).setLevel(logging.CRITICAL + 1)
+
+
+def _untold(session: Session, problem: str) -> int:
+    """Tell that the answer is lost, though the command is done."""
+    _forget_output()
+    message = f"standard output: {problem}; the command is done, only its answer could not be written"
+    failing.tell(session, {"code": "output", "message": message, "field": None}, "`tenure show` tells what is there")
+    return failing.UNTOLD
 
 
 def _forget_output() -> None:

@@ -1,6 +1,6 @@
 """``tenure import``: an address plan moved in from files."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -8,7 +8,7 @@ import click
 
 from tenure.doors.cli.commands import command
 from tenure.doors.cli.failing import FINDINGS
-from tenure.doors.cli.printing import answer
+from tenure.doors.cli.printing import answer, counted
 from tenure.doors.cli.progress import Bar
 from tenure.doors.cli.session import Session, pass_session
 from tenure.kernel.errors import Invalid
@@ -59,7 +59,9 @@ def import_files(
 
     source = read_source(files, format=format)
     with Bar(session, "importing") as bar:
-        report, written = session.run(lambda ledger: _moved_in(ledger, source, dry_run, force, batch, bar))
+        report, written = session.run(
+            lambda ledger: _moved_in(ledger, source, dry_run, force, batch, bar), may_make=not dry_run
+        )
     document = {**report.as_document(), "written": written}
     answer(session, document, "\n".join(_lines(report, written)))
     if not report.ok:
@@ -86,12 +88,9 @@ def _lines(report: "Report", written: bool) -> Iterator[str]:
     for oddity in report.oddities:
         yield f"oddity: {oddity}"
     if report.already.total():
-        yield f"there already: {_counted(report.already)}"
+        yield f"there already: {counted(report.already)}"
     verb = "written" if written else "would be written" if report.ok else "nothing was written; new would be"
-    yield f"{verb}: {_counted(report.new)}"
+    yield f"{verb}: {counted(report.new) or 'nothing'}"
     if not report.ok:
-        yield f"{len(report.faults)} faults: correct them, then run the import again"
-
-
-def _counted(counts: Mapping[str, int]) -> str:
-    return ", ".join(f"{count} {kind}" for kind, count in counts.items() if count) or "nothing"
+        them = "it" if len(report.faults) == 1 else "them"
+        yield f"{counted({'faults': len(report.faults)})}: correct {them}, then run the import again"

@@ -1,5 +1,6 @@
 """``tenure export``: the ledger as a file for others."""
 
+import errno
 import os
 import sys
 from collections.abc import AsyncIterator, Iterator
@@ -11,7 +12,7 @@ import click
 
 from tenure.doors.cli.commands import command
 from tenure.doors.cli.completing import complete_network
-from tenure.doors.cli.printing import answer
+from tenure.doors.cli.printing import answer, echo
 from tenure.doors.cli.progress import Bar
 from tenure.doors.cli.session import Session, pass_session
 
@@ -41,7 +42,7 @@ def export(session: Session, format: str, network: str | None, output: Path | No
     """
     # On a terminal the export itself is seen to go on; a bar would only run through it.
     with Bar(session, "exporting", hidden=output is None and sys.stdout.isatty()) as bar:
-        session.run(lambda ledger: _write(_exported(ledger, format, network, bar), output))
+        session.run(lambda ledger: _write(session, _exported(ledger, format, network, bar), output))
     _told(session, format, output)
 
 
@@ -54,11 +55,11 @@ def _exported(ledger: "AsyncLedger", format: str, network: str | None, bar: Bar)
     return (export_csv if format == "csv" else export_json)(ledger, network=network, progress=bar)
 
 
-async def _write(pieces: AsyncIterator[str], output: Path | None) -> None:
+async def _write(session: Session, pieces: AsyncIterator[str], output: Path | None) -> None:
     """Write pieces to standard output, or to a file."""
     if output is None:
         async for text in pieces:
-            click.echo(text, nl=False)
+            echo(session, text, end=False)
         return
     with whole_file(output) as file:
         async for text in pieces:
@@ -68,11 +69,17 @@ async def _write(pieces: AsyncIterator[str], output: Path | None) -> None:
 @contextmanager
 def whole_file(output: Path) -> Iterator[TextIO]:
     """Open a file for writing that gets its name only when it is whole."""
+    if not output.parent.is_dir():
+        raise FileNotFoundError(errno.ENOENT, "there is no such folder", str(output.parent))
     part = output.with_name(f".{output.name}.{os.getpid()}.part")
     try:
         with part.open("w", encoding="utf-8", newline="") as file:
             yield file
         part.replace(output)
+    except OSError as error:
+        if error.filename in (None, str(part)):
+            raise OSError(error.errno, error.strerror, str(output)) from error  # nobody knows the other name
+        raise
     finally:
         part.unlink(missing_ok=True)
 

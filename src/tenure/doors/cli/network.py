@@ -76,7 +76,8 @@ def add(
             tags=tags,
             labels=labels,
             description=description or "",
-        )
+        ),
+        may_make=True,
     )
     _told(session, made, "added")
 

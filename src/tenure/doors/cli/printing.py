@@ -22,9 +22,18 @@ FRACTION = re.compile(r"(?<=T\d\d:\d\d:\d\d)\.\d+(?=Z$)")
 COLOURS = {"held": "green", "pending": "yellow", "draining": "magenta", "cooling": "cyan"}
 
 
-def echo(session: Session, text: str) -> None:
-    """Write a line of text, coloured only where a terminal shows it."""
-    click.echo(text, color=session.colour)
+class Untold(Exception):
+    """What was asked is done, but standard output does not take the answer."""
+
+
+def echo(session: Session, text: str, *, end: bool = True) -> None:
+    """Write a line of text (or, without an end, a piece of one), coloured only where a terminal shows it."""
+    try:
+        click.echo(text, nl=end, color=session.colour)
+    except BrokenPipeError:
+        raise
+    except OSError as error:
+        raise Untold(error.strerror or str(error)) from error
 
 
 def answer(session: Session, document: object, text: str) -> None:
@@ -41,6 +50,15 @@ def table(session: Session, documents: Sequence[Document], columns: Columns, *, 
             echo(session, line)
     else:
         echo(session, nothing)
+
+
+def counted(counts: Mapping[str, int]) -> str:
+    """Write how many there are of each kind, which is named in the plural; kinds without any are left out."""
+    return ", ".join(f"{count:d} {_one_of(kind) if count == 1 else kind}" for kind, count in counts.items() if count)
+
+
+def _one_of(kind: str) -> str:
+    return kind.removesuffix("ies") + "y" if kind.endswith("ies") else kind.removesuffix("s")
 
 
 def json_text(document: object) -> str:

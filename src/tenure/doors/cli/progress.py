@@ -1,8 +1,7 @@
-"""Progress bars: on standard error, and only where that is a terminal."""
+"""Progress: one line on standard error, only where that is a terminal, and gone when the work is done."""
 
 import sys
 from types import TracebackType
-from typing import Any
 
 import click
 
@@ -15,9 +14,7 @@ class Bar:
     def __init__(self, session: Session, label: str, *, hidden: bool = False) -> None:
         self._label = label
         self._shown = sys.stderr.isatty() and not session.json and not hidden
-        self._colour = session.colour
-        self._stage: tuple[str, int | None] | None = None
-        self._bar: Any = None
+        self._line = ""
 
     def __call__(self, done: int, total: int | None) -> None:
         """Take in how much is done, of how much where that is known."""
@@ -25,29 +22,16 @@ class Bar:
 
     def stage(self, name: str, done: int, total: int | None) -> None:
         """Take in how much of a named stage is done."""
-        if not self._shown:
-            return
-        if self._stage != (name, total):
-            self._end()
-            self._begin(name, total)
-        if total is None:
-            click.echo(f"\r{name} {done:,}", nl=False, err=True)
-        elif self._bar is not None:
-            self._bar.update(done - self._bar.pos)
-
-    def _begin(self, name: str, total: int | None) -> None:
-        self._stage = (name, total)
         if total:
-            self._bar = click.progressbar(length=total, label=name, file=sys.stderr, color=self._colour)
-            self._bar.__enter__()
+            self._show(f"{name} {min(100, done * 100 // total):3d}%")
+        else:
+            self._show(f"{name} {done:,}" if done else f"{name} ...")
 
-    def _end(self) -> None:
-        if self._bar is not None:
-            self._bar.render_finish()
-            self._bar = None
-        elif self._stage is not None and self._stage[1] is None:
-            click.echo(err=True)
-        self._stage = None
+    def _show(self, line: str) -> None:
+        """Write a line over the one before; plain spaces wipe it out on every terminal."""
+        if self._shown and line != self._line:
+            click.echo("\r" + line.ljust(len(self._line)), nl=False, err=True)
+            self._line = line
 
     def __enter__(self) -> "Bar":
         return self
@@ -55,4 +39,5 @@ class Bar:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        self._end()
+        if self._line:
+            click.echo("\r" + " " * len(self._line) + "\r", nl=False, err=True)

@@ -120,8 +120,9 @@ def _written(session: Session, rendering: "Rendering", output: Path | None) -> N
 
 
 def _told(session: Session, document: Mapping[str, object], text: str, left_out: "Sequence[Oddity]") -> None:
+    from tenure.moving.rendering.naming import NOTED
     from tenure.moving.reports import remark_document
 
     answer(session, {**document, "left_out": [remark_document(remark) for remark in left_out]}, text)
     for remark in [] if session.json else left_out:
-        click.echo(f"left out: {remark}", err=True)
+        click.echo(f"{'note' if remark.code == NOTED else 'left out'}: {remark}", err=True)

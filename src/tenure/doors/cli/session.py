@@ -10,6 +10,7 @@ from typing import Any, TypeVar
 
 import click
 
+from tenure.kernel.errors import NotFound
 from tenure.service.ledger import AsyncLedger
 from tenure.wiring import DEFAULT_URL, open_async
 
@@ -31,26 +32,34 @@ class Session:
     @property
     def named_store(self) -> str | None:
         """Return the URL of the store if the user named one, by option or environment."""
-        return self.store or os.environ.get(STORE_VARIABLE) or None
+        return self.store if self.store is not None else os.environ.get(STORE_VARIABLE) or None
 
     @property
     def url(self) -> str:
         """Return the URL of the store to work on."""
-        return self.named_store or DEFAULT_URL
+        return DEFAULT_URL if self.named_store is None else self.named_store
 
     @property
     def colour(self) -> bool | None:
         """Tell whether to colour: never, or (None) as the terminal decides."""
         return False if self.plain or os.environ.get("NO_COLOR") else None
 
-    def run(self, work: Work[T]) -> T:
-        """Open the ledger, do one piece of work on it, and close it."""
+    def run(self, work: Work[T], *, may_make: bool = False) -> T:
+        """Open the ledger, do one piece of work on it, and close it; only what begins a ledger may make its file."""
+        if not may_make:
+            refuse_missing(self.url)
         return run_alone(_on_ledger(self.url, work))
 
 
 def missing_file(url: str) -> bool:
     """Tell whether a URL names a SQLite file that is not there; opening it would make one."""
     return url.startswith(SQLITE) and not Path(url.removeprefix(SQLITE)).exists()
+
+
+def refuse_missing(url: str) -> None:
+    """Refuse a SQLite file that is not there: a misspelt name would become an empty ledger."""
+    if missing_file(url):
+        raise NotFound("ledger", url, hint="there is no such file")
 
 
 pass_session: Callable[[Callable[..., Any]], Callable[..., Any]] = click.make_pass_decorator(Session, ensure=True)

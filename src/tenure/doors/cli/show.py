@@ -1,16 +1,18 @@
 """``tenure show``: an overview of everything, or one network, address or owner."""
 
+from collections import Counter
 from collections.abc import Sequence
 
 import click
 
-from tenure.doors.cli.charting import chart, held_strokes, print_map
+from tenure.doors.cli.charting import PAGE, chart, held_strokes, print_map
 from tenure.doors.cli.commands import command
 from tenure.doors.cli.completing import complete_network
 from tenure.doors.cli.documents import Document, explanation_document, holding_document, network_entry
 from tenure.doors.cli.holdings import COLUMNS as HOLDING_COLUMNS
 from tenure.doors.cli.holdings import print_holdings
 from tenure.doors.cli.network import plain_network
+from tenure.doors.cli.options import without_length
 from tenure.doors.cli.painting import TAKEN, Kind, panel
 from tenure.doors.cli.printing import answer, echo, fields, table, table_lines
 from tenure.doors.cli.session import Session, pass_session
@@ -72,9 +74,9 @@ def show(session: Session, what: str | None, as_map: bool, ascii_only: bool | No
 
 async def _look_up(ledger: AsyncLedger, what: str) -> Answer:
     """Find out what a word means: an address, the name of a network, or an owner."""
-    if _is_address(what):
-        return await ledger.why(what)
     names = {network.name for network in await ledger.networks()}
+    if _is_address(what) or (_is_address(what.partition("/")[0]) and what not in names):
+        return await ledger.why(without_length(what))
     if what not in names and _is_owner(what):
         return await ledger.holdings(owner=what)
     network = await ledger.network(what)
@@ -130,7 +132,17 @@ async def _pool_rows(
         units["size"] = sum(units.values())
         row = rows.setdefault(pool.name, _row(network, space, pool.name, waiting))
         row.update({key: (row[key] or 0) + count for key, count in units.items()})
-    return list(rows.values()) or [_row(network, space, None, waiting)]
+    return list(rows.values()) or [{**_row(network, space, None, waiting), **await _poolless(ledger, network)}]
+
+
+async def _poolless(ledger: AsyncLedger, network: Network) -> dict[str, int]:
+    """Count the holdings of a network that has no pools: each was asked for by its address."""
+    counts = Counter({str(kind): 0 for kind in TAKEN})
+    after: str | None = None
+    while page := await ledger.holdings(network.name, after=after, limit=PAGE):
+        counts.update(str(holding.state) for holding in page)
+        after = page[-1].last_address
+    return dict(counts)
 
 
 def _row(network: Network, space: Configuration, pool: str | None, waiting: Sequence[WaitingClaim]) -> Document:

@@ -8,12 +8,15 @@ from collections.abc import Sequence
 from typing import Any
 
 from tenure.kernel.addresses import format_address, is_v6
+from tenure.kernel.barriers import Barriers
 from tenure.kernel.configuration import Network, Subnet
 from tenure.kernel.errors import Invalid
 from tenure.kernel.names import shown
-from tenure.kernel.ranges import merge, subtract
+from tenure.kernel.ranges import AddressRange, merge, subtract
+from tenure.kernel.values import Holding
+from tenure.moving.examining import pages
 from tenure.moving.own_csv import address_text
-from tenure.moving.rendering.naming import Named, Namer, Rendering, check_domain, is_single, read_network
+from tenure.moving.rendering.naming import Namer, Rendering, check_domain, is_single, read_network
 from tenure.service.ledger import AsyncLedger
 
 LARGEST_ID = 0xFFFFFFFE
@@ -32,10 +35,11 @@ async def render_kea(ledger: AsyncLedger, network: str, *, family: int = 4, doma
     namer = Namer(plan, None if domain is None else check_domain(domain, "domain"))
     subnets = _subnets(plan, family)
     reservations = _Reservations(subnets, namer, family)
-    for named in namer.named([each for each in holdings if is_v6(each.row.first) == (family == 6)]):
-        reservations.take(named)
+    for holding in namer.lasting([each for each in holdings if is_v6(each.row.first) == (family == 6)]):
+        reservations.take(holding)
+    away = await _taken(ledger, plan, reservations.reserved)
     ids = _stable_ids(plan)
-    written = [_subnet_document(each, ids[each.uuid], reservations.of(each), family) for each in subnets]
+    written = [_subnet_document(each, ids[each.uuid], reservations.of(each), away, family) for each in subnets]
     text = json.dumps({f"Dhcp{family}": {f"subnet{family}": written}}, indent=2, ensure_ascii=False)
     return Rendering(text + "\n", namer.left_out)
 
@@ -68,47 +72,77 @@ class _Reservations:
         self._family = family
         self._found: dict[tuple[str, str], Document] = {}
         self._by_subnet: dict[str, list[Document]] = {subnet.uuid: [] for subnet in subnets}
+        self.reserved: set[int] = set()
 
     def of(self, subnet: Subnet) -> list[Document]:
         """Return a subnet's reservations, in order of address."""
         return self._by_subnet[subnet.uuid]
 
-    def take(self, named: Named) -> None:
+    def take(self, holding: Holding) -> None:
         """Add a holding, or tell why it cannot be reserved."""
-        duid = named.holding.labels.get("duid", "").lower() if self._family == 6 else ""
-        if duid and not _DUID.fullmatch(duid):
-            self._namer.leave_out(named.holding, "duid", f"{duid[:40]!r} is not a DUID")
+        found = self._ident(holding)
+        if found is None:
             return
-        kind, ident = ("duid", duid) if duid else ("hw-address", named.mac)
-        if not ident:
-            self._namer.leave_out(named.holding, "mac", "without a label mac Kea cannot tell the machine")
-            return
-        subnet = self._subnets[bisect_right(self._firsts, named.holding.row.first) - 1]
+        kind, ident = found
+        subnet = self._subnets[bisect_right(self._firsts, holding.row.first) - 1]
         known = self._found.get((subnet.uuid, ident))
         if self._family == 6:
-            self._take_v6(named, subnet, kind, ident, known)
+            document = known or self._add(subnet, holding, kind, ident)
+            document.setdefault("ip-addresses" if is_single(holding) else "prefixes", []).append(address_text(holding))
         elif known is not None:
             reason = f"{ident} has {known['ip-address']} in {subnet.cidr} already"
-            self._namer.leave_out(named.holding, "mac", reason)
-        elif not is_single(named.holding):
-            self._namer.leave_out(named.holding, "address", "DHCPv4 reserves no prefixes")
+            self._namer.leave_out(holding, "mac", reason)
+            return
+        elif not is_single(holding):
+            self._namer.leave_out(holding, "address", "DHCPv4 reserves no prefixes")
+            return
         else:
-            address = named.holding.address
-            self._add(subnet, ident, {kind: ident, "ip-address": address, "hostname": named.full_name})
+            self._add(subnet, holding, kind, ident)["ip-address"] = holding.address
+        self.reserved.add(holding.row.first)
 
-    def _take_v6(self, named: Named, subnet: Subnet, kind: str, ident: str, known: Document | None) -> None:
-        if known is None:
-            known = self._add(subnet, ident, {kind: ident, "hostname": named.full_name})
-        key = "ip-addresses" if is_single(named.holding) else "prefixes"
-        known.setdefault(key, []).append(address_text(named.holding))
+    def _ident(self, holding: Holding) -> tuple[str, str] | None:
+        """Find out by what Kea knows the machine, or tell that it cannot."""
+        duid = holding.labels.get("duid", "").lower() if self._family == 6 else ""
+        if duid and not _DUID.fullmatch(duid):
+            self._namer.leave_out(holding, "duid", f"{duid[:40]!r} is not a DUID")
+            return None
+        mac = "" if duid else self._namer.mac(holding)
+        if not duid and not mac:
+            self._namer.leave_out(holding, "mac", "without a label mac Kea cannot tell the machine")
+            return None
+        return ("duid", duid) if duid else ("hw-address", mac or "")
 
-    def _add(self, subnet: Subnet, ident: str, document: Document) -> Document:
+    def _add(self, subnet: Subnet, holding: Holding, kind: str, ident: str) -> Document:
+        document: Document = {kind: ident}
+        try:
+            document["hostname"] = self._namer.name(holding).full_name
+        except Invalid as error:
+            self._namer.note(holding, error.field or "", f"{error}; reserved without a hostname")
         self._found[subnet.uuid, ident] = document
         self._by_subnet[subnet.uuid].append(document)
         return document
 
 
-def _subnet_document(subnet: Subnet, number: int, reservations: list[Document], family: int) -> Document:
+async def _taken(ledger: AsyncLedger, plan: Network, reserved: set[int]) -> list[AddressRange]:
+    """Find what Kea must not lease to anybody: what is kept away in the space, and what is held unreserved."""
+    for space in await ledger.spaces():
+        if plan.name in space.networks:
+            break
+    else:
+        return []
+    away = [barrier.range for barrier in Barriers(space)]
+    blocks = merge(subnet.cidr.range for subnet in plan.subnets)
+    for other in space.networks.values():
+        if any(subnet.cidr.range.overlaps(block) for subnet in other.subnets for block in blocks):
+            async for page in pages(ledger, other.name):
+                rows = [each.row for each in page if other.name != plan.name or each.row.first not in reserved]
+                away += [AddressRange(row.first, row.last) for row in rows]
+    return merge(away)
+
+
+def _subnet_document(
+    subnet: Subnet, number: int, reservations: list[Document], away: list[AddressRange], family: int
+) -> Document:
     options = [{"name": "routers", "data": format_address(subnet.gateway)}] if subnet.gateway and family == 4 else []
     servers = [each for each in subnet.dns if (":" in each) == (family == 6)]
     if servers:
@@ -117,17 +151,16 @@ def _subnet_document(subnet: Subnet, number: int, reservations: list[Document], 
     return {
         "id": number,
         "subnet": str(subnet.cidr),
-        "pools": _pools(subnet),
+        "pools": _pools(subnet, away),
         "option-data": options,
         "reservations": reservations,
     }
 
 
-def _pools(subnet: Subnet) -> list[Document]:
-    """Write the pools of a subnet that serves DHCP, without what is reserved or kept back."""
+def _pools(subnet: Subnet, away: list[AddressRange]) -> list[Document]:
+    """Write the pools of a subnet that serves DHCP, without what is not to be leased to anybody."""
     if not subnet.dhcp or subnet.retired or subnet.unit_size != 1:
         return []
-    kept = [each.range for each in subnet.reserved]
-    blocked = merge([*kept, *(subnet.unit_at(position) for position, _ in subnet.kept_back())])
+    blocked = merge([*away, *(subnet.unit_at(position) for position, _ in subnet.kept_back())])
     free = [piece for pool in subnet.pools if not pool.retired for piece in subtract(pool.range, blocked)]
     return [{"pool": f"{format_address(piece.first)} - {format_address(piece.last)}"} for piece in free]

@@ -16,6 +16,9 @@ from tenure.service.ledger import AsyncLedger
 RENDERED = {State.HELD, State.DRAINING}
 """Pending holdings are nobody's for sure yet, cooling ones are nobody's any more."""
 
+LEFT_OUT, NOTED = "left_out", "noted"
+"""Codes of what is told: not written at all, or written with less than its labels say."""
+
 LONGEST_LABEL, LONGEST_NAME = 63, 253
 
 _LABEL = re.compile(r"[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?")
@@ -28,7 +31,6 @@ class Named(NamedTuple):
     holding: Holding
     host: str
     domain: str
-    mac: str
 
     @property
     def full_name(self) -> str:
@@ -57,23 +59,35 @@ class Namer:
     def leave_out(self, holding: Holding, field: str, reason: str) -> None:
         """Note that a holding, or a part of it, is not written."""
         place = Place(self._network.name, path=address_text(holding))
-        self.left_out.append(Oddity(place, field, "left_out", f"{reason} ({holding.owner})"))
+        self.left_out.append(Oddity(place, field, LEFT_OUT, f"{reason} ({holding.owner})"))
 
-    def named(self, holdings: Sequence[Holding]) -> Iterator[Named]:
-        """Yield what can be written, in the order given."""
+    def note(self, holding: Holding, field: str, reason: str) -> None:
+        """Note that a holding is written, but not with all that its labels say."""
+        place = Place(self._network.name, path=address_text(holding))
+        self.left_out.append(Oddity(place, field, NOTED, f"{reason} ({holding.owner})"))
+
+    def lasting(self, holdings: Sequence[Holding]) -> Iterator[Holding]:
+        """Yield what is held for good, in the order given; read the names that labels give away first."""
         for holding in holdings:
             host = holding.labels.get("hostname", "").partition(".")[0].lower()
             self._given.setdefault(host, _whose(holding))
         for holding in holdings:
-            if holding.state not in RENDERED:
+            if holding.state in RENDERED:
+                yield holding
+            else:
                 self.leave_out(holding, "state", f"it is {holding.state}")
-                continue
+
+    def named(self, holdings: Sequence[Holding]) -> Iterator[Named]:
+        """Yield what can be written under a name, in the order given."""
+        for holding in self.lasting(holdings):
             try:
-                host, domain = self._name(holding)
+                yield self.name(holding)
             except Invalid as error:
                 self.leave_out(holding, error.field or "", str(error))
-                continue
-            yield Named(holding, host, domain, self._mac(holding))
+
+    def name(self, holding: Holding) -> Named:
+        """Give a holding its names, or say why it has none."""
+        return Named(holding, *self._name(holding))
 
     def _name(self, holding: Holding) -> tuple[str, str]:
         labels = holding.labels
@@ -95,12 +109,13 @@ class Namer:
             raise Invalid(problem, field="owner")
         return name
 
-    def _mac(self, holding: Holding) -> str:
+    def mac(self, holding: Holding) -> str | None:
+        """Read the label ``mac``: empty if there is none, None (and told) if it is no MAC address."""
         told = holding.labels.get("mac", "")
         digits = re.sub(r"[:.-]", "", told.lower())
         if told and not _MAC.fullmatch(digits):
-            self.leave_out(holding, "mac", f"{told[:40]!r} is not a MAC address")
-            return ""
+            self.note(holding, "mac", f"{told[:40]!r} is not a MAC address")
+            return None
         return ":".join(digits[place : place + 2] for place in range(0, len(digits), 2))
 
 
