@@ -126,7 +126,7 @@ def test_the_reference_shows_no_verb_that_is_gone() -> None:
         tenure.History,
         tenure.Tenure,
         tenure.Found,
-    ],  # fmt: skip
+    ],
     ids=lambda value: value.__name__,
 )
 def test_every_field_of_a_value_is_in_the_reference(value: type) -> None:
