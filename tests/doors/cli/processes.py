@@ -2,6 +2,7 @@
 
 import os
 import pty
+import signal
 import subprocess
 import sys
 import time
@@ -36,6 +37,8 @@ def piped(
 
 def started(url: str, *words: str) -> "subprocess.Popen[str]":
     """Start a command that will be stopped."""
+    # Whoever runs the tests in the background has them ignore interrupts, and what they start inherits that.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
     return subprocess.Popen(
         [*TENURE, *words], env=surroundings(url), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
     )
