@@ -1,14 +1,10 @@
-"""A hundred thousand rows with fifty faults: all are named with their lines, quickly, and nothing is written."""
-
-import time
+"""A hundred thousand rows with fifty faults: all are named with their lines, and nothing is written."""
 
 import tenure
 from tenure.moving.importing import plan_import, run_import
 from tests.moving.planted import planted_table, prepare
 
 ROWS = 100_000
-SECONDS = 60
-"""Far above what it takes (three), so that a busy machine passes and a query a row does not."""
 
 
 async def test_a_dry_run_names_every_planted_fault_with_its_line_and_writes_nothing() -> None:
@@ -17,15 +13,12 @@ async def test_a_dry_run_names_every_planted_fault_with_its_line_and_writes_noth
         await prepare(ledger)
         before = await ledger.last_change()
 
-        started = time.monotonic()
         report = await plan_import(ledger, source)
-        took_s = time.monotonic() - started
 
         told = {fault.place.line: (fault.field, fault.code) for fault in report.faults}
         assert told == {line: (planted.field, planted.code) for line, planted in wanted.items()}
         assert len(report.faults) == len(wanted) == 50
         assert await ledger.last_change() == before
-        assert took_s < SECONDS
 
 
 async def test_an_import_with_faults_is_refused_whole() -> None:
