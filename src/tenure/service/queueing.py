@@ -44,6 +44,7 @@ class Queue:
         self._tx = tx
         self._layout = layout
         self.alive = list(alive)
+        self._staying: dict[int, list[int]] = {}
 
     @classmethod
     async def read(cls, tx: Transaction, layout: Layout, serving: Serving) -> "Queue":
@@ -78,6 +79,8 @@ class Queue:
             elif waiting.get(key) not in self.alive:
                 waiting.pop(key, None)  # its twin must not take it out of the line again
             answers[number] = settled
+        for lasts_us, tickets in self._staying.items():
+            await self._tx.linger(tickets, lasts_us)
         return [answer for answer in answers if answer is not None]
 
     def _line(self, seats: Sequence[Seat]) -> list[tuple[Claim, int | None]]:
@@ -118,7 +121,7 @@ class Queue:
     async def _stay(self, serving: Serving, seat: Seat, place: Waiter | None) -> Waiting:
         document = claim_document(seat.claim)
         if place is not None and dict(place.document) == document:
-            await self._tx.linger([place.ticket], seat.lasts_us)
+            self._staying.setdefault(seat.lasts_us, []).append(place.ticket)
             return Waiting(place, self.alive.index(place) + 1)
         key, space = key_of(seat.claim, self._layout), self._layout.configuration.space
         wanted = Waiter(0, space, *key, 0, 0)
