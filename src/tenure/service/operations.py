@@ -88,65 +88,48 @@ class AllocateRun:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Release:
+class OfHolding:
+    """What names a holding: the address in its network, its owner and, where known, its generation."""
+
+    network: str
+    address: AddressLike
+    owner: str
+    generation: int | None = None
+    request: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Release(OfHolding):
     """End an owner's holding of an address."""
 
-    network: str
-    address: AddressLike
-    owner: str
-    generation: int | None = None
-    request: str | None = None
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Transfer:
+class Transfer(OfHolding):
     """Hand a holding over to another owner; the address stays."""
 
-    network: str
-    address: AddressLike
-    owner: str
     to: str
     to_slot: str = ""
-    generation: int | None = None
-    request: str | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ModifyHolding:
+class ModifyHolding(OfHolding):
     """Change what is written on a holding, or its state: held and draining follow each other."""
 
-    network: str
-    address: AddressLike
-    owner: str
-    generation: int | None = None
     labels: Mapping[str, str] | Keep = KEEP
     description: str | Keep = KEEP
     carrier: str | Keep | None = KEEP
     plan: str | Keep | None = KEEP
     state: str | Keep = KEEP
-    request: str | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Confirm:
+class Confirm(OfHolding):
     """Make a pending holding a held one."""
 
-    network: str
-    address: AddressLike
-    owner: str
-    generation: int | None = None
-    request: str | None = None
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Cancel:
+class Cancel(OfHolding):
     """End a pending holding."""
-
-    network: str
-    address: AddressLike
-    owner: str
-    generation: int | None = None
-    request: str | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
