@@ -191,6 +191,8 @@ class PostgresStore:
                     continue
                 except LOST as error:
                     raise StoreUnavailable(f"PostgreSQL was lost: {error}", outcome="unknown") from error
+                except asyncpg.PostgresError as error:
+                    raise StoreUnavailable(f"PostgreSQL refused: {error}", outcome="none") from error
         return AGAIN
 
     async def release(
