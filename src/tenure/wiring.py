@@ -44,6 +44,13 @@ async def open_store(url: str) -> LedgerStore:
     raise Invalid(f"url: {shown(without_secrets(url))} names no store; {known}", field="url")
 
 
+def seal_backup(path: Path) -> None:
+    """Make a finished backup one that can be read anywhere, also where nothing can be written."""
+    from tenure.stores.sqlite.connecting import seal
+
+    seal(path)
+
+
 def without_secrets(url: str) -> str:
     """Write a URL without who logs in, and how: messages and reports are passed around."""
     return re.sub(r"\?.*", "", re.sub(r"//[^/]*@", "//", url))

@@ -27,15 +27,19 @@ async def saved(tmp_path: Path) -> Path:
     return folder / "saved.db"
 
 
-@pytest.fixture
-def unwritable(saved: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.fixture(params=["read-only medium", "no permission"])
+def unwritable(request: pytest.FixtureRequest, saved: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Let the operating system say that nothing can be written; who runs this may be above such rules."""
-    allowed = os.access
-    monkeypatch.setattr(os, "access", lambda path, mode: mode != os.W_OK and allowed(path, mode))
+    allowed, shape = os.access, os.statvfs(saved)
+    if request.param == "no permission":
+        monkeypatch.setattr(os, "access", lambda path, mode: mode != os.W_OK and allowed(path, mode))
+    else:
+        read_only = os.statvfs_result((*shape[:8], shape.f_flag | os.ST_RDONLY, shape.f_namemax))
+        monkeypatch.setattr(os, "statvfs", lambda path: read_only)
 
 
 @pytest.mark.usefixtures("unwritable")
-async def test_a_backup_on_a_read_only_medium_is_read_as_it_is(saved: Path) -> None:
+async def test_a_backup_where_nothing_can_be_written_is_read_as_it_is(saved: Path) -> None:
     before = await asyncio.to_thread(saved.read_bytes)
 
     async with await tenure.open_async(f"sqlite:///{saved}") as ledger:

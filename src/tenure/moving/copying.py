@@ -18,7 +18,7 @@ from tenure.kernel.errors import AlreadyExists, Conflict, Invalid, NotFound, Sto
 from tenure.moving.comparing import Digest, digest_of, digested
 from tenure.ports import LedgerStore
 from tenure.service.verifying import Breach, verify
-from tenure.wiring import open_store, without_secrets
+from tenure.wiring import open_store, seal_backup, without_secrets
 
 T = TypeVar("T")
 
@@ -58,6 +58,7 @@ async def backup(source: str, path: str | Path, *, progress: Progress | None = N
     part = final.with_name(f".{final.name}.{secrets.token_hex(4)}.part")
     try:
         report = await copy(source, f"sqlite:///{part}", progress=progress)
+        await asyncio.to_thread(seal_backup, part)
         await asyncio.to_thread(_give_name, part, final)
     finally:
         await asyncio.to_thread(_remove, part)

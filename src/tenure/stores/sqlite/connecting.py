@@ -5,6 +5,7 @@ import random
 import sqlite3
 import time
 from collections.abc import Callable, Coroutine
+from contextlib import closing
 from pathlib import Path
 from typing import Any, Literal, TypeVar
 from urllib.parse import quote
@@ -26,14 +27,16 @@ SMALLEST = 512
 def connect(path: Path) -> sqlite3.Connection:
     """Open a connection: WAL, full sync, no implicit transactions; where nothing can be written, for reading only."""
     try:
-        where, is_uri = (_for_reading(path), True) if is_read_only(path) else (str(path), False)
-        connection = sqlite3.connect(where, uri=is_uri, isolation_level=None, timeout=BUSY_S, cached_statements=256)
+        reading = for_reading(path)
+        connection = sqlite3.connect(
+            reading or path, uri=reading is not None, isolation_level=None, timeout=BUSY_S, cached_statements=256
+        )
         try:
             refuse_strangers(path, connection)
         except BaseException:
             connection.close()
             raise
-        if is_uri:
+        if reading is not None:
             return connection
         connection.execute("PRAGMA journal_mode = WAL")
         connection.execute("PRAGMA synchronous = FULL")
@@ -43,18 +46,24 @@ def connect(path: Path) -> sqlite3.Connection:
     return connection
 
 
-def is_read_only(path: Path) -> bool:
-    """Tell whether a ledger that is there lies where nothing can be written: a mounted backup, a foreign folder."""
-    return path.exists() and not (os.access(path, os.W_OK) and os.access(path.parent, os.W_OK))
+def for_reading(path: Path) -> str | None:
+    """Name a ledger that can only be read, as SQLite wants it; None if it can be written, or is not there yet.
+
+    On a read-only medium nothing changes, so nothing need be locked. Where only this user may not write, others may.
+    """
+    if not path.exists():
+        return None
+    if os.statvfs(path).f_flag & os.ST_RDONLY:
+        return f"file:{quote(str(path.absolute()))}?mode=ro&immutable=1"
+    if os.access(path, os.W_OK) and os.access(path.parent, os.W_OK):
+        return None
+    return f"file:{quote(str(path.absolute()))}?mode=ro"
 
 
-def _for_reading(path: Path) -> str:
-    """Name a file that will not change. One whose newest changes are still in its journal would be read wrongly."""
-    journal = path.with_name(path.name + "-wal")
-    if journal.exists() and journal.stat().st_size:
-        text = f"{path} cannot be written to, and changes lie in {journal.name}; copy both to a folder that can be"
-        raise StoreUnavailable(text, outcome="none")
-    return f"file:{quote(str(path.absolute()))}?mode=ro&immutable=1"
+def seal(path: Path) -> None:
+    """Make a finished file one that can be read anywhere, without a journal beside it."""
+    with closing(sqlite3.connect(path)) as connection:
+        connection.execute("PRAGMA journal_mode = DELETE")
 
 
 def refuse_strangers(path: Path, connection: sqlite3.Connection) -> None:
