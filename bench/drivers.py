@@ -29,7 +29,7 @@ from bench.loads import SPREAD
 from bench.places import Places
 from bench.report import aligned, machine
 from tenure.kernel.addresses import key
-from tenure.stores.postgres.times import SQL
+from tenure.stores.postgres.sql import SQL
 
 PLAN = Plan(WIDE, "random", ("net0",))
 SIZES = (16, 256)

@@ -1,11 +1,13 @@
 """Tenure: one ledger of IP addresses. Who holds which address, since when, on whose word."""
 
-from tenure.kernel.configuration import Configuration, KeepBack, Network, NetworkKind, Policy, Pool, Subnet
+from tenure.kernel.configuration import Configuration, Connection, KeepBack, Network, NetworkKind, Policy, Pool, Subnet
 from tenure.kernel.edits import (
     KEEP,
     AddNetwork,
     AddPool,
     AddSubnet,
+    Connect,
+    Disconnect,
     ModifyNetwork,
     ModifyPool,
     ModifySubnet,
@@ -36,7 +38,7 @@ from tenure.kernel.errors import (
 )
 from tenure.kernel.names import Owner
 from tenure.kernel.tenures import Ending, History, Tenure
-from tenure.kernel.values import Change, Holding, State
+from tenure.kernel.values import Change, Holding, Paper, State
 from tenure.service.blocking import Ledger
 from tenure.service.explaining import Explanation, Finding
 from tenure.service.ledger import AsyncLedger
@@ -45,10 +47,14 @@ from tenure.service.operations import (
     AllocateRun,
     Cancel,
     Confirm,
+    Expect,
+    ExpectNoPapers,
     ModifyHolding,
     Release,
     ReleaseOwner,
+    RemovePaper,
     Transfer,
+    WritePaper,
 )
 from tenure.service.searching import Found, ObjectKind
 from tenure.service.showing import ClaimStatus, WaitingClaim
@@ -74,8 +80,13 @@ __all__ = [
     "Configuration",
     "Confirm",
     "Conflict",
+    "Connect",
+    "Connection",
     "CursorExpired",
+    "Disconnect",
     "Ending",
+    "Expect",
+    "ExpectNoPapers",
     "Explanation",
     "Finding",
     "Found",
@@ -96,6 +107,7 @@ __all__ = [
     "ObjectKind",
     "Overlap",
     "Owner",
+    "Paper",
     "Policy",
     "Pool",
     "PoolExhausted",
@@ -103,6 +115,7 @@ __all__ = [
     "Release",
     "ReleaseOwner",
     "RemoveNetwork",
+    "RemovePaper",
     "RemovePool",
     "RemovePreallocation",
     "RemoveSubnet",
@@ -116,6 +129,7 @@ __all__ = [
     "Transfer",
     "Unreserve",
     "WaitingClaim",
+    "WritePaper",
     "open",
     "open_async",
     "open_book",

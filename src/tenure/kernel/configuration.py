@@ -162,8 +162,18 @@ class PreAllocation:
 
 
 @dataclass(frozen=True, slots=True)
+class Connection:
+    """How a network reaches a group of nodes: the second layer that a machine's interface gets there."""
+
+    group: str
+    mode: str
+    link: str
+    vlan: str = ""
+
+
+@dataclass(frozen=True, slots=True)
 class Network:
-    """A named thing machines attach to."""
+    """A named thing machines attach to. ``serial`` counts its edits; times are by the store's clock."""
 
     id: NetworkId
     name: str
@@ -175,6 +185,14 @@ class Network:
     preallocations: tuple[PreAllocation, ...] = ()
     retired: bool = False
     notes: Notes = field(default_factory=Notes)
+    connections: tuple[Connection, ...] = ()
+    serial: int = 1
+    created_us: int = 0
+    modified_us: int = 0
+
+    def connection(self, group: str) -> Connection | None:
+        """Find how the network reaches a group, if it does."""
+        return next((each for each in self.connections if each.group == group), None)
 
     def subnet(self, ident: str) -> Subnet:
         """Find a subnet by name, block or uuid."""

@@ -23,6 +23,7 @@ class Kind(enum.StrEnum):
     HOLDINGS = "holdings"
     FORMERS = "formers"
     REPLIES = "replies"
+    PAPERS = "papers"
     CHANGES = "changes"
 
 
@@ -66,7 +67,7 @@ class Former(NamedTuple):
 
 
 class Section(NamedTuple):
-    """A page of contents, all of one kind: counters, spaces, networks, rows, formers, replies or changes."""
+    """A page of contents, all of one kind: counters, spaces, networks, rows, formers, replies, papers or changes."""
 
     kind: Kind
     items: Sequence[Any]

@@ -4,6 +4,7 @@ from typing import Any
 
 from tenure.kernel.addresses import format_address, parse_address
 from tenure.kernel.configuration import (
+    Connection,
     KeepBack,
     Network,
     NetworkKind,
@@ -32,6 +33,13 @@ def network_document(network: Network) -> Document:
         "preallocations": [_preallocation_document(wish) for wish in network.preallocations],
         "retired": network.retired,
         **_notes_document(network.notes),
+        "connections": [
+            {"group": each.group, "mode": each.mode, "link": each.link, "vlan": each.vlan}
+            for each in network.connections
+        ],
+        "serial": network.serial,
+        "created_us": network.created_us,
+        "modified_us": network.modified_us,
     }
 
 
@@ -98,6 +106,10 @@ def read_network(number: int, name: str, document: Document) -> Network:
         preallocations=tuple(_read_preallocation(wish) for wish in document["preallocations"]),
         retired=document["retired"],
         notes=_read_notes(document),
+        connections=tuple(Connection(**each) for each in document.get("connections", ())),
+        serial=document.get("serial", 1),
+        created_us=document.get("created_us", 0),
+        modified_us=document.get("modified_us", 0),
     )
 
 

@@ -13,6 +13,7 @@ from tenure.kernel import edits
 from tenure.kernel.addresses import format_address, is_v6, parse_address, width
 from tenure.kernel.configuration import (
     Configuration,
+    Connection,
     Network,
     NetworkKind,
     Notes,
@@ -239,6 +240,27 @@ def _(edit: edits.RemovePreallocation, network: Network) -> Network | None:
     if len(others) == len(network.preallocations):
         raise NotFound("pre-allocation", owner, field="owner")
     return replace(network, preallocations=others)
+
+
+@_edit.register
+def _(edit: edits.Connect, network: Network) -> Network | None:
+    new = Connection(
+        check_name(edit.group, field="group"),
+        check_name(edit.mode, field="mode"),
+        check_text(edit.link, field="link"),
+        check_text(edit.vlan, field="vlan"),
+    )
+    if network.connection(new.group) is None:
+        return replace(network, connections=(*network.connections, new))
+    return replace(network, connections=tuple(new if each.group == new.group else each for each in network.connections))
+
+
+@_edit.register
+def _(edit: edits.Disconnect, network: Network) -> Network | None:
+    group = check_name(edit.group, field="group")
+    if network.connection(group) is None:
+        raise NotFound("connection", f"of network {network.name} to {group}", field="group")
+    return replace(network, connections=tuple(each for each in network.connections if each.group != group))
 
 
 def _with_subnet(network: Network, old: Subnet, new: Subnet) -> Network:

@@ -229,3 +229,24 @@ class RemovePreallocation(Edit):
 
     owner: str
     slot: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Connect(Edit):
+    """Let a network reach a group of nodes, in a mode and by a link; said again, it replaces what was said."""
+
+    verb = "network.connect"
+
+    group: str
+    mode: str = "bridged"
+    link: str = ""
+    vlan: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Disconnect(Edit):
+    """Let a network no longer reach a group of nodes."""
+
+    verb = "network.disconnect"
+
+    group: str

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from tenure.kernel.values import Entry, Row, State, Waiter
+from tenure.kernel.values import Entry, Paper, Row, State, Waiter
 
 
 def grant_entry(row: Row) -> Entry:
@@ -63,6 +63,11 @@ def waiting_entry(verb: str, waiter: Waiter) -> Entry:
     """Tell the log that a claim began to wait (``wait``) or gave up (``leave``)."""
     told = {"ticket": waiter.ticket}
     return Entry(verb, waiter.space, waiter.network, owner=waiter.owner, slot=waiter.slot, details=told)
+
+
+def paper_entry(verb: str, paper: Paper) -> Entry:
+    """Tell the log of a paper that was written or removed."""
+    return Entry(verb, details={"kind": paper.kind, "name": paper.name, "revision": paper.revision})
 
 
 def transfer_entry(row: Row, before: Row) -> Entry:

@@ -139,6 +139,15 @@ class Reply(NamedTuple):
     answer: str | None = None
 
 
+class Paper(NamedTuple):
+    """A document that a door keeps in the ledger: of a kind, by name, with a revision that every writing raises."""
+
+    kind: str
+    name: str
+    revision: int
+    document: Mapping[str, Any] = NO_DETAILS
+
+
 class Waiter(NamedTuple):
     """A claim in line for an address. It lives until ``until_us`` by the store's clock, and longer if it says so."""
 

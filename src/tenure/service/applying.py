@@ -11,9 +11,9 @@ from typing import Any
 from tenure.kernel.configuration import Network
 from tenure.kernel.edits import AddNetwork, Edit
 from tenure.kernel.layout import Layout
-from tenure.kernel.values import SpaceId
+from tenure.kernel.values import Paper, SpaceId
 from tenure.ports import Chance, Guard, Transaction
-from tenure.service import holding_work, plan_work
+from tenure.service import holding_work, paper_work, plan_work
 from tenure.service.claims import Granted
 from tenure.service.exact import ExactViews
 from tenure.service.ground import Ground
@@ -22,14 +22,18 @@ from tenure.service.operations import (
     AllocateRun,
     Cancel,
     Confirm,
+    Expect,
+    ExpectNoPapers,
     ModifyHolding,
     Operation,
     Release,
     ReleaseOwner,
+    RemovePaper,
     Transfer,
+    WritePaper,
 )
 
-Result = Granted | Network | list[Granted] | None
+Result = Granted | Network | Paper | list[Granted] | None
 
 SINGLE: dict[type, Callable[[Ground, Any], Coroutine[Any, Any, Result]]] = {
     AddNetwork: plan_work.add_network,
@@ -39,6 +43,10 @@ SINGLE: dict[type, Callable[[Ground, Any], Coroutine[Any, Any, Result]]] = {
     ModifyHolding: holding_work.modify,
     Release: holding_work.release,
     ReleaseOwner: holding_work.release_owner,
+    Expect: paper_work.expect,
+    ExpectNoPapers: paper_work.expect_no_papers,
+    WritePaper: paper_work.write_paper,
+    RemovePaper: paper_work.remove_paper,
 }
 """What each operation does by itself; every other edit is ``edit_plan``."""
 

@@ -6,7 +6,7 @@ from datetime import datetime
 from tenure.kernel.addresses import AddressLike
 from tenure.kernel.configuration import Configuration, Network
 from tenure.kernel.tenures import History
-from tenure.kernel.values import Change, Holding
+from tenure.kernel.values import Change, Holding, Paper
 from tenure.service.blocking_plan import BlockingPlanVerbs
 from tenure.service.explaining import Explanation
 from tenure.service.searching import Found
@@ -44,6 +44,14 @@ class BlockingReadingVerbs(BlockingPlanVerbs):
         ``after`` is a cursor: the last address of the page before. Memory and time grow with ``limit``, not the ledger.
         """
         return self._portal.run(self._ledger.holdings(network, owner=owner, after=after, limit=limit))
+
+    def paper(self, kind: str, name: str) -> Paper:
+        """Read a document that a door keeps in the ledger."""
+        return self._portal.run(self._ledger.paper(kind, name))
+
+    def papers(self, kind: str, *, prefix: str = "", after: str = "", limit: int | None = None) -> list[Paper]:
+        """Read papers of a kind whose name begins so, in order of name; ``after`` is a cursor: the last name read."""
+        return self._portal.run(self._ledger.papers(kind, prefix=prefix, after=after, limit=limit))
 
     def changes(self, after: int = 0, *, limit: int | None = None) -> Iterator[Change]:
         """Read the log behind a number, in commit order, up to its end."""

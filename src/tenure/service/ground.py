@@ -37,6 +37,13 @@ class Ground:
         self._layouts: dict[SpaceId, Layout] = {}
         self._exact: dict[SpaceId, ExactViews] = {}
         self._freed: list[Row] = []
+        self._now_us: int | None = None
+
+    async def now_us(self) -> int:
+        """Read the store's clock, once: what one ``apply`` does, it does at one time."""
+        if self._now_us is None:
+            self._now_us = await self.tx.now_us()
+        return self._now_us
 
     async def open(self, spaces: Sequence[SpaceId], strength: Guard) -> None:
         """Hold the spaces and learn their plans."""
@@ -121,7 +128,7 @@ class Ground:
 
     async def end(self, rows: Sequence[Row], request: str | None, because: str | None = None) -> None:
         """End holdings: their addresses are free, or cool where their pool says so."""
-        now_us = await self.tx.now_us() if rows else 0
+        now_us = await self.now_us() if rows else 0
         spans = [(row, self._cooling_us(row)) for row in rows]
         cooling = [row._replace(state=State.COOLING, until_us=now_us + us) for row, us in spans if us]
         await self.remove([row for row, us in spans if not us], request, because)

@@ -17,7 +17,7 @@ from tenure.ports import CallerTransaction, Chance, KeyTaken
 from tenure.service.applying import Applying
 from tenure.service.exact import ExactViews
 from tenure.service.lane import Restart
-from tenure.service.operations import Allocate, Operation, Release, ReleaseOwner, Shown, check_operations
+from tenure.service.operations import Allocate, Operation, Release, ReleaseOwner, Shown, check_operations, networks_of
 from tenure.service.showing import show
 
 
@@ -64,7 +64,7 @@ class AsyncInside:
 
     async def _spaces_for(self, operations: Sequence[Operation]) -> list[SpaceId]:
         """Find the spaces that operations touch and that exist."""
-        names = [operation.network for operation in operations if not isinstance(operation, ReleaseOwner)]
+        names = sorted(networks_of(operations))
         added = [edit.space or edit.network for edit in operations if isinstance(edit, AddNetwork)]
         owners = [Owner(operation.owner) for operation in operations if isinstance(operation, ReleaseOwner)]
         found = {*(await self._tx.locate(names)).values(), *await self._tx.spaces_named(added)}

@@ -2,13 +2,14 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from tenure.kernel.addresses import AddressLike
 from tenure.kernel.configuration import Network
 from tenure.kernel.edits import KEEP, Edit, Keep
 from tenure.kernel.errors import Invalid
-from tenure.kernel.names import shown
-from tenure.kernel.values import Holding
+from tenure.kernel.names import check_name, shown
+from tenure.kernel.values import Holding, Paper
 from tenure.service.claims import Claim, read_claim
 
 
@@ -133,6 +134,41 @@ class Cancel(OfHolding):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Expect:
+    """Go on only if a network is as it was read: its serial number is still this one."""
+
+    network: str
+    serial: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WritePaper:
+    """Write a document that a door keeps in the ledger; over this revision of it, or new (``revision=0``)."""
+
+    kind: str
+    name: str
+    document: Mapping[str, Any]
+    revision: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RemovePaper:
+    """Remove a paper, of this revision."""
+
+    kind: str
+    name: str
+    revision: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ExpectNoPapers:
+    """Go on only if there is no paper of a kind whose name begins so."""
+
+    kind: str
+    prefix: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class ReleaseOwner:
     """End all holdings of an owner, whatever they are when it runs."""
 
@@ -140,10 +176,32 @@ class ReleaseOwner:
     request: str | None = None
 
 
-Operation = Edit | Allocate | AllocateRun | Cancel | Confirm | ModifyHolding | Release | ReleaseOwner | Transfer
+Operation = (
+    Edit
+    | Allocate
+    | AllocateRun
+    | Cancel
+    | Confirm
+    | Expect
+    | ExpectNoPapers
+    | ModifyHolding
+    | Release
+    | ReleaseOwner
+    | RemovePaper
+    | Transfer
+    | WritePaper
+)
 
-Shown = Holding | list[Holding] | Network | None
+Shown = Holding | list[Holding] | Network | Paper | None
 """What users see of an operation's result."""
+
+
+def networks_of(operations: Sequence[Operation]) -> set[str]:
+    """Name the networks that operations are about."""
+    nowhere = (ReleaseOwner, WritePaper, RemovePaper, ExpectNoPapers)
+    return {
+        check_name(operation.network, field="network") for operation in operations if not isinstance(operation, nowhere)
+    }
 
 
 def check_operations(operations: object) -> Sequence[Operation]:

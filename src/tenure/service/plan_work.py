@@ -34,7 +34,9 @@ async def add_network(ground: Ground, edit: AddNetwork) -> Network:
         except AlreadyExists:  # made by somebody else since we looked
             raise Restart from None
         ground.now[space] = Configuration(space, space_name, 1)
-    network = new_network(edit, await ground.tx.next_network(), edit.uuid or "")
+    now_us = await ground.now_us()
+    fresh = new_network(edit, await ground.tx.next_network(), edit.uuid or "")
+    network = replace(fresh, created_us=now_us, modified_us=now_us)
     configuration = ground.now[space]
     ground.now[space] = replace(configuration, networks={**configuration.networks, name: network})
     ground.entries.append(Entry(edit.verb, space, network.id, details=edit.told()))
@@ -50,9 +52,19 @@ async def edit_plan(ground: Ground, edit: Edit) -> Network | None:
         gone = network.subnets if isinstance(edit, RemoveNetwork) else [network.subnet(edit.subnet)]
         for subnet in gone:
             await _evict(ground, space, network.id, subnet.cidr.range)
-    ground.now[space] = new
+    ground.now[space] = await _stamped(ground, new, network.id)
     ground.entries.append(Entry(edit.verb, space, network.id, details=edit.told()))
     return next((other for other in ground.now[space].networks.values() if other.id == network.id), None)
+
+
+async def _stamped(ground: Ground, plan: Configuration, number: NetworkId) -> Configuration:
+    """Count the edit on its network, and note when it was made."""
+    now_us = await ground.now_us()
+    networks = {
+        name: replace(network, serial=network.serial + 1, modified_us=now_us) if network.id == number else network
+        for name, network in plan.networks.items()
+    }
+    return replace(plan, networks=networks)
 
 
 async def _evict(ground: Ground, space: SpaceId, network: NetworkId, where: AddressRange) -> None:

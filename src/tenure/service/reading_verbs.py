@@ -8,9 +8,9 @@ from tenure.kernel.addresses import AddressLike, format_address, parse_address
 from tenure.kernel.configuration import Configuration, Network
 from tenure.kernel.errors import Invalid, NotFound
 from tenure.kernel.layout import Layout
-from tenure.kernel.names import Owner, check_name, shown
+from tenure.kernel.names import Owner, check_name, check_text, shown
 from tenure.kernel.tenures import History
-from tenure.kernel.values import Change, Holding, Row, SpaceId
+from tenure.kernel.values import Change, Holding, Paper, Row, SpaceId
 from tenure.service.explaining import Explanation, explain
 from tenure.service.history import check_time, read_history
 from tenure.service.searching import Found, find, first_of, read_wanted
@@ -104,6 +104,28 @@ class ReadingVerbs(WaitingVerbs):
             found.extend([] if layout is None else known_holdings([row], layout))
         found = [holding for holding in found if network in (None, holding.network)]
         return sorted(found, key=lambda holding: (holding.network, holding.slot, holding.row.first))
+
+    async def paper(self, kind: str, name: str) -> Paper:
+        """Read a document that a door keeps in the ledger."""
+        wanted = check_name(name, field="name")
+        found = await self._server.store.papers(check_name(kind, field="kind"), prefix=wanted, limit=1)
+        if not found or found[0].name != wanted:
+            raise NotFound(kind, name, field="name")
+        return found[0]
+
+    async def papers(self, kind: str, *, prefix: str = "", after: str = "", limit: int | None = None) -> list[Paper]:
+        """Read papers of a kind whose name begins so, in order of name; ``after`` is a cursor: the last name read."""
+        check_name(kind, field="kind")
+        begins, cursor, left = check_text(prefix, field="prefix"), check_text(after, field="after"), _limit(limit)
+        found: list[Paper] = []
+        while left > 0:
+            most = min(PAGE, left)
+            page = await self._server.store.papers(kind, prefix=begins, after=cursor, limit=most)
+            found.extend(page)
+            if len(page) < most:
+                break
+            cursor, left = page[-1].name, left - len(page)
+        return found
 
     async def changes(self, after: int = 0, *, limit: int | None = None) -> AsyncIterator[Change]:
         """Read the log behind a number, in commit order, up to its end."""

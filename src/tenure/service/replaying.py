@@ -10,7 +10,7 @@ from tenure.kernel.configuration import Network
 from tenure.kernel.documents import network_document, read_network
 from tenure.kernel.errors import KeyReused
 from tenure.kernel.replying import body_of, read_row_document, row_document
-from tenure.kernel.values import Holding, Reply
+from tenure.kernel.values import Holding, Paper, Reply
 from tenure.ports import Transaction
 from tenure.service.operations import Allocate, Operation, Shown
 
@@ -55,6 +55,8 @@ def _written(answer: Shown) -> Any:
         return [_written(each) for each in answer]
     if isinstance(answer, Holding):
         return {"holding": [answer.network, row_document(answer.row), answer.prefix, answer.gateway]}
+    if isinstance(answer, Paper):
+        return {"paper": list(answer)}
     if isinstance(answer, Network):
         return {"network": [answer.id, answer.name, network_document(answer)]}
     return None
@@ -65,6 +67,8 @@ def _read(written: Any) -> Shown:
         return None
     if isinstance(written, list):
         return [_holding(each) for each in written]
+    if "paper" in written:
+        return Paper(*written["paper"])
     return _holding(written) if "holding" in written else read_network(*written["network"])
 
 

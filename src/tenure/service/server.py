@@ -24,7 +24,17 @@ from tenure.service.claims import Claim, Granted, Waiting
 from tenure.service.exact import ExactViews
 from tenure.service.lane import Restart, line_key
 from tenure.service.lanes import RESTARTS, Attended, Lanes
-from tenure.service.operations import Allocate, AllocateRun, Cancel, Confirm, Operation, Release, ReleaseOwner, Shown
+from tenure.service.operations import (
+    Allocate,
+    AllocateRun,
+    Cancel,
+    Confirm,
+    Operation,
+    Release,
+    ReleaseOwner,
+    Shown,
+    networks_of,
+)
 from tenure.service.queueing import Seat
 from tenure.service.replaying import known_answer, reply_of
 from tenure.service.showing import show
@@ -329,8 +339,7 @@ class Server:
 
     async def _spaces_for(self, operations: Sequence[Operation]) -> list[SpaceId]:
         """Find the spaces that operations touch and that exist."""
-        placed = [operation for operation in operations if not isinstance(operation, ReleaseOwner)]
-        names = {check_name(operation.network, field="network") for operation in placed}
+        names = networks_of(operations)
         found = set((await self.store.locate(sorted(names))).values()) if names else set()
         for operation in operations:
             if isinstance(operation, ReleaseOwner):

@@ -14,7 +14,7 @@ from tenure.kernel.addresses import key, position
 from tenure.kernel.contents import Counters, Former, Kind, PlacedNetwork, Space
 from tenure.kernel.documents import network_document, read_network
 from tenure.kernel.errors import StoreUnavailable
-from tenure.kernel.values import NO_DETAILS, Change, Reply, Row, State, Waiter
+from tenure.kernel.values import NO_DETAILS, Change, Paper, Reply, Row, State, Waiter
 
 STATES = (State.PENDING, State.HELD, State.DRAINING, State.COOLING)
 STATE_NUMBER = {state: number for number, state in enumerate(STATES)}
@@ -120,6 +120,22 @@ def read_reply(record: Any) -> Reply:
     )  # fmt: skip
 
 
+def read_paper(record: Any) -> Paper:
+    """Read a paper from the columns in the order every statement selects them."""
+    kind, name, revision, document = record
+    return Paper(kind, name, revision, json.loads(document))
+
+
+def paper_columns(paper: Paper) -> tuple[Any, ...]:
+    """Turn a paper into the columns that ``read_paper`` reads."""
+    return (paper.kind, paper.name, paper.revision, json.dumps(paper.document, separators=(",", ":"), sort_keys=True))
+
+
+def after_prefix(prefix: str) -> str:
+    """Return a text that comes right after everything that begins with a prefix."""
+    return prefix + "\U0010ffff"
+
+
 def optional_key(value: int | None) -> bytes | None:
     """Encode an optional position."""
     return None if value is None else key(value)
@@ -144,6 +160,7 @@ READERS: dict[Kind, Callable[[Any], Any]] = {
     Kind.HOLDINGS: read_row,
     Kind.FORMERS: lambda record: Former(record[0], record[1], record[2], position(record[3])),
     Kind.REPLIES: read_reply,
+    Kind.PAPERS: read_paper,
     Kind.CHANGES: read_change,
 }
 """How each kind of a ledger's contents is read from the columns of its statement."""
@@ -154,6 +171,7 @@ WRITERS: dict[Kind, Callable[[Any], tuple[Any, ...]]] = {
     Kind.HOLDINGS: row_columns,
     Kind.FORMERS: lambda former: (former.network, former.owner, former.slot, key(former.first)),
     Kind.REPLIES: lambda reply: reply_columns(reply, 0),
+    Kind.PAPERS: paper_columns,
     Kind.CHANGES: change_columns,
 }
 """How it is turned into the same columns. Counters have their own way into each store."""

@@ -32,6 +32,7 @@ def _items(store: "MemoryStore") -> Iterator[tuple[Kind, Sequence[Any]]]:
     yield Kind.HOLDINGS, rows
     yield Kind.FORMERS, [Former(*claim, first) for claim, first in sorted(store.formers.items())]
     yield Kind.REPLIES, [reply for _, reply in sorted(store.replies.items())]
+    yield Kind.PAPERS, [paper for _, paper in sorted(store.papers_by_name.items())]
     yield Kind.CHANGES, store.log
 
 
@@ -48,7 +49,7 @@ async def write_contents(store: "MemoryStore", sections: AsyncIterator[Section])
         inventory.add(section)
         items[section.kind].extend(section.items)
     counters = inventory.complete()
-    if store.seq or store.books or store.formers or store.replies:
+    if store.seq or store.books or store.formers or store.replies or store.papers_by_name:
         raise not_empty()
     _put_plan(store, items[Kind.SPACES], items[Kind.NETWORKS])
     rows = MemoryTransaction(store)
@@ -56,6 +57,7 @@ async def write_contents(store: "MemoryStore", sections: AsyncIterator[Section])
         rows.restore(row)
     store.formers.update((tuple(former[:3]), former.first) for former in items[Kind.FORMERS])
     store.replies.update((reply.key, reply) for reply in items[Kind.REPLIES])
+    store.papers_by_name.update(((paper.kind, paper.name), paper) for paper in items[Kind.PAPERS])
     store.log.extend(items[Kind.CHANGES])
     store.seq, store.oldest, store.generation, store.next_network, store.next_space = counters[:5]
 

@@ -12,7 +12,7 @@ from typing import TypeVar
 from tenure.kernel.configuration import Configuration
 from tenure.kernel.contents import Section
 from tenure.kernel.errors import CursorExpired, Invalid
-from tenure.kernel.values import Change, NetworkId, Reply, Row, SpaceId, Ticket, Verdict, Waiter, Wish
+from tenure.kernel.values import Change, NetworkId, Paper, Reply, Row, SpaceId, Ticket, Verdict, Waiter, Wish
 from tenure.ports import FAR_BEHIND, Abilities, CallerTransaction, Effects, Transaction
 from tenure.stores.memory.contents import read_contents, write_contents
 from tenure.stores.memory.history import ChangesByAddress
@@ -36,6 +36,7 @@ class MemoryStore:
         self.owners: dict[str, dict[tuple[SpaceId, int], Row]] = {}
         self.formers: dict[ClaimKey, int] = {}
         self.replies: dict[str, Reply] = {}
+        self.papers_by_name: dict[tuple[str, str], Paper] = {}
         self.waiting: dict[int, Waiter] = {}
         self.log: list[Change] = []
         self.seq = 0
@@ -146,6 +147,11 @@ class MemoryStore:
         """Read entries by address."""
         self._by_address.catch_up(self.log, self.oldest)
         return self._by_address.find(firsts, after, limit)
+
+    async def papers(self, kind: str, *, prefix: str = "", after: str = "", limit: int = 1000) -> Sequence[Paper]:
+        """Read papers of a kind, in order of name."""
+        names = sorted(name for of, name in self.papers_by_name if of == kind and name.startswith(prefix))
+        return [self.papers_by_name[kind, name] for name in names if name > after][:limit]
 
     async def last_change(self) -> int:
         """Return the number of the newest change."""

@@ -1,6 +1,6 @@
 """A transaction in memory: every step notes how to undo it."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from itertools import islice
@@ -8,8 +8,21 @@ from typing import TYPE_CHECKING
 
 from tenure.kernel.configuration import Configuration, Network
 from tenure.kernel.errors import AlreadyExists
-from tenure.kernel.values import OWNED, Change, Entry, NetworkId, Outcome, Reply, Row, SpaceId, Verdict, Waiter, Wish
+from tenure.kernel.values import (
+    OWNED,
+    Change,
+    Entry,
+    NetworkId,
+    Outcome,
+    Reply,
+    Row,
+    SpaceId,
+    Verdict,
+    Waiter,
+    Wish,
+)
 from tenure.ports import Effects, Guard, KeyTaken, NotAll
+from tenure.stores.memory.papers import MemoryPapers, put_back
 from tenure.stores.memory.positions import SortedPositions
 
 if TYPE_CHECKING:
@@ -28,12 +41,11 @@ class SpaceBook:
     due: dict[int, int] = field(default_factory=dict)
 
 
-class MemoryTransaction:
+class MemoryTransaction(MemoryPapers):
     """The ledger's verbs on dictionaries."""
 
     def __init__(self, store: "MemoryStore") -> None:
-        self._store = store
-        self._undo: list[Callable[[], object]] = []
+        super().__init__(store)
 
     def undo(self) -> None:
         """Take back every step, last first."""
@@ -207,7 +219,7 @@ class MemoryTransaction:
         formers = self._store.formers
         for row in rows:
             claim = (row.network, row.owner, row.slot)
-            self._undo.append(partial(_put_back, formers, claim, formers.get(claim)))
+            self._undo.append(partial(put_back, formers, claim, formers.get(claim)))
             formers[claim] = row.first
 
     async def former(self, network: NetworkId, owner: str, slot: str) -> int | None:
@@ -343,13 +355,6 @@ class MemoryTransaction:
             store.oldest = oldest
 
         self._undo.append(take_back)
-
-
-def _put_back(formers: dict[ClaimKey, int], claim: ClaimKey, place: int | None) -> None:
-    if place is None:
-        formers.pop(claim, None)
-    else:
-        formers[claim] = place
 
 
 def _change(seq: int, now_us: int, entry: Entry) -> Change:

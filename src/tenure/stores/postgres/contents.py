@@ -40,6 +40,7 @@ TABLES: dict[Kind, tuple[str, str]] = {
     ),
     Kind.FORMERS: ("former", "network owner slot first"),
     Kind.REPLIES: ("reply", "key body at_us space network first last generation until_us answer"),
+    Kind.PAPERS: ("paper", "kind name revision document"),
     Kind.CHANGES: ("change", "seq at_us verb space network first last owner slot generation request details"),
 }
 """Where each kind goes: the table, and its columns in the order of WRITERS."""

@@ -28,6 +28,10 @@ SELECT network, owner, slot, first FROM former ORDER BY network, owner, slot
 -- :cost O(r log r)
 SELECT key, body, at_us, space, network, first, last, generation, until_us, answer FROM reply ORDER BY key
 
+-- :name papers
+-- :cost O(p)
+SELECT kind, name, revision, document FROM paper ORDER BY kind, name
+
 -- :name changes
 -- :cost O(c)
 SELECT seq, at_us, verb, space, network, first, last, owner, slot, generation, request, details
@@ -35,12 +39,13 @@ FROM change ORDER BY seq
 
 -- :name keep_others_out
 -- :cost O(1)
-LOCK TABLE ledger, space, network, holding, change, former, reply IN EXCLUSIVE MODE
+LOCK TABLE ledger, space, network, holding, change, former, reply, paper IN EXCLUSIVE MODE
 
 -- :name is_empty
 -- :cost O(1)
 SELECT seq = 0 AND NOT EXISTS (SELECT FROM space) AND NOT EXISTS (SELECT FROM holding)
        AND NOT EXISTS (SELECT FROM former) AND NOT EXISTS (SELECT FROM reply)
+       AND NOT EXISTS (SELECT FROM paper)
 FROM ledger WHERE id = 1
 
 -- :name put_counters

@@ -8,7 +8,8 @@ from tenure.kernel.replying import replayed
 from tenure.kernel.values import AGAIN, Outcome, Row, SpaceId, State, Ticket, Verdict, Wish
 from tenure.ports import Stale
 from tenure.stores.postgres.hot import HotConnection
-from tenure.stores.postgres.times import SQL, read_replies
+from tenure.stores.postgres.sql import SQL
+from tenure.stores.postgres.times import read_replies
 from tenure.stores.postgres.transaction import (
     explain_refused,
     granted_row,

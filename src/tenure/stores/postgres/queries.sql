@@ -419,6 +419,27 @@ DELETE FROM waiting WHERE space = $1
 -- :cost O(log s)
 UPDATE space SET queued = $2, version = version + 1 WHERE id = $1 AND queued <> $2
 
+-- :name lock_papers
+-- :cost O(k log p): p papers
+SELECT kind, name, revision, document FROM paper WHERE kind = $1 AND name = ANY ($2::text[]) ORDER BY name FOR UPDATE
+
+-- :name papers
+-- :cost O(log p + limit)
+SELECT kind, name, revision, document FROM paper WHERE kind = $1 AND name >= $2 AND name < $3 AND name > $4
+ORDER BY name LIMIT $5
+
+-- :name insert_paper
+-- :cost O(log p)
+INSERT INTO paper (kind, name, revision, document) VALUES ($1, $2, $3, $4) ON CONFLICT DO NOTHING RETURNING true
+
+-- :name put_paper
+-- :cost O(log p)
+UPDATE paper SET revision = $3, document = $4 WHERE kind = $1 AND name = $2 RETURNING true
+
+-- :name delete_papers
+-- :cost O(k log p)
+DELETE FROM paper WHERE kind = $1 AND name = ANY ($2::text[])
+
 -- :name replies
 -- :cost O(k log r): r answers kept
 SELECT reply.key, body, at_us, space, network, first, last, generation, until_us, answer

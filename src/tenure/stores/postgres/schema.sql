@@ -115,3 +115,10 @@ CREATE INDEX reply_age ON reply USING brin (at_us);
 
 CREATE INDEX holding_due ON holding (space, until_us) WHERE until_us IS NOT NULL;
 CREATE INDEX change_of_address ON change (first, seq) WHERE first IS NOT NULL AND verb <> 'grant';
+CREATE TABLE paper (
+    revision bigint NOT NULL,
+    kind text COLLATE "C" NOT NULL,
+    name text COLLATE "C" NOT NULL,
+    document text COLLATE "C" NOT NULL,
+    PRIMARY KEY (kind, name)
+);

@@ -17,13 +17,14 @@ from tenure.kernel.addresses import key
 from tenure.kernel.configuration import Configuration
 from tenure.kernel.contents import Section
 from tenure.kernel.errors import CursorExpired, Invalid, StoreUnavailable
-from tenure.kernel.values import AGAIN, Change, NetworkId, Row, SpaceId, Ticket, Verdict, Wish
+from tenure.kernel.values import AGAIN, Change, NetworkId, Paper, Row, SpaceId, Ticket, Verdict, Wish
 from tenure.ports import Abilities, Effects, Transaction
 from tenure.stores.postgres.contents import read_contents, write_contents
 from tenure.stores.postgres.granting import grant_on, granted, release_on
 from tenure.stores.postgres.history import read_changes_at
 from tenure.stores.postgres.hot import HotConnection, HotConnections
-from tenure.stores.postgres.times import SQL
+from tenure.stores.postgres.papers import paper_range
+from tenure.stores.postgres.sql import SQL
 from tenure.stores.postgres.transaction import (
     CallersPostgresTransaction,
     PostgresTransaction,
@@ -33,7 +34,7 @@ from tenure.stores.postgres.transaction import (
     told_column,
     wish_columns,
 )
-from tenure.stores.statements import check_version, load_migrations, read_change, read_row, read_spans
+from tenure.stores.statements import check_version, load_migrations, read_change, read_paper, read_row, read_spans
 
 T = TypeVar("T")
 
@@ -288,6 +289,10 @@ class PostgresStore:
     async def changes_at(self, firsts: Sequence[int], *, after: int = 0, limit: int = 1000) -> Sequence[Change]:
         """Read entries by address."""
         return await read_changes_at(self._read, firsts, after, limit)
+
+    async def papers(self, kind: str, *, prefix: str = "", after: str = "", limit: int = 1000) -> Sequence[Paper]:
+        """Read papers of a kind, in order of name."""
+        return [read_paper(record) for record in await self._read("papers", *paper_range(kind, prefix, after, limit))]
 
     async def last_change(self) -> int:
         """Return the number of the newest change."""

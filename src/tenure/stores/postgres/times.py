@@ -8,9 +8,8 @@ import asyncpg
 
 from tenure.kernel.values import Reply, Row, SpaceId, Waiter
 from tenure.ports import KeyTaken
-from tenure.stores.statements import load_statements, read_reply, read_row, read_waiter, reply_columns
-
-SQL = {name: statement.sql for name, statement in load_statements("tenure.stores.postgres").items()}
+from tenure.stores.postgres.sql import SQL
+from tenure.stores.statements import read_reply, read_row, read_waiter, reply_columns
 
 
 class PostgresTimes:

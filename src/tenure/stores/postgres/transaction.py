@@ -27,7 +27,8 @@ from tenure.kernel.values import (
     Wish,
 )
 from tenure.ports import FAR_BEHIND, Effects, Guard, NotAll
-from tenure.stores.postgres.times import SQL, PostgresTimes
+from tenure.stores.postgres.papers import PostgresPapers
+from tenure.stores.postgres.sql import SQL
 from tenure.stores.statements import (
     STATE_NUMBER,
     dump_details,
@@ -130,7 +131,7 @@ async def explain_refused(connection: Any, space: SpaceId, wishes: Sequence[Wish
     return verdicts
 
 
-class PostgresTransaction(PostgresTimes):
+class PostgresTransaction(PostgresPapers):
     """The ledger's verbs on a connection with an open transaction (READ COMMITTED)."""
 
     async def guard(self, spaces: Sequence[SpaceId], strength: Guard) -> dict[SpaceId, int]:

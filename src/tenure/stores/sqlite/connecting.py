@@ -12,7 +12,8 @@ from urllib.parse import quote
 
 from tenure.kernel.errors import StoreUnavailable
 from tenure.kernel.inline import run_inline
-from tenure.stores.sqlite.transaction import SQL, SqliteTransaction
+from tenure.stores.sqlite.sql import SQL
+from tenure.stores.sqlite.transaction import SqliteTransaction
 from tenure.stores.statements import check_version, load_migrations
 
 T = TypeVar("T")

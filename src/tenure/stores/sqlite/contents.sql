@@ -26,6 +26,10 @@ SELECT network, owner, slot, first FROM former ORDER BY network, owner, slot
 -- :cost O(r)
 SELECT key, body, at_us, space, network, first, last, generation, until_us, answer FROM reply ORDER BY key
 
+-- :name papers
+-- :cost O(p)
+SELECT kind, name, revision, document FROM paper ORDER BY kind, name
+
 -- :name changes
 -- :cost O(c)
 SELECT seq, at_us, verb, space, network, first, last, owner, slot, generation, request, details
@@ -35,6 +39,7 @@ FROM change ORDER BY seq
 -- :cost O(1)
 SELECT seq = 0 AND NOT EXISTS (SELECT 1 FROM space) AND NOT EXISTS (SELECT 1 FROM holding)
        AND NOT EXISTS (SELECT 1 FROM former) AND NOT EXISTS (SELECT 1 FROM reply)
+       AND NOT EXISTS (SELECT 1 FROM paper)
 FROM ledger WHERE id = 1
 
 -- :name indexes
@@ -75,6 +80,10 @@ INSERT INTO former (network, owner, slot, first) VALUES (?, ?, ?, ?)
 -- :cost O(log r)
 INSERT INTO reply (key, body, at_us, space, network, first, last, generation, until_us, answer)
 VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+
+-- :name put_papers
+-- :cost O(log p)
+INSERT INTO paper (kind, name, revision, document) VALUES (?, ?, ?, ?)
 
 -- :name put_changes
 -- :cost O(1): appended at the end

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 
 from tenure.kernel.addresses import key
 from tenure.kernel.values import Change
-from tenure.stores.sqlite.transaction import SQL
+from tenure.stores.sqlite.sql import SQL
 from tenure.stores.statements import read_change
 
 

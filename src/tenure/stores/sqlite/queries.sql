@@ -152,6 +152,28 @@ DELETE FROM waiting WHERE space = ?
 -- :cost O(log s)
 UPDATE space SET queued = ?, version = version + 1 WHERE id = ? AND queued <> ?
 
+-- :name paper
+-- :cost O(log p): p papers
+SELECT kind, name, revision, document FROM paper WHERE kind = ? AND name = ?
+
+-- :name papers
+-- :cost O(log p + limit)
+SELECT kind, name, revision, document FROM paper WHERE kind = ? AND name >= ? AND name < ? AND name > ?
+ORDER BY name LIMIT ?
+
+-- :name insert_paper
+-- :cost O(log p)
+INSERT INTO paper (kind, name, revision, document) VALUES (?, ?, ?, ?) ON CONFLICT DO NOTHING
+
+-- :name put_paper
+-- :cost O(log p)
+INSERT INTO paper (kind, name, revision, document) VALUES (?, ?, ?, ?)
+ON CONFLICT (kind, name) DO UPDATE SET revision = excluded.revision, document = excluded.document
+
+-- :name delete_paper
+-- :cost O(log p)
+DELETE FROM paper WHERE kind = ? AND name = ?
+
 -- :name reply
 -- :cost O(log r): r answers kept
 SELECT key, body, at_us, space, network, first, last, generation, until_us, answer FROM reply WHERE key = ?

@@ -91,3 +91,10 @@ CREATE INDEX reply_age ON reply (at_us);
 
 CREATE INDEX holding_due ON holding (space, until_us) WHERE until_us IS NOT NULL;
 CREATE INDEX change_of_address ON change (first, seq) WHERE first IS NOT NULL AND verb <> 'grant';
+CREATE TABLE paper (
+    kind TEXT NOT NULL,
+    name TEXT NOT NULL,
+    revision INTEGER NOT NULL,
+    document TEXT NOT NULL,
+    PRIMARY KEY (kind, name)
+) WITHOUT ROWID;

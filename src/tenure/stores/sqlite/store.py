@@ -16,14 +16,15 @@ from tenure.kernel.addresses import key
 from tenure.kernel.configuration import Configuration
 from tenure.kernel.contents import Section
 from tenure.kernel.errors import Invalid, StoreUnavailable
-from tenure.kernel.values import Change, NetworkId, Row, SpaceId, Ticket, Verdict, Wish
+from tenure.kernel.values import Change, NetworkId, Paper, Row, SpaceId, Ticket, Verdict, Wish
 from tenure.ports import Abilities, Effects, Transaction
 from tenure.stores.plain import grant_rows, release_rows
 from tenure.stores.sqlite.connecting import connect, failed, migrate, write
 from tenure.stores.sqlite.contents import read_contents, write_contents
 from tenure.stores.sqlite.history import read_changes_at
+from tenure.stores.sqlite.papers import read_papers
+from tenure.stores.sqlite.sql import SQL
 from tenure.stores.sqlite.transaction import (
-    SQL,
     CallersSqliteTransaction,
     read_changes,
     read_configuration,
@@ -194,6 +195,10 @@ class SqliteStore:
     async def changes_at(self, firsts: Sequence[int], *, after: int = 0, limit: int = 1000) -> Sequence[Change]:
         """Read entries by address."""
         return await self._read(lambda connection: read_changes_at(connection, firsts, after, limit))
+
+    async def papers(self, kind: str, *, prefix: str = "", after: str = "", limit: int = 1000) -> Sequence[Paper]:
+        """Read papers of a kind, in order of name."""
+        return await self._read(lambda connection: read_papers(connection, kind, prefix, after, limit))
 
     async def last_change(self) -> int:
         """Return the number of the newest change."""

@@ -16,10 +16,11 @@ from tenure.kernel.documents import network_document, read_network
 from tenure.kernel.errors import AlreadyExists, CursorExpired
 from tenure.kernel.values import Change, Entry, NetworkId, Outcome, Reply, Row, SpaceId, State, Verdict, Waiter, Wish
 from tenure.ports import FAR_BEHIND, Effects, Guard, KeyTaken, NotAll
+from tenure.stores.sqlite.papers import SqlitePapers
+from tenure.stores.sqlite.sql import SQL
 from tenure.stores.statements import (
     STATE_NUMBER,
     dump_details,
-    load_statements,
     optional_key,
     read_change,
     read_reply,
@@ -29,8 +30,6 @@ from tenure.stores.statements import (
 )
 from tenure.stores.statements import read_spans as spans_of
 
-SQL = {name: statement.sql for name, statement in load_statements("tenure.stores.sqlite").items()}
-
 OWNED = (State.PENDING, State.HELD)
 
 
@@ -39,11 +38,11 @@ def store_clock_us() -> int:
     return time.time_ns() // 1000
 
 
-class SqliteTransaction:
+class SqliteTransaction(SqlitePapers):
     """The ledger's verbs on a connection that holds the write lock (SQLite has one writer at a time)."""
 
     def __init__(self, connection: sqlite3.Connection, clock: Callable[[], int] = store_clock_us) -> None:
-        self._connection = connection
+        super().__init__(connection)
         self._run = connection.execute
         self._clock = clock
 
