@@ -41,6 +41,7 @@ TAKEN_WISH = (ONES, HELD, HELD, NEW, EMPTY, ONES, NOTHING, NOTHING, NOTHING)
 KEYS = [f"key-{5000 + n}" for n in range(SOME)]
 NEW_KEYS = [f"new-{n}" for n in range(SOME)]
 BODIES = [b"body"] * SOME
+NAMES, KINDS, TEXTS = [f"vm-{5000 + n}" for n in range(SOME)], ["instance"] * SOME, ["{}"] * SOME
 UNKEYED = (None, None, None)
 """Nothing told, and no idempotency keys."""
 
@@ -84,13 +85,19 @@ CASES: dict[str, list[tuple[Any, ...]]] = {
     "log": [ENTRY],
     "overdue": [(1, SOME), (2, SOME)],
     "replies": [(KEYS,), (NEW_KEYS,)],
+    "lock_papers": [("instance", NAMES), ("instance", NEW)],
+    "share_papers": [("instance", NAMES), ("instance", NEW)],
+    "papers": [("instance", "vm-5", "vm-5\U0010ffff", "", SOME), ("instance", "", "\U0010ffff", NAMES[0], SOME)],
+    "insert_papers": [(KINDS, NEW, ONES, TEXTS), (KINDS, NAMES, ONES, TEXTS)],
+    "put_papers": [(KINDS, NAMES, ONES, TEXTS), (KINDS, NEW, ONES, TEXTS)],
+    "delete_papers": [("instance", NAMES), ("instance", NEW)],
     "drop_replies": [(KEYS,), (NEW_KEYS,)],
     "keep_replies": [(NEW_KEYS, BODIES, ONES, ONES, ONES, HELD, HELD, GENERATIONS, NOTHING, NOTHING)],
 }
 BULK = {"trim_changes", "forget_replies"}
 """Statements that drop a large part of a table: which way is best is the planner's business."""
 
-GROWING = ("holding", "change", "reply")
+GROWING = ("holding", "change", "reply", "paper")
 
 
 @pytest.mark.parametrize("package", PACKAGES)
@@ -140,6 +147,10 @@ async def _fill(url: str, *, analyzed: bool) -> None:
         await connection.execute(
             "INSERT INTO reply (key, body, at_us, space, network, first, last, generation)"
             f" SELECT 'key-' || n, 'body', n, 1, 1, {place}, {place}, n {rows}"
+        )
+        await connection.execute(
+            "INSERT INTO paper (kind, name, revision, document)"
+            f" SELECT CASE n % 2 WHEN 0 THEN 'instance' ELSE 'mark' END, 'vm-' || n / 2, 1, '{{}}' {rows}"
         )
         await connection.execute(
             "INSERT INTO change (seq, at_us, space, network, generation, verb, first, last, owner, slot)"

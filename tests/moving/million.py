@@ -21,7 +21,7 @@ from tenure.kernel.configuration import Network, Notes, Policy, Pool, Reserved, 
 from tenure.kernel.contents import Counters, Former, Kind, PlacedNetwork, Section, Space
 from tenure.kernel.entries import grant_details
 from tenure.kernel.ranges import parse_cidr, parse_range
-from tenure.kernel.values import Change, Reply, Row, State
+from tenure.kernel.values import Change, Paper, Reply, Row, State
 from tenure.moving.comparing import digest_of
 from tenure.moving.copying import CopyReport, copy
 from tenure.wiring import open_store
@@ -37,7 +37,7 @@ V4, V6 = parse_address("10.0.1.0"), parse_address("2001:db8::")
 
 
 async def made_contents(holdings: int) -> AsyncGenerator[Section, None]:
-    """Make up a ledger: held, pending, draining and cooling rows, labels, former addresses, kept replies, the log."""
+    """Make up a ledger: rows of every state, labels, former addresses, kept replies, papers, the log."""
     sixes = holdings // SIX_EVERY
     formers = holdings // 100
     cooling = sum(1 for number in range(holdings) if _state(number) is State.COOLING)
@@ -51,6 +51,7 @@ async def made_contents(holdings: int) -> AsyncGenerator[Section, None]:
         (Kind.HOLDINGS, (_row(number, formers, six=True) for number in range(holdings - sixes, holdings))),
         (Kind.FORMERS, (Former(5, f"vm/gone-{number:09}", "nic0", V4 + number) for number in range(formers))),
         (Kind.REPLIES, (_reply(number) for number in range(formers))),
+        (Kind.PAPERS, (_paper(number) for number in range(formers))),
         (Kind.CHANGES, _changes(holdings, formers)),
     ]
     for kind, items in streams:
@@ -98,6 +99,11 @@ def _reply(number: int) -> Reply:
     if number % 2:
         return Reply(f"key-{number:09}", body, BEGUN_US + number, answer=json.dumps({"n": number}))
     return Reply(f"key-{number:09}", body, BEGUN_US + number, 3, 5, V4 + number, V4 + number, number + 1, None)
+
+
+def _paper(number: int) -> Paper:
+    document = {"nics": [{"ip": None, "mac": f"aa:{number:06x}"}], "ü": {"deep": [1, 2.5, True]}} if number % 2 else {}
+    return Paper("instance", f"vm-{number:09}", number + 1, document)
 
 
 def _changes(holdings: int, formers: int) -> Iterator[Change]:

@@ -77,7 +77,7 @@ async def test_a_backup_is_restored_as_it_was(place: str, tmp_path: Path) -> Non
     assert kept == again
     assert made == kept.digest == await digest(place)
     assert kept.counts == {
-        "spaces": 2, "networks": 2, "holdings": 300, "formers": 3, "replies": 3, "changes": kept.seq,
+        "spaces": 2, "networks": 2, "holdings": 300, "formers": 3, "replies": 3, "papers": 3, "changes": kept.seq,
     }  # fmt: skip
 
 
@@ -253,6 +253,7 @@ COPIED = {
     "holding": "space network first last owner slot state generation since_us until_us request details",
     "former": "network owner slot first",
     "reply": "key body at_us space network first last generation until_us answer",
+    "paper": "kind name revision document",
     "change": "seq at_us verb space network first last owner slot generation request details",
 }
 

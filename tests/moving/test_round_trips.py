@@ -30,9 +30,15 @@ async def joined(pieces: AsyncIterator[str]) -> bytes:
 async def plan_of(ledger: tenure.AsyncLedger) -> list[tuple[str, list[tuple[str, dict[str, Any]]]]]:
     """Write the plan in a form that can be compared."""
     return [
-        (space.name, [(name, network_document(network)) for name, network in space.networks.items()])
+        (space.name, [(name, _plan_alone(network)) for name, network in space.networks.items()])
         for space in await ledger.spaces()
     ]
+
+
+def _plan_alone(network: tenure.Network) -> dict[str, Any]:
+    """Write a network without what each ledger counts by itself."""
+    counted = ("serial", "created_us", "modified_us")
+    return {name: value for name, value in network_document(network).items() if name not in counted}
 
 
 async def holdings_of(ledger: tenure.AsyncLedger) -> Told:
@@ -49,11 +55,13 @@ optional = st.none() | names
 
 
 @st.composite
-def subnets(draw: st.DrawFn, network: str, number: int) -> list[Any]:
+def subnets(draw: st.DrawFn, network: str, number: int, served: set[bool]) -> list[Any]:
     """Draw a subnet with pools, reserved ranges and a pre-allocation, and holdings in it."""
     wide = draw(st.booleans())
     base = f"2001:db8:{number:x}:" if draw(st.booleans()) else f"10.{number}."
     block, at = (f"{base}:/64", f"{base}:{{:x}}") if ":" in base else (f"{base}0.0/16", f"{base}0.{{}}")
+    dhcp = draw(st.booleans()) and (":" in base) not in served
+    served |= {":" in base} if dhcp else set()
     operations: list[Any] = [
         tenure.AddSubnet(
             network=network,
@@ -61,7 +69,7 @@ def subnets(draw: st.DrawFn, network: str, number: int) -> list[Any]:
             unit=(124 if ":" in base else 28) if wide else None,
             gateway=draw(st.none() | st.just(at.format(1))),
             name=draw(st.none() | st.just(f"s{number}")),
-            dhcp=draw(st.booleans()),
+            dhcp=dhcp,
             zones=draw(st.lists(names, max_size=2, unique=True)),
             keep_back=draw(st.none() | st.just(["last"])),
             labels=draw(labels),
@@ -105,8 +113,12 @@ def sites(draw: st.DrawFn) -> Sequence[Any]:
     for index, network in enumerate(draw(st.lists(names, min_size=1, max_size=3, unique=True))):
         space = draw(st.none() | st.just("shared space"))
         operations.append(tenure.AddNetwork(network=network, space=space, labels=draw(labels), tags=["t"]))
+        served: set[bool] = set()
         for number in range(index * 4, index * 4 + draw(st.integers(0, 3))):
-            operations += draw(subnets(network, number))
+            operations += draw(subnets(network, number, served))
+        for group in draw(st.lists(names, max_size=2, unique=True)):
+            mode, link, vlan = draw(st.sampled_from(["bridged", "routed"])), draw(texts), draw(texts)
+            operations.append(tenure.Connect(network=network, group=group, mode=mode, link=link, vlan=vlan))
         if draw(st.booleans()):
             operations.append(tenure.ModifyNetwork(network=network, retired=True))
     return operations

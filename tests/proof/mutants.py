@@ -20,7 +20,7 @@ from tenure.service.operations import Confirm
 from tenure.service.queueing import Queue, Seat
 from tenure.stores import plain
 from tenure.stores.memory.transaction import MemoryTransaction
-from tenure.stores.postgres.times import SQL
+from tenure.stores.postgres.sql import SQL
 from tests.proof.simulated import SimulatedStore
 from tests.proof.simulation import first_unexplained
 from tests.proof.timely import first_unexplained_in_time

@@ -12,7 +12,7 @@ from tenure.kernel.configuration import Configuration
 from tenure.kernel.contents import Section
 from tenure.kernel.errors import StoreUnavailable
 from tenure.kernel.inline import run_inline
-from tenure.kernel.values import Change, NetworkId, Outcome, Row, SpaceId, Ticket, Verdict, Wish
+from tenure.kernel.values import Change, NetworkId, Outcome, Paper, Row, SpaceId, Ticket, Verdict, Wish
 from tenure.ports import Abilities, CallerTransaction, Effects, Guard, Transaction
 from tenure.stores import plain
 from tests.proof.world import SimulatedTransaction, World
@@ -179,6 +179,11 @@ class SimulatedStore:
     async def changes_at(self, firsts: Sequence[int], *, after: int = 0, limit: int = 1000) -> Sequence[Change]:
         """Read the log of some addresses."""
         return await self._call(lambda: self.world.truth.changes_at(firsts, after=after, limit=limit), writes=False)
+
+    async def papers(self, kind: str, *, prefix: str = "", after: str = "", limit: int = 1000) -> Sequence[Paper]:
+        """Read papers of a kind."""
+        truth = self.world.truth
+        return await self._call(lambda: truth.papers(kind, prefix=prefix, after=after, limit=limit), writes=False)
 
     def contents(self) -> AsyncGenerator[Section, None]:
         """Refuse: nobody copies a simulated ledger."""

@@ -10,8 +10,8 @@ import pytest
 
 from tenure.kernel.addresses import parse_address
 from tenure.kernel.values import Wish
+from tenure.stores.postgres.sql import SQL
 from tenure.stores.postgres.store import STUCK, PostgresStore
-from tenure.stores.postgres.times import SQL
 from tenure.stores.postgres.transaction import plain_columns
 from tests.contract.providers import Ground, ledger_providers
 from tests.proof.mutants import unsorted_batch

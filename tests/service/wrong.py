@@ -54,6 +54,8 @@ GOOD: dict[str, Arguments] = {
     "network": {"name": "net1"},
     "holding": {"network": "net1", "address": "192.0.2.10"},
     "holdings": {"network": "net1"},
+    "paper": {"kind": "instance", "name": "web-0"},
+    "papers": {"kind": "instance", "prefix": "web", "after": "web-", "limit": 3},
     "changes": {"after": 0, "limit": 3},
     "tail": {"after": 0},
     "last_change": {},
@@ -86,6 +88,15 @@ OPERATIONS: dict[type, Arguments] = {
     tenure.ReleaseOwner: {"owner": "instance/a"},
     tenure.Release: {"network": "net1", "address": "192.0.2.10", "owner": "instance/a"},
     tenure.Transfer: {"network": "net1", "address": "192.0.2.10", "owner": "instance/a", "to": "instance/z"},
+    tenure.EndCooling: {"network": "net1", "address": "192.0.2.90", "owner": "instance/cold"},
+    tenure.Connect: {"network": "net1", "group": "rack2", "mode": "routed", "link": "eth1", "vlan": "7"},
+    tenure.Disconnect: {"network": "net1", "group": "rack1"},
+    tenure.Expect: {"network": "idle", "serial": 1},
+    tenure.ExpectNoHoldings: {"network": "net1", "range": "192.0.2.10-192.0.2.99", "state": "draining"},
+    tenure.ExpectNoPapers: {"kind": "instance", "prefix": "db-"},
+    tenure.ExpectPaper: {"kind": "instance", "name": "web-0", "revision": 1},
+    tenure.WritePaper: {"kind": "instance", "name": "web-0", "document": {"nics": [1]}, "revision": 1},
+    tenure.RemovePaper: {"kind": "instance", "name": "web-0", "revision": 1},
 }
 
 
@@ -179,6 +190,11 @@ def seed(ledger: tenure.Ledger) -> None:
     ledger.allocate("net1", owner="instance/b", address="203.0.113.9")
     ledger.allocate("net1", owner="instance/gone", pool="sticky")
     ledger.release_owner("instance/gone")
+    ledger.allocate("net1", owner="instance/cold", address="192.0.2.90")
+    ledger.release("net1", "192.0.2.90", owner="instance/cold", lingers_s=3600)
+    papers = [("instance", "web-0", {"nics": []}), ("instance", "web-1", {}), ("group", "rack1", {"nodes": ["n1"]})]
+    ledger.apply([tenure.WritePaper(kind=kind, name=name, document=document) for kind, name, document in papers])
+    ledger.apply([tenure.Connect(network="net1", group="rack1", link="br0")])
 
 
 class Seeded:
@@ -232,7 +248,8 @@ class Seeded:
         books = [(space, book.configuration, sorted(book.rows.items())) for space, book in store.books.items()]
         indexes = (sorted(store.claims), sorted((owner, sorted(rows)) for owner, rows in store.owners.items()))
         formers, waiting = sorted(store.formers.items()), sorted(store.waiting.items())
-        kept = (store.replies, formers, waiting, store.log, store.seq, store.oldest)
+        papers = sorted(store.papers_by_name.items())
+        kept = (store.replies, papers, formers, waiting, store.log, store.seq, store.oldest)
         return "\n".join(map(repr, (books, indexes, *kept)))
 
     def call(self, verb: str, arguments: Arguments) -> object:

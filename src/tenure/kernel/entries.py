@@ -41,9 +41,9 @@ def _began(row: Row) -> dict[str, Any]:
     return began
 
 
-def overdue_entry(row: Row) -> Entry:
-    """Tell the log of a row that its deadline ended."""
-    return release_entry(row, None, "cooled off" if row.state is State.COOLING else "deadline")
+def overdue_entry(row: Row, request: str | None = None) -> Entry:
+    """Tell the log of a row that its deadline ended, or of an end of cooling that somebody asked for."""
+    return release_entry(row, request, "cooled off" if row.state is State.COOLING else "deadline")
 
 
 def cool_entry(row: Row, request: str | None) -> Entry:

@@ -116,9 +116,17 @@ class StillInUse(Conflict):
 
     code = "still_in_use"
 
-    def __init__(self, kind: str, name: str, holders: list[str]) -> None:
+    def __init__(
+        self,
+        kind: str,
+        name: str,
+        holders: list[str],
+        *,
+        hint: str = "release them, retire it, or pass cascade=True",
+        field: str | None = None,
+    ) -> None:
         shown = ", ".join(holders[:3]) + (", …" if len(holders) > 3 else "")
-        super().__init__(f"{kind} {name!r} is still in use by {shown}; release them, retire it, or pass cascade=True")
+        super().__init__(f"{kind} {name!r} is still in use by {shown}; {hint}", field=field)
         self.kind = kind
         self.name = name
         self.holders = holders

@@ -1,18 +1,19 @@
 """The fields of edits, each read from what a user wrote, or refused with its name and the reason."""
 
+import enum
 import re
 from collections.abc import Callable, Sequence
 from typing import TypeVar
 
 from tenure.kernel.addresses import format_address, parse_address
-from tenure.kernel.configuration import KeepBack, NetworkKind, Notes, Policy
+from tenure.kernel.configuration import KeepBack, Notes
 from tenure.kernel.edits import KEEP, Keep, Labels
 from tenure.kernel.errors import Invalid
 from tenure.kernel.names import check_labels, check_name, check_text, shown
 
 T = TypeVar("T")
 U = TypeVar("U")
-E = TypeVar("E", NetworkKind, Policy, KeepBack)
+E = TypeVar("E", bound=enum.StrEnum)
 
 _MAC_PREFIX = re.compile(r"[0-9a-f]{2}(:[0-9a-f]{2}){0,4}")
 

@@ -4,9 +4,9 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from itertools import pairwise
 
-from tenure.kernel.addresses import format_address
+from tenure.kernel.addresses import format_address, is_v6
 from tenure.kernel.configuration import Configuration, KeepBack, Network, Places, Subnet
-from tenure.kernel.errors import AddressOutsideSubnet, AlreadyExists, Invalid, Overlap
+from tenure.kernel.errors import AddressOutsideSubnet, AlreadyExists, Conflict, Invalid, Overlap
 from tenure.kernel.ranges import AddressRange, subtract
 
 
@@ -16,6 +16,7 @@ def judge(configuration: Configuration) -> None:
         _disjoint(((s.cidr.range, f"subnet {s.cidr}") for s in network.subnets), "cidr")
         _disjoint(((p.range, f"pool {p.name or p.range} ({p.range})") for _, p in network.pools()), "range")
         _judge_pool_policies(network)
+        _judge_dhcp(network)
         for subnet in network.subnets:
             _judge_contents(subnet)
     _judge_preallocations(configuration)
@@ -41,6 +42,16 @@ def _judge_pool_policies(network: Network) -> None:
     for _, pool in network.pools():
         if pool.name is not None and policies.setdefault(pool.name, pool.policy) != pool.policy:
             raise AlreadyExists("pool", pool.name, hint="pools of one name share one policy", field="name")
+
+
+def _judge_dhcp(network: Network) -> None:
+    """Raise if two subnets of one IP version have DHCP: a server on the wire could not tell which one is meant."""
+    served: dict[bool, Subnet] = {}
+    for subnet in network.subnets:
+        if subnet.dhcp and (other := served.setdefault(is_v6(subnet.cidr.first), subnet)) is not subnet:
+            version = 6 if is_v6(subnet.cidr.first) else 4
+            both = f"subnets {other.cidr} and {subnet.cidr} of network {network.name!r}"
+            raise Conflict(f"{both} cannot both have DHCP; one subnet of IPv{version} can", field="dhcp")
 
 
 def _judge_preallocations(configuration: Configuration) -> None:

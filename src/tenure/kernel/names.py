@@ -60,6 +60,13 @@ def check_generation(value: object) -> int | None:
     return value
 
 
+def check_number(value: object, *, field: str) -> int:
+    """Return a number that stores can keep: a count, never negative."""
+    if not isinstance(value, int) or isinstance(value, bool) or not 0 <= value < 1 << 63:
+        raise Invalid(f"{field}: a number from 0 on is needed, not {shown(value)}", field=field)
+    return value
+
+
 def check_key(value: object) -> str:
     """Return an idempotency key: any name."""
     return check_name(value, field="key")
@@ -71,6 +78,11 @@ def check_seconds(value: object, *, field: str) -> int:
         needed = "a number of seconds above 0, a century at most, is needed"
         raise Invalid(f"{field}: {needed}, not {shown(value)}", field=field)
     return max(round(value * 1_000_000), 1)
+
+
+def check_lingering(value: object) -> int:
+    """Return for how many microseconds an address is to cool at least; not at all unless somebody says so."""
+    return 0 if value is None else check_seconds(value, field="lingers_s")
 
 
 def check_wait(value: object) -> float:

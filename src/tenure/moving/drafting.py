@@ -13,11 +13,11 @@ from typing import TypeVar
 from tenure.kernel.addresses import format_address
 from tenure.kernel.configuration import Configuration, Network, Policy, PreAllocation, Subnet
 from tenure.kernel.editing import edited
-from tenure.kernel.edits import AddPool, AddSubnet, Preallocate, Reserve
+from tenure.kernel.edits import AddPool, AddSubnet, Connect, Preallocate, Reserve
 from tenure.kernel.errors import AddressOutsideSubnet, AlreadyExists, Invalid, NotFound, Overlap
 from tenure.kernel.ranges import AddressRange, merge, parse_cidr, parse_range, subtract
 
-E = TypeVar("E", AddPool, AddSubnet, Reserve, Preallocate)
+E = TypeVar("E", AddPool, AddSubnet, Connect, Reserve, Preallocate)
 
 
 class Spans:
@@ -136,6 +136,15 @@ class Draft:
         self.unit_at(wish.position)
         self._waiting[wish.owner, wish.slot] = wish
         return wish
+
+    def connect(self, edit: Connect) -> list[Differs] | None:
+        """Let the network reach a group; where it does already, tell how that differs instead."""
+        after = self._edited((), edit)
+        old, new = self._shell.connection(edit.group), after.connection(edit.group)
+        if old is None:
+            self._shell = after
+            return None
+        return [] if old == new else [Differs("group", f"the ledger's connection to {edit.group} stays")]
 
     def unit_at(self, position: int) -> AddressRange:
         """Return the unit that begins at a position."""

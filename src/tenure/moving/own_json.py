@@ -10,6 +10,7 @@ from tenure.kernel.edits import (
     AddNetwork,
     AddPool,
     AddSubnet,
+    Connect,
     Edit,
     ModifyNetwork,
     ModifyPool,
@@ -31,8 +32,11 @@ SUBNET = {"cidr", "gateway", "name", "dns", "dhcp", "zones", "unit", "keep_back"
 POOL = {"range", "name", "policy", "cooling_s", "labels", "description"}
 RESERVED = {"range", "reason", "labels", "description", "request"}
 WAITING = {"owner", "address", "slot", "labels", "description", "request"}
+CONNECTION = {"group", "mode", "link", "vlan"}
 HOLDING = {"network", "address", "owner", "slot", "state", "until", "labels", "description", "carrier", "plan"}
 TOLD = {"since", "generation", "request"}
+COUNTED = {"serial", "created_us", "modified_us"}
+"""What is told of a network and counted anew where it is read."""
 
 Document = dict[str, Any]
 
@@ -93,7 +97,7 @@ class _Reader:
             yield self._holding(holding, path)
 
     def _network(self, document: Any, space: Any, path: str) -> Iterator[Item]:
-        known = {*NETWORK, "name", "subnets", "preallocations", "retired"}
+        known = {*NETWORK, "name", "subnets", "preallocations", "connections", "retired", *COUNTED}
         if problem := self._problem(document, path, known, {"name"}):
             yield problem
             return
@@ -104,6 +108,9 @@ class _Reader:
         for inner, waiting in self._each(document, "preallocations", path):
             problem = self._problem(waiting, inner, WAITING, {"owner", "address"})
             yield problem or self._edit(inner, Preallocate(network=name, **waiting))
+        for inner, connection in self._each(document, "connections", path):
+            problem = self._problem(connection, inner, CONNECTION, {"group"})
+            yield problem or self._edit(inner, Connect(network=name, **connection))
         if document.get("retired"):
             yield self._edit(path, ModifyNetwork(network=name, retired=document["retired"]))
 

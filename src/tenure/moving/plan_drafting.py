@@ -9,6 +9,7 @@ from tenure.kernel.edits import (
     AddNetwork,
     AddPool,
     AddSubnet,
+    Connect,
     Edit,
     ModifyNetwork,
     ModifyPool,
@@ -30,6 +31,7 @@ COUNTED = {
     AddPool: "pools",
     Reserve: "reserved ranges",
     Preallocate: "pre-allocations",
+    Connect: "connections",
     ModifyNetwork: "retirements",
     ModifySubnet: "retirements",
     ModifyPool: "retirements",
@@ -98,6 +100,8 @@ class PlanDraft:
             return draft.add_pool(edit)
         if isinstance(edit, Reserve):
             return draft.reserve(edit)
+        if isinstance(edit, Connect):
+            return draft.connect(edit)
         if isinstance(edit, Preallocate):
             return self._preallocate(draft, edit)
         return self._retire(draft, edit)

@@ -6,7 +6,7 @@ from typing import Any
 
 from tenure.moving.items import Fault, Oddity, Remark
 
-KINDS = ("networks", "subnets", "pools", "reserved ranges", "pre-allocations", "retirements", "holdings")
+KINDS = ("networks", "subnets", "pools", "reserved ranges", "pre-allocations", "connections", "retirements", "holdings")
 
 
 @dataclass(slots=True)

@@ -133,16 +133,20 @@ class Transaction(Protocol):
         """Take claims out of the line. The last one takes the mark off and makes the version one higher."""
         ...
 
-    async def papers_named(self, kind: str, names: Sequence[str]) -> Sequence[Paper | None]:
-        """Find papers by name, and keep them from changing until the end."""
+    async def papers_named(self, kind: str, names: Sequence[str], *, shared: bool = False) -> Sequence[Paper | None]:
+        """Find papers by name, and keep them from changing until the end; shared: others may do the same meanwhile."""
         ...
 
     async def papers(self, kind: str, *, prefix: str = "", after: str = "", limit: int = 1000) -> Sequence[Paper]:
         """Read papers of a kind whose name begins so, behind a name, in order of name."""
         ...
 
+    async def add_papers(self, papers: Sequence[Paper]) -> None:
+        """Write new papers; AlreadyExists if there is one of that name."""
+        ...
+
     async def put_papers(self, papers: Sequence[Paper]) -> None:
-        """Write papers whole; one of revision 1 is new, AlreadyExists if it is not."""
+        """Write papers whole, over those that were found in this transaction."""
         ...
 
     async def remove_papers(self, kind: str, names: Sequence[str]) -> None:

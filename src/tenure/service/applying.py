@@ -13,7 +13,7 @@ from tenure.kernel.edits import AddNetwork, Edit
 from tenure.kernel.layout import Layout
 from tenure.kernel.values import Paper, SpaceId
 from tenure.ports import Chance, Guard, Transaction
-from tenure.service import holding_work, paper_work, plan_work
+from tenure.service import expect_work, holding_work, paper_work, plan_work
 from tenure.service.claims import Granted
 from tenure.service.exact import ExactViews
 from tenure.service.ground import Ground
@@ -22,8 +22,11 @@ from tenure.service.operations import (
     AllocateRun,
     Cancel,
     Confirm,
+    EndCooling,
     Expect,
+    ExpectNoHoldings,
     ExpectNoPapers,
+    ExpectPaper,
     ModifyHolding,
     Operation,
     Release,
@@ -43,16 +46,19 @@ SINGLE: dict[type, Callable[[Ground, Any], Coroutine[Any, Any, Result]]] = {
     ModifyHolding: holding_work.modify,
     Release: holding_work.release,
     ReleaseOwner: holding_work.release_owner,
-    Expect: paper_work.expect,
-    ExpectNoPapers: paper_work.expect_no_papers,
-    WritePaper: paper_work.write_paper,
-    RemovePaper: paper_work.remove_paper,
+    EndCooling: holding_work.end_cooling,
+    Expect: expect_work.expect,
+    ExpectNoHoldings: expect_work.expect_no_holdings,
+    ExpectNoPapers: expect_work.expect_no_papers,
 }
 """What each operation does by itself; every other edit is ``edit_plan``."""
 
-TOGETHER: dict[type, Callable[[Ground, Sequence[Any]], Coroutine[Any, Any, list[Granted]]]] = {
+TOGETHER: dict[type, Callable[[Ground, Sequence[Any]], Coroutine[Any, Any, Sequence[Result]]]] = {
     Allocate: holding_work.allocate,
+    ExpectPaper: expect_work.expect_papers,
+    RemovePaper: paper_work.write_papers,
     Transfer: holding_work.transfer,
+    WritePaper: paper_work.write_papers,
 }
 """What operations do together with their like that stand next to them."""
 
@@ -70,20 +76,22 @@ class Applying:
         self.ground = Ground(tx, chance, exact, known)
 
     async def open(self, operations: Sequence[Operation], spaces: Sequence[SpaceId]) -> None:
-        """Hold the spaces that exist, as strongly as the operations ask for."""
+        """Hold the spaces that exist, as strongly as the operations ask for, then the papers that they name."""
         await self.ground.open(spaces, guard_for(operations))
+        await paper_work.open_papers(self.ground, operations)
 
     async def run(self, operations: Sequence[Operation]) -> list[Result]:
         """Do it all, then judge and write; what is to be logged is left to ``finish``."""
         results: list[Result] = []
         while len(results) < len(operations):
             operation = operations[len(results)]
-            kind = type(operation)
-            if kind in TOGETHER:
-                alike = list(takewhile(lambda other, kind=kind: type(other) is kind, operations[len(results) :]))  # type: ignore[misc]
-                results.extend(await TOGETHER[kind](self.ground, alike))
+            together = TOGETHER.get(type(operation))
+            if together is not None:
+                rest = operations[len(results) :]
+                alike = list(takewhile(lambda other, work=together: TOGETHER.get(type(other)) is work, rest))  # type: ignore[misc]
+                results.extend(await together(self.ground, alike))
             else:
-                results.append(await SINGLE.get(kind, plan_work.edit_plan)(self.ground, operation))
+                results.append(await SINGLE.get(type(operation), plan_work.edit_plan)(self.ground, operation))
         await plan_work.settle(self.ground)
         return results
 
@@ -94,7 +102,7 @@ class Applying:
 
 
 def guard_for(operations: Sequence[Operation]) -> Guard:
-    """Return how strongly the spaces must be held."""
-    if any(isinstance(operation, Edit) for operation in operations):
+    """Return how strongly the spaces must be held: where nobody may hold anything, not even a grant may pass."""
+    if any(isinstance(operation, Edit | ExpectNoHoldings) for operation in operations):
         return Guard.EDIT
     return Guard.LANE

@@ -151,16 +151,19 @@ class BlockingVerbs(BlockingReadingVerbs):
         *,
         owner: str,
         generation: int | None = None,
+        lingers_s: float | None = None,
         request: str | None = None,
         key: str | None = None,
     ) -> Holding | None:
         """End an owner's holding. Answers what was held, or None if nobody holds the address (any more).
 
         A holding of another owner, or of another generation than the one named, is left alone and told. In a pool with
-        ``cooling_s`` the address is not handed out for so long.
+        ``cooling_s`` the address is not handed out for so long, with ``lingers_s`` in no pool.
         """
         return self._portal.run(
-            self._ledger.release(network, address, owner=owner, generation=generation, request=request, key=key)
+            self._ledger.release(
+                network, address, owner=owner, generation=generation, lingers_s=lingers_s, request=request, key=key
+            )
         )
 
     def release_owner(self, owner: str, *, request: str | None = None, key: str | None = None) -> list[Holding]:

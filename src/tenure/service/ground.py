@@ -11,7 +11,7 @@ from tenure.kernel.entries import cool_entry, overdue_entry, release_entry
 from tenure.kernel.errors import AddressOutsideSubnet, Conflict, Invalid, NotFound, NotOwner
 from tenure.kernel.layout import Layout
 from tenure.kernel.names import Owner, check_generation, check_name
-from tenure.kernel.values import Entry, Row, SpaceId, State
+from tenure.kernel.values import Entry, NetworkId, Paper, Row, SpaceId, State
 from tenure.ports import Chance, Guard, Transaction
 from tenure.service.exact import ExactViews, renewed
 from tenure.service.lane import catch_up
@@ -31,6 +31,7 @@ class Ground:
         self.chance = chance
         self.before: dict[SpaceId, Configuration] = {}
         self.now: dict[SpaceId, Configuration] = {}
+        self.papers: dict[tuple[str, str], Paper | None] = {}
         self.entries: list[Entry] = []
         self._kept_exact = exact
         self._known = known
@@ -114,22 +115,37 @@ class Ground:
 
         ``unless`` it is this owner's slot that holds it: then that is the answer.
         """
-        space = self.space_of(check_name(network, field="network"))
-        check_generation(generation)
-        place = parse_address(address)
-        check_begins_unit(self.layout(space), network, place)
-        number = self.now[space].network(network).id
-        [row] = await self.tx.rows_at(space, [place])
+        number, row = await self._row_at(network, address, generation)
         if row is None or row.state is State.COOLING:
             return None
         if (row.network, row.owner, row.slot) != (number, *unless):
             check_holder(row, number, owner, generation, network)
         return row
 
-    async def end(self, rows: Sequence[Row], request: str | None, because: str | None = None) -> None:
-        """End holdings: their addresses are free, or cool where their pool says so."""
+    async def find_cooling(
+        self, network: str, address: AddressLike, owner: Owner, generation: int | None
+    ) -> Row | None:
+        """Find an address that this owner released and that cools; None if it does not (any more)."""
+        number, row = await self._row_at(network, address, generation)
+        if row is None or row.state is not State.COOLING or generation not in (None, row.generation):
+            return None
+        return row if (row.network, row.owner) == (number, owner) else None
+
+    async def _row_at(self, network: str, address: AddressLike, generation: int | None) -> tuple[NetworkId, Row | None]:
+        """Check what names a holding; return its network's number, and whatever begins at the address."""
+        space = self.space_of(check_name(network, field="network"))
+        check_generation(generation)
+        place = parse_address(address)
+        check_begins_unit(self.layout(space), network, place)
+        [row] = await self.tx.rows_at(space, [place])
+        return self.now[space].network(network).id, row
+
+    async def end(
+        self, rows: Sequence[Row], request: str | None, because: str | None = None, *, lingers_us: int = 0
+    ) -> None:
+        """End holdings: their addresses are free, or cool where their pool (or the caller) says so."""
         now_us = await self.now_us() if rows else 0
-        spans = [(row, self._cooling_us(row)) for row in rows]
+        spans = [(row, self.cooling_us(row, lingers_us)) for row in rows]
         cooling = [row._replace(state=State.COOLING, until_us=now_us + us) for row, us in spans if us]
         await self.remove([row for row, us in spans if not us], request, because)
         if cooling:
@@ -147,11 +163,11 @@ class Ground:
             await self.tx.remember([row for row in ended if self._remembers(row)])
             self.entries.extend(release_entry(row, request, because) for row in ended)
 
-    async def sweep(self, rows: Sequence[Row]) -> None:
+    async def sweep(self, rows: Sequence[Row], request: str | None = None) -> None:
         """Remove what is overdue, or need not cool any longer."""
         if rows:
             await self._take_away(rows)
-            self.entries.extend(overdue_entry(row) for row in rows)
+            self.entries.extend(overdue_entry(row, request) for row in rows)
 
     async def _take_away(self, rows: Sequence[Row]) -> None:
         await self.tx.remove(rows)
@@ -160,12 +176,14 @@ class Ground:
             if row.space in self._exact:
                 self._exact[row.space].lay(False, row.first, row.last)
 
-    def _cooling_us(self, row: Row) -> int:
+    def cooling_us(self, row: Row, least_us: int = 0) -> int:
+        """Tell for how long an address cools when its holding ends; what was only pending does not."""
         if row.state is State.PENDING:
             return 0
         layout = self.layout(row.space)
         try:
-            return layout.cooling_us(layout.name_of(row.network), row.first)
+            layout.subnet_at(layout.name_of(row.network), row.first)
+            return max(layout.cooling_us(layout.name_of(row.network), row.first), least_us)
         except (KeyError, AddressOutsideSubnet):  # its network or subnet went in this very apply
             return 0
 

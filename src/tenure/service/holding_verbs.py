@@ -6,7 +6,16 @@ from tenure.kernel.addresses import AddressLike, parse_address
 from tenure.kernel.edits import KEEP, Keep
 from tenure.kernel.errors import Invalid, PoolExhausted
 from tenure.kernel.fields import read_yes_or_no
-from tenure.kernel.names import Owner, check_generation, check_name, check_request, check_slot, check_wait, shown
+from tenure.kernel.names import (
+    Owner,
+    check_generation,
+    check_lingering,
+    check_name,
+    check_request,
+    check_slot,
+    check_wait,
+    shown,
+)
 from tenure.kernel.values import Holding, Ticket
 from tenure.ports import Stale
 from tenure.service.allocating import allocate
@@ -192,27 +201,35 @@ class HoldingVerbs(PlanVerbs):
         *,
         owner: str,
         generation: int | None = None,
+        lingers_s: float | None = None,
         request: str | None = None,
         key: str | None = None,
     ) -> Holding | None:
         """End an owner's holding. Answers what was held, or None if nobody holds the address (any more).
 
         A holding of another owner, or of another generation than the one named, is left alone and told. In a pool with
-        ``cooling_s`` the address is not handed out for so long.
+        ``cooling_s`` the address is not handed out for so long, with ``lingers_s`` in no pool.
         """
         if key is not None:
-            again = Release(network=network, address=address, owner=owner, generation=generation, request=request)
+            again = Release(
+                network=network, address=address, owner=owner, generation=generation, request=request,
+                lingers_s=lingers_s,
+            )  # fmt: skip
             [answer] = await self._apply([again], key)
             assert answer is None or isinstance(answer, Holding)
             return answer
         holder, position = Owner(owner), parse_address(address)
-        generation, request = check_generation(generation), check_request(request)
+        generation, request, lingers_us = (
+            check_generation(generation),
+            check_request(request),
+            check_lingering(lingers_s),
+        )
         check_name(network, field="network")
         layout = await self._server.layout_around(network, position)
         while True:
             check_begins_unit(layout, network, position)
             number = layout.configuration.network(network).id
-            cooling_us = layout.cooling_us(network, position)
+            cooling_us = max(layout.cooling_us(network, position), lingers_us)
             ticket = Ticket(number, position, holder, generation, request, layout.remembers(network), cooling_us)
             try:
                 row = await self._server.release(layout, ticket)

@@ -6,7 +6,7 @@ from tenure.kernel.addresses import format_address, parse_address
 from tenure.kernel.entries import confirm_entry, modify_entry, transfer_entry
 from tenure.kernel.errors import AlreadyExists, Conflict, NotFound
 from tenure.kernel.lifecycle import moved, rewritten
-from tenure.kernel.names import Owner, check_request, check_slot
+from tenure.kernel.names import Owner, check_lingering, check_request, check_slot
 from tenure.kernel.values import Outcome, Row, SpaceId, State, Wish
 from tenure.service.claims import Claim, Granted
 from tenure.service.ground import Ground
@@ -16,6 +16,7 @@ from tenure.service.operations import (
     AllocateRun,
     Cancel,
     Confirm,
+    EndCooling,
     ModifyHolding,
     Release,
     ReleaseOwner,
@@ -70,11 +71,23 @@ async def _open(ground: Ground, space: SpaceId) -> tuple[Serving, Queue | None]:
 
 async def release(ground: Ground, operation: Release) -> Granted | None:
     """End a holding."""
+    lingers_us = check_lingering(operation.lingers_s)
     row = await ground.find(operation.network, operation.address, Owner(operation.owner), operation.generation)
     if row is None:
         return None
     shown = Granted(row, ground.layout(row.space))
-    await ground.end([row], check_request(operation.request))
+    await ground.end([row], check_request(operation.request), lingers_us=lingers_us)
+    return shown
+
+
+async def end_cooling(ground: Ground, operation: EndCooling) -> Granted | None:
+    """Make an address free that its last owner let cool; a pool that cools by itself has the last word."""
+    owner, request = Owner(operation.owner), check_request(operation.request)
+    row = await ground.find_cooling(operation.network, operation.address, owner, operation.generation)
+    if row is None or ground.cooling_us(row):
+        return None
+    shown = Granted(row, ground.layout(row.space))
+    await ground.sweep([row], request)
     return shown
 
 

@@ -101,7 +101,14 @@ class OfHolding:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Release(OfHolding):
-    """End an owner's holding of an address."""
+    """End an owner's holding of an address; it cools for ``lingers_s``, or for longer where its pool says so."""
+
+    lingers_s: float | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EndCooling(OfHolding):
+    """Let an address that this owner released cool no longer, unless its pool cools by itself."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -142,6 +149,15 @@ class Expect:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class ExpectNoHoldings:
+    """Go on only if no holding of a network lies in a range; of a ``state``, where one is named."""
+
+    network: str
+    range: str
+    state: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class WritePaper:
     """Write a document that a door keeps in the ledger; over this revision of it, or new (``revision=0``)."""
 
@@ -161,8 +177,21 @@ class RemovePaper:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class ExpectPaper:
+    """Go on only if a paper is there as it was read: in this revision, which it keeps until everything is done."""
+
+    kind: str
+    name: str
+    revision: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class ExpectNoPapers:
-    """Go on only if there is no paper of a kind whose name begins so."""
+    """Go on only if there is no paper of a kind whose name begins so.
+
+    Nobody writes one meanwhile if whoever does so touches, in the same ``apply``, a network that this one touches, or
+    expects a paper that this one writes or removes.
+    """
 
     kind: str
     prefix: str
@@ -182,8 +211,11 @@ Operation = (
     | AllocateRun
     | Cancel
     | Confirm
+    | EndCooling
     | Expect
+    | ExpectNoHoldings
     | ExpectNoPapers
+    | ExpectPaper
     | ModifyHolding
     | Release
     | ReleaseOwner
@@ -198,7 +230,7 @@ Shown = Holding | list[Holding] | Network | Paper | None
 
 def networks_of(operations: Sequence[Operation]) -> set[str]:
     """Name the networks that operations are about."""
-    nowhere = (ReleaseOwner, WritePaper, RemovePaper, ExpectNoPapers)
+    nowhere = (ReleaseOwner, WritePaper, RemovePaper, ExpectPaper, ExpectNoPapers)
     return {
         check_name(operation.network, field="network") for operation in operations if not isinstance(operation, nowhere)
     }

@@ -1,66 +1,78 @@
-"""What ``apply`` does with papers, and what it is told to make sure of first."""
+"""What ``apply`` does with papers: all that it names are read first, those next to each other are written together."""
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from tenure.kernel.entries import paper_entry
-from tenure.kernel.errors import AlreadyExists, Conflict, Invalid, NotFound, StillInUse
-from tenure.kernel.names import check_name, shown
+from tenure.kernel.errors import AlreadyExists, Conflict, Invalid, NotFound
+from tenure.kernel.names import check_name, check_number, shown
 from tenure.kernel.values import Paper
 from tenure.service.ground import Ground
-from tenure.service.operations import Expect, ExpectNoPapers, RemovePaper, WritePaper
+from tenure.service.operations import ExpectPaper, Operation, RemovePaper, WritePaper
+
+Place = tuple[str, str]
+"""Kind and name of a paper."""
 
 
-async def expect(ground: Ground, operation: Expect) -> None:
-    """Make sure that a network is as it was read."""
-    network = ground.now[ground.space_of(check_name(operation.network, field="network"))].network(operation.network)
-    if network.serial != operation.serial:
-        raise Conflict(
-            f"network {network.name!r} was changed meanwhile (serial {network.serial}, not {operation.serial})",
-            field="serial",
-        )
+async def open_papers(ground: Ground, operations: Sequence[Operation]) -> None:
+    """Read every paper that operations name, a kind at once, and keep it from changing until the end.
+
+    In one order everywhere, so that two who write the same papers wait for each other and not in a ring. Before
+    anything else is looked at, so that it does not matter where among the operations an expectation stands.
+    """
+    changed = {_place(each) for each in operations if isinstance(each, WritePaper | RemovePaper)}
+    expected = {_place(each) for each in operations if isinstance(each, ExpectPaper)} - changed
+    for kind in sorted({kind for kind, _ in changed | expected}):
+        for places, shared in ((changed, False), (expected, True)):
+            names = sorted(name for of, name in places if of == kind)
+            if names:
+                found = await ground.tx.papers_named(kind, names, shared=shared)
+                ground.papers.update(((kind, name), paper) for name, paper in zip(names, found, strict=True))
 
 
-async def expect_no_papers(ground: Ground, operation: ExpectNoPapers) -> None:
-    """Make sure that there is no paper of a kind whose name begins so."""
-    kind = check_name(operation.kind, field="kind")
-    found = await ground.tx.papers(kind, prefix=check_name(operation.prefix, field="prefix"), limit=4)
-    if found:
-        raise StillInUse(kind, operation.prefix, [paper.name for paper in found])
+async def write_papers(ground: Ground, operations: Sequence[WritePaper | RemovePaper]) -> list[Paper | None]:
+    """Write and remove papers that stand next to each other: in order to those who ask, at once to the store."""
+    before = {_place(operation): ground.papers[_place(operation)] for operation in operations}
+    answers = [_changed(ground, operation) for operation in operations]
+    now = {place: ground.papers[place] for place in sorted(before)}
+    added = [paper for place, paper in now.items() if paper is not None and before[place] is None]
+    put = [paper for place, paper in now.items() if paper is not None and before[place] is not None]
+    gone = [place for place, paper in now.items() if paper is None and before[place] is not None]
+    for kind in sorted({kind for kind, _ in gone}):
+        await ground.tx.remove_papers(kind, [name for of, name in gone if of == kind])
+    if added:
+        await ground.tx.add_papers(added)
+    if put:
+        await ground.tx.put_papers(put)
+    return answers
 
 
-async def write_paper(ground: Ground, operation: WritePaper) -> Paper:
-    """Write a paper over the revision that the caller has read, or a new one."""
-    kind, name = check_name(operation.kind, field="kind"), check_name(operation.name, field="name")
-    document = _checked(operation.document)
-    [known] = await ground.tx.papers_named(kind, [name])
-    if known is not None and operation.revision == 0:
-        raise AlreadyExists(kind, name, field="name")
-    _check_revision(kind, name, known, operation.revision)
-    paper = Paper(kind, name, operation.revision + 1, document)
-    await ground.tx.put_papers([paper])
-    ground.entries.append(paper_entry("paper.write", paper))
-    return paper
-
-
-async def remove_paper(ground: Ground, operation: RemovePaper) -> None:
-    """Remove a paper of the revision that the caller has read."""
-    kind, name = check_name(operation.kind, field="kind"), check_name(operation.name, field="name")
-    [known] = await ground.tx.papers_named(kind, [name])
-    if known is None:
-        raise NotFound(kind, name, field="name")
-    _check_revision(kind, name, known, operation.revision)
-    await ground.tx.remove_papers(kind, [name])
-    ground.entries.append(paper_entry("paper.remove", known))
-
-
-def _check_revision(kind: str, name: str, known: Paper | None, revision: int) -> None:
-    if not isinstance(revision, int) or isinstance(revision, bool) or revision < 0:
-        raise Invalid(f"revision: a paper's revision is needed, not {shown(revision)}", field="revision")
+def _changed(ground: Ground, operation: WritePaper | RemovePaper) -> Paper | None:
+    """Do one operation to the papers as they are now; of index marks the log is not told."""
+    place = _place(operation)
+    known, revision = ground.papers[place], check_number(operation.revision, field="revision")
+    new = None
+    if isinstance(operation, WritePaper):
+        new = Paper(*place, revision + 1, _checked(operation.document))
+        if known is not None and revision == 0:
+            raise AlreadyExists(*place, field="name")
+    elif known is None:
+        raise NotFound(*place, field="name")
     found = 0 if known is None else known.revision
     if found != revision:
+        kind, name = place
         raise Conflict(f"{kind} {name!r} was changed meanwhile (revision {found}, not {revision})", field="revision")
+    ground.papers[place] = new
+    if any(paper is not None and paper.document for paper in (known, new)):
+        verb, paper = ("paper.remove", known) if new is None else ("paper.write", new)
+        assert paper is not None
+        ground.entries.append(paper_entry(verb, paper))
+    return new
+
+
+def _place(operation: WritePaper | RemovePaper | ExpectPaper) -> Place:
+    return check_name(operation.kind, field="kind"), check_name(operation.name, field="name")
 
 
 def _checked(document: object) -> Mapping[str, Any]:
@@ -68,7 +80,19 @@ def _checked(document: object) -> Mapping[str, Any]:
     if not isinstance(document, Mapping):
         raise Invalid(f"document: a mapping is needed, not {type(document).__name__}", field="document")
     try:
-        read: Mapping[str, Any] = json.loads(json.dumps(document, allow_nan=False))
+        read: Mapping[str, Any] = json.loads(json.dumps(dict(document), allow_nan=False))
     except (TypeError, ValueError, RecursionError) as error:
         raise Invalid(f"document: cannot be written as JSON ({str(error)[:80]})", field="document") from None
+    _check_keys(document)
     return read
+
+
+def _check_keys(value: object) -> None:
+    """Refuse keys that are no text: JSON would make text of them, and two could become one."""
+    if isinstance(value, Mapping):
+        for name in value:
+            if not isinstance(name, str):
+                raise Invalid(f"document: a key must be text, not {shown(name)}", field="document")
+    if isinstance(value, Mapping | list | tuple):
+        for inner in value.values() if isinstance(value, Mapping) else value:
+            _check_keys(inner)

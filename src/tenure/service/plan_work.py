@@ -88,30 +88,49 @@ async def _check_lost_ground(ground: Ground, old: Configuration, new: Configurat
     """Refuse to leave holdings without a subnet."""
     for lost in lost_ground(old, new):
         where, number = lost.range, lost.network.id
-        rows = await _standing(ground, old.space, where, number)
+        rows = await standing(ground, old.space, where, number)
         if rows:
-            states = {State.HELD: ""}
-            names = [
-                f"{row.owner} ({format_address(row.first)}{states.get(row.state, f', {row.state}')})" for row in rows
-            ]
-            raise StillInUse("network", lost.network.name, names)
+            raise StillInUse("network", lost.network.name, told_holders(rows))
 
 
-async def _standing(
-    ground: Ground, space: SpaceId, where: AddressRange, network: NetworkId | None = None
+def told_holders(rows: Sequence[Row]) -> list[str]:
+    """Write who holds what, and in which state if it is not simply held."""
+    states = {State.HELD: ""}
+    return [f"{row.owner} ({format_address(row.first)}{states.get(row.state, f', {row.state}')})" for row in rows]
+
+
+async def standing(
+    ground: Ground,
+    space: SpaceId,
+    where: AddressRange,
+    network: NetworkId | None = None,
+    state: State | None = None,
 ) -> Sequence[Row]:
     """Find holdings in a range; what is overdue there goes first, for it is nobody's any more."""
-    rows = await ground.tx.rows_within(space, where.first, where.last, network=network, limit=EVICT_PAGE)
+    rows = await _found(ground, space, where, network, state)
     if any(row.until_us is not None for row in rows):
         while overdue := await ground.tx.overdue(space):
             await ground.sweep(overdue)
-        rows = await ground.tx.rows_within(space, where.first, where.last, network=network, limit=EVICT_PAGE)
+        rows = await _found(ground, space, where, network, state)
     return rows
+
+
+async def _found(
+    ground: Ground, space: SpaceId, where: AddressRange, network: NetworkId | None, state: State | None
+) -> Sequence[Row]:
+    """Read holdings in a range up to a page that has some, of the state that is asked for."""
+    first = where.first
+    while True:
+        page = await ground.tx.rows_within(space, first, where.last, network=network, limit=EVICT_PAGE)
+        rows = [row for row in page if state in (None, row.state)]
+        if rows or len(page) < EVICT_PAGE:
+            return rows
+        first = page[-1].last + 1
 
 
 async def _check_gateways(ground: Ground, old: Configuration, new: Configuration) -> None:
     for gateway in new_gateways(old, new):
-        rows = await _standing(ground, new.space, AddressRange(gateway, gateway))
+        rows = await standing(ground, new.space, AddressRange(gateway, gateway))
         if rows:
             raise AddressInUse(format_address(gateway), rows[0].owner)
 

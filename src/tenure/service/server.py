@@ -29,6 +29,7 @@ from tenure.service.operations import (
     AllocateRun,
     Cancel,
     Confirm,
+    EndCooling,
     Operation,
     Release,
     ReleaseOwner,
@@ -51,7 +52,7 @@ TIDY_EVERY_S = 60.0
 FORGET_PAGE = 5000
 """Kept answers that one transaction drops."""
 
-REPEATABLE = (Allocate, AllocateRun, Cancel, Confirm, Release, ReleaseOwner)
+REPEATABLE = (Allocate, AllocateRun, Cancel, Confirm, EndCooling, Release, ReleaseOwner)
 """Operations that may be asked for again when an answer was lost: the second time changes nothing."""
 
 
@@ -301,6 +302,12 @@ class Server:
                 done = await self.store.transact(partial(self._apply_once, operations, spaces, key, body))
                 kept = True
                 return done
+            except (Conflict, NotFound):
+                # A new paper cannot be held before it is there: the same request elsewhere may have been first with it.
+                known = None if key is None else await self.store.transact(partial(known_answer, key=key, body=body))
+                if known is None:
+                    raise
+                return known, []
             finally:
                 self.lanes.settle(spaces, kept=kept)
 

@@ -1,6 +1,7 @@
 """Papers of doors in memory, and how a step is undone."""
 
 from collections.abc import Callable, Sequence
+from copy import deepcopy
 from functools import partial
 from typing import TYPE_CHECKING, TypeVar
 
@@ -12,6 +13,11 @@ if TYPE_CHECKING:
 
 K = TypeVar("K")
 V = TypeVar("V")
+
+
+def copied(paper: Paper) -> Paper:
+    """Copy a paper with its document: what a caller does to his must not reach the ledger's."""
+    return paper._replace(document=deepcopy(paper.document))
 
 
 def put_back(kept: dict[K, V], name: K, value: V | None) -> None:
@@ -29,23 +35,29 @@ class MemoryPapers:
         self._store = store
         self._undo: list[Callable[[], object]] = []
 
-    async def papers_named(self, kind: str, names: Sequence[str]) -> Sequence[Paper | None]:
+    async def papers_named(self, kind: str, names: Sequence[str], *, shared: bool = False) -> Sequence[Paper | None]:
         """Find papers by name."""
-        return [self._store.papers_by_name.get((kind, name)) for name in names]
+        found = (self._store.papers_by_name.get((kind, name)) for name in names)
+        return [None if paper is None else copied(paper) for paper in found]
 
     async def papers(self, kind: str, *, prefix: str = "", after: str = "", limit: int = 1000) -> Sequence[Paper]:
         """Read papers of a kind, in order of name."""
         return await self._store.papers(kind, prefix=prefix, after=after, limit=limit)
 
+    async def add_papers(self, papers: Sequence[Paper]) -> None:
+        """Write new papers."""
+        for paper in papers:
+            if (paper.kind, paper.name) in self._store.papers_by_name:
+                raise AlreadyExists(paper.kind, paper.name, field="name")
+            await self.put_papers([paper])
+
     async def put_papers(self, papers: Sequence[Paper]) -> None:
         """Write papers whole."""
         kept = self._store.papers_by_name
         for paper in papers:
-            old = kept.get((paper.kind, paper.name))
-            if old is not None and paper.revision == 1:
-                raise AlreadyExists(paper.kind, paper.name)
-            self._undo.append(partial(put_back, kept, (paper.kind, paper.name), old))
-            kept[paper.kind, paper.name] = paper
+            place = (paper.kind, paper.name)
+            self._undo.append(partial(put_back, kept, place, kept.get(place)))
+            kept[place] = copied(paper)
 
     async def remove_papers(self, kind: str, names: Sequence[str]) -> None:
         """Remove papers."""

@@ -6,6 +6,7 @@ end without anybody else in between; one that raises is undone step by step.
 
 import time
 from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Sequence
+from heapq import nsmallest
 from itertools import islice
 from typing import TypeVar
 
@@ -16,6 +17,7 @@ from tenure.kernel.values import Change, NetworkId, Paper, Reply, Row, SpaceId, 
 from tenure.ports import FAR_BEHIND, Abilities, CallerTransaction, Effects, Transaction
 from tenure.stores.memory.contents import read_contents, write_contents
 from tenure.stores.memory.history import ChangesByAddress
+from tenure.stores.memory.papers import copied
 from tenure.stores.memory.transaction import ClaimKey, MemoryTransaction, SpaceBook
 from tenure.stores.plain import grant_rows, release_rows
 
@@ -150,8 +152,8 @@ class MemoryStore:
 
     async def papers(self, kind: str, *, prefix: str = "", after: str = "", limit: int = 1000) -> Sequence[Paper]:
         """Read papers of a kind, in order of name."""
-        names = sorted(name for of, name in self.papers_by_name if of == kind and name.startswith(prefix))
-        return [self.papers_by_name[kind, name] for name in names if name > after][:limit]
+        found = (name for of, name in self.papers_by_name if of == kind and name.startswith(prefix) and name > after)
+        return [copied(self.papers_by_name[kind, name]) for name in nsmallest(limit, found)]
 
     async def last_change(self) -> int:
         """Return the number of the newest change."""

@@ -14,24 +14,34 @@ def paper_range(kind: str, prefix: str, after: str, limit: int) -> tuple[Any, ..
     return (kind, prefix, after_prefix(prefix), after, limit)
 
 
+def _columns(papers: Sequence[Paper]) -> list[list[Any]]:
+    rows = [paper_columns(paper) for paper in papers]
+    return [[row[place] for row in rows] for place in range(4)]
+
+
 class PostgresPapers(PostgresTimes):
     """What a transaction does with papers."""
 
-    async def papers_named(self, kind: str, names: Sequence[str]) -> Sequence[Paper | None]:
+    async def papers_named(self, kind: str, names: Sequence[str], *, shared: bool = False) -> Sequence[Paper | None]:
         """Find and lock papers by name."""
-        found = {paper.name: paper for paper in map(read_paper, await self._all("lock_papers", kind, list(names)))}
+        records = await self._all("share_papers" if shared else "lock_papers", kind, list(names))
+        found = {paper.name: paper for paper in map(read_paper, records)}
         return [found.get(name) for name in names]
 
     async def papers(self, kind: str, *, prefix: str = "", after: str = "", limit: int = 1000) -> Sequence[Paper]:
         """Read papers of a kind, in order of name."""
         return [read_paper(record) for record in await self._all("papers", *paper_range(kind, prefix, after, limit))]
 
-    async def put_papers(self, papers: Sequence[Paper]) -> None:
-        """Write papers whole."""
+    async def add_papers(self, papers: Sequence[Paper]) -> None:
+        """Write new papers, in one statement; it waits for others that write the same ones."""
+        written = {(record[0], record[1]) for record in await self._all("insert_papers", *_columns(papers))}
         for paper in papers:
-            statement = "insert_paper" if paper.revision == 1 else "put_paper"
-            if not await self._all(statement, *paper_columns(paper)):
-                raise AlreadyExists(paper.kind, paper.name)
+            if (paper.kind, paper.name) not in written:
+                raise AlreadyExists(paper.kind, paper.name, field="name")
+
+    async def put_papers(self, papers: Sequence[Paper]) -> None:
+        """Write papers whole, in one statement."""
+        await self._all("put_papers", *_columns(papers))
 
     async def remove_papers(self, kind: str, names: Sequence[str]) -> None:
         """Remove papers."""

@@ -423,18 +423,28 @@ UPDATE space SET queued = $2, version = version + 1 WHERE id = $1 AND queued <> 
 -- :cost O(k log p): p papers
 SELECT kind, name, revision, document FROM paper WHERE kind = $1 AND name = ANY ($2::text[]) ORDER BY name FOR UPDATE
 
+-- :name share_papers
+-- :cost O(k log p)
+SELECT kind, name, revision, document FROM paper WHERE kind = $1 AND name = ANY ($2::text[]) ORDER BY name FOR SHARE
+
 -- :name papers
 -- :cost O(log p + limit)
 SELECT kind, name, revision, document FROM paper WHERE kind = $1 AND name >= $2 AND name < $3 AND name > $4
 ORDER BY name LIMIT $5
 
--- :name insert_paper
--- :cost O(log p)
-INSERT INTO paper (kind, name, revision, document) VALUES ($1, $2, $3, $4) ON CONFLICT DO NOTHING RETURNING true
+-- :name insert_papers
+-- :cost O(k log p): in order of kind and name, as they are locked
+INSERT INTO paper (kind, name, revision, document)
+SELECT kind, name, revision, document FROM unnest($1::text[], $2::text[], $3::bigint[], $4::text[])
+     AS new (kind, name, revision, document)
+ORDER BY kind COLLATE "C", name COLLATE "C"
+ON CONFLICT DO NOTHING RETURNING kind, name
 
--- :name put_paper
--- :cost O(log p)
-UPDATE paper SET revision = $3, document = $4 WHERE kind = $1 AND name = $2 RETURNING true
+-- :name put_papers
+-- :cost O(k log p)
+UPDATE paper SET revision = new.revision, document = new.document
+FROM unnest($1::text[], $2::text[], $3::bigint[], $4::text[]) AS new (kind, name, revision, document)
+WHERE paper.kind = new.kind AND paper.name = new.name
 
 -- :name delete_papers
 -- :cost O(k log p)

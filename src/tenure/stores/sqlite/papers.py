@@ -21,7 +21,7 @@ class SqlitePapers:
     def __init__(self, connection: sqlite3.Connection) -> None:
         self._connection = connection
 
-    async def papers_named(self, kind: str, names: Sequence[str]) -> Sequence[Paper | None]:
+    async def papers_named(self, kind: str, names: Sequence[str], *, shared: bool = False) -> Sequence[Paper | None]:
         """Find papers by name."""
         found = (self._connection.execute(SQL["paper"], (kind, name)).fetchone() for name in names)
         return [None if record is None else read_paper(record) for record in found]
@@ -30,12 +30,15 @@ class SqlitePapers:
         """Read papers of a kind, in order of name."""
         return read_papers(self._connection, kind, prefix, after, limit)
 
+    async def add_papers(self, papers: Sequence[Paper]) -> None:
+        """Write new papers."""
+        for paper in papers:
+            if not self._connection.execute(SQL["insert_paper"], paper_columns(paper)).rowcount:
+                raise AlreadyExists(paper.kind, paper.name, field="name")
+
     async def put_papers(self, papers: Sequence[Paper]) -> None:
         """Write papers whole."""
-        for paper in papers:
-            statement = SQL["insert_paper" if paper.revision == 1 else "put_paper"]
-            if not self._connection.execute(statement, paper_columns(paper)).rowcount:
-                raise AlreadyExists(paper.kind, paper.name)
+        self._connection.executemany(SQL["put_paper"], [paper_columns(paper) for paper in papers])
 
     async def remove_papers(self, kind: str, names: Sequence[str]) -> None:
         """Remove papers."""

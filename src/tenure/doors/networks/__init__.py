@@ -1,0 +1,1 @@
+"""The language of the revised Ganeti design: networks, subnets, pools, instances and their NICs."""

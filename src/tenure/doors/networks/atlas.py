@@ -1,0 +1,106 @@
+"""Networks found by name or uuid, and what to do when they changed between reading and writing.
+
+A command reads, decides, and writes in one ``apply`` that first makes sure that what it read still stands. When it
+does not, somebody else was quicker: the command reads and decides afresh.
+"""
+
+import re
+from collections.abc import Awaitable, Callable, Iterable, Sequence
+from typing import TypeVar
+
+from tenure.kernel.configuration import Network
+from tenure.kernel.errors import AlreadyExists, Conflict, NotFound, TenureError
+from tenure.service.ledger import AsyncLedger
+from tenure.service.operations import Operation, Shown
+
+T = TypeVar("T")
+
+ATTEMPTS = 64
+"""How often a command may find that somebody else was quicker before it gives up; each time somebody got on."""
+
+_UUID = re.compile(r"[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}")
+
+
+class Stale(Exception):
+    """What was read no longer stands; ``cause`` is how the ledger said so."""
+
+    def __init__(self, cause: TenureError) -> None:
+        super().__init__(str(cause))
+        self.cause = cause
+
+
+class Atlas:
+    """The networks of one attempt at one command, read when they are asked for and only once."""
+
+    def __init__(self, ledger: AsyncLedger) -> None:
+        self._ledger = ledger
+        self._by_name: dict[str, Network] = {}
+        self._by_uuid: dict[str, Network] = {}
+        self._whole = False
+
+    async def find(self, ident: str) -> Network:
+        """Find a network by name or uuid. One reading by name; by uuid all are read, unless it is known by now."""
+        if ident in self._by_name:
+            return self._by_name[ident]
+        try:
+            return self._keep(await self._ledger.network(ident))
+        except NotFound:
+            if _UUID.fullmatch(ident) is None:
+                raise
+        return await self.of_uuid(ident)
+
+    async def of_uuid(self, uuid: str) -> Network:
+        """Find a network by uuid."""
+        if uuid not in self._by_uuid:
+            await self.every()
+        if uuid not in self._by_uuid:
+            raise NotFound("network", uuid)
+        return self._by_uuid[uuid]
+
+    async def of_uuids(self, uuids: Iterable[str]) -> dict[str, Network]:
+        """Find several networks by uuid."""
+        return {uuid: await self.of_uuid(uuid) for uuid in dict.fromkeys(uuids)}
+
+    async def every(self) -> list[Network]:
+        """Read all networks, in order of name."""
+        if not self._whole:
+            for network in await self._ledger.networks():
+                self._by_name.setdefault(network.name, network)
+                self._by_uuid.setdefault(network.uuid, network)
+            self._whole = True
+        return [self._by_name[name] for name in sorted(self._by_name)]
+
+    def _keep(self, network: Network) -> Network:
+        self._by_name[network.name] = self._by_uuid[network.uuid] = network
+        return network
+
+
+async def settled(attempt: Callable[[], Awaitable[T]]) -> T:
+    """Do something that reads, decides and writes, afresh as long as somebody else is quicker."""
+    for _ in range(ATTEMPTS - 1):
+        try:
+            return await attempt()
+        except Stale:
+            continue
+    try:
+        return await attempt()
+    except Stale as stale:
+        raise stale.cause from None
+
+
+async def apply_fresh(ledger: AsyncLedger, operations: Sequence[Operation]) -> list[Shown]:
+    """Apply operations; ``Stale`` if what they were decided upon no longer stands."""
+    try:
+        return await ledger.apply(operations)
+    except AlreadyExists as error:
+        if error.kind == "cluster":
+            raise Stale(error) from None
+        raise
+    except Conflict as error:
+        if error.field in ("serial", "revision"):
+            raise Stale(error) from None
+        raise
+    except NotFound as error:
+        if error.kind == "network":  # it was there a moment ago
+            raise Stale(error) from None
+        raise

@@ -1,0 +1,203 @@
+"""Groups of nodes and nodes, and the checks that keep their addresses and a network's apart.
+
+Every change of the cluster's structure writes the cluster's one paper over the revision it read. So of two changes
+that could have missed each other (a node with an address, a block around it), the second is decided afresh.
+"""
+
+from collections.abc import Iterable, Sequence
+from uuid import uuid4
+
+from tenure.doors.networks.atlas import Atlas, apply_fresh, settled
+from tenure.doors.networks.model import (
+    CLUSTER,
+    GROUP,
+    INSTANCE,
+    NIC,
+    NODE,
+    PLACEMENT,
+    Group,
+    Node,
+    check_word,
+    read_group,
+    read_node,
+)
+from tenure.kernel.addresses import format_address, parse_address
+from tenure.kernel.configuration import Network
+from tenure.kernel.edits import Reserve, Unreserve
+from tenure.kernel.errors import AlreadyExists, Conflict, NotFound, StillInUse
+from tenure.kernel.ranges import AddressRange
+from tenure.service.ledger import AsyncLedger
+from tenure.service.operations import ExpectNoHoldings, ExpectNoPapers, Operation, RemovePaper, WritePaper
+
+NO_NETWORK = "-"
+"""What stands for the network in the index of NICs that have none."""
+
+
+def node_word(node: str) -> str:
+    """Return the reason that a node's addresses are reserved for."""
+    return f"node {node}"
+
+
+async def structure(ledger: AsyncLedger) -> WritePaper:
+    """Return the operation that makes a change of the cluster's structure one after the other."""
+    known = await ledger.papers(CLUSTER)
+    return WritePaper(kind=CLUSTER, name=CLUSTER, document={}, revision=known[0].revision if known else 0)
+
+
+class Cluster:
+    """The groups and nodes of a ledger."""
+
+    def __init__(self, ledger: AsyncLedger) -> None:
+        self._ledger = ledger
+
+    async def groups(self) -> list[Group]:
+        """List the groups, in order of name."""
+        return [read_group(paper) for paper in await self._ledger.papers(GROUP)]
+
+    async def group(self, name: str) -> Group:
+        """Find a group by name or uuid."""
+        for group in await self.groups():
+            if name in (group.name, group.uuid):
+                return group
+        raise NotFound(GROUP, name, hint="`tenure group add` makes one")
+
+    async def add_group(self, name: str) -> Group:
+        """Add a group of nodes."""
+        group = Group(check_word(name, field=GROUP), str(uuid4()), 1)
+        await self._ledger.apply([WritePaper(kind=GROUP, name=group.name, document=group.document())])
+        return group
+
+    async def remove_group(self, name: str) -> Group:
+        """Remove a group that has no node and that no network is connected to."""
+
+        async def attempt() -> Group:
+            lock = await structure(self._ledger)
+            group = await self.group(name)
+            nodes = [node.name for node in await self.nodes() if node.group == group.name]
+            connected = [each.name for each in await Atlas(self._ledger).every() if each.connection(group.name)]
+            if nodes or connected:
+                users = [*(f"node {node}" for node in nodes), *(f"network {network}" for network in connected)]
+                raise StillInUse(GROUP, group.name, users, hint="remove its nodes and disconnect its networks first")
+            await apply_fresh(self._ledger, [lock, RemovePaper(kind=GROUP, name=group.name, revision=group.revision)])
+            return group
+
+        return await settled(attempt)
+
+    async def nodes(self) -> list[Node]:
+        """List the nodes, in order of name."""
+        return [read_node(paper) for paper in await self._ledger.papers(NODE)]
+
+    async def node(self, name: str) -> Node:
+        """Find a node by name."""
+        return read_node(await self._ledger.paper(NODE, check_word(name, field=NODE)))
+
+    async def add_node(
+        self,
+        name: str,
+        *,
+        group: str | None = None,
+        primary_ip: str | None = None,
+        secondary_ip: str | None = None,
+        check: bool = True,
+    ) -> Node:
+        """Add a node to a group; its addresses are kept away from instances in every network that covers them."""
+        check_word(name, field=NODE)
+        own = [_address(ip, field) for field, ip in (("primary_ip", primary_ip), ("secondary_ip", secondary_ip))]
+
+        async def attempt() -> Node:
+            lock = await structure(self._ledger)
+            home = await self._home(group)
+            node = Node(name, home.name, str(uuid4()), own[0], own[1], 1)
+            if any(known.name == name for known in await self.nodes()):
+                raise AlreadyExists(NODE, name)
+            edits = await self._keep_away(node) if check else []
+            paper = WritePaper(kind=NODE, name=name, document=node.document())
+            await apply_fresh(self._ledger, [lock, *edits, paper])
+            return node
+
+        return await settled(attempt)
+
+    async def _home(self, group: str | None) -> Group:
+        if group is not None:
+            return await self.group(group)
+        groups = await self.groups()
+        if len(groups) != 1:
+            hint = "name one with --group" if groups else "`tenure group add default` makes one"
+            raise NotFound(GROUP, "for the node", hint=hint)
+        return groups[0]
+
+    async def _keep_away(self, node: Node) -> list[Operation]:
+        found: list[Operation] = []
+        for network in await Atlas(self._ledger).every():
+            for operation in reserve_nodes(network, [node], [subnet.cidr.range for subnet in network.subnets]):
+                free = ExpectNoHoldings(network=network.name, range=str(operation.range))
+                found.extend([free, operation])
+        return found
+
+    async def remove_node(self, name: str) -> Node:
+        """Remove a node that carries no instance; its addresses are no longer kept away."""
+
+        async def attempt() -> Node:
+            lock = await structure(self._ledger)
+            node = await self.node(name)
+            freed = [
+                Unreserve(network=network.name, range=kept.range)
+                for network in await Atlas(self._ledger).every()
+                for subnet in network.subnets
+                for kept in subnet.reserved
+                if kept.reason == node_word(name)
+            ]
+            gone = RemovePaper(kind=NODE, name=name, revision=node.revision)
+            nobody = ExpectNoPapers(kind=PLACEMENT, prefix=f"{name}/")
+            await apply_fresh(self._ledger, [lock, *freed, gone, nobody])
+            return node
+
+        try:
+            return await settled(attempt)
+        except StillInUse as error:
+            carried = [holder.partition("/")[2] for holder in error.holders]
+            raise StillInUse(NODE, name, carried, hint="remove its instances first") from None
+
+    async def strangers(self, groups: Iterable[str]) -> list[tuple[str, str]]:
+        """List the addresses of NICs without network in these groups, each with its instance."""
+        names: dict[str, None] = {}
+        for group in groups:
+            marks = await self._ledger.papers(NIC, prefix=f"{NO_NETWORK}/{group}/")
+            names.update(dict.fromkeys(mark.name.split("/")[2] for mark in marks))
+        found: list[tuple[str, str]] = []
+        for name in names:
+            document = (await self._ledger.paper(INSTANCE, name)).document
+            free = [nic for nic in document["nics"] if nic["network"] is None]
+            found.extend((ip["address"], name) for nic in free for ip in nic["ips"])
+        return found
+
+
+def reserve_nodes(network: Network, nodes: Sequence[Node], where: Sequence[AddressRange]) -> list[Reserve]:
+    """Return the edits that keep nodes' addresses away, as far as they lie in these ranges of a network."""
+    return [
+        Reserve(network=network.name, range=AddressRange(position, position), reason=node_word(node.name))
+        for node in nodes
+        for position in map(parse_address, node.addresses)
+        if any(position in piece for piece in where)
+    ]
+
+
+def refuse_strangers(network: str, strangers: Iterable[tuple[str, str]], where: Sequence[AddressRange]) -> None:
+    """Refuse to lay a network over addresses that NICs without network have."""
+    for address, instance in strangers:
+        if any(parse_address(address) in piece for piece in where):
+            problem = f"instance {instance} has {address} on a NIC without network, and network {network} covers it"
+            raise Conflict(f"{problem}; pass --no-conflicts-check to go on all the same", field="network")
+
+
+def refuse_inside(networks: Iterable[Network], addresses: Sequence[str]) -> None:
+    """Refuse addresses of NICs without network that a network connected to their group covers."""
+    for network in networks:
+        for address in addresses:
+            if any(parse_address(address) in subnet.cidr.range for subnet in network.subnets):
+                problem = f"{address} lies in network {network.name}, which is connected to the instance's group"
+                raise Conflict(f"{problem}; say network={network.name}, or pass --no-conflicts-check", field="net")
+
+
+def _address(text: str | None, field: str) -> str | None:
+    return None if text is None else format_address(parse_address(text, field=field))

@@ -1,0 +1,252 @@
+"""From the options of one command to edits of one network, each tried on a copy before anything is sent.
+
+The copy tells at once which option is wrong; the ledger judges again, under its locks, when the edits are applied.
+"""
+
+from collections.abc import Iterable
+from uuid import uuid4
+
+from tenure.doors.networks.blaming import blame, blamed
+from tenure.doors.networks.grammar import (
+    PoolAdd,
+    PoolModify,
+    PoolRemove,
+    SubnetAdd,
+    SubnetModify,
+    SubnetRemove,
+    read_pool_option,
+    read_ranges,
+    read_subnet_option,
+)
+from tenure.kernel.addresses import format_address, is_v6, parse_address
+from tenure.kernel.configuration import Configuration, KeepBack, Network, Subnet, address_text, usual_keep_back
+from tenure.kernel.editing import edited
+from tenure.kernel.edits import (
+    KEEP,
+    AddPool,
+    AddSubnet,
+    Edit,
+    Keep,
+    ModifyPool,
+    ModifySubnet,
+    RemovePool,
+    RemoveSubnet,
+    Reserve,
+    Unreserve,
+)
+from tenure.kernel.errors import Invalid, NotFound, TenureError
+from tenure.kernel.judging import judge
+from tenure.kernel.ranges import AddressRange, Cidr, subtract
+from tenure.service.operations import ExpectNoHoldings
+
+
+class Design:
+    """One network as a command will leave it: edits, what must not be pending, and warnings."""
+
+    def __init__(self, network: Network) -> None:
+        self.before = network
+        self.edits: list[Edit] = []
+        self.expected: list[ExpectNoHoldings] = []
+        self.warnings: list[str] = []
+        self._state = Configuration(0, network.name, networks={network.name: network})
+        self._passed: list[tuple[str, str, Configuration]] = []
+
+    @property
+    def network(self) -> Network:
+        """Return the network as it is by now."""
+        [network] = self._state.networks.values()
+        return network
+
+    def edit(self, edit: Edit) -> None:
+        """Try an edit on the copy, and keep it."""
+        self._state = edited(self._state, edit)
+        self.edits.append(edit)
+
+    def passed(self, option: str, text: str) -> None:
+        """Note how the network looks behind an option, to find the one at fault if the final state is refused."""
+        self._passed.append((option, text, self._state))
+
+    def judge(self) -> None:
+        """Judge the final state; blame the first option behind which the fault was there."""
+        try:
+            judge(self._state)
+        except TenureError as error:
+            for option, text, state in self._passed:
+                if _fault(state) == error.message:
+                    raise blame(error, option, text) from None
+            raise
+
+    def gained(self) -> list[AddressRange]:
+        """List the addresses that the network covers now and did not before."""
+        before = sorted(subnet.cidr.range for subnet in self.before.subnets)
+        return [piece for subnet in self.network.subnets for piece in subtract(subnet.cidr.range, before)]
+
+
+def _fault(state: Configuration) -> str | None:
+    try:
+        judge(state)
+    except TenureError as error:
+        return error.message
+    return None
+
+
+def design_subnets(design: Design, options: Iterable[str]) -> None:
+    """Do what ``--subnet`` says, option by option."""
+    for text in options:
+        with blamed("--subnet", text):
+            option = read_subnet_option(text)
+            match option:
+                case SubnetAdd():
+                    add_subnet(design, option)
+                case SubnetModify():
+                    modify_subnet(design, option)
+                case SubnetRemove():
+                    subnet = design.network.subnet(option.ident)
+                    design.edit(RemoveSubnet(network=design.network.name, subnet=subnet.uuid))
+        design.passed("--subnet", text)
+
+
+def add_subnet(design: Design, option: SubnetAdd) -> None:
+    """Add a block, and a pool over all of it where the option says so."""
+    _warn(design, option.warning)
+    _check_gateway(option.gateway, option.cidr)
+    name = design.network.name
+    design.edit(
+        AddSubnet(
+            network=name,
+            cidr=str(option.cidr),
+            gateway=option.gateway,
+            dhcp=option.dhcp,
+            name=option.name,
+            uuid=str(uuid4()),
+        )
+    )
+    if option.pool:
+        design.edit(AddPool(network=name, range=option.cidr.range))
+
+
+def modify_subnet(design: Design, option: SubnetModify) -> None:
+    """Change a block; the automatic marks follow it, unless somebody lifted one of them."""
+    _warn(design, option.warning)
+    subnet = design.network.subnet(option.ident)
+    cidr = subnet.cidr if isinstance(option.cidr, Keep) else option.cidr
+    gateway = address_text(subnet.gateway) if isinstance(option.gateway, Keep) else option.gateway
+    if (cidr, gateway) != (subnet.cidr, address_text(subnet.gateway)) and is_v6(cidr.first) == is_v6(subnet.cidr.first):
+        _check_gateway(gateway, cidr)
+    usual = subnet.keep_back == usual_keep_back(subnet.cidr, subnet.unit)
+    marks = sorted(usual_keep_back(cidr, subnet.unit)) if usual and cidr.prefix <= subnet.unit else KEEP
+    design.edit(
+        ModifySubnet(
+            network=design.network.name,
+            subnet=subnet.uuid,
+            cidr=KEEP if cidr == subnet.cidr else str(cidr),
+            gateway=option.gateway,
+            dhcp=option.dhcp,
+            name=option.name,
+            keep_back=KEEP if cidr == subnet.cidr else marks,
+        )
+    )
+
+
+def design_pools(design: Design, options: Iterable[str]) -> None:
+    """Do what ``--pool`` says, option by option."""
+    for text in options:
+        with blamed("--pool", text):
+            option = read_pool_option(text)
+            name = design.network.name
+            match option:
+                case PoolAdd():
+                    design.edit(AddPool(network=name, range=_pool_range(design, option), name=option.name))
+                case PoolRemove():
+                    _remove_pool(design, option)
+                case PoolModify():
+                    design.edit(ModifyPool(network=name, pool=option.pool, name=option.name))
+        design.passed("--pool", text)
+
+
+def _pool_range(design: Design, option: PoolAdd) -> AddressRange:
+    if option.range is not None:
+        return option.range
+    assert option.subnet is not None
+    return design.network.subnet(option.subnet).cidr.range
+
+
+def _remove_pool(design: Design, option: PoolRemove) -> None:
+    """Remove pools, or cut a range out of them; no operation may be under way there."""
+    hole, named = option.range, option.name
+    pools = [pool for _, pool in design.network.pools()]
+    if hole is not None:
+        gone = [pool.range for pool in pools if pool.range.overlaps(hole)]
+        if option.whole and hole not in gone:
+            raise NotFound("pool", str(hole), hint="no pool has exactly this range; `remove:RANGE` cuts pools")
+        cut = [AddressRange(max(piece.first, hole.first), min(piece.last, hole.last)) for piece in gone]
+    else:
+        cut = [pool.range for pool in pools if pool.name == named]
+    design.edit(RemovePool(network=design.network.name, pool=str(hole) if hole is not None else named or ""))
+    design.expected.extend(
+        ExpectNoHoldings(network=design.network.name, range=str(piece), state="pending") for piece in cut
+    )
+
+
+def design_reserved(design: Design, adding: str | None, removing: str | None) -> None:
+    """Do what ``--remove-reserved-ips`` and ``--add-reserved-ips`` say."""
+    if removing is not None:
+        with blamed("--remove-reserved-ips", removing):
+            for hole in read_ranges(removing, "--remove-reserved-ips"):
+                _unreserve(design, hole)
+        design.passed("--remove-reserved-ips", removing)
+    if adding is not None:
+        with blamed("--add-reserved-ips", adding):
+            for wanted in read_ranges(adding, "--add-reserved-ips"):
+                _reserve(design, wanted)
+        design.passed("--add-reserved-ips", adding)
+
+
+def _reserve(design: Design, wanted: AddressRange) -> None:
+    known = [kept.range for subnet in design.network.subnets for kept in subnet.reserved]
+    if any(kept.overlaps(wanted) for kept in known):
+        design.warnings.append(f"--add-reserved-ips: {wanted} is reserved in part or whole; it was merged")
+    design.edit(Reserve(network=design.network.name, range=wanted))
+
+
+def _unreserve(design: Design, hole: AddressRange) -> None:
+    """Lift reservations: the admin's, and the automatic marks but that of the gateway."""
+    name = design.network.name
+    subnet = _around(design.network, hole)
+    marks = {why: position for position, why in subnet.kept_back() if position in hole}
+    lifted = set(marks) - {KeepBack.GATEWAY}
+    pieces = [hole]
+    if KeepBack.GATEWAY in marks:
+        gateway = marks[KeepBack.GATEWAY]
+        text = format_address(gateway)
+        design.warnings.append(f"--remove-reserved-ips: {text} is the gateway of {subnet.cidr} and stays reserved")
+        pieces = hole.minus(AddressRange(gateway, gateway))
+        lifted -= {why for why in lifted if marks[why] == gateway}
+    touched = [piece for piece in pieces if any(kept.range.overlaps(piece) for kept in subnet.reserved)]
+    if not touched and not marks:
+        raise NotFound("reserved range", str(hole))
+    for piece in touched:
+        design.edit(Unreserve(network=name, range=piece))
+    if lifted:
+        left = sorted(subnet.keep_back - lifted)
+        design.edit(ModifySubnet(network=name, subnet=subnet.uuid, keep_back=left))
+
+
+def _around(network: Network, wanted: AddressRange) -> Subnet:
+    for subnet in network.subnets:
+        if subnet.cidr.range.covers(wanted):
+            return subnet
+    raise NotFound("subnet", f"around {wanted} in network {network.name}")
+
+
+def _check_gateway(gateway: str | None, cidr: Cidr) -> None:
+    """Refuse the first and the last address of an IPv4 block: no machine can have them."""
+    if gateway is None or is_v6(cidr.first) or cidr.prefix > 30:
+        return
+    if parse_address(gateway, field="gateway") in (cidr.first, cidr.last):
+        raise Invalid(f"gateway: {gateway} is the network or broadcast address of {cidr}", field="gateway")
+
+
+def _warn(design: Design, warning: str | None) -> None:
+    if warning is not None:
+        design.warnings.append(warning)

@@ -1,0 +1,138 @@
+"""What hooks and scripts are told of an instance and its NICs, as variables.
+
+The names and values of today's Ganeti are always there. The names of the revised design come beside them wherever the
+design goes beyond today: ``IP:1`` for the second address, ``NETWORK_SUBNET:1`` for the network's second subnet. Each
+of these has a twin with an underscore, ``IP_1``, because shells cannot read a name with a colon.
+"""
+
+from collections.abc import Iterable, Iterator, Mapping
+
+from tenure.doors.networks.model import Instance, Nic
+from tenure.kernel.addresses import format_address, is_v6, parse_address
+from tenure.kernel.configuration import Network, Subnet
+
+Variables = dict[str, str]
+
+BRIDGED_MODES = ("bridged", "openvswitch")
+"""The modes in which a NIC's link is a bridge."""
+
+
+def nic_variables(nic: Nic, network: Network | None) -> Variables:
+    """Tell all about one NIC, by the names that NIC scripts get: without prefix."""
+    variables = _as_today(nic)
+    if network is not None:
+        variables |= _network_as_today(network)
+    if len(nic.ips) > 1 or (network is not None and _beyond_today(network)):
+        variables |= _in_both_spellings(_numbered(nic, network))
+        if network is not None and network.subnets:
+            variables["NETWORK_DHCP"] = _truth(network.subnets[0].dhcp)
+    return variables
+
+
+def instance_variables(instance: Instance, networks: Mapping[str, Network]) -> Variables:
+    """Tell all about an instance; ``networks`` are found by uuid."""
+    variables = {
+        "INSTANCE_NAME": instance.name,
+        "INSTANCE_PRIMARY": instance.node,
+        "INSTANCE_NIC_COUNT": str(len(instance.nics)),
+    }
+    for number, nic in enumerate(instance.nics):
+        network = None if nic.network is None else networks.get(nic.network)
+        variables |= _prefixed(f"INSTANCE_NIC{number}_", nic_variables(nic, network))
+    return variables
+
+
+def hook_variables(before: Mapping[str, str], after: Mapping[str, str] | None = None) -> Variables:
+    """Name variables as hooks get them: as they were before the operation and, in the post phase, as they are now."""
+    return _prefixed("GANETI_", before) | _prefixed("GANETI_POST_", after or {})
+
+
+def job_variables(before: Mapping[str, str] | None, after: Mapping[str, str] | None, *, post: bool) -> Variables:
+    """Name the variables of an operation on an instance, given as it was (None: new) and as it will be (None: gone).
+
+    Hooks get it as it will be, or as it was if it goes; in a change also as it was, under ``GANETI_OLD_``.
+    """
+    variables = hook_variables(after or before or {}, after if post else None)
+    if before is not None and after is not None:
+        variables |= _prefixed("GANETI_OLD_", before)
+    return variables
+
+
+def first_subnet(network: Network, *, six: bool) -> Subnet | None:
+    """Find what today's Ganeti would call the network's IPv4 or IPv6 block: the first of the family."""
+    return next((subnet for subnet in network.subnets if is_v6(subnet.cidr.first) == six), None)
+
+
+def _prefixed(prefix: str, variables: Mapping[str, str]) -> Variables:
+    return {prefix + name: value for name, value in variables.items()}
+
+
+def _as_today(nic: Nic) -> Variables:
+    first = nic.ips[0].address if nic.ips else None
+    variables = {
+        "IP": first or "",
+        "MAC": nic.mac,
+        "MODE": nic.mode,
+        "LINK": nic.link,
+        "VLAN": nic.vlan,
+        "UUID": nic.uuid,
+    }
+    if nic.name:
+        variables["NAME"] = nic.name
+    if nic.mode in BRIDGED_MODES:
+        variables["BRIDGE"] = nic.link
+    return variables
+
+
+def _network_as_today(network: Network) -> Variables:
+    variables = {"NETWORK_NAME": network.name, "NETWORK_UUID": network.uuid, "NETWORK_TAGS": " ".join(network.tags)}
+    if network.mac_prefix:
+        variables["NETWORK_MAC_PREFIX"] = network.mac_prefix
+    for suffix, six in (("", False), ("6", True)):
+        subnet = first_subnet(network, six=six)
+        if subnet is not None:
+            variables[f"NETWORK_SUBNET{suffix}"] = str(subnet.cidr)
+        if subnet is not None and subnet.gateway is not None:
+            variables[f"NETWORK_GATEWAY{suffix}"] = format_address(subnet.gateway)
+    return variables
+
+
+def _beyond_today(network: Network) -> bool:
+    """Tell whether today's Ganeti could not express a network: it has one subnet a family at most, and no dhcp."""
+    families = [is_v6(subnet.cidr.first) for subnet in network.subnets]
+    return len(families) > len(set(families)) or any(subnet.dhcp for subnet in network.subnets)
+
+
+def _numbered(nic: Nic, network: Network | None) -> Iterator[tuple[str, int, str]]:
+    """Yield name, number and value of what the revised design adds."""
+    subnets = () if network is None else network.subnets
+    for number, ip in enumerate(nic.ips):
+        yield "IP", number, ip.address or ""
+    for number, subnet in enumerate(subnets):
+        yield "NETWORK_SUBNET", number, str(subnet.cidr)
+        if subnet.gateway is not None:
+            yield "NETWORK_GATEWAY", number, format_address(subnet.gateway)
+        yield "NETWORK_DHCP", number, _truth(subnet.dhcp)
+    for number, ip in enumerate(nic.ips):
+        place = None if ip.address is None else _place(parse_address(ip.address), subnets)
+        if place is not None:
+            yield "IP_SUBNET", number, str(place)
+
+
+def _in_both_spellings(numbered: Iterable[tuple[str, int, str]]) -> Variables:
+    variables: Variables = {}
+    for name, number, value in numbered:
+        # IP_SUBNET is our own word, so it needs no spelling that the design asks for and shells cannot read.
+        if name != "IP_SUBNET":
+            variables[f"{name}:{number}"] = value
+        variables[f"{name}_{number}"] = value
+    return variables
+
+
+def _place(position: int, subnets: Iterable[Subnet]) -> int | None:
+    """Find the number of the subnet around a position."""
+    return next((number for number, subnet in enumerate(subnets) if position in subnet.cidr.range), None)
+
+
+def _truth(value: bool) -> str:
+    return "true" if value else "false"

@@ -1,0 +1,121 @@
+"""What a file means, once for all: marks and NICs brought together, as the ledger will have them.
+
+A file tells of an address in use twice, by its bit and by its NIC, and the two may disagree. The ledger has one truth:
+who holds it. A NIC's address is held by its instance, whatever the bit says; a bit without NIC becomes a holding too.
+"""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from tenure.doors.networks.ganeti.bitmaps import single, within
+from tenure.doors.networks.ganeti.values import (
+    INSTANCES,
+    NETWORKS,
+    Cluster,
+    NetworkFile,
+    PoolFile,
+    Remark,
+    SubnetFile,
+)
+from tenure.doors.networks.model import Instance
+from tenure.kernel.addresses import format_address, parse_address
+from tenure.kernel.errors import Invalid
+from tenure.kernel.ranges import AddressRange, merge, subtract
+
+MOST_ORPHANS = 1 << 20
+"""How many marks without NIC a network may have; each becomes a holding."""
+
+
+@dataclass(frozen=True, slots=True)
+class Settled:
+    """A configuration as the ledger will have it, the marks that no NIC explains, and what is odd about the file."""
+
+    cluster: Cluster
+    orphans: Mapping[str, Sequence[AddressRange]]
+    findings: Sequence[Remark]
+
+    def orphan_addresses(self, network: str) -> Iterator[str]:
+        """Yield the addresses of a network (its uuid) that are marked and that no NIC has."""
+        for piece in self.orphans.get(network, ()):
+            yield from (format_address(position) for position in range(piece.first, piece.last + 1))
+
+
+def settle(cluster: Cluster) -> Settled:
+    """Bring marks and NICs together; a network with more unexplained marks than the ledger should hold is refused."""
+    held = held_positions(cluster.instances)
+    orphans: dict[str, Sequence[AddressRange]] = {}
+    findings: list[Remark] = []
+    networks: list[NetworkFile] = []
+    for network in cluster.networks:
+        place = f"{NETWORKS}[{cluster.keys[NETWORKS, network.uuid]}]"
+        taken = merge(map(single, held.get(network.uuid, ())))
+        orphans[network.uuid] = list(_orphans(network, taken))
+        findings.extend(_told_orphans(place, network, orphans[network.uuid]))
+        findings.extend(_unmarked(place, network, held.get(network.uuid, ())))
+        networks.append(settled_network(network, [*taken, *orphans[network.uuid]]))
+    findings.extend(_unconnected(cluster))
+    return Settled(replace(cluster, networks=tuple(networks)), orphans, findings)
+
+
+def held_positions(instances: Iterable[Instance]) -> dict[str, list[int]]:
+    """Return the positions that NICs have, by the uuid of their network."""
+    held: dict[str, list[int]] = {}
+    for instance in instances:
+        for nic in instance.nics:
+            if nic.network is not None:
+                held.setdefault(nic.network, []).extend(map(parse_address, nic.addresses))
+    return held
+
+
+def settled_network(network: NetworkFile, used: Iterable[AddressRange]) -> NetworkFile:
+    """Return a network whose pools mark exactly what is used, and whose external ranges are said."""
+    taken = merge(used)
+    return network.with_subnets(tuple(_settled_subnet(subnet, taken) for subnet in network.subnets))
+
+
+def _settled_subnet(subnet: SubnetFile, taken: Sequence[AddressRange]) -> SubnetFile:
+    pools = tuple(replace(pool, reservations=within(taken, pool.range)) for pool in subnet.pools)
+    external = subnet.usual_external() if subnet.external is None else subnet.external
+    return replace(subnet, pools=pools, external=external)
+
+
+def _pools(network: NetworkFile) -> Iterator[PoolFile]:
+    return (pool for subnet in network.subnets for pool in subnet.pools)
+
+
+def _orphans(network: NetworkFile, taken: Sequence[AddressRange]) -> Iterator[AddressRange]:
+    for pool in _pools(network):
+        for piece in pool.reservations or ():
+            yield from subtract(piece, taken)
+
+
+def _told_orphans(place: str, network: NetworkFile, orphans: Sequence[AddressRange]) -> Iterator[Remark]:
+    if sum(piece.size for piece in orphans) > MOST_ORPHANS:
+        field = f"{place}.reservations"
+        raise Invalid(f"{field}: more than {MOST_ORPHANS} addresses are marked that no NIC has", field=field)
+    for piece in orphans:
+        yield Remark(place, f"{piece} of network {network.name} is marked as used, and no NIC has it")
+
+
+def _unmarked(place: str, network: NetworkFile, held: Iterable[int]) -> Iterator[Remark]:
+    """Tell which NIC's address lies in a pool that does not mark it."""
+    positions = sorted(held)
+    for pool in _pools(network):
+        if pool.reservations is None:
+            continue
+        inside = merge(single(position) for position in positions if position in pool.range)
+        for whole in inside:
+            for piece in subtract(whole, pool.reservations):
+                yield Remark(place, f"{piece} of network {network.name} is a NIC's, and is not marked as used")
+
+
+def _unconnected(cluster: Cluster) -> Iterator[Remark]:
+    """Tell which NIC is on a network that does not reach its group."""
+    reached = {(network.uuid, line.group) for network in cluster.networks for line in network.connections}
+    names = {network.uuid: network.name for network in cluster.networks}
+    for instance in cluster.instances:
+        key = cluster.keys[INSTANCES, instance.uuid]
+        for index, nic in enumerate(instance.nics):
+            if nic.network is not None and (nic.network, instance.group) not in reached:
+                place = f"{INSTANCES}[{key}].nics[{index}].network"
+                yield Remark(place, f"network {names[nic.network]} is not connected to group {instance.group}")

@@ -1,0 +1,145 @@
+"""Instances as this door's commands change them, with the hooks that run before and after."""
+
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+
+from tenure.doors.networks.atlas import ATTEMPTS, Atlas
+from tenure.doors.networks.blaming import blame
+from tenure.doors.networks.environment import instance_variables, job_variables
+from tenure.doors.networks.hooks import LIMIT_S, HookResult, count_hooks, failed, run_hooks
+from tenure.doors.networks.jobs import Job
+from tenure.doors.networks.model import Instance
+from tenure.doors.networks.nics import Take
+from tenure.doors.networks.planning import InstanceOptions, plan_add, plan_modify, plan_remove
+from tenure.doors.networks.records import load_instance, load_instances
+from tenure.kernel.errors import Conflict, PoolExhausted, TenureError
+from tenure.service.ledger import AsyncLedger
+
+Plan = Callable[[], Awaitable[Job | None]]
+
+GRACE_S = 60.0
+"""How much longer than its hooks may take what an operation took stays pending."""
+
+
+@dataclass(frozen=True, slots=True)
+class Hooking:
+    """Which hooks to run, and how long each may take."""
+
+    directory: Path
+    limit_s: float = LIMIT_S
+
+    def longest(self, operation: str, phase: str) -> float:
+        """Tell how long an operation may have to wait for the hooks of a phase."""
+        return count_hooks(self.directory, operation, phase) * self.limit_s + GRACE_S
+
+
+@dataclass(frozen=True, slots=True)
+class Done:
+    """What a command did to an instance, and how its hooks went."""
+
+    instance: Instance
+    changed: bool = True
+    hooks: tuple[HookResult, ...] = ()
+
+
+class HookFailed(Conflict):
+    """A hook of the first phase said no; nothing was done."""
+
+    code = "hook_failed"
+
+    def __init__(self, results: Sequence[HookResult]) -> None:
+        told = "; ".join(f"{result.name}: {result.outcome}" for result in failed(results))
+        super().__init__(f"a hook refused the operation, nothing was changed: {told}", field="hooks")
+        self.results = results
+
+
+@dataclass(frozen=True, slots=True)
+class Instances:
+    """The instances of a ledger."""
+
+    ledger: AsyncLedger
+    hooking: Hooking | None = None
+
+    async def find(self, name: str) -> Instance:
+        """Read one instance."""
+        return await load_instance(self.ledger, name, Atlas(self.ledger))
+
+    async def every(self) -> list[Instance]:
+        """Read all instances, in order of name."""
+        return await load_instances(self.ledger, Atlas(self.ledger))
+
+    async def add(self, name: str, nets: Sequence[str], options: InstanceOptions) -> Done:
+        """Add an instance with its NICs and their addresses, all or nothing.
+
+        Without hooks: a few readings and one ``apply``; picking costs what ``allocate`` costs, however full the pool.
+        """
+        return await self._run("instance-add", name, nets, lambda: plan_add(self.ledger, name, nets, options))
+
+    async def modify(self, name: str, nets: Sequence[str], options: InstanceOptions) -> Done:
+        """Change an instance's NICs and their addresses, all or nothing."""
+        return await self._run("instance-modify", name, nets, lambda: plan_modify(self.ledger, name, nets, options))
+
+    async def remove(self, name: str) -> Done:
+        """Remove an instance and give back all its addresses."""
+        return await self._run("instance-remove", name, (), lambda: plan_remove(self.ledger, name))
+
+    async def _run(self, operation: str, name: str, nets: Sequence[str], plan: Plan) -> Done:
+        """Decide and do; afresh if the instance changed meanwhile and no hook has been told of it yet."""
+        for left in reversed(range(ATTEMPTS)):
+            job = await plan()
+            if job is None:
+                return Done(await self.find(name), changed=False)
+            try:
+                return await self._do(operation, job)
+            except TenureError as error:
+                if error.field != "revision" or self.hooking is not None or not left:
+                    raise _blamed(error, job.takes) from None
+        raise AssertionError("the last attempt returns or raises")
+
+    async def _do(self, operation: str, job: Job) -> Done:
+        if self.hooking is None:
+            await job.commit()
+            return Done(job.instance)
+        return await self._do_with_hooks(operation, job, self.hooking)
+
+    async def _do_with_hooks(self, operation: str, job: Job, hooking: Hooking) -> Done:
+        """Take what is wanted, ask the first hooks, do it, tell the second hooks, and let go of what was given back."""
+        await job.hold(lasts_s=hooking.longest(operation, "pre"))
+        try:
+            before = await self._run_hooks(operation, "pre", job, hooking)
+            if failed(before):
+                raise HookFailed(before)
+            await job.commit(lingers_s=hooking.longest(operation, "post"))
+        except BaseException:
+            with suppress(TenureError):  # its deadline ends it anyway
+                await job.fail()
+            raise
+        try:
+            after = await self._run_hooks(operation, "post", job, hooking)
+        finally:
+            await job.end()
+        return Done(job.instance, hooks=(*before, *after))
+
+    async def _run_hooks(self, operation: str, phase: str, job: Job, hooking: Hooking) -> list[HookResult]:
+        atlas = Atlas(self.ledger)
+        told = [None if each is None else await _told(each, atlas) for each in (job.before, job.after)]
+        variables = job_variables(told[0], told[1], post=phase == "post")
+        return await run_hooks(hooking.directory, operation, phase, variables, limit_s=hooking.limit_s)
+
+
+async def _told(instance: Instance, atlas: Atlas) -> Mapping[str, str]:
+    networks = await atlas.of_uuids(nic.network for nic in instance.nics if nic.network is not None)
+    return instance_variables(instance, networks)
+
+
+def _blamed(error: TenureError, takes: Sequence[Take]) -> TenureError:
+    """Let an error of the ledger name the option that asked for the address or pool."""
+    address, pool = getattr(error, "address", None), getattr(error, "pool", None)
+    for take in takes:
+        if (address is not None and take.address == address) or (
+            isinstance(error, PoolExhausted) and take.address is None and take.pool == pool
+        ):
+            return blame(error, "--net", take.option)
+    return error

@@ -1,0 +1,261 @@
+"""Operations on instances: what was decided, taken as pending if hooks or others come between, and committed.
+
+    planned ──hold──> pending ──commit──> committed ──end──> ended
+       └──────────────commit──────────────────^
+    pending ──fail, or the process dies and the deadline passes──> nothing was done
+
+What an operation takes is pending until it commits: nobody else can have it, and it shows no holder. What it gives
+back cools until the operation ends, so that hooks can take it off the wire before somebody else gets it. Commit is
+one ``apply`` of holdings and papers: of two commands on one instance, neither can lose what the other did.
+"""
+
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+
+from tenure.doors.networks.atlas import Atlas, Stale, apply_fresh, settled
+from tenure.doors.networks.cluster import refuse_inside, structure
+from tenure.doors.networks.model import INSTANCE, NODE, Instance, Nic, NicIp, Node
+from tenure.doors.networks.nics import Take
+from tenure.doors.networks.records import mark_changes
+from tenure.kernel.configuration import Network
+from tenure.kernel.errors import Conflict
+from tenure.kernel.values import Holding
+from tenure.service.ledger import AsyncLedger
+from tenure.service.operations import (
+    Allocate,
+    Cancel,
+    Confirm,
+    EndCooling,
+    Expect,
+    ExpectPaper,
+    Operation,
+    Release,
+    RemovePaper,
+    Shown,
+    WritePaper,
+)
+
+PENDING_S = 600.0
+"""How long what a job took stays pending, if nobody hears of the job again."""
+
+
+@dataclass(frozen=True, slots=True)
+class Taken:
+    """An address that a job took or gave back: in which network (its uuid), and which holding of it."""
+
+    network: str
+    address: str
+    generation: int | None = None
+
+
+@dataclass(slots=True)
+class Job:
+    """One operation on one instance. ``before`` is None for a new one, ``after`` for one that goes."""
+
+    ledger: AsyncLedger
+    before: Instance | None
+    after: Instance | None
+    takes: Sequence[Take] = ()
+    node: Node | None = None
+    force: bool = False
+    check: bool = True
+    pending: dict[str, Taken] = field(default_factory=dict)
+    cooling: list[Taken] = field(default_factory=list)
+
+    @property
+    def instance(self) -> Instance:
+        """Return the instance: as it will be, or as it was if it goes."""
+        instance = self.after or self.before
+        assert instance is not None
+        return instance
+
+    async def hold(self, *, lasts_s: float = PENDING_S) -> None:
+        """Take the addresses as pending: nobody else can have them until the deadline."""
+
+        async def attempt() -> None:
+            lock, networks = await self._ground()
+            grants = self._allocate(networks, lasts_s)
+            answers = await apply_fresh(self.ledger, [*lock, *_unchanged(networks), *grants])
+            for take, holding in zip(self.takes, _holdings(answers), strict=True):
+                self.pending[take.slot] = Taken(take.network, holding.address, holding.generation)
+            self._fill({slot: taken.address for slot, taken in self.pending.items()})
+
+        if self.takes:
+            await self._settled(attempt)
+
+    async def commit(self, *, lingers_s: float | None = None) -> None:
+        """Do it: confirm or take the addresses, give back the others, write the papers; all or nothing.
+
+        ``lingers_s``: what is given back stays away from others until the job ends, and for so long at most.
+        """
+
+        async def attempt() -> None:
+            lock, networks = await self._ground()
+            grants = self._confirm(networks) if self.pending else self._allocate(networks)
+            leaving = self._leaving()
+            releases = self._releases(leaving, networks, lingers_s)
+            operations = [*lock, *_unchanged(networks), *self._place(), *grants, *releases, *self._papers()]
+            answers = await apply_fresh(self.ledger, operations)
+            granted = _holdings(answers)[: len(self.takes)]
+            self._fill({take.slot: holding.address for take, holding in zip(self.takes, granted, strict=True)})
+            self.pending.clear()
+            self.cooling = [] if lingers_s is None else leaving
+
+        await self._settled(attempt)
+
+    async def fail(self) -> None:
+        """Let go of what the job took; nothing of it was done."""
+        taken, owner = list(self.pending.values()), self.instance.owner
+        self.pending.clear()
+        names = await self._names(taken)
+        cancels = [
+            Cancel(network=names[each.network], address=each.address, owner=owner, generation=each.generation)
+            for each in taken
+        ]
+        await self.ledger.apply(cancels)
+
+    async def end(self) -> None:
+        """Let what the job gave back be free at once."""
+        given, owner = list(self.cooling), self.instance.owner
+        self.cooling.clear()
+        names = await self._names(given)
+        await self.ledger.apply(
+            [EndCooling(network=names[each.network], address=each.address, owner=owner) for each in given]
+        )
+
+    async def _settled(self, attempt: Callable[[], Awaitable[None]]) -> None:
+        """Try again as long as networks change meanwhile; if the instance itself did, what was decided is void."""
+
+        async def unless_void() -> None:
+            try:
+                await attempt()
+            except Stale as stale:
+                if stale.cause.field == "revision" and await self._changed():
+                    raise stale.cause from None
+                raise
+
+        await settled(unless_void)
+
+    async def _changed(self) -> bool:
+        known = 0 if self.before is None else self.before.revision
+        name = self.instance.name
+        found = await self.ledger.papers(INSTANCE, prefix=name, limit=1)
+        return (found[0].revision if found and found[0].name == name else 0) != known
+
+    async def _names(self, taken: Sequence[Taken]) -> dict[str, str]:
+        networks = await Atlas(self.ledger).of_uuids(each.network for each in taken)
+        return {uuid: network.name for uuid, network in networks.items()}
+
+    async def _ground(self) -> tuple[list[Operation], dict[str, Network]]:
+        """Read the networks and check what can be checked beforehand; the operation given back makes it stay true."""
+        atlas = Atlas(self.ledger)
+        lock: list[Operation] = []
+        strangers = self._strangers() if self.check else []
+        if strangers:
+            lock = [await structure(self.ledger)]
+            connected = [network for network in await atlas.every() if network.connection(self.instance.group)]
+            refuse_inside(connected, strangers)
+        networks = await atlas.of_uuids(nic.network for nic in self._nics() if nic.network is not None)
+        self._check_wires(networks)
+        return lock, networks
+
+    def _nics(self) -> list[Nic]:
+        instances = [instance for instance in (self.before, self.after) if instance is not None]
+        return [nic for instance in instances for nic in instance.nics]
+
+    def _strangers(self) -> list[str]:
+        """List the addresses that NICs without network have and did not have before."""
+        before = set(_loose_addresses(self.before))
+        return [address for address in _loose_addresses(self.after) if address not in before]
+
+    def _check_wires(self, networks: Mapping[str, Network]) -> None:
+        """Refuse a network that is no longer connected to the instance's group."""
+        for nic in self.after.nics if self.after is not None else ():
+            network = None if nic.network is None else networks[nic.network]
+            if network is not None and network.connection(self.instance.group) is None:
+                problem = f"network {network.name!r} is not connected to group {self.instance.group!r}"
+                raise Conflict(problem, field="network")
+
+    def _place(self) -> list[Operation]:
+        """Make sure that the node of a new instance is still there."""
+        if self.node is None:
+            return []
+        return [ExpectPaper(kind=NODE, name=self.node.name, revision=self.node.revision)]
+
+    def _allocate(self, networks: Mapping[str, Network], lasts_s: float | None = None) -> list[Allocate]:
+        return [
+            Allocate(
+                network=networks[take.network].name,
+                owner=self.instance.owner,
+                slot=take.slot,
+                address=take.address,
+                pool=take.pool,
+                reserved="force" if self.force and take.address is not None else "refuse",
+                pending=lasts_s is not None,
+                lasts_s=lasts_s,
+            )
+            for take in self.takes
+        ]
+
+    def _confirm(self, networks: Mapping[str, Network]) -> list[Confirm]:
+        taken = [self.pending[take.slot] for take in self.takes]
+        return [
+            Confirm(
+                network=networks[each.network].name,
+                address=each.address,
+                owner=self.instance.owner,
+                generation=each.generation,
+            )
+            for each in taken
+        ]
+
+    def _leaving(self) -> list[Taken]:
+        """List the addresses that the instance has and will not have any more."""
+        kept = {(nic.network, ip.slot) for nic in (self.after.nics if self.after else ()) for ip in nic.ips}
+        return [
+            Taken(nic.network, ip.address)
+            for nic in (self.before.nics if self.before else ())
+            for ip in nic.ips
+            if nic.network is not None and ip.address is not None and (nic.network, ip.slot) not in kept
+        ]
+
+    def _releases(
+        self, leaving: Sequence[Taken], networks: Mapping[str, Network], lingers_s: float | None
+    ) -> list[Release]:
+        owner = self.instance.owner
+        return [
+            Release(network=networks[each.network].name, address=each.address, owner=owner, lingers_s=lingers_s)
+            for each in leaving
+        ]
+
+    def _papers(self) -> list[Operation]:
+        """Write the instance's paper over the one that was read, and the marks that find it."""
+        name, known = self.instance.name, 0 if self.before is None else self.before.revision
+        if self.after is None:
+            own: Operation = RemovePaper(kind=INSTANCE, name=name, revision=known)
+        else:
+            own = WritePaper(kind=INSTANCE, name=name, document=self.after.document(), revision=known)
+        return [own, *mark_changes(self.before, self.after)]
+
+    def _fill(self, addresses: Mapping[str, str]) -> None:
+        """Note which addresses the slots got."""
+        if self.after is not None:
+            nics = tuple(replace(nic, ips=tuple(_filled(ip, addresses) for ip in nic.ips)) for nic in self.after.nics)
+            self.after = replace(self.after, nics=nics)
+
+
+def _unchanged(networks: Mapping[str, Network]) -> list[Operation]:
+    return [Expect(network=network.name, serial=network.serial) for network in networks.values()]
+
+
+def _holdings(answers: Sequence[Shown]) -> list[Holding]:
+    return [answer for answer in answers if isinstance(answer, Holding)]
+
+
+def _filled(ip: NicIp, addresses: Mapping[str, str]) -> NicIp:
+    return replace(ip, address=addresses.get(ip.slot, ip.address))
+
+
+def _loose_addresses(instance: Instance | None) -> list[str]:
+    nics = () if instance is None else instance.nics
+    return [address for nic in nics if nic.network is None for address in nic.addresses]

@@ -1,0 +1,206 @@
+"""Networks as this door's commands change them: each command is one ``apply``, judged by the final state."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from types import MappingProxyType
+from typing import Any
+from uuid import uuid4
+
+from tenure.doors.networks.atlas import Atlas, apply_fresh, settled
+from tenure.doors.networks.cluster import Cluster, refuse_strangers, reserve_nodes, structure
+from tenure.doors.networks.deprecated import OldOptions, design_old_options
+from tenure.doors.networks.designing import Design, design_pools, design_reserved, design_subnets
+from tenure.doors.networks.model import DEFAULT_LINK, DEFAULT_MODE, NIC
+from tenure.kernel.configuration import Network
+from tenure.kernel.editing import new_network
+from tenure.kernel.edits import KEEP, AddNetwork, Connect, Disconnect, ModifyNetwork, RemoveNetwork
+from tenure.kernel.errors import NotFound, StillInUse
+from tenure.service.ledger import AsyncLedger
+from tenure.service.operations import Expect, ExpectNoPapers, Operation, Shown
+
+NO_WORDS: Mapping[str, Any] = MappingProxyType({})
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NetworkOptions:
+    """What ``network add`` and ``network modify`` were told, as written."""
+
+    subnets: Sequence[str] = ()
+    pools: Sequence[str] = ()
+    add_reserved: str | None = None
+    remove_reserved: str | None = None
+    old: OldOptions = field(default_factory=OldOptions)
+    check: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class Changed:
+    """A network as a command left it, and what is to be said about it."""
+
+    network: Network
+    warnings: tuple[str, ...] = ()
+
+
+class Networks:
+    """The networks of a ledger, in the words of this door."""
+
+    def __init__(self, ledger: AsyncLedger) -> None:
+        self._ledger = ledger
+        self._cluster = Cluster(ledger)
+
+    async def find(self, ident: str) -> Network:
+        """Find a network by name or uuid."""
+        return await Atlas(self._ledger).find(ident)
+
+    async def add(self, wish: AddNetwork, options: NetworkOptions) -> Changed:
+        """Add a network with all that the options say, or nothing."""
+        made = wish if wish.uuid is not None else replace(wish, uuid=str(uuid4()))
+
+        async def attempt() -> Changed:
+            design = Design(new_network(made, 0, made.uuid or ""))
+            _draw(design, options, new=True)
+            return await self._send(made, design, options)
+
+        return await settled(attempt)
+
+    async def modify(self, ident: str, options: NetworkOptions, words: Mapping[str, Any] = NO_WORDS) -> Changed:
+        """Change a network as the options and words (fields of ``ModifyNetwork``) say, wholly or not at all."""
+
+        async def attempt() -> Changed:
+            network = await self.find(ident)
+            design = Design(network)
+            _draw(design, options, new=False)
+            if any(value is not KEEP for value in words.values()):
+                design.edit(ModifyNetwork(network=network.name, **words))
+            if not design.edits:
+                return Changed(network, tuple(design.warnings))
+            return await self._send(Expect(network=network.name, serial=network.serial), design, options)
+
+        return await settled(attempt)
+
+    async def _send(self, first: Operation, design: Design, options: NetworkOptions) -> Changed:
+        design.judge()
+        checks = await self._checks(design) if options.check else []
+        answers = await apply_fresh(self._ledger, [*checks, first, *design.expected, *design.edits])
+        return Changed(_last(answers), tuple(design.warnings))
+
+    async def _checks(self, design: Design) -> list[Operation]:
+        """Look at what the network covers newly: NICs without network in its groups refuse it, nodes are kept out."""
+        gained = design.gained()
+        if not gained:
+            return []
+        lock = await structure(self._ledger)
+        groups = [connection.group for connection in design.network.connections]
+        refuse_strangers(design.network.name, await self._cluster.strangers(groups), gained)
+        for edit in reserve_nodes(design.network, await self._cluster.nodes(), gained):
+            design.edit(edit)
+        return [lock]
+
+    async def remove(self, ident: str, *, cascade: bool = False) -> Network:
+        """Remove a network that is connected to no group; with its holdings if told so."""
+
+        async def attempt() -> Network:
+            network = await self.find(ident)
+            if network.connections:
+                groups = [f"group {connection.group}" for connection in network.connections]
+                raise StillInUse("network", network.name, groups, hint="`tenure network disconnect` takes it off them")
+            same = Expect(network=network.name, serial=network.serial)
+            await apply_fresh(self._ledger, [same, RemoveNetwork(network=network.name, cascade=cascade)])
+            return network
+
+        return await settled(attempt)
+
+    async def tag(self, ident: str, *, add: Sequence[str] = (), remove: Sequence[str] = ()) -> Changed:
+        """Put tags on a network, or take them off."""
+
+        async def attempt() -> Changed:
+            network = await self.find(ident)
+            for tag in remove:
+                if tag not in network.tags:
+                    raise NotFound("tag", tag, hint=f"network {network.name} does not carry it")
+            tags = [tag for tag in dict.fromkeys([*network.tags, *add]) if tag not in remove]
+            edit = ModifyNetwork(network=network.name, tags=tags)
+            same = Expect(network=network.name, serial=network.serial)
+            return Changed(_last(await apply_fresh(self._ledger, [same, edit])))
+
+        return await settled(attempt)
+
+    async def connect(
+        self,
+        ident: str,
+        groups: Sequence[str] = (),
+        *,
+        mode: str = DEFAULT_MODE,
+        link: str = DEFAULT_LINK,
+        vlan: str = "",
+        check: bool = True,
+    ) -> Changed:
+        """Connect a network to groups, or to all; where it is connected already nothing changes."""
+
+        async def attempt() -> Changed:
+            lock = await structure(self._ledger)
+            network = await self.find(ident)
+            chosen = await self._chosen(groups)
+            fresh = [group for group in chosen if network.connection(group) is None]
+            warnings = tuple(_already(network, group) for group in chosen if group not in fresh)
+            if not fresh:
+                return Changed(network, warnings)
+            if check:
+                blocks = [subnet.cidr.range for subnet in network.subnets]
+                refuse_strangers(network.name, await self._cluster.strangers(fresh), blocks)
+            same = Expect(network=network.name, serial=network.serial)
+            wires = [Connect(network=network.name, group=group, mode=mode, link=link, vlan=vlan) for group in fresh]
+            return Changed(_last(await apply_fresh(self._ledger, [lock, same, *wires])), warnings)
+
+        return await settled(attempt)
+
+    async def disconnect(self, ident: str, groups: Sequence[str] = ()) -> Changed:
+        """Take a network off groups, or off all; refused while a NIC there uses it, with or without an address."""
+
+        async def attempt() -> Changed:
+            lock = await structure(self._ledger)
+            network = await self.find(ident)
+            chosen = await self._chosen(groups) if groups else [each.group for each in network.connections]
+            off = [group for group in chosen if network.connection(group) is not None]
+            warnings = tuple(_not_there(network, group) for group in chosen if group not in off)
+            if not off:
+                return Changed(network, warnings)
+            same = Expect(network=network.name, serial=network.serial)
+            unused = [ExpectNoPapers(kind=NIC, prefix=f"{network.uuid}/{group}/") for group in off]
+            cut = [Disconnect(network=network.name, group=group) for group in off]
+            return Changed(_last(await apply_fresh(self._ledger, [lock, same, *unused, *cut])), warnings)
+
+        try:
+            return await settled(attempt)
+        except StillInUse as error:
+            users = sorted({f"instance {holder.split('/')[2]}" for holder in error.holders})
+            raise StillInUse("network", ident, users, hint="remove their NICs on it first") from None
+
+    async def _chosen(self, groups: Sequence[str]) -> list[str]:
+        if groups:
+            return list(dict.fromkeys([(await self._cluster.group(group)).name for group in groups]))
+        known = [group.name for group in await self._cluster.groups()]
+        if not known:
+            raise NotFound("group", "to connect to", hint="`tenure group add default` makes one")
+        return known
+
+
+def _draw(design: Design, options: NetworkOptions, *, new: bool) -> None:
+    """Do what the options say in the order that stands in the reference."""
+    design_old_options(design, options.old, new=new)
+    design_subnets(design, options.subnets)
+    design_pools(design, options.pools)
+    design_reserved(design, options.add_reserved, options.remove_reserved)
+
+
+def _last(answers: Sequence[Shown]) -> Network:
+    """Return the network as the last edit left it."""
+    return [answer for answer in answers if isinstance(answer, Network)][-1]
+
+
+def _already(network: Network, group: str) -> str:
+    return f"network {network.name} is connected to group {group} already; nothing was changed there"
+
+
+def _not_there(network: Network, group: str) -> str:
+    return f"network {network.name} is not connected to group {group}; nothing was changed there"

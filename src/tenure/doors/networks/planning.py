@@ -1,0 +1,163 @@
+"""What a command on an instance will do, decided from its options and from what the ledger says; nothing is changed."""
+
+import asyncio
+import secrets
+import socket
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import count
+from uuid import uuid4
+
+from tenure.doors.networks.atlas import Atlas
+from tenure.doors.networks.blaming import blamed
+from tenure.doors.networks.cluster import Cluster
+from tenure.doors.networks.jobs import Job
+from tenure.doors.networks.model import DEFAULT_MAC_PREFIX, INSTANCE, MAC, Instance, Nic, Node, check_word, owner_of
+from tenure.doors.networks.nic_drafts import Draft, drafts_of_change, drafts_of_new
+from tenure.doors.networks.nics import TO_MAKE_UP, shape
+from tenure.doors.networks.records import load_instance
+from tenure.kernel.addresses import format_address, parse_address
+from tenure.kernel.configuration import Network
+from tenure.kernel.errors import AlreadyExists, Conflict, Invalid, NotFound
+from tenure.kernel.values import Paper
+from tenure.service.ledger import AsyncLedger
+
+DEFAULT_NIC = "0:"
+"""What an instance gets if nothing is said of its NICs: one, without network."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class InstanceOptions:
+    """What commands on instances say beside NICs."""
+
+    node: str | None = None
+    force: bool = False
+    check: bool = True
+
+    @property
+    def reaches(self) -> bool:
+        """Tell whether externally reserved addresses may be had: either word says so."""
+        return self.force or not self.check
+
+
+async def plan_add(ledger: AsyncLedger, name: str, nets: Sequence[str], options: InstanceOptions) -> Job:
+    """Decide how a new instance will look."""
+    check_word(name, field=INSTANCE)
+    if await _found(ledger, INSTANCE, name) is not None:
+        raise AlreadyExists(INSTANCE, name)
+    atlas = Atlas(ledger)
+    drafts = await _resolved(drafts_of_new(nets), name)
+    networks = await _networks(drafts, atlas)
+    node = await _node(ledger, options.node, networks.values())
+    made = shape(owner_of(name), node.group, drafts, networks, _new_slots())
+    nics = await _with_macs(ledger, made.nics, networks, ())
+    after = Instance(name, str(uuid4()), node.name, node.group, nics)
+    return Job(ledger, None, after, made.takes, node, options.reaches, options.check)
+
+
+async def plan_modify(ledger: AsyncLedger, name: str, nets: Sequence[str], options: InstanceOptions) -> Job | None:
+    """Decide how an instance will look after a change; None if that is how it looks."""
+    atlas = Atlas(ledger)
+    before = await load_instance(ledger, name, atlas)
+    drafts = await _resolved(drafts_of_change(before.nics, nets), name)
+    networks = await _networks(drafts, atlas)
+    made = shape(before.owner, before.group, drafts, networks, _new_slots())
+    nics = await _with_macs(ledger, made.nics, networks, before.nics)
+    if nics == before.nics:
+        return None
+    after = replace(before, nics=nics, serial=before.serial + 1)
+    return Job(ledger, before, after, made.takes, None, options.reaches, options.check)
+
+
+async def plan_remove(ledger: AsyncLedger, name: str) -> Job:
+    """Decide how an instance goes: with all its addresses."""
+    return Job(ledger, await load_instance(ledger, name, Atlas(ledger)), None)
+
+
+async def _found(ledger: AsyncLedger, kind: str, name: str) -> Paper | None:
+    try:
+        return await ledger.paper(kind, name)
+    except NotFound:
+        return None
+
+
+async def _networks(drafts: Iterable[Draft], atlas: Atlas) -> dict[str, Network]:
+    """Find all networks that NICs are or will be on, by what the options call them and by uuid."""
+    found: dict[str, Network] = {}
+    for draft in drafts:
+        with blamed("--net", draft.option):
+            if isinstance(draft.wish.network, str):
+                network = found[draft.wish.network] = await atlas.find(draft.wish.network)
+                found[network.uuid] = network
+            if draft.before is not None and draft.before.network is not None:
+                found[draft.before.network] = await atlas.of_uuid(draft.before.network)
+    return found
+
+
+async def _node(ledger: AsyncLedger, name: str | None, networks: Iterable[Network]) -> Node:
+    """Find the node that is named, or the first whose group all networks are connected to."""
+    cluster = Cluster(ledger)
+    if name is not None:
+        return await cluster.node(name)
+    nodes, wanted = await cluster.nodes(), {network.name: network for network in networks}.values()
+    for node in nodes:
+        if all(network.connection(node.group) for network in wanted):
+            return node
+    if not nodes:
+        raise NotFound("node", "to carry the instance", hint="`tenure node add NAME` makes one")
+    names = ", ".join(network.name for network in wanted)
+    raise Conflict(f"no node's group is connected to {names}; `tenure network connect` connects it", field="network")
+
+
+async def _resolved(drafts: list[Draft], name: str) -> list[Draft]:
+    """Turn ``ip=auto`` into the address that the instance's name has."""
+    for draft in drafts:
+        if "auto" in draft.wish.ips.values():
+            with blamed("--net", draft.option):
+                address = await _look_up(name)
+                ips = {index: address if spec == "auto" else spec for index, spec in draft.wish.ips.items()}
+                draft.wish = replace(draft.wish, ips=ips)
+    return drafts
+
+
+async def _look_up(name: str) -> str:
+    try:
+        [first, *_] = await asyncio.get_running_loop().getaddrinfo(name, None, type=socket.SOCK_STREAM)
+    except OSError as error:
+        raise Invalid(f"ip=auto: the name {name!r} has no address ({error.strerror})") from None
+    return format_address(parse_address(str(first[4][0]).partition("%")[0]))
+
+
+async def _with_macs(
+    ledger: AsyncLedger, nics: Sequence[Nic], networks: Mapping[str, Network], before: Sequence[Nic]
+) -> tuple[Nic, ...]:
+    """Make up the MACs that are wanted, and refuse those that another NIC has."""
+    own = {nic.mac for nic in before}
+    used: set[str] = set()
+    done: list[Nic] = []
+    for nic in nics:
+        mac = nic.mac
+        if mac == TO_MAKE_UP:
+            prefix = None if nic.network is None else networks[nic.network].mac_prefix
+            mac = await _new_mac(ledger, prefix or DEFAULT_MAC_PREFIX, used)
+        elif mac in used:
+            raise AlreadyExists(MAC, mac, hint="two NICs of the instance have it", field="net")
+        elif mac not in own and (mark := await _found(ledger, MAC, mac)) is not None:
+            raise AlreadyExists(MAC, mac, hint=f"instance {mark.document['instance']} has it", field="net")
+        used.add(mac)
+        done.append(replace(nic, mac=mac))
+    return tuple(done)
+
+
+async def _new_mac(ledger: AsyncLedger, prefix: str, used: set[str]) -> str:
+    for _ in range(1000):
+        mac = ":".join([prefix, *(f"{byte:02x}" for byte in secrets.token_bytes(3))])
+        if mac not in used and await _found(ledger, MAC, mac) is None:
+            return mac
+    raise Conflict(f"no free MAC address was found under {prefix}; give the network another --mac-prefix", field="mac")
+
+
+def _new_slots() -> Iterator[str]:
+    """Yield names of slots that no other command uses, whatever runs at the same time."""
+    stem = uuid4().hex[:12]
+    return (f"{stem}.{number}" for number in count())

@@ -1,0 +1,67 @@
+"""Instances as the ledger keeps them: papers read and put together with holdings, and the marks that find them."""
+
+from collections.abc import Mapping, Sequence
+
+from tenure.doors.networks.atlas import Atlas
+from tenure.doors.networks.cluster import NO_NETWORK
+from tenure.doors.networks.model import INSTANCE, MAC, NIC, PLACEMENT, Document, Instance, check_word, read_instance
+from tenure.kernel.values import Holding, Paper, State
+from tenure.service.ledger import AsyncLedger
+from tenure.service.operations import Operation, RemovePaper, WritePaper
+
+
+async def load_instance(ledger: AsyncLedger, name: str, atlas: Atlas) -> Instance:
+    """Read one instance. Costs its paper, its holdings, and the networks it is on."""
+    paper = await ledger.paper(INSTANCE, check_word(name, field=INSTANCE))
+    holdings = await ledger.holdings(owner=f"instance/{name}")
+    uuids = {holding.network: (await atlas.find(holding.network)).uuid for holding in holdings}
+    return read_instance(paper, _by_slot(holdings, uuids))
+
+
+async def load_instances(ledger: AsyncLedger, atlas: Atlas) -> list[Instance]:
+    """Read all instances, in order of name. Costs all holdings of the networks that instances are on."""
+    papers = await ledger.papers(INSTANCE)
+    wanted = {nic["network"] for paper in papers for nic in paper.document["nics"]}
+    owners: dict[str, dict[tuple[str, str], str]] = {}
+    for network in await atlas.every():
+        if network.uuid in wanted:
+            for holding in await ledger.holdings(network.name):
+                own = owners.setdefault(holding.owner, {})
+                own.update(_by_slot([holding], {network.name: network.uuid}))
+    return [read_instance(paper, owners.get(f"instance/{paper.name}", {})) for paper in papers]
+
+
+def _by_slot(holdings: Sequence[Holding], uuids: Mapping[str, str]) -> dict[tuple[str, str], str]:
+    """Find the addresses that an instance has by network and slot: pending ones show no holder yet."""
+    unsettled = (State.PENDING, State.COOLING)
+    return {(uuids[h.network], h.slot): h.address for h in holdings if h.state not in unsettled}
+
+
+def marks_of(instance: Instance | None) -> dict[tuple[str, str], Document]:
+    """List the papers by which an instance is found: by its node, its MACs, and the networks of its NICs."""
+    if instance is None:
+        return {}
+    marks: dict[tuple[str, str], Document] = {(PLACEMENT, f"{instance.node}/{instance.name}"): {}}
+    for nic in instance.nics:
+        network = NO_NETWORK if nic.network is None else nic.network
+        marks[NIC, f"{network}/{instance.group}/{instance.name}/{nic.uuid[:8]}"] = {}
+        marks[MAC, nic.mac] = {"instance": instance.name}
+    return marks
+
+
+def mark_changes(before: Instance | None, after: Instance | None) -> list[Operation]:
+    """Return the operations that bring the marks up to date; no mark is ever written over."""
+    old, new = marks_of(before), marks_of(after)
+    gone = [RemovePaper(kind=kind, name=name, revision=1) for kind, name in old if (kind, name) not in new]
+    made = [
+        WritePaper(kind=kind, name=name, document=document)
+        for (kind, name), document in new.items()
+        if (kind, name) not in old
+    ]
+    return [*gone, *made]
+
+
+def instance_papers(instance: Instance) -> list[Operation]:
+    """Return the operations that write a new instance: its paper and its marks."""
+    paper = Paper(INSTANCE, instance.name, 0, instance.document())
+    return [WritePaper(kind=paper.kind, name=paper.name, document=paper.document), *mark_changes(None, instance)]

@@ -1,0 +1,60 @@
+"""What ``apply`` makes sure of before it goes on: it holds what it looked at until everything is done."""
+
+from collections.abc import Sequence
+
+from tenure.kernel.errors import Conflict, NotFound, StillInUse
+from tenure.kernel.fields import read_member
+from tenure.kernel.names import check_name, check_number
+from tenure.kernel.ranges import parse_range
+from tenure.kernel.values import State
+from tenure.service.ground import Ground
+from tenure.service.operations import Expect, ExpectNoHoldings, ExpectNoPapers, ExpectPaper
+from tenure.service.plan_work import standing, told_holders
+
+SHOWN = 4
+"""How many of what stands in the way are looked for: more than a message names."""
+
+
+async def expect(ground: Ground, operation: Expect) -> None:
+    """Make sure that a network is as it was read."""
+    serial = check_number(operation.serial, field="serial")
+    network = ground.now[ground.space_of(check_name(operation.network, field="network"))].network(operation.network)
+    if network.serial != serial:
+        raise Conflict(
+            f"network {network.name!r} was changed meanwhile (serial {network.serial}, not {serial})", field="serial"
+        )
+
+
+async def expect_papers(ground: Ground, operations: Sequence[ExpectPaper]) -> list[None]:
+    """Make sure that papers are as they were read; they were all found, and held, when the transaction began."""
+    for operation in operations:
+        known = ground.papers[operation.kind, operation.name]
+        revision = check_number(operation.revision, field="revision")
+        if known is None:
+            raise NotFound(operation.kind, operation.name, field="name")
+        if known.revision != revision:
+            raise Conflict(
+                f"{known.kind} {known.name!r} was changed meanwhile (revision {known.revision}, not {revision})",
+                field="revision",
+            )
+    return [None] * len(operations)
+
+
+async def expect_no_papers(ground: Ground, operation: ExpectNoPapers) -> None:
+    """Make sure that there is no paper of a kind whose name begins so."""
+    kind, prefix = check_name(operation.kind, field="kind"), check_name(operation.prefix, field="prefix")
+    found = await ground.tx.papers(kind, prefix=prefix, limit=SHOWN)
+    if found:
+        names = [paper.name for paper in found]
+        raise StillInUse(kind, prefix, names, hint="remove them first", field="prefix")
+
+
+async def expect_no_holdings(ground: Ground, operation: ExpectNoHoldings) -> None:
+    """Make sure that nobody holds anything of a network in a range."""
+    where = parse_range(operation.range)
+    state = None if operation.state is None else read_member(State, operation.state, "state")
+    space = ground.space_of(check_name(operation.network, field="network"))
+    number = ground.now[space].network(operation.network).id
+    rows = await standing(ground, space, where, number, state)
+    if rows:
+        raise StillInUse("range", str(where), told_holders(rows[:SHOWN]), hint="release them first", field="range")
