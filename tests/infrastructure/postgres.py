@@ -157,3 +157,15 @@ async def fresh_schema() -> AsyncIterator[str]:
             await connection.execute(f'DROP SCHEMA IF EXISTS "{schema}" CASCADE')
         finally:
             await connection.close()
+
+
+@contextmanager
+def schema_in_thread() -> Iterator[str]:
+    """Give the URL of a schema that nobody used before to code that runs no loop, and drop it afterwards."""
+    fresh = fresh_schema()
+    with asyncio.Runner() as runner:
+        url = runner.run(fresh.__aenter__())
+        try:
+            yield url
+        finally:
+            runner.run(fresh.__aexit__(None, None, None))

@@ -6,6 +6,7 @@ from hypothesis import strategies as st
 
 from tenure.kernel.addresses import V4_BASE, V6_BASE, format_address, width
 from tenure.kernel.configuration import (
+    Connection,
     KeepBack,
     Network,
     NetworkKind,
@@ -104,4 +105,8 @@ networks = st.builds(
     ).map(tuple),
     retired=st.booleans(),
     notes=notes,
+    connections=st.lists(st.builds(Connection, names, names, texts, texts), max_size=2).map(tuple),
+    serial=st.integers(1, 2**40),
+    created_us=st.integers(0, 2**60),
+    modified_us=st.integers(0, 2**60),
 )

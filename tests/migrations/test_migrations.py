@@ -142,13 +142,24 @@ async def test_a_ledger_of_version_one_is_brought_up_to_date_and_keeps_its_holdi
         held = await ledger.holding("net", "192.0.2.10")
         await ledger.release("net", "192.0.2.10", owner="vm/a")
         back = await ledger.allocate("net", owner="vm/a", policy="sticky")
+        read = await ledger.network("net")
+        await ledger.apply(
+            [
+                tenure.Connect(network="net", group="rack1", link="br0"),
+                tenure.WritePaper(kind="instance", name="web-0", document={"n": 1}),
+            ]
+        )
         breaches = await ledger.verify()
     async with await tenure.open_async(old_ledger) as again:
         kept = await again.holdings("net")
+        connected, papers = await again.network("net"), await again.papers("instance")
 
     assert (held.owner, held.network, held.prefix) == ("vm/a", "net", 24)
     assert back.address == "192.0.2.10"
     assert kept == [back]
+    assert (read.serial, read.connections, read.created_us) == (1, (), 0)
+    assert (connected.serial, connected.connections) == (2, (tenure.Connection("rack1", "bridged", "br0"),))
+    assert papers == [tenure.Paper("instance", "web-0", 1, {"n": 1})]
     assert breaches == []
 
 

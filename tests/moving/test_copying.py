@@ -97,6 +97,28 @@ async def test_a_backup_is_one_file_and_a_ledger_itself(place: str, tmp_path: Pa
         assert following.generation > held.generation
 
 
+async def test_papers_and_connections_are_copied_with_the_rest(place: str, tmp_path: Path) -> None:
+    papers = [("instance", "web-0", {"nics": [{"ip": None}], "ü": "“”"}), ("mark", "net/web-0", {})]
+    async with await tenure.open_async(place) as ledger:
+        await ledger.add_network("net")
+        await ledger.apply(
+            [
+                tenure.Connect(network="net", group="rack1", link="br0", vlan="7"),
+                *(tenure.WritePaper(kind=kind, name=name, document=document) for kind, name, document in papers),
+            ]
+        )
+        network = await ledger.network("net")
+
+    report = await backup(place, tmp_path / "kept.db")
+    await restore(tmp_path / "kept.db", url_of(tmp_path / "again.db"))
+
+    assert report.counts["papers"] == 2
+    async with await tenure.open_async(url_of(tmp_path / "again.db")) as copied:
+        assert await copied.network("net") == network
+        found = [*await copied.papers("instance"), *await copied.papers("mark")]
+        assert found == [tenure.Paper(kind, name, 1, document) for kind, name, document in papers]
+
+
 async def test_progress_is_told_by_stages_up_to_the_end(tmp_path: Path) -> None:
     await make_ledger(url_of(tmp_path / "first.db"), 5000)
     told: list[tuple[str, int, int]] = []

@@ -192,7 +192,11 @@ def seed(ledger: tenure.Ledger) -> None:
     ledger.release_owner("instance/gone")
     ledger.allocate("net1", owner="instance/cold", address="192.0.2.90")
     ledger.release("net1", "192.0.2.90", owner="instance/cold", lingers_s=3600)
-    papers = [("instance", "web-0", {"nics": []}), ("instance", "web-1", {}), ("group", "rack1", {"nodes": ["n1"]})]
+    papers: list[tuple[str, str, Arguments]] = [
+        ("instance", "web-0", {"nics": []}),
+        ("instance", "web-1", {}),
+        ("group", "rack1", {"nodes": ["n1"]}),
+    ]
     ledger.apply([tenure.WritePaper(kind=kind, name=name, document=document) for kind, name, document in papers])
     ledger.apply([tenure.Connect(network="net1", group="rack1", link="br0")])
 

@@ -4,6 +4,7 @@ import pytest
 
 from tenure.kernel.configuration import (
     Configuration,
+    Connection,
     KeepBack,
     Network,
     NetworkKind,
@@ -56,6 +57,10 @@ FULL = Network(
     ),
     retired=True,
     notes=NOTES,
+    connections=(Connection("rack1", "bridged", "br0"), Connection("rack ü", "routed", "", "7")),
+    serial=9,
+    created_us=1_760_000_000_000_001,
+    modified_us=1_760_000_000_000_002,
 )
 
 

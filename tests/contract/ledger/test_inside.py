@@ -88,6 +88,21 @@ def test_without_an_open_transaction_it_is_refused(ledger: tenure.Ledger, mine: 
     assert refused.value.field == "connection"
 
 
+def test_papers_inside_are_the_callers_to_commit(ledger: tenure.Ledger, mine: sqlite3.Connection) -> None:
+    write = tenure.WritePaper(kind="instance", name="web-0", document={"n": 1})
+    for end in ("ROLLBACK", "COMMIT"):
+        mine.execute("BEGIN")
+        inside = ledger.inside(mine)
+        inside.apply([write, tenure.Connect(network="net", group="rack1")])
+        with pytest.raises(tenure.Conflict):
+            inside.apply([tenure.Expect(network="net", serial=1), write])
+        inside.apply([tenure.ExpectPaper(kind="instance", name="web-0", revision=1)])
+        mine.execute(end)
+
+    assert [paper.revision for paper in ledger.papers("instance")] == [1]
+    assert [each.group for each in ledger.network("net").connections] == ["rack1"]
+
+
 @pytest.fixture
 async def postgres() -> AsyncIterator[tuple[tenure.AsyncLedger, "asyncpg.Connection[asyncpg.Record]"]]:
     [provider] = [provider for provider in ledger_providers() if provider.name == "postgres"]
@@ -118,3 +133,19 @@ async def test_inside_postgres_commit_and_rollback_are_the_callers(
     assert [holding.address for holding in await ledger.holdings("net")] == ["192.0.2.10"]
     assert (await ledger.allocate("net", owner="machine/web-2")).address == "192.0.2.11"
     assert await mine.fetchval("SHOW search_path") == path
+
+
+async def test_papers_inside_postgres_are_the_callers_to_commit(
+    postgres: tuple[tenure.AsyncLedger, "asyncpg.Connection[asyncpg.Record]"],
+) -> None:
+    ledger, mine = postgres
+    write = tenure.WritePaper(kind="instance", name="web-0", document={"n": 1})
+    for end in ("ROLLBACK", "COMMIT"):
+        await mine.execute("BEGIN")
+        await ledger.inside(mine).apply([write, tenure.Allocate(network="net", owner="machine/web-0")])
+        with pytest.raises(tenure.AlreadyExists):
+            await ledger.inside(mine).apply([tenure.Allocate(network="net", owner="machine/web-1"), write])
+        await mine.execute(end)
+
+    assert [paper.revision for paper in await ledger.papers("instance")] == [1]
+    assert [holding.owner for holding in await ledger.holdings("net")] == ["machine/web-0"]

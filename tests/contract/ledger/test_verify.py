@@ -1,7 +1,7 @@
 """``verify``: finds what should not be, planted behind the ledger's back."""
 
 import sqlite3
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from contextlib import closing
 from urllib.parse import parse_qsl, urlsplit
 
@@ -94,3 +94,22 @@ async def test_a_trimmed_ledger_is_clean(ledger: tenure.AsyncLedger) -> None:
     with pytest.raises(tenure.CursorExpired):
         [change async for change in ledger.changes(0)]
     assert [change.seq async for change in ledger.changes(2)] == [3, 4]
+
+
+async def test_papers_written_meanwhile_hide_no_breach(
+    planted: tuple[tenure.AsyncLedger, str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ledger, url = planted
+    await _by_hand(url, "UPDATE holding SET owner = 'vm/z' WHERE first = {first}")
+    store = ledger._server.store
+    spaces, written = store.spaces, list[str]()
+
+    async def spaces_while_others_write() -> Sequence[tuple[int, str]]:
+        written.append(f"p{len(written)}")
+        await ledger.apply([tenure.WritePaper(kind="instance", name=written[-1], document={"n": 1})])
+        return await spaces()
+
+    monkeypatch.setattr(store, "spaces", spaces_while_others_write)
+
+    assert {breach.invariant for breach in await ledger.verify()} == {"I7"}
+    assert written

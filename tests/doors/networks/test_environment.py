@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from tenure.doors.networks.environment import hook_variables, instance_variables, nic_variables
+from tenure.doors.networks.environment import hook_variables, instance_variables, job_variables, nic_variables
 from tenure.kernel import edits
 from tenure.kernel.configuration import Network
 from tests.doors.networks.plans import instance, nic, of_cases, of_today
@@ -149,12 +149,29 @@ def test_q17_hooks_find_each_nic_under_its_number() -> None:
     assert "GANETI_INSTANCE_NIC1_NETWORK_NAME" not in told
 
 
-def test_in_the_post_phase_hooks_see_how_it_was_and_how_it_is() -> None:
-    before = instance_variables(instance("web", nic(None, "192.0.2.10")), {})
-    after = instance_variables(instance("web", nic(None, "192.0.2.11")), {})
+BEFORE = instance_variables(instance("web", nic(None, "192.0.2.10")), {})
+AFTER = instance_variables(instance("web", nic(None, "192.0.2.11")), {})
 
-    told = hook_variables(before, after)
 
-    assert told["GANETI_INSTANCE_NIC0_IP"] == "192.0.2.10"
-    assert told["GANETI_POST_INSTANCE_NIC0_IP"] == "192.0.2.11"
-    assert not any(name.startswith("GANETI_POST_") for name in hook_variables(before))
+def addresses(told: dict[str, str]) -> dict[str, str]:
+    """Find the address of the first NIC under every prefix."""
+    found = {name.partition("INSTANCE_")[0]: value for name, value in told.items() if name.endswith("INSTANCE_NIC0_IP")}
+    assert {name.partition("INSTANCE_")[0] for name in told} == found.keys()
+    return found
+
+
+def test_an_added_instance_is_told_as_it_is_going_to_be_and_then_as_it_is() -> None:
+    assert addresses(job_variables(None, AFTER, post=False)) == {"GANETI_": "192.0.2.11"}
+    assert addresses(job_variables(None, AFTER, post=True)) == {"GANETI_": "192.0.2.11", "GANETI_POST_": "192.0.2.11"}
+
+
+def test_a_changed_instance_is_told_as_it_is_going_to_be_and_as_it_was() -> None:
+    before = {"GANETI_": "192.0.2.11", "GANETI_OLD_": "192.0.2.10"}
+
+    assert addresses(job_variables(BEFORE, AFTER, post=False)) == before
+    assert addresses(job_variables(BEFORE, AFTER, post=True)) == {**before, "GANETI_POST_": "192.0.2.11"}
+
+
+@pytest.mark.parametrize("post", [False, True])
+def test_a_removed_instance_is_told_as_it_was(post: bool) -> None:
+    assert addresses(job_variables(BEFORE, None, post=post)) == {"GANETI_": "192.0.2.10"}

@@ -100,10 +100,7 @@ def test_u14_host_bits_are_taken_off_with_a_warning() -> None:
     warning = "--subnet: 192.0.2.0/22 has host bits, taken as 192.0.0.0/22"
     assert added == SubnetAdd(parse_cidr("192.0.0.0/22"), warning=warning)
     assert changed == SubnetModify("some-ident", cidr=parse_cidr("192.0.0.0/22"), warning=warning)
-    assert read_cidr("10.0.0.9/8") == (
-        parse_cidr("10.0.0.0/8"),
-        "--network: 10.0.0.9/8 has host bits, taken as 10.0.0.0/8",
-    )
+    assert read_cidr("::1/8") == (parse_cidr("::/8"), "--network: ::1/8 has host bits, taken as ::/8")
     assert read_cidr("10.0.0.0/24") == (parse_cidr("10.0.0.0/24"), None)
 
 

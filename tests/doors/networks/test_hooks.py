@@ -1,9 +1,11 @@
 """Hooks are real programs: they run in order, see the documented environment, and hold no operation up for good."""
 
 import asyncio
+import contextlib
 import os
 import re
 import time
+import uuid
 from collections.abc import Callable, Iterable
 from dataclasses import replace
 from pathlib import Path
@@ -58,6 +60,15 @@ def _state(number: int) -> str | None:
     except (FileNotFoundError, ProcessLookupError):
         return None
     return text.rpartition(")")[2].split()[0]
+
+
+def told_of(token: str) -> list[str]:
+    """Find the processes that have a word in their environment."""
+    found = []
+    for place in Path("/proc").glob("[0-9]*/environ"):
+        with contextlib.suppress(OSError):  # it ended, or is somebody else's
+            found += [place.parent.name] if token.encode() in place.read_bytes() else []
+    return found
 
 
 async def test_hooks_run_one_after_another_in_the_order_of_their_names(hooks: Path, tmp_path: Path) -> None:
@@ -218,6 +229,22 @@ async def test_calling_off_the_operation_kills_the_running_hook_and_runs_no_othe
     assert not (tmp_path / "after").exists()
 
 
+@pytest.mark.parametrize("steps", range(12))
+async def test_calling_off_at_any_moment_of_the_start_leaves_nothing_running(steps: int, hooks: Path) -> None:
+    token = uuid.uuid4().hex
+    put(hooks, "hang", "sleep 300 & wait")
+    running = asyncio.create_task(run(hooks, TOKEN=token))
+    for _ in range(steps):
+        await asyncio.sleep(0)
+    time.sleep(0.05)  # noqa: ASYNC251 - the hook shall get far while the loop stands still
+
+    running.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await running
+
+    await until(lambda: told_of(token) == [])
+
+
 async def test_of_a_hook_that_prints_without_end_only_the_end_is_kept(hooks: Path) -> None:
     put(hooks, "chatty", "head -c 20000000 /dev/zero | tr '\\0' x; echo; echo the end")
 
@@ -332,5 +359,5 @@ async def test_the_page_shows_every_variable_and_no_other(hooks: Path) -> None:
 
     told = (line.partition("=")[0] for line in result.output.splitlines())
     named = {re.sub(r"(?<=[:_])\d+$", "i", re.sub("^GANETI_(INSTANCE_NIC0_)?", "", name)) for name in told}
-    rows = re.findall(r"^\| `(?:GANETI_)?([A-Z][\w:]*)` \|", REFERENCE.read_text("utf-8"), re.MULTILINE)
+    rows = re.findall(r"^\| `(?:GANETI_)?([A-Z][\w:]*[A-Za-z0-9])` \|", REFERENCE.read_text("utf-8"), re.MULTILINE)
     assert sorted(rows) == sorted(named)

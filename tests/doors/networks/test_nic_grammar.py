@@ -53,7 +53,7 @@ macs = st.lists(st.integers(0, 255), min_size=6, max_size=6).map(lambda parts: "
         ("0:-network,-vlan", 0, NicWish(network=None, vlan=None)),
         (r"0:link=a\,b", 0, NicWish(link="a,b")),
         ("0:", 0, NicWish()),
-        ("0", 0, NicWish()),
+        (f"{MAX_INDEX}", MAX_INDEX, NicWish()),
     ],
 )
 def test_a_nic_of_a_new_instance_is_read(text: str, index: int, wish: NicWish) -> None:

@@ -1,32 +1,17 @@
-"""The fields that can be asked for: values for every network, however large; and what ``network info`` prints."""
+"""The fields of networks: values for every network, however large."""
 
 import itertools
 import json
-import re
 import time
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tenure import Invalid
-from tenure.doors.networks.machine_fields import (
-    GROUP_DEFAULT,
-    GROUP_FIELDS,
-    INSTANCE_DEFAULT,
-    INSTANCE_FIELDS,
-    NODE_DEFAULT,
-    NODE_FIELDS,
-    GroupFacts,
-    InstanceFacts,
-    NodeFacts,
-)
-from tenure.doors.networks.model import Group, Node
 from tenure.doors.networks.picturing import info_lines
-from tenure.doors.networks.querying import FIELDS, NETWORK_DEFAULT, Field, NetworkFacts, cell, select
+from tenure.doors.networks.querying import FIELDS, NetworkFacts
 from tenure.kernel import edits
 from tenure.kernel.addresses import format_address, parse_address
 from tenure.kernel.configuration import Configuration, Connection, Network
@@ -34,14 +19,6 @@ from tenure.kernel.layout import Layout
 from tenure.kernel.values import State
 from tests.doors.networks.plans import holding, instance, nic, of_cases, of_today
 from tests.kernel.plans import planned
-
-REFERENCE = Path(__file__).parents[3] / "docs" / "reference" / "network-fields.md"
-CATALOGUES: dict[str, tuple[dict[str, Field[Any]], tuple[str, ...]]] = {
-    "Networks": (dict(FIELDS), NETWORK_DEFAULT),
-    "Instances": (dict(INSTANCE_FIELDS), INSTANCE_DEFAULT),
-    "Nodes": (dict(NODE_FIELDS), NODE_DEFAULT),
-    "Groups": (dict(GROUP_FIELDS), GROUP_DEFAULT),
-}
 
 
 def network_with(*steps: edits.Edit) -> Network:
@@ -71,14 +48,6 @@ def test_n01_a_network_without_l3_has_every_field_and_no_address() -> None:
     assert read(facts, "subnets", "map", "free_count", "reserved_count", "size") == [[], "", 0, 0, 0]
     assert read(facts, "external_reservations", "external_reservations_list") == ["", []]
     assert read(facts, "group_list", "group_cnt", "inst_list", "inst_cnt") == [[], 0, [], 0]
-
-
-def test_n01_info_prints_a_network_without_addresses() -> None:
-    lines = info_lines(NetworkFacts(network_with()))
-
-    assert lines[0] == "Network name: net0"
-    assert "  Free: 0 (0.00%)" in lines
-    assert "  Subnets: none" in lines
 
 
 def test_q01_subnets_are_told_in_their_order() -> None:
@@ -315,113 +284,6 @@ def _units(plan: Configuration) -> list[tuple[str, str]]:
     return [(format_address(first), format_address(last)) for first, last in ends]
 
 
-def test_info_prints_maps_64_to_a_line_with_the_number_at_both_ends() -> None:
-    network = replace(of_cases(), tags=("dmz", "web"))
-    web = instance("web", nic(network, "192.0.2.10", "10.0.0.8"), nic(None, "192.0.2.77"), nic(network, number=2))
-    held = [holding(network, "192.0.2.10"), holding(network, "10.0.0.8")]
-
-    lines = info_lines(NetworkFacts(network, held, [web]))
-
-    assert lines == [
-        "Network name: net1",
-        "  UUID: uuid-1",
-        f"  Serial number: {network.serial}",
-        "  Created: 1970-01-01 00:00:00 UTC",
-        "  Modified: 1970-01-01 00:00:00 UTC",
-        "  MAC prefix: none",
-        "  Tags: dmz, web",
-        "  Size of pools: 105",
-        "  Free: 103 (98.10%)",
-        "  Subnet 192.0.2.0/24 (subnet1):",
-        "    UUID: s1",
-        "    Gateway: 192.0.2.1",
-        "    DHCP: no",
-        "    Externally reserved: 192.0.2.0-192.0.2.1, 192.0.2.255",
-        "    Pool 192.0.2.10-192.0.2.100 (pool1): size 91, used 1 (1.10%)",
-        "          0 X" + "." * 63 + " 63",
-        "         64 " + "." * 27 + " 90",
-        "            (X) used    (.) free",
-        "  Subnet 10.0.0.0/24 (subnet2):",
-        "    UUID: s2",
-        "    Gateway: none",
-        "    DHCP: no",
-        "    Externally reserved: 10.0.0.0, 10.0.0.255",
-        "    Pool 10.0.0.8-10.0.0.15 (pool3): size 8, used 1 (12.50%)",
-        "          0 X....... 7",
-        "            (X) used    (.) free",
-        "    Pool 10.0.0.40-10.0.0.45 (pool3): size 6, used 0 (0.00%)",
-        "          0 ...... 5",
-        "            (X) used    (.) free",
-        "  Subnet 2001:db8::/64 (six):",
-        "    UUID: s3",
-        "    Gateway: 2001:db8::1",
-        "    DHCP: no",
-        "    Externally reserved: 2001:db8::-2001:db8::1",
-        "    Pools: none",
-        "  Connected to node groups:",
-        "    default (bridged, br100)",
-        "  Used by 1 instance:",
-        "    web: 0:192.0.2.10+10.0.0.8, 2:no IP",
-    ]
-
-
-def test_instances_are_told_with_the_networks_and_addresses_of_each_nic() -> None:
-    network = of_cases()
-    web = instance("web", nic(network, "192.0.2.10", "10.0.0.8"), nic(None, number=1))
-    facts = InstanceFacts(web, {network.uuid: network})
-
-    told = {name: field.read(facts) for name, field in INSTANCE_FIELDS.items()}
-
-    assert (told["name"], told["node"], told["group"], told["nic_count"]) == ("web", "node1", "default", 2)
-    assert (told["uuid"], told["serial_no"]) == ("uuid-of-web", 1)
-    assert told["ips"] == [["192.0.2.10", "10.0.0.8"], []]
-    assert told["macs"] == ["aa:00:00:00:00:00", "aa:00:00:00:00:01"]
-    assert told["networks"] == ["net1", None]
-    assert told["nics"][0] == {
-        "uuid": "nic-uuid-0",
-        "name": None,
-        "mac": "aa:00:00:00:00:00",
-        "network": "net1",
-        "network_uuid": "uuid-1",
-        "mode": "bridged",
-        "link": "br100",
-        "vlan": "",
-        "ips": ["192.0.2.10", "10.0.0.8"],
-    }
-    cells = {name: field.write(told[name]) for name, field in INSTANCE_FIELDS.items()}
-    assert (cells["ips"], cells["networks"]) == ("192.0.2.10,10.0.0.8;-", "net1,-")
-    assert cells["nics"] == "aa:00:00:00:00:00,net1,192.0.2.10,10.0.0.8;aa:00:00:00:00:01,-"
-
-
-def test_nodes_and_groups_are_told_with_what_is_on_them() -> None:
-    node, other = Node("node1", "default", "n1", "192.0.2.9"), Node("node2", "far", "n2")
-    web, far = instance("web"), replace(instance("db"), node="node2", group="far")
-    networks = [of_cases(), of_today()]
-
-    node_facts = NodeFacts(node, [far, web])
-    group_facts = GroupFacts(Group("default", "g1"), [other, node], [far, web], networks)
-
-    assert {name: field.read(node_facts) for name, field in NODE_FIELDS.items()} == {
-        "name": "node1",
-        "group": "default",
-        "primary_ip": "192.0.2.9",
-        "secondary_ip": None,
-        "inst_list": ["web"],
-        "inst_cnt": 1,
-        "uuid": "n1",
-    }
-    assert {name: field.read(group_facts) for name, field in GROUP_FIELDS.items()} == {
-        "name": "default",
-        "node_list": ["node1"],
-        "node_cnt": 1,
-        "inst_list": ["web"],
-        "inst_cnt": 1,
-        "network_list": [("net1", "bridged", "br100", "")],
-        "network_cnt": 1,
-        "uuid": "g1",
-    }
-
-
 @pytest.mark.parametrize("name", FIELDS)
 def test_every_field_can_be_written_as_json_and_as_a_cell(name: str) -> None:
     network = of_cases()
@@ -432,69 +294,3 @@ def test_every_field_can_be_written_as_json_and_as_a_cell(name: str) -> None:
     document = json.dumps(value)
     assert json.dumps(json.loads(document)) == document
     assert "\n" not in FIELDS[name].write(value)
-
-
-@pytest.mark.parametrize(
-    ("text", "names"),
-    [
-        (None, list(NETWORK_DEFAULT)),
-        ("name,map", ["name", "map"]),
-        (" map , name ", ["map", "name"]),
-        ("+map", [*NETWORK_DEFAULT, "map"]),
-        ("+map,uuid", [*NETWORK_DEFAULT, "map", "uuid"]),
-    ],
-)
-def test_fields_are_chosen_by_name(text: str | None, names: list[str]) -> None:
-    assert [field.name for field in select(text, NETWORK_DEFAULT, FIELDS)] == names
-
-
-@pytest.mark.parametrize(
-    ("text", "reason"),
-    [
-        ("name,free", "no field 'free'; near it: free_count"),
-        ("+grouplist", "no field 'grouplist'; near it: group_list"),
-        ("zzzz", "no field 'zzzz'; there are: name, network,"),
-        ("NAME", "no field 'NAME'; near it: name"),
-        ("name,", "name is missing"),
-        ("", "name is missing"),
-        ("+", "name is missing"),
-        ("+,map", "name is missing"),
-        ("x" * 10_000, "no field 'xxx"),
-        ("\x00\ud800", "no field"),
-    ],
-)
-def test_a_field_that_is_not_there_is_refused_with_those_near_it(text: str, reason: str) -> None:
-    with pytest.raises(Invalid, match=reason) as refused:
-        select(text, NETWORK_DEFAULT, FIELDS)
-
-    assert refused.value.field == "output"
-    assert len(refused.value.message) < 600
-
-
-@pytest.mark.parametrize(
-    ("value", "text"),
-    [
-        (None, "-"),
-        (True, "Y"),
-        (False, "N"),
-        ("", ""),
-        (0, "0"),
-        ([], ""),
-        (["a", None], "a,-"),
-        ({"a": 1}, '{"a": 1}'),
-    ],
-)
-def test_a_value_has_a_cell(value: object, text: str) -> None:
-    assert cell(value) == text
-
-
-@pytest.mark.parametrize("part", CATALOGUES)
-def test_the_page_shows_every_field_and_no_other(part: str) -> None:
-    fields, default = CATALOGUES[part]
-    [section] = re.findall(rf"^## {part}\n(.*?)(?=^## |\Z)", REFERENCE.read_text("utf-8"), re.MULTILINE | re.DOTALL)
-    rows = [line for line in section.splitlines() if line.startswith("| `")]
-
-    assert rows == [
-        f"| `{field.name}`{' *' if field.name in default else ''} | {field.title} | {field.doc} |"
-        for field in fields.values()
-    ]

@@ -73,6 +73,10 @@ NETWORK: Keys = {
     "tags": "its tags",
     "subnets": "its subnets, without `network`",
     "preallocations": "its pre-allocations, without `network`",
+    "connections": "groups it reaches, each with `group`, `mode`, `link` and `vlan`",
+    "serial": "how often it was edited, from 1 on",
+    "created_us": "when it was added, in microseconds since 1970; 0 where that is not known",
+    "modified_us": "when it was edited last, likewise",
     "retired": "whether nothing is picked in it",
     **NOTES,
 }

@@ -3,7 +3,7 @@
 import click
 
 from tenure.doors.cli.commands import noun, with_options
-from tenure.doors.cli.documents import Document, network_entry
+from tenure.doors.cli.documents import Document, network_entry, time_text
 from tenure.doors.cli.options import (
     cascade_option,
     changed,
@@ -17,6 +17,7 @@ from tenure.doors.cli.printing import answer, fields, table
 from tenure.doors.cli.session import Session, pass_session
 from tenure.kernel.configuration import Network, NetworkKind
 from tenure.kernel.edits import Labels
+from tenure.kernel.values import moment
 from tenure.service.ledger import AsyncLedger
 
 COLUMNS = {
@@ -190,7 +191,22 @@ def plain_network(entry: Document) -> Document:
     pools = [pool["name"] or pool["range"] for subnet in entry["subnets"] for pool in subnet["pools"]]
     reserved = [kept["range"] for subnet in entry["subnets"] for kept in subnet["reserved"]]
     waiting = [f"{wish['address']} for {wish['owner']}" for wish in entry["preallocations"]]
-    return {**entry, "subnets": subnets, "pools": pools, "reserved": reserved, "preallocations": waiting}
+    reached = [" ".join(filter(None, (each["group"], each["mode"], each["link"]))) for each in entry["connections"]]
+    plain = {
+        "subnets": subnets,
+        "pools": pools,
+        "reserved": reserved,
+        "preallocations": waiting,
+        "connections": reached,
+    }
+    return {name.removesuffix("_us"): _plain_time(name, value) for name, value in {**entry, **plain}.items()}
+
+
+def _plain_time(name: str, value: object) -> object:
+    """Write a time for people where there is one; anything else stays as it is."""
+    if not name.endswith("_us") or not isinstance(value, int):
+        return value
+    return time_text(moment(value)) if value else None
 
 
 async def _entries(ledger: AsyncLedger) -> list[Document]:

@@ -42,9 +42,9 @@ def instance_variables(instance: Instance, networks: Mapping[str, Network]) -> V
     return variables
 
 
-def hook_variables(before: Mapping[str, str], after: Mapping[str, str] | None = None) -> Variables:
-    """Name variables as hooks get them: as they were before the operation and, in the post phase, as they are now."""
-    return _prefixed("GANETI_", before) | _prefixed("GANETI_POST_", after or {})
+def hook_variables(told: Mapping[str, str], after: Mapping[str, str] | None = None) -> Variables:
+    """Name variables as hooks get them: what the operation is about and, in the post phase, how that is now."""
+    return _prefixed("GANETI_", told) | _prefixed("GANETI_POST_", after or {})
 
 
 def job_variables(before: Mapping[str, str] | None, after: Mapping[str, str] | None, *, post: bool) -> Variables:

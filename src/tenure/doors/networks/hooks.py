@@ -142,13 +142,25 @@ async def _start(path: Path, environment: Mapping[str, str], tail: "_Tail") -> t
     with os.fdopen(writing, "wb"):
         transport, _ = await asyncio.get_running_loop().connect_read_pipe(lambda: tail, os.fdopen(reading, "rb"))
         try:
-            process = await create_subprocess_exec(
-                path, env=environment, cwd="/", stdin=DEVNULL, stdout=writing, stderr=writing, start_new_session=True
-            )
+            return await _started(path, environment, writing), transport
         except BaseException:
             transport.close()
             raise
-    return process, transport
+
+
+async def _started(path: Path, environment: Mapping[str, str], output: int) -> Process:
+    starting = asyncio.create_task(
+        create_subprocess_exec(
+            path, env=environment, cwd="/", stdin=DEVNULL, stdout=output, stderr=output, start_new_session=True
+        )
+    )
+    try:
+        return await asyncio.shield(starting)
+    except asyncio.CancelledError:
+        # The hook may be running already and have children; asyncio by itself would kill the hook alone.
+        with suppress(OSError, ValueError):
+            await _kill(await starting)
+        raise
 
 
 async def _ended(process: Process, limit_s: float) -> int | None:

@@ -22,7 +22,7 @@ from tenure.kernel.errors import AlreadyExists, Conflict, Invalid, NotFound
 from tenure.kernel.values import Paper
 from tenure.service.ledger import AsyncLedger
 
-DEFAULT_NIC = "0:"
+DEFAULT_NIC = "0"
 """What an instance gets if nothing is said of its NICs: one, without network."""
 
 

@@ -1,7 +1,7 @@
 """What a file says beyond the ledger's words, kept apart so that it can be put back.
 
-Of each object there are two documents: the *original*, as the file has it, and the *plain* one, which the ledger's state
-alone would be written as. The rest is what must be done to the plain document to have the original: fields that the
+Of each object there are two documents: the *original*, as the file has it, and the *plain* one, as the ledger's state
+alone would be written. The rest is what must be done to the plain document to have the original: fields that the
 ledger has no word for, and fields that are spelled otherwise. A field spelled otherwise gets its spelling back only
 while it still means what it meant.
 """

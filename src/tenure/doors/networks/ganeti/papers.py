@@ -1,6 +1,8 @@
 """The papers that keep the rest of a file in the ledger: one for each of its objects, and one for the whole."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import NamedTuple
 
 from tenure.doors.networks.ganeti.keeping import NESTS, digest, rest_of
 from tenure.doors.networks.ganeti.values import (
@@ -11,6 +13,7 @@ from tenure.doors.networks.ganeti.values import (
     REVISED,
     SECTIONS,
     Cluster,
+    Form,
     Json,
     NetworkFile,
 )
@@ -21,45 +24,72 @@ FILE = "file"
 """The name of the paper of the whole file."""
 
 
-def paper_name(section: str, uuid: str) -> str:
-    """Name the paper of an object."""
-    return f"{section}/{uuid}"
+class Plain(NamedTuple):
+    """An object as the ledger's words alone are written, and what stands for its state, whatever the form.
+
+    ``held`` stands for the state of a network with the addresses in use; of others it is the same as ``digest``.
+    ``serial`` counts the changes, of an instance.
+    """
+
+    section: str
+    uuid: str
+    name: str
+    document: Json
+    digest: str
+    held: str
+    serial: int = 0
+
+    @property
+    def paper(self) -> str:
+        """Name the paper that keeps the object's rest."""
+        return f"{self.section}/{self.uuid}"
 
 
-def file_document(cluster: Cluster, *, done: bool) -> Json:
-    """Return what is kept of a whole file: all that is in no section, and whether all of it was brought in."""
-    kept = {key: value for key, value in cluster.document.items() if key not in SECTIONS}
-    missing = [section for section in SECTIONS if cluster.document.get(section) is None]
-    nulls = [section for section in missing if section in cluster.document]
-    whole = {"digest": digest(cluster.document), "form": cluster.form, "done": done}
-    return {**whole, "kept": kept, "missing": missing, "nulls": nulls}
-
-
-def rests(cluster: Cluster) -> dict[str, Json]:
-    """Return what is kept of each object of a settled cluster, by the name of its paper."""
-    found: dict[str, Json] = {}
+def plain_objects(cluster: Cluster, form: Form | None = None) -> Iterator[Plain]:
+    """Write the objects of a settled cluster, in one form; or each in the form that it was read in."""
+    for group in cluster.groups:
+        yield _same_in_both(GROUPS, write_group(group, _lines(cluster, group.name)))
+    groups = {group.name: group.uuid for group in cluster.groups}
+    for node in cluster.nodes:
+        yield _same_in_both(NODES, write_node(node, groups.get(node.group, node.group)))
     for network in cluster.networks:
-        plain = write_network(network, network.form)
-        kept = _rest(cluster, NETWORKS, network.uuid, network.name, plain)
-        found[paper_name(NETWORKS, network.uuid)] = {**kept, **network_digests(network)}
-    for section, uuid, name, plain in _others(cluster):
-        kept = _rest(cluster, section, uuid, name, plain)
-        found[paper_name(section, uuid)] = {**kept, "digest": digest(plain)}
+        yield _plain_network(network, form or network.form)
+    nodes = {node.name: node.uuid for node in cluster.nodes}
     for instance in cluster.instances:
-        node = {node.name: node.uuid for node in cluster.nodes}[instance.node]
-        plain = write_instance(instance, node, cluster.form)
-        kept = _rest(cluster, INSTANCES, instance.uuid, instance.name, plain)
-        said = digest(write_instance(instance, node, REVISED))
-        found[paper_name(INSTANCES, instance.uuid)] = {**kept, "digest": said}
-    return found
+        node_uuid = nodes.get(instance.node, instance.node)
+        said = digest(write_instance(instance, node_uuid, REVISED))
+        document = write_instance(instance, node_uuid, form or cluster.form)
+        yield Plain(INSTANCES, instance.uuid, instance.name, document, said, said, instance.serial)
 
 
-def network_digests(network: NetworkFile) -> Json:
-    """Return what tells whether a network has changed: its plan, and which addresses of it are in use."""
-    bare = network.with_subnets(tuple(_unmarked(subnet) for subnet in network.subnets))
-    return {"digest": digest(write_network(bare, REVISED)), "held": digest(write_network(network, REVISED))}
+def _same_in_both(section: str, document: Json) -> Plain:
+    said = digest(document)
+    return Plain(section, document["uuid"], document["name"], document, said, said)
 
 
-def lines_of(networks: "tuple[NetworkFile, ...]", group: str) -> dict[str, Connection]:
-    """Return how networks (by uuid) reach a group."""
-    return {network.uuid: line for network in networks for line in network.connections if line.group == group}
+def _lines(cluster: Cluster, group: str) -> dict[str, Connection]:
+    return {network.uuid: line for network in cluster.networks for line in network.connections if line.group == group}
+
+
+def _plain_network(network: NetworkFile, form: Form) -> Plain:
+    subnets = (replace(s, pools=tuple(replace(pool, reservations=()) for pool in s.pools)) for s in network.subnets)
+    bare = digest(write_network(network.with_subnets(tuple(subnets)), REVISED))
+    held = digest(write_network(network, REVISED))
+    return Plain(NETWORKS, network.uuid, network.name, write_network(network, form), bare, held)
+
+
+def kept_of(cluster: Cluster, plain: Plain) -> Json:
+    """Return the document of an object's paper: its rest, how it is keyed, and what stands for its state."""
+    original = cluster.original(plain.section, plain.uuid)
+    by_name = cluster.keys[plain.section, plain.uuid] != plain.uuid
+    rest = rest_of(original, plain.document, NESTS[plain.section])
+    return {"rest": rest, "by_name": by_name, "digest": plain.digest, "held": plain.held}
+
+
+def kept_of_file(cluster: Cluster, *, done: bool) -> Json:
+    """Return the document of the whole file's paper: what is in no section, and whether all of it was brought in."""
+    kept = {key: value for key, value in cluster.document.items() if key not in SECTIONS}
+    absent = [section for section in SECTIONS if section not in cluster.document]
+    empty = [section for section in SECTIONS if section not in absent and cluster.document[section] is None]
+    whole = {"digest": digest(cluster.document), "done": done}
+    return {**whole, "kept": kept, "absent": absent, "null": empty}

@@ -16,7 +16,6 @@ from tenure.doors.networks.ganeti.values import (
     SECTIONS,
     TODAY,
     Cluster,
-    Json,
     NetworkFile,
     Remark,
     made_uuid,

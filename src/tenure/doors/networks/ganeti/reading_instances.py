@@ -22,7 +22,7 @@ Wire = tuple[str, str, str]
 
 @dataclass(slots=True)
 class Known:
-    """What instances refer to: networks by uuid, nodes by uuid and name, and the wire of NICs that say nothing of it."""
+    """What instances refer to: networks by uuid, nodes by uuid and name, and the wire of NICs that do not say it."""
 
     networks: Mapping[str, NetworkFile]
     nodes: Mapping[str, Node]
@@ -66,7 +66,7 @@ def _nic(part: Part, made: str, group: str, known: Known) -> Nic | None:
         part.faults.add(part.at("network"), f"no network {ident[:80]}")
     mode, link, vlan = _wire(part, None if network is None else _line(network, group), known.wire)
     known.lists = known.lists or isinstance(part.document.get("ip"), list)
-    addresses = part.read("ip", read_ips, [])
+    addresses: list[str] = part.read("ip", read_ips, [])
     for address in addresses if network is not None else []:
         if network is not None and network.subnet_at(parse_address(address)) is None:
             part.faults.add(part.at("ip"), f"{address} lies in no subnet of network {network.name}")

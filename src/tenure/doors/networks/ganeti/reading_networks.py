@@ -169,7 +169,7 @@ def _inside(value: object, block: AddressRange, name: str, field: str) -> Addres
 
 
 def read_range(value: object, field: str) -> AddressRange:
-    """Read a range: text (``IP``, ``a-b``, a block), or an object with ``start`` and ``size`` or ``end`` or both (U32)."""
+    """Read a range: text (``IP``, ``a-b``, a block), or an object of ``start`` and ``size``, ``end`` or both (U32)."""
     if isinstance(value, str):
         return parse_range(value, field=field)
     if not isinstance(value, dict):
@@ -185,7 +185,7 @@ def read_range(value: object, field: str) -> AddressRange:
         raise Invalid(f"{field}: {shown(end)} does not follow {shown(start)}", field=field)
     sized = AddressRange(first, last) if size is None else sized_range(start, size, field=field)
     if end is not None and sized.last != last:
-        reason = f"{size} addresses from {sized.first and format_address(first)} end at {format_address(sized.last)}"
+        reason = f"{size} addresses from {format_address(first)} end at {format_address(sized.last)}"
         raise Invalid(f"{field}: {reason}, not at {format_address(last)}", field=field)
     return sized
 

@@ -1,7 +1,7 @@
 """What a Ganeti configuration says, as values: the same ones are made from a file and from a ledger.
 
-A file has one of two forms. *today*: a network has one IPv4 block with two bit strings, perhaps an IPv6 block, and a NIC
-has one IP. *revised*: a network has subnets with pools and external ranges, and a NIC has a list of IPs.
+A file has one of two forms. *today*: a network has one IPv4 block with two bit strings, perhaps an IPv6 block, and a
+NIC has one IP. *revised*: a network has subnets with pools and external ranges, and a NIC has a list of IPs.
 """
 
 from collections.abc import Mapping
@@ -10,8 +10,8 @@ from typing import Any, Literal
 from uuid import UUID, uuid5
 
 from tenure.doors.networks.model import Group, Instance, Node
-from tenure.kernel.configuration import Connection, KeepBack, usual_keep_back
 from tenure.kernel.addresses import width
+from tenure.kernel.configuration import Connection, KeepBack, usual_keep_back
 from tenure.kernel.ranges import AddressRange, Cidr, merge
 
 Form = Literal["today", "revised"]
@@ -73,7 +73,7 @@ class SubnetFile:
     external: tuple[AddressRange, ...] | None = None
 
     def automatic(self) -> list[tuple[KeepBack, int | None]]:
-        """List what Ganeti marks by itself, with its position: first, last and gateway, as far as the block has them."""
+        """List what Ganeti marks by itself, with its position: first, last, gateway, as far as the block has them."""
         inside = self.gateway is not None and self.gateway in self.cidr.range
         places = {
             KeepBack.NETWORK: self.cidr.first,

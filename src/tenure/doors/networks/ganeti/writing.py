@@ -38,8 +38,8 @@ def write_network(network: NetworkFile, form: Form) -> Json:
             own[f"gateway{six}"] = format_address(subnet.gateway)
         if not six:
             block = subnet.cidr.range
-            own["reservations"] = write_bits(subnet.pools[0].reservations or (), block)
-            own["ext_reservations"] = write_bits(subnet.external or (), block)
+            marks = {"reservations": subnet.pools[0].reservations, "ext_reservations": subnet.external}
+            own.update((key, write_bits(said, block)) for key, said in marks.items() if said is not None)
     return own
 
 
@@ -50,16 +50,18 @@ def _subnet(subnet: SubnetFile) -> Json:
     if subnet.gateway is not None:
         own["gateway"] = format_address(subnet.gateway)
     own["pools"] = [_pool(pool) for pool in subnet.pools]
-    own["external"] = [write_range(piece) for piece in subnet.external or ()]
+    if subnet.external is not None:
+        own["external"] = [write_range(piece) for piece in subnet.external]
     return own
 
 
 def _pool(pool: PoolFile) -> Json:
     own: Json = {"range": write_range(pool.range)}
-    marks = pool.reservations or ()
-    # A bit string of an IPv6 block would not fit into the world: large pools list what is in use (U27).
-    small = pool.range.size <= SPELLED_OUT
-    own["reservations"] = write_bits(marks, pool.range) if small else [write_range(piece) for piece in marks]
+    if pool.reservations is not None:
+        # A bit string of an IPv6 block would not fit into the world: large pools list what is in use (U27).
+        small = pool.range.size <= SPELLED_OUT
+        marks = pool.reservations
+        own["reservations"] = write_bits(marks, pool.range) if small else [write_range(piece) for piece in marks]
     if pool.name is not None:
         own["name"] = pool.name
     return own
@@ -92,7 +94,7 @@ def _obstacles(network: NetworkFile) -> Iterator[str]:
     for subnet in sixes:
         if subnet.pools:
             yield f"IPv6 subnet {subnet.cidr} has a pool"
-        if subnet.external != subnet.usual_external():
+        if subnet.external not in (None, subnet.usual_external()):
             yield f"IPv6 subnet {subnet.cidr} has external reservations of its own"
 
 
@@ -151,5 +153,3 @@ def nics_not_today(instance: Instance) -> list[str]:
         for index, nic in enumerate(instance.nics)
         if len(nic.addresses) > 1
     ]
-
-

@@ -1,0 +1,145 @@
+"""Cases X: external reservations."""
+
+import pytest
+
+from tests.doors.networks.conformance.door import Door
+
+AUTOMATIC = ["192.0.2.0-192.0.2.1", "192.0.2.255"]
+
+
+def test_x01_a_range_is_reserved_as_one(door: Door) -> None:
+    """X01."""
+    door.modify("--add-reserved-ips 192.0.2.20-192.0.2.50")
+
+    assert door.external("subnet1") == [AUTOMATIC[0], "192.0.2.20-192.0.2.50", AUTOMATIC[1]]
+    assert door.subnet("subnet1")["pools"][0]["map"].count("X") == 31
+
+
+def test_x02_a_list_goes_to_the_subnets_it_lies_in(door: Door) -> None:
+    """X02."""
+    door.modify("--add-reserved-ips=192.0.2.5,192.0.2.60-192.0.2.62,10.0.0.0/30")
+
+    assert door.external("subnet1") == [AUTOMATIC[0], "192.0.2.5", "192.0.2.60-192.0.2.62", AUTOMATIC[1]]
+    assert door.external("subnet2") == ["10.0.0.0-10.0.0.3", "10.0.0.255"]
+
+
+def test_x04_a_part_is_lifted(door: Door) -> None:
+    """X04."""
+    door.modify("--add-reserved-ips 192.0.2.20-192.0.2.50")
+
+    door.modify("--remove-reserved-ips 192.0.2.30-192.0.2.35")
+
+    assert door.external("subnet1") == [AUTOMATIC[0], "192.0.2.20-192.0.2.29", "192.0.2.36-192.0.2.50", AUTOMATIC[1]]
+
+
+@pytest.mark.parametrize("text", ["203.0.113.1", "10.0.0.250-192.0.2.5", "192.0.2.5,203.0.113.1", "nonsense", ""])
+def test_x06_a_bad_address_refuses_the_whole_command(door: Door, text: str) -> None:
+    """X06 (and not X17's warning)."""
+    door.refuse_modify(f"--add-reserved-ips '{text}'", "--add-reserved-ips")
+    door.refuse(f"network add net2 --subnet add:cidr=192.0.2.0/24 --add-reserved-ips '{text}'", "--add-reserved-ips")
+
+
+def test_x07_reserved_addresses_are_not_picked(door: Door) -> None:
+    """X07."""
+    door.modify("--add-reserved-ips 192.0.2.10-192.0.2.12")
+
+    assert door.add("inst1", "ip=pool") == ["192.0.2.13"]
+
+
+def test_x08_a_reserved_address_is_not_given_by_name(door: Door) -> None:
+    """X08."""
+    door.modify("--add-reserved-ips 192.0.2.10-192.0.2.12")
+
+    door.refuse_add("ip=192.0.2.11", "--net", "192.0.2.11", "reserved")
+
+
+@pytest.mark.parametrize("word", ["--force", "--no-conflicts-check"])
+def test_x09_x10_with_force_it_is_given_and_stays_reserved(door: Door, word: str) -> None:
+    """X09, X10, U25: both words are understood, on add and on modify; both marks are set."""
+    door.modify("--add-reserved-ips 192.0.2.10-192.0.2.12")
+
+    assert door.add("inst1", "ip=192.0.2.11", word) == ["192.0.2.11"]
+    door.refuse("instance modify --net 0:modify,ip1=192.0.2.12 inst1", "192.0.2.12")
+    door.do(f"instance modify {word} --net 0:modify,ip1=192.0.2.12 inst1")
+    assert door.field("inst_list") == ["inst1"]
+    assert "192.0.2.10-192.0.2.12" in door.external("subnet1")
+    door.do("instance remove inst1")
+    assert "192.0.2.10-192.0.2.12" in door.external("subnet1")
+    assert door.add("inst2", "ip=pool") == ["192.0.2.13"]
+
+
+def test_a_used_address_may_be_reserved(door: Door) -> None:
+    """D:96: it stays with its instance, and goes to nobody afterwards."""
+    door.add("inst1", "ip=pool")
+
+    door.modify("--add-reserved-ips 192.0.2.10")
+    door.do("instance remove inst1")
+
+    assert door.add("inst2", "ip=pool") == ["192.0.2.11"]
+
+
+def test_x13_a_pool_without_free_addresses_is_passed_over(door: Door) -> None:
+    """X13."""
+    door.modify("--add-reserved-ips 192.0.2.10-192.0.2.100")
+
+    assert door.add("inst1", "ip=pool") == ["10.0.0.8"]
+
+
+def test_x14_the_gateway_stays_reserved(door: Door) -> None:
+    """X14: a warning for the gateway, the others are lifted; network and broadcast addresses may be lifted."""
+    door.modify("--add-reserved-ips 192.0.2.5-192.0.2.7")
+
+    result = door.modify("--remove-reserved-ips 192.0.2.1,192.0.2.6,192.0.2.0")
+
+    assert "warning" in result.stderr
+    assert "192.0.2.1 is the gateway" in result.stderr
+    assert door.external("subnet1") == ["192.0.2.1", "192.0.2.5", "192.0.2.7", "192.0.2.255"]
+    assert door.add("inst1", "ip=192.0.2.0") == ["192.0.2.0"]
+
+
+def test_what_is_not_reserved_is_not_lifted(door: Door) -> None:
+    """A bad piece of a list refuses the whole of it."""
+    door.modify("--add-reserved-ips 192.0.2.5")
+
+    door.refuse_modify("--remove-reserved-ips 192.0.2.5,192.0.2.99", "--remove-reserved-ips", "192.0.2.99")
+
+
+def test_x15_a_prefix_is_one_range(door: Door) -> None:
+    """X15."""
+    door.modify("--add-reserved-ips 2001:db8:0:0:5::/80")
+
+    assert door.external("six") == ["2001:db8::-2001:db8::1", "2001:db8::5:0:0:0-2001:db8::5:ffff:ffff:ffff"]
+
+
+def test_x16_addresses_of_nodes_are_reserved_in_new_blocks(door: Door) -> None:
+    """X16."""
+    door.do("node add node9 --primary-ip 198.51.100.9 --secondary-ip 203.0.113.9")
+
+    door.modify("--subnet add:cidr=198.51.100.0/24,name=a")
+    door.modify("--no-conflicts-check --subnet add:cidr=203.0.113.0/24,name=b")
+
+    assert "198.51.100.9" in door.external("a")
+    assert "203.0.113.9" not in door.external("b")
+    door.do("node remove node9")
+    assert "198.51.100.9" not in door.external("a")
+
+
+def test_addresses_of_a_new_node_are_reserved_in_networks_that_cover_them(door: Door) -> None:
+    """A node's addresses count in the conflict checks, whichever comes first."""
+    door.add("inst1", "ip=192.0.2.30")
+
+    door.refuse("node add node9 --primary-ip 192.0.2.30", "192.0.2.30", "inst1")
+    door.do("node add node9 --primary-ip 192.0.2.10")
+
+    assert door.add("inst2", "ip=pool") == ["192.0.2.11"]
+    door.do("node add node8 --primary-ip 192.0.2.30 --no-conflicts-check")
+
+
+def test_u17_overlapping_ranges_merge_with_a_warning(door: Door) -> None:
+    """U17."""
+    door.modify("--add-reserved-ips 192.0.2.20-192.0.2.30")
+
+    result = door.modify("--add-reserved-ips 192.0.2.25-192.0.2.40")
+
+    assert "warning" in result.stderr
+    assert "192.0.2.20-192.0.2.40" in door.external("subnet1")
