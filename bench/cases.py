@@ -102,6 +102,12 @@ def burst_case(policy: str, percent: int, scale: Scale) -> Case:
     return Case("postgres", "engine", policy, USUAL, held=held, networks=scale.networks, count=count)
 
 
+def nic_pair(store: str, scale: Scale) -> Pair:
+    """Compare instances with three addresses of two pools in a /16 that is 90 % full with those in an empty one."""
+    full = Case(store, "nics", "lowest", USUAL, 4, held=usable(USUAL) * 90 // 100, count=scale.burst // 4)
+    return Pair("nics", "a NIC with three IPs of two pools, 90 % full / empty", full, replace(full, held=0), rate(0.8))
+
+
 def rate(limit: float) -> tuple[Promise, ...]:
     """Promise a rate of at least so many times the base's."""
     return (Promise("rate", AT_LEAST, limit),)
@@ -154,8 +160,8 @@ def opening_pairs(store: str, scale: Scale) -> list[Pair]:
 def pairs_for(tiers: Mapping[str, str], scale: Scale) -> list[Pair]:
     """List what is measured on the stores of the list; a store without bars is measured for information."""
     barred = {
-        "postgres": postgres_pairs(scale) + opening_pairs("postgres", scale),
-        "sqlite": sqlite_pairs() + opening_pairs("sqlite", scale),
+        "postgres": [*postgres_pairs(scale), nic_pair("postgres", scale), *opening_pairs("postgres", scale)],
+        "sqlite": [*sqlite_pairs(), nic_pair("sqlite", scale), *opening_pairs("sqlite", scale)],
     }
     return [
         replace(pair, name=f"{store}-{pair.name}")

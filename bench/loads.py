@@ -5,11 +5,13 @@
 * ``raw``: one row a commit into a table like ``holding``, with the statement prepared: PostgreSQL on as many
   connections as callers; SQLite from a bare loop on one connection. ``raw-queued``: SQLite, the callers over one
   writer thread.
+* ``nics``: add instances of the networks door, each with a NIC of three addresses from two pools.
 * ``opening``: open a ledger and allocate once.  ``stream``: read ``first, last`` of every holding into nothing.
 """
 
 import asyncio
 import dataclasses
+import ipaddress
 import itertools
 import random
 import sqlite3
@@ -24,6 +26,10 @@ import asyncpg
 import tenure
 from bench.filling import RAW_COLUMNS, first_position, lay_out, split_url, sqlite_file
 from bench.jobs import Job
+from tenure.doors.networks.cluster import Cluster
+from tenure.doors.networks.instances import Instances
+from tenure.doors.networks.network_verbs import NetworkOptions, Networks
+from tenure.doors.networks.planning import InstanceOptions
 from tenure.kernel.addresses import key
 from tenure.kernel.configuration import Configuration
 from tenure.service.book_desk import BookDesk
@@ -97,6 +103,33 @@ async def engine(job: Job) -> AsyncIterator[Run]:
 
         await _warm_up(job, allocate)
         yield lambda: _everywhere(job, allocate)
+
+
+@asynccontextmanager
+async def nics(job: Job) -> AsyncIterator[Run]:
+    """Add instances with three addresses each: one of any pool, one of each half of the block."""
+    async with await tenure.open_async(job.url) as ledger:
+        await _halve(ledger, job)
+        instances = Instances(ledger)
+
+        def add(network: str, owner: str) -> Awaitable[object]:
+            wanted = [f"0:ip0=pool,ip1=low,ip2=high,network={network}"]
+            return instances.add(owner.replace("/", "-"), wanted, InstanceOptions())
+
+        await _warm_up(job, add)
+        yield lambda: _everywhere(job, add)
+
+
+async def _halve(ledger: tenure.AsyncLedger, job: Job) -> None:
+    """Make two pools of each network's one, and a cluster of one node that the networks are connected to."""
+    cluster, networks = Cluster(ledger), Networks(ledger)
+    await cluster.add_group("default")
+    await cluster.add_node("node1")
+    low, high = (str(half) for half in ipaddress.ip_network(job.plan.pool).subnets())
+    halves = (f"remove:{job.plan.pool}", f"add:{low},name=low", f"add:{high},name=high")
+    for name in job.plan.networks:
+        await networks.modify(name, NetworkOptions(pools=halves))
+        await networks.connect(name)
 
 
 @asynccontextmanager
@@ -241,6 +274,7 @@ async def _stream_sqlite(job: Job) -> None:
 LOADS: dict[str, Callable[[Job], AbstractAsyncContextManager[Run]]] = {
     "engine": engine,
     "keyed": engine,
+    "nics": nics,
     "book": book,
     "raw": raw,
     "raw-queued": raw_queued,

@@ -5,11 +5,9 @@ import asyncio
 import pytest
 
 import tenure
-from tenure.ports import Guard, LedgerStore, Transaction
 from tenure.service.operations import Operation
 from tests.contract.ledger.plan import small_plan
 from tests.contract.ledger.timing import another, let_deadlines_pass, verbs
-from tests.contract.sites import Site
 
 MARK = tenure.WritePaper(kind="done", name="it", document={"n": 1})
 """What is written if an expectation is met."""
@@ -196,26 +194,3 @@ async def test_nobody_is_granted_anything_where_nobody_is_expected(ledger: tenur
             await ledger.apply([tenure.RemovePaper(kind="empty", name="it", revision=1)])
     if place != "memory:":
         await second.close()
-
-
-async def test_a_grant_that_is_not_committed_yet_is_waited_for(parallel_site: Site[LedgerStore]) -> None:
-    site, granted, may_end = parallel_site, asyncio.Event(), asyncio.Event()
-
-    async def grant(tx: Transaction) -> None:
-        await tx.guard([site.here.space], Guard.GRANT)
-        await tx.insert(site.here.space, [site.wish("192.0.2.10")])
-        granted.set()
-        await may_end.wait()
-
-    async with await tenure.open_async(site.url) as ledger:
-        holder = asyncio.create_task(site.store.transact(grant))
-        await granted.wait()
-        looking = asyncio.create_task(ledger.apply([nobody(network=f"here-{site.here.networks[0]}")]))
-        await asyncio.sleep(0.15)
-        waited = not looking.done()
-        may_end.set()
-        await holder
-        with pytest.raises(tenure.StillInUse, match="vm/a"):
-            await looking
-
-    assert waited

@@ -4,6 +4,7 @@ import asyncio
 
 import pytest
 
+import tenure
 from tenure.kernel.values import Outcome
 from tenure.ports import Guard, LedgerStore, Transaction
 from tests.contract.sites import Site
@@ -118,3 +119,30 @@ async def test_a_guard_tells_the_versions_and_leaves_out_spaces_that_are_gone(si
     found = await site.store.transact(work)
 
     assert found == {site.here.space: site.here.version, site.there.space: site.there.version}
+
+
+async def test_who_expects_no_holdings_waits_for_a_grant_that_is_not_committed_yet(
+    parallel_site: Site[LedgerStore],
+) -> None:
+    site, granted, may_end = parallel_site, asyncio.Event(), asyncio.Event()
+    network = f"here-{site.here.networks[0]}"
+    expected = tenure.ExpectNoHoldings(network=network, range="192.0.2.0/24")
+
+    async def grant(tx: Transaction) -> None:
+        await tx.guard([site.here.space], Guard.GRANT)
+        await tx.insert(site.here.space, [site.wish("192.0.2.10")])
+        granted.set()
+        await may_end.wait()
+
+    async with await tenure.open_async(site.url) as ledger:
+        holder = asyncio.create_task(site.store.transact(grant))
+        await granted.wait()
+        looking = asyncio.create_task(ledger.apply([expected]))
+        await asyncio.sleep(WAITS_S)
+        waited = not looking.done()
+        may_end.set()
+        await holder
+        with pytest.raises(tenure.StillInUse, match="vm/a"):
+            await looking
+
+    assert waited

@@ -97,13 +97,17 @@ def _pools_meant(network: Network, ident: str) -> Iterator[tuple[Subnet, Pool]]:
 
 async def held_strokes(ledger: AsyncLedger, configuration: Configuration, network: Network) -> list[Stroke]:
     """Read what is taken where the network lies, by whichever network of its space; cost by holdings."""
+    return joined(heapq.merge(*[await _strokes_of(ledger, name) for name in overlapping(configuration, network)]))
+
+
+def overlapping(configuration: Configuration, network: Network) -> list[str]:
+    """Name the networks of a space that have addresses in common with one of them, itself among them."""
     blocks = [subnet.cidr.range for subnet in network.subnets]
-    near = [
+    return [
         other.name
         for other in configuration.networks.values()
         if any(subnet.cidr.range.overlaps(block) for subnet in other.subnets for block in blocks)
     ]
-    return joined(heapq.merge(*[await _strokes_of(ledger, name) for name in near]))
 
 
 async def _strokes_of(ledger: AsyncLedger, network: str) -> list[Stroke]:

@@ -1,14 +1,19 @@
-"""Completion: names of the plan, read from the store. It never fails and never makes a store; at worst it is silent."""
+"""Completion: names of the plan and of machines, read from the store. It never fails and never makes a store; at worst it is silent."""
 
 import asyncio
 import contextlib
 import os
+from collections.abc import Awaitable, Callable
+from typing import TypeVar
 
 import click
 
 from tenure.doors.cli.session import STORE_VARIABLE, missing_file
 from tenure.kernel.configuration import Network
+from tenure.service.ledger import AsyncLedger
 from tenure.wiring import DEFAULT_URL, open_async
+
+T = TypeVar("T")
 
 PATIENCE_S = 2.0
 
@@ -30,6 +35,26 @@ def complete_pool(context: click.Context, parameter: click.Parameter, incomplete
     return _beginning(incomplete, [pool.name or str(pool.range) for pool in pools])
 
 
+def complete_group(context: click.Context, parameter: click.Parameter, incomplete: str) -> list[str]:
+    """Offer the names of groups of nodes."""
+    return _names(context, "group", incomplete)
+
+
+def complete_node(context: click.Context, parameter: click.Parameter, incomplete: str) -> list[str]:
+    """Offer the names of nodes."""
+    return _names(context, "node", incomplete)
+
+
+def complete_instance(context: click.Context, parameter: click.Parameter, incomplete: str) -> list[str]:
+    """Offer the names of instances."""
+    return _names(context, "instance", incomplete)
+
+
+def _names(context: click.Context, kind: str, incomplete: str) -> list[str]:
+    papers = _asked(context, lambda ledger: ledger.papers(kind, prefix=incomplete))
+    return _beginning(incomplete, [paper.name for paper in papers])
+
+
 def _beginning(incomplete: str, names: list[str]) -> list[str]:
     return sorted({name for name in names if name.startswith(incomplete)})
 
@@ -41,17 +66,21 @@ def _meant(context: click.Context) -> list[Network]:
 
 
 def _networks(context: click.Context) -> list[Network]:
+    return _asked(context, lambda ledger: ledger.networks())
+
+
+def _asked(context: click.Context, question: Callable[[AsyncLedger], Awaitable[list[T]]]) -> list[T]:
     url = _url(context)
     if missing_file(url):
         return []
     with contextlib.suppress(Exception):  # whatever is wrong, the shell wants names or nothing
-        return asyncio.run(asyncio.wait_for(_read(url), PATIENCE_S))
+        return asyncio.run(asyncio.wait_for(_read(url, question), PATIENCE_S))
     return []
 
 
-async def _read(url: str) -> list[Network]:
+async def _read(url: str, question: Callable[[AsyncLedger], Awaitable[list[T]]]) -> list[T]:
     async with await open_async(url) as ledger:
-        return await ledger.networks()
+        return await question(ledger)
 
 
 def _url(context: click.Context) -> str:

@@ -1,6 +1,8 @@
 """Errors as the command line tells them: a message, a hint on what to do next, and an exit code for scripts."""
 
+import dataclasses
 import json
+from collections.abc import Iterable
 from typing import Any
 
 import click
@@ -127,6 +129,12 @@ class _Words(dict[str, Any]):
 
     def __missing__(self, name: str) -> str:
         return name.upper()
+
+
+def warn(session: Session, warnings: Iterable[str]) -> None:
+    """Write warnings to standard error, for people; scripts find them in the answer."""
+    for text in () if session.json else warnings:
+        click.echo(click.style("tenure: warning: ", fg="yellow") + text, err=True, color=session.colour)
 
 
 def file_problem(error: OSError) -> str:

@@ -26,6 +26,11 @@ SECTIONS = {
         "reserve": "reserve:reserve",
         "preallocation": "reserve:preallocation",
     },
+    "Machines": {
+        "instance": "instance:instance",
+        "node": "node:node",
+        "group": "group:group",
+    },
     "Holdings": {
         "allocate": "allocating:allocate",
         "release": "holdings:release",

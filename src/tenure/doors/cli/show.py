@@ -11,7 +11,7 @@ from tenure.doors.cli.completing import complete_network
 from tenure.doors.cli.documents import Document, explanation_document, holding_document, network_entry
 from tenure.doors.cli.holdings import COLUMNS as HOLDING_COLUMNS
 from tenure.doors.cli.holdings import print_holdings
-from tenure.doors.cli.network import plain_network
+from tenure.doors.cli.network_reading import plain_network
 from tenure.doors.cli.options import without_length
 from tenure.doors.cli.painting import TAKEN, Kind, panel
 from tenure.doors.cli.printing import answer, echo, fields, table, table_lines

@@ -10,16 +10,16 @@ from tenure.doors.networks.blaming import blame
 from tenure.doors.networks.environment import instance_variables, job_variables
 from tenure.doors.networks.hooks import LIMIT_S, HookResult, count_hooks, failed, run_hooks
 from tenure.doors.networks.jobs import Job
-from tenure.doors.networks.model import Instance
+from tenure.doors.networks.model import INSTANCE, MAC, Instance
 from tenure.doors.networks.nics import Take
 from tenure.doors.networks.planning import InstanceOptions, plan_add, plan_modify, plan_remove
 from tenure.doors.networks.records import load_instance, load_instances
-from tenure.kernel.errors import Conflict, PoolExhausted, TenureError
+from tenure.kernel.errors import AlreadyExists, Conflict, PoolExhausted, TenureError
 from tenure.service.ledger import AsyncLedger
 
 Plan = Callable[[], Awaitable[Job | None]]
 
-GRACE_S = 60.0
+GRACE_S = 15.0
 """How much longer than its hooks may take what an operation took stays pending."""
 
 
@@ -94,7 +94,7 @@ class Instances:
             try:
                 return await self._do(operation, job)
             except TenureError as error:
-                if error.field != "revision" or self.hooking is not None or not left:
+                if not _is_passing(error) or self.hooking is not None or not left:
                     raise _blamed(error, job.takes) from None
         raise AssertionError("the last attempt returns or raises")
 
@@ -106,6 +106,8 @@ class Instances:
 
     async def _do_with_hooks(self, operation: str, job: Job, hooking: Hooking) -> Done:
         """Take what is wanted, ask the first hooks, do it, tell the second hooks, and let go of what was given back."""
+        if job.before is None and await job.changed():
+            raise AlreadyExists(INSTANCE, job.instance.name)
         await job.hold(lasts_s=hooking.longest(operation, "pre"))
         try:
             before = await self._run_hooks(operation, "pre", job, hooking)
@@ -132,6 +134,11 @@ class Instances:
 async def _told(instance: Instance, atlas: Atlas) -> Mapping[str, str]:
     networks = await atlas.of_uuids(nic.network for nic in instance.nics if nic.network is not None)
     return instance_variables(instance, networks)
+
+
+def _is_passing(error: TenureError) -> bool:
+    """Tell whether deciding afresh helps: the instance changed meanwhile, or a made-up MAC is somebody's."""
+    return error.field == "revision" or (isinstance(error, AlreadyExists) and error.kind == MAC)
 
 
 def _blamed(error: TenureError, takes: Sequence[Take]) -> TenureError:

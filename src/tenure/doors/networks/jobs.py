@@ -59,6 +59,7 @@ class Job:
     node: Node | None = None
     force: bool = False
     check: bool = True
+    atlas: Atlas | None = None
     pending: dict[str, Taken] = field(default_factory=dict)
     cooling: list[Taken] = field(default_factory=list)
 
@@ -130,13 +131,14 @@ class Job:
             try:
                 await attempt()
             except Stale as stale:
-                if stale.cause.field == "revision" and await self._changed():
+                if stale.cause.field == "revision" and await self.changed():
                     raise stale.cause from None
                 raise
 
         await settled(unless_void)
 
-    async def _changed(self) -> bool:
+    async def changed(self) -> bool:
+        """Tell whether the instance is no longer as it was when the job was decided upon."""
         known = 0 if self.before is None else self.before.revision
         name = self.instance.name
         found = await self.ledger.papers(INSTANCE, prefix=name, limit=1)
@@ -147,8 +149,11 @@ class Job:
         return {uuid: network.name for uuid, network in networks.items()}
 
     async def _ground(self) -> tuple[list[Operation], dict[str, Network]]:
-        """Read the networks and check what can be checked beforehand; the operation given back makes it stay true."""
-        atlas = Atlas(self.ledger)
+        """Read the networks and check what can be checked beforehand; the operation given back makes it stay true.
+
+        The first time they are those that the job was decided upon.
+        """
+        atlas, self.atlas = self.atlas or Atlas(self.ledger), None
         lock: list[Operation] = []
         strangers = self._strangers() if self.check else []
         if strangers:

@@ -19,7 +19,6 @@ from tenure.doors.networks.records import load_instance
 from tenure.kernel.addresses import format_address, parse_address
 from tenure.kernel.configuration import Network
 from tenure.kernel.errors import AlreadyExists, Conflict, Invalid, NotFound
-from tenure.kernel.values import Paper
 from tenure.service.ledger import AsyncLedger
 
 DEFAULT_NIC = "0"
@@ -43,8 +42,6 @@ class InstanceOptions:
 async def plan_add(ledger: AsyncLedger, name: str, nets: Sequence[str], options: InstanceOptions) -> Job:
     """Decide how a new instance will look."""
     check_word(name, field=INSTANCE)
-    if await _found(ledger, INSTANCE, name) is not None:
-        raise AlreadyExists(INSTANCE, name)
     atlas = Atlas(ledger)
     drafts = await _resolved(drafts_of_new(nets), name)
     networks = await _networks(drafts, atlas)
@@ -52,7 +49,7 @@ async def plan_add(ledger: AsyncLedger, name: str, nets: Sequence[str], options:
     made = shape(owner_of(name), node.group, drafts, networks, _new_slots())
     nics = await _with_macs(ledger, made.nics, networks, ())
     after = Instance(name, str(uuid4()), node.name, node.group, nics)
-    return Job(ledger, None, after, made.takes, node, options.reaches, options.check)
+    return Job(ledger, None, after, made.takes, node, options.reaches, options.check, atlas)
 
 
 async def plan_modify(ledger: AsyncLedger, name: str, nets: Sequence[str], options: InstanceOptions) -> Job | None:
@@ -66,17 +63,18 @@ async def plan_modify(ledger: AsyncLedger, name: str, nets: Sequence[str], optio
     if nics == before.nics:
         return None
     after = replace(before, nics=nics, serial=before.serial + 1)
-    return Job(ledger, before, after, made.takes, None, options.reaches, options.check)
+    return Job(ledger, before, after, made.takes, None, options.reaches, options.check, atlas)
 
 
 async def plan_remove(ledger: AsyncLedger, name: str) -> Job:
     """Decide how an instance goes: with all its addresses."""
-    return Job(ledger, await load_instance(ledger, name, Atlas(ledger)), None)
+    atlas = Atlas(ledger)
+    return Job(ledger, await load_instance(ledger, name, atlas), None, atlas=atlas)
 
 
-async def _found(ledger: AsyncLedger, kind: str, name: str) -> Paper | None:
+async def _mac_holder(ledger: AsyncLedger, mac: str) -> str | None:
     try:
-        return await ledger.paper(kind, name)
+        return str((await ledger.paper(MAC, mac)).document["instance"])
     except NotFound:
         return None
 
@@ -131,7 +129,10 @@ async def _look_up(name: str) -> str:
 async def _with_macs(
     ledger: AsyncLedger, nics: Sequence[Nic], networks: Mapping[str, Network], before: Sequence[Nic]
 ) -> tuple[Nic, ...]:
-    """Make up the MACs that are wanted, and refuse those that another NIC has."""
+    """Make up the MACs that are wanted, and refuse named ones that another NIC has.
+
+    A made-up one that somebody has (one in millions) is refused when it is written, and all is decided afresh.
+    """
     own = {nic.mac for nic in before}
     used: set[str] = set()
     done: list[Nic] = []
@@ -139,22 +140,20 @@ async def _with_macs(
         mac = nic.mac
         if mac == TO_MAKE_UP:
             prefix = None if nic.network is None else networks[nic.network].mac_prefix
-            mac = await _new_mac(ledger, prefix or DEFAULT_MAC_PREFIX, used)
+            mac = _new_mac(prefix or DEFAULT_MAC_PREFIX, used)
         elif mac in used:
             raise AlreadyExists(MAC, mac, hint="two NICs of the instance have it", field="net")
-        elif mac not in own and (mark := await _found(ledger, MAC, mac)) is not None:
-            raise AlreadyExists(MAC, mac, hint=f"instance {mark.document['instance']} has it", field="net")
+        elif mac not in own and (holder := await _mac_holder(ledger, mac)) is not None:
+            raise AlreadyExists(MAC, mac, hint=f"instance {holder} has it", field="net")
         used.add(mac)
         done.append(replace(nic, mac=mac))
     return tuple(done)
 
 
-async def _new_mac(ledger: AsyncLedger, prefix: str, used: set[str]) -> str:
-    for _ in range(1000):
-        mac = ":".join([prefix, *(f"{byte:02x}" for byte in secrets.token_bytes(3))])
-        if mac not in used and await _found(ledger, MAC, mac) is None:
-            return mac
-    raise Conflict(f"no free MAC address was found under {prefix}; give the network another --mac-prefix", field="mac")
+def _new_mac(prefix: str, used: set[str]) -> str:
+    while (mac := ":".join([prefix, *(f"{byte:02x}" for byte in secrets.token_bytes(3))])) in used:
+        pass
+    return mac
 
 
 def _new_slots() -> Iterator[str]:

@@ -84,7 +84,8 @@ class Door:
         """Add an instance with one NIC in net1, unless the NIC names another network; return its addresses."""
         wired = nic if "network=" in nic else f"{nic},network=net1"
         self.do(f"instance add --net 0:{wired} {more} {name}")
-        return self.ips(name)[0]
+        [first, *_] = self.ips(name)
+        return list(first)
 
     def refuse_add(self, nic: str, *words: str, more: str = "") -> str:
         """Try to add an instance with one NIC in net1, which must be refused."""

@@ -4,6 +4,7 @@ import pytest
 
 import tenure
 from tenure.doors.networks.ganeti.moving_out import export_cluster
+from tenure.kernel.edits import Edit
 from tenure.service.operations import RemovePaper
 from tests.doors.networks.ganeti.documents import DB, NET1, NET2, WEB, brought_in, new_document, old_document
 
@@ -90,7 +91,7 @@ async def test_spellings_stay_where_their_field_still_means_the_same(ledger: ten
         (tenure.AddNetwork(network="l2"), "network l2: no IPv4 subnets"),
     ],
 )
-async def test_today_refuses_what_it_cannot_say(edit: tenure.Edit, reason: str) -> None:
+async def test_today_refuses_what_it_cannot_say(edit: Edit, reason: str) -> None:
     async with await tenure.open_async("memory:") as ledger:
         await brought_in(ledger, old_document())
         await ledger.apply([edit])

@@ -134,8 +134,10 @@ async def test_an_instance_may_have_a_gateway_and_externally_reserved_addresses(
     assert await export_cluster(ledger, "today") == document
 
 
-@pytest.mark.parametrize("steps", range(1, 9))
-async def test_an_import_that_was_broken_off_is_run_again(steps: int, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize(("steps", "present"), [(1, 2), (2, 3), (3, 4), (4, 5), (5, 5), (6, 6), (7, 7), (8, 8)])
+async def test_an_import_that_was_broken_off_is_run_again(
+    steps: int, present: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(moving_in, "CHUNK", 1)
     cluster = read_cluster(old_document())
     made = 0
@@ -156,7 +158,7 @@ async def test_an_import_that_was_broken_off_is_run_again(steps: int, monkeypatc
         await run_import(ledger, again)
         await brought_in(whole, old_document())
 
-        assert sum(map(len, again.present.values())) in (steps, steps - 1)  # an orphan is no object
+        assert sum(map(len, again.present.values())) == present
         assert (await contents(ledger))[0] == (await contents(whole))[0]
         assert (await contents(ledger))[2] == (await contents(whole))[2]
         assert await export_cluster(ledger, "today") == old_document()

@@ -5,7 +5,17 @@ from typing import Any
 
 import tenure
 from tenure.doors.networks.ganeti.moving_out import export_cluster
-from tests.doors.networks.ganeti.documents import DB, EMPTY, NET1, NODE2, WEB, Json, brought_in, new_document, old_document
+from tests.doors.networks.ganeti.documents import (
+    DB,
+    EMPTY,
+    NET1,
+    NODE2,
+    WEB,
+    Json,
+    brought_in,
+    new_document,
+    old_document,
+)
 
 
 async def contents(ledger: tenure.AsyncLedger) -> list[Any]:

@@ -1,0 +1,158 @@
+"""Commands that change a network: each is one ``apply``, wholly done or not at all."""
+
+from collections.abc import Awaitable, Callable, Iterable, Mapping
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from tenure.doors.cli.commands import command
+from tenure.doors.cli.documents import network_entry
+from tenure.doors.cli.failing import warn
+from tenure.doors.cli.network_options import (
+    NONE,
+    all_tags,
+    deprecations,
+    design_options,
+    network_options,
+    plan_options,
+    unless_none,
+    unreserve_option,
+)
+from tenure.doors.cli.options import cascade_option, changed, network_argument, undo_option, without_option
+from tenure.doors.cli.printing import answer
+from tenure.doors.cli.session import Session, pass_session
+
+if TYPE_CHECKING:
+    from tenure.doors.networks.network_verbs import Changed, Networks
+
+    Work = Callable[[Networks], Awaitable[Changed]]
+
+
+@command("add")
+@click.argument("name")
+@click.option("--space", help="Share one address plan with the other networks of this space.")
+@design_options
+@plan_options
+@pass_session
+def add(session: Session, name: str, space: str | None, **said: Any) -> None:
+    """Add a network with subnets, pools and reserved addresses, all at once or nothing.
+
+    Nothing of that is needed: a network may as well be bare. It gets a space of its own unless one is named.
+
+    For example:
+      tenure network add net2 --space site --label team=shop
+      tenure network add net4 --subnet add:cidr=10.0.0.0/24,gateway=10.0.0.1,name=front --pool add:10.0.0.10-10.0.0.99
+    """
+    from tenure.kernel.edits import AddNetwork
+
+    wish = AddNetwork(
+        network=name,
+        space=space,
+        kind=said["kind"] or "manual",
+        mac_prefix=unless_none(said["mac_prefix"]),
+        tags=all_tags(said),
+        labels=said["labels"],
+        description=said["description"] or "",
+    )
+    made = run_on_networks(session, lambda networks: networks.add(wish, network_options(said)), may_make=True)
+    tell_network(session, made, f"added network {made.network.name}", deprecations(said))
+
+
+@command("modify")
+@network_argument
+@design_options
+@unreserve_option
+@plan_options
+@without_option("mac-prefix", "tags", "labels", "description")
+@pass_session
+def modify(session: Session, network: str, without: tuple[str, ...], **said: Any) -> None:
+    """Change a network, all at once or nothing; what is not named stays as it is.
+
+    Options about subnets are done first, in the order written, then those about pools, then reserved addresses. IDENT
+    is the name, the block or the uuid of a subnet. Gateways, IPv6 blocks, names and the MAC prefix may be none.
+
+    For example:
+      tenure network modify net1 --description "the shop's machines" --without labels
+      tenure network modify --subnet old:modify,dhcp=yes,name=front --pool add:203.0.113.2-203.0.113.4,name=p net1
+      tenure network modify --remove-reserved-ips 192.0.2.30-192.0.2.35 net1
+    """
+    words = {
+        "kind": changed(said["kind"], "kind", without, None),
+        "mac_prefix": changed(said["mac_prefix"], "mac-prefix", _emptied(said, without), None),
+        "tags": changed(all_tags(said), "tags", without, ()),
+        "labels": changed(said["labels"], "labels", without, {}),
+        "description": changed(said["description"], "description", without, ""),
+    }
+    made = run_on_networks(session, lambda networks: networks.modify(network, network_options(said), words))
+    tell_network(session, made, f"changed network {made.network.name}", deprecations(said))
+
+
+def _emptied(said: Mapping[str, Any], without: tuple[str, ...]) -> tuple[str, ...]:
+    return (*without, "mac-prefix") if (said["mac_prefix"] or "").lower() == NONE else without
+
+
+@command("rename")
+@network_argument
+@click.argument("name")
+@pass_session
+def rename(session: Session, network: str, name: str) -> None:
+    """Give a network another name; holdings and uuid stay.
+
+    For example:
+      tenure network rename net1 shop
+    """
+    made = _modified(session, network, {"name": name})
+    tell_network(session, made, f"{network} is now network {made.network.name}")
+
+
+@command("retire")
+@network_argument
+@undo_option
+@pass_session
+def retire(session: Session, network: str, undo: bool) -> None:
+    """Stop picking in a network; what is held stays and is released as usual.
+
+    For example:
+      tenure network retire net1
+    """
+    made = _modified(session, network, {"retired": not undo})
+    tell_network(session, made, f"{'back in use:' if undo else 'retired'} network {made.network.name}")
+
+
+@command("remove")
+@network_argument
+@cascade_option
+@click.option("--force", is_flag=True, help="Understood; it changes nothing.")
+@pass_session
+def remove(session: Session, network: str, cascade: bool, force: bool) -> None:
+    """Remove a network that nobody uses, or with all its holdings.
+
+    It must be connected to no group of nodes.
+
+    For example:
+      tenure network remove net1 --cascade
+    """
+    from tenure.doors.networks.network_verbs import Networks
+
+    gone = session.run(lambda ledger: Networks(ledger).remove(network, cascade=cascade))
+    answer(session, {"removed": {"network": gone.name}}, f"removed network {gone.name}")
+
+
+def _modified(session: Session, network: str, words: Mapping[str, Any]) -> "Changed":
+    from tenure.doors.networks.network_verbs import NetworkOptions
+
+    return run_on_networks(session, lambda networks: networks.modify(network, NetworkOptions(), words))
+
+
+def run_on_networks(session: Session, work: "Work", *, may_make: bool = False) -> "Changed":
+    """Do one piece of work on the networks of the ledger."""
+    from tenure.doors.networks.network_verbs import Networks
+
+    return session.run(lambda ledger: work(Networks(ledger)), may_make=may_make)
+
+
+def tell_network(session: Session, made: "Changed", text: str, warnings: Iterable[str] = ()) -> None:
+    """Tell what a command left, and what is to be said about it."""
+    every = [*warnings, *made.warnings]
+    warn(session, every)
+    answer(session, {**network_entry(made.network), "warnings": every}, text)

@@ -1,0 +1,171 @@
+"""Networks as they are listed and told about."""
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from tenure.doors.cli.commands import command
+from tenure.doors.cli.completing import complete_network
+from tenure.doors.cli.documents import Document, network_entry
+from tenure.doors.cli.listing import Layout, field_values, layout_options, print_field_list, print_fields, print_list
+from tenure.doors.cli.options import network_argument
+from tenure.doors.cli.printing import answer, fields
+from tenure.doors.cli.session import Session, pass_session
+from tenure.kernel.configuration import Configuration, Network
+from tenure.kernel.errors import NotFound
+from tenure.kernel.values import Holding
+from tenure.service.ledger import AsyncLedger
+
+if TYPE_CHECKING:
+    from tenure.doors.networks.querying import NetworkFacts
+
+COLUMNS = {
+    "NETWORK": "name",
+    "SPACE": "space",
+    "KIND": "kind",
+    "SUBNETS": "blocks",
+    "GROUPS": "groups",
+    "TAGS": "tags",
+    "RETIRED": "retired",
+    "LABELS": "labels",
+    "DESCRIPTION": "description",
+}
+NOTHING = "no networks; `tenure network add NAME` makes one"
+
+FROM_HOLDINGS = {"free_count", "reserved_count", "map", "subnets"}
+FROM_INSTANCES = {"inst_list", "inst_cnt"}
+"""Fields that cost more than the plan: all holdings of a network, all instances."""
+
+networks_argument = click.argument("networks", nargs=-1, metavar="[NETWORK]...", shell_complete=complete_network)
+
+
+@command("list")
+@networks_argument
+@layout_options
+@pass_session
+def list_networks(session: Session, networks: tuple[str, ...], **said: Any) -> None:
+    """List the networks, in order of name, or those that are named.
+
+    For example:
+      tenure network list --json
+      tenure network list -o name,free_count,group_list --no-headers --separator :
+    """
+    layout = Layout(**said)
+    if layout.output is not None:
+        _print_chosen(session, networks, layout)
+        return
+    documents = session.run(lambda ledger: entries(ledger, networks))
+    if not session.json:
+        documents = [_row(entry) for entry in documents]
+    print_list(session, documents, COLUMNS, layout, nothing=NOTHING)
+
+
+def _print_chosen(session: Session, networks: Sequence[str], layout: Layout) -> None:
+    from tenure.doors.networks.querying import FIELDS, NETWORK_DEFAULT, select
+
+    chosen = select(layout.output, NETWORK_DEFAULT, FIELDS)
+    facts = session.run(lambda ledger: network_facts(ledger, networks, {field.name for field in chosen}))
+    print_fields(session, facts, chosen, layout, nothing=NOTHING)
+
+
+def _row(entry: Document) -> Document:
+    blocks = [subnet["cidr"] for subnet in entry["subnets"]]
+    groups = [connection["group"] for connection in entry["connections"]]
+    return {**entry, "blocks": blocks, "groups": groups}
+
+
+@command("list-fields")
+@click.argument("names", nargs=-1, metavar="[FIELD]...")
+@pass_session
+def list_fields(session: Session, names: tuple[str, ...]) -> None:
+    """List the fields that `tenure network list -o` can show, or tell what some of them mean.
+
+    For example:
+      tenure network list-fields map subnets
+    """
+    from tenure.doors.networks.querying import FIELDS
+
+    print_field_list(session, FIELDS, names)
+
+
+@command("show")
+@network_argument
+@pass_session
+def show(session: Session, network: str) -> None:
+    """Show one network with its subnets, pools and reserved ranges.
+
+    For example:
+      tenure network show net1
+    """
+    [entry] = session.run(lambda ledger: entries(ledger, [network]))
+    answer(session, entry, fields(plain_network(entry)))
+
+
+@command("info")
+@networks_argument
+@pass_session
+def info(session: Session, networks: tuple[str, ...]) -> None:
+    """Tell all about networks: subnets, maps of their pools, groups and instances.
+
+    For example:
+      tenure network info lan
+    """
+    from tenure.doors.networks.picturing import info_lines
+    from tenure.doors.networks.querying import FIELDS
+
+    facts = session.run(lambda ledger: network_facts(ledger, networks, set(FIELDS)))
+    documents = [field_values(each, list(FIELDS.values())) for each in facts]
+    texts = ["\n".join(info_lines(each)) for each in facts]
+    answer(session, documents, "\n\n".join(texts) or NOTHING)
+
+
+def plain_network(entry: Document) -> Document:
+    """Return a network's document with what is nested written as short texts."""
+    subnets = [subnet["cidr"] for subnet in entry["subnets"]]
+    pools = [pool["name"] or pool["range"] for subnet in entry["subnets"] for pool in subnet["pools"]]
+    reserved = [kept["range"] for subnet in entry["subnets"] for kept in subnet["reserved"]]
+    waiting = [f"{wish['address']} for {wish['owner']}" for wish in entry["preallocations"]]
+    wires = [f"{each['group']} ({each['mode']} {each['link']})" for each in entry["connections"]]
+    nested = {"subnets": subnets, "pools": pools, "reserved": reserved, "preallocations": waiting, "connections": wires}
+    return {key: value for key, value in {**entry, **nested}.items() if key not in ("created_us", "modified_us")}
+
+
+async def entries(ledger: AsyncLedger, idents: Sequence[str] = ()) -> list[Document]:
+    """Write networks whole, with their spaces: all, in order of name, or those that are named."""
+    found = await placed_networks(ledger, idents)
+    return [network_entry(network, space.name) for network, space in found]
+
+
+async def placed_networks(ledger: AsyncLedger, idents: Sequence[str] = ()) -> list[tuple[Network, Configuration]]:
+    """Find networks by name or uuid, each with the space it is in."""
+    spaces = await ledger.spaces()
+    every = [(network, space) for space in spaces for network in space.networks.values()]
+    if not idents:
+        return sorted(every, key=lambda placed: placed[0].name)
+    by_uuid = {network.uuid: (network, space) for network, space in every}
+    known = {**by_uuid, **{network.name: (network, space) for network, space in every}}
+    missing = [ident for ident in idents if ident not in known]
+    if missing:
+        await ledger.network(missing[0])  # which says best what is wrong with such a name
+        raise NotFound("network", missing[0])
+    return [known[ident] for ident in idents]
+
+
+async def network_facts(ledger: AsyncLedger, idents: Sequence[str], wanted: set[str]) -> "list[NetworkFacts]":
+    """Read what these fields of networks are made from, and no more."""
+    from tenure.doors.networks.instances import Instances
+    from tenure.doors.networks.querying import NetworkFacts
+
+    instances = await Instances(ledger).every() if wanted & FROM_INSTANCES else []
+    return [
+        NetworkFacts(network, await _held(ledger, network, space) if wanted & FROM_HOLDINGS else (), instances)
+        for network, space in await placed_networks(ledger, idents)
+    ]
+
+
+async def _held(ledger: AsyncLedger, network: Network, space: Configuration) -> list[Holding]:
+    """Read what is held where the network lies, by whichever network of its space."""
+    from tenure.doors.cli.charting import overlapping
+
+    return [holding for name in overlapping(space, network) for holding in await ledger.holdings(name)]
