@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.doors.cli.site import Site, build
+from tests.doors.cli.site import Site, build, build_machines
 
 
 @pytest.fixture(scope="session")
@@ -21,5 +21,23 @@ def site(built: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Site:
     """Give a copy of the site, and stand in its folder."""
     folder = tmp_path / "site"
     shutil.copytree(built, folder)
+    monkeypatch.chdir(folder)
+    return Site(folder)
+
+
+@pytest.fixture(scope="session")
+def built_machines(built: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Build the site with machines once a run."""
+    folder = tmp_path_factory.mktemp("machines") / "site"
+    shutil.copytree(built, folder)
+    build_machines(Site(folder))
+    return folder
+
+
+@pytest.fixture
+def machines(built_machines: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Site:
+    """Give a copy of the site with machines, and stand in its folder."""
+    folder = tmp_path / "machines"
+    shutil.copytree(built_machines, folder)
     monkeypatch.chdir(folder)
     return Site(folder)

@@ -1,6 +1,7 @@
 """A small site to try the command line on: one network, a pool, a few holdings, and files to move in."""
 
 import json
+import shlex
 import shutil
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -11,7 +12,9 @@ from click.testing import CliRunner, Result
 
 import tenure
 from tenure.doors.cli.main import main
+from tenure.doors.networks.model import CLUSTER, GROUP, INSTANCE, MAC, NIC, NODE, PLACEMENT
 
+PAPERS = (GROUP, NODE, INSTANCE, NIC, MAC, PLACEMENT, CLUSTER, "ganeti")
 PLAN_CSV = "network,address,owner,labels\nnet1,192.0.2.60,instance/new-0,team=shop\nnet1,192.0.2.61,instance/new-1,\n"
 NETBOX_CSV = "address,vrf,status,dns_name,description\n192.0.2.60/24,net1,active,new-0.example.org,\n"
 
@@ -29,7 +32,7 @@ class Site:
 
     def call(self, *words: str, env: Mapping[str, str] | None = None) -> Result:
         """Run the command line in this process."""
-        around = {"TENURE_STORE": self.url, "LANG": "C.UTF-8", "LC_ALL": "C.UTF-8", "NO_COLOR": None, **(env or {})}
+        around = {"TENURE_STORE": self.url, "LANG": "C.UTF-8", "LC_ALL": "C.UTF-8", "NO_COLOR": None, "TENURE_HOOKS": None, **(env or {})}
         return CliRunner().invoke(main, list(words), env=around)
 
     def text(self, *words: str, code: int = 0) -> str:
@@ -49,10 +52,11 @@ class Site:
         return result.exit_code, json.loads(result.stderr)["error"]
 
     def state(self) -> tuple[object, ...]:
-        """Return all that could have changed: the log's end, the plan, who holds and who waits."""
+        """Return all that could have changed: the log's end, the plan, who holds and who waits, papers."""
         with tenure.open(self.url) as ledger:
             holdings = [str(each) for network in ledger.networks() for each in ledger.holdings(network.name)]
-            return ledger.last_change(), ledger.networks(), holdings, ledger.waiting()
+            papers = [ledger.papers(kind) for kind in PAPERS]
+            return ledger.last_change(), ledger.networks(), holdings, ledger.waiting(), papers
 
 
 def build(folder: Path) -> None:
@@ -71,6 +75,57 @@ def build(folder: Path) -> None:
     (folder / "plan.csv").write_text(PLAN_CSV, "utf-8")
     (folder / "netbox.csv").write_text(NETBOX_CSV, "utf-8")
     shutil.copy(folder / "tenure.db", folder / "friday.db")
+
+
+MACHINES = (
+    "group add default",
+    "group add spare",
+    "group add empty",
+    "node add node1 --group default",
+    "node add node9 --group spare --primary-ip 198.51.100.250",
+    "network add lan --subnet add:cidr=198.51.100.0/24,gateway=198.51.100.1 --pool add:198.51.100.10-198.51.100.60,name=web",
+    "network connect lan default spare -N mode=bridged,link=br100",
+    "instance add web --net 0:ip=pool,network=lan --node node1",
+)
+"""Commands that put groups, nodes, a connected network and an instance beside the site's plan."""
+
+GROUP7, NODE7 = "77777777-0000-4000-8000-000000000001", "77777777-0000-4000-8000-000000000002"
+NETWORK7, INSTANCE7, NIC7 = (
+    "77777777-0000-4000-8000-000000000003",
+    "77777777-0000-4000-8000-000000000004",
+    "77777777-0000-4000-8000-000000000005",
+)
+
+
+def ganeti_nic(ip: object) -> dict[str, Any]:
+    """Write the NIC of the instance that moves in."""
+    wire = {"mode": "bridged", "link": "br7", "vlan": ""}
+    return {"uuid": NIC7, "mac": "aa:00:00:07:07:07", "ip": ip, "network": NETWORK7, "nicparams": wire}
+
+
+def ganeti_document() -> dict[str, Any]:
+    """Write a configuration as today's Ganeti has it: one network, one instance."""
+    marks = {"reservations": "0000100000000000", "ext_reservations": "1100000000000001"}
+    network = {"name": "net7", "uuid": NETWORK7, "network": "10.7.0.0/28", "gateway": "10.7.0.1", "tags": [], **marks}
+    wires = {NETWORK7: {"mode": "bridged", "link": "br7", "vlan": ""}}
+    instance = {"name": "web-7", "uuid": INSTANCE7, "primary_node": NODE7, "nics": [ganeti_nic("10.7.0.4")]}
+    return {
+        "version": 3010000,
+        "serial_no": 3,
+        "networks": {NETWORK7: network},
+        "nodegroups": {GROUP7: {"name": "rack7", "uuid": GROUP7, "networks": wires}},
+        "nodes": {NODE7: {"name": "node7", "uuid": NODE7, "group": GROUP7, "primary_ip": "10.7.1.1"}},
+        "instances": {INSTANCE7: instance},
+    }
+
+
+def build_machines(site: Site) -> None:
+    """Add machines to a site, and Ganeti's files."""
+    for line in MACHINES:
+        site.text(*shlex.split(line))
+    site.text("network", "add-tags", "lan", "prod")
+    (site.folder / "config.data").write_text(json.dumps(ganeti_document()), "utf-8")
+    (site.folder / "web-7.runtime").write_text(json.dumps([[], [ganeti_nic("10.7.0.4")], {}, []]), "utf-8")
 
 
 def build_full(site: Site) -> None:

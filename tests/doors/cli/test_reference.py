@@ -46,6 +46,12 @@ def examples(command: click.Command) -> list[list[str]]:
 EXAMPLES = [words for command in COMMANDS.values() for words in examples(command)]
 
 
+@pytest.fixture
+def site(machines: Site) -> Site:
+    """Give what the examples speak of: the site, and machines on it."""
+    return machines
+
+
 def test_the_reference_is_what_the_commands_say() -> None:
     command = [sys.executable, str(ROOT / "tools" / "make_cli_reference.py"), "--check"]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
@@ -55,7 +61,7 @@ def test_the_reference_is_what_the_commands_say() -> None:
 
 def test_every_command_of_the_issue_is_there() -> None:
     wanted = (
-        "network subnet pool reserve allocate release hold confirm cancel transfer show search history why watch "
+        "network instance node group subnet pool reserve allocate release hold confirm cancel transfer show search history why watch "
         "import export audit backup restore copy verify sweep waiting render bench completion"
     )
 
@@ -113,6 +119,16 @@ def test_the_tour_in_the_main_help_runs_in_order(site: Site) -> None:
 
     assert outputs[3] == "203.0.113.10 held by instance/web-0 in net3\n"
     assert "held 1" in outputs[4]
+
+
+def test_every_verb_of_a_noun_of_several_files_is_in_its_help_and_in_the_reference(site: Site) -> None:
+    page = (ROOT / "docs" / "reference" / "cli.md").read_text("utf-8")
+
+    for noun in ("network", "instance"):
+        shown = site.text(noun, "--help")
+        for verb in (path[1] for path in COMMANDS if path[0] == noun):
+            assert f"\n  {verb} " in shown
+            assert f"\n### tenure {noun} {verb}\n" in page
 
 
 def test_every_command_tells_what_it_answers() -> None:

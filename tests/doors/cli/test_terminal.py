@@ -246,7 +246,7 @@ def completed(site: Site, words: str, url: str | None = None) -> list[str]:
 
 def test_commands_options_and_names_are_completed(site: Site) -> None:
     assert completed(site, "tenure re") == ["reserve", "release", "release-owner", "render", "restore"]
-    assert completed(site, "tenure network re") == ["remove", "rename", "retire"]
+    assert completed(site, "tenure network re") == ["rename", "retire", "remove", "remove-tags"]
     assert completed(site, "tenure allocate n") == ["net1"]
     assert completed(site, "tenure pool retire net1 ") == ["pool1"]
     assert completed(site, "tenure subnet retire net1 o") == ["old"]

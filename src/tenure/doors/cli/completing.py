@@ -1,4 +1,4 @@
-"""Completion: names of the plan and of machines, read from the store. It never fails and never makes a store; at worst it is silent."""
+"""Completion: names read from the store. It never fails and never makes a store; at worst it is silent."""
 
 import asyncio
 import contextlib

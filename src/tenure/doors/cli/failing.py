@@ -15,6 +15,7 @@ from tenure.kernel.errors import (
     Invalid,
     NotFound,
     PoolExhausted,
+    StillInUse,
     StoreUnavailable,
     TenureError,
 )
@@ -32,11 +33,12 @@ EXITS: dict[type[TenureError], int] = {
 
 EXIT_MEANINGS = {
     0: "done",
-    FINDINGS: "done, and there are findings: `verify`, `audit` or a dry run of `import` found something",
+    FINDINGS: "done, and there are findings: `verify`, `audit` or a dry run of an import found something, or a hook "
+    "failed after an operation on an instance",
     USAGE: "the command line or what it says is wrong (`invalid`, `address_outside_subnet`); nothing was changed",
     3: "nothing goes by that name (`not_found`)",
     4: "the present state forbids it: `conflict`, `already_exists`, `address_in_use`, `address_reserved`, `overlap`, "
-    "`still_in_use`, `not_owner`, `key_reused`, `cursor_expired`",
+    "`still_in_use`, `not_owner`, `key_reused`, `cursor_expired`, `hook_failed`",
     5: "nothing is free (`pool_exhausted`)",
     6: "the store did not answer (`store_unavailable`)",
     INTERNAL: "a fault of Tenure itself; please report it with the text it printed",
@@ -59,6 +61,7 @@ HINTS = {
     "not_owner": "`tenure why {address}` tells who holds it since when",
     "pool_exhausted": "`tenure pool add` adds addresses, `tenure release` frees one, `--wait SECONDS` waits for one",
     "key_reused": "a key stands for one request: choose a new one for another",
+    "hook_failed": "correct what the hook complains of, then run the command again",
     "cursor_expired": "read the present state with `tenure show`, then go on with `--after {oldest}`",
 }
 
@@ -72,6 +75,30 @@ RESERVED_HINTS = {
     "waits": "name another address, or wait in line with `--wait SECONDS` and without `--address`",
 }
 """What to do about an address that no reach of ``--reserved`` gets, by a word of the reason."""
+
+LISTED = {
+    "group": "`tenure group list` lists them",
+    "node": "`tenure node list` lists them",
+    "instance": "`tenure instance list` lists them",
+    "NIC": "`tenure instance info NAME` shows its NICs",
+    "tag": "`tenure network list-tags NETWORK` lists them",
+    "field": "`list-fields` lists them",
+}
+"""Where to look for what is not found, by its kind."""
+
+IN_USE_HINTS = {
+    "group": "`tenure group list` shows what is in a group",
+    "node": "`tenure node list -o name,inst_list` shows what is on a node",
+    "network": "`tenure network info {name}` shows who is on it",
+}
+"""Where to look for what keeps a thing from going, if that is no holding."""
+
+INSTANCE_HINTS = {
+    "address_reserved": "`--force` lets externally reserved addresses be had, too",
+    "pool_exhausted": "`tenure network modify --pool add:RANGE {network}` adds addresses",
+    "already_exists": "choose another name: `tenure instance list` lists those there are",
+}
+"""What commands on instances say otherwise."""
 
 WORDS = {
     "wait_s:": "--wait:",
@@ -91,8 +118,15 @@ def exit_code(error: TenureError) -> int:
 
 def error_data(error: TenureError) -> dict[str, Any]:
     """Return what an error carries, under stable keys."""
-    data = {name: value for name, value in vars(error).items() if name not in ("message", "field")}
+    data = {name: _plain(value) for name, value in vars(error).items() if name not in ("message", "field")}
     return {"code": error.code, "message": translated(error.message), "field": error.field, **data}
+
+
+def _plain(value: Any) -> Any:
+    """Write what consists of fields as an object."""
+    if isinstance(value, list | tuple):
+        return [_plain(each) for each in value]
+    return dataclasses.asdict(value) if dataclasses.is_dataclass(value) and not isinstance(value, type) else value
 
 
 def translated(message: str) -> str:
@@ -118,10 +152,16 @@ def _special_hint(error: TenureError, command: str) -> str | None:
         return ORIGINS[command]
     if isinstance(error, NotFound) and error.kind == "ledger":
         return LEDGER_MISSING
+    if isinstance(error, NotFound):
+        return LISTED.get(error.kind)
+    if isinstance(error, StillInUse) and not all("/" in holder for holder in error.holders):
+        return IN_USE_HINTS.get(error.kind)
     if isinstance(error, AddressReserved):
         words = error.reason.replace(",", " ").split()
-        return next((text for word, text in RESERVED_HINTS.items() if word in words), None)
-    return None
+        found = next((text for word, text in RESERVED_HINTS.items() if word in words), None)
+        if found is not None:
+            return found
+    return INSTANCE_HINTS.get(error.code) if command == "instance" else None
 
 
 class _Words(dict[str, Any]):
@@ -131,9 +171,9 @@ class _Words(dict[str, Any]):
         return name.upper()
 
 
-def warn(session: Session, warnings: Iterable[str]) -> None:
-    """Write warnings to standard error, for people; scripts find them in the answer."""
-    for text in () if session.json else warnings:
+def warn(session: Session, warnings: Iterable[str], *, always: bool = False) -> None:
+    """Write warnings to standard error; unless that is always wanted, scripts find them in the answer."""
+    for text in warnings if always or not session.json else ():
         click.echo(click.style("tenure: warning: ", fg="yellow") + text, err=True, color=session.colour)
 
 

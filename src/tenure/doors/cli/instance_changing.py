@@ -1,5 +1,6 @@
 """Commands that change an instance, with the hooks that run before and after."""
 
+import dataclasses
 from collections.abc import Awaitable, Callable, Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -92,8 +93,8 @@ def add(session: Session, context: click.Context, name: str, no_nics: bool, **sa
 def modify(session: Session, context: click.Context, name: str, **said: Any) -> None:
     """Change the NICs of an instance and their addresses, all or nothing.
 
-    NIC is its index from 0, its name or its uuid; -1 is the last, and where one is added the place behind it. Indices of
-    addresses are those before the command: two addresses can change places in one.
+    NIC is its index from 0, its name or its uuid; -1 is the last, and where one is added the place behind it. Addresses
+    are counted as they were before the command: two of them can change places in one.
 
     For example:
       tenure instance modify --net 0:modify,ip1=pool web
@@ -153,22 +154,11 @@ async def _done(ledger: AsyncLedger, said: dict[str, Any], work: "Work") -> "tup
 
 
 def _tell(session: Session, done: "Done", facts: "InstanceFacts", verb: str) -> None:
-    hooks = [hook_document(result) for result in done.hooks]
+    hooks = [dataclasses.asdict(result) for result in done.hooks]
     document = {**instance_document(facts), "changed": done.changed, "hooks": hooks}
     where = f"instance {done.instance.name} on {done.instance.node}"
     head = f"{verb} {where}" if done.changed else f"nothing to change: {where}"
     answer(session, document, "\n".join([head, *nic_lines(facts)]))
-
-
-def hook_document(result: "HookResult") -> dict[str, Any]:
-    """Write how a hook went."""
-    return {
-        "name": result.name,
-        "outcome": result.outcome,
-        "exit_code": result.code,
-        "output": result.output,
-        "seconds": round(result.seconds, 3),
-    }
 
 
 def hook_lines(results: "Iterable[HookResult]") -> Sequence[str]:

@@ -73,12 +73,12 @@ NETWORK: Keys = {
     "tags": "its tags",
     "subnets": "its subnets, without `network`",
     "preallocations": "its pre-allocations, without `network`",
+    "retired": "whether nothing is picked in it",
+    **NOTES,
     "connections": "groups it reaches, each with `group`, `mode`, `link` and `vlan`",
     "serial": "how often it was edited, from 1 on",
     "created_us": "when it was added, in microseconds since 1970; 0 where that is not known",
     "modified_us": "when it was edited last, likewise",
-    "retired": "whether nothing is picked in it",
-    **NOTES,
 }
 
 RESERVED: Keys = {
@@ -178,6 +178,69 @@ MAP: Keys = {
     "rows": "rows of up to 32 signs (ASCII), each with the `address` it begins at and its `cells`",
 }
 
+NETWORK_MAP: Keys = {
+    "network": "name of the network",
+    "subnet": "the subnet's block",
+    "name": "its name, or null",
+    "unit": "prefix length it hands out",
+    "counts": "addresses of each kind: `outside` (in no pool), `free`, `reserved` and the states",
+    "pools": "its pools: `name`, `first`, `last`, `size` and `counts`",
+    "ranges": "the whole subnet in ranges: `first`, `last`, `size` and `kind`",
+}
+
+INSTANCE: Keys = {
+    "name": "its name",
+    "node": "the node it is on",
+    "group": "the group of that node",
+    "nic_count": "number of its NICs",
+    "nics": "its NICs: `uuid`, `name`, `mac`, `network`, `network_uuid`, `mode`, `link`, `vlan`, `ips`",
+    "ips": "addresses, a list for each NIC",
+    "macs": "the MAC of each NIC",
+    "networks": "the network of each NIC, or null",
+    "uuid": "its uuid",
+    "serial_no": "how often it was changed, from 1",
+}
+
+HOOK: Keys = {
+    "name": "name of the file",
+    "outcome": "`success`, `failed`, `timeout` or `skipped`",
+    "code": "its exit code, negative for a signal, or null",
+    "output": "the end of what it printed, or why it was skipped",
+    "seconds": "how long it ran",
+}
+
+NODE: Keys = {
+    "name": "its name",
+    "group": "the group it belongs to",
+    "primary_ip": "its own address, or null",
+    "secondary_ip": "its address for replication, or null",
+    "inst_list": "instances on it",
+    "inst_cnt": "number of these instances",
+    "uuid": "its uuid",
+}
+
+GROUP: Keys = {
+    "name": "its name",
+    "node_list": "nodes of the group",
+    "node_cnt": "number of these nodes",
+    "inst_list": "instances in the group",
+    "inst_cnt": "number of these instances",
+    "network_list": "networks connected to it, each a list: name, mode, link, vlan",
+    "network_cnt": "number of these networks",
+    "uuid": "its uuid",
+}
+
+GANETI_IMPORT: Keys = {
+    "form": "form of the file: `today` or `revised`",
+    "ok": "whether nothing is in the way",
+    "written": "whether it was written",
+    "counts": "how many of each section are new, addresses of NICs, and addresses that no NIC has (`orphans`)",
+    "new": "names of what is new, by section",
+    "present": "names of what is there already, by section",
+    "findings": "what is odd, each with `place` and `reason`",
+    "conflicts": "what is in the way, in words",
+}
+
 COPY: Keys = {
     "seq": "the copy is the ledger as of this change",
     "counts": "how many of each kind were copied",
@@ -199,17 +262,39 @@ DOCUMENTS: dict[str, Keys] = {
     "tenure": TENURE,
     "found": FOUND,
     "map": MAP,
+    "network map": NETWORK_MAP,
+    "instance": INSTANCE,
+    "hook": HOOK,
+    "node": NODE,
+    "group": GROUP,
+    "Ganeti import": GANETI_IMPORT,
     "copy": COPY,
 }
 
 ANSWERS: dict[str, str] = {
-    "network add, modify, rename, retire, show": "a network",
-    "network list": "a list of networks",
+    "network show": "a network",
+    "network add, modify, rename, retire, connect, disconnect, add-tags, remove-tags": "a network and `warnings`",
+    "network list": "a list of networks; with `-o` of objects of these fields",
+    "network list-tags": "a list of tags",
+    "network info": "a list of objects of all fields of `network list-fields`",
+    "network list-fields, instance list-fields, node list-fields, group list-fields": "a list of `name`, `title` and "
+    "`doc`",
+    "network map": "a list of network maps, one a subnet",
+    "network import-ganeti": "a Ganeti import",
+    "network export-ganeti, convert-runtime": "the file itself; with FILE or `--output`: `files`, `form`, `warnings`",
+    "instance add, modify, remove": "an instance, `changed` and `hooks` (a list of hooks)",
+    "instance info": "an instance",
+    "instance list": "a list of instances; with `-o` of objects of these fields",
+    "instance env": "the variables, name to value",
+    "node add": "a node",
+    "node list": "a list of nodes; with `-o` of objects of these fields",
+    "group add": "a group",
+    "group list": "a list of groups; with `-o` of objects of these fields",
     "subnet add, modify, retire": "a subnet",
     "subnet list": "a list of subnets",
     "pool add, modify, retire, remove, list": "a list of pools, one a range",
     "pool map, show NETWORK --map": "a list of maps",
-    "network remove, subnet remove": '`{"removed": {…}}` with the names',
+    "network remove, subnet remove, node remove, group remove": '`{"removed": {…}}` with the names',
     "reserve add, remove, list": "a list of reserved ranges",
     "preallocation add, remove, list": "a list of pre-allocations",
     "allocate, hold, confirm, transfer, holding modify": "a holding; with `--count` a list of holdings",

@@ -79,7 +79,9 @@ def print_fields(
         echo(session, json_text([field_values(each, fields) for each in facts]))
         return
     documents = [{field.name: _shown(field, each) for field in fields} for each in facts]
-    print_list(session, documents, {field.title: field.name for field in fields}, layout, nothing=nothing)
+    titles = [field.title if layout.output is not None else field.title.upper() for field in fields]
+    columns = dict(zip(titles, (field.name for field in fields), strict=True))
+    print_list(session, documents, columns, layout, nothing=nothing)
 
 
 def field_values(facts: F, fields: "Sequence[Field[F]]") -> dict[str, Any]:

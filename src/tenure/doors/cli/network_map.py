@@ -48,7 +48,7 @@ async def _charts(ledger: AsyncLedger, ident: str) -> list[Chart]:
 def _picture(chart: Chart, signs: Signs) -> Iterator[str]:
     yield from Drawing(signs, chart.unit).lines(panels(chart.strokes, chart.unit), chart.title)
     if not chart.subnet.pools:
-        yield "  no pools: addresses are had by name only"
+        yield "  no pools: an address must be written out to be had"
     for pool in chart.subnet.pools:
         counts = _counts(chart.strokes, pool.range)
         free, size = plain_number(counts[Kind.FREE]), plain_number(pool.range.size)

@@ -1,4 +1,4 @@
-"""What ``tenure network add`` and ``modify`` may say, as the revised Ganeti design writes it, and what is made of it."""
+"""What ``tenure network add`` and ``modify`` may say, written as in the revised Ganeti design."""
 
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
@@ -16,10 +16,10 @@ NONE = "none"
 """Empties a value."""
 
 DEPRECATED = {
-    "old_network": ("--network", "--subnet add:cidr=CIDR,gateway=IP,pool"),
-    "old_gateway": ("--gateway", "--subnet IDENT:modify,gateway=IP"),
-    "old_network6": ("--network6", "--subnet add:cidr=CIDR,gateway=IP"),
-    "old_gateway6": ("--gateway6", "--subnet IDENT:modify,gateway=IP"),
+    "old_network": ("--network", "--subnet add:cidr=CIDR,pool"),
+    "old_gateway": ("--gateway", "gateway= in --subnet"),
+    "old_network6": ("--network6", "--subnet add:cidr=CIDR"),
+    "old_gateway6": ("--gateway6", "gateway= in --subnet"),
 }
 """Options of networks that have one block of each version: how they are written, and what to write instead."""
 
@@ -34,7 +34,7 @@ def read_tags(context: click.Context, parameter: click.Parameter, lists: Sequenc
 
 def _deprecated(key: str, metavar: str, meaning: str) -> Any:
     flag, instead = DEPRECATED[key]
-    return click.option(flag, key, metavar=metavar, help=f"{meaning} (DEPRECATED: use {instead}.)")
+    return click.option(flag, key, metavar=metavar, help=f"{meaning} DEPRECATED: use {instead}.")
 
 
 no_check_option = click.option(
@@ -115,7 +115,7 @@ def _joined(lists: Sequence[str]) -> str | None:
 def deprecations(said: Mapping[str, Any]) -> list[str]:
     """Warn of the options that will go one day."""
     used = [DEPRECATED[key] for key in DEPRECATED if said[key] is not None]
-    return [f"{flag} is deprecated; write {instead}" for flag, instead in used]
+    return [f"{flag} is deprecated; use {instead}" for flag, instead in used]
 
 
 def all_tags(said: Mapping[str, Any]) -> tuple[str, ...]:

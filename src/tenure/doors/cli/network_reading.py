@@ -7,14 +7,14 @@ import click
 
 from tenure.doors.cli.commands import command
 from tenure.doors.cli.completing import complete_network
-from tenure.doors.cli.documents import Document, network_entry
+from tenure.doors.cli.documents import Document, network_entry, time_text
 from tenure.doors.cli.listing import Layout, field_values, layout_options, print_field_list, print_fields, print_list
 from tenure.doors.cli.options import network_argument
 from tenure.doors.cli.printing import answer, fields
 from tenure.doors.cli.session import Session, pass_session
 from tenure.kernel.configuration import Configuration, Network
 from tenure.kernel.errors import NotFound
-from tenure.kernel.values import Holding
+from tenure.kernel.values import Holding, moment
 from tenure.service.ledger import AsyncLedger
 
 if TYPE_CHECKING:
@@ -126,9 +126,22 @@ def plain_network(entry: Document) -> Document:
     pools = [pool["name"] or pool["range"] for subnet in entry["subnets"] for pool in subnet["pools"]]
     reserved = [kept["range"] for subnet in entry["subnets"] for kept in subnet["reserved"]]
     waiting = [f"{wish['address']} for {wish['owner']}" for wish in entry["preallocations"]]
-    wires = [f"{each['group']} ({each['mode']} {each['link']})" for each in entry["connections"]]
-    nested = {"subnets": subnets, "pools": pools, "reserved": reserved, "preallocations": waiting, "connections": wires}
-    return {key: value for key, value in {**entry, **nested}.items() if key not in ("created_us", "modified_us")}
+    reached = [" ".join(filter(None, (each["group"], each["mode"], each["link"]))) for each in entry["connections"]]
+    plain = {
+        "subnets": subnets,
+        "pools": pools,
+        "reserved": reserved,
+        "preallocations": waiting,
+        "connections": reached,
+    }
+    return {name.removesuffix("_us"): _plain_time(name, value) for name, value in {**entry, **plain}.items()}
+
+
+def _plain_time(name: str, value: object) -> object:
+    """Write a time for people where there is one; anything else stays as it is."""
+    if not name.endswith("_us") or not isinstance(value, int):
+        return value
+    return time_text(moment(value)) if value else None
 
 
 async def entries(ledger: AsyncLedger, idents: Sequence[str] = ()) -> list[Document]:

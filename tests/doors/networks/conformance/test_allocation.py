@@ -31,7 +31,7 @@ def test_a05_when_all_pools_are_full_nothing_is_left_behind(door: Door) -> None:
     door.modify("--pool pool3:remove --pool remove:192.0.2.12-192.0.2.100")
     door.add("inst1", "ip=pool")
 
-    door.refuse_add("ip0=pool,ip1=pool", "--net", "no free address")
+    door.refuse_add("ip0=pool,ip1=pool", "--net", "not enough free addresses")
     assert door.add("inst2", "ip=pool") == ["192.0.2.11"]
 
 

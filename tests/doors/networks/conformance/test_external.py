@@ -108,7 +108,7 @@ def test_x15_a_prefix_is_one_range(door: Door) -> None:
     """X15."""
     door.modify("--add-reserved-ips 2001:db8:0:0:5::/80")
 
-    assert door.external("six") == ["2001:db8::-2001:db8::1", "2001:db8::5:0:0:0-2001:db8::5:ffff:ffff:ffff"]
+    assert door.external("six") == ["2001:db8::-2001:db8::1", "2001:db8:0:0:5::-2001:db8::5:ffff:ffff:ffff"]
 
 
 def test_x16_addresses_of_nodes_are_reserved_in_new_blocks(door: Door) -> None:

@@ -1,5 +1,6 @@
 """Many processes that run ``tenure instance add`` on one ledger at the same time; some are killed on the way."""
 
+import contextlib
 import json
 import os
 import random
@@ -95,10 +96,8 @@ def _send(to: IO[str] | None, calls: list[list[str]]) -> None:
 def _kill(process: int | None) -> None:
     """Kill a call and all that it started, if it is still there."""
     if process is not None:
-        try:
+        with contextlib.suppress(ProcessLookupError):
             os.killpg(process, signal.SIGKILL)
-        except ProcessLookupError:
-            pass
 
 
 def carried(door: Door) -> dict[str, list[str]]:

@@ -4,8 +4,9 @@ import pytest
 
 import tenure
 from tenure.doors.networks.ganeti.moving_out import export_cluster
+from tenure.doors.networks.instances import Instances
+from tenure.doors.networks.planning import InstanceOptions
 from tenure.kernel.edits import Edit
-from tenure.service.operations import RemovePaper
 from tests.doors.networks.ganeti.documents import DB, NET1, NET2, WEB, brought_in, new_document, old_document
 
 
@@ -50,13 +51,28 @@ async def test_an_address_released_behind_the_door_is_gone_from_its_nic(ledger: 
 
 async def test_an_instance_that_was_removed_is_not_written(ledger: tenure.AsyncLedger) -> None:
     await brought_in(ledger, old_document())
-    await ledger.release_owner("instance/db.example.org")
-    await ledger.apply([RemovePaper(kind="instance", name="db.example.org", revision=1)])
+    await Instances(ledger).remove("db.example.org")
 
     written = await export_cluster(ledger, "today")
     assert list(written["instances"]) == [WEB]
     assert written["networks"][NET1]["reservations"] == "0000101000000000"
     assert written["serial_no"] == 43
+
+
+async def test_an_instance_that_was_modified_by_the_doors_commands_is_written_as_it_is_now(
+    ledger: tenure.AsyncLedger,
+) -> None:
+    await brought_in(ledger, old_document())
+    await Instances(ledger).modify("db.example.org", ["0:modify,ip=pool", "3:remove"], InstanceOptions())
+
+    db, old = (await export_cluster(ledger, "today"))["instances"][DB], old_document()["instances"][DB]
+    assert db["nics"] == [
+        {**old["nics"][0], "ip": "192.0.2.2", "nicparams": {"mode": "routed", "link": "rt1", "vlan": ""}},
+        old["nics"][1],
+        old["nics"][2],
+        old["nics"][4],
+    ]
+    assert {**db, "nics": 0} == {**old, "nics": 0, "serial_no": 2}
 
 
 async def test_spellings_stay_where_their_field_still_means_the_same(ledger: tenure.AsyncLedger) -> None:

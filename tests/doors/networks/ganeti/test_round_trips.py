@@ -30,13 +30,13 @@ async def contents(ledger: tenure.AsyncLedger) -> list[Any]:
     return [plan, papers, holdings]
 
 
-async def test_a_configuration_of_today_comes_back_equal(ledger: tenure.AsyncLedger) -> None:
+async def test_q10_u7_a_configuration_of_today_comes_back_equal(ledger: tenure.AsyncLedger) -> None:
     await brought_in(ledger, old_document())
 
     assert await export_cluster(ledger, "today") == old_document()
 
 
-async def test_a_revised_configuration_comes_back_equal(ledger: tenure.AsyncLedger) -> None:
+async def test_q10_a_revised_configuration_comes_back_equal(ledger: tenure.AsyncLedger) -> None:
     await brought_in(ledger, new_document())
 
     assert await export_cluster(ledger, "revised") == new_document()
@@ -63,7 +63,9 @@ async def test_today_to_revised_to_today_changes_nothing(ledger: tenure.AsyncLed
         assert await export_cluster(other, "today") == old
 
 
-async def test_a_network_of_today_becomes_a_subnet_with_a_pool_over_all_of_it(ledger: tenure.AsyncLedger) -> None:
+async def test_q07_q08_u28_a_network_of_today_becomes_a_subnet_with_a_pool_over_all_of_it(
+    ledger: tenure.AsyncLedger,
+) -> None:
     await brought_in(ledger, old_document())
 
     net1 = (await export_cluster(ledger, "revised"))["networks"][NET1]
@@ -79,12 +81,13 @@ async def test_a_network_of_today_becomes_a_subnet_with_a_pool_over_all_of_it(le
     assert "network" not in net1
 
 
-async def test_nics_get_lists_of_ips(ledger: tenure.AsyncLedger) -> None:
+async def test_q13_u6_nics_get_lists_of_ips_and_keep_their_network(ledger: tenure.AsyncLedger) -> None:
     await brought_in(ledger, old_document())
 
     instances = (await export_cluster(ledger, "revised"))["instances"]
     assert [nic["ip"] for nic in instances[WEB]["nics"]] == [["192.0.2.4"], ["10.0.0.77"], ["2001:db8::5"]]
     assert [nic["ip"] for nic in instances[DB]["nics"]] == [[], ["172.16.0.9"], [], ["192.0.2.5"], []]
+    assert [nic.get("network") for nic in instances[DB]["nics"]] == [NET1, None, None, NET1, None]
 
 
 async def test_older_files_that_key_by_name_come_back_equal(ledger: tenure.AsyncLedger) -> None:

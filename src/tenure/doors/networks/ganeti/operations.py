@@ -2,11 +2,10 @@
 
 from collections.abc import Iterable, Iterator
 
-from tenure.doors.networks.cluster import NO_NETWORK
 from tenure.doors.networks.ganeti.bitmaps import single
-from tenure.doors.networks.ganeti.reading_instances import MARKED
 from tenure.doors.networks.ganeti.values import ORPHAN, NetworkFile, SubnetFile
-from tenure.doors.networks.model import GROUP, INSTANCE, MAC, NIC, NODE, PLACEMENT, Group, Instance, Node
+from tenure.doors.networks.model import GROUP, NODE, Group, Instance, Node
+from tenure.doors.networks.records import instance_papers
 from tenure.kernel.addresses import format_address
 from tenure.kernel.configuration import KeepBack
 from tenure.kernel.edits import AddNetwork, AddPool, AddSubnet, Connect, Reserve
@@ -79,13 +78,4 @@ def instance_operations(instances: Iterable[Instance], names: dict[str, str]) ->
         if nic.network is not None
         for ip in nic.ips
     ]  # fmt: skip
-    return [*holdings, *(paper for instance in every for paper in _instance_papers(instance))]
-
-
-def _instance_papers(instance: Instance) -> Iterator[Operation]:
-    yield WritePaper(kind=INSTANCE, name=instance.name, document=instance.document())
-    yield WritePaper(kind=PLACEMENT, name=f"{instance.node}/{instance.name}", document={})
-    for nic in instance.nics:
-        place = f"{nic.network or NO_NETWORK}/{instance.group}/{instance.name}/{nic.uuid[:MARKED]}"
-        yield WritePaper(kind=NIC, name=place, document={})
-        yield WritePaper(kind=MAC, name=nic.mac, document={"instance": instance.name})
+    return [*holdings, *(paper for instance in every for paper in instance_papers(instance))]

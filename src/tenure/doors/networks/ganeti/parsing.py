@@ -76,8 +76,9 @@ class Faults:
         self.found.append(Remark(place, reason))
 
     def take(self, place: str, error: TenureError) -> None:
-        """Note what a reader complains of."""
-        self.add(place, error.message.removeprefix(f"{place}: "))
+        """Note what a reader complains of; it may know the place better."""
+        exact = error.field if error.field is not None and error.field.startswith(place) else place
+        self.add(exact, error.message.removeprefix(f"{exact}: "))
 
     def tried(self, place: str, read: Callable[[], T], otherwise: T) -> T:
         """Read a value; note the fault and go on with another where it cannot be read."""

@@ -7,13 +7,15 @@ the ``ip`` of each NIC, and the network that a NIC may carry under ``netinfo``; 
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from tenure.doors.networks.atlas import Atlas
 from tenure.doors.networks.ganeti.keeping import NESTS, rest_of, restored
 from tenure.doors.networks.ganeti.parsing import Faults, Part, parse_document
 from tenure.doors.networks.ganeti.reading_instances import read_ips
 from tenure.doors.networks.ganeti.reading_networks import OLD_FIELDS, read_network
 from tenure.doors.networks.ganeti.values import NETWORKS, REVISED, TODAY, Form, Json, Remark
 from tenure.doors.networks.ganeti.writing import not_today, write_network
-from tenure.doors.networks.model import INSTANCE, Instance, Nic, owner_of, read_instance
+from tenure.doors.networks.model import Instance, Nic
+from tenure.doors.networks.records import load_instance
 from tenure.kernel.errors import Conflict
 from tenure.kernel.names import check_name, shown
 from tenure.service.ledger import AsyncLedger
@@ -121,8 +123,4 @@ def _listed(addresses: Sequence[str]) -> str:
 
 async def compare_runtime(ledger: AsyncLedger, name: str, document: Sequence[Any]) -> list[Remark]:
     """Hold a runtime file against what the ledger says of its instance."""
-    paper = await ledger.paper(INSTANCE, name)
-    uuids = {network.name: network.uuid for network in await ledger.networks()}
-    held = await ledger.holdings(owner=owner_of(name))
-    addresses = {(uuids[holding.network], holding.slot): holding.address for holding in held}
-    return differences(document, read_instance(paper, addresses))
+    return differences(document, await load_instance(ledger, name, Atlas(ledger)))

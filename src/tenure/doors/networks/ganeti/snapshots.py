@@ -19,7 +19,7 @@ from tenure.kernel.addresses import width
 from tenure.kernel.configuration import Network, Subnet
 from tenure.kernel.errors import Conflict
 from tenure.kernel.ranges import AddressRange, merge
-from tenure.kernel.values import OWNED, Holding, State
+from tenure.kernel.values import Holding, State
 from tenure.service.ledger import AsyncLedger
 
 PAGE = 1000
@@ -56,8 +56,11 @@ async def _read(ledger: AsyncLedger) -> Snapshot:
         async for holding in _holdings(ledger, network.name):
             if holding.state is not State.COOLING:  # what is cooling was released
                 used.append(AddressRange(holding.row.first, holding.row.last))
-            if holding.state in OWNED:  # what is draining may have left its slot to another
-                slots.setdefault(holding.owner, {})[network.uuid, holding.slot] = holding.address
+            place, own = (network.uuid, holding.slot), slots.setdefault(holding.owner, {})
+            if holding.state is State.HELD:
+                own[place] = holding.address
+            elif holding.state is State.DRAINING:  # it may have left its slot to another
+                own.setdefault(place, holding.address)
         files.append(settled_network(_network(network), used))
     groups = tuple(read_group(paper) for paper in await ledger.papers(GROUP))
     nodes = tuple(read_node(paper) for paper in await ledger.papers(NODE))

@@ -1,0 +1,130 @@
+"""``tenure network import-ganeti``: a Ganeti configuration moved into the ledger."""
+
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import click
+
+from tenure.doors.cli.commands import command
+from tenure.doors.cli.failing import FINDINGS
+from tenure.doors.cli.printing import answer, counted
+from tenure.doors.cli.progress import Bar
+from tenure.doors.cli.session import Session, pass_session
+from tenure.kernel.errors import Invalid, NotFound
+from tenure.service.ledger import AsyncLedger
+
+if TYPE_CHECKING:
+    from tenure.doors.networks.ganeti.moving_in import ImportPlan
+    from tenure.doors.networks.ganeti.values import Cluster
+
+    Remarks = Sequence[tuple[str, str]]
+
+T = TypeVar("T")
+
+SUFFIX = ".runtime"
+WORDS = {"nodegroups": "groups", "orphans": "addresses that no NIC has"}
+
+file_path = click.Path(path_type=Path, dir_okay=False)
+
+
+@command("import-ganeti")
+@click.argument("file", type=file_path)
+@click.option(
+    "--runtime",
+    "runtimes",
+    multiple=True,
+    type=file_path,
+    metavar="FILE",
+    help=f"The file of a running instance, NAME{SUFFIX}, to be compared; repeat for more.",
+)
+@click.option("--dry-run", is_flag=True, help="Only tell what would be made, and what is in the way.")
+@click.pass_context
+@pass_session
+def import_ganeti(
+    session: Session, context: click.Context, file: Path, runtimes: tuple[Path, ...], dry_run: bool
+) -> None:
+    """Move in networks, groups, nodes and instances from a Ganeti config.data, of today's form or the revised one.
+
+    Nothing of the file is lost: `tenure network export-ganeti` writes it back. An import that was broken off is simply
+    run again.
+
+    For example:
+      tenure network import-ganeti config.data --dry-run
+      tenure network import-ganeti config.data --runtime web-7.runtime
+    """
+    from tenure.doors.networks.ganeti.reading import read_file
+
+    cluster = read_named(file, read_file)
+    running = _compared(cluster, runtimes)
+    with Bar(session, "importing") as bar:
+        plan = session.run(lambda ledger: _moved_in(ledger, cluster, dry_run, bar), may_make=not dry_run)
+    written = not dry_run
+    answer(session, _document(plan, running, written), "\n".join(_lines(plan, running, written)))
+    if plan.conflicts:
+        context.exit(FINDINGS)
+
+
+def read_named(path: Path, read: Callable[[bytes], T]) -> T:
+    """Read a file; what is wrong in it is told with the file's name."""
+    data = path.read_bytes()
+    try:
+        return read(data)
+    except Invalid as error:
+        raise Invalid(f"{path}: {error.message}", field=error.field) from None
+
+
+def _compared(cluster: "Cluster", runtimes: Sequence[Path]) -> "Remarks":
+    """Tell how running instances differ from what the configuration says of them."""
+    from tenure.doors.networks.ganeti.runtime import differences, read_runtime
+
+    known = {instance.name: instance for instance in cluster.instances}
+    found: list[tuple[str, str]] = []
+    for path in runtimes:
+        document, name = read_named(path, read_runtime), path.name.removesuffix(SUFFIX)
+        if name not in known:
+            raise NotFound("instance", name, hint=f"{path} is named after none in the configuration", field="runtime")
+        found += [(f"{path}: {each.place}", each.reason) for each in differences(document, known[name])]
+    return found
+
+
+async def _moved_in(ledger: AsyncLedger, cluster: "Cluster", dry_run: bool, bar: Bar) -> "ImportPlan":
+    from tenure.doors.networks.ganeti.moving_in import plan_import, run_import
+
+    plan = await plan_import(cluster, ledger)
+    if not dry_run:
+        await run_import(ledger, plan, progress=bar)
+    return plan
+
+
+def _document(plan: "ImportPlan", running: "Remarks", written: bool) -> dict[str, Any]:
+    return {
+        "form": plan.settled.cluster.form,
+        "ok": not plan.conflicts,
+        "written": written,
+        "counts": plan.counts,
+        "new": {section: list(names) for section, names in plan.new.items()},
+        "present": {section: list(names) for section, names in plan.present.items()},
+        "findings": [{"place": place, "reason": reason} for place, reason in _remarks(plan, running)],
+        "conflicts": list(plan.conflicts),
+    }
+
+
+def _remarks(plan: "ImportPlan", running: "Remarks") -> "Remarks":
+    return [*((finding.place, finding.reason) for finding in plan.findings), *running]
+
+
+def _lines(plan: "ImportPlan", running: "Remarks", written: bool) -> Iterator[str]:
+    for conflict in plan.conflicts:
+        yield f"in the way: {conflict}"
+    for place, reason in _remarks(plan, running):
+        yield f"oddity: {place}: {reason}"
+    for section, names in plan.present.items():
+        if names:
+            yield f"there already: {counted({WORDS.get(section, section): len(names)})}"
+    for section, names in plan.new.items():
+        if names and not written:
+            yield f"  {WORDS.get(section, section)}: {', '.join(names)}"
+    counts = {WORDS.get(kind, kind): count for kind, count in plan.counts.items()}
+    verb = "written" if written else "nothing can be written; new would be" if plan.conflicts else "would be written"
+    yield f"{verb}: {counted(counts) or 'nothing'}"

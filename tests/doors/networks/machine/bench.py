@@ -1,0 +1,161 @@
+"""The machine's bench: a ledger, a clock, and commands done on it one after the other."""
+
+import asyncio
+import random
+import time
+from collections.abc import Awaitable, Coroutine
+from dataclasses import dataclass
+from typing import Any, Generic, TypeVar
+
+from hypothesis import note
+from hypothesis import strategies as st
+from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant
+
+import tenure
+from tenure.doors.networks.cluster import Cluster
+from tenure.doors.networks.instances import Instances
+from tenure.doors.networks.network_verbs import NetworkOptions, Networks
+from tenure.doors.networks.planning import InstanceOptions
+from tenure.kernel.configuration import Network
+from tenure.kernel.edits import AddNetwork
+from tenure.service.server import Server
+from tenure.stores.memory.store import MemoryStore
+from tests.doors.networks.machine.judged import ALWAYS, check_care
+from tests.doors.networks.machine.sight import Sight, look
+from tests.doors.networks.machine.told import Told
+
+T = TypeVar("T")
+MEMORY = "memory:"
+SECOND_US = 1_000_000
+SOON_S, LATE_S = 0.03, 1000.0
+"""A deadline that passes in a run, and one that does not."""
+
+
+@dataclass(frozen=True)
+class Answer(Generic[T]):
+    """What a command answered, or why it was refused."""
+
+    value: T | None = None
+    error: tenure.TenureError | None = None
+
+    @property
+    def done(self) -> bool:
+        """Tell whether it was done."""
+        return self.error is None
+
+
+class Bench(RuleBasedStateMachine):
+    """A fresh ledger with a small cluster, and what must be true of it after every rule."""
+
+    url = MEMORY
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.runner = asyncio.Runner()
+        self.clock_us = 1_000 * SECOND_US
+        self.told = Told()
+        self.careful = False
+        self.ledger = self.wait_for(self._open())
+
+    async def _open(self) -> tenure.AsyncLedger:
+        if self.url != MEMORY:
+            return await tenure.open_async(self.place())
+        store = MemoryStore(clock=lambda: self.clock_us)
+        return tenure.AsyncLedger(Server(store, name="machine", chance=random.Random(1)))
+
+    def place(self) -> str:
+        """Return the URL of a ledger that nobody used before."""
+        return self.url
+
+    def teardown(self) -> None:
+        """Close the ledger and its loop."""
+        try:
+            self.wait_for(self.ledger.close())
+        finally:
+            self.runner.close()
+
+    def wait_for(self, what: Coroutine[Any, Any, T]) -> T:
+        """Run something on the machine's loop."""
+        return self.runner.run(what)
+
+    @property
+    def now_us(self) -> int:
+        """Read the store's clock."""
+        return self.clock_us if self.url == MEMORY else time.time_ns() // 1000
+
+    @initialize(careful=st.booleans())
+    def begin(self, careful: bool) -> None:
+        """Make a group with a node, and a network of two subnets with pools, connected to it."""
+        self.careful = careful
+        self.wait_for(self._furnish())
+        self.sight = self.wait_for(look(self.ledger))
+
+    async def _furnish(self) -> None:
+        cluster, networks = Cluster(self.ledger), Networks(self.ledger)
+        await cluster.add_group("default")
+        await cluster.add_node("node1", primary_ip="10.0.0.5")
+        subnets = ["add:cidr=10.0.0.0/28,gateway=10.0.0.1,name=s1", "add:cidr=2001:db8::/124,name=s2"]
+        pools = ["add:10.0.0.2-10.0.0.4,name=p1", "add:10.0.0.8-10.0.0.9,name=p2", "add:2001:db8::8/126,name=p2"]
+        await networks.add(AddNetwork(network="net1"), NetworkOptions(subnets=subnets, pools=pools))
+        await networks.connect("net1", ["default"], mode="bridged", link="br1")
+
+    def do(self, told: str, command: Awaitable[T]) -> Answer[T]:
+        """Do a command; if it is refused, find nothing changed."""
+        before, answer = self.sight, Answer[T]()
+
+        async def doing() -> T:
+            return await command
+
+        try:
+            answer = Answer(self.wait_for(doing()))
+        except tenure.TenureError as error:
+            answer = Answer(error=error)
+        note(f"{told}: {answer.error or 'done'}")
+        self.sight = self.wait_for(look(self.ledger))
+        if not answer.done:
+            self._check_unchanged(before)
+        return answer
+
+    def _check_unchanged(self, before: Sight) -> None:
+        """Find everything as it was; what was overdue may have been swept."""
+        left = [holding for _, holding in self.sight.rows]
+        gone = [holding for _, holding in before.rows if holding not in left]
+        assert all(self.overdue(until_us=holding.row.until_us) for holding in gone), gone
+        assert before.without(gone).text() == self.sight.text()
+
+    def overdue(self, *, until_us: int | None) -> bool:
+        """Tell whether a deadline has passed."""
+        return until_us is not None and until_us <= self.now_us
+
+    def networks(self) -> list[Network]:
+        """List the networks there are."""
+        return list(self.sight.networks)
+
+    def options(self, force: bool, check: bool, node: str | None = None) -> InstanceOptions:
+        """Return options of an instance; a careful run neither forces nor looks away."""
+        return InstanceOptions(node=node, force=force and not self.careful, check=check or self.careful)
+
+    @invariant()
+    def is_what_was_told(self) -> None:
+        """Find who has what just as the answers said."""
+        self.told.check(self.sight, self.now_us)
+
+    @invariant()
+    def is_sound(self) -> None:
+        """Find the plan, the maps, the papers and the places in order."""
+        for check in ALWAYS:
+            check(self.sight)
+        if self.careful:
+            check_care(self.sight)
+
+    @invariant()
+    def reads_the_same_one_by_one(self) -> None:
+        """Read instances as the door does: all at once, and each alone."""
+        every = self.wait_for(Instances(self.ledger).every())
+        assert every == self.sight.instances
+        assert [self.wait_for(Instances(self.ledger).find(each.name)) for each in every] == every
+
+    @invariant()
+    def verifies(self) -> None:
+        """Let the ledger check its own invariants."""
+        assert self.wait_for(self.ledger.verify()) == []

@@ -1,0 +1,5 @@
+"""Load the profile of Hypothesis."""
+
+from tests.profiles import load_profile
+
+load_profile()

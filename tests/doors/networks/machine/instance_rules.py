@@ -1,0 +1,176 @@
+"""Rules that change instances, at once or as jobs that are left pending, committed, failed, ended or forgotten."""
+
+import asyncio
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from hypothesis import strategies as st
+from hypothesis.stateful import precondition, rule
+
+from tenure.doors.networks.instances import Done, Instances
+from tenure.doors.networks.jobs import Job
+from tenure.doors.networks.model import NODE, Instance
+from tenure.doors.networks.planning import InstanceOptions, plan_add, plan_modify, plan_remove
+from tests.doors.networks.machine.bench import LATE_S, MEMORY, SOON_S, Answer, Bench
+from tests.doors.networks.machine.picks import check_picks, check_refusal, picks_of_change, picks_of_new
+from tests.doors.networks.machine.sight import Sight
+from tests.doors.networks.machine.wishes import INSTANCES, NODES, NicText, changes, nic_texts, often, pick_words, shuffles
+
+some_instance = st.sampled_from(INSTANCES)
+rarely = st.sampled_from([False, False, False, True])
+deadlines = st.sampled_from([SOON_S, LATE_S])
+
+
+@dataclass(frozen=True)
+class Wish:
+    """A command on an instance: its options, and what they say of NICs."""
+
+    name: str
+    nets: Sequence[str]
+    said: Sequence[NicText]
+    options: InstanceOptions
+
+
+class InstanceRules(Bench):
+    """Change instances."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.jobs: list[Job] = []
+        self.committed: list[Job] = []
+
+    def new_wish(self, data: st.DataObject, name: str) -> Wish:
+        """Draw a new instance."""
+        count = data.draw(st.integers(0, 3), label="nics")
+        said = [data.draw(nic_texts(self.networks(), data.draw(pick_words))) for _ in range(count)]
+        node = data.draw(st.one_of(st.none(), often(self.sight.names(NODE), st.sampled_from(NODES))), label="node")
+        options = self.options(data.draw(rarely, label="force"), not data.draw(rarely, label="unchecked"), node)
+        return Wish(name, [f"{place}:{text.words}" for place, text in enumerate(said)], said, options)
+
+    def change_wish(self, data: st.DataObject, name: str) -> Wish:
+        """Draw a change of an instance."""
+        instance, word = self.sight.instance(name), data.draw(pick_words)
+        drawn = data.draw(st.lists(changes(instance, self.networks(), word), min_size=1, max_size=3), label="nets")
+        options = self.options(data.draw(rarely, label="force"), not data.draw(rarely, label="unchecked"))
+        return Wish(name, [net for net, _ in drawn], [said for _, said in drawn], options)
+
+    def present(self, data: st.DataObject) -> str:
+        """Draw an instance, mostly one that is there."""
+        return data.draw(often([each.name for each in self.sight.instances], some_instance), label="instance")
+
+    def settle(self, before: Sight, wish: Wish, answer: Answer[Done]) -> None:
+        """Note what came of a command, and hold its picks against the maps before."""
+        if answer.error is not None:
+            check_refusal(before, answer.error, wish.said)
+        elif answer.value is not None:
+            self.check_picked(before, wish, answer.value.instance)
+            self.told.instance(wish.name, answer.value.instance)
+
+    def check_picked(self, before: Sight, wish: Wish, after: Instance) -> None:
+        """Hold picks against the maps that were read before."""
+        known = before.instance(wish.name)
+        picks = picks_of_new(after, wish.said) if known is None else picks_of_change(known, after, wish.said)
+        late = {(n.uuid, h.address) for n, h in before.rows if self.overdue(until_us=h.row.until_us)}
+        check_picks(before, picks, wish.said, late)
+
+    @rule(data=st.data(), name=some_instance)
+    def add_instance(self, data: st.DataObject, name: str) -> None:
+        before, wish = self.sight, self.new_wish(data, name)
+        command = Instances(self.ledger).add(name, wish.nets, wish.options)
+        self.settle(before, wish, self.do(f"add instance {wish}", command))
+
+    @rule(data=st.data())
+    def modify_instance(self, data: st.DataObject) -> None:
+        name = self.present(data)
+        before, wish = self.sight, self.change_wish(data, name)
+        command = Instances(self.ledger).modify(name, wish.nets, wish.options)
+        self.settle(before, wish, self.do(f"modify instance {wish}", command))
+
+    @precondition(lambda self: any(nic.ips for each in self.sight.instances for nic in each.nics))
+    @rule(data=st.data())
+    def hand_addresses_around(self, data: st.DataObject) -> None:
+        instance = data.draw(st.sampled_from([each for each in self.sight.instances if any(n.ips for n in each.nics)]))
+        nets = data.draw(shuffles(instance))
+        before, wish = self.sight, Wish(instance.name, nets, [], InstanceOptions())
+        command = Instances(self.ledger).modify(instance.name, nets, wish.options)
+        answer = self.do(f"shuffle {instance.name} {nets}", command)
+        networks = {nic.network for nic in instance.nics if nic.ips}
+        if len(networks) == 1 and None not in networks:
+            assert answer.done, f"addresses that stay in one network can be handed around: {answer.error}"
+        self.settle(before, wish, answer)
+
+    @rule(data=st.data())
+    def remove_instance(self, data: st.DataObject) -> None:
+        name = self.present(data)
+        if self.do(f"remove instance {name}", Instances(self.ledger).remove(name)).done:
+            self.told.instance(name, None)
+
+    @rule(data=st.data(), kind=st.sampled_from(["add", "add", "modify", "modify", "remove"]), lasts_s=deadlines)
+    def begin_job(self, data: st.DataObject, kind: str, lasts_s: float) -> None:
+        name = data.draw(some_instance) if kind == "add" else self.present(data)
+        wish = self.new_wish(data, name) if kind == "add" else self.change_wish(data, name)
+        before = self.sight
+        answer = self.do(f"begin {kind} {wish} for {lasts_s}", self._begin(kind, wish, lasts_s))
+        job = answer.value
+        if answer.error is not None:
+            check_refusal(before, answer.error, wish.said if kind != "remove" else [])
+        if job is None:
+            return
+        self.jobs.append(job)
+        self.told.wait(job.pending.values(), self.sight)
+        if kind != "remove":
+            self.check_picked(before, wish, job.instance)
+
+    async def _begin(self, kind: str, wish: Wish, lasts_s: float) -> Job | None:
+        if kind == "add":
+            job: Job | None = await plan_add(self.ledger, wish.name, wish.nets, wish.options)
+        elif kind == "modify":
+            job = await plan_modify(self.ledger, wish.name, wish.nets, wish.options)
+        else:
+            job = await plan_remove(self.ledger, wish.name)
+        if job is not None:
+            await job.hold(lasts_s=lasts_s)
+        return job
+
+    @precondition(lambda self: self.jobs)
+    @rule(data=st.data(), lingers_s=st.sampled_from([None, SOON_S, LATE_S]))
+    def commit_job(self, data: st.DataObject, lingers_s: float | None) -> None:
+        job = data.draw(st.sampled_from(self.jobs).map(lambda job: job), label="job")
+        taken = list(job.pending.values())
+        if self.do(f"commit {job.instance.name} {lingers_s=}", job.commit(lingers_s=lingers_s)).done:
+            self.jobs.remove(job)
+            self.committed.append(job)
+            self.told.settle(taken)
+            self.told.instance(job.instance.name, job.after)
+            self.told.cool(job.cooling, self.sight)
+
+    @precondition(lambda self: self.jobs)
+    @rule(data=st.data())
+    def fail_job(self, data: st.DataObject) -> None:
+        job = self.jobs.pop(data.draw(st.integers(0, len(self.jobs) - 1), label="job"))
+        taken = list(job.pending.values())
+        if self.do(f"fail {job.instance.name}", job.fail()).done:
+            self.told.settle(taken)
+
+    @precondition(lambda self: self.committed)
+    @rule(data=st.data())
+    def end_job(self, data: st.DataObject) -> None:
+        job = self.committed.pop(data.draw(st.integers(0, len(self.committed) - 1), label="job"))
+        given = list(job.cooling)
+        if self.do(f"end {job.instance.name}", job.end()).done:
+            self.told.settle(given)
+
+    @precondition(lambda self: self.jobs)
+    @rule(data=st.data())
+    def lose_job(self, data: st.DataObject) -> None:
+        self.jobs.pop(data.draw(st.integers(0, len(self.jobs) - 1), label="job"))
+
+    @rule(sweep=st.booleans())
+    def let_deadlines_pass(self, sweep: bool) -> None:
+        if self.url == MEMORY:
+            self.clock_us += 1_000_000
+        else:
+            self.wait_for(asyncio.sleep(SOON_S + 0.005))
+        if sweep:
+            self.do("sweep", self.ledger.sweep())
+            assert not any(self.overdue(until_us=h.row.until_us) for _, h in self.sight.rows)

@@ -1,0 +1,74 @@
+"""What the door's answers said, kept in dictionaries, and held against what the ledger shows."""
+
+from collections.abc import Iterable, Mapping
+
+from tenure.doors.networks.jobs import Taken
+from tenure.doors.networks.model import Instance
+from tenure.kernel.values import State
+from tests.doors.networks.machine.sight import Sight
+
+Place = tuple[str, str]
+"""A network's uuid and an address."""
+
+
+class Told:
+    """Who has which address, which are pending for a job, and which cool until one ends; the last two with deadlines."""
+
+    def __init__(self) -> None:
+        self.held: dict[Place, str] = {}
+        self.pending: dict[Place, int | None] = {}
+        self.cooling: dict[Place, int | None] = {}
+
+    def instance(self, name: str, instance: Instance | None) -> None:
+        """Note how an instance looks now."""
+        self.held = {place: owner for place, owner in self.held.items() if owner != name}
+        for nic in () if instance is None else instance.nics:
+            for ip in nic.ips:
+                assert ip.address is not None, f"{name} was answered without an address: {nic}"
+                if nic.network is not None:
+                    assert (nic.network, ip.address) not in self.held, f"{ip.address} was somebody's"
+                    self.held[nic.network, ip.address] = name
+
+    def wait(self, taken: Iterable[Taken], sight: Sight) -> None:
+        """Note what a job took until it ends."""
+        self._put(self.pending, taken, sight, State.PENDING)
+
+    def cool(self, given: Iterable[Taken], sight: Sight) -> None:
+        """Note what a job gave back until it ends."""
+        self._put(self.cooling, given, sight, State.COOLING)
+
+    def _put(self, where: dict[Place, int | None], taken: Iterable[Taken], sight: Sight, state: State) -> None:
+        shown = deadlines(sight, state)
+        for each in taken:
+            assert (each.network, each.address) not in {*self.held, *self.pending, *self.cooling}, each
+            assert (each.network, each.address) in shown, f"{each} is not {state}"
+            where[each.network, each.address] = shown[each.network, each.address]
+
+    def settle(self, taken: Iterable[Taken]) -> None:
+        """Forget what a job took or gave back: it is over."""
+        for each in taken:
+            self.pending.pop((each.network, each.address), None)
+            self.cooling.pop((each.network, each.address), None)
+
+    def forget_network(self, uuid: str) -> None:
+        """Forget a network that went with all its holdings."""
+        for places in (self.held, self.pending, self.cooling):
+            for place in [place for place in places if place[0] == uuid]:
+                del places[place]  # type: ignore[attr-defined]
+
+    def check(self, sight: Sight, now_us: int) -> None:
+        """Find in the ledger just what was told; of jobs, what is overdue may be gone."""
+        shown = {(network.uuid, h.address): str(h.owner) for network, h in sight.of_state(State.HELD, State.DRAINING)}
+        assert shown == {place: f"instance/{name}" for place, name in self.held.items()}
+        for told, state in ((self.pending, State.PENDING), (self.cooling, State.COOLING)):
+            found = deadlines(sight, state)
+            assert found.keys() <= told.keys(), f"{state} for no job: {found.keys() - told.keys()}"
+            for place in told.keys() - found.keys():
+                until_us = told.pop(place)
+                assert until_us is not None, f"{place} is not {state} any more"
+                assert until_us <= now_us, f"{place} is not {state} any more, before its time"
+
+
+def deadlines(sight: Sight, state: State) -> Mapping[Place, int | None]:
+    """Read the addresses in a state with their deadlines."""
+    return {(network.uuid, h.address): h.row.until_us for network, h in sight.of_state(state)}

@@ -1,0 +1,219 @@
+"""Options as people write them: many of them good, many of them not, drawn with an eye on what there is."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from hypothesis import strategies as st
+
+from tenure.doors.networks.deprecated import OldOptions
+from tenure.doors.networks.model import Instance
+from tenure.kernel.addresses import format_address
+from tenure.kernel.configuration import Network
+
+Text = st.SearchStrategy[str]
+
+BLOCKS = (
+    "10.0.0.0/28", "10.0.0.16/28", "10.0.0.0/27", "10.0.0.0/29", "10.0.0.8/29", "10.0.0.32/29", "10.0.0.32/31",
+    "10.0.0.40/32", "10.0.0.0/26", "10.0.0.5/28", "2001:db8::/124", "2001:db8::10/124", "2001:db8::/123",
+    "2001:db8::/125", "2001:db8::20/127", "2001:db8:1::/64",
+)  # fmt: skip
+FOUR = tuple(f"10.0.0.{number}" for number in range(42))
+SIX = tuple(f"2001:db8::{number:x}" for number in range(34))
+STRANGE = ("203.0.113.1", "10.0.0.300", "none", "")
+SUBNETS, POOLS, NODES, INSTANCES = ("s1", "s2", "s3"), ("p1", "p2"), ("node1", "node2"), ("a", "b", "c")
+BAD_NAMES = ("pool", "none", "10.0.0.1", "x=y", "add")
+NEAR = 20
+"""How many addresses of a subnet are drawn."""
+
+
+def often(good: Sequence[str], other: Text) -> Text:
+    """Draw mostly what is there, if there is something."""
+    return st.one_of(st.sampled_from(good), st.sampled_from(good), other) if good else other
+
+
+addresses = st.sampled_from([*FOUR, *SIX])
+blocks = st.sampled_from(BLOCKS)
+strange = st.sampled_from(STRANGE)
+subnet_names = st.sampled_from([*SUBNETS, *SUBNETS, *BAD_NAMES])
+pool_names = st.sampled_from([*POOLS, *POOLS, *POOLS, *BAD_NAMES])
+
+
+def inside(network: Network | None) -> Text:
+    """Draw an address of a network."""
+    own = [] if network is None else [s.cidr.range for s in network.subnets]
+    near = [format_address(p) for piece in own for p in range(piece.first, min(piece.last, piece.first + NEAR) + 1)]
+    return often(near, st.one_of(addresses, addresses, strange))
+
+
+@st.composite
+def ranges(draw: st.DrawFn, network: Network | None) -> str:
+    """Draw a range of a network: an address, first-last, a block; now and then of a pool that is there."""
+    own = [] if network is None else [str(pool.range) for _, pool in network.pools()]
+    kind = draw(st.sampled_from(["one", "span", "span", "span", "block", "own"]))
+    if kind == "block":
+        return draw(blocks)
+    if kind == "own" and own:
+        return draw(st.sampled_from(own))
+    one = draw(inside(network))
+    if kind == "one":
+        return one
+    line = SIX if ":" in one else FOUR
+    place = line.index(one) if one in line else 0
+    return f"{one}-{draw(st.sampled_from([*line[place : place + 9], draw(addresses)]))}"
+
+
+def subnet_idents(network: Network | None) -> Text:
+    """Draw what a subnet is called by: name, block, uuid."""
+    own = [] if network is None else [w for s in network.subnets for w in (s.name, str(s.cidr), s.uuid) if w]
+    return often(own, st.one_of(blocks, subnet_names))
+
+
+def pool_idents(network: Network | None) -> Text:
+    """Draw what a pool is called by: name, range."""
+    own = [] if network is None else [w for _, p in network.pools() for w in (p.name, str(p.range)) if w]
+    return often(own, pool_names)
+
+
+@st.composite
+def subnet_words(draw: st.DrawFn, network: Network | None, *, new: bool) -> list[str]:
+    """Draw what is said of a subnet."""
+    words = [f"cidr={draw(blocks)}"] if new or draw(st.booleans()) else []
+    if draw(st.sampled_from([False, False, True])):
+        words.append(f"gateway={draw(st.one_of(inside(network), st.just('10.0.0.1'), st.just('none')))}")
+    if draw(st.sampled_from([False, False, True])):
+        words.append(draw(st.sampled_from(["dhcp", "dhcp=true", "no_dhcp", "dhcp=false"])))
+    if draw(st.sampled_from([False, True])):
+        words.append(f"name={draw(subnet_names)}")
+    if new and draw(st.booleans()):
+        words.append("pool")
+    return words
+
+
+@st.composite
+def subnet_options(draw: st.DrawFn, network: Network | None) -> str:
+    """Draw one ``--subnet``."""
+    verb = draw(st.sampled_from(["add", "add", "add", "modify", "modify", "modify", "remove"]))
+    if verb == "add":
+        return f"add:{','.join(draw(subnet_words(network, new=True)))}"
+    ident = draw(subnet_idents(network))
+    if verb == "remove":
+        return f"{ident}:remove"
+    return ",".join([f"{ident}:modify", *draw(subnet_words(network, new=False))])
+
+
+@st.composite
+def pool_options(draw: st.DrawFn, network: Network | None) -> str:
+    """Draw one ``--pool``."""
+    verb = draw(st.sampled_from(["add", "add", "add", "whole", "cut", "cut", "remove", "modify"]))
+    name = f",name={draw(pool_names)}" if draw(st.booleans()) else ""
+    match verb:
+        case "add":
+            return f"add:{draw(ranges(network))}{name}"
+        case "whole":
+            return f"add:subnet={draw(subnet_idents(network))}{name}"
+        case "cut":
+            return f"remove:{draw(ranges(network))}"
+        case "remove":
+            return f"{draw(pool_idents(network))}:remove"
+    return f"{draw(pool_idents(network))}:modify,name={draw(pool_names)}"
+
+
+def reserved_options(network: Network | None) -> Text:
+    """Draw a list of ranges."""
+    return st.lists(ranges(network), min_size=1, max_size=3).map(",".join)
+
+
+@st.composite
+def old_options(draw: st.DrawFn, network: Network | None) -> OldOptions:
+    """Draw the options of today's networks."""
+    if draw(st.integers(0, 5)):
+        return OldOptions()
+    words = {
+        "network": blocks, "gateway": inside(network), "network6": st.one_of(blocks, st.just("none")),
+        "gateway6": inside(network),
+    }  # fmt: skip
+    chosen = draw(st.sets(st.sampled_from(list(words)), min_size=1, max_size=2))
+    return OldOptions(**{word: draw(words[word]) for word in sorted(chosen)})
+
+
+@dataclass(frozen=True)
+class NicText:
+    """What one ``--net`` says: its words, and those of them that say which addresses, in order."""
+
+    words: str
+    network: str | None = None
+    specs: tuple[str, ...] = ()
+
+    @property
+    def wanted(self) -> tuple[str, ...]:
+        """List what makes an address of its own."""
+        return tuple(spec for spec in self.specs if spec != "none")
+
+
+def ip_specs(network: Network | None, word: str) -> Text:
+    """Draw an address, the word for a pick, or none."""
+    return st.one_of(st.just(word), st.just(word), inside(network), inside(network), st.sampled_from(["none", word]))
+
+
+pick_words = st.sampled_from(["pool", "pool", "p1", "p2"])
+
+
+@st.composite
+def nic_texts(draw: st.DrawFn, networks: Sequence[Network], word: str, *, most: int = 3) -> NicText:
+    """Draw what is said of a new NIC."""
+    network = draw(st.sampled_from([*networks, *networks, *networks, None]))
+    specs = tuple(draw(st.lists(ip_specs(network, word), max_size=most)))
+    keys = ["ip" if draw(st.booleans()) else "ip0", *(f"ip{number}" for number in range(1, len(specs)))]
+    words = [f"{key}={spec}" for key, spec in zip(keys, specs, strict=False)]
+    if network is not None:
+        words.append(f"network={draw(st.sampled_from([network.name, network.name, network.uuid]))}")
+    words += draw(odd_words)
+    return NicText(",".join(words), None if network is None else network.name, specs)
+
+
+odd_words = st.lists(
+    st.sampled_from(["name=eth0", "name=eth1", "mac=aa:00:00:00:00:01", "link=br9", "vlan=.7", "network=nosuch"]),
+    max_size=1,
+).flatmap(lambda odd: st.sampled_from([[], [], [], odd]))
+
+
+@st.composite
+def changes(draw: st.DrawFn, instance: Instance | None, networks: Sequence[Network], word: str) -> tuple[str, NicText]:
+    """Draw one ``--net`` of a change: the option, and what it says."""
+    nics = () if instance is None else instance.nics
+    verb = draw(st.sampled_from(["add", "modify", "modify", "modify", "remove"]))
+    if verb == "add" or not nics:
+        said = draw(nic_texts(networks, word, most=2))
+        return f"{draw(st.sampled_from(['-1:add,', 'add:', '0:add,', '1:add,']))}{said.words}", said
+    place = draw(st.integers(0, len(nics) - 1))
+    ident = draw(st.sampled_from([str(place), str(place), nics[place].uuid, "-1", "7"]))
+    if verb == "remove":
+        return draw(st.sampled_from([f"{ident}:remove", "remove"])), NicText("")
+    said = draw(nic_changes(len(nics[place].ips), nics[place].network, networks, word))
+    return f"{ident}:modify,{said.words}", said
+
+
+@st.composite
+def nic_changes(draw: st.DrawFn, ips: int, uuid: str | None, networks: Sequence[Network], word: str) -> NicText:
+    """Draw what is changed of a NIC: some of its addresses, one more, its network."""
+    own = next((network for network in networks if network.uuid == uuid), None)
+    moves = draw(st.sampled_from([False, False, False, True]))
+    target = draw(st.sampled_from([*networks, None])) if moves else own
+    indices = draw(st.sets(st.integers(0, ips), max_size=3))
+    specs = {index: draw(ip_specs(target, word)) for index in sorted(indices)}
+    words = [f"ip{index}={spec}" for index, spec in specs.items()]
+    if moves:
+        words.append(f"network={'none' if target is None else target.name}")
+    words += draw(odd_words) if words else ["name=eth2"]
+    return NicText(",".join(words), None if target is None else target.name, tuple(specs.values()))
+
+
+@st.composite
+def shuffles(draw: st.DrawFn, instance: Instance) -> list[str]:
+    """Draw options that hand an instance's addresses around among its NICs."""
+    places = [(nic, ip) for nic, each in enumerate(instance.nics) for ip in range(len(each.ips))]
+    now = [ip.address or "none" for each in instance.nics for ip in each.ips]
+    spread: dict[int, list[str]] = {}
+    for (nic, ip), address in zip(places, draw(st.permutations(now)), strict=True):
+        spread.setdefault(nic, []).append(f"ip{ip}={address}")
+    return [f"{nic}:modify,{','.join(words)}" for nic, words in spread.items()]
