@@ -26,7 +26,7 @@ from tenure.kernel.configuration import (
     usual_keep_back,
 )
 from tenure.kernel.edits import Keep
-from tenure.kernel.errors import AlreadyExists, Invalid, NotFound, Overlap
+from tenure.kernel.errors import AlreadyExists, Invalid, NotFound, Overlap, StillInUse
 from tenure.kernel.fields import (
     read_addresses,
     read_flag,
@@ -93,6 +93,9 @@ def _(edit: edits.ModifyNetwork, network: Network) -> Network | None:
 @_edit.register
 def _(edit: edits.RemoveNetwork, network: Network) -> Network | None:
     read_yes_or_no(edit.cascade, "cascade")
+    if network.connections:
+        groups = [f"group {connection.group}" for connection in network.connections]
+        raise StillInUse("network", network.name, groups, hint="disconnect it from them first")
     return None
 
 

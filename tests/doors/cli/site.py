@@ -32,7 +32,14 @@ class Site:
 
     def call(self, *words: str, env: Mapping[str, str] | None = None) -> Result:
         """Run the command line in this process."""
-        around = {"TENURE_STORE": self.url, "LANG": "C.UTF-8", "LC_ALL": "C.UTF-8", "NO_COLOR": None, "TENURE_HOOKS": None, **(env or {})}
+        around = {
+            "TENURE_STORE": self.url,
+            "LANG": "C.UTF-8",
+            "LC_ALL": "C.UTF-8",
+            "NO_COLOR": None,
+            "TENURE_HOOKS": None,
+            **(env or {}),
+        }
         return CliRunner().invoke(main, list(words), env=around)
 
     def text(self, *words: str, code: int = 0) -> str:
@@ -83,7 +90,8 @@ MACHINES = (
     "group add empty",
     "node add node1 --group default",
     "node add node9 --group spare --primary-ip 198.51.100.250",
-    "network add lan --subnet add:cidr=198.51.100.0/24,gateway=198.51.100.1 --pool add:198.51.100.10-198.51.100.60,name=web",
+    "network add lan --subnet add:cidr=198.51.100.0/24,gateway=198.51.100.1",
+    "network modify lan --pool add:198.51.100.10-198.51.100.60,name=web",
     "network connect lan default spare -N mode=bridged,link=br100",
     "instance add web --net 0:ip=pool,network=lan --node node1",
 )

@@ -61,7 +61,8 @@ def test_the_reference_is_what_the_commands_say() -> None:
 
 def test_every_command_of_the_issue_is_there() -> None:
     wanted = (
-        "network instance node group subnet pool reserve allocate release hold confirm cancel transfer show search history why watch "
+        "network instance node group subnet pool reserve allocate release hold confirm cancel transfer show search "
+        "history why watch "
         "import export audit backup restore copy verify sweep waiting render bench completion"
     )
 

@@ -193,7 +193,10 @@ def test_names_that_the_locale_lacks_are_written_as_escapes(site: Site) -> None:
     assert "\\u0142" in done.stdout
 
 
-def test_help_is_quick_because_it_loads_no_driver_and_nothing_that_moves_ledgers(site: Site) -> None:
+@pytest.mark.parametrize("noun", [[], ["network"], ["instance"]])
+def test_help_is_quick_because_it_loads_no_driver_no_other_door_and_nothing_that_moves_ledgers(
+    site: Site, noun: list[str]
+) -> None:
     code = """
 import sys
 from tenure.doors.cli.main import main
@@ -201,10 +204,15 @@ try:
     main(sys.argv[1:])
 finally:
     heavy = {"asyncpg", "sqlite3", "tenure.moving.copying", "tenure.moving.importing", "csv"}
-    print(sorted(heavy & set(sys.modules)), file=sys.stderr)
+    doors = {name for name in sys.modules if name.startswith("tenure.doors.networks")}
+    print(sorted(heavy & set(sys.modules) | doors), file=sys.stderr)
 """
     done = subprocess.run(
-        [*TENURE[:1], "-c", code, "--help"], env=surroundings(site.url), capture_output=True, text=True, check=False
+        [*TENURE[:1], "-c", code, *noun, "--help"],
+        env=surroundings(site.url),
+        capture_output=True,
+        text=True,
+        check=False,
     )
 
     assert done.returncode == 0
@@ -253,6 +261,16 @@ def test_commands_options_and_names_are_completed(site: Site) -> None:
     assert completed(site, "tenure allocate net1 instance/x --pool p") == ["pool1"]
     assert "--policy" in completed(site, "tenure allocate net1 instance/x --po")
     assert completed(site, "tenure show n") == ["net1"]
+
+
+def test_names_of_machines_are_completed(machines: Site) -> None:
+    assert completed(machines, "tenure instance info w") == ["web"]
+    assert completed(machines, "tenure instance add x --node ") == ["node1", "node9"]
+    assert completed(machines, "tenure node remove node9") == ["node9"]
+    assert completed(machines, "tenure node add x --group s") == ["spare"]
+    assert completed(machines, "tenure network connect lan d") == ["default"]
+    assert completed(machines, "tenure network info l") == ["lan"]
+    assert completed(machines, "tenure instance m") == ["modify"]
 
 
 def test_completion_reads_the_store_that_stands_before(site: Site) -> None:

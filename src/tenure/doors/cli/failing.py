@@ -93,6 +93,8 @@ IN_USE_HINTS = {
 }
 """Where to look for what keeps a thing from going, if that is no holding."""
 
+NODE_ADDRESS = "give the node another address, or pass `--no-conflicts-check`"
+
 INSTANCE_HINTS = {
     "address_reserved": "`--force` lets externally reserved addresses be had, too",
     "pool_exhausted": "`tenure network modify --pool add:RANGE {network}` adds addresses",
@@ -154,8 +156,8 @@ def _special_hint(error: TenureError, command: str) -> str | None:
         return LEDGER_MISSING
     if isinstance(error, NotFound):
         return LISTED.get(error.kind)
-    if isinstance(error, StillInUse) and not all("/" in holder for holder in error.holders):
-        return IN_USE_HINTS.get(error.kind)
+    if isinstance(error, StillInUse) and (command == "node" or not all("/" in holder for holder in error.holders)):
+        return IN_USE_HINTS.get(error.kind, NODE_ADDRESS)
     if isinstance(error, AddressReserved):
         words = error.reason.replace(",", " ").split()
         found = next((text for word, text in RESERVED_HINTS.items() if word in words), None)

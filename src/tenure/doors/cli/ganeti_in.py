@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 SUFFIX = ".runtime"
-WORDS = {"nodegroups": "groups", "orphans": "addresses that no NIC has"}
+WORDS = {"nodegroups": "groups", "orphans": "unexplained addresses"}
 
 file_path = click.Path(path_type=Path, dir_okay=False)
 

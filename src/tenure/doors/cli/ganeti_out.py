@@ -55,13 +55,14 @@ def export_ganeti(session: Session, file: Path | None, form: "Form", runtimes: t
     converted = {path: _converted(path, form) for path in runtimes}
     with Bar(session, "exporting", hidden=file is None):
         made = session.run(lambda ledger: export_cluster(ledger, form, warn=warnings.append))
+    if file is not None:
+        write_whole(file, json_text(made) + "\n")
     for path, document in converted.items():
         write_whole(path, json_text(document) + "\n")
     if file is None:
         warn(session, warnings, always=True)
         echo(session, json_text(made))
         return
-    write_whole(file, json_text(made) + "\n")
     warn(session, warnings)
     files = [str(path) for path in (file, *runtimes)]
     answer(session, {"files": files, "form": form, "warnings": warnings}, f"wrote {', '.join(files)}")

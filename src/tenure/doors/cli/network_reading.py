@@ -171,10 +171,12 @@ async def network_facts(ledger: AsyncLedger, idents: Sequence[str], wanted: set[
     from tenure.doors.networks.querying import NetworkFacts
 
     instances = await Instances(ledger).every() if wanted & FROM_INSTANCES else []
-    return [
-        NetworkFacts(network, await _held(ledger, network, space) if wanted & FROM_HOLDINGS else (), instances)
-        for network, space in await placed_networks(ledger, idents)
-    ]
+    facts = []
+    for network, space in await placed_networks(ledger, idents):
+        held = await _held(ledger, network, space) if wanted & FROM_HOLDINGS else ()
+        neighbours = [each for each in space.networks.values() if each is not network]
+        facts.append(NetworkFacts(network, held, instances, neighbours))
+    return facts
 
 
 async def _held(ledger: AsyncLedger, network: Network, space: Configuration) -> list[Holding]:

@@ -58,7 +58,9 @@ def counted(counts: Mapping[str, int]) -> str:
 
 
 def _one_of(kind: str) -> str:
-    return kind.removesuffix("ies") + "y" if kind.endswith("ies") else kind.removesuffix("s")
+    if kind.endswith("ies"):
+        return kind.removesuffix("ies") + "y"
+    return kind.removesuffix("es") if kind.endswith("sses") else kind.removesuffix("s")
 
 
 def json_text(document: object) -> str:

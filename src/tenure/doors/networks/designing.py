@@ -3,6 +3,7 @@
 The copy tells at once which option is wrong; the ledger judges again, under its locks, when the edits are applied.
 """
 
+import re
 from collections.abc import Iterable
 from uuid import uuid4
 
@@ -34,10 +35,13 @@ from tenure.kernel.edits import (
     Reserve,
     Unreserve,
 )
-from tenure.kernel.errors import Invalid, NotFound, TenureError
+from tenure.kernel.errors import Invalid, NotFound, StillInUse, TenureError
 from tenure.kernel.judging import judge
 from tenure.kernel.ranges import AddressRange, Cidr, subtract
 from tenure.service.operations import ExpectNoHoldings
+
+_IN_USE = re.compile(r"\(([0-9a-f.:]+)")
+"""Where the ledger names an address among those who hold it: ``instance/web-0 (192.0.2.10, pending)``."""
 
 
 class Design:
@@ -76,10 +80,34 @@ class Design:
                     raise blame(error, option, text) from None
             raise
 
+    def blamed(self, error: TenureError) -> TenureError:
+        """Let a refusal of the ledger name the option that takes the ground from under an address that is in use."""
+        found = _IN_USE.search(", ".join(error.holders)) if isinstance(error, StillInUse) else None
+        address = found[1] if found else getattr(error, "address", None)
+        if isinstance(error, StillInUse):
+            error = StillInUse(error.kind, error.name, error.holders, hint="release them first")
+        if not isinstance(address, str):
+            return error
+        for option, text, state in self._passed:
+            [network] = state.networks.values()
+            if _roles(network, address) != _roles(self.before, address):
+                return blame(error, option, text)
+        return error
+
     def gained(self) -> list[AddressRange]:
         """List the addresses that the network covers now and did not before."""
         before = sorted(subnet.cidr.range for subnet in self.before.subnets)
         return [piece for subnet in self.network.subnets for piece in subtract(subnet.cidr.range, before)]
+
+
+def _roles(network: Network, address: str) -> tuple[bool, bool, bool]:
+    """Tell what an address is to a network: in a subnet, in a pool, a gateway."""
+    position = parse_address(address)
+    return (
+        any(position in subnet.cidr.range for subnet in network.subnets),
+        any(position in pool.range for _, pool in network.pools()),
+        any(position == subnet.gateway for subnet in network.subnets),
+    )
 
 
 def _fault(state: Configuration) -> str | None:

@@ -24,9 +24,12 @@ def external_ranges(subnet: Subnet) -> list[AddressRange]:
 class Marks:
     """The addresses of a network that are not free, as sorted, disjoint spans. O(n log n) to make."""
 
-    def __init__(self, network: Network, holdings: Iterable[Holding]) -> None:
+    def __init__(self, network: Network, holdings: Iterable[Holding], neighbours: Iterable[Network] = ()) -> None:
+        """Put together what is held and what is kept away; what ``neighbours`` in its space keep away binds it, too."""
         held = [(holding.row.first, holding.row.last) for holding in holdings]
-        spans = _joined([*held, *_kept_away(network)])
+        broken = [ends for subnet, pool in network.pools() for ends in _broken_units(subnet, pool)]
+        kept = [span for each in (network, *neighbours) for span in _kept_away(each)]
+        spans = _joined([*held, *broken, *kept])
         self._spans = spans
         self._lasts = [last for _, last in spans]
 
@@ -70,8 +73,6 @@ def _kept_away(network: Network) -> Iterator[Span]:
     for subnet in network.subnets:
         for kept in external_ranges(subnet):
             yield subnet.unit_at(kept.first).first, subnet.unit_at(kept.last).last
-        for pool in subnet.pools:
-            yield from _broken_units(subnet, pool)
     for wish in network.preallocations:
         around = places.around(wish.position)
         if around is not None:

@@ -14,7 +14,8 @@ from tenure.doors.networks.model import DEFAULT_LINK, DEFAULT_MODE, NIC
 from tenure.kernel.configuration import Network
 from tenure.kernel.editing import new_network
 from tenure.kernel.edits import KEEP, AddNetwork, Connect, Disconnect, ModifyNetwork, RemoveNetwork
-from tenure.kernel.errors import NotFound, StillInUse
+from tenure.kernel.errors import Invalid, NotFound, StillInUse, TenureError
+from tenure.kernel.names import shown
 from tenure.service.ledger import AsyncLedger
 from tenure.service.operations import Expect, ExpectNoPapers, Operation, Shown
 
@@ -54,6 +55,7 @@ class Networks:
 
     async def add(self, wish: AddNetwork, options: NetworkOptions) -> Changed:
         """Add a network with all that the options say, or nothing."""
+        _check_tags(wish.tags)
         made = wish if wish.uuid is not None else replace(wish, uuid=str(uuid4()))
 
         async def attempt() -> Changed:
@@ -81,7 +83,10 @@ class Networks:
     async def _send(self, first: Operation, design: Design, options: NetworkOptions) -> Changed:
         design.judge()
         checks = await self._checks(design) if options.check else []
-        answers = await apply_fresh(self._ledger, [*checks, first, *design.expected, *design.edits])
+        try:
+            answers = await apply_fresh(self._ledger, [*checks, first, *design.expected, *design.edits])
+        except TenureError as error:
+            raise design.blamed(error) from None
         return Changed(_last(answers), tuple(design.warnings))
 
     async def _checks(self, design: Design) -> list[Operation]:
@@ -101,9 +106,6 @@ class Networks:
 
         async def attempt() -> Network:
             network = await self.find(ident)
-            if network.connections:
-                groups = [f"group {connection.group}" for connection in network.connections]
-                raise StillInUse("network", network.name, groups, hint="`tenure network disconnect` takes it off them")
             same = Expect(network=network.name, serial=network.serial)
             await apply_fresh(self._ledger, [same, RemoveNetwork(network=network.name, cascade=cascade)])
             return network
@@ -112,6 +114,7 @@ class Networks:
 
     async def tag(self, ident: str, *, add: Sequence[str] = (), remove: Sequence[str] = ()) -> Changed:
         """Put tags on a network, or take them off."""
+        _check_tags(add)
 
         async def attempt() -> Changed:
             network = await self.find(ident)
@@ -136,6 +139,7 @@ class Networks:
         check: bool = True,
     ) -> Changed:
         """Connect a network to groups, or to all; where it is connected already nothing changes."""
+        wire = {"mode": mode or DEFAULT_MODE, "link": link or DEFAULT_LINK, "vlan": vlan}
 
         async def attempt() -> Changed:
             lock = await structure(self._ledger)
@@ -149,7 +153,7 @@ class Networks:
                 blocks = [subnet.cidr.range for subnet in network.subnets]
                 refuse_strangers(network.name, await self._cluster.strangers(fresh), blocks)
             same = Expect(network=network.name, serial=network.serial)
-            wires = [Connect(network=network.name, group=group, mode=mode, link=link, vlan=vlan) for group in fresh]
+            wires = [Connect(network=network.name, group=group, **wire) for group in fresh]
             return Changed(_last(await apply_fresh(self._ledger, [lock, same, *wires])), warnings)
 
         return await settled(attempt)
@@ -191,6 +195,13 @@ def _draw(design: Design, options: NetworkOptions, *, new: bool) -> None:
     design_subnets(design, options.subnets)
     design_pools(design, options.pools)
     design_reserved(design, options.add_reserved, options.remove_reserved)
+
+
+def _check_tags(tags: Sequence[str]) -> None:
+    """Refuse tags that lists could not show: with a comma or white space."""
+    for tag in tags:
+        if not isinstance(tag, str) or not tag or "," in tag or any(letter.isspace() for letter in tag):
+            raise Invalid(f"tags: a word without comma and white space is needed, not {shown(tag)}", field="tags")
 
 
 def _last(answers: Sequence[Shown]) -> Network:

@@ -85,16 +85,17 @@ def _found(name: str, fields: Mapping[str, Field[F]]) -> Field[F]:
 
 @dataclass(frozen=True)
 class NetworkFacts:
-    """A network, all its holdings in whatever state, and the instances that may be on it."""
+    """A network, all its holdings in whatever state, the instances that may be on it, the others of its space."""
 
     network: Network
     holdings: Sequence[Holding] = ()
     instances: Sequence[Instance] = ()
+    neighbours: Sequence[Network] = ()
 
     @cached_property
     def marks(self) -> Marks:
         """Work out once what is free."""
-        return Marks(self.network, self.holdings)
+        return Marks(self.network, self.holdings, self.neighbours)
 
     @cached_property
     def users(self) -> list[Instance]:

@@ -56,11 +56,11 @@ class Caller:
     def listen(self) -> None:
         """Take down how the calls end."""
         assert self.process.stdout is not None
-        for line in self.process.stdout:
-            event = json.loads(line)
-            self.running = event.get("pid")
-            if "code" in event:
-                self.codes[event["words"][2]] = event["code"]
+        with self.process.stdout as told:
+            for event in map(json.loads, told):
+                self.running = event.get("pid")
+                if "code" in event:
+                    self.codes[event["words"][2]] = event["code"]
 
 
 def crowd(door: Door, each: int, words: list[str], *, kills: int = 0, seed: int = 0) -> dict[str, int]:

@@ -163,3 +163,21 @@ async def test_the_uuid_of_an_instance_decides_whose_rest_it_is(ledger: tenure.A
     written = (await export_cluster(ledger, "today"))["instances"]
     assert DB not in written
     assert "disks" not in written["another"]
+
+
+async def test_u27_a_pool_too_large_for_a_bit_string_lists_the_ranges_in_use(ledger: tenure.AsyncLedger) -> None:
+    await ledger.add_network("wide")
+    await ledger.add_subnet("wide", "2001:db8::/64")
+    await ledger.add_pool("wide", "2001:db8::/112")
+    await ledger.add_pool("wide", "2001:db8::1:0-2001:db8::2:0")
+    for address in ("2001:db8::2", "2001:db8::1:7", "2001:db8::1:8"):
+        await ledger.allocate("wide", owner="instance/a", slot=address, address=address)
+
+    written = await export_cluster(ledger, "revised")
+    [network] = written["networks"].values()
+    small, large = (pool["reservations"] for pool in network["subnets"][0]["pools"])
+    assert (len(small), small[:4]) == (65_536, "0010")
+    assert large == [{"start": "2001:db8::1:7", "size": 2, "end": "2001:db8::1:8"}]
+    async with await tenure.open_async("memory:") as other:
+        await brought_in(other, written)
+        assert await export_cluster(other, "revised") == written

@@ -85,7 +85,7 @@ class Bench(RuleBasedStateMachine):
 
     @initialize(careful=st.booleans())
     def begin(self, careful: bool) -> None:
-        """Make a group with a node, and a network of two subnets with pools, connected to it."""
+        """Make a cluster: two groups with a node each, two networks connected to both, and an instance."""
         self.careful = careful
         self.wait_for(self._furnish())
         self.sight = self.wait_for(look(self.ledger))
@@ -94,10 +94,16 @@ class Bench(RuleBasedStateMachine):
         cluster, networks = Cluster(self.ledger), Networks(self.ledger)
         await cluster.add_group("default")
         await cluster.add_node("node1", primary_ip="10.0.0.5")
-        subnets = ["add:cidr=10.0.0.0/28,gateway=10.0.0.1,name=s1", "add:cidr=2001:db8::/124,name=s2"]
+        await cluster.add_group("rack")
+        await cluster.add_node("node2", group="rack", primary_ip="10.0.0.9", secondary_ip="2001:db8::9")
+        subnets = ["add:cidr=10.0.0.0/28,gateway=10.0.0.1,dhcp,name=s1", "add:cidr=2001:db8::/124,dhcp,name=s2"]
         pools = ["add:10.0.0.2-10.0.0.4,name=p1", "add:10.0.0.8-10.0.0.9,name=p2", "add:2001:db8::8/126,name=p2"]
         await networks.add(AddNetwork(network="net1"), NetworkOptions(subnets=subnets, pools=pools))
-        await networks.connect("net1", ["default"], mode="bridged", link="br1")
+        await networks.add(AddNetwork(network="net2"), NetworkOptions(subnets=["add:cidr=10.0.0.0/29,pool"]))
+        for network, link in (("net1", "br1"), ("net2", "br2")):
+            await networks.connect(network, mode="bridged", link=link)
+        nets = ["0:ip0=pool,ip1=2001:db8::5,network=net1", "1:ip=pool,network=net2"]
+        self.told.instance("a", (await Instances(self.ledger).add("a", nets, InstanceOptions())).instance)
 
     def do(self, told: str, command: Awaitable[T]) -> Answer[T]:
         """Do a command; if it is refused, find nothing changed."""

@@ -14,10 +14,20 @@ from tenure.doors.networks.planning import InstanceOptions, plan_add, plan_modif
 from tests.doors.networks.machine.bench import LATE_S, MEMORY, SOON_S, Answer, Bench
 from tests.doors.networks.machine.picks import check_picks, check_refusal, picks_of_change, picks_of_new
 from tests.doors.networks.machine.sight import Sight
-from tests.doors.networks.machine.wishes import INSTANCES, NODES, NicText, changes, nic_texts, often, pick_words, shuffles
+from tests.doors.networks.machine.wishes import (
+    INSTANCES,
+    NODES,
+    NicText,
+    changes,
+    nic_texts,
+    often,
+    pick_words,
+    seldom,
+    shuffles,
+)
 
 some_instance = st.sampled_from(INSTANCES)
-rarely = st.sampled_from([False, False, False, True])
+rarely = seldom(5)
 deadlines = st.sampled_from([SOON_S, LATE_S])
 
 
@@ -43,7 +53,9 @@ class InstanceRules(Bench):
         """Draw a new instance."""
         count = data.draw(st.integers(0, 3), label="nics")
         said = [data.draw(nic_texts(self.networks(), data.draw(pick_words))) for _ in range(count)]
-        node = data.draw(st.one_of(st.none(), often(self.sight.names(NODE), st.sampled_from(NODES))), label="node")
+        node = data.draw(
+            st.one_of(st.none(), st.none(), often(self.sight.names(NODE), st.sampled_from(NODES))), label="node"
+        )
         options = self.options(data.draw(rarely, label="force"), not data.draw(rarely, label="unchecked"), node)
         return Wish(name, [f"{place}:{text.words}" for place, text in enumerate(said)], said, options)
 
@@ -57,6 +69,11 @@ class InstanceRules(Bench):
     def present(self, data: st.DataObject) -> str:
         """Draw an instance, mostly one that is there."""
         return data.draw(often([each.name for each in self.sight.instances], some_instance), label="instance")
+
+    def absent(self, data: st.DataObject) -> str:
+        """Draw a name, mostly one that no instance has."""
+        known = [each.name for each in self.sight.instances]
+        return data.draw(often([name for name in INSTANCES if name not in known], some_instance), label="instance")
 
     def settle(self, before: Sight, wish: Wish, answer: Answer[Done]) -> None:
         """Note what came of a command, and hold its picks against the maps before."""
@@ -73,12 +90,23 @@ class InstanceRules(Bench):
         late = {(n.uuid, h.address) for n, h in before.rows if self.overdue(until_us=h.row.until_us)}
         check_picks(before, picks, wish.said, late)
 
-    @rule(data=st.data(), name=some_instance)
-    def add_instance(self, data: st.DataObject, name: str) -> None:
+    @rule(data=st.data())
+    def add_instance(self, data: st.DataObject) -> None:
+        name = self.absent(data)
         before, wish = self.sight, self.new_wish(data, name)
         command = Instances(self.ledger).add(name, wish.nets, wish.options)
         self.settle(before, wish, self.do(f"add instance {wish}", command))
 
+    @precondition(lambda self: self.sight.networks)
+    @rule(data=st.data(), force=seldom())
+    def add_plain_instance(self, data: st.DataObject, force: bool) -> None:
+        name = self.absent(data)
+        said = data.draw(nic_texts(self.networks(), data.draw(pick_words)), label="nic")
+        before, wish = self.sight, Wish(name, [f"0:{said.words}"], [said], self.options(force, True))
+        command = Instances(self.ledger).add(name, wish.nets, wish.options)
+        self.settle(before, wish, self.do(f"add instance {wish}", command))
+
+    @precondition(lambda self: self.sight.instances)
     @rule(data=st.data())
     def modify_instance(self, data: st.DataObject) -> None:
         name = self.present(data)
@@ -99,15 +127,16 @@ class InstanceRules(Bench):
             assert answer.done, f"addresses that stay in one network can be handed around: {answer.error}"
         self.settle(before, wish, answer)
 
+    @precondition(lambda self: self.sight.instances)
     @rule(data=st.data())
     def remove_instance(self, data: st.DataObject) -> None:
         name = self.present(data)
         if self.do(f"remove instance {name}", Instances(self.ledger).remove(name)).done:
             self.told.instance(name, None)
 
-    @rule(data=st.data(), kind=st.sampled_from(["add", "add", "modify", "modify", "remove"]), lasts_s=deadlines)
+    @rule(data=st.data(), kind=st.sampled_from(["add", "modify", "modify", "remove"]), lasts_s=deadlines)
     def begin_job(self, data: st.DataObject, kind: str, lasts_s: float) -> None:
-        name = data.draw(some_instance) if kind == "add" else self.present(data)
+        name = self.absent(data) if kind == "add" else self.present(data)
         wish = self.new_wish(data, name) if kind == "add" else self.change_wish(data, name)
         before = self.sight
         answer = self.do(f"begin {kind} {wish} for {lasts_s}", self._begin(kind, wish, lasts_s))
@@ -133,9 +162,9 @@ class InstanceRules(Bench):
         return job
 
     @precondition(lambda self: self.jobs)
-    @rule(data=st.data(), lingers_s=st.sampled_from([None, SOON_S, LATE_S]))
+    @rule(data=st.data(), lingers_s=st.sampled_from([None, SOON_S, LATE_S, LATE_S]))
     def commit_job(self, data: st.DataObject, lingers_s: float | None) -> None:
-        job = data.draw(st.sampled_from(self.jobs).map(lambda job: job), label="job")
+        job = self.jobs[data.draw(st.integers(0, len(self.jobs) - 1), label="job")]
         taken = list(job.pending.values())
         if self.do(f"commit {job.instance.name} {lingers_s=}", job.commit(lingers_s=lingers_s)).done:
             self.jobs.remove(job)
@@ -145,11 +174,11 @@ class InstanceRules(Bench):
             self.told.cool(job.cooling, self.sight)
 
     @precondition(lambda self: self.jobs)
-    @rule(data=st.data())
-    def fail_job(self, data: st.DataObject) -> None:
+    @rule(data=st.data(), lost=seldom())
+    def give_up_job(self, data: st.DataObject, lost: bool) -> None:
         job = self.jobs.pop(data.draw(st.integers(0, len(self.jobs) - 1), label="job"))
         taken = list(job.pending.values())
-        if self.do(f"fail {job.instance.name}", job.fail()).done:
+        if not lost and self.do(f"fail {job.instance.name}", job.fail()).done:
             self.told.settle(taken)
 
     @precondition(lambda self: self.committed)
@@ -159,11 +188,6 @@ class InstanceRules(Bench):
         given = list(job.cooling)
         if self.do(f"end {job.instance.name}", job.end()).done:
             self.told.settle(given)
-
-    @precondition(lambda self: self.jobs)
-    @rule(data=st.data())
-    def lose_job(self, data: st.DataObject) -> None:
-        self.jobs.pop(data.draw(st.integers(0, len(self.jobs) - 1), label="job"))
 
     @rule(sweep=st.booleans())
     def let_deadlines_pass(self, sweep: bool) -> None:

@@ -74,7 +74,9 @@ def check_papers(sight: Sight) -> None:
     held = [(network.uuid, str(h.owner), h.slot) for network, h in sight.of_state(State.HELD, State.DRAINING)]
     assert sorted(slots) == sorted(each for each in held if each[1].startswith("instance/"))
     marks = {mark: document for instance in sight.instances for mark, document in marks_of(instance).items()}
-    assert marks == {(kind, paper.name): paper.document for kind in (NIC, MAC, PLACEMENT) for paper in sight.papers[kind]}
+    assert marks == {
+        (kind, paper.name): paper.document for kind in (NIC, MAC, PLACEMENT) for paper in sight.papers[kind]
+    }
     assert len(sight.papers[NIC]) == len(sight.papers[MAC]) == sum(len(each.nics) for each in sight.instances)
 
 

@@ -7,7 +7,7 @@ from tenure.doors.networks.model import Instance
 from tests.doors.networks.machine.sight import Sight
 from tests.doors.networks.machine.wishes import NicText
 
-PICKED = ("pool", "p1", "p2")
+PICKED = ("pool", "POOL", "p1", "p2")
 Pick = tuple[str, str, str | None]
 """A network's uuid, the word that asked for a pick, and what came of it."""
 
@@ -43,7 +43,7 @@ def check_picks(before: Sight, picks: Sequence[Pick], said: Sequence[NicText], o
     for uuid, word, address in picks:
         network = before.network(uuid)
         assert network is not None
-        line = before.line(network, None if word == "pool" else word)
+        line = before.line(network, None if word.lower() == "pool" else word)
         free = [each for each in line if (uuid, each) not in taken]
         if free:
             assert address == free[0], f"{address} was picked, {free[0]} is the first free of {word}"

@@ -13,7 +13,7 @@ from tenure.doors.networks.ganeti.moving_in import plan_import, run_import
 from tenure.doors.networks.ganeti.moving_out import export_cluster
 from tenure.doors.networks.ganeti.reading import read_file
 from tenure.doors.networks.ganeti.values import Form
-from tenure.doors.networks.model import GROUP
+from tenure.doors.networks.model import GROUP, NODE
 from tenure.doors.networks.network_verbs import NetworkOptions, Networks
 from tenure.kernel.configuration import Network
 from tenure.kernel.edits import AddNetwork
@@ -23,15 +23,19 @@ from tests.doors.networks.machine.sight import look
 from tests.doors.networks.machine.wishes import (
     NODES,
     addresses,
+    mostly,
     often,
     old_options,
     pool_options,
     reserved_options,
+    seldom,
     subnet_options,
 )
 
 NAMES, GROUPS = ["net1", "net2", "net3"], ["default", "rack"]
 some_network, some_group = st.sampled_from(NAMES), st.sampled_from(GROUPS)
+some_node = st.sampled_from(NODES)
+some_groups = st.sampled_from([[], ["default"], ["rack"], ["default", "rack"]])
 
 
 class PlanRules(Bench):
@@ -44,7 +48,7 @@ class PlanRules(Bench):
 
     def check_or_not(self, data: st.DataObject) -> bool:
         """Draw whether conflicts are looked for."""
-        return self.careful or data.draw(st.sampled_from([True, True, True, False]), label="check")
+        return self.careful or data.draw(seldom(), label="unchecked") is False
 
     def modify(self, data: st.DataObject, **words: Any) -> None:
         """Draw a network and change it."""
@@ -54,10 +58,18 @@ class PlanRules(Bench):
         name = "net9" if network is None else data.draw(st.sampled_from([network.name, network.uuid]))
         self.do(f"modify {name} {options}", Networks(self.ledger).modify(name, options))
 
-    @rule(data=st.data(), name=some_network)
-    def add_network(self, data: st.DataObject, name: str) -> None:
+    @rule(data=st.data(), what=st.integers(0, 3))
+    def change_networks(self, data: st.DataObject, what: int) -> None:
+        """Make, rename or remove a network."""
+        [self.add_network, self.add_network, self.rename_network, self.remove_network][what](data)
+
+    def add_network(self, data: st.DataObject) -> None:
+        """Make a network."""
+        names = [name for name in NAMES if self.sight.network(name) is None]
+        name = data.draw(often(names, some_network), label="name")
         subnets = data.draw(st.lists(subnet_options(None), max_size=2), label="subnets")
-        pools = data.draw(st.lists(pool_options(None), max_size=1), label="pools")
+        there = [text.removeprefix("add:cidr=").partition(",")[0] for text in subnets if text.startswith("add:")]
+        pools = data.draw(st.lists(pool_options(None, there), max_size=1), label="pools")
         old = data.draw(old_options(None), label="old")
         options = NetworkOptions(subnets=subnets, pools=pools, old=old, check=self.check_or_not(data))
         self.do(f"add {name} {options}", Networks(self.ledger).add(AddNetwork(network=name), options))
@@ -86,53 +98,66 @@ class PlanRules(Bench):
             old=old_options,
         )
 
-    @rule(data=st.data(), new=some_network)
-    def rename_network(self, data: st.DataObject, new: str) -> None:
-        network = self.a_network(data)
+    def rename_network(self, data: st.DataObject) -> None:
+        """Rename a network; everything else stays."""
+        network, new = self.a_network(data), data.draw(some_network, label="new")
         name, before = ("net9", None) if network is None else (network.name, network)
         answer = self.do(f"rename {name} {new}", Networks(self.ledger).modify(name, NetworkOptions(), {"name": new}))
         if answer.value is not None and before is not None:
             after = answer.value.network
             assert (after.uuid, after.subnets, after.connections) == (before.uuid, before.subnets, before.connections)
 
-    @rule(data=st.data(), cascade=st.booleans(), off=st.booleans())
-    def remove_network(self, data: st.DataObject, cascade: bool, off: bool) -> None:
-        network = self.a_network(data)
+    def remove_network(self, data: st.DataObject) -> None:
+        """Remove a network, disconnected before or not."""
+        network, cascade = self.a_network(data), data.draw(st.booleans(), label="cascade")
         name = "net9" if network is None else network.name
-        if off:
+        if data.draw(st.booleans(), label="off"):
             self.do(f"disconnect {name}", Networks(self.ledger).disconnect(name))
         answer = self.do(f"remove {name} {cascade=}", Networks(self.ledger).remove(name, cascade=cascade))
         if answer.value is not None:
             self.told.forget_network(answer.value.uuid)
 
-    @rule(data=st.data(), groups=st.lists(some_group, max_size=2), link=st.sampled_from(["br1", "br2"]))
-    def connect(self, data: st.DataObject, groups: list[str], link: str) -> None:
-        network = self.a_network(data)
+    def groups(self, data: st.DataObject) -> list[str]:
+        """Draw groups, mostly those that are there."""
+        there = [[], [], *([name] for name in self.sight.names(GROUP))]
+        return data.draw(seldom(9).flatmap(lambda odd: some_groups if odd else st.sampled_from(there)), label="groups")
+
+    @rule(data=st.data(), on=st.booleans(), link=st.sampled_from(["br1", "br2"]))
+    def change_wires(self, data: st.DataObject, on: bool, link: str) -> None:
+        """Connect a network, or disconnect it."""
+        groups, network = self.groups(data), self.a_network(data)
         name = "net9" if network is None else network.name
+        if not on:
+            self.do(f"disconnect {name} {groups}", Networks(self.ledger).disconnect(name, groups))
+            return
         check = self.check_or_not(data)
         self.do(f"connect {name} {groups}", Networks(self.ledger).connect(name, groups, link=link, check=check))
 
-    @rule(data=st.data(), groups=st.lists(some_group, max_size=2))
-    def disconnect(self, data: st.DataObject, groups: list[str]) -> None:
-        network = self.a_network(data)
-        name = "net9" if network is None else network.name
-        self.do(f"disconnect {name} {groups}", Networks(self.ledger).disconnect(name, groups))
+    @rule(data=st.data(), what=st.integers(0, 3))
+    def change_cluster(self, data: st.DataObject, what: int) -> None:
+        """Make or remove a group or a node."""
+        [self.add_node, self.add_node, self.remove_node, self.change_groups][what](data)
 
-    @rule(group=some_group, gone=st.sampled_from([False, False, True]))
-    def change_groups(self, group: str, gone: bool) -> None:
-        cluster = Cluster(self.ledger)
+    def change_groups(self, data: st.DataObject) -> None:
+        """Make the second group, or remove it."""
+        cluster, there = Cluster(self.ledger), "rack" in self.sight.names(GROUP)
+        group = data.draw(mostly(st.just("rack"), some_group), label="group")
+        gone = there is not data.draw(seldom(5), label="other")
         self.do(f"group {group} {gone=}", cluster.remove_group(group) if gone else cluster.add_group(group))
 
-    @rule(data=st.data(), name=st.sampled_from(NODES), ips=st.lists(addresses, max_size=2))
-    def add_node(self, data: st.DataObject, name: str, ips: list[str]) -> None:
+    def add_node(self, data: st.DataObject) -> None:
+        """Make a node with some addresses."""
+        name = data.draw(often([each for each in NODES if each not in self.sight.names(NODE)], some_node), label="node")
+        ips = data.draw(st.lists(addresses, max_size=2), label="ips")
         group = data.draw(often(self.sight.names(GROUP), some_group), label="group")
         first, second, *_ = [*ips, None, None]
         check = self.check_or_not(data)
         command = Cluster(self.ledger).add_node(name, group=group, primary_ip=first, secondary_ip=second, check=check)
         self.do(f"add node {name} in {group} {ips}", command)
 
-    @rule(name=st.sampled_from(NODES))
-    def remove_node(self, name: str) -> None:
+    def remove_node(self, data: st.DataObject) -> None:
+        """Remove a node."""
+        name = data.draw(often(self.sight.names(NODE), some_node), label="node")
         self.do(f"remove node {name}", Cluster(self.ledger).remove_node(name))
 
     @precondition(lambda self: self.url == MEMORY)

@@ -9,7 +9,6 @@ from hypothesis.stateful import run_state_machine_as_test
 
 from tests.doors.networks.machine.instance_rules import InstanceRules
 from tests.doors.networks.machine.plan_rules import PlanRules
-from tests.infrastructure.postgres import schema_in_thread
 from tests.profiles import examples
 
 

@@ -12,11 +12,12 @@ Place = tuple[str, str]
 
 
 class Told:
-    """Who has which address, which are pending for a job, and which cool until one ends; the last two with deadlines."""
+    """Who has which address, which are pending for a job, and which cool until one ends, with their deadlines."""
 
     def __init__(self) -> None:
         self.held: dict[Place, str] = {}
         self.pending: dict[Place, int | None] = {}
+        self.picked: set[Place] = set()
         self.cooling: dict[Place, int | None] = {}
 
     def instance(self, name: str, instance: Instance | None) -> None:
@@ -31,7 +32,9 @@ class Told:
 
     def wait(self, taken: Iterable[Taken], sight: Sight) -> None:
         """Note what a job took until it ends."""
-        self._put(self.pending, taken, sight, State.PENDING)
+        places = list(taken)
+        self._put(self.pending, places, sight, State.PENDING)
+        self.picked |= {(each.network, each.address) for each in places} & pooled(sight)
 
     def cool(self, given: Iterable[Taken], sight: Sight) -> None:
         """Note what a job gave back until it ends."""
@@ -54,7 +57,7 @@ class Told:
         """Forget a network that went with all its holdings."""
         for places in (self.held, self.pending, self.cooling):
             for place in [place for place in places if place[0] == uuid]:
-                del places[place]  # type: ignore[attr-defined]
+                del places[place]
 
     def check(self, sight: Sight, now_us: int) -> None:
         """Find in the ledger just what was told; of jobs, what is overdue may be gone."""
@@ -67,8 +70,19 @@ class Told:
                 until_us = told.pop(place)
                 assert until_us is not None, f"{place} is not {state} any more"
                 assert until_us <= now_us, f"{place} is not {state} any more, before its time"
+        self.picked &= self.pending.keys()
+        assert self.picked <= pooled(sight), "a pool went from under a job"
 
 
 def deadlines(sight: Sight, state: State) -> Mapping[Place, int | None]:
     """Read the addresses in a state with their deadlines."""
     return {(network.uuid, h.address): h.row.until_us for network, h in sight.of_state(state)}
+
+
+def pooled(sight: Sight) -> set[Place]:
+    """List the addresses that are somebody's and lie in pools."""
+    return {
+        (network.uuid, holding.address)
+        for network, holding in sight.rows
+        if any(holding.row.first in pool.range for _, pool in network.pools())
+    }

@@ -1,5 +1,6 @@
 """Options as people write them: many of them good, many of them not, drawn with an eye on what there is."""
 
+import ipaddress
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -9,6 +10,7 @@ from tenure.doors.networks.deprecated import OldOptions
 from tenure.doors.networks.model import Instance
 from tenure.kernel.addresses import format_address
 from tenure.kernel.configuration import Network
+from tenure.kernel.ranges import parse_cidr
 
 Text = st.SearchStrategy[str]
 
@@ -20,46 +22,68 @@ BLOCKS = (
 FOUR = tuple(f"10.0.0.{number}" for number in range(42))
 SIX = tuple(f"2001:db8::{number:x}" for number in range(34))
 STRANGE = ("203.0.113.1", "10.0.0.300", "none", "")
-SUBNETS, POOLS, NODES, INSTANCES = ("s1", "s2", "s3"), ("p1", "p2"), ("node1", "node2"), ("a", "b", "c")
+SUBNETS, POOLS, NODES, INSTANCES = (
+    ("s1", "s2", "s3"),
+    ("p1", "p2"),
+    ("node1", "node2", "node3"),
+    ("a", "b", "c", "d", "e"),
+)
 BAD_NAMES = ("pool", "none", "10.0.0.1", "x=y", "add")
 NEAR = 20
 """How many addresses of a subnet are drawn."""
 
 
+def seldom(otherwise: int = 3) -> st.SearchStrategy[bool]:
+    """Draw yes now and then: once to so many times no."""
+    return st.integers(0, otherwise).map(lambda number: number == otherwise)
+
+
+def mostly(good: Text, other: Text) -> Text:
+    """Draw the first nine times out of ten."""
+    return seldom(9).flatmap(lambda other_one: other if other_one else good)
+
+
 def often(good: Sequence[str], other: Text) -> Text:
     """Draw mostly what is there, if there is something."""
-    return st.one_of(st.sampled_from(good), st.sampled_from(good), other) if good else other
+    return mostly(st.sampled_from(good), other) if good else other
 
 
 addresses = st.sampled_from([*FOUR, *SIX])
 blocks = st.sampled_from(BLOCKS)
 strange = st.sampled_from(STRANGE)
-subnet_names = st.sampled_from([*SUBNETS, *SUBNETS, *BAD_NAMES])
-pool_names = st.sampled_from([*POOLS, *POOLS, *POOLS, *BAD_NAMES])
+subnet_names = mostly(st.sampled_from(SUBNETS), st.sampled_from(BAD_NAMES))
+pool_names = mostly(st.sampled_from(POOLS), st.sampled_from(BAD_NAMES))
 
 
 def inside(network: Network | None) -> Text:
     """Draw an address of a network."""
     own = [] if network is None else [s.cidr.range for s in network.subnets]
     near = [format_address(p) for piece in own for p in range(piece.first, min(piece.last, piece.first + NEAR) + 1)]
-    return often(near, st.one_of(addresses, addresses, strange))
+    return often(near, mostly(addresses, strange))
+
+
+def first_of(block: str) -> list[str]:
+    """List the first addresses of a block."""
+    piece = parse_cidr(ipaddress.ip_network(block, strict=False)).range
+    return [format_address(p) for p in range(piece.first, min(piece.last, piece.first + NEAR) + 1)]
 
 
 @st.composite
-def ranges(draw: st.DrawFn, network: Network | None) -> str:
-    """Draw a range of a network: an address, first-last, a block; now and then of a pool that is there."""
-    own = [] if network is None else [str(pool.range) for _, pool in network.pools()]
+def ranges(draw: st.DrawFn, network: Network | None, blocks_there: Sequence[str] = ()) -> str:
+    """Draw a range of a network: an address, first-last, a block; now and then that of a pool that is there."""
+    pools = [] if network is None else [str(pool.range) for _, pool in network.pools()]
+    subnets = [*([] if network is None else [str(s.cidr) for s in network.subnets]), *blocks_there]
     kind = draw(st.sampled_from(["one", "span", "span", "span", "block", "own"]))
     if kind == "block":
-        return draw(blocks)
-    if kind == "own" and own:
-        return draw(st.sampled_from(own))
-    one = draw(inside(network))
-    if kind == "one":
-        return one
-    line = SIX if ":" in one else FOUR
-    place = line.index(one) if one in line else 0
-    return f"{one}-{draw(st.sampled_from([*line[place : place + 9], draw(addresses)]))}"
+        return draw(often(subnets, blocks))
+    if kind == "own" and pools:
+        return draw(st.sampled_from(pools))
+    line = first_of(draw(often(subnets, blocks)))
+    start = draw(st.integers(0, len(line) - 1))
+    end = min(start + (0 if kind == "one" else draw(st.integers(1, 6))), len(line) - 1)
+    if draw(seldom(20)):
+        start, end = end, start
+    return line[start] if start == end else f"{line[start]}-{line[end]}"
 
 
 def subnet_idents(network: Network | None) -> Text:
@@ -75,18 +99,22 @@ def pool_idents(network: Network | None) -> Text:
 
 
 @st.composite
-def subnet_words(draw: st.DrawFn, network: Network | None, *, new: bool) -> list[str]:
-    """Draw what is said of a subnet."""
-    words = [f"cidr={draw(blocks)}"] if new or draw(st.booleans()) else []
-    if draw(st.sampled_from([False, False, True])):
-        words.append(f"gateway={draw(st.one_of(inside(network), st.just('10.0.0.1'), st.just('none')))}")
-    if draw(st.sampled_from([False, False, True])):
-        words.append(draw(st.sampled_from(["dhcp", "dhcp=true", "no_dhcp", "dhcp=false"])))
-    if draw(st.sampled_from([False, True])):
+def subnet_words(draw: st.DrawFn, block: str | None, *, new: bool) -> list[str]:
+    """Draw what is said of a subnet; ``block`` is where it is."""
+    if new or draw(st.booleans()):
+        block = draw(blocks)
+        words = [f"cidr={block}"]
+    else:
+        words = []
+    if draw(seldom(2)):
+        words.append(f"gateway={draw(mostly(st.sampled_from(first_of(block or BLOCKS[0])[1:] or ['none']), strange))}")
+    if draw(st.booleans()):
+        words.append(draw(st.sampled_from(["dhcp", "dhcp=true", "no_dhcp"])))
+    if draw(seldom(2)):
         words.append(f"name={draw(subnet_names)}")
     if new and draw(st.booleans()):
         words.append("pool")
-    return words
+    return words or ["dhcp"]
 
 
 @st.composite
@@ -94,21 +122,22 @@ def subnet_options(draw: st.DrawFn, network: Network | None) -> str:
     """Draw one ``--subnet``."""
     verb = draw(st.sampled_from(["add", "add", "add", "modify", "modify", "modify", "remove"]))
     if verb == "add":
-        return f"add:{','.join(draw(subnet_words(network, new=True)))}"
+        return f"add:{','.join(draw(subnet_words(None, new=True)))}"
     ident = draw(subnet_idents(network))
+    known = [] if network is None else [str(subnet.cidr) for subnet in network.subnets if subnet.answers_to(ident)]
     if verb == "remove":
         return f"{ident}:remove"
-    return ",".join([f"{ident}:modify", *draw(subnet_words(network, new=False))])
+    return ",".join([f"{ident}:modify", *draw(subnet_words(known[0] if known else None, new=False))])
 
 
 @st.composite
-def pool_options(draw: st.DrawFn, network: Network | None) -> str:
+def pool_options(draw: st.DrawFn, network: Network | None, blocks_there: Sequence[str] = ()) -> str:
     """Draw one ``--pool``."""
     verb = draw(st.sampled_from(["add", "add", "add", "whole", "cut", "cut", "remove", "modify"]))
     name = f",name={draw(pool_names)}" if draw(st.booleans()) else ""
     match verb:
         case "add":
-            return f"add:{draw(ranges(network))}{name}"
+            return f"add:{draw(ranges(network, blocks_there))}{name}"
         case "whole":
             return f"add:subnet={draw(subnet_idents(network))}{name}"
         case "cut":
@@ -126,7 +155,7 @@ def reserved_options(network: Network | None) -> Text:
 @st.composite
 def old_options(draw: st.DrawFn, network: Network | None) -> OldOptions:
     """Draw the options of today's networks."""
-    if draw(st.integers(0, 5)):
+    if not draw(seldom(5)):
         return OldOptions()
     words = {
         "network": blocks, "gateway": inside(network), "network6": st.one_of(blocks, st.just("none")),
@@ -152,16 +181,17 @@ class NicText:
 
 def ip_specs(network: Network | None, word: str) -> Text:
     """Draw an address, the word for a pick, or none."""
-    return st.one_of(st.just(word), st.just(word), inside(network), inside(network), st.sampled_from(["none", word]))
+    pick = st.just(word if network is not None else "172.16.0.1")
+    return seldom(8).flatmap(lambda none: st.just("none") if none else st.one_of(pick, inside(network)))
 
 
-pick_words = st.sampled_from(["pool", "pool", "p1", "p2"])
+pick_words = st.sampled_from(["pool", "pool", "pool", "POOL", "p1", "p2"])
 
 
 @st.composite
-def nic_texts(draw: st.DrawFn, networks: Sequence[Network], word: str, *, most: int = 3) -> NicText:
+def nic_texts(draw: st.DrawFn, networks: list[Network], word: str, *, most: int = 3) -> NicText:
     """Draw what is said of a new NIC."""
-    network = draw(st.sampled_from([*networks, *networks, *networks, None]))
+    network = draw(st.sampled_from([*networks * 4, None]))
     specs = tuple(draw(st.lists(ip_specs(network, word), max_size=most)))
     keys = ["ip" if draw(st.booleans()) else "ip0", *(f"ip{number}" for number in range(1, len(specs)))]
     words = [f"{key}={spec}" for key, spec in zip(keys, specs, strict=False)]
@@ -171,14 +201,15 @@ def nic_texts(draw: st.DrawFn, networks: Sequence[Network], word: str, *, most: 
     return NicText(",".join(words), None if network is None else network.name, specs)
 
 
-odd_words = st.lists(
+one_odd_word = st.lists(
     st.sampled_from(["name=eth0", "name=eth1", "mac=aa:00:00:00:00:01", "link=br9", "vlan=.7", "network=nosuch"]),
-    max_size=1,
-).flatmap(lambda odd: st.sampled_from([[], [], [], odd]))
+    min_size=1, max_size=1,
+)  # fmt: skip
+odd_words = seldom(9).flatmap(lambda odd: one_odd_word if odd else st.just([]))
 
 
 @st.composite
-def changes(draw: st.DrawFn, instance: Instance | None, networks: Sequence[Network], word: str) -> tuple[str, NicText]:
+def changes(draw: st.DrawFn, instance: Instance | None, networks: list[Network], word: str) -> tuple[str, NicText]:
     """Draw one ``--net`` of a change: the option, and what it says."""
     nics = () if instance is None else instance.nics
     verb = draw(st.sampled_from(["add", "modify", "modify", "modify", "remove"]))
@@ -186,7 +217,7 @@ def changes(draw: st.DrawFn, instance: Instance | None, networks: Sequence[Netwo
         said = draw(nic_texts(networks, word, most=2))
         return f"{draw(st.sampled_from(['-1:add,', 'add:', '0:add,', '1:add,']))}{said.words}", said
     place = draw(st.integers(0, len(nics) - 1))
-    ident = draw(st.sampled_from([str(place), str(place), nics[place].uuid, "-1", "7"]))
+    ident = draw(mostly(st.sampled_from([str(place), nics[place].uuid]), st.sampled_from(["-1", "7"])))
     if verb == "remove":
         return draw(st.sampled_from([f"{ident}:remove", "remove"])), NicText("")
     said = draw(nic_changes(len(nics[place].ips), nics[place].network, networks, word))
@@ -194,7 +225,7 @@ def changes(draw: st.DrawFn, instance: Instance | None, networks: Sequence[Netwo
 
 
 @st.composite
-def nic_changes(draw: st.DrawFn, ips: int, uuid: str | None, networks: Sequence[Network], word: str) -> NicText:
+def nic_changes(draw: st.DrawFn, ips: int, uuid: str | None, networks: list[Network], word: str) -> NicText:
     """Draw what is changed of a NIC: some of its addresses, one more, its network."""
     own = next((network for network in networks if network.uuid == uuid), None)
     moves = draw(st.sampled_from([False, False, False, True]))
