@@ -90,6 +90,7 @@ class InstanceRules(Bench):
         late = {(n.uuid, h.address) for n, h in before.rows if self.overdue(until_us=h.row.until_us)}
         check_picks(before, picks, wish.said, late)
 
+    @precondition(lambda self: len(self.sight.instances) < len(INSTANCES))
     @rule(data=st.data())
     def add_instance(self, data: st.DataObject) -> None:
         name = self.absent(data)
@@ -97,7 +98,7 @@ class InstanceRules(Bench):
         command = Instances(self.ledger).add(name, wish.nets, wish.options)
         self.settle(before, wish, self.do(f"add instance {wish}", command))
 
-    @precondition(lambda self: self.sight.networks)
+    @precondition(lambda self: self.sight.networks and len(self.sight.instances) < len(INSTANCES))
     @rule(data=st.data(), force=seldom())
     def add_plain_instance(self, data: st.DataObject, force: bool) -> None:
         name = self.absent(data)
@@ -134,8 +135,17 @@ class InstanceRules(Bench):
         if self.do(f"remove instance {name}", Instances(self.ledger).remove(name)).done:
             self.told.instance(name, None)
 
-    @rule(data=st.data(), kind=st.sampled_from(["add", "modify", "modify", "remove"]), lasts_s=deadlines)
+    @rule(data=st.data(), kind=st.sampled_from(["add", "modify", "remove"]), lasts_s=deadlines)
     def begin_job(self, data: st.DataObject, kind: str, lasts_s: float) -> None:
+        self.begin_one(data, kind, lasts_s)
+
+    @precondition(lambda self: self.sight.instances)
+    @rule(data=st.data(), lasts_s=deadlines)
+    def begin_change(self, data: st.DataObject, lasts_s: float) -> None:
+        self.begin_one(data, "modify", lasts_s)
+
+    def begin_one(self, data: st.DataObject, kind: str, lasts_s: float) -> None:
+        """Plan a command, take what it needs, and leave it there."""
         name = self.absent(data) if kind == "add" else self.present(data)
         wish = self.new_wish(data, name) if kind == "add" else self.change_wish(data, name)
         before = self.sight
@@ -173,7 +183,7 @@ class InstanceRules(Bench):
             self.told.instance(job.instance.name, job.after)
             self.told.cool(job.cooling, self.sight)
 
-    @precondition(lambda self: self.jobs)
+    @precondition(lambda self: len(self.jobs) > 1)
     @rule(data=st.data(), lost=seldom())
     def give_up_job(self, data: st.DataObject, lost: bool) -> None:
         job = self.jobs.pop(data.draw(st.integers(0, len(self.jobs) - 1), label="job"))
