@@ -58,7 +58,9 @@ def import_ganeti(
     cluster = read_named(file, read_file)
     running = _compared(cluster, runtimes)
     with Bar(session, "importing") as bar:
-        plan = session.run(lambda ledger: _moved_in(ledger, cluster, dry_run, bar), may_make=not dry_run)
+        plan = session.run(
+            lambda ledger: _moved_in(ledger, cluster, dry_run, bar), may_make=not dry_run, try_on_new=dry_run
+        )
     written = not dry_run
     answer(session, _document(plan, running, written), "\n".join(_lines(plan, running, written)))
     if plan.conflicts:

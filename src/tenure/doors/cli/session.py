@@ -44,8 +44,13 @@ class Session:
         """Tell whether to colour: never, or (None) as the terminal decides."""
         return False if self.plain or os.environ.get("NO_COLOR") else None
 
-    def run(self, work: Work[T], *, may_make: bool = False) -> T:
-        """Open the ledger, do one piece of work on it, and close it; only what begins a ledger may make its file."""
+    def run(self, work: Work[T], *, may_make: bool = False, try_on_new: bool = False) -> T:
+        """Open the ledger, do one piece of work on it, and close it; only what begins a ledger may make its file.
+
+        ``try_on_new``: where there is no file yet, the work is tried on a new ledger that leaves nothing behind.
+        """
+        if try_on_new and missing_file(self.url):
+            return run_alone(_on_ledger("memory:", work))
         if not may_make:
             refuse_missing(self.url)
         return run_alone(_on_ledger(self.url, work))
