@@ -82,7 +82,7 @@ class Node:
 class NicIp:
     """One address of a NIC: the slot of the holding in the NIC's network (empty without network), and the address.
 
-    ``address`` is None only while it is still to be picked, or after somebody released it behind the door's back.
+    ``address`` is None only while it is still to be picked.
     """
 
     slot: str = ""
@@ -157,10 +157,12 @@ def read_instance(paper: Paper, addresses: Mapping[tuple[str, str], str]) -> Ins
 
 
 def _read_nic(document: Document, addresses: Mapping[tuple[str, str], str]) -> Nic:
+    """Read a NIC; an address that somebody released behind the door's back is no longer the NIC's."""
     network = document["network"]
-    ips = tuple(
-        NicIp("", ip["address"]) if network is None else NicIp(ip["slot"], addresses.get((network, ip["slot"])))
-        for ip in document["ips"]
-    )
+    if network is None:
+        ips = tuple(NicIp("", ip["address"]) for ip in document["ips"])
+    else:
+        places = [(ip["slot"], addresses.get((network, ip["slot"]))) for ip in document["ips"]]
+        ips = tuple(NicIp(slot, address) for slot, address in places if address is not None)
     words = {key: document[key] for key in ("uuid", "mac", "name", "mode", "link", "vlan")}
     return Nic(**words, network=network, ips=ips)
