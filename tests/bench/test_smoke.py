@@ -117,6 +117,8 @@ def test_the_bars_are_those_that_were_promised() -> None:
         ("postgres-million", "rate"): (">=", 0.85),
         ("sqlite-random-16", "rate"): (">=", 1.0),
         ("sqlite-lowest-16", "rate"): (">=", 1.0),
+        ("postgres-nics", "rate"): (">=", 0.8),
+        ("sqlite-nics", "rate"): (">=", 0.8),
         **{
             (f"{store}-open-{policy}", measure): bar
             for store in ("sqlite", "postgres")

@@ -18,6 +18,7 @@ from tests.proof.mutants import unsorted_batch
 
 CONNECTIONS = 6
 BATCHES = 40
+ATTEMPTS = 10
 BASE = parse_address("10.0.0.1")
 
 
@@ -37,8 +38,10 @@ async def test_overlapping_batches_never_wait_in_a_circle(place: tuple[str, Grou
 
 
 async def test_unsorted_batches_would(place: tuple[str, Ground]) -> None:
+    stuck = 0
     with unsorted_batch():
-        stuck = await _stuck_batches(*place)
+        for _ in range(ATTEMPTS):  # on a busy machine the batches may run one after the other
+            stuck = stuck or await _stuck_batches(*place)
 
     assert stuck > 0
 

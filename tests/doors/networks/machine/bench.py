@@ -53,7 +53,7 @@ class Bench(RuleBasedStateMachine):
         super().__init__()
         self.runner = asyncio.Runner()
         self.clock_us = 1_000 * SECOND_US
-        self.told = Told()
+        self.told = Told(lambda: self.now_us)
         self.careful = False
         place = self.place()
         self.ledger = self.wait_for(self._open(place))
@@ -145,7 +145,7 @@ class Bench(RuleBasedStateMachine):
     @invariant()
     def is_what_was_told(self) -> None:
         """Find who has what just as the answers said."""
-        self.told.check(self.sight, self.now_us)
+        self.told.check(self.sight)
 
     @invariant()
     def is_sound(self) -> None:

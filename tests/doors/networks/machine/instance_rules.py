@@ -7,9 +7,11 @@ from dataclasses import dataclass
 from hypothesis import strategies as st
 from hypothesis.stateful import precondition, rule
 
+from tenure.doors.networks.cluster import Cluster
 from tenure.doors.networks.instances import Done, Instances
 from tenure.doors.networks.jobs import Job
 from tenure.doors.networks.model import NODE, Instance
+from tenure.doors.networks.network_verbs import Networks
 from tenure.doors.networks.planning import InstanceOptions, plan_add, plan_modify, plan_remove
 from tests.doors.networks.machine.bench import LATE_S, MEMORY, SOON_S, Answer, Bench
 from tests.doors.networks.machine.picks import check_picks, check_refusal, picks_of_change, picks_of_new
@@ -22,6 +24,7 @@ from tests.doors.networks.machine.wishes import (
     nic_texts,
     often,
     pick_words,
+    plain_changes,
     seldom,
     shuffles,
 )
@@ -88,7 +91,7 @@ class InstanceRules(Bench):
         known = before.instance(wish.name)
         picks = picks_of_new(after, wish.said) if known is None else picks_of_change(known, after, wish.said)
         late = {(n.uuid, h.address) for n, h in before.rows if self.overdue(until_us=h.row.until_us)}
-        check_picks(before, picks, wish.said, late)
+        check_picks(before, picks, after, late)
 
     @precondition(lambda self: len(self.sight.instances) < len(INSTANCES))
     @rule(data=st.data())
@@ -135,19 +138,20 @@ class InstanceRules(Bench):
         if self.do(f"remove instance {name}", Instances(self.ledger).remove(name)).done:
             self.told.instance(name, None)
 
-    @rule(data=st.data(), kind=st.sampled_from(["add", "modify", "remove"]), lasts_s=deadlines)
+    @rule(data=st.data(), kind=st.sampled_from(["add", "add", "modify", "remove"]), lasts_s=deadlines)
     def begin_job(self, data: st.DataObject, kind: str, lasts_s: float) -> None:
-        self.begin_one(data, kind, lasts_s)
-
-    @precondition(lambda self: self.sight.instances)
-    @rule(data=st.data(), lasts_s=deadlines)
-    def begin_change(self, data: st.DataObject, lasts_s: float) -> None:
-        self.begin_one(data, "modify", lasts_s)
-
-    def begin_one(self, data: st.DataObject, kind: str, lasts_s: float) -> None:
-        """Plan a command, take what it needs, and leave it there."""
         name = self.absent(data) if kind == "add" else self.present(data)
-        wish = self.new_wish(data, name) if kind == "add" else self.change_wish(data, name)
+        self.begin_one(kind, self.new_wish(data, name) if kind == "add" else self.change_wish(data, name), lasts_s)
+
+    @precondition(lambda self: self.sight.instances and self.sight.networks)
+    @rule(data=st.data(), lasts_s=deadlines)
+    def begin_plain_change(self, data: st.DataObject, lasts_s: float) -> None:
+        instance = data.draw(st.sampled_from(self.sight.instances))
+        net, said = data.draw(plain_changes(instance, self.networks(), data.draw(pick_words)))
+        self.begin_one("modify", Wish(instance.name, [net], [said], self.options(False, True)), lasts_s)
+
+    def begin_one(self, kind: str, wish: Wish, lasts_s: float) -> None:
+        """Plan a command, take what it needs, and leave it there."""
         before = self.sight
         answer = self.do(f"begin {kind} {wish} for {lasts_s}", self._begin(kind, wish, lasts_s))
         job = answer.value
@@ -182,6 +186,23 @@ class InstanceRules(Bench):
             self.told.settle(taken)
             self.told.instance(job.instance.name, job.after)
             self.told.cool(job.cooling, self.sight)
+
+    @precondition(lambda self: self.jobs)
+    @rule(data=st.data(), what=st.sampled_from(["node", "instance", "network", "wires"]))
+    def get_in_the_way_of_job(self, data: st.DataObject, what: str) -> None:
+        job = self.jobs[data.draw(st.integers(0, len(self.jobs) - 1), label="job")]
+        wanted = [nic.network for nic in job.instance.nics if nic.network is not None]
+        network = data.draw(st.sampled_from(wanted), label="network") if wanted else "net1"
+        networks, name = Networks(self.ledger), job.instance.name
+        if what == "node":
+            self.do(f"remove node {job.instance.node}", Cluster(self.ledger).remove_node(job.instance.node))
+        elif what == "instance" and self.do(f"remove instance {name}", Instances(self.ledger).remove(name)).done:
+            self.told.instance(name, None)
+        elif what in ("network", "wires"):
+            self.do(f"disconnect {network}", networks.disconnect(network))
+            gone = what == "network" and self.do(f"remove {network}", networks.remove(network, cascade=True)).done
+            if gone:
+                self.told.forget_network(network)
 
     @precondition(lambda self: len(self.jobs) > 1)
     @rule(data=st.data(), lost=seldom())

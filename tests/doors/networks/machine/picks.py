@@ -37,9 +37,10 @@ def picks_of_change(before: Instance, after: Instance, said: Sequence[NicText]) 
     return [(network, word, address) for network, address in new if address not in literals]
 
 
-def check_picks(before: Sight, picks: Sequence[Pick], said: Sequence[NicText], overdue: set[tuple[str, str]]) -> None:
-    """Compare with the maps; where none is free, what is overdue may be had."""
-    taken = {(network.uuid, s) for t in said if (network := before.network(t.network)) for s in t.specs}
+def check_picks(before: Sight, picks: Sequence[Pick], after: Instance, overdue: set[tuple[str, str]]) -> None:
+    """Compare with the maps, without what the command named; where none is free, what is overdue may be had."""
+    picked = {(uuid, address) for uuid, _, address in picks}
+    taken = {(nic.network or "", each) for nic in after.nics for each in nic.addresses} - picked
     for uuid, word, address in picks:
         network = before.network(uuid)
         assert network is not None

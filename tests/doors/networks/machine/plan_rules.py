@@ -68,7 +68,7 @@ class PlanRules(Bench):
         names = [name for name in NAMES if self.sight.network(name) is None]
         name = data.draw(often(names, some_network), label="name")
         subnets = data.draw(st.lists(subnet_options(None), max_size=2), label="subnets")
-        there = [text.removeprefix("add:cidr=").partition(",")[0] for text in subnets if text.startswith("add:")]
+        there = [text.removeprefix("add:cidr=").partition(",")[0] for text in subnets if text.startswith("add:cidr=")]
         pools = data.draw(st.lists(pool_options(None, there), max_size=1), label="pools")
         old = data.draw(old_options(None), label="old")
         options = NetworkOptions(subnets=subnets, pools=pools, old=old, check=self.check_or_not(data))

@@ -1,6 +1,6 @@
 """What the door's answers said, kept in dictionaries, and held against what the ledger shows."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 
 from tenure.doors.networks.jobs import Taken
 from tenure.doors.networks.model import Instance
@@ -14,7 +14,8 @@ Place = tuple[str, str]
 class Told:
     """Who has which address, which are pending for a job, and which cool until one ends, with their deadlines."""
 
-    def __init__(self) -> None:
+    def __init__(self, clock: Callable[[], int]) -> None:
+        self.clock = clock
         self.held: dict[Place, str] = {}
         self.pending: dict[Place, int | None] = {}
         self.picked: set[Place] = set()
@@ -43,9 +44,15 @@ class Told:
     def _put(self, where: dict[Place, int | None], taken: Iterable[Taken], sight: Sight, state: State) -> None:
         shown = deadlines(sight, state)
         for each in taken:
-            assert (each.network, each.address) not in {*self.held, *self.pending, *self.cooling}, each
-            assert (each.network, each.address) in shown, f"{each} is not {state}"
-            where[each.network, each.address] = shown[each.network, each.address]
+            place = (each.network, each.address)
+            assert place not in self.held, each
+            assert place in shown, f"{each} is not {state}"
+            for known in (self.pending, self.cooling):
+                assert self._overdue(known.pop(place, 0)), f"{each} was another job's"
+            where[place] = shown[place]
+
+    def _overdue(self, until_us: int | None) -> bool:
+        return until_us is not None and until_us <= self.clock()
 
     def settle(self, taken: Iterable[Taken]) -> None:
         """Forget what a job took or gave back: it is over."""
@@ -59,7 +66,7 @@ class Told:
             for place in [place for place in places if place[0] == uuid]:
                 del places[place]
 
-    def check(self, sight: Sight, now_us: int) -> None:
+    def check(self, sight: Sight) -> None:
         """Find in the ledger just what was told; of jobs, what is overdue may be gone."""
         shown = {(network.uuid, h.address): str(h.owner) for network, h in sight.of_state(State.HELD, State.DRAINING)}
         assert shown == {place: f"instance/{name}" for place, name in self.held.items()}
@@ -67,11 +74,9 @@ class Told:
             found = deadlines(sight, state)
             assert found.keys() <= told.keys(), f"{state} for no job: {found.keys() - told.keys()}"
             for place in told.keys() - found.keys():
-                until_us = told.pop(place)
-                assert until_us is not None, f"{place} is not {state} any more"
-                assert until_us <= now_us, f"{place} is not {state} any more, before its time"
+                assert self._overdue(told.pop(place)), f"{place} is not {state} any more, before its time"
         self.picked &= self.pending.keys()
-        assert self.picked <= pooled(sight), "a pool went from under a job"
+        assert self.picked <= pooled(sight), f"a pool went from under a job: {self.picked - pooled(sight)}"
 
 
 def deadlines(sight: Sight, state: State) -> Mapping[Place, int | None]:

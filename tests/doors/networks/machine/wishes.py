@@ -107,7 +107,7 @@ def subnet_words(draw: st.DrawFn, block: str | None, *, new: bool) -> list[str]:
     else:
         words = []
     if draw(seldom(2)):
-        words.append(f"gateway={draw(mostly(st.sampled_from(first_of(block or BLOCKS[0])[1:] or ['none']), strange))}")
+        words.append(f"gateway={draw(mostly(st.sampled_from(first_of(block or BLOCKS[0])[1:6] or ['none']), strange))}")
     if draw(st.booleans()):
         words.append(draw(st.sampled_from(["dhcp", "dhcp=true", "no_dhcp"])))
     if draw(seldom(2)):
@@ -222,6 +222,21 @@ def changes(draw: st.DrawFn, instance: Instance | None, networks: list[Network],
         return draw(st.sampled_from([f"{ident}:remove", "remove"])), NicText("")
     said = draw(nic_changes(len(nics[place].ips), nics[place].network, networks, word))
     return f"{ident}:modify,{said.words}", said
+
+
+@st.composite
+def plain_changes(draw: st.DrawFn, instance: Instance, networks: list[Network], word: str) -> tuple[str, NicText]:
+    """Draw a change that takes one address from a pool: instead of another, beside others, or for a new NIC."""
+    wired = [place for place, nic in enumerate(instance.nics) if nic.network is not None]
+    if not wired or draw(st.booleans()):
+        network = draw(st.sampled_from(networks))
+        said = NicText(f"ip={word},network={network.name}", network.name, (word,))
+        return f"-1:add,{said.words}", said
+    place = draw(st.sampled_from(wired))
+    nic = instance.nics[place]
+    home = next(network.name for network in networks if network.uuid == nic.network)
+    said = NicText(f"ip{draw(st.integers(0, len(nic.ips)))}={word}", home, (word,))
+    return f"{place}:modify,{said.words}", said
 
 
 @st.composite
