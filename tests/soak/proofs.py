@@ -57,8 +57,16 @@ def mutants(seed: int, rounds: int) -> Figures:
 
 def properties(seed: int, rounds: int) -> Figures:
     """Run the property tests and the state machine with many more examples."""
-    examples = rounds * EXAMPLES_A_ROUND
-    command = [sys.executable, "-m", "pytest", "-q", "-n", "2", "tests/kernel", "tests/service/test_model.py"]
+    return _examined(rounds * EXAMPLES_A_ROUND, "tests/kernel", "tests/service/test_model.py")
+
+
+def networks_machine(seed: int, rounds: int) -> Figures:
+    """Run the state machine of the networks door on every store, many more times."""
+    return _examined(rounds * EXAMPLES_A_ROUND, "tests/doors/networks/machine")
+
+
+def _examined(examples: int, *tests: str) -> Figures:
+    command = [sys.executable, "-m", "pytest", "-q", "-n", "2", *tests]
     ran = subprocess.run(command, env={**os.environ, "TENURE_EXAMPLES": str(examples)}, check=False)
     return {"examples": examples, "failures": int(ran.returncode != 0)}
 
@@ -69,4 +77,5 @@ PROOFS: dict[str, Callable[[int, int], Figures]] = {
     "simulation-in-time": partial(simulation, first_unexplained_in_time),
     "mutants": mutants,
     "properties": properties,
+    "networks-machine": networks_machine,
 }

@@ -15,7 +15,7 @@ T = TypeVar("T")
 U = TypeVar("U")
 E = TypeVar("E", bound=enum.StrEnum)
 
-_MAC_PREFIX = re.compile(r"[0-9a-f]{2}(:[0-9a-f]{2}){0,4}")
+_MAC_PREFIX = re.compile(r"[0-9a-f]{2}(:[0-9a-f]{2}){2}")
 
 
 def read_keep_back(words: Sequence[str]) -> frozenset[KeepBack]:

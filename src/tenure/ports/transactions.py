@@ -52,6 +52,10 @@ class Transaction(Protocol):
         """Create a space; AlreadyExists if the name is taken."""
         ...
 
+    async def rename_space(self, space: SpaceId, name: str) -> bool:
+        """Give a space another name, unless that is taken; tell whether it was done."""
+        ...
+
     async def remove_space(self, space: SpaceId) -> None:
         """Remove an empty space."""
         ...

@@ -47,7 +47,7 @@ async def edit_plan(ground: Ground, edit: Edit) -> Network | None:
     """Make one edit; what it takes the ground from under is ended where that was asked for."""
     space = ground.space_of(check_name(edit.network, field="network"))
     network = ground.now[space].network(edit.network)
-    new = edited(ground.now[space], edit)
+    new = _with_its_name(edited(ground.now[space], edit), network)
     if isinstance(edit, RemoveNetwork | RemoveSubnet) and edit.cascade:
         gone = network.subnets if isinstance(edit, RemoveNetwork) else [network.subnet(edit.subnet)]
         for subnet in gone:
@@ -55,6 +55,12 @@ async def edit_plan(ground: Ground, edit: Edit) -> Network | None:
     ground.now[space] = await _stamped(ground, new, network.id)
     ground.entries.append(Entry(edit.verb, space, network.id, details=edit.told()))
     return next((other for other in ground.now[space].networks.values() if other.id == network.id), None)
+
+
+def _with_its_name(plan: Configuration, before: Network) -> Configuration:
+    """Let a space that is a network's own be called as the network is."""
+    names = list(plan.networks)
+    return replace(plan, name=names[0]) if len(names) == 1 and plan.name == before.name else plan
 
 
 async def _stamped(ground: Ground, plan: Configuration, number: NetworkId) -> Configuration:
@@ -144,6 +150,8 @@ async def _write(ground: Ground, old: Configuration | None, new: Configuration) 
     changed = [network for number, network in after.items() if before.get(number) is not network]
     await ground.tx.put_networks(new.space, changed)
     if after:
+        if old is not None and old.name != new.name:
+            await ground.tx.rename_space(new.space, new.name)
         await ground.tx.bump(new.space)
     else:
         await ground.tx.remove_space(new.space)

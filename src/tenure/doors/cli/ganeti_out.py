@@ -8,10 +8,10 @@ import click
 from tenure.doors.cli.commands import command
 from tenure.doors.cli.failing import warn
 from tenure.doors.cli.ganeti_in import file_path, read_named
-from tenure.doors.cli.moving_out import write_whole
 from tenure.doors.cli.printing import answer, echo, json_text
 from tenure.doors.cli.progress import Bar
 from tenure.doors.cli.session import Session, pass_session
+from tenure.doors.cli.whole_files import write_whole
 
 if TYPE_CHECKING:
     from tenure.doors.networks.ganeti.values import Form

@@ -1,12 +1,9 @@
 """``tenure export``: the ledger as a file for others."""
 
-import errno
-import os
 import sys
-from collections.abc import AsyncIterator, Iterator
-from contextlib import contextmanager
+from collections.abc import AsyncIterator
 from pathlib import Path
-from typing import TYPE_CHECKING, TextIO
+from typing import TYPE_CHECKING
 
 import click
 
@@ -15,6 +12,7 @@ from tenure.doors.cli.completing import complete_network
 from tenure.doors.cli.printing import answer, echo
 from tenure.doors.cli.progress import Bar
 from tenure.doors.cli.session import Session, pass_session
+from tenure.doors.cli.whole_files import whole_file
 
 if TYPE_CHECKING:
     from tenure.service.ledger import AsyncLedger
@@ -64,30 +62,6 @@ async def _write(session: Session, pieces: AsyncIterator[str], output: Path | No
     with whole_file(output) as file:
         async for text in pieces:
             file.write(text)
-
-
-@contextmanager
-def whole_file(output: Path) -> Iterator[TextIO]:
-    """Open a file for writing that gets its name only when it is whole."""
-    if not output.parent.is_dir():
-        raise FileNotFoundError(errno.ENOENT, "there is no such folder", str(output.parent))
-    part = output.with_name(f".{output.name}.{os.getpid()}.part")
-    try:
-        with part.open("w", encoding="utf-8", newline="") as file:
-            yield file
-        part.replace(output)
-    except OSError as error:
-        if error.filename in (None, str(part)):
-            raise OSError(error.errno, error.strerror, str(output)) from error  # nobody knows the other name
-        raise
-    finally:
-        part.unlink(missing_ok=True)
-
-
-def write_whole(output: Path, text: str) -> None:
-    """Write a file, whole or not at all."""
-    with whole_file(output) as file:
-        file.write(text)
 
 
 def _told(session: Session, format: str, output: Path | None) -> None:

@@ -7,10 +7,11 @@ from typing import TYPE_CHECKING
 import click
 
 from tenure.doors.cli.commands import noun, with_options
-from tenure.doors.cli.moving_out import output_option, write_whole
+from tenure.doors.cli.moving_out import output_option
 from tenure.doors.cli.options import network_argument
 from tenure.doors.cli.printing import answer
 from tenure.doors.cli.session import Session, pass_session
+from tenure.doors.cli.whole_files import write_whole
 
 if TYPE_CHECKING:
     from tenure.moving.items import Oddity

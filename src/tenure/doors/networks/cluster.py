@@ -18,6 +18,7 @@ from tenure.doors.networks.model import (
     Group,
     Node,
     check_word,
+    node_reason,
     read_group,
     read_node,
 )
@@ -33,9 +34,12 @@ NO_NETWORK = "-"
 """What stands for the network in the index of NICs that have none."""
 
 
-def node_word(node: str) -> str:
-    """Return the reason that a node's addresses are reserved for."""
-    return f"node {node}"
+class Covered(Conflict):
+    """A NIC without network has an address that a network of its group covers."""
+
+    def __init__(self, address: str, problem: str) -> None:
+        super().__init__(problem, field="address")
+        self.address = address
 
 
 async def structure(ledger: AsyncLedger) -> WritePaper:
@@ -108,14 +112,18 @@ class Cluster:
             lock = await structure(self._ledger)
             home = await self._home(group)
             node = Node(name, home.name, str(uuid4()), own[0], own[1], 1)
-            if any(known.name == name for known in await self.nodes()):
-                raise AlreadyExists(NODE, name)
+            _check_new(node, await self.nodes())
             edits = await self._keep_away(node) if check else []
             paper = WritePaper(kind=NODE, name=name, document=node.document())
             await apply_fresh(self._ledger, [lock, *edits, paper])
             return node
 
-        return await settled(attempt)
+        try:
+            return await settled(attempt)
+        except StillInUse as error:
+            hint = "; pass --no-conflicts-check to go on all the same"
+            problem = f"an instance has an address of the node: {', '.join(error.holders)}{hint}"
+            raise Conflict(f"--primary-ip or --secondary-ip: {problem}", field="primary_ip") from None
 
     async def _home(self, group: str | None) -> Group:
         if group is not None:
@@ -145,7 +153,7 @@ class Cluster:
                 for network in await Atlas(self._ledger).every()
                 for subnet in network.subnets
                 for kept in subnet.reserved
-                if kept.reason == node_word(name)
+                if kept.reason == node_reason(name)
             ]
             gone = RemovePaper(kind=NODE, name=name, revision=node.revision)
             nobody = ExpectNoPapers(kind=PLACEMENT, prefix=f"{name}/")
@@ -172,10 +180,22 @@ class Cluster:
         return found
 
 
+def _check_new(node: Node, nodes: Sequence[Node]) -> None:
+    """Refuse a node's name or address that another node has."""
+    for known in nodes:
+        if known.name == node.name:
+            raise AlreadyExists(NODE, node.name)
+        for address in node.addresses:
+            if address in known.addresses:
+                field = "primary_ip" if address == node.primary_ip else "secondary_ip"
+                option = f"--{field.replace('_', '-')}"
+                raise Conflict(f"{option}: {address} is an address of node {known.name}", field=field)
+
+
 def reserve_nodes(network: Network, nodes: Sequence[Node], where: Sequence[AddressRange]) -> list[Reserve]:
     """Return the edits that keep nodes' addresses away, as far as they lie in these ranges of a network."""
     return [
-        Reserve(network=network.name, range=AddressRange(position, position), reason=node_word(node.name))
+        Reserve(network=network.name, range=AddressRange(position, position), reason=node_reason(node.name))
         for node in nodes
         for position in map(parse_address, node.addresses)
         if any(position in piece for piece in where)
@@ -187,7 +207,7 @@ def refuse_strangers(network: str, strangers: Iterable[tuple[str, str]], where: 
     for address, instance in strangers:
         if any(parse_address(address) in piece for piece in where):
             problem = f"instance {instance} has {address} on a NIC without network, and network {network} covers it"
-            raise Conflict(f"{problem}; pass --no-conflicts-check to go on all the same", field="network")
+            raise Covered(address, f"{problem}; pass --no-conflicts-check to go on all the same")
 
 
 def refuse_inside(networks: Iterable[Network], addresses: Sequence[str]) -> None:
@@ -196,7 +216,8 @@ def refuse_inside(networks: Iterable[Network], addresses: Sequence[str]) -> None
         for address in addresses:
             if any(parse_address(address) in subnet.cidr.range for subnet in network.subnets):
                 problem = f"{address} lies in network {network.name}, which is connected to the instance's group"
-                raise Conflict(f"{problem}; say network={network.name}, or pass --no-conflicts-check", field="net")
+                hint = f"say network={network.name}, leave the address out, or pass --no-conflicts-check"
+                raise Covered(address, f"{problem}; {hint}")
 
 
 def _address(text: str | None, field: str) -> str | None:

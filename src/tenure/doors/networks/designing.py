@@ -19,6 +19,7 @@ from tenure.doors.networks.grammar import (
     read_ranges,
     read_subnet_option,
 )
+from tenure.doors.networks.model import NODE_REASON
 from tenure.kernel.addresses import format_address, is_v6, parse_address
 from tenure.kernel.configuration import Configuration, KeepBack, Network, Subnet, address_text, usual_keep_back
 from tenure.kernel.editing import edited
@@ -52,6 +53,7 @@ class Design:
         self.edits: list[Edit] = []
         self.expected: list[ExpectNoHoldings] = []
         self.warnings: list[str] = []
+        self.lifted: list[AddressRange] = []
         self._state = Configuration(0, network.name, networks={network.name: network})
         self._passed: list[tuple[str, str, Configuration]] = []
 
@@ -231,10 +233,15 @@ def design_reserved(design: Design, adding: str | None, removing: str | None) ->
 
 
 def _reserve(design: Design, wanted: AddressRange) -> None:
-    known = [kept.range for subnet in design.network.subnets for kept in subnet.reserved]
-    if any(kept.overlaps(wanted) for kept in known):
+    """Reserve a range; where it lies over nodes' addresses the admin's word counts, and stays when the nodes go."""
+    name = design.network.name
+    known = [kept for subnet in design.network.subnets for kept in subnet.reserved if kept.range.overlaps(wanted)]
+    nodes = [kept.range for kept in known if kept.reason.startswith(NODE_REASON) and wanted.covers(kept.range)]
+    if len(known) > len(nodes):
         design.warnings.append(f"--add-reserved-ips: {wanted} is reserved in part or whole; it was merged")
-    design.edit(Reserve(network=design.network.name, range=wanted))
+    for node in nodes:
+        design.edit(Unreserve(network=name, range=node))
+    design.edit(Reserve(network=name, range=wanted))
 
 
 def _unreserve(design: Design, hole: AddressRange) -> None:
@@ -255,6 +262,7 @@ def _unreserve(design: Design, hole: AddressRange) -> None:
         raise NotFound("reserved range", str(hole))
     for piece in touched:
         design.edit(Unreserve(network=name, range=piece))
+        design.lifted.append(piece)
     if lifted:
         left = sorted(subnet.keep_back - lifted)
         design.edit(ModifySubnet(network=name, subnet=subnet.uuid, keep_back=left))

@@ -7,11 +7,11 @@ from pathlib import Path
 
 from tenure.doors.networks.atlas import ATTEMPTS, Atlas
 from tenure.doors.networks.blaming import blame
+from tenure.doors.networks.cluster import Covered
 from tenure.doors.networks.environment import instance_variables, job_variables
 from tenure.doors.networks.hooks import LIMIT_S, HookResult, count_hooks, failed, run_hooks
 from tenure.doors.networks.jobs import Job
 from tenure.doors.networks.model import INSTANCE, MAC, Instance
-from tenure.doors.networks.nics import Take
 from tenure.doors.networks.planning import InstanceOptions, plan_add, plan_modify, plan_remove
 from tenure.doors.networks.records import load_instance, load_instances
 from tenure.kernel.errors import AlreadyExists, Conflict, PoolExhausted, TenureError
@@ -95,7 +95,7 @@ class Instances:
                 return await self._do(operation, job)
             except TenureError as error:
                 if not _is_passing(error) or self.hooking is not None or not left:
-                    raise _blamed(error, job.takes) from None
+                    raise _blamed(error, job) from None
         raise AssertionError("the last attempt returns or raises")
 
     async def _do(self, operation: str, job: Job) -> Done:
@@ -121,7 +121,8 @@ class Instances:
         try:
             after = await self._run_hooks(operation, "post", job, hooking)
         finally:
-            await job.end()
+            with suppress(TenureError):  # what was done stands; what was given back is free when its time has passed
+                await job.end()
         return Done(job.instance, hooks=(*before, *after))
 
     async def _run_hooks(self, operation: str, phase: str, job: Job, hooking: Hooking) -> list[HookResult]:
@@ -141,10 +142,12 @@ def _is_passing(error: TenureError) -> bool:
     return error.field == "revision" or (isinstance(error, AlreadyExists) and error.kind == MAC)
 
 
-def _blamed(error: TenureError, takes: Sequence[Take]) -> TenureError:
+def _blamed(error: TenureError, job: Job) -> TenureError:
     """Let an error of the ledger name the option that asked for the address or pool."""
     address, pool = getattr(error, "address", None), getattr(error, "pool", None)
-    for take in takes:
+    if isinstance(error, Covered):
+        return blame(error, "--net", job.said.get(error.address, error.address))
+    for take in job.takes:
         if (address is not None and take.address == address) or (
             isinstance(error, PoolExhausted) and take.address is None and take.pool == pool
         ):

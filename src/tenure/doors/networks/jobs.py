@@ -18,7 +18,7 @@ from tenure.doors.networks.model import INSTANCE, NODE, Instance, Nic, NicIp, No
 from tenure.doors.networks.nics import Take
 from tenure.doors.networks.records import mark_changes
 from tenure.kernel.configuration import Network
-from tenure.kernel.errors import Conflict
+from tenure.kernel.errors import Conflict, PoolExhausted
 from tenure.kernel.values import Holding
 from tenure.service.ledger import AsyncLedger
 from tenure.service.operations import (
@@ -60,6 +60,7 @@ class Job:
     force: bool = False
     check: bool = True
     atlas: Atlas | None = None
+    said: Mapping[str, str] = field(default_factory=dict)
     pending: dict[str, Taken] = field(default_factory=dict)
     cooling: list[Taken] = field(default_factory=list)
 
@@ -75,9 +76,11 @@ class Job:
 
         async def attempt() -> None:
             lock, networks = await self._ground()
-            grants = self._allocate(networks, lasts_s)
+            moving = {each.address for each in self._moving()}
+            takes = [take for take in self.takes if take.address not in moving]
+            grants = [self._allocate(take, networks, lasts_s) for take in takes]
             answers = await apply_fresh(self.ledger, [*lock, *_unchanged(networks), *grants])
-            for take, holding in zip(self.takes, _holdings(answers), strict=True):
+            for take, holding in zip(takes, _holdings(answers), strict=True):
                 self.pending[take.slot] = Taken(take.network, holding.address, holding.generation)
             self._fill({slot: taken.address for slot, taken in self.pending.items()})
 
@@ -92,15 +95,22 @@ class Job:
 
         async def attempt() -> None:
             lock, networks = await self._ground()
-            grants = self._confirm(networks) if self.pending else self._allocate(networks)
-            leaving = self._leaving()
-            releases = self._releases(leaving, networks, lingers_s)
-            operations = [*lock, *_unchanged(networks), *self._place(), *grants, *releases, *self._papers()]
-            answers = await apply_fresh(self.ledger, operations)
-            granted = _holdings(answers)[: len(self.takes)]
+            first = [*lock, *_unchanged(networks), *self._place()]
+            grants = [self._confirm(take, networks) or self._allocate(take, networks) for take in self.takes]
+            moving, leaving = self._moving(), self._leaving()
+            staying = [each for each in leaving if each not in moving]
+            early, late = self._releases(moving, networks), self._releases(staying, networks, lingers_s)
+            try:
+                answers = await apply_fresh(self.ledger, [*first, *early, *grants, *late, *self._papers()])
+            except PoolExhausted:  # then what the instance gives back may be what it gets
+                if not late or self.pending:
+                    raise
+                early, late = [*early, *late], []
+                answers = await apply_fresh(self.ledger, [*first, *early, *grants, *self._papers()])
+            granted = _holdings(answers[len(first) + len(early) :])[: len(self.takes)]
             self._fill({take.slot: holding.address for take, holding in zip(self.takes, granted, strict=True)})
             self.pending.clear()
-            self.cooling = [] if lingers_s is None else leaving
+            self.cooling = [] if lingers_s is None else staying
 
         await self._settled(attempt)
 
@@ -108,10 +118,11 @@ class Job:
         """Let go of what the job took; nothing of it was done."""
         taken, owner = list(self.pending.values()), self.instance.owner
         self.pending.clear()
-        names = await self._names(taken)
+        names = await self._names()
         cancels = [
             Cancel(network=names[each.network], address=each.address, owner=owner, generation=each.generation)
             for each in taken
+            if each.network in names
         ]
         await self.ledger.apply(cancels)
 
@@ -119,10 +130,13 @@ class Job:
         """Let what the job gave back be free at once."""
         given, owner = list(self.cooling), self.instance.owner
         self.cooling.clear()
-        names = await self._names(given)
-        await self.ledger.apply(
-            [EndCooling(network=names[each.network], address=each.address, owner=owner) for each in given]
-        )
+        names = await self._names() if given else {}
+        ends = [
+            EndCooling(network=names[each.network], address=each.address, owner=owner)
+            for each in given
+            if each.network in names
+        ]
+        await self.ledger.apply(ends)
 
     async def _settled(self, attempt: Callable[[], Awaitable[None]]) -> None:
         """Try again as long as networks change meanwhile; if the instance itself did, what was decided is void."""
@@ -144,9 +158,9 @@ class Job:
         found = await self.ledger.papers(INSTANCE, prefix=name, limit=1)
         return (found[0].revision if found and found[0].name == name else 0) != known
 
-    async def _names(self, taken: Sequence[Taken]) -> dict[str, str]:
-        networks = await Atlas(self.ledger).of_uuids(each.network for each in taken)
-        return {uuid: network.name for uuid, network in networks.items()}
+    async def _names(self) -> dict[str, str]:
+        """Name the networks that there are now, by uuid."""
+        return {network.uuid: network.name for network in await self.ledger.networks()}
 
     async def _ground(self) -> tuple[list[Operation], dict[str, Network]]:
         """Read the networks and check what can be checked beforehand; the operation given back makes it stay true.
@@ -187,32 +201,29 @@ class Job:
             return []
         return [ExpectPaper(kind=NODE, name=self.node.name, revision=self.node.revision)]
 
-    def _allocate(self, networks: Mapping[str, Network], lasts_s: float | None = None) -> list[Allocate]:
-        return [
-            Allocate(
-                network=networks[take.network].name,
-                owner=self.instance.owner,
-                slot=take.slot,
-                address=take.address,
-                pool=take.pool,
-                reserved="force" if self.force and take.address is not None else "refuse",
-                pending=lasts_s is not None,
-                lasts_s=lasts_s,
-            )
-            for take in self.takes
-        ]
+    def _allocate(self, take: Take, networks: Mapping[str, Network], lasts_s: float | None = None) -> Allocate:
+        return Allocate(
+            network=networks[take.network].name,
+            owner=self.instance.owner,
+            slot=take.slot,
+            address=take.address,
+            pool=take.pool,
+            reserved="force" if self.force and take.address is not None else "refuse",
+            pending=lasts_s is not None,
+            lasts_s=lasts_s,
+        )
 
-    def _confirm(self, networks: Mapping[str, Network]) -> list[Confirm]:
-        taken = [self.pending[take.slot] for take in self.takes]
-        return [
-            Confirm(
-                network=networks[each.network].name,
-                address=each.address,
-                owner=self.instance.owner,
-                generation=each.generation,
-            )
-            for each in taken
-        ]
+    def _confirm(self, take: Take, networks: Mapping[str, Network]) -> Confirm | None:
+        taken = self.pending.get(take.slot)
+        if taken is None:
+            return None
+        network, owner = networks[taken.network].name, self.instance.owner
+        return Confirm(network=network, address=taken.address, owner=owner, generation=taken.generation)
+
+    def _moving(self) -> list[Taken]:
+        """List the addresses that leave one network and are wanted in another: in one space only one can have them."""
+        wanted = {take.address for take in self.takes if take.address is not None}
+        return [each for each in self._leaving() if each.address in wanted]
 
     def _leaving(self) -> list[Taken]:
         """List the addresses that the instance has and will not have any more."""
@@ -225,7 +236,7 @@ class Job:
         ]
 
     def _releases(
-        self, leaving: Sequence[Taken], networks: Mapping[str, Network], lingers_s: float | None
+        self, leaving: Sequence[Taken], networks: Mapping[str, Network], lingers_s: float | None = None
     ) -> list[Release]:
         owner = self.instance.owner
         return [

@@ -38,6 +38,15 @@ def check_word(value: object, *, field: str) -> str:
     return value
 
 
+NODE_REASON = "node "
+"""How the reason begins for which a node's address is reserved."""
+
+
+def node_reason(node: str) -> str:
+    """Return the reason for which a node's addresses are reserved."""
+    return NODE_REASON + node
+
+
 def owner_of(instance: str) -> str:
     """Name the owner that an instance's addresses have in the ledger."""
     return f"instance/{instance}"

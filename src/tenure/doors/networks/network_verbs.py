@@ -10,6 +10,7 @@ from tenure.doors.networks.atlas import Atlas, apply_fresh, settled
 from tenure.doors.networks.cluster import Cluster, refuse_strangers, reserve_nodes, structure
 from tenure.doors.networks.deprecated import OldOptions, design_old_options
 from tenure.doors.networks.designing import Design, design_pools, design_reserved, design_subnets
+from tenure.doors.networks.grammar import check_door_name
 from tenure.doors.networks.model import DEFAULT_LINK, DEFAULT_MODE, NIC
 from tenure.kernel.configuration import Network
 from tenure.kernel.editing import new_network
@@ -56,6 +57,7 @@ class Networks:
     async def add(self, wish: AddNetwork, options: NetworkOptions) -> Changed:
         """Add a network with all that the options say, or nothing."""
         _check_tags(wish.tags)
+        check_door_name(wish.network, "name")
         made = wish if wish.uuid is not None else replace(wish, uuid=str(uuid4()))
 
         async def attempt() -> Changed:
@@ -67,6 +69,8 @@ class Networks:
 
     async def modify(self, ident: str, options: NetworkOptions, words: Mapping[str, Any] = NO_WORDS) -> Changed:
         """Change a network as the options and words (fields of ``ModifyNetwork``) say, wholly or not at all."""
+        if isinstance(words.get("name"), str):
+            check_door_name(words["name"], "name")
 
         async def attempt() -> Changed:
             network = await self.find(ident)
@@ -82,8 +86,8 @@ class Networks:
 
     async def _send(self, first: Operation, design: Design, options: NetworkOptions) -> Changed:
         design.judge()
-        checks = await self._checks(design) if options.check else []
         try:
+            checks = await self._checks(design) if options.check else []
             answers = await apply_fresh(self._ledger, [*checks, first, *design.expected, *design.edits])
         except TenureError as error:
             raise design.blamed(error) from None
@@ -92,13 +96,17 @@ class Networks:
     async def _checks(self, design: Design) -> list[Operation]:
         """Look at what the network covers newly: NICs without network in its groups refuse it, nodes are kept out."""
         gained = design.gained()
-        if not gained:
+        if not gained and not design.lifted:
             return []
         lock = await structure(self._ledger)
         groups = [connection.group for connection in design.network.connections]
         refuse_strangers(design.network.name, await self._cluster.strangers(groups), gained)
-        for edit in reserve_nodes(design.network, await self._cluster.nodes(), gained):
+        nodes = await self._cluster.nodes()
+        for edit in reserve_nodes(design.network, nodes, [*gained, *design.lifted]):
             design.edit(edit)
+        for edit in reserve_nodes(design.network, nodes, design.lifted):
+            kept = f"{edit.range} stays reserved for {edit.reason}; --no-conflicts-check lifts that"
+            design.warnings.append(f"--remove-reserved-ips: {kept}")
         return [lock]
 
     async def remove(self, ident: str, *, cascade: bool = False) -> Network:

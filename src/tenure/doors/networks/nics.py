@@ -33,9 +33,10 @@ class Take:
 
 @dataclass(frozen=True, slots=True)
 class Shape:
-    """An instance's NICs as they will be, and the addresses to take for them."""
+    """An instance's NICs as they will be, the option that says so of each, and the addresses to take for them."""
 
     nics: tuple[Nic, ...]
+    options: tuple[str, ...]
     takes: tuple[Take, ...] = ()
 
 
@@ -49,11 +50,16 @@ class _Entry:
 
 
 def shape(
-    owner: str, group: str, drafts: Sequence[Draft], networks: Mapping[str, Network], slots: Iterator[str]
+    owner: str,
+    group: str,
+    drafts: Sequence[Draft],
+    networks: Mapping[str, Network],
+    slots: Iterator[str],
+    before: Sequence[Nic] = (),
 ) -> Shape:
     """Put an instance's NICs together; an address that moves from one NIC to another keeps its slot.
 
-    ``networks`` are found in it by what the options call them, and by uuid.
+    ``networks`` are found in it by what the options call them, and by uuid; ``before`` are the NICs that there were.
     """
     wired = []
     for draft in drafts:
@@ -61,14 +67,21 @@ def shape(
             nic = _wired(draft, networks, group)
             wired.append((draft, nic, _entries(draft, nic)))
     bench = _Bench(owner, networks, slots)
-    bench.note([draft.before for draft in drafts if draft.before is not None], [(n, e) for _, n, e in wired])
+    bench.note(before, [(nic, entries) for _, nic, entries in wired])
     nics = []
     for draft, nic, entries in wired:
         with blamed("--net", draft.option):
             nics.append(replace(nic, ips=tuple(bench.ip(nic, entry, draft.option) for entry in entries)))
             _check_name(nics)
     # Literal addresses first: a pick must not take what the same command names.
-    return Shape(tuple(nics), tuple(sorted(bench.takes, key=lambda take: take.address is None)))
+    options = tuple(draft.option for draft in drafts)
+    return Shape(tuple(nics), options, tuple(sorted(bench.takes, key=lambda take: take.address is None)))
+
+
+def loose_options(made: Shape) -> dict[str, str]:
+    """Find the option behind each address that is in no network, by address."""
+    pairs = zip(made.nics, made.options, strict=True)
+    return {address: option for nic, option in pairs if nic.network is None for address in nic.addresses}
 
 
 class _Bench:

@@ -14,7 +14,7 @@ from tenure.doors.networks.cluster import Cluster
 from tenure.doors.networks.jobs import Job
 from tenure.doors.networks.model import DEFAULT_MAC_PREFIX, INSTANCE, MAC, Instance, Nic, Node, check_word, owner_of
 from tenure.doors.networks.nic_drafts import Draft, drafts_of_change, drafts_of_new
-from tenure.doors.networks.nics import TO_MAKE_UP, shape
+from tenure.doors.networks.nics import TO_MAKE_UP, Shape, loose_options, shape
 from tenure.doors.networks.records import load_instance
 from tenure.kernel.addresses import format_address, parse_address
 from tenure.kernel.configuration import Network
@@ -47,9 +47,9 @@ async def plan_add(ledger: AsyncLedger, name: str, nets: Sequence[str], options:
     networks = await _networks(drafts, atlas)
     node = await _node(ledger, options.node, networks.values())
     made = shape(owner_of(name), node.group, drafts, networks, _new_slots())
-    nics = await _with_macs(ledger, made.nics, networks, ())
+    nics = await _with_macs(ledger, made, networks, ())
     after = Instance(name, str(uuid4()), node.name, node.group, nics)
-    return Job(ledger, None, after, made.takes, node, options.reaches, options.check, atlas)
+    return Job(ledger, None, after, made.takes, node, options.reaches, options.check, atlas, said=loose_options(made))
 
 
 async def plan_modify(ledger: AsyncLedger, name: str, nets: Sequence[str], options: InstanceOptions) -> Job | None:
@@ -58,12 +58,12 @@ async def plan_modify(ledger: AsyncLedger, name: str, nets: Sequence[str], optio
     before = await load_instance(ledger, name, atlas)
     drafts = await _resolved(drafts_of_change(before.nics, nets), name)
     networks = await _networks(drafts, atlas)
-    made = shape(before.owner, before.group, drafts, networks, _new_slots())
-    nics = await _with_macs(ledger, made.nics, networks, before.nics)
+    made = shape(before.owner, before.group, drafts, networks, _new_slots(), before.nics)
+    nics = await _with_macs(ledger, made, networks, before.nics)
     if nics == before.nics:
         return None
     after = replace(before, nics=nics, serial=before.serial + 1)
-    return Job(ledger, before, after, made.takes, None, options.reaches, options.check, atlas)
+    return Job(ledger, before, after, made.takes, None, options.reaches, options.check, atlas, said=loose_options(made))
 
 
 async def plan_remove(ledger: AsyncLedger, name: str) -> Job:
@@ -104,7 +104,8 @@ async def _node(ledger: AsyncLedger, name: str | None, networks: Iterable[Networ
     if not nodes:
         raise NotFound("node", "to carry the instance", hint="`tenure node add NAME` makes one")
     names = ", ".join(network.name for network in wanted)
-    raise Conflict(f"no node's group is connected to {names}; `tenure network connect` connects it", field="network")
+    hint = "`tenure network connect` connects a network to a group"
+    raise Conflict(f"--net: no node is in a group that {names} is connected to; {hint}", field="net")
 
 
 async def _resolved(drafts: list[Draft], name: str) -> list[Draft]:
@@ -127,7 +128,7 @@ async def _look_up(name: str) -> str:
 
 
 async def _with_macs(
-    ledger: AsyncLedger, nics: Sequence[Nic], networks: Mapping[str, Network], before: Sequence[Nic]
+    ledger: AsyncLedger, made: Shape, networks: Mapping[str, Network], before: Sequence[Nic]
 ) -> tuple[Nic, ...]:
     """Make up the MACs that are wanted, and refuse named ones that another NIC has.
 
@@ -136,15 +137,16 @@ async def _with_macs(
     own = {nic.mac for nic in before}
     used: set[str] = set()
     done: list[Nic] = []
-    for nic in nics:
+    for nic, option in zip(made.nics, made.options, strict=True):
         mac = nic.mac
         if mac == TO_MAKE_UP:
             prefix = None if nic.network is None else networks[nic.network].mac_prefix
             mac = _new_mac(prefix or DEFAULT_MAC_PREFIX, used)
-        elif mac in used:
-            raise AlreadyExists(MAC, mac, hint="two NICs of the instance have it", field="net")
-        elif mac not in own and (holder := await _mac_holder(ledger, mac)) is not None:
-            raise AlreadyExists(MAC, mac, hint=f"instance {holder} has it", field="net")
+        with blamed("--net", option):
+            if mac in used:
+                raise AlreadyExists(MAC, mac, hint="two NICs of the instance have it")
+            if mac == nic.mac and mac not in own and (holder := await _mac_holder(ledger, mac)) is not None:
+                raise AlreadyExists(MAC, mac, hint=f"instance {holder} has it")
         used.add(mac)
         done.append(replace(nic, mac=mac))
     return tuple(done)

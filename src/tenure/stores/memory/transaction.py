@@ -89,6 +89,16 @@ class MemoryTransaction(MemoryPapers):
         self._undo.append(lambda: store.books.pop(space))
         return space
 
+    async def rename_space(self, space: SpaceId, name: str) -> bool:
+        """Give a space another name."""
+        if await self.spaces_named([name]):
+            return False
+        book = self._store.books[space]
+        before = book.configuration
+        book.configuration = replace(before, name=name)
+        self._undo.append(lambda: setattr(book, "configuration", before))
+        return True
+
     async def remove_space(self, space: SpaceId) -> None:
         """Remove a space and those who waited in it."""
         self._take_waiters([waiter.ticket for waiter in self._store.waiting.values() if waiter.space == space])

@@ -484,6 +484,10 @@ SELECT count(*) FROM gone
 -- :cost O(log s)
 INSERT INTO space (name) VALUES ($1) ON CONFLICT DO NOTHING RETURNING id
 
+-- :name rename_space
+-- :cost O(log s)
+UPDATE space SET name = $2 WHERE id = $1 AND NOT EXISTS (SELECT FROM space WHERE name = $2) RETURNING id
+
 -- :name delete_space
 -- :cost O(log s)
 DELETE FROM space WHERE id = $1

@@ -178,6 +178,10 @@ class PostgresTransaction(PostgresPapers):
             raise AlreadyExists("space", name)
         return int(number)
 
+    async def rename_space(self, space: SpaceId, name: str) -> bool:
+        """Give a space another name."""
+        return await self._value("rename_space", space, name) is not None
+
     async def remove_space(self, space: SpaceId) -> None:
         """Remove a space and those who waited in it."""
         await self._all("delete_waiters_of_space", space)

@@ -203,6 +203,10 @@ SELECT id FROM space WHERE name = ?
 -- :cost O(log s)
 SELECT name, version, queued FROM space WHERE id = ?
 
+-- :name rename_space
+-- :cost O(log s)
+UPDATE OR IGNORE space SET name = ? WHERE id = ? RETURNING id
+
 -- :name delete_space
 -- :cost O(log s)
 DELETE FROM space WHERE id = ?

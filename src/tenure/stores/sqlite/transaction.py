@@ -91,6 +91,10 @@ class SqliteTransaction(SqlitePapers):
             raise AlreadyExists("space", name)
         return int(self._one("insert_space", name)[0])
 
+    async def rename_space(self, space: SpaceId, name: str) -> bool:
+        """Give a space another name."""
+        return self._one("rename_space", name, space) is not None
+
     async def remove_space(self, space: SpaceId) -> None:
         """Remove a space and those who waited in it."""
         self._run(SQL["delete_waiters_of_space"], (space,))

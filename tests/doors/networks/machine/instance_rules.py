@@ -179,17 +179,21 @@ class InstanceRules(Bench):
     @rule(data=st.data(), lingers_s=st.sampled_from([None, SOON_S, LATE_S, LATE_S]))
     def commit_job(self, data: st.DataObject, lingers_s: float | None) -> None:
         job = self.jobs[data.draw(st.integers(0, len(self.jobs) - 1), label="job")]
+        self.commit(job, lingers_s)
+
+    def commit(self, job: Job, lingers_s: float | None) -> None:
+        """Commit a job, and note what came of it."""
         taken = list(job.pending.values())
         if self.do(f"commit {job.instance.name} {lingers_s=}", job.commit(lingers_s=lingers_s)).done:
             self.jobs.remove(job)
-            self.committed.append(job)
+            self.committed += [job] if job.cooling else []
             self.told.settle(taken)
             self.told.instance(job.instance.name, job.after)
             self.told.cool(job.cooling, self.sight)
 
     @precondition(lambda self: self.jobs)
     @rule(data=st.data(), what=st.sampled_from(["node", "instance", "network", "wires"]))
-    def get_in_the_way_of_job(self, data: st.DataObject, what: str) -> None:
+    def commit_job_that_is_in_trouble(self, data: st.DataObject, what: str) -> None:
         job = self.jobs[data.draw(st.integers(0, len(self.jobs) - 1), label="job")]
         wanted = [nic.network for nic in job.instance.nics if nic.network is not None]
         network = data.draw(st.sampled_from(wanted), label="network") if wanted else "net1"
@@ -199,10 +203,19 @@ class InstanceRules(Bench):
         elif what == "instance" and self.do(f"remove instance {name}", Instances(self.ledger).remove(name)).done:
             self.told.instance(name, None)
         elif what in ("network", "wires"):
+            self.clear(network, name)
             self.do(f"disconnect {network}", networks.disconnect(network))
-            gone = what == "network" and self.do(f"remove {network}", networks.remove(network, cascade=True)).done
-            if gone:
-                self.told.forget_network(network)
+            if what == "network":
+                gone = self.do(f"remove {network}", networks.remove(network, cascade=True)).value
+                self.told.forget_network("" if gone is None else gone.uuid)
+        self.commit(job, None)
+
+    def clear(self, network: str, but: str) -> None:
+        """Remove the instances on a network, but one."""
+        there = [each for each in self.sight.instances if any(nic.network == network for nic in each.nics)]
+        for name in [each.name for each in there if each.name != but]:
+            if self.do(f"remove instance {name}", Instances(self.ledger).remove(name)).done:
+                self.told.instance(name, None)
 
     @precondition(lambda self: len(self.jobs) > 1)
     @rule(data=st.data(), lost=seldom())

@@ -3,7 +3,6 @@
 from collections.abc import Iterable
 from itertools import pairwise
 
-from tenure.doors.networks.cluster import node_word
 from tenure.doors.networks.marks import external_ranges
 from tenure.doors.networks.model import GROUP, MAC, NIC, NODE, PLACEMENT
 from tenure.doors.networks.querying import FIELDS
@@ -93,7 +92,7 @@ def check_places(sight: Sight) -> None:
                 assert wires is not None
                 assert (nic.mode, nic.link, nic.vlan) == (wires.mode, wires.link, wires.vlan)
     reasons = {kept.reason for network in sight.networks for s in network.subnets for kept in s.reserved}
-    assert reasons <= {"", *map(node_word, homes)}
+    assert reasons <= {"", *(f"node {name}" for name in homes)}
     assert {each.group for network in sight.networks for each in network.connections} <= set(sight.names(GROUP))
 
 

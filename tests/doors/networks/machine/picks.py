@@ -38,7 +38,12 @@ def picks_of_change(before: Instance, after: Instance, said: Sequence[NicText]) 
 
 
 def check_picks(before: Sight, picks: Sequence[Pick], after: Instance, overdue: set[tuple[str, str]]) -> None:
-    """Compare with the maps, without what the command named; where none is free, what is overdue may be had."""
+    """Compare with the maps, without what the command named.
+
+    Where none is free, what is overdue may be had, and what the instance itself gives back.
+    """
+    known = before.instance(after.name)
+    own = {(nic.network or "", each) for nic in (known.nics if known else ()) for each in nic.addresses}
     picked = {(uuid, address) for uuid, _, address in picks}
     taken = {(nic.network or "", each) for nic in after.nics for each in nic.addresses} - picked
     for uuid, word, address in picks:
@@ -49,7 +54,7 @@ def check_picks(before: Sight, picks: Sequence[Pick], after: Instance, overdue: 
         if free:
             assert address == free[0], f"{address} was picked, {free[0]} is the first free of {word}"
         else:
-            assert (uuid, address or "") in overdue, f"{address} was picked, and {word} was full"
+            assert (uuid, address or "") in overdue | own, f"{address} was picked, and {word} was full"
         taken.add((uuid, address or ""))
 
 

@@ -18,6 +18,7 @@ from tenure.doors.networks.network_verbs import NetworkOptions, Networks
 from tenure.kernel.configuration import Network
 from tenure.kernel.edits import AddNetwork
 from tests.doors.networks.machine.bench import MEMORY, Bench
+from tests.doors.networks.machine.effects import check_effects
 from tests.doors.networks.machine.judged import ALWAYS
 from tests.doors.networks.machine.sight import look
 from tests.doors.networks.machine.wishes import (
@@ -56,7 +57,9 @@ class PlanRules(Bench):
         drawn = {word: data.draw(strategy(network), label=word) for word, strategy in words.items()}
         options = NetworkOptions(check=self.check_or_not(data), **drawn)
         name = "net9" if network is None else data.draw(st.sampled_from([network.name, network.uuid]))
-        self.do(f"modify {name} {options}", Networks(self.ledger).modify(name, options))
+        answer = self.do(f"modify {name} {options}", Networks(self.ledger).modify(name, options))
+        if answer.value is not None and network is not None:
+            check_effects(network, answer.value.network, options)
 
     @rule(data=st.data(), what=st.integers(0, 3))
     def change_networks(self, data: st.DataObject, what: int) -> None:

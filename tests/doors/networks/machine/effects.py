@@ -1,0 +1,47 @@
+"""What single options must have done to a network, address by address."""
+
+from collections.abc import Iterable
+
+from tenure.doors.networks.deprecated import OldOptions
+from tenure.doors.networks.grammar import read_ranges
+from tenure.doors.networks.network_verbs import NetworkOptions
+from tenure.kernel.configuration import Network
+from tenure.kernel.ranges import AddressRange
+
+LARGEST = 4096
+"""Networks with larger blocks are not written out here."""
+
+
+def check_effects(before: Network, after: Network, options: NetworkOptions) -> None:
+    """Compare the addresses before and after a command that said one thing."""
+    said = [*options.subnets, *options.pools, options.add_reserved, options.remove_reserved]
+    given = [text for text in said if text]
+    whole = [subnet.cidr.range for network in (before, after) for subnet in network.subnets]
+    if len(given) != 1 or options.old != OldOptions() or any(piece.size > LARGEST for piece in whole):
+        return
+    [text] = given
+    if options.pools and text.startswith("remove:"):
+        assert pooled(after) == pooled(before) - spread(read_ranges(text.removeprefix("remove:"))), text
+    elif options.pools and text.startswith("add:") and "subnet=" not in text:
+        new = text.removeprefix("add:").partition(",")[0]
+        assert pooled(after) == pooled(before) | spread(read_ranges(new)), text
+    elif options.add_reserved:
+        assert reserved(after) == reserved(before) | spread(read_ranges(text)), text
+    elif options.remove_reserved:
+        gateways = {subnet.gateway for subnet in before.subnets}
+        assert reserved(after) - gateways == reserved(before) - spread(read_ranges(text)) - gateways, text
+
+
+def pooled(network: Network) -> set[int]:
+    """List the addresses of all pools."""
+    return spread(pool.range for _, pool in network.pools())
+
+
+def reserved(network: Network) -> set[int]:
+    """List the addresses that somebody reserved."""
+    return spread(kept.range for subnet in network.subnets for kept in subnet.reserved)
+
+
+def spread(ranges: Iterable[AddressRange]) -> set[int]:
+    """Write ranges out."""
+    return {position for piece in ranges for position in range(piece.first, piece.last + 1)}
