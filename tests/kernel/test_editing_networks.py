@@ -15,12 +15,12 @@ def modify(**changes: object) -> edits.ModifySubnet:
 
 def test_a_network_has_what_was_asked_for() -> None:
     asked = edits.AddNetwork(
-        network="n", kind="vip", mac_prefix="AA:BB", tags=["b", "a", "b"], labels={"k": "v"}, description="text"
+        network="n", kind="vip", mac_prefix="AA:BB:0C", tags=["b", "a", "b"], labels={"k": "v"}, description="text"
     )
 
     added = planned(asked).network("n")
 
-    assert (added.kind, added.mac_prefix, added.tags) == (NetworkKind.VIP, "aa:bb", ("b", "a"))
+    assert (added.kind, added.mac_prefix, added.tags) == (NetworkKind.VIP, "aa:bb:0c", ("b", "a"))
     assert (added.notes.labels, added.notes.description) == ({"k": "v"}, "text")
 
 

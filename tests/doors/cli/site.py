@@ -12,9 +12,9 @@ from click.testing import CliRunner, Result
 
 import tenure
 from tenure.doors.cli.main import main
-from tenure.doors.networks.model import CLUSTER, GROUP, INSTANCE, MAC, NIC, NODE, PLACEMENT
+from tenure.doors.networks.model import CLUSTER, GROUP, IDENTITY, INSTANCE, MAC, NIC, NODE, PLACEMENT
 
-PAPERS = (GROUP, NODE, INSTANCE, NIC, MAC, PLACEMENT, CLUSTER, "ganeti")
+PAPERS = (GROUP, NODE, INSTANCE, NIC, MAC, PLACEMENT, IDENTITY, CLUSTER, "ganeti")
 PLAN_CSV = "network,address,owner,labels\nnet1,192.0.2.60,instance/new-0,team=shop\nnet1,192.0.2.61,instance/new-1,\n"
 NETBOX_CSV = "address,vrf,status,dns_name,description\n192.0.2.60/24,net1,active,new-0.example.org,\n"
 

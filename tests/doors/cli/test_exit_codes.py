@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 import tenure
-from tenure.doors.cli import care, failing
+from tenure.doors.cli import advising, care, failing
 from tenure.kernel import errors
 from tenure.service.ledger import AsyncLedger
 from tests.doors.cli.processes import TENURE, surroundings
@@ -191,7 +191,7 @@ def test_every_error_of_the_tree_has_an_exit_code_and_a_hint() -> None:
         kind = waiting.pop()
         waiting += kind.__subclasses__()
         if kind not in (errors.TenureError, errors.StoreUnavailable):
-            assert kind.code in failing.HINTS, kind
+            assert kind.code in advising.HINTS, kind
             assert any(parent in failing.EXITS for parent in kind.__mro__), kind
 
 

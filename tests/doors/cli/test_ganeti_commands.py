@@ -131,3 +131,16 @@ def test_progress_of_an_import_is_shown_on_a_terminal(machines: Site) -> None:
 
     assert code == 0
     assert "importing" in shown
+
+
+def test_a_dry_run_of_many_shows_the_first_names_and_how_many_more(machines: Site) -> None:
+    document = ganeti_document()
+    uuids = [f"77777777-0000-4000-9000-0000000000{number:02}" for number in range(12)]
+    more = {uuid: {"name": f"rack-{uuid[-2:]}", "uuid": uuid, "networks": {}} for uuid in uuids}
+    document["nodegroups"].update(more)
+    (machines.folder / "config.data").write_text(json.dumps(document), "utf-8")
+    [line] = [line for line in machines.text(*IMPORT, "--dry-run").splitlines() if line.startswith("  groups: ")]
+
+    assert line.endswith(", rack-07, rack-08, … and 3 more")
+    assert line.count(",") == 10
+    assert len(machines.json(*IMPORT, "--dry-run")["new"]["nodegroups"]) == 13

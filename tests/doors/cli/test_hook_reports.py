@@ -1,10 +1,12 @@
 """Hooks run by commands on instances: what is reported, and how the command ends."""
 
+import signal
 from pathlib import Path
 
 import pytest
 
 from tenure.doors.cli.keys import HOOK
+from tests.doors.cli.processes import eventually, started
 from tests.doors.cli.site import Site
 
 ADD = ("instance", "add", "--net", "0:ip=pool,network=lan", "inst1")
@@ -97,4 +99,53 @@ def test_a_time_limit_is_a_number_of_seconds(machines: Site, limit: str) -> None
     before = machines.state()
 
     assert machines.error(*ADD, "--hooks", "hooks", "--hook-timeout", limit)[0] == 2
+    assert machines.state()[1:] == before[1:]
+
+
+def test_an_empty_directory_name_does_not_switch_hooks_off(machines: Site) -> None:
+    hook(machines, "pre", "10-no", "exit 3")
+    before = machines.state()
+    around = {"TENURE_HOOKS": str(machines.folder / "hooks")}
+    refused = machines.call(*ADD, "--hooks", "", env=around)
+
+    assert refused.exit_code == 2
+    assert "--hooks" in refused.stderr
+    assert machines.state() == before
+    assert machines.call(*ADD, env={"TENURE_HOOKS": ""}).exit_code == 0
+
+
+def test_what_a_hook_prints_cannot_steer_the_terminal(machines: Site) -> None:
+    hook(machines, "post", "10-no", r"printf 'red \033[31m\007 \302\233 \342\200\256 ende \303\244\nnext\n'; exit 1")
+    plain = machines.call(*ADD, "--hooks", "hooks")
+
+    assert plain.stderr.splitlines()[1:3] == ["  red \\x1b[31m\\x07 \\x9b \\u202e ende ä", "  next"]
+
+
+@pytest.mark.parametrize(("sent", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
+@pytest.mark.parametrize("more", [(), ("--json",)], ids=["plain", "json"])
+def test_who_interrupts_the_hooks_afterwards_is_told_that_the_change_stands(
+    machines: Site, sent: signal.Signals, code: int, more: tuple[str, ...]
+) -> None:
+    hook(machines, "post", "10-slow", f"touch {machines.folder}/running; sleep 30")
+    process = started(machines.url, *ADD, "--hooks", "hooks", *more)
+    assert eventually((machines.folder / "running").exists)
+    process.send_signal(sent)
+    printed, complaint = process.communicate(timeout=20)
+
+    assert (process.returncode, printed) == (code, "")
+    assert complaint.strip().startswith(
+        "tenure: warning: interrupted while the hooks after the operation ran: the change"
+    )
+    assert machines.json("instance", "info", "inst1")["ips"] == [["198.51.100.11"]]
+
+
+def test_who_interrupts_the_hooks_before_gets_no_change_and_is_told_of_none(machines: Site) -> None:
+    hook(machines, "pre", "10-slow", f"touch {machines.folder}/running; sleep 30")
+    before = machines.state()
+    process = started(machines.url, *ADD, "--hooks", "hooks")
+    assert eventually((machines.folder / "running").exists)
+    process.send_signal(signal.SIGINT)
+    _, complaint = process.communicate(timeout=20)
+
+    assert (process.returncode, complaint.strip()) == (130, "")
     assert machines.state()[1:] == before[1:]

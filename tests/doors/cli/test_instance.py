@@ -3,6 +3,7 @@
 import pytest
 
 from tenure.doors.cli.keys import INSTANCE
+from tenure.doors.networks.nic_grammar import WORDS
 from tests.doors.cli.site import Site
 
 
@@ -173,3 +174,16 @@ def test_info_tells_of_every_nic(machines: Site) -> None:
     assert lines[0].split() == ["name", "web"]
     assert lines[-1].startswith("  NIC 1 (back): no address on no network, aa:00:00:")
     assert lines[-1].endswith(", routed rt1")
+    machines.text("instance", "modify", "--net", "1:vlan=.7", "--net", "0:remove", "web")
+    assert machines.text("instance", "info", "web").endswith(", routed rt1 vlan .7\n")
+    machines.text("instance", "modify", "--net", "0:remove", "web")
+    assert machines.text("instance", "info", "web").splitlines()[-1] == "  no NICs"
+
+
+@pytest.mark.parametrize("verb", ["add", "modify"])
+def test_the_help_of_net_names_all_that_a_nic_may_have(machines: Site, verb: str) -> None:
+    shown = " ".join(machines.text("instance", verb, "--help").split())
+
+    assert [
+        word for word in (*WORDS, "auto") if word not in shown.partition("--net OPT")[2].partition("repeat")[0]
+    ] == []

@@ -198,5 +198,21 @@ def test_a_refused_connection_tells_why_and_changes_nothing(
 def test_a_change_that_changes_nothing_leaves_no_trace(site: Site) -> None:
     before = site.state()
 
-    assert site.text("network", "modify", "net1") == "changed network net1\n"
+    for more in ([], ["--no-conflicts-check"], ["--force"]):
+        assert site.text("network", "modify", "net1", *more) == "nothing to change in network net1\n"
     assert site.state() == before
+    for more in (["--without", "labels"], ["--gateway", "none"], ["--tag", "a"], ["--pool", "pool1:modify,name=p"]):
+        assert site.call("network", "modify", "net1", *more).stdout == "changed network net1\n"
+
+
+def test_a_connection_is_told_with_its_vlan(machines: Site) -> None:
+    words = ["network", "connect", "net1", "spare", "-N", "mode=routed,link=rt0,vlan=7"]
+
+    assert machines.text(*words) == "network net1 is connected to spare (routed rt0 vlan 7)\n"
+    assert "connections     spare routed rt0 vlan 7\n" in machines.text("network", "show", "net1")
+
+
+def test_the_help_says_where_an_option_cannot_be_used(site: Site) -> None:
+    shown = " ".join(site.text("network", "modify", "--help").split())
+
+    assert "--network CIDR The first IPv4 subnet of a new network (in `network add` only)" in shown

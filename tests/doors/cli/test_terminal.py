@@ -98,7 +98,7 @@ def test_words_that_are_no_text_are_refused(site: Site) -> None:
     )  # fmt: skip
 
     assert done.returncode == 2
-    assert done.stderr.startswith(b"tenure: network: ")
+    assert done.stderr.startswith(b"tenure: name: ")
     assert site.state() == before
 
 

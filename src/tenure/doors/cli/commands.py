@@ -68,6 +68,11 @@ class _Anywhere(click.Command):
         """List its own parameters, then those of every command."""
         return [*super().get_params(ctx), *EVERYWHERE]
 
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """Note which command is read, so that what is wrong with it is told with its own help."""
+        ctx.ensure_object(Session).command = ctx.command_path.removeprefix(f"{ctx.find_root().info_name} ")
+        return super().parse_args(ctx, args)
+
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Write its own options, then those that go anywhere, then its verbs."""
         own = [parameter for parameter in self.get_params(ctx) if parameter not in EVERYWHERE]

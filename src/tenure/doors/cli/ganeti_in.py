@@ -11,7 +11,7 @@ from tenure.doors.cli.failing import FINDINGS
 from tenure.doors.cli.printing import answer, counted
 from tenure.doors.cli.progress import Bar
 from tenure.doors.cli.session import Session, pass_session
-from tenure.kernel.errors import Invalid, NotFound
+from tenure.kernel.errors import Conflict, Invalid, NotFound
 from tenure.service.ledger import AsyncLedger
 
 if TYPE_CHECKING:
@@ -23,6 +23,8 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 SUFFIX = ".runtime"
+NAMED = 10
+"""How many names of a kind a dry run shows to people."""
 WORDS = {"nodegroups": "groups", "orphans": "unexplained addresses"}
 
 file_path = click.Path(path_type=Path, dir_okay=False)
@@ -72,8 +74,9 @@ def read_named(path: Path, read: Callable[[bytes], T]) -> T:
     data = path.read_bytes()
     try:
         return read(data)
-    except Invalid as error:
-        raise Invalid(f"{path}: {error.message}", field=error.field) from None
+    except (Invalid, Conflict) as error:
+        error.message = f"{path}: {error.message}"
+        raise
 
 
 def _compared(cluster: "Cluster", runtimes: Sequence[Path]) -> "Remarks":
@@ -126,7 +129,12 @@ def _lines(plan: "ImportPlan", running: "Remarks", written: bool) -> Iterator[st
             yield f"there already: {counted({WORDS.get(section, section): len(names)})}"
     for section, names in plan.new.items():
         if names and not written:
-            yield f"  {WORDS.get(section, section)}: {', '.join(names)}"
+            yield f"  {WORDS.get(section, section)}: {_some(names)}"
     counts = {WORDS.get(kind, kind): count for kind, count in plan.counts.items()}
     verb = "written" if written else "nothing can be written; new would be" if plan.conflicts else "would be written"
     yield f"{verb}: {counted(counts) or 'nothing'}"
+
+
+def _some(names: Sequence[str]) -> str:
+    more = len(names) - NAMED
+    return ", ".join(names[:NAMED]) + (f", … and {more} more" if more > 0 else "")

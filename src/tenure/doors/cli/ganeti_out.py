@@ -91,4 +91,4 @@ def convert(session: Session, file: Path, form: "Form", output: Path | None) -> 
 def _converted(path: Path, form: "Form") -> list[Any]:
     from tenure.doors.networks.ganeti.runtime import convert_runtime, read_runtime
 
-    return convert_runtime(read_named(path, read_runtime), form)
+    return read_named(path, lambda data: convert_runtime(read_runtime(data), form))

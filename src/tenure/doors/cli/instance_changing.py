@@ -11,7 +11,7 @@ from tenure.doors.cli.commands import command, with_options
 from tenure.doors.cli.completing import complete_instance, complete_node
 from tenure.doors.cli.failing import FINDINGS, warn
 from tenure.doors.cli.instance_reading import instance_document, instance_facts, nic_lines
-from tenure.doors.cli.printing import answer
+from tenure.doors.cli.printing import answer, escaped
 from tenure.doors.cli.session import Session, pass_session
 from tenure.service.ledger import AsyncLedger
 
@@ -24,14 +24,15 @@ if TYPE_CHECKING:
     Work = Callable[[Instances], Awaitable[Done]]
 
 HOOKS_VARIABLE = "TENURE_HOOKS"
+STANDS = "interrupted while the hooks after the operation ran: the change stands, but not all of them were told"
 
 nets_option = click.option(
     "--net",
     "nets",
     multiple=True,
     metavar="OPT",
-    help="A NIC: 0:ip0=IP,ip1=pool,ip2=POOL,network=NETWORK with mac=, name=, mode=, link=, vlan=; in a change also "
-    "NIC:modify,…, NIC:add,…, NIC:remove; repeat for more.",
+    help="A NIC: 0:ip0=IP,ip1=pool,ip2=POOL,network=NETWORK with mac=MAC (or auto: made up), name=, mode=, link= "
+    "(or its old word bridge=), vlan=; in a change also NIC:modify,…, NIC:add,…, NIC:remove; repeat for more.",
 )
 conflict_options = with_options(
     click.option("--force", is_flag=True, help="Let externally reserved addresses be had."),
@@ -43,10 +44,20 @@ conflict_options = with_options(
         help="As --force; and a NIC without network may have an address of a network.",
     ),
 )
+
+
+def read_hooks(context: click.Context, parameter: click.Parameter, text: str | None) -> Path | None:
+    """Read the name of a hook directory; an empty one, of a variable that is not set, must not switch hooks off."""
+    if text == "":
+        raise click.BadParameter("the name of a directory is needed, not nothing", context, parameter)
+    return None if text is None else Path(text)
+
+
 hook_options = with_options(
     click.option(
         "--hooks",
-        type=click.Path(path_type=Path),
+        type=click.Path(),
+        callback=read_hooks,
         metavar="DIR",
         help=f"Run the hooks of this directory; else of {HOOKS_VARIABLE}, else none.",
         envvar=HOOKS_VARIABLE,
@@ -131,7 +142,7 @@ def _run(session: Session, context: click.Context, said: dict[str, Any], verb: s
     from tenure.doors.networks.instances import HookFailed
 
     try:
-        done, facts = session.run(lambda ledger: _done(ledger, said, work))
+        done, facts = session.run(lambda ledger: _done(session, ledger, said, work))
     except HookFailed as error:
         warn(session, hook_lines(error.results))
         raise
@@ -142,13 +153,20 @@ def _run(session: Session, context: click.Context, said: dict[str, Any], verb: s
         context.exit(FINDINGS)
 
 
-async def _done(ledger: AsyncLedger, said: dict[str, Any], work: "Work") -> "tuple[Done, InstanceFacts]":
-    from tenure.doors.networks.hooks import LIMIT_S
+async def _done(
+    session: Session, ledger: AsyncLedger, said: dict[str, Any], work: "Work"
+) -> "tuple[Done, InstanceFacts]":
+    from tenure.doors.networks.hooks import LIMIT_S, CalledOff
     from tenure.doors.networks.instances import Hooking, Instances
 
     limit_s = LIMIT_S if said["hook_timeout"] is None else said["hook_timeout"]
     hooking = None if said["hooks"] is None else Hooking(said["hooks"], limit_s)
-    done = await work(Instances(ledger, hooking))
+    try:
+        done = await work(Instances(ledger, hooking))
+    except CalledOff as stop:
+        if stop.phase == "post":
+            warn(session, [STANDS], always=True)
+        raise
     [facts] = await instance_facts(ledger, [done.instance])
     return done, facts
 
@@ -168,7 +186,7 @@ def hook_lines(results: "Iterable[HookResult]") -> Sequence[str]:
 
 def _hook_line(result: "HookResult") -> str:
     code = "" if result.code is None else f" (exit code {result.code})"
-    printed = "".join(f"\n  {line}" for line in result.output.splitlines())
+    printed = "".join(f"\n  {escaped(line)}" for line in result.output.splitlines())
     if result.outcome == "skipped":
         return f"hook {result.name}: skipped, {result.output}"
     return f"hook {result.name}: {result.outcome}{code}{printed}"

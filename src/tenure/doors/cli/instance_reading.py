@@ -8,7 +8,7 @@ import click
 from tenure.doors.cli.commands import command
 from tenure.doors.cli.completing import complete_instance
 from tenure.doors.cli.listing import Layout, field_values, layout_options, print_field_list, print_fields
-from tenure.doors.cli.printing import answer, fields
+from tenure.doors.cli.printing import answer, fields, wire_text
 from tenure.doors.cli.session import Session, pass_session
 from tenure.kernel.errors import NotFound
 from tenure.service.ledger import AsyncLedger
@@ -116,9 +116,10 @@ async def instance_facts(ledger: AsyncLedger, instances: "Iterable[Instance]") -
     from tenure.doors.networks.atlas import Atlas
     from tenure.doors.networks.machine_fields import InstanceFacts
 
-    found, atlas = list(instances), Atlas(ledger)
-    uuids = (nic.network for instance in found for nic in instance.nics if nic.network is not None)
-    networks = await atlas.of_uuids(uuids)
+    found = list(instances)
+    wanted = {nic.network for instance in found for nic in instance.nics}
+    every = await Atlas(ledger).every() if wanted - {None} else []  # one may be gone, with an instance that is gone
+    networks = {network.uuid: network for network in every if network.uuid in wanted}
     return [InstanceFacts(instance, networks) for instance in found]
 
 
@@ -131,8 +132,10 @@ def instance_document(facts: "InstanceFacts") -> dict[str, Any]:
 
 def nic_lines(facts: "InstanceFacts") -> Iterator[str]:
     """Tell of each NIC: addresses, network, and how it is wired."""
+    if not facts.nics:
+        yield "  no NICs"
     for number, nic in enumerate(facts.nics):
         ips = ", ".join(ip or "-" for ip in nic["ips"]) or "no address"
         called = "" if nic["name"] is None else f" ({nic['name']})"
-        wire = " ".join(filter(None, (nic["mode"], nic["link"], nic["vlan"])))
+        wire = wire_text(nic["mode"], nic["link"], nic["vlan"])
         yield f"  NIC {number}{called}: {ips} on {nic['network'] or 'no network'}, {nic['mac']}, {wire}"

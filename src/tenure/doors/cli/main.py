@@ -13,6 +13,7 @@ from typing import Any, NoReturn
 import click
 
 from tenure.doors.cli import failing
+from tenure.doors.cli.advising import next_step
 from tenure.doors.cli.commands import Shelf
 from tenure.doors.cli.printing import Untold
 from tenure.doors.cli.session import Session
@@ -102,8 +103,7 @@ class Root(Shelf):
         try:
             return super().invoke(ctx)
         except TenureError as error:
-            hint = failing.hint(error, ctx.invoked_subcommand or "")
-            failing.tell(session, failing.error_data(error), hint)
+            failing.tell(session, failing.error_data(error, session.command), next_step(session, error))
             ctx.exit(failing.exit_code(error))
         except BrokenPipeError:
             _forget_output()

@@ -1,6 +1,7 @@
 """Commands that change a network: each is one ``apply``, wholly done or not at all."""
 
 from collections.abc import Awaitable, Callable, Iterable, Mapping
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -21,9 +22,10 @@ from tenure.doors.cli.network_options import (
 from tenure.doors.cli.options import cascade_option, changed, network_argument, undo_option, without_option
 from tenure.doors.cli.printing import answer
 from tenure.doors.cli.session import Session, pass_session
+from tenure.kernel.edits import KEEP
 
 if TYPE_CHECKING:
-    from tenure.doors.networks.network_verbs import Changed, Networks
+    from tenure.doors.networks.network_verbs import Changed, NetworkOptions, Networks
 
     Work = Callable[[Networks], Awaitable[Changed]]
 
@@ -83,8 +85,16 @@ def modify(session: Session, network: str, without: tuple[str, ...], **said: Any
         "labels": changed(said["labels"], "labels", without, {}),
         "description": changed(said["description"], "description", without, ""),
     }
-    made = run_on_networks(session, lambda networks: networks.modify(network, network_options(said), words))
-    tell_network(session, made, f"changed network {made.network.name}", deprecations(said))
+    options = network_options(said)
+    made = run_on_networks(session, lambda networks: networks.modify(network, options, words))
+    verb = "changed" if _asks(options, words) else "nothing to change in"
+    tell_network(session, made, f"{verb} network {made.network.name}", deprecations(said))
+
+
+def _asks(options: "NetworkOptions", words: Mapping[str, Any]) -> bool:
+    """Tell whether anything was to be changed at all."""
+    spoken = any(value is not KEEP for value in words.values())
+    return spoken or replace(options, check=True) != type(options)()
 
 
 def _emptied(said: Mapping[str, Any], without: tuple[str, ...]) -> tuple[str, ...]:

@@ -76,7 +76,11 @@ design_options = with_options(
         metavar="RANGE,…",
         help="Keep addresses away from picking, between commas.",
     ),
-    _deprecated("old_network", "CIDR", "The first IPv4 subnet, with a pool of all of it."),
+    _deprecated(
+        "old_network",
+        "CIDR",
+        "The first IPv4 subnet of a new network (in `network add` only), with a pool of all of it.",
+    ),
     _deprecated("old_gateway", "IP", "The gateway of the first IPv4 subnet."),
     _deprecated("old_network6", "CIDR", "The first IPv6 subnet."),
     _deprecated("old_gateway6", "IP", "The gateway of the first IPv6 subnet."),

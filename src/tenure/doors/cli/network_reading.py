@@ -10,7 +10,7 @@ from tenure.doors.cli.completing import complete_network
 from tenure.doors.cli.documents import Document, network_entry, time_text
 from tenure.doors.cli.listing import Layout, field_values, layout_options, print_field_list, print_fields, print_list
 from tenure.doors.cli.options import network_argument
-from tenure.doors.cli.printing import answer, fields
+from tenure.doors.cli.printing import answer, fields, wire_text
 from tenure.doors.cli.session import Session, pass_session
 from tenure.kernel.configuration import Configuration, Network
 from tenure.kernel.errors import NotFound
@@ -126,7 +126,9 @@ def plain_network(entry: Document) -> Document:
     pools = [pool["name"] or pool["range"] for subnet in entry["subnets"] for pool in subnet["pools"]]
     reserved = [kept["range"] for subnet in entry["subnets"] for kept in subnet["reserved"]]
     waiting = [f"{wish['address']} for {wish['owner']}" for wish in entry["preallocations"]]
-    reached = [" ".join(filter(None, (each["group"], each["mode"], each["link"]))) for each in entry["connections"]]
+    reached = [
+        f"{wire['group']} {wire_text(wire['mode'], wire['link'], wire['vlan'])}" for wire in entry["connections"]
+    ]
     plain = {
         "subnets": subnets,
         "pools": pools,

@@ -7,7 +7,7 @@ from tenure.doors.cli.completing import complete_group
 from tenure.doors.cli.network_changing import run_on_networks, tell_network
 from tenure.doors.cli.network_options import no_check_option
 from tenure.doors.cli.options import network_argument
-from tenure.doors.cli.printing import answer
+from tenure.doors.cli.printing import answer, wire_text
 from tenure.doors.cli.session import Session, pass_session
 
 groups_argument = click.argument("groups", nargs=-1, metavar="[GROUP]...", shell_complete=complete_group)
@@ -78,7 +78,9 @@ def connect(session: Session, network: str, groups: tuple[str, ...], parameters:
 
     wire = {} if parameters is None else read_connection_option(parameters)
     made = run_on_networks(session, lambda networks: networks.connect(network, groups, check=check, **wire))
-    names = ", ".join(f"{each.group} ({each.mode} {each.link})" for each in made.network.connections)
+    names = ", ".join(
+        f"{each.group} ({wire_text(each.mode, each.link, each.vlan)})" for each in made.network.connections
+    )
     tell_network(session, made, f"network {made.network.name} is connected to {names}")
 
 

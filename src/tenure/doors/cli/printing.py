@@ -119,6 +119,16 @@ def cell_text(value: object) -> str:
     return FRACTION.sub("", " ".join(str(value).split()))
 
 
+def wire_text(mode: str, link: str, vlan: str) -> str:
+    """Write how a NIC is wired, or the NICs of a network in a group."""
+    return " ".join(filter(None, (mode, link, vlan and f"vlan {vlan}")))
+
+
+def escaped(text: str) -> str:
+    """Write signs that would steer the terminal as escapes: what others print is shown, not obeyed."""
+    return "".join(sign if sign.isprintable() else sign.encode("unicode_escape").decode("ascii") for sign in text)
+
+
 def width_of(text: str) -> int:
     """Count the columns a text takes in a terminal."""
     return sum(_columns(character) for character in text)

@@ -23,11 +23,12 @@ Work = Callable[[AsyncLedger], Awaitable[T]]
 
 @dataclass(slots=True)
 class Session:
-    """What the options that go with every command say."""
+    """What the options that go with every command say, and which command it is."""
 
     store: str | None = None
     json: bool = False
     plain: bool = False
+    command: str = ""
 
     @property
     def named_store(self) -> str | None:

@@ -18,11 +18,12 @@ def whole_file(output: Path) -> Iterator[TextIO]:
     """Open a file for writing that gets its name only when it is whole; links lead to what is written.
 
     A file that was there keeps its mode and, where the system permits it, its owner. What is no file, such as a pipe or
-    a device, is written straight into: it must not be replaced.
+    a device, is written straight into, as is where our own output goes (/dev/stdout): they must not be replaced.
     """
     known = _known(output)
-    if known is not None and not stat.S_ISREG(known.st_mode):
-        with _named(output), output.open("w", encoding="utf-8", newline="") as stream:
+    if known is not None and ((ours := _own_stream(known)) is not None or not stat.S_ISREG(known.st_mode)):
+        place = output if ours is None else os.dup(ours)
+        with _named(output), open(place, "w", encoding="utf-8", newline="") as stream:
             yield stream
         return
     target = Path(os.path.realpath(output))
@@ -52,14 +53,24 @@ def _known(output: Path) -> os.stat_result | None:
     return None
 
 
+def _own_stream(known: os.stat_result) -> int | None:
+    """Tell whether it is our own standard output or standard error, by its number."""
+    for number in (1, 2):
+        with suppress(OSError):
+            if os.path.samestat(known, os.fstat(number)):
+                return number
+    return None
+
+
 def _opened(part: Path, known: os.stat_result | None) -> TextIO:
     """Make the file to write into; at no time may more people read it than the one it replaces."""
     mode = NEW_FILE if known is None else stat.S_IMODE(known.st_mode)
     handle = os.open(part, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, mode & NEW_FILE)
-    file = open(handle, "w", encoding="utf-8", newline="")
+    file = os.fdopen(handle, "w", encoding="utf-8", newline="")
     if known is not None:
-        with suppress(PermissionError):
-            os.fchown(handle, known.st_uid, known.st_gid)
+        for user, group in ((known.st_uid, -1), (-1, known.st_gid)):
+            with suppress(OSError):
+                os.fchown(handle, user, group)
         os.fchmod(handle, mode)
     return file
 

@@ -11,6 +11,7 @@ from tenure.doors.networks.atlas import Atlas, apply_fresh, settled
 from tenure.doors.networks.model import (
     CLUSTER,
     GROUP,
+    IDENTITY,
     INSTANCE,
     NIC,
     NODE,
@@ -36,6 +37,8 @@ NO_NETWORK = "-"
 
 class Covered(Conflict):
     """A NIC without network has an address that a network of its group covers."""
+
+    code = "address_covered"
 
     def __init__(self, address: str, problem: str) -> None:
         super().__init__(problem, field="address")
@@ -114,8 +117,7 @@ class Cluster:
             node = Node(name, home.name, str(uuid4()), own[0], own[1], 1)
             _check_new(node, await self.nodes())
             edits = await self._keep_away(node) if check else []
-            paper = WritePaper(kind=NODE, name=name, document=node.document())
-            await apply_fresh(self._ledger, [lock, *edits, paper])
+            await apply_fresh(self._ledger, [lock, *edits, *node_papers(node)])
             return node
 
         try:
@@ -155,9 +157,12 @@ class Cluster:
                 for kept in subnet.reserved
                 if kept.reason == node_reason(name)
             ]
-            gone = RemovePaper(kind=NODE, name=name, revision=node.revision)
+            gone = [
+                RemovePaper(kind=NODE, name=name, revision=node.revision),
+                RemovePaper(kind=IDENTITY, name=node.uuid, revision=1),
+            ]
             nobody = ExpectNoPapers(kind=PLACEMENT, prefix=f"{name}/")
-            await apply_fresh(self._ledger, [lock, *freed, gone, nobody])
+            await apply_fresh(self._ledger, [lock, *freed, *gone, nobody])
             return node
 
         try:
@@ -178,6 +183,14 @@ class Cluster:
             free = [nic for nic in document["nics"] if nic["network"] is None]
             found.extend((ip["address"], name) for nic in free for ip in nic["ips"])
         return found
+
+
+def node_papers(node: Node) -> list[WritePaper]:
+    """Return the operations that write a new node: its paper and its mark."""
+    return [
+        WritePaper(kind=NODE, name=node.name, document=node.document()),
+        WritePaper(kind=IDENTITY, name=node.uuid, document={}),
+    ]
 
 
 def _check_new(node: Node, nodes: Sequence[Node]) -> None:

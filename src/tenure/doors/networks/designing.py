@@ -46,12 +46,11 @@ _IN_USE = re.compile(r"\(([0-9a-f.:]+)")
 
 
 class Design:
-    """One network as a command will leave it: edits, what must not be pending, and warnings."""
+    """One network as a command will leave it: its edits, and warnings."""
 
     def __init__(self, network: Network) -> None:
         self.before = network
         self.edits: list[Edit] = []
-        self.expected: list[ExpectNoHoldings] = []
         self.warnings: list[str] = []
         self.lifted: list[AddressRange] = []
         self._state = Configuration(0, network.name, networks={network.name: network})
@@ -96,9 +95,17 @@ class Design:
                 return blame(error, option, text)
         return error
 
+    def expected(self) -> list[ExpectNoHoldings]:
+        """Expect that no operation is under way where there was a pool and will be none."""
+        pools = sorted(pool.range for _, pool in self.network.pools())
+        lost = [piece for _, pool in self.before.pools() for piece in subtract(pool.range, pools)]
+        name = self.before.name
+        return [ExpectNoHoldings(network=name, range=str(piece), state="pending") for piece in lost]
+
     def gained(self) -> list[AddressRange]:
-        """List the addresses that the network covers now and did not before."""
-        before = sorted(subnet.cidr.range for subnet in self.before.subnets)
+        """List the addresses that the network covers now and did not before, or has in a subnet that is new."""
+        staying = {subnet.uuid for subnet in self.network.subnets}
+        before = sorted(subnet.cidr.range for subnet in self.before.subnets if subnet.uuid in staying)
         return [piece for subnet in self.network.subnets for piece in subtract(subnet.cidr.range, before)]
 
 
@@ -202,20 +209,11 @@ def _pool_range(design: Design, option: PoolAdd) -> AddressRange:
 
 
 def _remove_pool(design: Design, option: PoolRemove) -> None:
-    """Remove pools, or cut a range out of them; no operation may be under way there."""
+    """Remove a pool by its name or exact range, or cut a range out of all pools that it touches."""
     hole, named = option.range, option.name
-    pools = [pool for _, pool in design.network.pools()]
-    if hole is not None:
-        gone = [pool.range for pool in pools if pool.range.overlaps(hole)]
-        if option.whole and hole not in gone:
-            raise NotFound("pool", str(hole), hint="no pool has exactly this range; `remove:RANGE` cuts pools")
-        cut = [AddressRange(max(piece.first, hole.first), min(piece.last, hole.last)) for piece in gone]
-    else:
-        cut = [pool.range for pool in pools if pool.name == named]
+    if option.whole and not any(pool.range == hole for _, pool in design.network.pools()):
+        raise NotFound("pool", str(hole), hint="no pool has exactly this range; `remove:RANGE` cuts pools")
     design.edit(RemovePool(network=design.network.name, pool=str(hole) if hole is not None else named or ""))
-    design.expected.extend(
-        ExpectNoHoldings(network=design.network.name, range=str(piece), state="pending") for piece in cut
-    )
 
 
 def design_reserved(design: Design, adding: str | None, removing: str | None) -> None:

@@ -48,6 +48,14 @@ class HookResult:
     seconds: float = 0.0
 
 
+class CalledOff(asyncio.CancelledError):
+    """Somebody stopped us while hooks ran; in the phase ``post`` the operation itself is done."""
+
+    def __init__(self, phase: str) -> None:
+        super().__init__(f"called off while hooks ran, phase {phase}")
+        self.phase = phase
+
+
 def failed(results: Iterable[HookResult]) -> list[HookResult]:
     """Pick those that did not do what they were there for."""
     return [result for result in results if result.outcome in ("failed", "timeout")]
@@ -69,10 +77,17 @@ async def run_hooks(
     results: list[HookResult] = []
     for path, reason in files:
         if reason is None:
-            results.append(await _run(path, environment, limit_s))
+            results.append(await _run_in(phase, path, environment, limit_s))
         else:
             results.append(HookResult(_printable(path.name), "skipped", output=reason))
     return results
+
+
+async def _run_in(phase: str, path: Path, environment: Mapping[str, str], limit_s: float) -> HookResult:
+    try:
+        return await _run(path, environment, limit_s)
+    except asyncio.CancelledError as error:
+        raise CalledOff(phase) from error
 
 
 def _own_variables(operation: str, phase: str, variables: Mapping[str, str]) -> dict[str, str]:

@@ -14,11 +14,11 @@ from dataclasses import dataclass, field, replace
 
 from tenure.doors.networks.atlas import Atlas, Stale, apply_fresh, settled
 from tenure.doors.networks.cluster import refuse_inside, structure
-from tenure.doors.networks.model import INSTANCE, NODE, Instance, Nic, NicIp, Node
+from tenure.doors.networks.model import IDENTITY, INSTANCE, Instance, Nic, NicIp, Node
 from tenure.doors.networks.nics import Take
 from tenure.doors.networks.records import mark_changes
 from tenure.kernel.configuration import Network
-from tenure.kernel.errors import Conflict, PoolExhausted
+from tenure.kernel.errors import Conflict, NotFound, PoolExhausted
 from tenure.kernel.values import Holding
 from tenure.service.ledger import AsyncLedger
 from tenure.service.operations import (
@@ -95,7 +95,7 @@ class Job:
 
         async def attempt() -> None:
             lock, networks = await self._ground()
-            first = [*lock, *_unchanged(networks), *self._place()]
+            first = [*lock, *_unchanged(networks), *self._same()]
             grants = [self._confirm(take, networks) or self._allocate(take, networks) for take in self.takes]
             moving, leaving = self._moving(), self._leaving()
             staying = [each for each in leaving if each not in moving]
@@ -148,6 +148,11 @@ class Job:
                 if stale.cause.field == "revision" and await self.changed():
                     raise stale.cause from None
                 raise
+            except NotFound as error:
+                if error.kind != IDENTITY:
+                    raise
+                problem = f"instance {self.instance.name!r} or its node was removed or replaced meanwhile"
+                raise Conflict(problem, field="revision") from None
 
         await settled(unless_void)
 
@@ -195,11 +200,10 @@ class Job:
                 problem = f"network {network.name!r} is not connected to group {self.instance.group!r}"
                 raise Conflict(problem, field="network")
 
-    def _place(self) -> list[Operation]:
-        """Make sure that the node of a new instance is still there."""
-        if self.node is None:
-            return []
-        return [ExpectPaper(kind=NODE, name=self.node.name, revision=self.node.revision)]
+    def _same(self) -> list[Operation]:
+        """Make sure that the instance, and the node of a new one, are still the very ones that were read."""
+        read = (self.before, self.node)
+        return [ExpectPaper(kind=IDENTITY, name=each.uuid, revision=1) for each in read if each is not None]
 
     def _allocate(self, take: Take, networks: Mapping[str, Network], lasts_s: float | None = None) -> Allocate:
         return Allocate(

@@ -16,9 +16,10 @@ from tenure.kernel.values import Paper
 GROUP, NODE, INSTANCE = "group", "node", "instance"
 """Kinds of papers that carry what people wrote."""
 
-NIC, MAC, PLACEMENT, CLUSTER = "nic", "mac", "placement", "cluster"
-"""Kinds of papers that are only found again: who is on a network in a group, who has a MAC, who is on a node; and the
-one paper that every change of the cluster's structure writes, so that no two of them miss each other."""
+NIC, MAC, PLACEMENT, IDENTITY, CLUSTER = "nic", "mac", "placement", "identity", "cluster"
+"""Kinds of papers that are only found again: who is on a network in a group, who has a MAC, who is on a node, that the
+very node or instance of a uuid is still there (names come back); and the one paper that every change of the cluster's
+structure writes, so that no two of them miss each other."""
 
 MODES = ("bridged", "routed", "openvswitch")
 DEFAULT_MODE, DEFAULT_LINK, DEFAULT_MAC_PREFIX = "bridged", "xen-br0", "aa:00:00"

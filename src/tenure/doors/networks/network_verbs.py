@@ -88,7 +88,7 @@ class Networks:
         design.judge()
         try:
             checks = await self._checks(design) if options.check else []
-            answers = await apply_fresh(self._ledger, [*checks, first, *design.expected, *design.edits])
+            answers = await apply_fresh(self._ledger, [*checks, first, *design.expected(), *design.edits])
         except TenureError as error:
             raise design.blamed(error) from None
         return Changed(_last(answers), tuple(design.warnings))

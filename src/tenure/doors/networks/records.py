@@ -4,7 +4,17 @@ from collections.abc import Mapping, Sequence
 
 from tenure.doors.networks.atlas import Atlas
 from tenure.doors.networks.cluster import NO_NETWORK
-from tenure.doors.networks.model import INSTANCE, MAC, NIC, PLACEMENT, Document, Instance, check_word, read_instance
+from tenure.doors.networks.model import (
+    IDENTITY,
+    INSTANCE,
+    MAC,
+    NIC,
+    PLACEMENT,
+    Document,
+    Instance,
+    check_word,
+    read_instance,
+)
 from tenure.kernel.values import Holding, Paper, State
 from tenure.service.ledger import AsyncLedger
 from tenure.service.operations import Operation, RemovePaper, WritePaper
@@ -38,10 +48,13 @@ def _by_slot(holdings: Sequence[Holding], uuids: Mapping[str, str]) -> dict[tupl
 
 
 def marks_of(instance: Instance | None) -> dict[tuple[str, str], Document]:
-    """List the papers by which an instance is found: by its node, its MACs, and the networks of its NICs."""
+    """List the papers by which an instance is found: its node, itself, its MACs, and the networks of its NICs."""
     if instance is None:
         return {}
-    marks: dict[tuple[str, str], Document] = {(PLACEMENT, f"{instance.node}/{instance.name}"): {}}
+    marks: dict[tuple[str, str], Document] = {
+        (PLACEMENT, f"{instance.node}/{instance.name}"): {},
+        (IDENTITY, instance.uuid): {},
+    }
     for nic in instance.nics:
         network = NO_NETWORK if nic.network is None else nic.network
         marks[NIC, f"{network}/{instance.group}/{instance.name}/{nic.uuid[:8]}"] = {}

@@ -28,7 +28,16 @@ CLUSTER = (
 """The fixture of the conformance file: one group with one node, and one network of three subnets."""
 
 REFUSALS = (2, 3, 4, 5)
-PAPERS = (model.GROUP, model.NODE, model.INSTANCE, model.NIC, model.MAC, model.PLACEMENT, model.CLUSTER)
+PAPERS = (
+    model.GROUP,
+    model.NODE,
+    model.INSTANCE,
+    model.NIC,
+    model.MAC,
+    model.PLACEMENT,
+    model.IDENTITY,
+    model.CLUSTER,
+)
 
 
 @dataclass(frozen=True, slots=True)

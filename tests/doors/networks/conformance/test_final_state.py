@@ -150,3 +150,11 @@ def test_a_refusal_names_the_option(door: Door, line: str, words: list[str]) -> 
     door.do("instance add --net 0:ip=203.0.113.7 loose")
 
     door.refuse(line, *words)
+
+
+def test_a_nodes_address_stays_reserved_when_its_block_is_replaced(door: Door) -> None:
+    door.do("node add node2 --primary-ip 10.0.0.30")
+
+    door.modify("--subnet add:cidr=10.0.0.0/25,name=new --subnet subnet2:remove")
+
+    assert "10.0.0.30" in door.external("new")

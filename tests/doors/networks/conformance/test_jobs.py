@@ -214,3 +214,50 @@ def test_an_operation_goes_on_when_its_network_is_renamed(door: Door) -> None:
     asyncio.run(rename())
 
     assert door.field("reserved_count", "shop") == 0
+
+
+def test_a_job_on_an_instance_that_was_replaced_is_void(door: Door) -> None:
+    """A new instance of the same name, in the same revision, is another one."""
+
+    async def replaced() -> None:
+        async with opened(door) as ledger:
+            instances = Instances(ledger)
+            await instances.add("inst1", [], ANY)
+            job = await plan_modify(ledger, "inst1", ["-1:add,ip=pool,network=net1"], ANY)
+            assert job is not None
+            await job.hold()
+            await instances.remove("inst1")
+            await instances.add("inst1", ["0:ip=192.0.2.9,network=net1"], ANY)
+            with pytest.raises(tenure.Conflict, match="replaced"):
+                await job.commit()
+            await job.fail()
+
+    asyncio.run(replaced())
+
+    assert door.ips("inst1") == [["192.0.2.9"]]
+    assert door.field("reserved_count") == 0
+
+
+def test_a_job_on_a_node_that_was_replaced_is_void(door: Door) -> None:
+    """A node of the same name in another group is another one."""
+    door.do("group add far", "node add node2 --group far", "network connect net1 far")
+
+    async def replaced() -> None:
+        async with opened(door) as ledger:
+            job = await plan_add(ledger, "inst1", ["0:ip=pool,network=net1"], InstanceOptions(node="node2"))
+            await asyncio.to_thread(door.do, "node remove node2", "node add node2 --group default")
+            with pytest.raises(tenure.Conflict, match="replaced"):
+                await job.commit()
+
+    asyncio.run(replaced())
+
+    assert door.ask("instance list") == []
+
+
+def test_u34_a_pool_stays_under_a_job_whatever_way_it_would_go(door: Door) -> None:
+    """Removing the subnet and adding it again, or shrinking and growing it, would take the pool away as well."""
+    begun(door, "job1")
+
+    again = "--subnet subnet1:remove --subnet add:cidr=192.0.2.0/24,gateway=192.0.2.1,name=subnet1"
+    door.refuse_modify(again, "--subnet 'subnet1:remove'", "192.0.2.10", "pending")
+    door.modify(f"{again} --pool add:192.0.2.10-192.0.2.20")

@@ -58,6 +58,8 @@ OLD: list[tuple[list[Any], Any, str]] = [
     (["networks", NET1, "gateway"], "192.0.2.99", f"{N1}.gateway: 192.0.2.99 lies outside 192.0.2.0/28"),
     (["networks", NET1, "gateway"], "router", f"{N1}.gateway: 'router' is not an IPv4 or IPv6 address"),
     (["networks", NET1, "mac_prefix"], "zz", f"{N1}.mac_prefix: 'zz' is not of the form aa:bb:cc"),
+    (["networks", NET1, "mac_prefix"], "aa:bb", f"{N1}.mac_prefix: 'aa:bb' is not of the form aa:bb:cc"),
+    (["networks", NET1, "mac_prefix"], "aa:bb:cc:dd", f"{N1}.mac_prefix: 'aa:bb:cc:dd' is not of the form aa:bb:cc"),
     (["networks", NET1, "tags"], "prod", f"{N1}.tags: a list is needed, not 'prod'"),
     (["networks", NET1, "tags"], [7], f"{N1}.tags: a name in text is needed, not int"),
     (["networks", NET1, "subnets"], [], f"{N1}.subnets: stands beside network"),

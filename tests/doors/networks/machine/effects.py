@@ -28,8 +28,8 @@ def check_effects(before: Network, after: Network, options: NetworkOptions) -> N
     elif options.add_reserved:
         assert reserved(after) == reserved(before) | spread(read_ranges(text)), text
     elif options.remove_reserved:
-        gateways = {subnet.gateway for subnet in before.subnets}
-        assert reserved(after) - gateways == reserved(before) - spread(read_ranges(text)) - gateways, text
+        stays = {subnet.gateway for subnet in before.subnets} | reserved(after, "node ")
+        assert reserved(after) - stays == reserved(before) - spread(read_ranges(text)) - stays, text
 
 
 def pooled(network: Network) -> set[int]:
@@ -37,9 +37,10 @@ def pooled(network: Network) -> set[int]:
     return spread(pool.range for _, pool in network.pools())
 
 
-def reserved(network: Network) -> set[int]:
-    """List the addresses that somebody reserved."""
-    return spread(kept.range for subnet in network.subnets for kept in subnet.reserved)
+def reserved(network: Network, why: str = "") -> set[int]:
+    """List the addresses that are reserved; for a reason that begins so."""
+    every = (kept for subnet in network.subnets for kept in subnet.reserved)
+    return spread(kept.range for kept in every if kept.reason.startswith(why))
 
 
 def spread(ranges: Iterable[AddressRange]) -> set[int]:

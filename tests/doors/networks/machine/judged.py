@@ -4,7 +4,7 @@ from collections.abc import Iterable
 from itertools import pairwise
 
 from tenure.doors.networks.marks import external_ranges
-from tenure.doors.networks.model import GROUP, MAC, NIC, NODE, PLACEMENT
+from tenure.doors.networks.model import GROUP, IDENTITY, MAC, NIC, NODE, PLACEMENT
 from tenure.doors.networks.querying import FIELDS
 from tenure.doors.networks.records import marks_of
 from tenure.kernel.addresses import is_v6, parse_address
@@ -73,9 +73,9 @@ def check_papers(sight: Sight) -> None:
     held = [(network.uuid, str(h.owner), h.slot) for network, h in sight.of_state(State.HELD, State.DRAINING)]
     assert sorted(slots) == sorted(each for each in held if each[1].startswith("instance/"))
     marks = {mark: document for instance in sight.instances for mark, document in marks_of(instance).items()}
-    assert marks == {
-        (kind, paper.name): paper.document for kind in (NIC, MAC, PLACEMENT) for paper in sight.papers[kind]
-    }
+    marks |= {(IDENTITY, paper.document["uuid"]): {} for paper in sight.papers[NODE]}
+    kinds = (NIC, MAC, PLACEMENT, IDENTITY)
+    assert marks == {(kind, paper.name): paper.document for kind in kinds for paper in sight.papers[kind]}
     assert len(sight.papers[NIC]) == len(sight.papers[MAC]) == sum(len(each.nics) for each in sight.instances)
 
 
@@ -97,7 +97,11 @@ def check_places(sight: Sight) -> None:
 
 
 def check_care(sight: Sight) -> None:
-    """Where no command was told to look away, nobody is on a gateway or under a network that he does not know of."""
+    """Where no command was told to look away, gateways and nodes are safe, and no network lies over a stranger."""
+    nodes = [paper.document[word] for paper in sight.papers[NODE] for word in ("primary_ip", "secondary_ip")]
+    own = [parse_address(address) for address in nodes if address is not None]
+    for subnet in (subnet for network in sight.networks for subnet in network.subnets):
+        assert all(kept_away(subnet, p) for p in own if p in subnet.cidr.range), f"a node in {subnet.cidr}"
     for network, holding in sight.rows:
         gateways = [p for subnet in network.subnets for p, why in subnet.kept_back() if why is KeepBack.GATEWAY]
         assert holding.row.first not in gateways, f"{holding} is on a gateway"

@@ -7,14 +7,25 @@ from functools import cached_property
 from itertools import islice
 
 import tenure
-from tenure.doors.networks.model import CLUSTER, GROUP, INSTANCE, MAC, NIC, NODE, PLACEMENT, Instance, read_instance
+from tenure.doors.networks.model import (
+    CLUSTER,
+    GROUP,
+    IDENTITY,
+    INSTANCE,
+    MAC,
+    NIC,
+    NODE,
+    PLACEMENT,
+    Instance,
+    read_instance,
+)
 from tenure.doors.networks.querying import FIELDS, NetworkFacts
 from tenure.kernel.addresses import format_address
 from tenure.kernel.configuration import Network, Pool, Subnet
 from tenure.kernel.documents import network_document
 from tenure.kernel.values import Holding, Paper, State
 
-KINDS = (CLUSTER, GROUP, NODE, INSTANCE, NIC, MAC, PLACEMENT)
+KINDS = (CLUSTER, GROUP, NODE, INSTANCE, NIC, MAC, PLACEMENT, IDENTITY)
 FAR = 200
 """How far a pool is read that is too large for a map."""
 

@@ -1,33 +1,26 @@
 """The dry run of an import: what would be made, what is there already, what is odd, and what stands in its way."""
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 
-from tenure.doors.networks.ganeti.papers import FILE, Plain, kept_of, kept_of_file, plain_objects
+from tenure.doors.networks.ganeti.grants import Grant, Tenants, grants_of
+from tenure.doors.networks.ganeti.papers import FILE, HALF, Plain, kept_of, kept_of_file, plain_objects
 from tenure.doors.networks.ganeti.settling import Settled, settle
-from tenure.doors.networks.ganeti.values import (
-    GANETI,
-    GROUPS,
-    INSTANCES,
-    NETWORKS,
-    NODES,
-    SECTIONS,
-    Cluster,
-    Remark,
-)
-from tenure.doors.networks.model import GROUP, INSTANCE, MAC, NODE
+from tenure.doors.networks.ganeti.standing import Standing
+from tenure.doors.networks.ganeti.values import GANETI, INSTANCES, NETWORKS, ORPHAN, SECTIONS, Cluster, Remark
+from tenure.doors.networks.model import MAC, owner_of
 from tenure.kernel.values import Paper
 from tenure.service.ledger import AsyncLedger
 
-KINDS = {GROUPS: GROUP, NODES: NODE, NETWORKS: "network", INSTANCES: INSTANCE}
-"""What one object of a section is called."""
+Names = dict[str, list[str]]
 
 
 @dataclass(frozen=True, slots=True)
 class ImportPlan:
     """What an import would do, by name and section. While there are conflicts it does nothing.
 
-    ``done``: this very file was brought in before, wholly; nothing is left to do.
+    ``done``: this very file was brought in before, wholly; nothing is left to do. ``opened``: new networks that an
+    import that was broken off left half made. ``grants``: the addresses that are still to be granted, by network.
     """
 
     settled: Settled
@@ -36,6 +29,8 @@ class ImportPlan:
     present: Mapping[str, Sequence[str]]
     papers: Mapping[str, Paper]
     done: bool = False
+    opened: frozenset[str] = frozenset()
+    grants: Mapping[str, Sequence[Grant]] = field(default_factory=dict)
 
     @property
     def findings(self) -> Sequence[Remark]:
@@ -45,36 +40,65 @@ class ImportPlan:
     @property
     def counts(self) -> dict[str, int]:
         """Count what would be made: objects, addresses of NICs, and holdings of addresses that no NIC has."""
-        wanted = set(self.new[INSTANCES])
-        coming = [instance for instance in self.settled.cluster.instances if instance.name in wanted]
-        nics = [nic for instance in coming for nic in instance.nics if nic.network is not None]
-        pieces = [] if self.done else [piece for pieces in self.settled.orphans.values() for piece in pieces]
+        coming = [grant for grants in self.grants.values() for grant in grants]
+        orphans = sum(grant.owner == ORPHAN for grant in coming)
         objects = {section: len(self.new[section]) for section in SECTIONS}
-        addresses = sum(len(nic.addresses) for nic in nics)
-        return {**objects, "addresses": addresses, "orphans": sum(piece.size for piece in pieces)}
+        return {**objects, "addresses": len(coming) - orphans, "orphans": orphans}
 
 
 async def plan_import(cluster: Cluster, ledger: AsyncLedger) -> ImportPlan:
-    """Try an import and write nothing. Cost: one reading of the ledger's papers and plan."""
+    """Try an import and write nothing.
+
+    Cost: one reading of the ledger's papers and plan; of an import that was broken off, of its holdings too.
+    """
     settled = settle(cluster)
+    # What another import of the file makes meanwhile is known by the papers that it writes with it: they come last.
+    macs = {paper.name: paper.document["instance"] for paper in await ledger.papers(MAC)}
+    standing = await Standing.read(ledger)
     papers = {paper.name: paper for paper in await ledger.papers(GANETI)}
     known = papers.get(FILE)
-    new: dict[str, list[str]] = {section: [] for section in SECTIONS}
-    present: dict[str, list[str]] = {section: [] for section in SECTIONS}
     if known is not None and known.document["digest"] != kept_of_file(cluster, done=True)["digest"]:
         half = "" if known.document["done"] else ", though not wholly; go on with that one"
-        return ImportPlan(settled, [f"another Ganeti file was brought in before{half}"], new, present, papers)
-    done = known is not None and bool(known.document["done"])
-    conflicts: list[str] = []
-    standing = await Standing.read(ledger)
-    for plain in plain_objects(settled.cluster):
-        if done or (standing.has(plain) and _is_ours(settled.cluster, plain, papers)):
+        return ImportPlan(settled, [f"another Ganeti file was brought in before{half}"], _nothing(), _nothing(), papers)
+    if known is not None and known.document["done"]:
+        present = _nothing()
+        for plain in plain_objects(settled.cluster):
             present[plain.section].append(plain.name)
+        return ImportPlan(settled, [], _nothing(), present, papers, done=True)
+    plan = _plan_objects(settled, papers, standing)
+    in_the_way = [*plan.conflicts, *_mac_conflicts(macs, settled.cluster, plan.new[INSTANCES])]
+    return await _with_grants(replace(plan, conflicts=in_the_way), standing, ledger)
+
+
+def _nothing() -> Names:
+    return {section: [] for section in SECTIONS}
+
+
+def _plan_objects(settled: Settled, papers: Mapping[str, Paper], standing: Standing) -> ImportPlan:
+    """Tell what is new and what is there of a file that was not yet brought in wholly."""
+    new, present, opened = _nothing(), _nothing(), set[str]()
+    conflicts: list[str] = []
+    for plain in plain_objects(settled.cluster):
+        there = standing.has(plain)
+        if there and _is_ours(settled.cluster, plain, papers):
+            present[plain.section].append(plain.name)
+            continue
+        new[plain.section].append(plain.name)
+        if there and _is_half_made(plain, papers):
+            opened.add(plain.name)
         else:
-            new[plain.section].append(plain.name)
             conflicts.extend(standing.conflicts(plain))
-    conflicts.extend(await _mac_conflicts(ledger, settled.cluster, new[INSTANCES]))
-    return ImportPlan(settled, conflicts, new, present, papers, done)
+    return ImportPlan(settled, conflicts, new, present, papers, opened=frozenset(opened))
+
+
+async def _with_grants(plan: ImportPlan, standing: Standing, ledger: AsyncLedger) -> ImportPlan:
+    """Add which addresses are still to be granted, and who has them."""
+    wanted, conflicts = _wanted(plan.settled, plan.new), [*plan.conflicts]
+    for name in sorted(set(wanted) - (set(plan.new[NETWORKS]) - plan.opened)):
+        tenants = await Tenants.read(ledger, standing.space_of(name), name)
+        conflicts.extend(tenants.conflicts(wanted[name]))
+        wanted[name] = [grant for grant in wanted[name] if not tenants.has(grant)]
+    return replace(plan, conflicts=conflicts, grants=wanted)
 
 
 def _is_ours(cluster: Cluster, plain: Plain, papers: Mapping[str, Paper]) -> bool:
@@ -83,44 +107,27 @@ def _is_ours(cluster: Cluster, plain: Plain, papers: Mapping[str, Paper]) -> boo
     return known is not None and known.document == kept_of(cluster, plain)
 
 
-class Standing:
-    """The names and uuids that the ledger has."""
-
-    def __init__(self, uuids: Mapping[str, Mapping[str, str]], spaces: Iterable[str]) -> None:
-        self._uuids = uuids
-        self._names = {section: {uuid: name for name, uuid in known.items()} for section, known in uuids.items()}
-        self._spaces = frozenset(spaces)
-
-    @classmethod
-    async def read(cls, ledger: AsyncLedger) -> "Standing":
-        """Read them."""
-        spaces = await ledger.spaces()
-        uuids = {NETWORKS: {network.name: network.uuid for space in spaces for network in space.networks.values()}}
-        for section, kind in ((GROUPS, GROUP), (NODES, NODE), (INSTANCES, INSTANCE)):
-            uuids[section] = {paper.name: paper.document["uuid"] for paper in await ledger.papers(kind)}
-        return cls(uuids, (space.name for space in spaces))
-
-    def has(self, plain: Plain) -> bool:
-        """Tell whether the ledger has this object, by name and uuid."""
-        return self._uuids[plain.section].get(plain.name) == plain.uuid
-
-    def conflicts(self, plain: Plain) -> Iterator[str]:
-        """Tell what of the ledger is in the way of an object."""
-        kind = KINDS[plain.section]
-        if plain.name in self._uuids[plain.section]:
-            yield f"{kind} {plain.name!r} exists already"
-        elif plain.uuid in self._names[plain.section]:
-            other = self._names[plain.section][plain.uuid]
-            yield f"{kind} {plain.name!r} has the uuid of {kind} {other!r}, {plain.uuid}"
-        elif plain.section == NETWORKS and plain.name in self._spaces:
-            yield f"space {plain.name!r} exists already, and network {plain.name!r} needs one of its own"
+def _is_half_made(plain: Plain, papers: Mapping[str, Paper]) -> bool:
+    known = papers.get(plain.paper)
+    return known is not None and known.document == HALF
 
 
-async def _mac_conflicts(ledger: AsyncLedger, cluster: Cluster, new: Sequence[str]) -> list[str]:
+def _wanted(settled: Settled, new: Mapping[str, Sequence[str]]) -> dict[str, list[Grant]]:
+    """List the addresses that are to be granted, by network: all of a new one, of others those of new instances."""
+    networks, owners = set(new[NETWORKS]), {owner_of(name) for name in new[INSTANCES]}
+    found = grants_of(settled)
+    wanted = {
+        network.name: [grant for grant in found[network.uuid] if network.name in networks or grant.owner in owners]
+        for network in settled.cluster.networks
+    }
+    return {name: grants for name, grants in wanted.items() if grants}
+
+
+def _mac_conflicts(taken: Mapping[str, str], cluster: Cluster, new: Sequence[str]) -> list[str]:
     """Tell which MACs of new instances the ledger's own have."""
-    wanted, taken = set(new), {paper.name: paper.document for paper in await ledger.papers(MAC)}
+    wanted = set(new)
     return [
-        f"MAC {nic.mac} of instance {instance.name!r} is that of instance {taken[nic.mac]['instance']!r}"
+        f"MAC {nic.mac} of instance {instance.name!r} is that of instance {taken[nic.mac]!r}"
         for instance in cluster.instances
         if instance.name in wanted
         for nic in instance.nics

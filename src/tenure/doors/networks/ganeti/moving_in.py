@@ -1,71 +1,104 @@
 """Moving in: a configuration made in a ledger, in steps that may be repeated.
 
 Each step is one ``apply``. An object and its paper are written in the same one, so an import that was killed is run
-again with the same file: what has its paper is skipped, the rest is written.
+again with the same file: what has its paper is skipped, the rest is written. The addresses of all instances come with
+their networks, before the instances, so that nobody else is given one in between.
 """
 
+from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from itertools import islice
 from typing import TypeVar
 
-from tenure.doors.networks.atlas import apply_fresh, settled
+from tenure.doors.networks.atlas import Stale, settled
 from tenure.doors.networks.cluster import structure
 from tenure.doors.networks.ganeti.examining import ImportPlan, plan_import
+from tenure.doors.networks.ganeti.network_steps import NetworkSteps, Step
 from tenure.doors.networks.ganeti.operations import (
     group_operations,
     instance_operations,
-    network_operations,
     node_operations,
-    orphan_operations,
 )
 from tenure.doors.networks.ganeti.papers import FILE, Plain, kept_of, kept_of_file, plain_objects
-from tenure.doors.networks.ganeti.values import GANETI, GROUPS, INSTANCES, NETWORKS, NODES, Json
+from tenure.doors.networks.ganeti.values import GANETI, GROUPS, INSTANCES, NETWORKS, NODES, Json, NetworkFile
 from tenure.doors.networks.model import NODE
-from tenure.kernel.errors import Conflict
+from tenure.kernel.errors import AlreadyExists, Conflict
 from tenure.service.ledger import AsyncLedger
 from tenure.service.operations import ExpectPaper, Operation, WritePaper
 
 __all__ = ["ImportPlan", "plan_import", "run_import"]
 
 CHUNK = 100
-"""Instances, nodes or orphans a step."""
+"""Instances or nodes a step."""
 
 T = TypeVar("T")
 Progress = Callable[[int, int], object]
-Step = tuple[int, list[Operation]]
-"""How many things are made, and by which operations."""
 
 
 async def run_import(ledger: AsyncLedger, plan: ImportPlan, progress: Progress | None = None) -> None:
     """Make what a plan calls new. Conflict, and nothing is changed, while something stands in the way."""
     if plan.conflicts:
-        more = f" (and {len(plan.conflicts) - 1} more)" if len(plan.conflicts) > 1 else ""
-        raise Conflict(f"nothing was written: {plan.conflicts[0]}{more}", field="file")
+        raise _refused("nothing was written", plan.conflicts)
     if plan.done:
         return
-    made, total = 0, sum(plan.counts.values()) - plan.counts["addresses"]
+    try:
+        await _run(ledger, plan, progress)
+    except Conflict as error:
+        await _explain(error, await plan_import(plan.settled.cluster, ledger))
+
+
+async def _run(ledger: AsyncLedger, plan: ImportPlan, progress: Progress | None) -> None:
+    """Take the steps of a plan, one after the other."""
     if FILE not in plan.papers:
         await _make(ledger, [_file_paper(plan, 0, done=False)])
+    made, total = 0, sum(plan.counts.values())
     for count, operations in _steps(plan):
         await _make(ledger, operations)
         made += count
         if progress is not None:
             progress(made, total)
-    [known] = await ledger.papers(GANETI, prefix=FILE, limit=1)
-    await _make(ledger, [_file_paper(plan, known.revision, done=True)])
+    known = await ledger.paper(GANETI, FILE)
+    if not known.document["done"]:
+        await _make(ledger, [_file_paper(plan, known.revision, done=True)])
+
+
+async def _explain(error: Conflict, now: ImportPlan) -> None:
+    """Tell why a step was refused, by what the ledger has now; somebody else may have taken it."""
+    if now.done:
+        return
+    if now.conflicts:
+        raise _refused("the import was broken off", now.conflicts) from error
+    if isinstance(error, AlreadyExists) or error.field == "revision":  # by this file's, or it would be in the way
+        hint = "it was left to go on; run this again if it does not come to its end"
+        raise Conflict(f"another import of this file is under way; {hint}", field="file") from error
+    raise error
+
+
+def _refused(what: str, conflicts: Sequence[str]) -> Conflict:
+    more = f" (and {len(conflicts) - 1} more)" if len(conflicts) > 1 else ""
+    return Conflict(f"{what}: {conflicts[0]}{more}", field="file")
 
 
 async def _make(ledger: AsyncLedger, operations: Sequence[Operation]) -> None:
     """Apply a step; the cluster's one paper keeps it from missing somebody else's change of nodes or networks."""
 
     async def attempt() -> None:
-        await apply_fresh(ledger, [await structure(ledger), *operations])
+        lock = await structure(ledger)
+        try:
+            await ledger.apply([lock, *operations])
+        except Conflict as error:
+            if await structure(ledger) != lock:
+                raise Stale(error) from None
+            raise
 
     await settled(attempt)
 
 
 def _steps(plan: ImportPlan) -> Iterator[Step]:
-    """Yield what is to be done, in an order in which everything finds what it needs."""
+    """Yield what is to be done, in an order in which everything finds what it needs.
+
+    The papers of objects come first in a step: another import of the file is known by them, whatever else it made.
+    """
     cluster = plan.settled.cluster
     plain = {(each.section, each.name): each for each in plain_objects(cluster)}
     new = {section: set(names) for section, names in plan.new.items()}
@@ -76,20 +109,27 @@ def _steps(plan: ImportPlan) -> Iterator[Step]:
     groups = [group for group in cluster.groups if group.name in new[GROUPS]]
     if groups:
         made = [operation for group in groups for operation in group_operations(group)]
-        yield len(groups), [*made, *papers(GROUPS, [group.name for group in groups])]
+        yield len(groups), [*papers(GROUPS, [group.name for group in groups]), *made]
     for nodes in _cut(node for node in cluster.nodes if node.name in new[NODES]):
         made = [operation for node in nodes for operation in node_operations(node)]
-        yield len(nodes), [*made, *papers(NODES, [node.name for node in nodes])]
+        yield len(nodes), [*papers(NODES, [node.name for node in nodes]), *made]
     for network in cluster.networks:
         if network.name in new[NETWORKS]:
-            yield 1, [*network_operations(network), *papers(NETWORKS, [network.name])]
-        for addresses in _cut(plan.settled.orphan_addresses(network.uuid)):
-            yield len(addresses), orphan_operations(network.name, addresses)
+            yield from _network_steps(plan, network, plain[NETWORKS, network.name])
     names = {network.uuid: network.name for network in cluster.networks}
+    late = Counter(grant.owner for name in set(plan.grants) - new[NETWORKS] for grant in plan.grants[name])
     for instances in _cut(instance for instance in cluster.instances if instance.name in new[INSTANCES]):
         standing = [ExpectPaper(kind=NODE, name=node, revision=1) for node in sorted({i.node for i in instances})]
         made = instance_operations(instances, names)
-        yield len(instances), [*standing, *made, *papers(INSTANCES, [each.name for each in instances])]
+        count = len(instances) + sum(late[each.owner] for each in instances)
+        yield count, [*papers(INSTANCES, [each.name for each in instances]), *standing, *made]
+
+
+def _network_steps(plan: ImportPlan, network: NetworkFile, plain: Plain) -> Iterator[Step]:
+    paper = _object_paper(plan, plain)
+    grants = plan.grants.get(network.name, ())
+    made = NetworkSteps(network, grants, paper.name, paper.revision, kept_of(plan.settled.cluster, plain))
+    return made.steps(opened=network.name in plan.opened)
 
 
 def _cut(things: Iterator[T]) -> Iterator[list[T]]:

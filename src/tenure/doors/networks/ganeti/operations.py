@@ -2,17 +2,21 @@
 
 from collections.abc import Iterable, Iterator
 
+from tenure.doors.networks.cluster import node_papers
 from tenure.doors.networks.ganeti.bitmaps import single
+from tenure.doors.networks.ganeti.grants import Grant
 from tenure.doors.networks.ganeti.values import ORPHAN, NetworkFile, SubnetFile
-from tenure.doors.networks.model import GROUP, NODE, Group, Instance, Node
+from tenure.doors.networks.model import GROUP, Group, Instance, Node
 from tenure.doors.networks.records import instance_papers
 from tenure.kernel.addresses import format_address
 from tenure.kernel.configuration import KeepBack
-from tenure.kernel.edits import AddNetwork, AddPool, AddSubnet, Connect, Reserve
+from tenure.kernel.edits import AddNetwork, AddPool, AddSubnet, Connect, Reserve, Unreserve
 from tenure.kernel.ranges import subtract
 from tenure.service.operations import Allocate, Operation, WritePaper
 
 REQUEST = "import ganeti"
+ORPHANED = "marked as used in Ganeti's file; no NIC had it"
+UNDER_WAY = "being brought in from a Ganeti file"
 
 
 def group_operations(group: Group) -> list[Operation]:
@@ -22,30 +26,52 @@ def group_operations(group: Group) -> list[Operation]:
 
 def node_operations(node: Node) -> list[Operation]:
     """Make a node. The file's external marks say where its addresses are kept away."""
-    return [WritePaper(kind=NODE, name=node.name, document=node.document())]
+    return [*node_papers(node)]
 
 
-def network_operations(network: NetworkFile) -> Iterator[Operation]:
-    """Make a settled network with its subnets, pools, external ranges and connections, in a space of its own."""
+def network_frame(network: NetworkFile) -> Iterator[Operation]:
+    """Make a settled network with its subnets, in a space of its own: nothing is picked there, no group is reached."""
     name = network.name
     yield AddNetwork(network=name, uuid=network.uuid, mac_prefix=network.mac_prefix, tags=network.tags)
     for subnet in network.subnets:
-        kept = _kept_back(subnet)
         yield AddSubnet(
             network=name,
             cidr=str(subnet.cidr),
             gateway=None if subnet.gateway is None else format_address(subnet.gateway),
             name=subnet.name,
             dhcp=subnet.dhcp,
-            keep_back=sorted(kept),
+            keep_back=sorted(_kept_back(subnet)),
             uuid=subnet.uuid,
         )
+
+
+def network_filling(network: NetworkFile) -> Iterator[Operation]:
+    """Give a network's frame what it is used by: pools, external ranges, connections."""
+    name = network.name
+    for subnet in network.subnets:
         yield from (AddPool(network=name, range=pool.range, name=pool.name) for pool in subnet.pools)
+        kept = _kept_back(subnet)
         automatic = sorted({place for why, place in subnet.automatic() if why in kept and place is not None})
         for piece in subnet.external or ():
             yield from (Reserve(network=name, range=rest) for rest in subtract(piece, map(single, automatic)))
     for line in network.connections:
         yield Connect(network=name, group=line.group, mode=line.mode, link=line.link, vlan=line.vlan)
+
+
+def shut(network: NetworkFile) -> list[Operation]:
+    """Keep everything in a network's frame away from everybody."""
+    return [Reserve(network=network.name, range=s.cidr.range, reason=UNDER_WAY) for s in network.subnets]
+
+
+def unshut(network: NetworkFile) -> list[Operation]:
+    """Lift what ``shut`` laid."""
+    return [Unreserve(network=network.name, range=s.cidr.range) for s in network.subnets]
+
+
+def kept_gateways(network: NetworkFile) -> set[int]:
+    """Return the gateways that are kept back: the ledger lets nobody hold one when it comes, only afterwards."""
+    own = [(subnet.gateway, _kept_back(subnet)) for subnet in network.subnets if subnet.gateway is not None]
+    return {gateway for gateway, kept in own if KeepBack.GATEWAY in kept}
 
 
 def _kept_back(subnet: SubnetFile) -> set[KeepBack]:
@@ -54,19 +80,22 @@ def _kept_back(subnet: SubnetFile) -> set[KeepBack]:
     return {why for why, place in subnet.automatic() if place is None or any(place in piece for piece in external)}
 
 
-def orphan_operations(network: str, addresses: Iterable[str]) -> list[Operation]:
-    """Hold addresses that are marked and that no NIC has, so that they are neither lost nor given away."""
+def allocations(network: str, grants: Iterable[Grant]) -> list[Operation]:
+    """Hold addresses: for their instances, or so that what no NIC has is neither lost nor given away."""
     return [
         Allocate(
-            network=network, owner=ORPHAN, slot=address, address=address, reserved="force", request=REQUEST,
-            description="marked as used in Ganeti's file; no NIC had it",
+            network=network, owner=grant.owner, slot=grant.slot, address=grant.address, reserved="force",
+            request=REQUEST, description=ORPHANED if grant.owner == ORPHAN else "",
         )
-        for address in addresses
+        for grant in grants
     ]  # fmt: skip
 
 
 def instance_operations(instances: Iterable[Instance], names: dict[str, str]) -> list[Operation]:
-    """Make instances; ``names`` are the networks' names by uuid. Allocations stand together: one serving for all."""
+    """Make instances; ``names`` are the networks' names by uuid. Allocations stand together: one serving for all.
+
+    Their addresses were granted with their networks. Asked again the answer is the same.
+    """
     every = list(instances)
     holdings: list[Operation] = [
         Allocate(

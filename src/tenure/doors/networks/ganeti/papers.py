@@ -23,6 +23,9 @@ from tenure.kernel.configuration import Connection
 FILE = "file"
 """The name of the paper of the whole file."""
 
+HALF: Json = {"half": True}
+"""The document of the paper of a network while it is being made."""
+
 
 class Plain(NamedTuple):
     """An object as the ledger's words alone are written, and what stands for its state, whatever the form.

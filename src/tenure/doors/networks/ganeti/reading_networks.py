@@ -34,10 +34,14 @@ def read_network(part: Part, uuid: str, name: str) -> NetworkFile:
 
 
 def _mac_prefix(value: object, field: str) -> str | None:
+    """Read three octets: with fewer or more, a MAC made from it would not be one."""
     try:
-        return read_mac_prefix(value)
+        prefix = read_mac_prefix(value)
     except Invalid as error:
         raise Invalid(error.message.replace("mac_prefix", field, 1), field=field) from None
+    if prefix is not None and len(prefix) != len("aa:bb:cc"):
+        raise Invalid(f"{field}: {shown(value)} is not of the form aa:bb:cc", field=field)
+    return prefix
 
 
 def _tags(value: object, field: str) -> tuple[str, ...]:

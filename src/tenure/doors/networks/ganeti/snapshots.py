@@ -53,7 +53,7 @@ async def _read(ledger: AsyncLedger) -> Snapshot:
     files: list[NetworkFile] = []
     for network in networks:
         used: list[AddressRange] = []
-        async for holding in _holdings(ledger, network.name):
+        async for holding in holdings_in(ledger, network.name):
             if holding.state is not State.COOLING:  # what is cooling was released
                 used.append(AddressRange(holding.row.first, holding.row.last))
             place, own = (network.uuid, holding.slot), slots.setdefault(holding.owner, {})
@@ -71,7 +71,8 @@ async def _read(ledger: AsyncLedger) -> Snapshot:
     return Snapshot(cluster, kept, {network.uuid: network for network in networks})
 
 
-async def _holdings(ledger: AsyncLedger, network: str) -> AsyncIterator[Holding]:
+async def holdings_in(ledger: AsyncLedger, network: str) -> AsyncIterator[Holding]:
+    """Yield the holdings of a network, in order of address."""
     after = None
     while page := await ledger.holdings(network, after=after, limit=PAGE):
         for holding in page:

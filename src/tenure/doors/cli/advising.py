@@ -1,0 +1,156 @@
+"""What to do next about an error: hints in words of the command line, so that they fit the command that failed."""
+
+from typing import TYPE_CHECKING, Any
+
+from tenure.doors.cli.session import Session
+from tenure.kernel.errors import (
+    AddressReserved,
+    AlreadyExists,
+    NotFound,
+    PoolExhausted,
+    StillInUse,
+    StoreUnavailable,
+    TenureError,
+)
+
+if TYPE_CHECKING:
+    from tenure.kernel.configuration import Network
+
+HINTS = {
+    "invalid": "`tenure {command} --help` shows what may be written",
+    "address_outside_subnet": "`tenure subnet list {network}` shows its blocks; `tenure subnet add` adds one",
+    "not_found": "`tenure show` lists what there is",
+    "conflict": "read again with `tenure show`, then decide",
+    "already_exists": "choose another name or slot, or use what exists: `tenure show`",
+    "address_in_use": "`tenure why {address}` tells since when; name another address, or none to get the next free one",
+    "address_reserved": "`--reserved allow` reaches reserved addresses, `--reserved force` kept-back ones, too",
+    "overlap": "`tenure subnet list` and `tenure pool list` show what is there",
+    "still_in_use": "change or remove NICs with `tenure instance modify NAME --net …` first, and let go of what others "
+    "hold with `tenure release`",
+    "not_owner": "`tenure why {address}` tells who holds it since when",
+    "pool_exhausted": "`tenure pool add` adds addresses, `tenure release` frees one, `--wait SECONDS` waits for one",
+    "key_reused": "a key stands for one request: choose a new one for another",
+    "hook_failed": "correct what the hook complains of, then run the command again",
+    "cursor_expired": "read the present state with `tenure show`, then go on with `--after {oldest}`",
+}
+
+CASCADING = ("network remove", "subnet remove")
+CASCADE = "release the holdings, retire it to let it run dry, or end them all with `--cascade`"
+"""What commands that can do so say of things in use."""
+
+PENDING = "wait until the operations that want it are done, or end them with `tenure cancel`"
+
+LEDGER_MISSING = "look at `--store` or TENURE_STORE; `tenure network add NAME` begins a new ledger"
+ORIGINS = {"restore": "FILE is what `tenure backup FILE` wrote", "copy": "SOURCE is the URL of the ledger to copy"}
+"""What to look at when the ledger to read is not there, in commands that fill another."""
+
+RESERVED_HINTS = {
+    "cooling": "wait until then, name another address, or none to get the next free one",
+    "retired": "`--undo` of the command that retired it takes it back into use; or name another address",
+    "waits": "name another address, or wait in line with `--wait SECONDS` and without `--address`",
+}
+"""What to do about an address that no reach of ``--reserved`` gets, by a word of the reason."""
+
+LISTED = {
+    "group": "`tenure group list` lists them",
+    "node": "`tenure node list` lists them",
+    "instance": "`tenure instance list` lists them",
+    "NIC": "`tenure instance info NAME` shows its NICs",
+    "tag": "`tenure network list-tags NETWORK` lists them",
+    "field": "`list-fields` lists them",
+}
+"""Where to look for what is not found, by its kind."""
+
+TAKEN = {
+    "mac": "leave mac= out to have one made up",
+    "NIC": "choose another name=, or leave it out",
+    "instance": "choose another name: `tenure instance list` lists those there are",
+    "node": "choose another name: `tenure node list` lists those there are",
+    "group": "choose another name: `tenure group list` lists those there are",
+}
+"""What to do about a name that is taken, by what has it."""
+
+IN_USE_HINTS = {
+    "group": "`tenure group list` shows what is in a group",
+    "node": "`tenure node list -o name,inst_list` shows what is on a node",
+    "network": "`tenure network info {name}` shows who is on it",
+}
+"""Where to look for what keeps a thing from going, if that is no holding."""
+
+NODE_ADDRESS = "give the node another address, or pass `--no-conflicts-check`"
+FORM = "`--form revised` can say it"
+
+INSTANCE_HINTS = {
+    "address_reserved": "`--force` lets externally reserved addresses be had, too",
+    "pool_exhausted": "`tenure network modify --pool add:RANGE {network}` adds addresses",
+}
+"""What commands on instances say otherwise."""
+
+RETIRED_NETWORK = "the network is retired: `tenure network retire {network} --undo` takes it back into use"
+RETIRED_POOLS = (
+    "all of it is retired: `--undo` of `tenure pool retire` or `tenure subnet retire` takes it back into use"
+)
+
+
+def next_step(session: Session, error: TenureError) -> str | None:
+    """Say what to do next, in words of the command line."""
+    text = _retired_hint(session, error) if isinstance(error, PoolExhausted) else None
+    text = text or _special_hint(error, session.command) or HINTS.get(error.code)
+    if text is None and isinstance(error, StoreUnavailable):
+        unknown = error.outcome == "unknown"
+        return "repeat the same command to learn the outcome" if unknown else "look at `--store` or TENURE_STORE"
+    return None if text is None else text.format_map(_Words({"command": session.command, **vars(error)}))
+
+
+def _special_hint(error: TenureError, command: str) -> str | None:
+    """Say what helps in cases for which the hint of the code would lead astray."""
+    noun = command.partition(" ")[0]
+    if command in ORIGINS and error.field in ("path", "ledger"):
+        return ORIGINS[command]
+    if isinstance(error, NotFound):
+        return LEDGER_MISSING if error.kind == "ledger" else LISTED.get(error.kind)
+    if isinstance(error, AlreadyExists) and error.kind in TAKEN:
+        return TAKEN[error.kind]
+    if isinstance(error, StillInUse):
+        return _in_use_hint(error, command)
+    if isinstance(error, AddressReserved) and (found := _reserved_hint(error)):
+        return found
+    if error.code == "conflict" and error.field == "form":
+        return FORM
+    return INSTANCE_HINTS.get(error.code) if noun == "instance" else None
+
+
+def _in_use_hint(error: StillInUse, command: str) -> str | None:
+    if command.startswith("node ") or not all("/" in holder for holder in error.holders):
+        return IN_USE_HINTS.get(error.kind, NODE_ADDRESS)
+    if command in CASCADING:
+        return CASCADE
+    return PENDING if all(", pending" in holder for holder in error.holders) else None
+
+
+def _reserved_hint(error: AddressReserved) -> str | None:
+    words = error.reason.replace(",", " ").split()
+    return next((text for word, text in RESERVED_HINTS.items() if word in words), None)
+
+
+def _retired_hint(session: Session, error: PoolExhausted) -> str | None:
+    """Look whether nothing is free only because nothing is in use."""
+    try:
+        network = session.run(lambda ledger: ledger.network(error.network))
+    except TenureError:
+        return None  # a hint less; what went wrong is told anyway
+    if network.retired:
+        return RETIRED_NETWORK
+    return RETIRED_POOLS if _all_retired(network, error.pool) else None
+
+
+def _all_retired(network: "Network", pool: str | None) -> bool:
+    wanted = [(subnet, each) for subnet, each in network.pools() if pool in (None, each.name)]
+    return bool(wanted) and all(subnet.retired or each.retired for subnet, each in wanted)
+
+
+class _Words(dict[str, Any]):
+    """What a hint may name; a word that an error does not carry is left as a place to fill in."""
+
+    def __missing__(self, name: str) -> str:
+        return name.upper()
