@@ -18,8 +18,8 @@ from tests.proof.scheduling import Scheduler
 T = TypeVar("T")
 
 WRITES = {
-    "log", "bump", "put_networks", "remove_networks", "add_space", "rename_space", "remove_space", "rewrite", "remember", "linger",
-    "leave", "forget_replies", "drop_replies",
+    "log", "bump", "put_networks", "remove_networks", "add_space", "rename_space", "remove_space", "rewrite",
+    "remember", "linger", "leave", "forget_replies", "drop_replies",
 }  # fmt: skip
 
 

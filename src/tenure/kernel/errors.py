@@ -9,7 +9,7 @@
     │   ├── AddressInUse        (address, holder)
     │   ├── AddressReserved     (address, reason)
     │   ├── Overlap             (first, second)
-    │   ├── StillInUse          (kind, name, holders)
+    │   ├── StillInUse          (kind, name, holders, addresses)
     │   ├── NotOwner            (address, owner, holder)
     │   └── KeyReused           the idempotency key stands for another request (key)
     ├── PoolExhausted           nothing free where the wish may be served (network, pool)
@@ -19,6 +19,7 @@
 ``code`` is stable: scripts and doors may rely on it. ``field`` names the argument at fault where there is one.
 """
 
+from collections.abc import Sequence
 from typing import Literal
 
 
@@ -123,6 +124,7 @@ class StillInUse(Conflict):
         holders: list[str],
         *,
         hint: str = "release them, retire it, or pass cascade=True",
+        addresses: Sequence[str] = (),
         field: str | None = None,
     ) -> None:
         shown = ", ".join(holders[:3]) + (", …" if len(holders) > 3 else "")
@@ -130,6 +132,7 @@ class StillInUse(Conflict):
         self.kind = kind
         self.name = name
         self.holders = holders
+        self.addresses = list(addresses)
 
 
 class NotOwner(Conflict):

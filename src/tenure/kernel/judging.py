@@ -10,13 +10,15 @@ from tenure.kernel.errors import AddressOutsideSubnet, AlreadyExists, Conflict, 
 from tenure.kernel.ranges import AddressRange, subtract
 
 
-def judge(configuration: Configuration) -> None:
-    """Raise unless the configuration keeps invariant I3."""
+def judge(configuration: Configuration, before: Configuration | None = None) -> None:
+    """Raise unless the configuration keeps invariant I3, and its networks that changed the rule of DHCP."""
+    known = {} if before is None else before.networks
     for network in configuration.networks.values():
         _disjoint(((s.cidr.range, f"subnet {s.cidr}") for s in network.subnets), "cidr")
         _disjoint(((p.range, f"pool {p.name or p.range} ({p.range})") for _, p in network.pools()), "range")
         _judge_pool_policies(network)
-        _judge_dhcp(network)
+        if known.get(network.name) is not network:
+            _judge_dhcp(network)
         for subnet in network.subnets:
             _judge_contents(subnet)
     _judge_preallocations(configuration)

@@ -9,7 +9,7 @@ from tenure.kernel.ranges import parse_range
 from tenure.kernel.values import State
 from tenure.service.ground import Ground
 from tenure.service.operations import Expect, ExpectNoHoldings, ExpectNoPapers, ExpectPaper
-from tenure.service.plan_work import standing, told_holders
+from tenure.service.plan_work import standing, told_addresses, told_holders
 
 SHOWN = 4
 """How many of what stands in the way are looked for: more than a message names."""
@@ -19,6 +19,8 @@ async def expect(ground: Ground, operation: Expect) -> None:
     """Make sure that a network is as it was read."""
     serial = check_number(operation.serial, field="serial")
     network = ground.now[ground.space_of(check_name(operation.network, field="network"))].network(operation.network)
+    if operation.uuid is not None and network.uuid != operation.uuid:
+        raise Conflict(f"network {network.name!r} was replaced meanwhile by another of that name", field="serial")
     if network.serial != serial:
         raise Conflict(
             f"network {network.name!r} was changed meanwhile (serial {network.serial}, not {serial})", field="serial"
@@ -57,4 +59,5 @@ async def expect_no_holdings(ground: Ground, operation: ExpectNoHoldings) -> Non
     number = ground.now[space].network(operation.network).id
     rows = await standing(ground, space, where, number, state)
     if rows:
-        raise StillInUse("range", str(where), told_holders(rows[:SHOWN]), hint="release them first", field="range")
+        told, places = told_holders(rows[:SHOWN]), told_addresses(rows[:SHOWN])
+        raise StillInUse("range", str(where), told, hint="release them first", addresses=places, field="range")

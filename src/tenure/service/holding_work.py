@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from tenure.kernel.addresses import format_address, parse_address
-from tenure.kernel.entries import confirm_entry, modify_entry, transfer_entry
+from tenure.kernel.entries import confirm_entry, cool_entry, modify_entry, transfer_entry
 from tenure.kernel.errors import AlreadyExists, Conflict, NotFound
 from tenure.kernel.lifecycle import moved, rewritten
 from tenure.kernel.names import Owner, check_lingering, check_request, check_slot
@@ -81,11 +81,19 @@ async def release(ground: Ground, operation: Release) -> Granted | None:
 
 
 async def end_cooling(ground: Ground, operation: EndCooling) -> Granted | None:
-    """Make an address free that its last owner let cool; a pool that cools by itself has the last word."""
+    """Let an address cool no longer that its last owner released; where its pool cools, for that time from now."""
     owner, request = Owner(operation.owner), check_request(operation.request)
     row = await ground.find_cooling(operation.network, operation.address, owner, operation.generation)
-    if row is None or ground.cooling_us(row):
+    if row is None:
         return None
+    until_us = await ground.now_us() + ground.cooling_us(row)
+    if row.until_us is not None and ground.cooling_us(row):
+        if until_us >= row.until_us:
+            return None
+        row = row._replace(until_us=until_us)
+        await ground.tx.rewrite([row])
+        ground.entries.append(cool_entry(row, request))
+        return Granted(row, ground.layout(row.space))
     shown = Granted(row, ground.layout(row.space))
     await ground.sweep([row], request)
     return shown

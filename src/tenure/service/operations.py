@@ -108,7 +108,7 @@ class Release(OfHolding):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EndCooling(OfHolding):
-    """Let an address that this owner released cool no longer, unless its pool cools by itself."""
+    """Let an address that this owner released cool no longer; where its pool cools, only for that time from now."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -142,10 +142,14 @@ class Cancel(OfHolding):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Expect:
-    """Go on only if a network is as it was read: its serial number is still this one."""
+    """Go on only if a network is as it was read: its serial number is still this one.
+
+    ``uuid`` makes sure that it is the very network: another that got its name begins to count anew.
+    """
 
     network: str
     serial: int
+    uuid: str | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Mapping, Sequence
+from itertools import groupby
 from typing import Any
 
 from tenure.kernel.entries import paper_entry
@@ -16,19 +17,17 @@ Place = tuple[str, str]
 
 
 async def open_papers(ground: Ground, operations: Sequence[Operation]) -> None:
-    """Read every paper that operations name, a kind at once, and keep it from changing until the end.
+    """Read every paper that operations name, and keep it from changing until the end.
 
     In one order everywhere, so that two who write the same papers wait for each other and not in a ring. Before
     anything else is looked at, so that it does not matter where among the operations an expectation stands.
     """
     changed = {_place(each) for each in operations if isinstance(each, WritePaper | RemovePaper)}
     expected = {_place(each) for each in operations if isinstance(each, ExpectPaper)} - changed
-    for kind in sorted({kind for kind, _ in changed | expected}):
-        for places, shared in ((changed, False), (expected, True)):
-            names = sorted(name for of, name in places if of == kind)
-            if names:
-                found = await ground.tx.papers_named(kind, names, shared=shared)
-                ground.papers.update(((kind, name), paper) for name, paper in zip(names, found, strict=True))
+    for (kind, shared), places in groupby(sorted(changed | expected), lambda place: (place[0], place in expected)):
+        names = [name for _, name in places]
+        found = await ground.tx.papers_named(kind, names, shared=shared)
+        ground.papers.update(((kind, name), paper) for name, paper in zip(names, found, strict=True))
 
 
 async def write_papers(ground: Ground, operations: Sequence[WritePaper | RemovePaper]) -> list[Paper | None]:

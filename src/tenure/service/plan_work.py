@@ -47,7 +47,7 @@ async def edit_plan(ground: Ground, edit: Edit) -> Network | None:
     """Make one edit; what it takes the ground from under is ended where that was asked for."""
     space = ground.space_of(check_name(edit.network, field="network"))
     network = ground.now[space].network(edit.network)
-    new = _with_its_name(edited(ground.now[space], edit), network)
+    new = _named_alike(ground.now[space], edited(ground.now[space], edit))
     if isinstance(edit, RemoveNetwork | RemoveSubnet) and edit.cascade:
         gone = network.subnets if isinstance(edit, RemoveNetwork) else [network.subnet(edit.subnet)]
         for subnet in gone:
@@ -57,10 +57,10 @@ async def edit_plan(ground: Ground, edit: Edit) -> Network | None:
     return next((other for other in ground.now[space].networks.values() if other.id == network.id), None)
 
 
-def _with_its_name(plan: Configuration, before: Network) -> Configuration:
-    """Let a space that is a network's own be called as the network is."""
-    names = list(plan.networks)
-    return replace(plan, name=names[0]) if len(names) == 1 and plan.name == before.name else plan
+def _named_alike(before: Configuration, after: Configuration) -> Configuration:
+    """Let a space that has one network, and its name, go on having its name."""
+    own = list(before.networks) == [before.name] and len(after.networks) == 1
+    return replace(after, name=next(iter(after.networks))) if own else after
 
 
 async def _stamped(ground: Ground, plan: Configuration, number: NetworkId) -> Configuration:
@@ -83,7 +83,7 @@ async def settle(ground: Ground) -> None:
     """Judge the final state of every edited space, and write it."""
     for space in ground.edited_spaces:
         old, new = ground.before.get(space), ground.now[space]
-        judge(new)
+        judge(new, old)
         if old is not None:
             await _check_lost_ground(ground, old, new)
         await _check_gateways(ground, old or Configuration(space, new.name), new)
@@ -96,13 +96,18 @@ async def _check_lost_ground(ground: Ground, old: Configuration, new: Configurat
         where, number = lost.range, lost.network.id
         rows = await standing(ground, old.space, where, number)
         if rows:
-            raise StillInUse("network", lost.network.name, told_holders(rows))
+            raise StillInUse("network", lost.network.name, told_holders(rows), addresses=told_addresses(rows))
 
 
 def told_holders(rows: Sequence[Row]) -> list[str]:
     """Write who holds what, and in which state if it is not simply held."""
     states = {State.HELD: ""}
     return [f"{row.owner} ({format_address(row.first)}{states.get(row.state, f', {row.state}')})" for row in rows]
+
+
+def told_addresses(rows: Sequence[Row]) -> list[str]:
+    """Write what is held."""
+    return [format_address(row.first) for row in rows]
 
 
 async def standing(

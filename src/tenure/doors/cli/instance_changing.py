@@ -1,5 +1,6 @@
 """Commands that change an instance, with the hooks that run before and after."""
 
+import asyncio
 import dataclasses
 from collections.abc import Awaitable, Callable, Iterable, Sequence
 from pathlib import Path
@@ -156,15 +157,15 @@ def _run(session: Session, context: click.Context, said: dict[str, Any], verb: s
 async def _done(
     session: Session, ledger: AsyncLedger, said: dict[str, Any], work: "Work"
 ) -> "tuple[Done, InstanceFacts]":
-    from tenure.doors.networks.hooks import LIMIT_S, CalledOff
+    from tenure.doors.networks.hooks import CALLED_OFF, LIMIT_S
     from tenure.doors.networks.instances import Hooking, Instances
 
     limit_s = LIMIT_S if said["hook_timeout"] is None else said["hook_timeout"]
     hooking = None if said["hooks"] is None else Hooking(said["hooks"], limit_s)
     try:
         done = await work(Instances(ledger, hooking))
-    except CalledOff as stop:
-        if stop.phase == "post":
+    except asyncio.CancelledError as stop:
+        if CALLED_OFF + "post" in getattr(stop, "__notes__", ()):
             warn(session, [STANDS], always=True)
         raise
     [facts] = await instance_facts(ledger, [done.instance])

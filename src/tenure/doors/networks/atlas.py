@@ -10,8 +10,9 @@ from typing import TypeVar
 
 from tenure.kernel.configuration import Network
 from tenure.kernel.errors import AlreadyExists, Conflict, NotFound, TenureError
+from tenure.kernel.values import SpaceId
 from tenure.service.ledger import AsyncLedger
-from tenure.service.operations import Operation, Shown
+from tenure.service.operations import Expect, Operation, Shown
 
 T = TypeVar("T")
 
@@ -70,9 +71,19 @@ class Atlas:
             self._whole = True
         return [self._by_name[name] for name in sorted(self._by_name)]
 
+    async def spaces(self) -> dict[str, SpaceId]:
+        """Tell which space each network is in, by uuid."""
+        spaces = await self._ledger.spaces()
+        return {network.uuid: space.space for space in spaces for network in space.networks.values()}
+
     def _keep(self, network: Network) -> Network:
         self._by_name[network.name] = self._by_uuid[network.uuid] = network
         return network
+
+
+def unchanged(network: Network) -> Expect:
+    """Return the operation that makes sure that a network is the very one that was read, as it was read."""
+    return Expect(network=network.name, serial=network.serial, uuid=network.uuid)
 
 
 async def settled(attempt: Callable[[], Awaitable[T]]) -> T:

@@ -7,7 +7,7 @@ that could have missed each other (a node with an address, a block around it), t
 from collections.abc import Iterable, Sequence
 from uuid import uuid4
 
-from tenure.doors.networks.atlas import Atlas, apply_fresh, settled
+from tenure.doors.networks.atlas import Atlas, apply_fresh, settled, unchanged
 from tenure.doors.networks.model import (
     CLUSTER,
     GROUP,
@@ -47,8 +47,11 @@ class Covered(Conflict):
 
 async def structure(ledger: AsyncLedger) -> WritePaper:
     """Return the operation that makes a change of the cluster's structure one after the other."""
-    known = await ledger.papers(CLUSTER)
-    return WritePaper(kind=CLUSTER, name=CLUSTER, document={}, revision=known[0].revision if known else 0)
+    try:
+        revision = (await ledger.paper(CLUSTER, CLUSTER)).revision
+    except NotFound:
+        revision = 0
+    return WritePaper(kind=CLUSTER, name=CLUSTER, document={}, revision=revision)
 
 
 class Cluster:
@@ -139,9 +142,9 @@ class Cluster:
     async def _keep_away(self, node: Node) -> list[Operation]:
         found: list[Operation] = []
         for network in await Atlas(self._ledger).every():
-            for operation in reserve_nodes(network, [node], [subnet.cidr.range for subnet in network.subnets]):
-                free = ExpectNoHoldings(network=network.name, range=str(operation.range))
-                found.extend([free, operation])
+            kept = reserve_nodes(network, [node], [subnet.cidr.range for subnet in network.subnets])
+            free = [ExpectNoHoldings(network=network.name, range=str(edit.range)) for edit in kept]
+            found.extend([*([unchanged(network)] if kept else []), *free, *kept])
         return found
 
     async def remove_node(self, name: str) -> Node:
@@ -150,13 +153,12 @@ class Cluster:
         async def attempt() -> Node:
             lock = await structure(self._ledger)
             node = await self.node(name)
-            freed = [
-                Unreserve(network=network.name, range=kept.range)
-                for network in await Atlas(self._ledger).every()
-                for subnet in network.subnets
-                for kept in subnet.reserved
-                if kept.reason == node_reason(name)
-            ]
+            freed: list[Operation] = []
+            for network in await Atlas(self._ledger).every():
+                kept = [each for subnet in network.subnets for each in subnet.reserved]
+                own = [each.range for each in kept if each.reason == node_reason(name)]
+                edits = [Unreserve(network=network.name, range=piece) for piece in own]
+                freed.extend([*([unchanged(network)] if own else []), *edits])
             gone = [
                 RemovePaper(kind=NODE, name=name, revision=node.revision),
                 RemovePaper(kind=IDENTITY, name=node.uuid, revision=1),
@@ -179,7 +181,10 @@ class Cluster:
             names.update(dict.fromkeys(mark.name.split("/")[2] for mark in marks))
         found: list[tuple[str, str]] = []
         for name in names:
-            document = (await self._ledger.paper(INSTANCE, name)).document
+            try:
+                document = (await self._ledger.paper(INSTANCE, name)).document
+            except NotFound:  # it went meanwhile, and its addresses with it
+                continue
             free = [nic for nic in document["nics"] if nic["network"] is None]
             found.extend((ip["address"], name) for nic in free for ip in nic["ips"])
         return found

@@ -4,9 +4,9 @@ from dataclasses import dataclass
 
 from tenure.doors.networks.blaming import blamed
 from tenure.doors.networks.designing import Design, add_subnet, modify_subnet
+from tenure.doors.networks.environment import first_subnet
 from tenure.doors.networks.grammar import SubnetAdd, SubnetModify, read_address, read_cidr
 from tenure.kernel.addresses import is_v6
-from tenure.kernel.configuration import Network, Subnet
 from tenure.kernel.edits import KEEP, Keep, RemoveSubnet
 from tenure.kernel.errors import Invalid, NotFound
 from tenure.kernel.ranges import Cidr
@@ -20,11 +20,6 @@ class OldOptions:
     gateway: str | None = None
     network6: str | None = None
     gateway6: str | None = None
-
-
-def first_subnet(network: Network, *, v6: bool) -> Subnet | None:
-    """Find the first subnet of a version."""
-    return next((subnet for subnet in network.subnets if is_v6(subnet.cidr.first) == v6), None)
 
 
 def design_old_options(design: Design, options: OldOptions, *, new: bool) -> None:
@@ -51,7 +46,7 @@ def design_old_options(design: Design, options: OldOptions, *, new: bool) -> Non
 
 def _design_block6(design: Design, text: str, gateway6: str | None) -> None:
     """Add, change or remove the first IPv6 subnet."""
-    known = first_subnet(design.network, v6=True)
+    known = first_subnet(design.network, six=True)
     gateway = _gateway(gateway6, "--gateway6")
     if text.lower() == "none":
         if known is None:
@@ -69,7 +64,7 @@ def _design_block6(design: Design, text: str, gateway6: str | None) -> None:
 
 def _change_gateway(design: Design, option: str, text: str, *, v6: bool) -> None:
     with blamed(option, text):
-        known = first_subnet(design.network, v6=v6)
+        known = first_subnet(design.network, six=v6)
         if known is None:
             version = "IPv6" if v6 else "IPv4"
             raise NotFound(f"{version} subnet", f"in network {design.network.name}", hint="add one with --subnet")

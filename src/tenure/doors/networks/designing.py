@@ -3,7 +3,6 @@
 The copy tells at once which option is wrong; the ledger judges again, under its locks, when the edits are applied.
 """
 
-import re
 from collections.abc import Iterable
 from uuid import uuid4
 
@@ -40,9 +39,6 @@ from tenure.kernel.errors import Invalid, NotFound, StillInUse, TenureError
 from tenure.kernel.judging import judge
 from tenure.kernel.ranges import AddressRange, Cidr, subtract
 from tenure.service.operations import ExpectNoHoldings
-
-_IN_USE = re.compile(r"\(([0-9a-f.:]+)")
-"""Where the ledger names an address among those who hold it: ``instance/web-0 (192.0.2.10, pending)``."""
 
 
 class Design:
@@ -83,9 +79,9 @@ class Design:
 
     def blamed(self, error: TenureError) -> TenureError:
         """Let a refusal of the ledger name the option that takes the ground from under an address that is in use."""
-        found = _IN_USE.search(", ".join(error.holders)) if isinstance(error, StillInUse) else None
-        address = found[1] if found else getattr(error, "address", None)
-        if isinstance(error, StillInUse):
+        address = getattr(error, "address", None)
+        if isinstance(error, StillInUse) and error.addresses:
+            address = error.addresses[0]
             error = StillInUse(error.kind, error.name, error.holders, hint="release them first")
         if not isinstance(address, str):
             return error

@@ -48,12 +48,8 @@ class HookResult:
     seconds: float = 0.0
 
 
-class CalledOff(asyncio.CancelledError):
-    """Somebody stopped us while hooks ran; in the phase ``post`` the operation itself is done."""
-
-    def __init__(self, phase: str) -> None:
-        super().__init__(f"called off while hooks ran, phase {phase}")
-        self.phase = phase
+CALLED_OFF = "called off while hooks ran, phase "
+"""Begins the note on a cancellation that came while hooks ran; in the phase ``post`` the operation itself is done."""
 
 
 def failed(results: Iterable[HookResult]) -> list[HookResult]:
@@ -87,7 +83,8 @@ async def _run_in(phase: str, path: Path, environment: Mapping[str, str], limit_
     try:
         return await _run(path, environment, limit_s)
     except asyncio.CancelledError as error:
-        raise CalledOff(phase) from error
+        error.add_note(CALLED_OFF + phase)
+        raise
 
 
 def _own_variables(operation: str, phase: str, variables: Mapping[str, str]) -> dict[str, str]:

@@ -108,7 +108,8 @@ class Instances:
         """Take what is wanted, ask the first hooks, do it, tell the second hooks, and let go of what was given back."""
         if job.before is None and await job.changed():
             raise AlreadyExists(INSTANCE, job.instance.name)
-        await job.hold(lasts_s=hooking.longest(operation, "pre"))
+        if count_hooks(hooking.directory, operation, "pre"):
+            await job.hold(lasts_s=hooking.longest(operation, "pre"))
         try:
             before = await self._run_hooks(operation, "pre", job, hooking)
             if failed(before):

@@ -10,11 +10,12 @@ one ``apply`` of holdings and papers: of two commands on one instance, neither c
 """
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 
-from tenure.doors.networks.atlas import Atlas, Stale, apply_fresh, settled
+from tenure.doors.networks.atlas import Atlas, Stale, apply_fresh, settled, unchanged
 from tenure.doors.networks.cluster import refuse_inside, structure
-from tenure.doors.networks.model import IDENTITY, INSTANCE, Instance, Nic, NicIp, Node
+from tenure.doors.networks.model import IDENTITY, INSTANCE, Instance, NicIp, Node
 from tenure.doors.networks.nics import Take
 from tenure.doors.networks.records import mark_changes
 from tenure.kernel.configuration import Network
@@ -26,7 +27,6 @@ from tenure.service.operations import (
     Cancel,
     Confirm,
     EndCooling,
-    Expect,
     ExpectPaper,
     Operation,
     Release,
@@ -61,6 +61,7 @@ class Job:
     check: bool = True
     atlas: Atlas | None = None
     said: Mapping[str, str] = field(default_factory=dict)
+    spaces: Mapping[str, int] = field(default_factory=dict)
     pending: dict[str, Taken] = field(default_factory=dict)
     cooling: list[Taken] = field(default_factory=list)
 
@@ -76,7 +77,7 @@ class Job:
 
         async def attempt() -> None:
             lock, networks = await self._ground()
-            moving = {each.address for each in self._moving()}
+            moving = {each.address for each in self._moving(networks)}
             takes = [take for take in self.takes if take.address not in moving]
             grants = [self._allocate(take, networks, lasts_s) for take in takes]
             answers = await apply_fresh(self.ledger, [*lock, *_unchanged(networks), *grants])
@@ -97,7 +98,7 @@ class Job:
             lock, networks = await self._ground()
             first = [*lock, *_unchanged(networks), *self._same()]
             grants = [self._confirm(take, networks) or self._allocate(take, networks) for take in self.takes]
-            moving, leaving = self._moving(), self._leaving()
+            moving, leaving = self._moving(networks), self._leaving(networks)
             staying = [each for each in leaving if each not in moving]
             early, late = self._releases(moving, networks), self._releases(staying, networks, lingers_s)
             try:
@@ -179,13 +180,21 @@ class Job:
             lock = [await structure(self.ledger)]
             connected = [network for network in await atlas.every() if network.connection(self.instance.group)]
             refuse_inside(connected, strangers)
-        networks = await atlas.of_uuids(nic.network for nic in self._nics() if nic.network is not None)
+        networks = await self._known_networks(atlas)
         self._check_wires(networks)
+        if self._candidates(networks):
+            self.spaces = await atlas.spaces()
         return lock, networks
 
-    def _nics(self) -> list[Nic]:
-        instances = [instance for instance in (self.before, self.after) if instance is not None]
-        return [nic for instance in instances for nic in instance.nics]
+    async def _known_networks(self, atlas: Atlas) -> dict[str, Network]:
+        """Read the networks of the NICs that will be, and those of the NICs that were as far as they are there."""
+        wanted = [nic.network for nic in self.after.nics if nic.network is not None] if self.after is not None else []
+        networks = await atlas.of_uuids(wanted)
+        for nic in self.before.nics if self.before is not None else ():
+            if nic.network is not None and nic.network not in networks:
+                with suppress(NotFound):  # somebody removed it with all that was held there
+                    networks[nic.network] = await atlas.of_uuid(nic.network)
+        return networks
 
     def _strangers(self) -> list[str]:
         """List the addresses that NICs without network have and did not have before."""
@@ -193,12 +202,18 @@ class Job:
         return [address for address in _loose_addresses(self.after) if address not in before]
 
     def _check_wires(self, networks: Mapping[str, Network]) -> None:
-        """Refuse a network that is no longer connected to the instance's group."""
+        """Refuse a network that is no longer connected to the instance's group, or otherwise than was decided upon."""
         for nic in self.after.nics if self.after is not None else ():
             network = None if nic.network is None else networks[nic.network]
-            if network is not None and network.connection(self.instance.group) is None:
+            if network is None:
+                continue
+            wires = network.connection(self.instance.group)
+            if wires is None:
                 problem = f"network {network.name!r} is not connected to group {self.instance.group!r}"
                 raise Conflict(problem, field="network")
+            if (wires.mode, wires.link, wires.vlan) != (nic.mode, nic.link, nic.vlan):
+                problem = f"network {network.name!r} was connected otherwise to group {self.instance.group!r} meanwhile"
+                raise Conflict(problem, field="revision")
 
     def _same(self) -> list[Operation]:
         """Make sure that the instance, and the node of a new one, are still the very ones that were read."""
@@ -224,19 +239,25 @@ class Job:
         network, owner = networks[taken.network].name, self.instance.owner
         return Confirm(network=network, address=taken.address, owner=owner, generation=taken.generation)
 
-    def _moving(self) -> list[Taken]:
-        """List the addresses that leave one network and are wanted in another: in one space only one can have them."""
+    def _candidates(self, networks: Mapping[str, Network]) -> list[Taken]:
+        """List the addresses that leave one network and are wanted in another."""
         wanted = {take.address for take in self.takes if take.address is not None}
-        return [each for each in self._leaving() if each.address in wanted]
+        return [each for each in self._leaving(networks) if each.address in wanted]
 
-    def _leaving(self) -> list[Taken]:
+    def _moving(self, networks: Mapping[str, Network]) -> list[Taken]:
+        """List those of them that stay in one space, where only one network can have them."""
+        wanted = {(take.address, self.spaces.get(take.network)) for take in self.takes}
+        found = self._candidates(networks)
+        return [each for each in found if (each.address, self.spaces.get(each.network)) in wanted]
+
+    def _leaving(self, networks: Mapping[str, Network]) -> list[Taken]:
         """List the addresses that the instance has and will not have any more."""
         kept = {(nic.network, ip.slot) for nic in (self.after.nics if self.after else ()) for ip in nic.ips}
         return [
-            Taken(nic.network, ip.address)
+            Taken(nic.network or "", ip.address)
             for nic in (self.before.nics if self.before else ())
             for ip in nic.ips
-            if nic.network is not None and ip.address is not None and (nic.network, ip.slot) not in kept
+            if nic.network in networks and ip.address is not None and (nic.network, ip.slot) not in kept
         ]
 
     def _releases(
@@ -265,7 +286,7 @@ class Job:
 
 
 def _unchanged(networks: Mapping[str, Network]) -> list[Operation]:
-    return [Expect(network=network.name, serial=network.serial) for network in networks.values()]
+    return [unchanged(network) for network in networks.values()]
 
 
 def _holdings(answers: Sequence[Shown]) -> list[Holding]:

@@ -6,19 +6,19 @@ from types import MappingProxyType
 from typing import Any
 from uuid import uuid4
 
-from tenure.doors.networks.atlas import Atlas, apply_fresh, settled
+from tenure.doors.networks.atlas import Atlas, apply_fresh, settled, unchanged
 from tenure.doors.networks.cluster import Cluster, refuse_strangers, reserve_nodes, structure
 from tenure.doors.networks.deprecated import OldOptions, design_old_options
 from tenure.doors.networks.designing import Design, design_pools, design_reserved, design_subnets
 from tenure.doors.networks.grammar import check_door_name
-from tenure.doors.networks.model import DEFAULT_LINK, DEFAULT_MODE, NIC
+from tenure.doors.networks.model import DEFAULT_LINK, DEFAULT_MODE, MODES, NIC
 from tenure.kernel.configuration import Network
 from tenure.kernel.editing import new_network
 from tenure.kernel.edits import KEEP, AddNetwork, Connect, Disconnect, ModifyNetwork, RemoveNetwork
 from tenure.kernel.errors import Invalid, NotFound, StillInUse, TenureError
 from tenure.kernel.names import shown
 from tenure.service.ledger import AsyncLedger
-from tenure.service.operations import Expect, ExpectNoPapers, Operation, Shown
+from tenure.service.operations import ExpectNoPapers, Operation, Shown
 
 NO_WORDS: Mapping[str, Any] = MappingProxyType({})
 
@@ -80,7 +80,7 @@ class Networks:
                 design.edit(ModifyNetwork(network=network.name, **words))
             if not design.edits:
                 return Changed(network, tuple(design.warnings))
-            return await self._send(Expect(network=network.name, serial=network.serial), design, options)
+            return await self._send(unchanged(network), design, options)
 
         return await settled(attempt)
 
@@ -114,7 +114,7 @@ class Networks:
 
         async def attempt() -> Network:
             network = await self.find(ident)
-            same = Expect(network=network.name, serial=network.serial)
+            same = unchanged(network)
             await apply_fresh(self._ledger, [same, RemoveNetwork(network=network.name, cascade=cascade)])
             return network
 
@@ -131,7 +131,7 @@ class Networks:
                     raise NotFound("tag", tag, hint=f"network {network.name} does not carry it")
             tags = [tag for tag in dict.fromkeys([*network.tags, *add]) if tag not in remove]
             edit = ModifyNetwork(network=network.name, tags=tags)
-            same = Expect(network=network.name, serial=network.serial)
+            same = unchanged(network)
             return Changed(_last(await apply_fresh(self._ledger, [same, edit])))
 
         return await settled(attempt)
@@ -147,7 +147,7 @@ class Networks:
         check: bool = True,
     ) -> Changed:
         """Connect a network to groups, or to all; where it is connected already nothing changes."""
-        wire = {"mode": mode or DEFAULT_MODE, "link": link or DEFAULT_LINK, "vlan": vlan}
+        wire = {"mode": _checked_mode(mode or DEFAULT_MODE), "link": link or DEFAULT_LINK, "vlan": vlan}
 
         async def attempt() -> Changed:
             lock = await structure(self._ledger)
@@ -160,7 +160,7 @@ class Networks:
             if check:
                 blocks = [subnet.cidr.range for subnet in network.subnets]
                 refuse_strangers(network.name, await self._cluster.strangers(fresh), blocks)
-            same = Expect(network=network.name, serial=network.serial)
+            same = unchanged(network)
             wires = [Connect(network=network.name, group=group, **wire) for group in fresh]
             return Changed(_last(await apply_fresh(self._ledger, [lock, same, *wires])), warnings)
 
@@ -177,7 +177,7 @@ class Networks:
             warnings = tuple(_not_there(network, group) for group in chosen if group not in off)
             if not off:
                 return Changed(network, warnings)
-            same = Expect(network=network.name, serial=network.serial)
+            same = unchanged(network)
             unused = [ExpectNoPapers(kind=NIC, prefix=f"{network.uuid}/{group}/") for group in off]
             cut = [Disconnect(network=network.name, group=group) for group in off]
             return Changed(_last(await apply_fresh(self._ledger, [lock, same, *unused, *cut])), warnings)
@@ -203,6 +203,12 @@ def _draw(design: Design, options: NetworkOptions, *, new: bool) -> None:
     design_subnets(design, options.subnets)
     design_pools(design, options.pools)
     design_reserved(design, options.add_reserved, options.remove_reserved)
+
+
+def _checked_mode(mode: str) -> str:
+    if mode not in MODES:
+        raise Invalid(f"mode: one of {', '.join(MODES)} is needed, not {shown(mode)}", field="mode")
+    return mode
 
 
 def _check_tags(tags: Sequence[str]) -> None:

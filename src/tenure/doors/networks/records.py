@@ -13,19 +13,35 @@ from tenure.doors.networks.model import (
     Document,
     Instance,
     check_word,
+    owner_of,
     read_instance,
 )
+from tenure.kernel.errors import NotFound
 from tenure.kernel.values import Holding, Paper, State
 from tenure.service.ledger import AsyncLedger
 from tenure.service.operations import Operation, RemovePaper, WritePaper
 
+READINGS = 8
+"""How often an instance that changes while it is read is read again."""
+
 
 async def load_instance(ledger: AsyncLedger, name: str, atlas: Atlas) -> Instance:
-    """Read one instance. Costs its paper, its holdings, and the networks it is on."""
+    """Read one instance. Costs its paper, its holdings and the networks it is on; more if it changes meanwhile."""
     paper = await ledger.paper(INSTANCE, check_word(name, field=INSTANCE))
-    holdings = await ledger.holdings(owner=f"instance/{name}")
-    uuids = {holding.network: (await atlas.find(holding.network)).uuid for holding in holdings}
-    return read_instance(paper, _by_slot(holdings, uuids))
+    for _ in range(READINGS):
+        holdings = await ledger.holdings(owner=owner_of(name))
+        try:
+            uuids = {holding.network: (await atlas.find(holding.network)).uuid for holding in holdings}
+        except NotFound:  # it got another name meanwhile
+            continue
+        instance = read_instance(paper, _by_slot(holdings, uuids))
+        if _is_whole(instance, paper):
+            return instance
+        again = await ledger.paper(INSTANCE, name)
+        if again == paper:
+            return instance
+        paper = again
+    return read_instance(paper, _by_slot(holdings, {each.name: each.uuid for each in await ledger.networks()}))
 
 
 async def load_instances(ledger: AsyncLedger, atlas: Atlas) -> list[Instance]:
@@ -38,7 +54,23 @@ async def load_instances(ledger: AsyncLedger, atlas: Atlas) -> list[Instance]:
             for holding in await ledger.holdings(network.name):
                 own = owners.setdefault(holding.owner, {})
                 own.update(_by_slot([holding], {network.name: network.uuid}))
-    return [read_instance(paper, owners.get(f"instance/{paper.name}", {})) for paper in papers]
+    found = [(paper, read_instance(paper, owners.get(owner_of(paper.name), {}))) for paper in papers]
+    return [each if _is_whole(each, paper) else await _reread(ledger, each) for paper, each in found]
+
+
+async def _reread(ledger: AsyncLedger, instance: Instance) -> Instance:
+    """Read an instance by itself of which an address was not found: it may have changed while others were read."""
+    try:
+        return await load_instance(ledger, instance.name, Atlas(ledger))
+    except NotFound:
+        return instance
+
+
+def _is_whole(instance: Instance, paper: Paper) -> bool:
+    """Tell whether every address was found that the paper speaks of."""
+    return all(
+        len(nic.ips) == len(told["ips"]) for nic, told in zip(instance.nics, paper.document["nics"], strict=True)
+    )
 
 
 def _by_slot(holdings: Sequence[Holding], uuids: Mapping[str, str]) -> dict[tuple[str, str], str]:

@@ -296,3 +296,10 @@ def test_u32_an_inconsistent_range_is_refused(value: object) -> None:
 
 def test_a_byte_order_mark_is_no_fault() -> None:
     assert read_file(b"\xef\xbb\xbf" + json.dumps(old_document()).encode()).form == "today"
+
+
+def test_an_instance_with_the_uuid_of_a_node_is_a_fault() -> None:
+    document = old_document()
+    document["instances"][NODE1] = {**document["instances"].pop(WEB), "uuid": NODE1}
+
+    assert f"instances[{NODE1}].uuid: {NODE1} stands twice" in map(str, find_faults(document))

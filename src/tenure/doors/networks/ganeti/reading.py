@@ -30,6 +30,9 @@ T = TypeVar("T")
 
 _WORDS = {GROUPS: GROUP, NODES: NODE, INSTANCES: INSTANCE}
 
+_SHARING = {INSTANCES: (INSTANCES, NODES)}
+"""Which sections have no uuid in common: the ledger tells a node and an instance by it."""
+
 
 def read_file(data: bytes) -> Cluster:
     """Read a configuration from the bytes of its file."""
@@ -91,7 +94,7 @@ def _section(
             part.faults.add(part.at("uuid"), f"is {uuid}, the key is {key[:80]}")
         if name in names:
             part.faults.add(part.at("name"), f"{name!r} stands twice")
-        if (section, uuid) in keys:
+        if any((each, uuid) in keys for each in _SHARING.get(section, (section,))):
             part.faults.add(part.at("uuid"), f"{uuid} stands twice")
         names.add(name)
         keys[section, uuid] = key

@@ -1,0 +1,241 @@
+"""What happens when somebody else is quicker: between a command's reading and its writing, another one is done.
+
+Each test has the two commands that could miss each other; the first must notice, and decide afresh.
+"""
+
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, cast
+
+import pytest
+
+import tenure
+from tenure.doors.networks.cluster import Cluster
+from tenure.doors.networks.instances import Instances
+from tenure.doors.networks.network_verbs import NetworkOptions, Networks
+from tenure.doors.networks.planning import InstanceOptions, plan_add, plan_modify
+from tenure.kernel.edits import AddNetwork
+from tenure.service.operations import Operation
+from tests.infrastructure.postgres import fresh_schema
+
+ANY = InstanceOptions()
+BLOCK = NetworkOptions(subnets=["add:cidr=192.0.2.0/24,gateway=192.0.2.1,name=a"], pools=["add:192.0.2.10-192.0.2.20"])
+
+Meanwhile = Callable[[], Awaitable[object]]
+
+
+@dataclass(slots=True)
+class Between:
+    """A ledger that lets something happen before its first ``apply``."""
+
+    ledger: tenure.AsyncLedger
+    meanwhile: Meanwhile
+    happened: bool = field(default=False)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.ledger, name)
+
+    async def apply(self, operations: Sequence[Operation]) -> object:
+        """Let it happen, once, then apply."""
+        if not self.happened:
+            self.happened = True
+            await self.meanwhile()
+        return await self.ledger.apply(operations)
+
+
+@dataclass(frozen=True, slots=True)
+class Site:
+    """A small cluster, and how to do something while a command is between reading and writing."""
+
+    ledger: tenure.AsyncLedger
+
+    @property
+    def cluster(self) -> Cluster:
+        """Speak of groups and nodes."""
+        return Cluster(self.ledger)
+
+    @property
+    def networks(self) -> Networks:
+        """Speak of networks."""
+        return Networks(self.ledger)
+
+    @property
+    def instances(self) -> Instances:
+        """Speak of instances."""
+        return Instances(self.ledger)
+
+    def outrun_by(self, meanwhile: Meanwhile) -> tenure.AsyncLedger:
+        """Give a ledger on which somebody else is quicker."""
+        return cast("tenure.AsyncLedger", Between(self.ledger, meanwhile))
+
+    async def reserved(self, address: str, network: str = "net1") -> bool:
+        """Tell whether an address is reserved."""
+        return "reserved" in str(await self.ledger.why(address, network=network))
+
+
+@asynccontextmanager
+async def _url(store: str, folder: Path) -> AsyncIterator[str]:
+    if store == "postgres":
+        async with fresh_schema() as url:
+            yield url
+    else:
+        yield "memory:" if store == "memory" else f"sqlite:///{folder / 'tenure.db'}"
+
+
+@pytest.fixture(params=["memory", "sqlite", "postgres"])
+async def site(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[Site]:
+    async with _url(request.param, tmp_path) as url, await tenure.open_async(url) as ledger:
+        site = Site(ledger)
+        await site.cluster.add_group("default")
+        await site.cluster.add_node("node1")
+        await site.networks.add(AddNetwork(network="net1"), BLOCK)
+        await site.networks.connect("net1", link="br1")
+        yield site
+
+
+async def test_a_block_laid_meanwhile_keeps_out_a_new_nodes_address(site: Site) -> None:
+    block = NetworkOptions(subnets=["add:cidr=198.51.100.0/24"])
+    ledger = site.outrun_by(lambda: site.networks.modify("net1", block))
+
+    await Cluster(ledger).add_node("node2", primary_ip="198.51.100.9")
+
+    assert await site.reserved("198.51.100.9")
+
+
+async def test_a_node_that_came_meanwhile_is_kept_out_of_a_new_block(site: Site) -> None:
+    ledger = site.outrun_by(lambda: site.cluster.add_node("node2", primary_ip="198.51.100.9"))
+
+    await Networks(ledger).modify("net1", NetworkOptions(subnets=["add:cidr=198.51.100.0/24"]))
+
+    assert await site.reserved("198.51.100.9")
+
+
+async def test_a_group_that_is_connected_meanwhile_stays(site: Site) -> None:
+    await site.cluster.add_group("far")
+    ledger = site.outrun_by(lambda: site.networks.connect("net1", ["far"]))
+
+    with pytest.raises(tenure.StillInUse, match="network net1"):
+        await Cluster(ledger).remove_group("far")
+
+
+async def test_a_group_that_gets_a_node_meanwhile_stays(site: Site) -> None:
+    await site.cluster.add_group("far")
+    ledger = site.outrun_by(lambda: site.cluster.add_node("node2", group="far"))
+
+    with pytest.raises(tenure.StillInUse, match="node node2"):
+        await Cluster(ledger).remove_group("far")
+
+
+async def test_a_loose_address_that_came_meanwhile_refuses_a_connection(site: Site) -> None:
+    await site.networks.add(AddNetwork(network="net2"), NetworkOptions(subnets=["add:cidr=203.0.113.0/24"]))
+    ledger = site.outrun_by(lambda: site.instances.add("loose", ["0:ip=203.0.113.7"], ANY))
+
+    with pytest.raises(tenure.Conflict, match="loose"):
+        await Networks(ledger).connect("net2")
+
+
+async def test_a_connection_made_meanwhile_refuses_a_loose_address(site: Site) -> None:
+    await site.networks.add(AddNetwork(network="net2"), NetworkOptions(subnets=["add:cidr=203.0.113.0/24"]))
+    ledger = site.outrun_by(lambda: site.networks.connect("net2"))
+
+    with pytest.raises(tenure.Conflict, match="net2"):
+        await Instances(ledger).add("loose", ["0:ip=203.0.113.7"], ANY)
+
+
+async def test_tags_put_on_meanwhile_are_kept(site: Site) -> None:
+    ledger = site.outrun_by(lambda: site.networks.tag("net1", add=["theirs"]))
+
+    changed = await Networks(ledger).tag("net1", add=["ours"])
+
+    assert changed.network.tags == ("theirs", "ours")
+
+
+async def test_an_admins_reservation_made_meanwhile_stays_when_a_node_goes(site: Site) -> None:
+    await site.cluster.add_node("node2", primary_ip="192.0.2.15")
+    ledger = site.outrun_by(lambda: site.networks.modify("net1", NetworkOptions(add_reserved="192.0.2.14-192.0.2.16")))
+
+    await Cluster(ledger).remove_node("node2")
+
+    assert await site.reserved("192.0.2.15")
+
+
+async def test_a_node_that_went_meanwhile_carries_nobody(site: Site) -> None:
+    await site.cluster.add_node("node2")
+    ledger = site.outrun_by(lambda: site.cluster.remove_node("node1"))
+
+    done = await Instances(ledger).add("web", ["0:ip=pool,network=net1"], ANY)
+
+    assert done.instance.node == "node2"
+
+
+async def test_a_node_that_got_an_instance_meanwhile_stays(site: Site) -> None:
+    ledger = site.outrun_by(lambda: site.instances.add("web", ["0:network=net1"], ANY))
+
+    with pytest.raises(tenure.StillInUse, match="web"):
+        await Cluster(ledger).remove_node("node1")
+
+
+async def test_a_nic_gets_the_wires_that_there_are_when_it_is_committed(site: Site) -> None:
+    async def rewire() -> None:
+        await site.networks.disconnect("net1")
+        await site.networks.connect("net1", mode="routed", link="rt9")
+
+    await Instances(site.outrun_by(rewire)).add("web", ["0:ip=pool,network=net1"], ANY)
+
+    [nic] = (await site.instances.find("web")).nics
+    assert (nic.mode, nic.link) == ("routed", "rt9")
+
+
+async def test_a_network_that_was_replaced_is_another_one(site: Site) -> None:
+    job = await plan_add(site.ledger, "web", ["0:ip=pool,network=net1"], ANY)
+    await site.networks.disconnect("net1")
+    await site.networks.remove("net1")
+    await site.networks.add(AddNetwork(network="net1"), BLOCK)
+    await site.networks.connect("net1", link="br1")
+
+    with pytest.raises(tenure.NotFound, match="network"):
+        await job.commit()
+
+    assert await site.ledger.holdings("net1") == []
+
+
+async def test_two_changes_of_one_instance_both_count(site: Site) -> None:
+    await site.instances.add("web", ["0:ip=pool,network=net1"], ANY)
+    ledger = site.outrun_by(lambda: site.instances.modify("web", ["-1:add,ip=pool,network=net1,name=theirs"], ANY))
+
+    await Instances(ledger).modify("web", ["-1:add,ip=pool,network=net1,name=ours"], ANY)
+
+    names = [nic.name for nic in (await site.instances.find("web")).nics]
+    assert names == [None, "theirs", "ours"]
+
+
+async def test_a_moved_address_is_kept_for_the_nic_while_hooks_run(site: Site) -> None:
+    """In another space the same address is another one: it is held before hooks run."""
+    await site.networks.add(AddNetwork(network="net2"), BLOCK)
+    await site.networks.connect("net2")
+    await site.instances.add("web", ["0:ip=192.0.2.10,network=net1"], ANY)
+    job = await plan_modify(site.ledger, "web", ["0:modify,network=net2"], ANY)
+    assert job is not None
+    await job.hold()
+
+    with pytest.raises(tenure.AddressInUse):
+        await site.instances.add("thief", ["0:ip=192.0.2.10,network=net2"], ANY)
+    await job.commit(lingers_s=600)
+
+    [left] = await site.ledger.holdings("net1")
+    assert (left.address, left.state) == ("192.0.2.10", "cooling")
+
+
+async def test_an_instance_outlives_its_network_and_can_be_removed(site: Site) -> None:
+    """Whoever removes a network by the library takes the addresses away; the instance can still be put right."""
+    await site.instances.add("web", ["0:ip=pool,network=net1"], ANY)
+    await site.ledger.apply([tenure.Disconnect(network="net1", group="default")])
+    await site.ledger.remove_network("net1", cascade=True)
+
+    done = await site.instances.modify("web", ["0:remove"], ANY)
+
+    assert done.instance.nics == ()
+    await site.instances.remove("web")
+    assert await site.instances.every() == []
