@@ -134,12 +134,26 @@ async def test_an_address_can_be_taken_back_in_one_apply(ledger: tenure.AsyncLed
 async def test_the_end_of_cooling_changes_nothing_where_there_is_none(ledger: tenure.AsyncLedger) -> None:
     held, cooling, free = [await ledger.allocate("net", owner=f"vm/{name}") for name in "hcf"]
     pooled = await ledger.allocate("net", owner="vm/p", pool="cool")
-    await ledger.apply([release(cooling), release(free, None), release(pooled, 10_800)])
+    await ledger.apply([release(cooling), release(free, None), release(pooled, None)])
     rows, cursor = await ledger.holdings("net"), await ledger.last_change()
 
     none = [end(held), end(held, "vm/x"), end(free), end(cooling, "vm/x"), end(cooling, generation=7777), end(pooled)]
     assert await ledger.apply(none) == [None] * len(none)
     assert (await ledger.holdings("net"), await ledger.last_change()) == (rows, cursor)
+
+
+async def test_where_the_pool_cools_only_what_is_beyond_that_is_ended(ledger: tenure.AsyncLedger) -> None:
+    given = await ledger.allocate("net", owner="vm/p", pool="cool")
+    await ledger.apply([release(given, 10_800)])
+    cursor = await ledger.last_change()
+
+    [ended] = await ledger.apply([end(given)])
+
+    assert isinstance(ended, tenure.Holding)
+    assert 2 * HOUR_US - 60_000_000 < await left_us(ledger, given.address) <= 2 * HOUR_US
+    assert await verbs(ledger, cursor) == ["cool"]
+    assert await ledger.apply([end(given)]) == [None]
+    assert await ledger.verify() == []
 
 
 async def test_cooling_in_another_network_of_the_space_is_not_ended(ledger: tenure.AsyncLedger) -> None:
