@@ -19,7 +19,7 @@ from tests.profiles import EXAMPLES
 Arguments = dict[str, Any]
 
 GOOD: dict[str, Arguments] = {
-    "add_network": {"name": "new", "space": "s", "tags": ["t"], "labels": {"a": "b"}, "mac_prefix": "aa:bb"},
+    "add_network": {"name": "new", "space": "s", "tags": ["t"], "labels": {"a": "b"}, "mac_prefix": "aa:bb:cc"},
     "modify_network": {"network": "net1", "description": "new"},
     "retire_network": {"network": "net1"},
     "remove_network": {"network": "idle", "cascade": False},

@@ -30,6 +30,7 @@ HINTS = {
     "not_owner": "`tenure why {address}` tells who holds it since when",
     "pool_exhausted": "`tenure pool add` adds addresses, `tenure release` frees one, `--wait SECONDS` waits for one",
     "key_reused": "a key stands for one request: choose a new one for another",
+    "address_covered": "`tenure network list` shows which network it is",
     "hook_failed": "correct what the hook complains of, then run the command again",
     "cursor_expired": "read the present state with `tenure show`, then go on with `--after {oldest}`",
 }
