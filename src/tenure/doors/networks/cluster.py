@@ -40,8 +40,8 @@ class Covered(Conflict):
 
     code = "address_covered"
 
-    def __init__(self, address: str, problem: str) -> None:
-        super().__init__(problem, field="address")
+    def __init__(self, address: str, message: str) -> None:
+        super().__init__(message, field="address")
         self.address = address
 
 
