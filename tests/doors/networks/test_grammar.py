@@ -19,7 +19,6 @@ from tenure.doors.networks.grammar import (
     SubnetRemove,
     check_door_name,
     read_address,
-    read_bool,
     read_cidr,
     read_connection_option,
     read_pool_option,
@@ -44,7 +43,6 @@ READERS: list[Callable[[str], object]] = [
     read_connection_option,
     read_cidr,
     read_address,
-    lambda text: read_bool(text, "--force"),
     lambda text: check_door_name(text, "name"),
 ]
 
@@ -313,7 +311,10 @@ def test_a_wrong_connection_is_refused(text: str, reason: str) -> None:
 
 @pytest.mark.parametrize("word", ["true", "YES", "On", "1", "false", "NO", "Off", "0"])
 def test_yes_and_no_are_read_in_any_of_the_usual_words(word: str) -> None:
-    assert read_bool(word, "--dhcp") is (word in ("true", "YES", "On", "1"))
+    read = read_subnet_option(f"x:modify,dhcp={word}")
+
+    assert isinstance(read, SubnetModify)
+    assert read.dhcp is (word in ("true", "YES", "On", "1"))
 
 
 @given(cidrs(), st.none() | addresses, st.booleans(), st.none() | door_names, st.booleans(), st.randoms())

@@ -9,25 +9,35 @@ from tenure.doors.cli.holdings import print_holdings
 from tenure.doors.cli.printing import answer
 from tenure.doors.cli.progress import Bar
 from tenure.doors.cli.session import Session, pass_session
+from tenure.service.ledger import AsyncLedger
+from tenure.service.verifying import Breach
 
 
 @command("verify")
 @click.pass_context
 @pass_session
 def verify(session: Session, context: click.Context) -> None:
-    """Check every invariant of the ledger; others may go on meanwhile. Exit code 1 if one does not hold.
+    """Check every invariant of the ledger, and that instances and what they hold agree; others may go on meanwhile.
+
+    Exit code 1 if something does not hold.
 
     For example:
       tenure verify
     """
     with Bar(session, "verifying") as bar:
         bar(0, None)
-        breaches = session.run(lambda ledger: ledger.verify())
+        breaches = session.run(_breaches)
     documents = [breach_document(breach) for breach in breaches]
     lines = "\n".join(str(breach) for breach in breaches) or "clean: every invariant holds"
     answer(session, {"clean": not breaches, "breaches": documents}, lines)
     if breaches:
         context.exit(FINDINGS)
+
+
+async def _breaches(ledger: AsyncLedger) -> list[Breach]:
+    from tenure.doors.networks.verifying import verify_machines
+
+    return [*await ledger.verify(), *(Breach("machines", text) for text in await verify_machines(ledger))]
 
 
 @command("sweep")

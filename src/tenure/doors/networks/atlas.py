@@ -22,7 +22,7 @@ ATTEMPTS = 64
 _UUID = re.compile(r"[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}")
 
 
-class Stale(Exception):
+class Outrun(Exception):
     """What was read no longer stands; ``cause`` is how the ledger said so."""
 
     def __init__(self, cause: TenureError) -> None:
@@ -91,27 +91,27 @@ async def settled(attempt: Callable[[], Awaitable[T]]) -> T:
     for _ in range(ATTEMPTS - 1):
         try:
             return await attempt()
-        except Stale:
+        except Outrun:
             continue
     try:
         return await attempt()
-    except Stale as stale:
-        raise stale.cause from None
+    except Outrun as outrun:
+        raise outrun.cause from None
 
 
 async def apply_fresh(ledger: AsyncLedger, operations: Sequence[Operation]) -> list[Shown]:
-    """Apply operations; ``Stale`` if what they were decided upon no longer stands."""
+    """Apply operations; ``Outrun`` if what they were decided upon no longer stands."""
     try:
         return await ledger.apply(operations)
     except AlreadyExists as error:
         if error.kind == "cluster":
-            raise Stale(error) from None
+            raise Outrun(error) from None
         raise
     except Conflict as error:
         if error.field in ("serial", "revision"):
-            raise Stale(error) from None
+            raise Outrun(error) from None
         raise
     except NotFound as error:
         if error.kind == "network":  # it was there a moment ago
-            raise Stale(error) from None
+            raise Outrun(error) from None
         raise

@@ -150,11 +150,6 @@ def read_address(text: str, option: str = "--gateway") -> str:
     return read_literal(text, whole(option, text))
 
 
-def read_bool(text: str, option: str) -> bool:
-    """Read yes or no in any of the usual words."""
-    return read_truth(Piece(option, text, option, text))
-
-
 def check_door_name(text: str, field: str) -> str:
     """Return a name that the option grammar can tell from everything else, or say what is wrong with it."""
     fault = name_fault(text)

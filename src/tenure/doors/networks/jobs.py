@@ -13,7 +13,7 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 
-from tenure.doors.networks.atlas import Atlas, Stale, apply_fresh, settled, unchanged
+from tenure.doors.networks.atlas import Atlas, Outrun, apply_fresh, settled, unchanged
 from tenure.doors.networks.cluster import refuse_inside, structure
 from tenure.doors.networks.model import IDENTITY, INSTANCE, Instance, NicIp, Node
 from tenure.doors.networks.nics import Take
@@ -145,9 +145,9 @@ class Job:
         async def unless_void() -> None:
             try:
                 await attempt()
-            except Stale as stale:
-                if stale.cause.field == "revision" and await self.changed():
-                    raise stale.cause from None
+            except Outrun as outrun:
+                if outrun.cause.field == "revision" and await self.changed():
+                    raise outrun.cause from None
                 raise
             except NotFound as error:
                 if error.kind != IDENTITY:

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 import tenure
-from tenure.doors.networks.ganeti.reading import find_faults, read_cluster, read_file
+from tenure.doors.networks.ganeti.reading import examine, read_cluster, read_file
 from tenure.doors.networks.ganeti.reading_networks import read_range
 from tests.doors.networks.ganeti.documents import (
     DB,
@@ -115,7 +115,7 @@ NEW: list[tuple[list[Any], Any, str]] = [
 
 @pytest.mark.parametrize(("path", "value", "fault"), OLD)
 def test_a_fault_of_todays_form_is_told_with_its_place(path: list[Any], value: Any, fault: str) -> None:
-    faults = [str(found) for found in find_faults(spoilt(old_document(), path, value))]
+    faults = [str(found) for found in examine(spoilt(old_document(), path, value))[1].found]
 
     assert any(found.startswith(fault) for found in faults), faults
 
@@ -123,7 +123,7 @@ def test_a_fault_of_todays_form_is_told_with_its_place(path: list[Any], value: A
 @pytest.mark.parametrize(("path", "value", "fault"), NEW)
 def test_a_fault_of_the_revised_form_is_told_with_its_place(path: list[Any], value: Any, fault: str) -> None:
     document = spoilt(new_document(), ["networks", NET1, "subnets", 0, *path], value)
-    faults = [str(found) for found in find_faults(document)]
+    faults = [str(found) for found in examine(document)[1].found]
 
     assert any(found.startswith(fault) for found in faults), faults
 
@@ -132,7 +132,7 @@ def test_pools_of_one_network_must_not_overlap() -> None:
     document = new_document()
     document["networks"][NET1]["subnets"][1]["pools"][1]["range"] = "10.0.0.15-10.0.0.20"
 
-    assert [str(found) for found in find_faults(document)] == [
+    assert [str(found) for found in examine(document)[1].found] == [
         f"{N1}.subnets[1].pools[1]: the pools 10.0.0.8-10.0.0.15 and 10.0.0.15-10.0.0.20 overlap"
     ]
 
@@ -142,14 +142,14 @@ def test_one_subnet_of_a_version_has_dhcp() -> None:
     document["networks"][NET1]["subnets"][1]["dhcp"] = True
     document["networks"][NET1]["subnets"][2]["dhcp"] = True
 
-    assert [str(found) for found in find_faults(document)] == [f"{N1}.subnets: two subnets have dhcp for IPv4"]
+    assert [str(found) for found in examine(document)[1].found] == [f"{N1}.subnets: two subnets have dhcp for IPv4"]
 
 
 def test_u30_an_address_twice_on_one_instance_is_a_fault() -> None:
     document = old_document()
     document["instances"][DB]["nics"] = [nic(4, ip=["192.0.2.5", "192.0.2.5"], network=NET1)]
 
-    [fault] = find_faults(document)
+    [fault] = examine(document)[1].found
     assert str(fault) == f"{D}.nics[0].ip: 192.0.2.5 is used by instance db.example.org as well"
 
 
@@ -158,7 +158,7 @@ def test_q11_u1_the_designs_own_example_has_one_bit_too_few() -> None:
     pool = {"range": range_of("192.0.2.10", 6, "192.0.2.15"), "reservations": "00000", "name": "pool1"}
     document["networks"][NET1]["subnets"][0]["pools"] = [pool]
 
-    assert [str(found) for found in find_faults(document)] == [
+    assert [str(found) for found in examine(document)[1].found] == [
         f"{S1}.pools[0].reservations: 5 characters, 6 are needed"
     ]
 
@@ -168,7 +168,7 @@ def test_q12_u2_the_designs_own_example_has_an_external_address_outside_its_subn
     subnet = document["networks"][NET1]["subnets"][1]
     subnet["external"] = [range_of("10.0.0.8", 8, "10.0.0.15"), "10.2.4.5"]
 
-    assert [str(found) for found in find_faults(document)] == [
+    assert [str(found) for found in examine(document)[1].found] == [
         f"{N1}.subnets[1].external[1]: 10.2.4.5 lies outside 10.0.0.0/24"
     ]
 
@@ -258,7 +258,7 @@ def test_u38_a_slash_20_has_two_strings_of_4096_characters() -> None:
     document["networks"][NET2].update(wide)
     document["instances"][WEB]["nics"] = []
 
-    assert find_faults(document) == []
+    assert examine(document)[1].found == []
 
 
 @pytest.mark.parametrize(
@@ -302,4 +302,4 @@ def test_an_instance_with_the_uuid_of_a_node_is_a_fault() -> None:
     document = old_document()
     document["instances"][NODE1] = {**document["instances"].pop(WEB), "uuid": NODE1}
 
-    assert f"instances[{NODE1}].uuid: {NODE1} stands twice" in map(str, find_faults(document))
+    assert f"instances[{NODE1}].uuid: {NODE1} stands twice" in map(str, examine(document)[1].found)

@@ -7,8 +7,9 @@ from typing import Any
 import pytest
 
 import tenure
-from tenure.doors.networks.ganeti.runtime import compare_runtime, convert_runtime, read_runtime
+from tenure.doors.networks.ganeti.runtime import convert_runtime, differences, read_runtime
 from tenure.doors.networks.ganeti.values import Form
+from tenure.doors.networks.instances import Instances
 from tests.doors.networks.ganeti.documents import NET1, NET2, brought_in, nic, old_document
 
 FORMS: tuple[Form, Form] = ("today", "revised")
@@ -100,7 +101,7 @@ async def test_a_running_instance_that_agrees_has_no_differences(ledger: tenure.
 
     for form in FORMS:
         running = convert_runtime([[], web["nics"], {}], form)
-        assert await compare_runtime(ledger, "web.example.org", running) == []
+        assert differences(running, await Instances(ledger).find("web.example.org")) == []
 
 
 async def test_nics_that_run_with_other_ips_are_told(ledger: tenure.AsyncLedger) -> None:
@@ -110,7 +111,7 @@ async def test_nics_that_run_with_other_ips_are_told(ledger: tenure.AsyncLedger)
     del running[1][0]["uuid"]
     running[1][0]["ip"] = "192.0.2.7"
 
-    told = await compare_runtime(ledger, "web.example.org", running)
+    told = differences(running, await Instances(ledger).find("web.example.org"))
     assert [str(each) for each in told] == [
         "nics[0].ip: runs with 192.0.2.7, the ledger has 192.0.2.4",
         "nics[1].ip: runs with 10.0.0.77, the ledger has none",
@@ -122,7 +123,7 @@ async def test_nics_that_run_with_other_ips_are_told(ledger: tenure.AsyncLedger)
 async def test_a_nic_that_does_not_run_is_told(ledger: tenure.AsyncLedger) -> None:
     await brought_in(ledger, old_document())
 
-    told = await compare_runtime(ledger, "web.example.org", [[], runtime()[1][:2], {}])
+    told = differences([[], runtime()[1][:2], {}], await Instances(ledger).find("web.example.org"))
     assert [str(each) for each in told] == [
         "nics: NIC 00000003-0000-4000-9000-000000000000 (aa:00:00:00:00:03) is not running"
     ]

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator, Sequence
 from itertools import islice
 from typing import TypeVar
 
-from tenure.doors.networks.atlas import Stale, settled
+from tenure.doors.networks.atlas import Outrun, settled
 from tenure.doors.networks.cluster import structure
 from tenure.doors.networks.ganeti.examining import ImportPlan, plan_import
 from tenure.doors.networks.ganeti.network_steps import NetworkSteps, Step
@@ -88,7 +88,7 @@ async def _make(ledger: AsyncLedger, operations: Sequence[Operation]) -> None:
             await ledger.apply([lock, *operations])
         except Conflict as error:
             if await structure(ledger) != lock:
-                raise Stale(error) from None
+                raise Outrun(error) from None
             raise
 
     await settled(attempt)

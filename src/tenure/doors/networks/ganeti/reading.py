@@ -17,7 +17,6 @@ from tenure.doors.networks.ganeti.values import (
     TODAY,
     Cluster,
     NetworkFile,
-    Remark,
     made_uuid,
 )
 from tenure.doors.networks.model import DEFAULT_LINK, DEFAULT_MODE, GROUP, INSTANCE, NODE, Group, Node, check_word
@@ -44,11 +43,6 @@ def read_cluster(document: object) -> Cluster:
     cluster, faults = examine(document)
     faults.check()
     return cluster
-
-
-def find_faults(document: object) -> list[Remark]:
-    """List the faults of a configuration."""
-    return examine(document)[1].found
 
 
 def examine(document: object) -> tuple[Cluster, Faults]:

@@ -7,7 +7,6 @@ the ``ip`` of each NIC, and the network that a NIC may carry under ``netinfo``; 
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from tenure.doors.networks.atlas import Atlas
 from tenure.doors.networks.ganeti.keeping import NESTS, rest_of, restored
 from tenure.doors.networks.ganeti.parsing import Faults, Part, parse_document
 from tenure.doors.networks.ganeti.reading_instances import read_ips
@@ -15,10 +14,8 @@ from tenure.doors.networks.ganeti.reading_networks import OLD_FIELDS, read_netwo
 from tenure.doors.networks.ganeti.values import NETWORKS, REVISED, TODAY, Form, Json, Remark
 from tenure.doors.networks.ganeti.writing import not_today, write_network
 from tenure.doors.networks.model import Instance, Nic
-from tenure.doors.networks.records import load_instance
 from tenure.kernel.errors import Conflict
 from tenure.kernel.names import check_name, shown
-from tenure.service.ledger import AsyncLedger
 
 NICS = 1
 """Which member of the list the NICs are."""
@@ -119,8 +116,3 @@ def _match(running: Json, left: Mapping[str, Nic]) -> Nic | None:
 
 def _listed(addresses: Sequence[str]) -> str:
     return ", ".join(addresses) or "none"
-
-
-async def compare_runtime(ledger: AsyncLedger, name: str, document: Sequence[Any]) -> list[Remark]:
-    """Hold a runtime file against what the ledger says of its instance."""
-    return differences(document, await load_instance(ledger, name, Atlas(ledger)))
