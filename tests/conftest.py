@@ -1,4 +1,4 @@
-"""What every suite has: the run's folder, the line that tells which stores are under test, and open ledgers."""
+"""What every suite has: Hypothesis' profile, the run's folder, the line that tells the stores under test, open ledgers."""
 
 from collections.abc import AsyncIterator, Iterator
 from contextlib import ExitStack
@@ -9,6 +9,9 @@ import tenure
 from tenure.ports import LedgerStore
 from tests.contract.providers import Provider, book_providers, ledger_providers
 from tests.infrastructure.postgres import PostgresServer, private_postgres, run_folder
+from tests.profiles import load_profile
+
+load_profile()
 
 FINISH = pytest.StashKey[ExitStack]()
 
