@@ -1,4 +1,4 @@
-"""What every suite has: Hypothesis' profile, the run's folder, the line that tells the stores under test, open ledgers."""
+"""What every suite has: a profile of Hypothesis, the run's folder, the line that tells the stores, open ledgers."""
 
 from collections.abc import AsyncIterator, Iterator
 from contextlib import ExitStack
