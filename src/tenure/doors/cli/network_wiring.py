@@ -61,7 +61,12 @@ def list_tags(session: Session, network: str) -> None:
 @network_argument
 @groups_argument
 @click.option(
-    "-N", "--parameters", metavar="KEY=VALUE,…", help="mode= bridged, routed or openvswitch, link= and vlan=."
+    "-N",
+    "--nic-parameters",
+    "--parameters",
+    "parameters",
+    metavar="KEY=VALUE,…",
+    help="mode= bridged, routed or openvswitch, link= and vlan=.",
 )
 @no_check_option
 @pass_session
