@@ -13,7 +13,7 @@ import pytest
 
 import tenure
 from tenure.doors.networks.cluster import Cluster
-from tenure.doors.networks.instances import Instances
+from tenure.doors.networks.instances import Hooking, Instances
 from tenure.doors.networks.network_verbs import NetworkOptions, Networks
 from tenure.doors.networks.planning import InstanceOptions, plan_add, plan_modify
 from tenure.kernel.edits import AddNetwork
@@ -239,3 +239,81 @@ async def test_an_instance_outlives_its_network_and_can_be_removed(site: Site) -
     assert done.instance.nics == ()
     await site.instances.remove("web")
     assert await site.instances.every() == []
+
+
+async def test_hooks_run_on_an_instance_that_outlived_its_network(site: Site, tmp_path: Path) -> None:
+    """They are told of the NIC without its network."""
+    await site.instances.add("web", ["0:ip=pool,network=net1"], ANY)
+    await site.ledger.apply([tenure.Disconnect(network="net1", group="default")])
+    await site.ledger.remove_network("net1", cascade=True)
+    hooks = _hooks(tmp_path, "instance-remove-pre.d")
+
+    done = await Instances(site.ledger, hooks).remove("web")
+
+    assert [result.outcome for result in done.hooks] == ["success"]
+    assert await site.instances.every() == []
+
+
+async def test_what_fails_behind_the_commit_does_not_make_it_undone(site: Site, tmp_path: Path) -> None:
+    """The hooks behind an operation need nothing of the ledger any more."""
+    ledger = cast("tenure.AsyncLedger", Deaf(site.ledger))
+
+    done = await Instances(ledger, _hooks(tmp_path, "instance-add-post.d")).add("web", ["0:ip=pool,network=net1"], ANY)
+
+    assert [result.outcome for result in done.hooks] == ["success"]
+    assert (await site.instances.find("web")).nics[0].addresses == ["192.0.2.10"]
+
+
+async def test_instances_are_listed_while_their_network_is_renamed(site: Site) -> None:
+    await site.instances.add("web", ["0:ip=pool,network=net1"], ANY)
+    ledger = cast("tenure.AsyncLedger", Renaming(site.ledger, site.networks))
+
+    [instance] = await Instances(ledger).every()
+
+    assert instance.nics[0].addresses == ["192.0.2.10"]
+
+
+@dataclass(slots=True)
+class Deaf:
+    """A ledger that answers nothing any more once it has committed."""
+
+    ledger: tenure.AsyncLedger
+    committed: bool = field(default=False)
+
+    def __getattr__(self, name: str) -> Any:
+        if self.committed:
+            raise tenure.StoreUnavailable("it went away", outcome="none")
+        return getattr(self.ledger, name)
+
+    async def apply(self, operations: Sequence[Operation]) -> object:
+        """Commit, and be gone."""
+        answers = await self.ledger.apply(operations)
+        self.committed = True
+        return answers
+
+
+@dataclass(slots=True)
+class Renaming:
+    """A ledger whose network gets another name between the reading of the plan and that of the holdings."""
+
+    ledger: tenure.AsyncLedger
+    door: Networks
+    happened: bool = field(default=False)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.ledger, name)
+
+    async def holdings(self, *args: Any, **named: Any) -> object:
+        """Rename once, then read."""
+        if not self.happened:
+            self.happened = True
+            await self.door.modify("net1", NetworkOptions(), {"name": "shop"})
+        return await self.ledger.holdings(*args, **named)
+
+
+def _hooks(folder: Path, phase: str) -> Hooking:
+    hook = folder / "hooks" / phase / "nothing"
+    hook.parent.mkdir(parents=True)
+    hook.write_text("#!/bin/sh\n", "utf-8")
+    hook.chmod(0o755)
+    return Hooking(folder / "hooks")

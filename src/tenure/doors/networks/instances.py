@@ -14,6 +14,7 @@ from tenure.doors.networks.jobs import Job
 from tenure.doors.networks.model import INSTANCE, MAC, Instance
 from tenure.doors.networks.planning import InstanceOptions, plan_add, plan_modify, plan_remove
 from tenure.doors.networks.records import load_instance, load_instances
+from tenure.kernel.configuration import Network
 from tenure.kernel.errors import AlreadyExists, Conflict, PoolExhausted, TenureError
 from tenure.service.ledger import AsyncLedger
 
@@ -33,6 +34,13 @@ class Hooking:
     def longest(self, operation: str, phase: str) -> float:
         """Tell how long an operation may have to wait for the hooks of a phase."""
         return count_hooks(self.directory, operation, phase) * self.limit_s + GRACE_S
+
+    async def run(self, operation: str, phase: str, job: Job, networks: Mapping[str, Network]) -> list[HookResult]:
+        """Run the hooks of a phase; they are told of the instance as it was and as it will be."""
+        before = None if job.before is None else instance_variables(job.before, networks)
+        after = None if job.after is None else instance_variables(job.after, networks)
+        variables = job_variables(before, after, post=phase == "post")
+        return await run_hooks(self.directory, operation, phase, variables, limit_s=self.limit_s)
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,10 +116,12 @@ class Instances:
         """Take what is wanted, ask the first hooks, do it, tell the second hooks, and let go of what was given back."""
         if job.before is None and await job.changed():
             raise AlreadyExists(INSTANCE, job.instance.name)
+        # Read before anything is done: what fails behind the commit must not look as if nothing had been done.
+        networks = {network.uuid: network for network in await self.ledger.networks()}
         if count_hooks(hooking.directory, operation, "pre"):
             await job.hold(lasts_s=hooking.longest(operation, "pre"))
         try:
-            before = await self._run_hooks(operation, "pre", job, hooking)
+            before = await hooking.run(operation, "pre", job, networks)
             if failed(before):
                 raise HookFailed(before)
             await job.commit(lingers_s=hooking.longest(operation, "post"))
@@ -120,22 +130,11 @@ class Instances:
                 await job.fail()
             raise
         try:
-            after = await self._run_hooks(operation, "post", job, hooking)
+            after = await hooking.run(operation, "post", job, networks)
         finally:
             with suppress(TenureError):  # what was done stands; what was given back is free when its time has passed
                 await job.end()
         return Done(job.instance, hooks=(*before, *after))
-
-    async def _run_hooks(self, operation: str, phase: str, job: Job, hooking: Hooking) -> list[HookResult]:
-        atlas = Atlas(self.ledger)
-        told = [None if each is None else await _told(each, atlas) for each in (job.before, job.after)]
-        variables = job_variables(told[0], told[1], post=phase == "post")
-        return await run_hooks(hooking.directory, operation, phase, variables, limit_s=hooking.limit_s)
-
-
-async def _told(instance: Instance, atlas: Atlas) -> Mapping[str, str]:
-    networks = await atlas.of_uuids(nic.network for nic in instance.nics if nic.network is not None)
-    return instance_variables(instance, networks)
 
 
 def _is_passing(error: TenureError) -> bool:

@@ -119,7 +119,7 @@ class Job:
         """Let go of what the job took; nothing of it was done."""
         taken, owner = list(self.pending.values()), self.instance.owner
         self.pending.clear()
-        names = await self._names()
+        names = await self._names() if taken else {}
         cancels = [
             Cancel(network=names[each.network], address=each.address, owner=owner, generation=each.generation)
             for each in taken
@@ -254,10 +254,11 @@ class Job:
         """List the addresses that the instance has and will not have any more."""
         kept = {(nic.network, ip.slot) for nic in (self.after.nics if self.after else ()) for ip in nic.ips}
         return [
-            Taken(nic.network or "", ip.address)
+            Taken(nic.network, ip.address)
             for nic in (self.before.nics if self.before else ())
             for ip in nic.ips
-            if nic.network in networks and ip.address is not None and (nic.network, ip.slot) not in kept
+            if nic.network is not None and nic.network in networks
+            if ip.address is not None and (nic.network, ip.slot) not in kept
         ]
 
     def _releases(

@@ -51,11 +51,19 @@ async def load_instances(ledger: AsyncLedger, atlas: Atlas) -> list[Instance]:
     owners: dict[str, dict[tuple[str, str], str]] = {}
     for network in await atlas.every():
         if network.uuid in wanted:
-            for holding in await ledger.holdings(network.name):
+            for holding in await _held_in(ledger, network.name):
                 own = owners.setdefault(holding.owner, {})
                 own.update(_by_slot([holding], {network.name: network.uuid}))
     found = [(paper, read_instance(paper, owners.get(owner_of(paper.name), {}))) for paper in papers]
     return [each if _is_whole(each, paper) else await _reread(ledger, each) for paper, each in found]
+
+
+async def _held_in(ledger: AsyncLedger, network: str) -> list[Holding]:
+    """Read what is held in a network; nothing if its name changed meanwhile: its instances are then read singly."""
+    try:
+        return await ledger.holdings(network)
+    except NotFound:
+        return []
 
 
 async def _reread(ledger: AsyncLedger, instance: Instance) -> Instance:
@@ -76,7 +84,8 @@ def _is_whole(instance: Instance, paper: Paper) -> bool:
 def _by_slot(holdings: Sequence[Holding], uuids: Mapping[str, str]) -> dict[tuple[str, str], str]:
     """Find the addresses that an instance has by network and slot: pending ones show no holder yet."""
     unsettled = (State.PENDING, State.COOLING)
-    return {(uuids[h.network], h.slot): h.address for h in holdings if h.state not in unsettled}
+    settled = [each for each in holdings if each.network in uuids and each.state not in unsettled]
+    return {(uuids[each.network], each.slot): each.address for each in settled}
 
 
 def marks_of(instance: Instance | None) -> dict[tuple[str, str], Document]:
