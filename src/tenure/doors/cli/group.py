@@ -6,7 +6,7 @@ import click
 
 from tenure.doors.cli.commands import noun
 from tenure.doors.cli.completing import complete_group
-from tenure.doors.cli.listing import Layout, field_values, layout_options, print_field_list, print_fields
+from tenure.doors.cli.listing import Layout, chosen_fields, field_values, layout_options, print_field_list, print_fields
 from tenure.doors.cli.printing import answer
 from tenure.doors.cli.session import Session, pass_session
 from tenure.service.ledger import AsyncLedger
@@ -65,11 +65,9 @@ def list_groups(session: Session, **said: Any) -> None:
       tenure group list
     """
     from tenure.doors.networks.machine_fields import GROUP_DEFAULT, GROUP_FIELDS
-    from tenure.doors.networks.querying import select
 
     layout = Layout(**said)
-    whole = session.json and layout.output is None
-    chosen = list(GROUP_FIELDS.values()) if whole else select(layout.output, GROUP_DEFAULT, GROUP_FIELDS)
+    chosen = chosen_fields(session, layout, GROUP_DEFAULT, GROUP_FIELDS)
     print_fields(session, session.run(_facts), chosen, layout, nothing="no groups; `tenure group add NAME` makes one")
 
 

@@ -7,7 +7,7 @@ import click
 
 from tenure.doors.cli.commands import command
 from tenure.doors.cli.completing import complete_instance
-from tenure.doors.cli.listing import Layout, field_values, layout_options, print_field_list, print_fields
+from tenure.doors.cli.listing import Layout, chosen_fields, field_values, layout_options, print_field_list, print_fields
 from tenure.doors.cli.printing import answer, fields, wire_text
 from tenure.doors.cli.session import Session, pass_session
 from tenure.kernel.errors import NotFound
@@ -34,11 +34,9 @@ def list_instances(session: Session, names: tuple[str, ...], **said: Any) -> Non
       tenure instance list web -o name,ips,macs --no-headers --separator :
     """
     from tenure.doors.networks.machine_fields import INSTANCE_DEFAULT, INSTANCE_FIELDS
-    from tenure.doors.networks.querying import select
 
     layout = Layout(**said)
-    whole = session.json and layout.output is None
-    chosen = list(INSTANCE_FIELDS.values()) if whole else select(layout.output, INSTANCE_DEFAULT, INSTANCE_FIELDS)
+    chosen = chosen_fields(session, layout, INSTANCE_DEFAULT, INSTANCE_FIELDS)
     facts = session.run(lambda ledger: _found(ledger, names))
     print_fields(session, facts, chosen, layout, nothing=NOTHING)
 

@@ -71,6 +71,17 @@ def _cell(value: object) -> str:
     return " ".join(value.split()) if isinstance(value, str) else cell_text(value)
 
 
+def chosen_fields(
+    session: Session, layout: Layout, default: Sequence[str], fields: "Mapping[str, Field[F]]"
+) -> "list[Field[F]]":
+    """Return the fields that the user wants: those he named, else the usual ones, else (in JSON) all."""
+    from tenure.doors.networks.querying import select
+
+    if session.json and layout.output is None:
+        return list(fields.values())
+    return select(layout.output, default, fields)
+
+
 def print_fields(
     session: Session, facts: Sequence[F], fields: "Sequence[Field[F]]", layout: Layout, *, nothing: str
 ) -> None:

@@ -6,7 +6,7 @@ import click
 
 from tenure.doors.cli.commands import noun
 from tenure.doors.cli.completing import complete_group, complete_node
-from tenure.doors.cli.listing import Layout, field_values, layout_options, print_field_list, print_fields
+from tenure.doors.cli.listing import Layout, chosen_fields, field_values, layout_options, print_field_list, print_fields
 from tenure.doors.cli.printing import answer
 from tenure.doors.cli.session import Session, pass_session
 from tenure.service.ledger import AsyncLedger
@@ -76,11 +76,9 @@ def list_nodes(session: Session, **said: Any) -> None:
       tenure node list -o name,primary_ip
     """
     from tenure.doors.networks.machine_fields import NODE_DEFAULT, NODE_FIELDS
-    from tenure.doors.networks.querying import select
 
     layout = Layout(**said)
-    whole = session.json and layout.output is None
-    chosen = list(NODE_FIELDS.values()) if whole else select(layout.output, NODE_DEFAULT, NODE_FIELDS)
+    chosen = chosen_fields(session, layout, NODE_DEFAULT, NODE_FIELDS)
     print_fields(session, session.run(_facts), chosen, layout, nothing="no nodes; `tenure node add NAME` makes one")
 
 
