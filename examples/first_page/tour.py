@@ -25,6 +25,7 @@ That was a ledger of addresses, in one file. What to try next:
   .venv/bin/tenure --help               the command line
   docs/tutorial/first-page.md           the same, at reading pace
   docs/tutorial/shared-site.md          from nothing to a shared /22, on the command line
+  docs/tutorial/networks.md             networks, instances, NICs with several addresses
   docs/reference/library.md             every verb, with every option
   docs/architecture.md                  how it works inside
   make test                             the proof: the suites on memory, SQLite, PostgreSQL and etcd
