@@ -173,7 +173,7 @@ class Connection:
 
 @dataclass(frozen=True, slots=True)
 class Network:
-    """A named thing machines attach to. ``serial`` counts its edits; times are by the store's clock."""
+    """A named thing machines attach to. ``serial`` counts its changes; times are by the store's clock."""
 
     id: NetworkId
     name: str

@@ -86,17 +86,17 @@ async def end_cooling(ground: Ground, operation: EndCooling) -> Granted | None:
     row = await ground.find_cooling(operation.network, operation.address, owner, operation.generation)
     if row is None:
         return None
-    until_us = await ground.now_us() + ground.cooling_us(row)
-    if row.until_us is not None and ground.cooling_us(row):
-        if until_us >= row.until_us:
+    pool_us = ground.cooling_us(row)
+    if not pool_us:
+        await ground.sweep([row], request)
+    else:
+        until_us = await ground.now_us() + pool_us
+        if row.until_us is None or until_us >= row.until_us:
             return None
         row = row._replace(until_us=until_us)
         await ground.tx.rewrite([row])
         ground.entries.append(cool_entry(row, request))
-        return Granted(row, ground.layout(row.space))
-    shown = Granted(row, ground.layout(row.space))
-    await ground.sweep([row], request)
-    return shown
+    return Granted(row, ground.layout(row.space))
 
 
 async def release_owner(ground: Ground, operation: ReleaseOwner) -> list[Granted]:

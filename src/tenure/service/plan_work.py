@@ -64,10 +64,12 @@ def _named_alike(before: Configuration, after: Configuration) -> Configuration:
 
 
 async def _stamped(ground: Ground, plan: Configuration, number: NetworkId) -> Configuration:
-    """Count the edit on its network, and note when it was made."""
+    """Count the change of a network, one for all edits of an ``apply``, and note when it was made."""
     now_us = await ground.now_us()
+    old = ground.before.get(plan.space)
+    serial = 1 + next((known.serial for known in old.networks.values() if known.id == number), 0) if old else 1
     networks = {
-        name: replace(network, serial=network.serial + 1, modified_us=now_us) if network.id == number else network
+        name: replace(network, serial=serial, modified_us=now_us) if network.id == number else network
         for name, network in plan.networks.items()
     }
     return replace(plan, networks=networks)

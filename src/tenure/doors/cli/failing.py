@@ -52,6 +52,7 @@ WORDS = {
     "lasts_s:": "--lasts:",
     "cooling_s:": "--cooling:",
     "ttl_s:": "--ttl:",
+    "pass space=": "pass --space=",
     "with add_pool": "with `tenure pool add`",
 }
 """Words of the library, and how the command line says them."""

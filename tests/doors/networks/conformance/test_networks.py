@@ -68,6 +68,8 @@ def test_n06_a_network_may_have_ipv6_alone(door: Door) -> None:
 def test_n07_a_name_is_given_once(door: Door) -> None:
     """N07."""
     door.refuse("network add net1", "net1", "exists")
+    door.do("network add net8 --space site")
+    door.refuse("network add site", "pass --space='site'")
 
 
 def test_n08_a_connected_network_stays(door: Door) -> None:

@@ -139,10 +139,10 @@ def test_q20_external_reservations_are_compact_or_one_by_one(door: Door) -> None
 
 
 def test_u7_uuid_serial_and_times_stay(door: Door) -> None:
-    """U7: the serial number counts changes."""
+    """U7: the serial number counts commands, however much each of them said."""
     [before] = door.ask("network list -o uuid,serial_no,ctime,mtime net1")
 
-    door.modify("--mac-prefix aa:bb:cc")
+    door.modify("--mac-prefix aa:bb:cc --add-reserved-ips 192.0.2.5,192.0.2.7")
 
     [after] = door.ask("network list -o uuid,serial_no,ctime,mtime net1")
     assert (after["uuid"], after["ctime"]) == (before["uuid"], before["ctime"])
