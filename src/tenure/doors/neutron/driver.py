@@ -15,6 +15,7 @@ from neutron_lib import exceptions as n_exc
 from neutron_lib.db import api as db_api
 from oslo_db import exception as db_exc
 
+from tenure.doors.neutron.requests import OwnedAddressRequestFactory
 from tenure.doors.neutron.session_book import SessionBook
 from tenure.doors.neutron.tables import SubnetRow
 from tenure.doors.neutron.views import KEPT, Plan
@@ -181,6 +182,10 @@ class TenurePool(subnet_alloc.SubnetAllocator):  # type: ignore[misc]  # Neutron
             row = self._find(subnet_id)
             SessionBook(self._context.session, row["id"]).clear()
             self._context.session.execute(table.delete().where(table.c.id == row["id"]))
+
+    def get_address_request_factory(self) -> Any:
+        """Let requests say which port they are for."""
+        return OwnedAddressRequestFactory
 
     def needs_rollback(self) -> bool:
         """Say that nothing is to be compensated: all is written in Neutron's own transaction."""
