@@ -109,20 +109,21 @@ class TenureSubnet(ipam_base.Subnet):  # type: ignore[misc]  # Neutron has no ty
     def _any(self, book: SessionBook, owner: str) -> str:
         """Pick until the database agrees; that nothing is free is said only after reading it there."""
         views = KEPT.of(self._plan)
-        fresh = not views.loaded
-        if fresh:
+        if not views.loaded:
             views.load(book.held())
-        taken = 0
+        refused: set[int] = set()
+        fresh = False
         while True:
             place = views.pick()
+            if place is None and fresh:
+                raise ipam_exc.IpAddressGenerationFailure(subnet_id=self._subnet_id)
             if place is not None and book.grant(place, owner):
                 return format_address(place)
-            taken += place is not None
-            if place is None and fresh and not taken:
-                raise ipam_exc.IpAddressGenerationFailure(subnet_id=self._subnet_id)
-            if place is None or taken >= TRIES:
-                views.load(book.held(fresh=True))
-                fresh, taken = True, 0
+            if place is not None:
+                refused.add(place)
+            if place is None or len(refused) % TRIES == 0:
+                views.load({*book.held(fresh=True), *refused})
+                fresh = True
 
 
 class TenurePool(subnet_alloc.SubnetAllocator):  # type: ignore[misc]  # Neutron has no types

@@ -63,11 +63,17 @@ class SessionBook:
         return self._session.execute(sa.select(sa.literal(1)).where(wanted)).first() is not None
 
     def held(self, *, fresh: bool = False) -> list[int]:
-        """Read all that is held. ``fresh``: as others committed it, also where the transaction sees an older state."""
+        """Read all that is held. ``fresh``: as others committed it, also where the transaction sees an older state.
+
+        That is read beside the transaction: reading in it would need locks on rows and on the gaps between them, in
+        which others who allocate would get stuck. What the transaction itself has released counts as free.
+        """
         statement = sa.select(ALLOCATIONS.c.address).where(ALLOCATIONS.c.subnet_id == self._subnet)
+        seen = {text for (text,) in self._session.execute(statement)}
         if fresh and self._dialect == "mysql":
-            statement = statement.with_for_update(read=True)
-        return [read(text) for (text,) in self._session.execute(statement)]
+            with self._session.get_bind().engine.connect() as beside:
+                seen &= {text for (text,) in beside.execute(statement)}
+        return [read(text) for text in seen]
 
     def gaps(self, first: int, last: int) -> Iterator[int]:
         """Yield what nobody holds of a range, lowest first. Costs what lies before the first gap, a page at once."""
