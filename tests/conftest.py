@@ -8,6 +8,7 @@ import pytest
 import tenure
 from tenure.ports import LedgerStore
 from tests.contract.providers import Provider, book_providers, ledger_providers
+from tests.infrastructure import mariadb
 from tests.infrastructure.postgres import PostgresServer, private_postgres, run_folder
 from tests.profiles import load_profile
 
@@ -30,9 +31,9 @@ def pytest_unconfigure(config: pytest.Config) -> None:
 
 
 def pytest_report_header(config: pytest.Config) -> list[str]:
-    """Tell which stores are under test."""
+    """Tell which stores are under test, and which databases under Neutron."""
     tiers = ", ".join(f"{provider.name} ({provider.tier})" for provider in book_providers())
-    return [f"stores under test: {tiers}"]
+    return [f"stores under test: {tiers}", mariadb.headline()]
 
 
 @pytest.fixture(params=ledger_providers(), ids=lambda provider: provider.name)

@@ -20,6 +20,7 @@ from typing import Any
 
 import asyncpg
 import psutil
+import psycopg2
 
 RUN_FOLDER = "TENURE_TEST_RUN"
 """The environment variable that leads all processes of a run to one folder."""
@@ -116,7 +117,9 @@ def private_postgres() -> Iterator[PostgresServer]:
 
 @contextmanager
 def run_folder() -> Iterator[Path]:
-    """Make the folder that all processes of a run share; at the end stop the PostgreSQL that was started in it."""
+    """Make the folder that all processes of a run share; at the end stop the servers that were started in it."""
+    from tests.infrastructure.mariadb import MariadbServer  # it looks here for the run's folder
+
     folder = Path(tempfile.mkdtemp(prefix="tenure-run-"))
     folder.chmod(0o755)
     os.environ[RUN_FOLDER] = str(folder)
@@ -126,21 +129,33 @@ def run_folder() -> Iterator[Path]:
         del os.environ[RUN_FOLDER]
         if (folder / "postgres" / "data" / "postmaster.pid").exists():
             PostgresServer(folder / "postgres").stop()
+        MariadbServer(folder / "mariadb").stop()
         shutil.rmtree(folder, ignore_errors=True)
 
 
 def shared_postgres() -> str:
     """Return the URL of the run's server; the first to ask starts it."""
-    folder = Path(os.environ[RUN_FOLDER])
-    server = PostgresServer(folder / "postgres", THROWN_AWAY)
-    started = folder / "postgres.started"
-    with (folder / "postgres.lock").open("w") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)
-        if not started.exists():
+    return _shared_server().url
+
+
+def _shared_server() -> PostgresServer:
+    server = PostgresServer(Path(os.environ[RUN_FOLDER]) / "postgres", THROWN_AWAY)
+    with once_a_run("postgres") as first:
+        if first:
             server.create()
             server.start()
-            started.touch()
-    return server.url
+    return server
+
+
+@contextmanager
+def once_a_run(name: str) -> Iterator[bool]:
+    """Tell one process of the run that it is the first; the others wait until it is done."""
+    folder = Path(os.environ[RUN_FOLDER])
+    done = folder / f"{name}.started"
+    with (folder / f"{name}.lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        yield not done.exists()
+        done.touch()
 
 
 @asynccontextmanager
@@ -169,3 +184,24 @@ def schema_in_thread() -> Iterator[str]:
             yield url
         finally:
             runner.run(fresh.__aexit__(None, None, None))
+
+
+@contextmanager
+def fresh_database() -> Iterator[str]:
+    """Give the URL, in SQLAlchemy's words, of an empty database that nobody used before, and drop it afterwards."""
+    server = _shared_server()
+    name = f"t_{secrets.token_hex(6)}"
+    _execute(server, f"CREATE DATABASE {name}")
+    try:
+        yield f"postgresql+psycopg2://postgres@/{name}?host={server.folder}"
+    finally:
+        _execute(server, f"DROP DATABASE {name} WITH (FORCE)")
+
+
+def _execute(server: PostgresServer, statement: str) -> None:
+    connection = psycopg2.connect(host=str(server.folder), user="postgres", dbname="postgres")
+    try:
+        connection.autocommit = True  # databases are made and dropped in no transaction
+        connection.cursor().execute(statement)
+    finally:
+        connection.close()

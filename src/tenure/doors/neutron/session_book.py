@@ -4,17 +4,26 @@ An insert that finds somebody in the way changes nothing and says so, in the wor
 taken, for a lost one would hide a deadlock from Neutron's retries.
 """
 
-from collections.abc import Iterator, Sequence
-from typing import Any
+from collections.abc import Collection, Iterator, Sequence
+from typing import Any, NamedTuple
 
 import sqlalchemy as sa
 from sqlalchemy.dialects import mysql, postgresql, sqlite
 
-from tenure.doors.neutron.tables import AllocationRow
+from tenure.doors.neutron.tables import AllocationRow, SubnetRow
 from tenure.kernel.addresses import key, position
 
 ALLOCATIONS = AllocationRow.__table__
+SUBNETS = SubnetRow.__table__
 PAGE = 1000
+
+
+class Held(NamedTuple):
+    """An address that is held: by whom, and as which holding of a shared ledger (0: of none, or unknown)."""
+
+    place: int
+    owner: str
+    generation: int
 
 
 def written(place: int) -> str:
@@ -27,65 +36,108 @@ def read(text: str) -> int:
     return position(bytes.fromhex(text))
 
 
+def insert_unless_there(table: Any, dialect: str) -> Any:
+    """Begin an insert that leaves alone, and counts as nothing, what is there already."""
+    if dialect == "postgresql":
+        return postgresql.insert(table).on_conflict_do_nothing()
+    if dialect == "sqlite":
+        return sqlite.insert(table).on_conflict_do_nothing()
+    return mysql.insert(table).prefix_with("IGNORE")
+
+
 class SessionBook:
-    """The holdings of one subnet, as the session sees them."""
+    """The holdings of one subnet, as the session (or a connection) sees them."""
 
     def __init__(self, session: Any, subnet: str) -> None:
         self._session = session
         self._subnet = subnet
-        self._dialect = session.get_bind().dialect.name
+        self._dialect = dialect_of(session)
+        self._mine = ALLOCATIONS.c.subnet_id == subnet
 
-    def grant(self, place: int, owner: str) -> bool:
+    def grant(self, place: int, owner: str, generation: int = 0) -> bool:
         """Hold an address unless somebody does; waits for whoever is about to. O(log n)."""
-        values = {"subnet_id": self._subnet, "address": written(place), "owner": owner}
-        return bool(self._session.execute(self._insert().values(values)).rowcount)
+        values = {"subnet_id": self._subnet, "address": written(place), "owner": owner, "generation": generation}
+        insert = insert_unless_there(ALLOCATIONS, self._dialect).values(values)
+        return bool(self._session.execute(insert).rowcount)
 
-    def _insert(self) -> Any:
-        if self._dialect == "postgresql":
-            return postgresql.insert(ALLOCATIONS).on_conflict_do_nothing()
-        if self._dialect == "sqlite":
-            return sqlite.insert(ALLOCATIONS).on_conflict_do_nothing()
-        return mysql.insert(ALLOCATIONS).prefix_with("IGNORE")
+    def regrant(self, place: int, owner: str, generation: int) -> None:
+        """Write another owner or generation on a holding that this transaction made."""
+        self._session.execute(
+            sa.update(ALLOCATIONS)
+            .where(self._mine, ALLOCATIONS.c.address == written(place))
+            .values(owner=owner, generation=generation)
+        )
 
-    def release(self, places: Sequence[int]) -> int:
-        """End holdings; count those that there were."""
-        texts = [written(place) for place in places]
-        wanted = sa.and_(ALLOCATIONS.c.subnet_id == self._subnet, ALLOCATIONS.c.address.in_(texts))
-        return int(self._session.execute(sa.delete(ALLOCATIONS).where(wanted)).rowcount)
+    def release(self, place: int) -> Held | None:
+        """End a holding; tell what it was."""
+        held = self.find(place)
+        if held is not None:
+            self._session.execute(sa.delete(ALLOCATIONS).where(self._mine, ALLOCATIONS.c.address == written(place)))
+        return held
 
     def clear(self) -> None:
         """End all holdings."""
-        self._session.execute(sa.delete(ALLOCATIONS).where(ALLOCATIONS.c.subnet_id == self._subnet))
+        self._session.execute(sa.delete(ALLOCATIONS).where(self._mine))
 
-    def holds(self, place: int) -> bool:
-        """Tell whether an address is held."""
-        wanted = sa.and_(ALLOCATIONS.c.subnet_id == self._subnet, ALLOCATIONS.c.address == written(place))
-        return self._session.execute(sa.select(sa.literal(1)).where(wanted)).first() is not None
+    def find(self, place: int) -> Held | None:
+        """Find who holds an address."""
+        columns = (ALLOCATIONS.c.owner, ALLOCATIONS.c.generation)
+        row = self._session.execute(sa.select(*columns).where(self._mine, ALLOCATIONS.c.address == written(place)))
+        found = row.first()
+        return None if found is None else Held(place, *found)
 
-    def held(self, *, fresh: bool = False) -> list[int]:
-        """Read all that is held. ``fresh``: as others committed it, also where the transaction sees an older state.
+    def all(self) -> list[Held]:
+        """Read all holdings, in the order of their addresses."""
+        columns = (ALLOCATIONS.c.address, ALLOCATIONS.c.owner, ALLOCATIONS.c.generation)
+        rows = self._session.execute(sa.select(*columns).where(self._mine).order_by(ALLOCATIONS.c.address))
+        return [Held(read(text), owner, generation) for text, owner, generation in rows]
+
+    def held(self) -> list[int]:
+        """Read which addresses are held, as the transaction sees it."""
+        return [read(text) for text in self._addresses(self._session)]
+
+    def held_now(self, refused: Collection[int]) -> list[int]:
+        """Read what is held as others committed it, also where the transaction sees an older state (MySQL's).
 
         That is read beside the transaction: reading in it would need locks on rows and on the gaps between them, in
-        which others who allocate would get stuck. What the transaction itself has released counts as free.
+        which others who allocate would get stuck. What the two readings do not agree on may be free: it was released
+        or taken, by the transaction itself or by others, and an insert will tell; of what was ``refused`` before, one
+        reading that knows of it is enough.
         """
-        statement = sa.select(ALLOCATIONS.c.address).where(ALLOCATIONS.c.subnet_id == self._subnet)
-        seen = {text for (text,) in self._session.execute(statement)}
-        if fresh and self._dialect == "mysql":
-            with self._session.get_bind().engine.connect() as beside:
-                seen &= {text for (text,) in beside.execute(statement)}
+        seen = self._addresses(self._session)
+        if self._dialect in MYSQL:
+            with self._session.get_bind().engine.connect() as connection:
+                beside = self._addresses(connection)
+            seen = (seen & beside) | ({written(place) for place in refused} & (seen | beside))
         return [read(text) for text in seen]
+
+    def _addresses(self, executor: Any) -> set[str]:
+        return {text for (text,) in executor.execute(sa.select(ALLOCATIONS.c.address).where(self._mine))}
+
+    def is_there(self) -> bool:
+        """Tell whether the subnet is there. MySQL's insert counts a subnet that is gone as an address that is taken."""
+        statement = sa.select(SUBNETS.c.id).where(SUBNETS.c.id == self._subnet).with_for_update(read=True)
+        return self._session.execute(statement).first() is not None
 
     def gaps(self, first: int, last: int) -> Iterator[int]:
         """Yield what nobody holds of a range, lowest first. Costs what lies before the first gap, a page at once."""
         place = first
         while place <= last:
-            columns = ALLOCATIONS.c
-            wanted = (columns.subnet_id == self._subnet, columns.address >= written(place), columns.address <= written(last))
-            statement = sa.select(columns.address).where(*wanted).order_by(columns.address).limit(PAGE)
-            held = [read(text) for (text,) in self._session.execute(statement)]
+            column = ALLOCATIONS.c.address
+            within = (column >= written(place), column <= written(last))
+            statement = sa.select(column).where(self._mine, *within).order_by(column).limit(PAGE)
+            held: Sequence[int] = [read(text) for (text,) in self._session.execute(statement)]
             for taken in held:
                 yield from range(place, taken)
                 place = taken + 1
             if len(held) < PAGE:
                 yield from range(place, last + 1)
                 return
+
+
+MYSQL = ("mysql", "mariadb")
+
+
+def dialect_of(session: Any) -> str:
+    """Name the database that a session talks to."""
+    return str(session.get_bind().dialect.name)

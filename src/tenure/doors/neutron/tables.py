@@ -1,28 +1,48 @@
-"""The driver's tables in Neutron's own database: subnets as the driver was told of them, and who holds what."""
+"""The driver's tables in Neutron's own database: subnets as the driver was told of them, and who holds what.
+
+They are written in both modes, through the session of the caller's transaction. With a shared ledger the ledger
+decides who gets an address, and the row tells which of the ledger's holdings a transaction of Neutron's stands behind.
+"""
 
 import sqlalchemy as sa
 from neutron_lib.db import model_base
 
 
 class SubnetRow(model_base.BASEV2):  # type: ignore[misc]  # Neutron's library has no types
-    """A subnet: its block, its pools in order as JSON, and a version that every change raises."""
+    """A subnet: its block, its pools in order as JSON, the space it shares, and a mark that every change renews.
+
+    Its number is Neutron's where Neutron said one.
+    """
 
     __tablename__ = "tenure_subnets"
 
     id = sa.Column(sa.String(36), primary_key=True)
-    neutron_subnet_id = sa.Column(sa.String(36), nullable=True, index=True)
+    neutron_subnet_id = sa.Column(sa.String(36), nullable=True)
     project_id = sa.Column(sa.String(255), nullable=True)
     cidr = sa.Column(sa.String(64), nullable=False)
     gateway_ip = sa.Column(sa.String(64), nullable=True)
     pools = sa.Column(sa.Text, nullable=False)
-    version = sa.Column(sa.BigInteger, nullable=False)
+    space = sa.Column(sa.String(255), nullable=True)
+    mark = sa.Column(sa.String(36), nullable=False)
 
 
 class AllocationRow(model_base.BASEV2):  # type: ignore[misc]  # Neutron's library has no types
-    """An address that is held. It is written as hexadecimal digits that sort as addresses do."""
+    """An address that is held, as hexadecimal digits that sort as addresses do; as which holding of a shared ledger."""
 
     __tablename__ = "tenure_allocations"
 
     subnet_id = sa.Column(sa.String(36), sa.ForeignKey("tenure_subnets.id", ondelete="CASCADE"), primary_key=True)
     address = sa.Column(sa.String(34), primary_key=True)
     owner = sa.Column(sa.String(255), nullable=False, server_default="")
+    generation = sa.Column(sa.BigInteger, nullable=False, server_default="0")
+
+
+class DeploymentRow(model_base.BASEV2):  # type: ignore[misc]  # Neutron's library has no types
+    """What all servers of a deployment must agree on; there is one row."""
+
+    __tablename__ = "tenure_deployment"
+
+    id = sa.Column(sa.Integer, primary_key=True, autoincrement=False)
+    mode = sa.Column(sa.String(16), nullable=False)
+    realm = sa.Column(sa.String(64), nullable=False)
+    ledger = sa.Column(sa.String(36), nullable=False, server_default="")

@@ -9,85 +9,74 @@ import socket
 import threading
 from collections import OrderedDict
 from collections.abc import Iterable
-from dataclasses import dataclass
-from random import SystemRandom
 
+from tenure.doors.neutron.subnets import SubnetRecord
+from tenure.kernel.addresses import width
+from tenure.kernel.choosing import Stripes
 from tenure.kernel.configuration import Configuration, Network, Policy, Pool, Subnet
+from tenure.kernel.freeset import FreeSet
 from tenure.kernel.layout import Layout
-from tenure.kernel.ranges import AddressRange, Cidr, merge
-from tenure.service.views import DoubtfulLine, DoubtfulViews
+from tenure.kernel.ranges import parse_cidr
+from tenure.ports import Chance
+from tenure.service.views import DoubtfulLine, DoubtfulViews, LineKey
 
 MOST_KEPT = 1024
 """Subnets whose views a process keeps; the one that was not used for longest goes."""
 
 NETWORK = "subnet"
-CHANCE = SystemRandom()
 
 
-@dataclass(frozen=True, slots=True)
-class Plan:
-    """A subnet's block and pools, as one version of it has them."""
+class SharedLine(DoubtfulLine):
+    """A doubtful line that several threads pick from."""
 
-    subnet: str
-    version: int
-    cidr: Cidr
-    pools: tuple[AddressRange, ...]
+    lock: threading.RLock
 
-
-class SubnetViews:
-    """The views of one version of one subnet: one a pool, in the order in which pools are tried."""
-
-    def __init__(self, plan: Plan) -> None:
-        self.plan = plan
-        self.lock = threading.Lock()
-        pools = tuple(
-            Pool(piece, name=str(number), policy=Policy.RANDOM) for number, piece in enumerate(plan.pools)
-        )
-        block = Subnet(cidr=plan.cidr, uuid=plan.subnet, unit=32 if plan.cidr.last < 6 << 128 else 128, pools=pools)
-        network = Network(1, NETWORK, plan.subnet, subnets=(block,))
-        layout = Layout(Configuration(1, plan.subnet, plan.version, {NETWORK: network}))
-        self._views = DoubtfulViews(layout, f"{socket.gethostname()}:{os.getpid()}")
-        self._lines: list[DoubtfulLine] = []
-
-    @property
-    def loaded(self) -> bool:
-        """Tell whether it was read who holds what."""
-        return bool(self._lines)
-
-    def load(self, held: Iterable[int]) -> None:
-        """Begin anew, knowing what is held."""
-        taken = merge(AddressRange(position, position) for position in held)
-        lines = []
-        for number, pool in enumerate(self.plan.pools):
-            view = self._views.open((NETWORK, str(number), None), loaded=True)
-            for piece in taken:
-                if piece.overlaps(pool):
-                    view.take(piece.first, piece.last)
-            lines.append(view)
+    def pick(self, policy: Policy, owner: str, slot: str, attempt: int, chance: Chance) -> int | None:
+        """Pick as a doubtful line does."""
         with self.lock:
-            self._lines = lines
+            return super().pick(policy, owner, slot, attempt, chance)
 
-    def pick(self) -> int | None:
-        """Pick an address at random from the first pool that seems to have one, and mark it. O(log n)."""
-        with self.lock:
-            for view in self._lines:
-                number = view.pick(Policy.RANDOM, "", "", 0, CHANCE)
-                if number is not None:
-                    view.free.take(number, number)
-                    return view.line.unit(number)[0]
-        return None
 
-    def take(self, position: int) -> None:
-        """Note that an address is somebody's."""
-        with self.lock:
-            for view in self._lines:
-                view.take(position, position)
+class SharedViews(DoubtfulViews):
+    """Doubtful views of several threads: each step is one, the database is asked between steps."""
 
-    def give_back(self, position: int) -> None:
-        """Note that an address is nobody's."""
-        with self.lock:
-            for view in self._lines:
-                view.give_back(position, position)
+    def __init__(self, layout: Layout, server: str) -> None:
+        super().__init__(layout, server)
+        self._lock = threading.RLock()
+
+    def open(
+        self, key: LineKey, taken: Iterable[tuple[int, int]] = (), *, seen: int = 0, loaded: bool = False
+    ) -> DoubtfulLine:
+        """Begin a line anew."""
+        line = self.layout.line(*key)
+        view = SharedLine(line, FreeSet(line.size, taken), Stripes(line.size, self._server), seen, loaded)
+        view.lock = self._lock
+        with self._lock:
+            self.lines[key] = view
+        return view
+
+    def take_number(self, view: DoubtfulLine, number: int) -> tuple[int, int]:
+        """Mark a pick as taken."""
+        with self._lock:
+            return super().take_number(view, number)
+
+    def take(self, first: int, last: int) -> None:
+        """Note that a span is in somebody's way."""
+        with self._lock:
+            super().take(first, last)
+
+    def give_back(self, first: int, last: int) -> None:
+        """Note that a span is in nobody's way."""
+        with self._lock:
+            super().give_back(first, last)
+
+
+def layout_of(record: SubnetRecord) -> Layout:
+    """Lay a subnet out as the allocator wants it: a network of its own, in a space of its own."""
+    cidr = parse_cidr(record.cidr)
+    pools = tuple(Pool(piece, name=str(number), policy=Policy.RANDOM) for number, piece in enumerate(record.pools))
+    block = Subnet(cidr=cidr, uuid=record.id, unit=width(cidr.first), pools=pools)
+    return Layout(Configuration(1, record.id, 1, {NETWORK: Network(1, NETWORK, record.id, subnets=(block,))}))
 
 
 class Kept:
@@ -95,24 +84,20 @@ class Kept:
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
-        self._views: OrderedDict[tuple[int, str], SubnetViews] = OrderedDict()
+        self._views: OrderedDict[tuple[int, str], tuple[str, SharedViews]] = OrderedDict()
 
-    def of(self, plan: Plan) -> SubnetViews:
+    def of(self, record: SubnetRecord) -> SharedViews:
         """Return the views of a subnet as it is now."""
-        key = (os.getpid(), plan.subnet)
+        key = (os.getpid(), record.id)
         with self._lock:
-            views = self._views.get(key)
-            if views is None or views.plan != plan:
-                views = self._views[key] = SubnetViews(plan)
+            mark, views = self._views.get(key, ("", None))
+            if views is None or mark != record.mark:
+                views = SharedViews(layout_of(record), f"{socket.gethostname()}:{os.getpid()}")
+                self._views[key] = (record.mark, views)
             self._views.move_to_end(key)
             while len(self._views) > MOST_KEPT:
                 self._views.popitem(last=False)
             return views
-
-    def known(self, subnet: str) -> SubnetViews | None:
-        """Return the views of a subnet, if there are any."""
-        with self._lock:
-            return self._views.get((os.getpid(), subnet))
 
 
 KEPT = Kept()

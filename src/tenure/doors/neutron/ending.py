@@ -1,0 +1,173 @@
+"""How the ledger is told what became of a transaction of Neutron's."""
+
+import asyncio
+import logging
+from typing import Any
+
+from oslo_db import exception as db_exc
+
+from tenure.doors.neutron import plans
+from tenure.doors.neutron.reach import Reach
+from tenure.doors.neutron.session_book import Held, SessionBook
+from tenure.doors.neutron.settling import (
+    AddressStep,
+    LetGo,
+    Place,
+    Planned,
+    Removed,
+    Retook,
+    Step,
+    Took,
+    last_steps,
+    of_addresses,
+)
+from tenure.doors.neutron.subnets import SubnetRecord
+from tenure.kernel.addresses import format_address
+from tenure.kernel.errors import Conflict, NotFound, TenureError
+from tenure.service.ledger import AsyncLedger
+from tenure.service.operations import Allocate, Cancel, Confirm, Operation, Release
+
+LOG = logging.getLogger(__name__)
+
+
+class LedgerEnds:
+    """Settles steps with the ledger; what it cannot do at once is owed. Nothing here ever fails the caller.
+
+    Cost: one transaction of the ledger's for all of a commit.
+    """
+
+    def __init__(self, reach: Reach, realm: str) -> None:
+        self._reach = reach
+        self._realm = realm
+
+    def commit(self, steps: list[Step]) -> None:
+        """Confirm what was taken, release what was let go, remove what was removed."""
+        first = _first_steps(steps)
+        groups = [self._settled(first[step.place.key], step) for step in last_steps(steps)]
+        groups += [self._cancelled(step) for step in steps if isinstance(step, Took) and step.spare]
+        self._tell("what Neutron committed", [group for group in groups if group])
+        for step in steps:
+            if isinstance(step, Removed):
+                self._remove(step.subnet)
+
+    def undo(self, steps: list[Step]) -> None:
+        """Cancel what was taken, and give plans back the shape they had."""
+        taken = [self._cancelled(step) for step in steps if isinstance(step, Took)]
+        self._tell("what Neutron rolled back", taken)
+        for step in reversed(steps):
+            if isinstance(step, Planned) and step.before is None:
+                self._remove(step.after)
+            elif isinstance(step, Planned) and step.before is not None:
+                self._restore(step.before)
+
+    def doubt(self, steps: list[Step], engine: Any) -> None:
+        """Look in Neutron's database, in the background, what became of the steps; a plan is left to reconciliation."""
+
+        async def settle(ledger: AsyncLedger) -> None:
+            there = [step for step in last_steps(steps) if not isinstance(step, Retook)]
+            rows = await asyncio.to_thread(_rows_behind, engine, [step.place for step in there])
+            for step, row in zip(there, rows, strict=True):
+                committed = (row is not None) == isinstance(step, Took)
+                group = self._settled(step, step) if committed else self._undone(step)
+                await _one_by_one(ledger, [group])
+
+        self._reach.owe("what became of a transaction that was lost", settle)
+        if any(isinstance(step, Planned | Removed) for step in steps):
+            LOG.warning("a change of subnets may not have reached the ledger; run `tenure neutron reconcile`")
+
+    def _tell(self, text: str, groups: list[list[Operation]]) -> None:
+        if not groups:
+            return
+
+        async def tell(ledger: AsyncLedger) -> None:
+            try:
+                await ledger.apply([operation for group in groups for operation in group])
+            except (Conflict, NotFound):
+                await _one_by_one(ledger, groups)
+
+        self._reach.owe(text, tell)
+
+    def _settled(self, first: AddressStep, last: AddressStep) -> list[Operation]:
+        """Say what becomes of an address, by the first and the last step that a transaction made with it."""
+        assert isinstance(first, Took | LetGo)
+        if isinstance(first, Took):
+            if isinstance(last, LetGo):
+                return self._cancelled(first)
+            confirm = [Confirm(**self._ticket(first.place, first.held))]
+            return [*confirm, *self._handed_over(first, last)]
+        if isinstance(last, LetGo):
+            return [Release(**self._ticket(first.place, first.held))]
+        return self._handed_over(first, last)
+
+    def _handed_over(self, first: Took | LetGo, last: AddressStep) -> list[Operation]:
+        """Say that an address changes hands, where another owner took it again."""
+        if not isinstance(last, Retook) or last.owner == first.held.owner:
+            return []
+        ticket = self._ticket(first.place, first.held)
+        address, owner = ticket["address"], f"{self._realm}:{last.owner}"
+        wish = Allocate(network=ticket["network"], address=address, owner=owner, slot=address, reserved="force")
+        return [Release(**ticket), wish]
+
+    def _undone(self, step: AddressStep) -> list[Operation]:
+        return self._cancelled(step) if isinstance(step, Took) else []
+
+    def _cancelled(self, step: Took) -> list[Operation]:
+        return [Cancel(**self._ticket(step.place, step.held))]
+
+    def _ticket(self, place: Place, held: Held) -> dict[str, Any]:
+        return {
+            "network": plans.network_name(self._realm, place.subnet),
+            "address": format_address(place.position),
+            "owner": f"{self._realm}:{held.owner}",
+            "generation": held.generation or None,
+        }
+
+    def _remove(self, subnet: SubnetRecord) -> None:
+        name = plans.network_name(self._realm, subnet)
+
+        async def remove(ledger: AsyncLedger) -> None:
+            try:
+                await ledger.remove_network(name, cascade=True)
+            except NotFound:
+                return
+
+        self._reach.owe(f"the removal of {name}", remove)
+
+    def _restore(self, subnet: SubnetRecord) -> None:
+        name = plans.network_name(self._realm, subnet)
+        self._reach.owe(f"the former plan of {name}", lambda ledger: plans.follow(ledger, name, subnet))
+
+
+def _first_steps(steps: list[Step]) -> dict[tuple[str, int], AddressStep]:
+    return {step.place.key: step for step in reversed(of_addresses(steps))}
+
+
+async def _one_by_one(ledger: AsyncLedger, groups: list[list[Operation]]) -> None:
+    """Tell the ledger what can be told, group by group; raise the first error at the end."""
+    failed: TenureError | None = None
+    for group in groups:
+        try:
+            if group:
+                await ledger.apply(group)
+        except (Conflict, NotFound) as error:
+            failed = failed or error
+    if failed is not None:
+        raise failed
+
+
+def _rows_behind(engine: Any, places: list[Place]) -> list[Held | None]:
+    """Find the rows of places as they are committed, waiting for whoever is still about to write one."""
+    with engine.connect() as connection:
+        try:
+            return [_row_behind(connection, place) for place in places]
+        finally:
+            connection.rollback()
+
+
+def _row_behind(connection: Any, place: Place) -> Held | None:
+    book = SessionBook(connection, place.subnet.id)
+    try:
+        with connection.begin_nested():
+            return None if book.grant(place.position, "nobody") else book.find(place.position)
+    except db_exc.DBReferenceError:
+        return None  # the subnet is not there, so the transaction that made it is not either

@@ -1,0 +1,191 @@
+"""The mode in which a ledger decides: addresses are pending there until Neutron commits, and gone if it does not.
+
+The row in Neutron's database comes second. It is what a transaction of Neutron's stands behind: whoever settles what
+another process left (``tenure neutron reconcile``) asks for the row, and so never takes an address from a transaction
+that is still open, however long it takes.
+"""
+
+import itertools
+from typing import Any
+from uuid import uuid4
+
+from tenure.doors.neutron import plans
+from tenure.doors.neutron.ending import LedgerEnds
+from tenure.doors.neutron.reach import Reach
+from tenure.doors.neutron.requests import Wanted
+from tenure.doors.neutron.session_book import Held, SessionBook
+from tenure.doors.neutron.settling import LetGo, Place, Planned, Removed, Retook, Settlement, Took, settlement_of
+from tenure.doors.neutron.subnets import SubnetRecord
+from tenure.kernel.addresses import format_address, parse_address
+from tenure.kernel.configuration import Policy
+from tenure.kernel.errors import AddressInUse, AddressOutsideSubnet, NotFound, PoolExhausted
+from tenure.kernel.values import Holding, State
+from tenure.service.ledger import AsyncLedger
+from tenure.service.operations import Allocate, Cancel, Operation, Release
+
+
+class LedgerKeeper:
+    """Keeps addresses in a ledger that others may share."""
+
+    def __init__(self, reach: Reach, realm: str) -> None:
+        self.reach = reach
+        self._realm = realm
+        self._ends = LedgerEnds(reach, realm)
+
+    def allocate(self, session: Any, subnet: SubnetRecord, wanted: Wanted) -> int:
+        """Hold an address: one call to the ledger now, one when Neutron commits. O(log n)."""
+        settlement = settlement_of(session, self._ends)
+        taking = Taking(self, SessionBook(session, subnet.id), settlement, subnet, wanted.owner)
+        if wanted.place is not None:
+            return taking.named(wanted.place)
+        if not subnet.pools:
+            raise PoolExhausted(self.network(subnet), None)
+        return taking.picked(Policy.LOWEST if wanted.lowest else Policy.RANDOM)
+
+    def release(self, session: Any, subnet: SubnetRecord, place: int) -> None:
+        """Let go of an address; the ledger is told when Neutron has committed."""
+        held = SessionBook(session, subnet.id).release(place)
+        if held is not None:
+            settlement_of(session, self._ends).note(LetGo(Place(subnet, place), held))
+
+    def follow(self, session: Any, before: SubnetRecord | None, after: SubnetRecord | None) -> None:
+        """Let the ledger's plan follow a subnet: at once when it comes or changes, at the commit when it goes."""
+        settlement = settlement_of(session, self._ends)
+        if after is None:
+            assert before is not None
+            settlement.note(Removed(before))
+            return
+        settlement.note(Planned(before, after))  # first: also what failed half way is undone
+        self.push(after)
+
+    def push(self, subnet: SubnetRecord) -> None:
+        """Make the ledger's plan that of a subnet."""
+        self.reach.ask(lambda ledger: plans.follow(ledger, self.network(subnet), subnet))
+
+    def network(self, subnet: SubnetRecord) -> str:
+        """Name the network of the ledger that stands for a subnet."""
+        return plans.network_name(self._realm, subnet)
+
+    def owner(self, owner: str) -> str:
+        """Name an owner as the ledger knows it."""
+        return f"{self._realm}:{owner}"
+
+
+class Taking:
+    """One address for one owner, from the first question to the row."""
+
+    def __init__(
+        self, keeper: LedgerKeeper, book: SessionBook, settlement: Settlement, subnet: SubnetRecord, owner: str
+    ) -> None:
+        self._keeper = keeper
+        self._book = book
+        self._settlement = settlement
+        self._subnet = subnet
+        self._owner = owner
+        self._network = keeper.network(subnet)
+        self._request = str(uuid4())
+
+    def named(self, place: int) -> int:
+        """Take an address that was named."""
+        for held in self._settlement.let_go(self._subnet):
+            if held.place == place:
+                return self._retake(held)
+        address = format_address(place)
+        gateway = self._subnet.gateway_ip
+        own_gateway = gateway is not None and parse_address(gateway) == place
+        try:
+            holding = self._hold(slot=address, address=address, reserved="force" if own_gateway else "refuse")
+        except AddressInUse as error:
+            if error.holder != self._keeper.owner(self._owner):
+                raise
+            holding = self._keeper.reach.ask(lambda ledger: ledger.holding(self._network, address))
+        taken = self._write(holding) if self._is_new(holding) else self._adopt(holding)
+        if taken is None:
+            raise AddressInUse(address, "another port")
+        return taken
+
+    def picked(self, policy: Policy) -> int:
+        """Take an address that the ledger picks.
+
+        The owner's slots are tried one after the other: those it holds already are passed over, and what an earlier
+        request of its left pending is taken over.
+        """
+        for slot in itertools.count(self._settlement.holds(self._subnet, self._owner)):
+            try:
+                holding = self._hold(slot=str(slot), policy=policy)
+            except PoolExhausted:
+                return self._retake_any()
+            taken = self._write(holding) if self._is_new(holding) else None
+            if taken is None and holding.state is State.PENDING and not self._is_new(holding):
+                taken = self._adopt(holding)
+            if taken is not None:
+                return taken
+        raise AssertionError("counting has no end")
+
+    def _hold(self, **wish: Any) -> Holding:
+        """Ask the ledger to hold an address; a plan that it has not got yet is told first."""
+        owner = self._keeper.owner(self._owner)
+
+        async def hold(ledger: AsyncLedger) -> Holding:
+            return await ledger.hold(self._network, owner=owner, request=self._request, **wish)
+
+        async def take_back(ledger: AsyncLedger) -> None:
+            for holding in await ledger.holdings(network=self._network, owner=owner):
+                if self._is_new(holding) and holding.state is State.PENDING:
+                    await ledger.cancel(self._network, holding.address, owner=owner, generation=holding.generation)
+
+        try:
+            return self._keeper.reach.ask(hold, amends=take_back)
+        except (NotFound, AddressOutsideSubnet):
+            self._keeper.push(self._subnet)
+            return self._keeper.reach.ask(hold, amends=take_back)
+
+    def _is_new(self, holding: Holding) -> bool:
+        return holding.request == self._request
+
+    def _write(self, holding: Holding) -> int | None:
+        """Write the row of a holding; None if Neutron's database has another, and the holding is of no use."""
+        place = holding.row.first
+        held = Held(place, self._owner, holding.generation)
+        written = self._book.grant(*held)
+        self._settlement.note(Took(Place(self._subnet, place), held, spare=not written))
+        return place if written else None
+
+    def _adopt(self, holding: Holding) -> int | None:
+        """Take over what an earlier request of the same owner left; None if a transaction stands behind it.
+
+        It becomes another holding, so that nobody who still means the old one can end it.
+        """
+        place = holding.row.first
+        if self._settlement.took(Place(self._subnet, place)) or not self._book.grant(place, self._owner):
+            return None
+        owner, address = self._keeper.owner(self._owner), holding.address
+        ending = Cancel if holding.state is State.PENDING else Release
+        operations: list[Operation] = [
+            ending(network=self._network, address=address, owner=owner, generation=holding.generation),
+            Allocate(
+                network=self._network, address=address, owner=owner, slot=holding.slot, pending=True,
+                reserved="force", request=self._request,
+            ),
+        ]  # fmt: skip
+        fresh = self._keeper.reach.ask(lambda ledger: ledger.apply(operations))[-1]
+        assert isinstance(fresh, Holding)
+        held = Held(place, self._owner, fresh.generation)
+        self._book.regrant(*held)
+        self._settlement.note(Took(Place(self._subnet, place), held))
+        return place
+
+    def _retake_any(self) -> int:
+        """Take, in a full subnet, what this transaction itself let go of."""
+        for held in self._settlement.let_go(self._subnet):
+            if any(held.place in pool for pool in self._subnet.pools):
+                return self._retake(held)
+        raise PoolExhausted(self._network, None)
+
+    def _retake(self, held: Held) -> int:
+        """Take what this transaction let go of. With another owner it will be another holding of the ledger's."""
+        generation = held.generation if held.owner == self._owner else 0
+        if not self._book.grant(held.place, self._owner, generation):
+            raise AddressInUse(format_address(held.place), "another port")
+        self._settlement.note(Retook(Place(self._subnet, held.place), self._owner))
+        return held.place

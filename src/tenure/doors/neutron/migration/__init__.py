@@ -1,0 +1,1 @@
+"""The driver's tables, brought into Neutron's database by ``neutron-db-manage --subproject tenure upgrade head``."""

@@ -1,0 +1,1 @@
+"""What alembic runs: the environment, and the revisions in order."""

@@ -1,0 +1,109 @@
+"""A subnet of Neutron's as a network of a ledger: one block, its pools, its gateway kept for whoever names it."""
+
+from tenure.doors.neutron.subnets import SubnetRecord
+from tenure.kernel.addresses import format_address, parse_address
+from tenure.kernel.configuration import Network, Policy, Subnet
+from tenure.kernel.edits import (
+    AddNetwork,
+    AddPool,
+    AddSubnet,
+    Edit,
+    ModifyNetwork,
+    ModifySubnet,
+    RemovePool,
+    RemoveSubnet,
+)
+from tenure.kernel.errors import NotFound, StillInUse
+from tenure.kernel.ranges import AddressRange, parse_cidr
+from tenure.service.ledger import AsyncLedger
+from tenure.service.operations import Expect, Operation
+
+MARK = "neutron-plan"
+"""The label that says which plan of Neutron's a network follows."""
+
+
+def network_name(realm: str, subnet: SubnetRecord) -> str:
+    """Name the network that stands for a subnet."""
+    return f"{realm}-{subnet.id}"
+
+
+async def follow(ledger: AsyncLedger, name: str, subnet: SubnetRecord) -> None:
+    """Make the ledger's plan that of a subnet, whatever it was; whoever does the same at once does no harm."""
+    try:
+        network = await ledger.network(name)
+    except NotFound:
+        await ledger.apply(_added(name, subnet))
+        return
+    if agrees(network, subnet):
+        return
+    edits = _changed(network, subnet)
+    try:
+        await ledger.apply(edits)
+    except StillInUse:
+        # Addresses of a block that went away are still held: the block stays, without pools, until they are gone.
+        await ledger.apply([edit for edit in edits if not isinstance(edit, RemoveSubnet)])
+
+
+def agrees(network: Network, subnet: SubnetRecord) -> bool:
+    """Tell whether a network is what a subnet wants of it."""
+    wanted, found = parse_cidr(subnet.cidr), _block(network, subnet)
+    if found is None or found.cidr != wanted or found.gateway != _gateway(subnet):
+        return False
+    pools = [pool.range for _, pool in network.pools()]
+    return network.notes.labels.get(MARK) == subnet.mark and sorted(pools) == sorted(subnet.pools)
+
+
+def _added(name: str, subnet: SubnetRecord) -> list[Operation]:
+    description = f"subnet {subnet.id} of Neutron"
+    network = AddNetwork(network=name, space=subnet.space, labels={MARK: subnet.mark}, description=description)
+    return [network, _new_block(name, subnet), *_pools(name, subnet)]
+
+
+def _changed(network: Network, subnet: SubnetRecord) -> list[Operation]:
+    """Name the edits that lead from a network to what a subnet wants: the old pools go, the new ones come."""
+    name, wanted = network.name, parse_cidr(subnet.cidr)
+    edits: list[Edit] = [ModifyNetwork(network=name, labels={**network.notes.labels, MARK: subnet.mark})]
+    for _, pool in network.pools():
+        edits.append(
+            RemovePool(network=name, pool=f"{format_address(pool.range.first)}-{format_address(pool.range.last)}")
+        )
+    found = _block(network, subnet)
+    gateway = _gateway_text(subnet)
+    if found is not None:
+        edits.append(ModifySubnet(network=name, subnet=found.uuid, cidr=str(wanted), gateway=gateway))
+    else:
+        edits.append(_new_block(name, subnet))
+    edits += _pools(name, subnet)
+    others = [block for block in network.subnets if block is not found]
+    edits += [RemoveSubnet(network=name, subnet=block.uuid) for block in others]
+    return [Expect(network=name, serial=network.serial, uuid=network.uuid), *edits]
+
+
+def _block(network: Network, subnet: SubnetRecord) -> Subnet | None:
+    """Find the block that becomes the subnet's: the one that lies over it, if there is one."""
+    wanted = parse_cidr(subnet.cidr).range
+    return next((block for block in network.subnets if block.cidr.range.overlaps(wanted)), None)
+
+
+def _new_block(name: str, subnet: SubnetRecord) -> AddSubnet:
+    gateway = _gateway_text(subnet)
+    return AddSubnet(network=name, cidr=str(parse_cidr(subnet.cidr)), gateway=gateway, keep_back=["gateway"])
+
+
+def _pools(name: str, subnet: SubnetRecord) -> list[Edit]:
+    return [AddPool(network=name, range=_range_text(pool), policy=Policy.RANDOM) for pool in subnet.pools]
+
+
+def _range_text(piece: AddressRange) -> str:
+    return f"{format_address(piece.first)}-{format_address(piece.last)}"
+
+
+def _gateway(subnet: SubnetRecord) -> int | None:
+    """Return the gateway, where the ledger can keep it: Neutron allows one outside of the block."""
+    gateway = None if subnet.gateway_ip is None else parse_address(subnet.gateway_ip)
+    return gateway if gateway is not None and gateway in parse_cidr(subnet.cidr).range else None
+
+
+def _gateway_text(subnet: SubnetRecord) -> str | None:
+    gateway = _gateway(subnet)
+    return None if gateway is None else format_address(gateway)

@@ -1,0 +1,115 @@
+"""The allocator's driver inside Neutron's transaction: every grant is an insert through the caller's session.
+
+There is no batcher and no lane here, and nothing is awaited: the database answers while the caller waits. Where the
+allocator would go to the lane (the lowest, the last free ones) the database is read instead.
+"""
+
+from random import SystemRandom
+
+from tenure.doors.neutron.session_book import SessionBook
+from tenure.doors.neutron.views import NETWORK, SharedViews
+from tenure.kernel.choosing import first_free
+from tenure.kernel.configuration import Policy
+from tenure.kernel.errors import NotFound, PoolExhausted
+from tenure.kernel.freeset import FreeSet
+from tenure.kernel.layout import Layout
+from tenure.kernel.values import Outcome, Row, State, Verdict, Wish
+from tenure.ports import Chance
+from tenure.service.claims import Claim, Granted
+from tenure.service.lane import line_key
+from tenure.service.views import DoubtfulLine, DoubtfulViews, FreeLine
+
+
+class SessionDesk:
+    """The desk of one subnet, in one transaction."""
+
+    def __init__(self, book: SessionBook, views: SharedViews) -> None:
+        self.chance: Chance = SystemRandom()
+        self._book = book
+        self._views = views
+
+    def known_layout(self, network: str) -> Layout | None:
+        """Return the layout of the subnet, as the transaction sees it."""
+        return self._views.layout
+
+    async def layout(self, network: str, *, newer_than: int | None = None) -> Layout:
+        """Return the same layout: the transaction sees no newer one."""
+        return self._views.layout
+
+    def doubtful(self, layout: Layout) -> DoubtfulViews:
+        """Return what this process believes is free."""
+        return self._views
+
+    async def load(self, layout: Layout, claim: Claim) -> DoubtfulLine:
+        """Read who holds what. O(holdings), once a process, or when it ran out of free ones."""
+        return self._open(claim, self._book.held())
+
+    def _open(self, claim: Claim, held: list[int]) -> DoubtfulLine:
+        return self._views.open(line_key(claim), self._taken(claim, held), loaded=True)
+
+    def _taken(self, claim: Claim, held: list[int]) -> list[tuple[int, int]]:
+        line = self._views.layout.line(*line_key(claim))
+        return list(line.taken([(place, place) for place in sorted(held) if line.lowest <= place <= line.highest]))
+
+    async def catch_up(self, layout: Layout) -> None:
+        """Leave the views as they are: the database has no log of ours."""
+
+    async def mine(self, layout: Layout, claim: Claim) -> Row | None:
+        """Return nothing: a port may hold any number of addresses in a subnet."""
+        return None
+
+    async def former(self, layout: Layout, claim: Claim) -> int | None:
+        """Return nothing: no pool here is sticky."""
+        return None
+
+    async def pause(self, attempt: int) -> None:
+        """Go on at once: nothing here is ever undecided."""
+
+    async def grant(self, layout: Layout, wish: Wish) -> Verdict:
+        """Ask for one address. O(log n); waits for whoever is about to have it."""
+        row = Row(1, wish.network, wish.first, wish.last, wish.owner, wish.slot, State.HELD, 0, 0)
+        return Verdict(Outcome.GRANTED if self._book.grant(wish.first, wish.owner) else Outcome.TAKEN, row)
+
+    async def serve_in_lane(self, layout: Layout, claim: Claim) -> Granted | None:
+        """Serve a claim from what is in the database; that nothing is free is said only after reading it there."""
+        if claim.policy is Policy.LOWEST:
+            served = self._lowest(layout, claim)
+            if served is not None:
+                return served
+        return self._search(layout, claim)
+
+    def _lowest(self, layout: Layout, claim: Claim) -> Granted | None:
+        for _, pool in layout.configuration.network(NETWORK).pools():
+            for place in self._book.gaps(pool.range.first, pool.range.last):
+                served = self._ask(layout, claim, place)
+                if served is not None:
+                    return served
+        return None
+
+    def _search(self, layout: Layout, claim: Claim) -> Granted:
+        """Pick and ask until the database agrees or, freshly read, has nothing that was not refused."""
+        if not self._book.is_there():
+            raise NotFound("subnet", layout.configuration.name)
+        refused: set[int] = set()
+        policy = claim.policy or Policy.RANDOM
+        while True:
+            held = self._book.held_now(refused)
+            self._open(claim, held)  # what all threads pick from; the reading that decides is this one's alone
+            line = layout.line(*line_key(claim))
+            reading = FreeLine(line, FreeSet(line.size, self._taken(claim, held)))
+            if first_free(reading.free) is None:
+                raise PoolExhausted(claim.network, claim.pool)
+            while (number := reading.pick(policy, claim.owner, claim.slot, 0, self.chance)) is not None:
+                reading.free.take(number, number)
+                place, _ = line.unit(number)
+                served = self._ask(layout, claim, place)
+                if served is not None:
+                    return served
+                refused.add(place)
+
+    def _ask(self, layout: Layout, claim: Claim, place: int) -> Granted | None:
+        self._views.take(place, place)
+        if not self._book.grant(place, claim.owner):
+            return None
+        row = Row(1, 1, place, place, claim.owner, claim.slot, State.HELD, 0, 0)
+        return Granted(row, layout)

@@ -1,0 +1,176 @@
+"""What a transaction of Neutron's did with the ledger, and what becomes of it when the transaction ends.
+
+Every step is noted under the transaction, or the savepoint, that it was made in. A savepoint that is released hands its
+steps on to what it lies in; one that is rolled back undoes them. At the end the whole of it is settled: committed,
+holdings are confirmed and releases take effect; rolled back, holdings are cancelled and releases forgotten.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any, Protocol
+
+from sqlalchemy import event
+
+from tenure.doors.neutron.session_book import Held
+from tenure.doors.neutron.subnets import SubnetRecord
+
+KEY = "tenure-settlement"
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """An address in a subnet."""
+
+    subnet: SubnetRecord
+    position: int
+
+    @property
+    def key(self) -> tuple[str, int]:
+        """Return what tells it from other places."""
+        return (self.subnet.id, self.position)
+
+
+@dataclass(frozen=True, slots=True)
+class Took:
+    """An address was held in the ledger, pending; ``spare``: it turned out to be of no use."""
+
+    place: Place
+    held: Held
+    spare: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class LetGo:
+    """An address was let go; the ledger is not told yet."""
+
+    place: Place
+    held: Held
+
+
+@dataclass(frozen=True, slots=True)
+class Retook:
+    """An address that was let go before in the same transaction has an owner again."""
+
+    place: Place
+    owner: str
+
+
+@dataclass(frozen=True, slots=True)
+class Planned:
+    """The ledger's plan of a subnet was changed."""
+
+    before: SubnetRecord | None
+    after: SubnetRecord
+
+
+@dataclass(frozen=True, slots=True)
+class Removed:
+    """A subnet was removed; the ledger is not told yet."""
+
+    subnet: SubnetRecord
+
+
+AddressStep = Took | LetGo | Retook
+Step = AddressStep | Planned | Removed
+
+
+class Ends(Protocol):
+    """Who carries out what becomes of steps."""
+
+    def commit(self, steps: list[Step]) -> None:
+        """Settle the steps of a transaction that was committed."""
+        ...
+
+    def undo(self, steps: list[Step]) -> None:
+        """Undo the steps of a transaction, or a savepoint, that was rolled back."""
+        ...
+
+    def doubt(self, steps: list[Step], engine: Any) -> None:
+        """Settle the steps of a transaction of which nobody knows whether it was committed."""
+        ...
+
+
+@dataclass(slots=True)
+class Settlement:
+    """The steps of one session, each with the transaction or savepoint it belongs to."""
+
+    session: Any
+    ends: Ends
+    steps: list[tuple[Any, Step]] = field(default_factory=list)
+    committed: Any = None
+    committing: bool = False
+
+    def note(self, step: Step) -> None:
+        """Note a step in the transaction or savepoint that is open."""
+        self.steps.append((_current(self.session), step))
+
+    def holds(self, subnet: SubnetRecord, owner: str) -> int:
+        """Count what this transaction took for an owner in a subnet."""
+        took = (step for _, step in self.steps if isinstance(step, Took))
+        return sum((step.place.subnet.id, step.held.owner) == (subnet.id, owner) for step in took)
+
+    def took(self, place: Place) -> bool:
+        """Tell whether this transaction took an address."""
+        return any(isinstance(step, Took) and step.place.key == place.key for _, step in self.steps)
+
+    def let_go(self, subnet: SubnetRecord) -> list[Held]:
+        """Return what the transaction let go of in a subnet, and nobody took again."""
+        return [
+            step.held
+            for step in last_steps([step for _, step in self.steps])
+            if isinstance(step, LetGo) and step.place.subnet.id == subnet.id
+        ]
+
+    def before_commit(self, session: Any) -> None:
+        """Note that the outermost transaction is about to be committed: from here on a failure leaves doubt."""
+        self.committing = session.get_nested_transaction() is None
+
+    def after_commit(self, session: Any) -> None:
+        """Note which transaction or savepoint was committed; it ends next."""
+        self.committed = _current(session)
+
+    def after_transaction_end(self, session: Any, transaction: Any) -> None:
+        """Hand on, settle or undo the steps of what ends."""
+        mine = [step for owner, step in self.steps if owner is transaction]
+        if not mine:
+            return
+        if transaction is self.committed and transaction.nested:
+            self.steps = [(transaction.parent if at is transaction else at, step) for at, step in self.steps]
+            return
+        self.steps = [(at, step) for at, step in self.steps if at is not transaction]
+        if transaction is self.committed:
+            self.ends.commit(mine)
+        elif self.committing and not transaction.nested:
+            self.ends.doubt(mine, session.get_bind().engine)
+        else:
+            self.ends.undo(mine)
+
+
+def settlement_of(session: Any, ends: Ends) -> Settlement:
+    """Return the settlement of a session; it listens from the first step on."""
+    found: Settlement | None = session.info.get(KEY)
+    if found is None:
+        found = session.info[KEY] = Settlement(session, ends)
+        listeners: dict[str, Callable[..., None]] = {
+            "before_commit": found.before_commit,
+            "after_commit": found.after_commit,
+            "after_transaction_end": found.after_transaction_end,
+        }
+        for name, listener in listeners.items():
+            event.listen(session, name, listener)
+    return found
+
+
+def last_steps(steps: list[Step]) -> list[AddressStep]:
+    """Return, for each address, the last step that was made with it."""
+    return [*{step.place.key: step for step in of_addresses(steps)}.values()]
+
+
+def of_addresses(steps: list[Step]) -> list[AddressStep]:
+    """Return the steps that were made with addresses, but those of no use."""
+    made = [step for step in steps if isinstance(step, AddressStep)]
+    return [step for step in made if not (isinstance(step, Took) and step.spare)]
+
+
+def _current(session: Any) -> Any:
+    return session.get_nested_transaction() or session.get_transaction()

@@ -1,0 +1,95 @@
+"""Subnets as the driver was told of them, kept in Neutron's database and changed in the caller's transaction."""
+
+import dataclasses
+import json
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any
+from uuid import uuid4
+
+import netaddr
+
+from tenure.doors.neutron.tables import SubnetRow
+from tenure.kernel.addresses import format_address, parse_address
+from tenure.kernel.ranges import AddressRange
+
+TABLE = SubnetRow.__table__
+
+
+@dataclass(frozen=True, slots=True)
+class SubnetRecord:
+    """One subnet. ``mark`` is another after every change, so that nobody takes an old plan for the new one."""
+
+    id: str
+    neutron_subnet_id: str | None
+    project_id: str | None
+    cidr: str
+    gateway_ip: str | None
+    pools: tuple[AddressRange, ...]
+    space: str | None
+    mark: str
+
+    def row(self) -> dict[str, Any]:
+        """Write it as a row."""
+        columns = {field.name: getattr(self, field.name) for field in dataclasses.fields(self)}
+        ends = [[format_address(pool.first), format_address(pool.last)] for pool in self.pools]
+        return {**columns, "pools": json.dumps(ends)}
+
+    def changed(self, **fields: Any) -> "SubnetRecord":
+        """Return the subnet with other values, under another mark."""
+        return dataclasses.replace(self, **fields, mark=str(uuid4()))
+
+
+def new_record(request: Any, pools: Iterable[Any], space: str | None) -> SubnetRecord:
+    """Make the record of a subnet that Neutron asks for."""
+    return SubnetRecord(
+        id=request.subnet_id or str(uuid4()),
+        neutron_subnet_id=request.subnet_id,
+        project_id=request.project_id,
+        cidr=str(request.subnet_cidr),
+        gateway_ip=None if request.gateway_ip is None else str(request.gateway_ip),
+        pools=read_pools(pools, request.subnet_cidr.version),
+        space=space,
+        mark=str(uuid4()),
+    )
+
+
+def read_pools(pools: Iterable[Any], version: int) -> tuple[AddressRange, ...]:
+    """Read Neutron's pools. Small IPv6 numbers would be taken for IPv4 if the version were not said."""
+
+    def position(number: int) -> int:
+        return parse_address(str(netaddr.IPAddress(number, version)))
+
+    return tuple(AddressRange(position(pool.first), position(pool.last)) for pool in pools)
+
+
+def record_of(row: Any) -> SubnetRecord:
+    """Read a row."""
+    pools = tuple(AddressRange(parse_address(low), parse_address(high)) for low, high in json.loads(row["pools"]))
+    return SubnetRecord(**{**row, "pools": pools})
+
+
+def find(session: Any, neutron_subnet_id: str) -> SubnetRecord | None:
+    """Find a subnet by Neutron's number. One indexed reading."""
+    row = session.execute(TABLE.select().where(TABLE.c.id == neutron_subnet_id)).mappings().first()
+    return None if row is None else record_of(row)
+
+
+def read_all(session: Any) -> Sequence[SubnetRecord]:
+    """Read all subnets, in the order of their numbers."""
+    return [record_of(row) for row in session.execute(TABLE.select().order_by(TABLE.c.id)).mappings()]
+
+
+def add(session: Any, record: SubnetRecord) -> None:
+    """Write a new subnet."""
+    session.execute(TABLE.insert().values(record.row()))
+
+
+def change(session: Any, record: SubnetRecord) -> None:
+    """Write a subnet over what it was."""
+    session.execute(TABLE.update().where(TABLE.c.id == record.id).values(record.row()))
+
+
+def remove(session: Any, record: SubnetRecord) -> None:
+    """Forget a subnet."""
+    session.execute(TABLE.delete().where(TABLE.c.id == record.id))

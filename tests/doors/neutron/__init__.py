@@ -1,0 +1,1 @@
+"""The Neutron door, with a real Neutron on real databases."""

@@ -1,0 +1,77 @@
+"""What to make of a run: a failure is whatever the catalogue does not foresee, and whatever it foresees in vain."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from tests.doors.neutron.suites.catalogue import Suite
+
+DRIVER = "TenurePool"
+
+
+@dataclass(frozen=True)
+class Report:
+    """What a child wrote down: all tests of the suite, those of its piece, what became of them, the drivers made."""
+
+    known: Sequence[str]
+    ran: Sequence[str]
+    failed: Mapping[str, str]
+    skipped: Mapping[str, str]
+    pools: Mapping[str, int]
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What a run was worth; ``failures`` is empty if all is well."""
+
+    tests: int
+    tied: int
+    skipped: int
+    failures: tuple[str, ...]
+    seconds: float = 0.0
+
+    def __add__(self, other: "Outcome") -> "Outcome":
+        return Outcome(
+            self.tests + other.tests,
+            self.tied + other.tied,
+            self.skipped + other.skipped,
+            (*self.failures, *other.failures),
+            self.seconds + other.seconds,
+        )
+
+    @property
+    def figures(self) -> dict[str, Any]:
+        """Return the counts."""
+        counts = {"tests": self.tests, "failures": len(self.failures), "tied": self.tied, "skipped": self.skipped}
+        return {**counts, "seconds": round(self.seconds, 1)}
+
+
+def piece(names: Sequence[str], number: int, of: int) -> list[str]:
+    """Choose every so manieth name: pieces of one length, with something of each class."""
+    return list(names[number::of])
+
+
+def judge(suite: Suite, report: Report, seconds: float = 0.0) -> Outcome:
+    """Hold a report against the catalogue."""
+    tied = [name for name in report.ran if name in suite.tied and name in report.failed]
+    return Outcome(len(report.ran), len(tied), len(report.skipped), tuple(_faults(suite, report)), seconds)
+
+
+def _faults(suite: Suite, report: Report) -> Iterator[str]:
+    for name, reason in report.failed.items():
+        if name not in suite.tied:
+            yield f"{name} failed: {reason}"
+    for name, reason in report.skipped.items():
+        if name not in suite.skipped:
+            yield f"{name} was skipped and is not listed as such: {reason}"
+    for name in report.ran:
+        if name in suite.tied and name not in report.failed:
+            yield f"{name} is listed as tied to the stock driver and did not fail; take it off the list"
+        if name in suite.skipped and name not in report.skipped:
+            yield f"{name} is listed as skipped by Neutron and was not; take it off the list"
+    for name in {*suite.tied, *suite.skipped} - {*report.known}:
+        yield f"{name} is listed and no longer there; take it off the list"
+    if len(report.known) < suite.least:
+        yield f"only {len(report.known)} tests were found, and there should be {suite.least}"
+    if set(report.pools) != {DRIVER}:
+        yield f"the drivers made were {dict(report.pools)}, and should be {DRIVER} alone"
