@@ -99,8 +99,8 @@ class TenurePool(subnet_alloc.SubnetAllocator):  # type: ignore[misc]  # Neutron
         )
         record = subnets.new_record(subnet_request, pools, deployment.space_at(site))
         with db_api.CONTEXT_WRITER.using(self._context), in_neutrons_words(subnet_request.subnet_id):
-            subnets.add(self._context.session, record)
-            deployment.keeper(self._context.session).follow(self._context.session, None, record)
+            before = subnets.put(self._context.session, record)
+            deployment.keeper(self._context.session).follow(self._context.session, before, record)
         return TenureSubnet(record, self._context)
 
     def update_subnet(self, subnet_request: Any) -> TenureSubnet | None:

@@ -80,9 +80,14 @@ def read_all(session: Any) -> Sequence[SubnetRecord]:
     return [record_of(row) for row in session.execute(TABLE.select().order_by(TABLE.c.id)).mappings()]
 
 
-def add(session: Any, record: SubnetRecord) -> None:
-    """Write a new subnet."""
-    session.execute(TABLE.insert().values(record.row()))
+def put(session: Any, record: SubnetRecord) -> SubnetRecord | None:
+    """Write a new subnet; one that is told again is written over what it was, which is returned."""
+    before = find(session, record.id)
+    if before is None:
+        session.execute(TABLE.insert().values(record.row()))
+    else:
+        change(session, record)
+    return before
 
 
 def change(session: Any, record: SubnetRecord) -> None:
