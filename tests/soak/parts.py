@@ -13,6 +13,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+from tests.doors.neutron.suites.running import run_all as run_suites
 from tests.moving.million import run as copy_a_million
 from tests.proof.moved_clocks import clock_round
 from tests.proof.rounds import FRAGILE, Reckoning, kill_round
@@ -97,6 +98,13 @@ def million(seed: int, scale: Scale) -> Figures:
     return copy_a_million()
 
 
+def neutron_suites(seed: int, scale: Scale) -> Figures:
+    """Run Neutron's own suites against the driver in both modes, once."""
+    outcomes = run_suites()
+    suites = {name: outcome.figures for name, outcome in outcomes.items()}
+    return {"failures": sum(len(outcome.failures) for outcome in outcomes.values()), "suites": suites}
+
+
 def proof(name: str, seed: int, scale: Scale) -> Figures:
     """Run a part that needs no server, to the same number of rounds."""
     return PROOFS[name](seed, scale.rounds)
@@ -108,5 +116,6 @@ PARTS: dict[str, Part] = {
     **{f"clock-{store}": partial(clock, store) for store in LEDGERS},
     **{name: partial(proof, name) for name in PROOFS},
     "million": million,
+    "neutron-suites": neutron_suites,
 }
 """The parts by name, in the order they run."""

@@ -6,11 +6,12 @@ So a server that is led to another ledger, or a second deployment under the same
 
 import os
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeGuard
 from uuid import uuid4
 
 import sqlalchemy as sa
 from neutron_lib import context as neutron_context
+from neutron_lib import exceptions as n_exc
 from neutron_lib.db import api as db_api
 from sqlalchemy import event
 
@@ -30,8 +31,10 @@ TABLE = DeploymentRow.__table__
 THE_ROW = 1
 
 
-class Disagrees(Exception):
-    """The configuration of a server is not the one of the deployment it belongs to."""
+class Disagrees(n_exc.ServiceUnavailable):  # type: ignore[misc]  # Neutron's library has no types
+    """The configuration of a server is not the one of the deployment it belongs to. 503."""
+
+    message = "%(reason)s"
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,21 +50,26 @@ class Checked:
     """What this process has found to agree; a process that was forked looks for itself."""
 
     def __init__(self) -> None:
+        self.begin()
+
+    def begin(self) -> None:
+        """Begin with nothing."""
         self.key: tuple[Any, ...] | None = None
         self.keeper: Keeper | None = None
 
     def remember(self, key: tuple[Any, ...], keeper: Keeper) -> None:
-        """Look no further while the process and its configuration stay the same."""
+        """Look no further while the configuration stays the same."""
         self.key, self.keeper = key, keeper
 
 
 CHECKED = Checked()
+os.register_at_fork(after_in_child=CHECKED.begin)
 
 
 def keeper(session: Any) -> Keeper:
     """Return the keeper of this server's mode, in a transaction; Disagrees if the deployment has another."""
     section = options.register()
-    key = (os.getpid(), section.mode, section.ledger, section.realm)
+    key = (section.mode, section.ledger, section.realm)
     if CHECKED.keeper is None or key != CHECKED.key:
         made = _keeper(section)
         if _agree(session, section, made):
@@ -100,24 +108,43 @@ def _keeper(section: Any) -> Keeper:
     """Make the keeper that the configuration wants."""
     if section.mode == options.LEDGER:
         if not section.ledger:
-            raise Disagrees("[tenure] ledger is not set: mode 'ledger' needs the URL of one")
+            raise Disagrees(reason="[tenure] ledger is not set: mode 'ledger' needs the URL of one")
         return LedgerKeeper(REACHES.to(section.ledger, section.timeout_s), section.realm)
     if section.space_of_network or section.space_of_address_scope or section.space_of_subnet_pool:
-        raise Disagrees("[tenure] space_of_…: spaces can be shared only with mode 'ledger'; set it, or remove them")
+        raise Disagrees(
+            reason="[tenure] space_of_…: spaces can be shared only with mode 'ledger'; set it, or remove them"
+        )
     return DatabaseKeeper()
 
 
 def _agree(session: Any, section: Any, made: Keeper) -> bool:
     """Compare with what is written, or write it; tell whether it was there before."""
     written = read_agreement(session)
-    number = _number(made, section.realm, written) if isinstance(made, LedgerKeeper) else ""
-    wanted = Agreement(section.mode, section.realm, number)
-    if written is None and write_agreement(session, wanted):
-        return False
-    found = written or read_agreement(session)
-    if found is not None and found != wanted:
-        raise Disagrees(_difference(found, wanted))
+    if written is None:
+        number, known = made.reach.ask(lambda ledger: enter(ledger, section.realm)) if _shares(made) else ("", False)
+        wanted = Agreement(section.mode, section.realm, number)
+        if write_agreement(session, wanted):
+            if known:
+                raise Disagrees(reason=_ANOTHERS.format(realm=section.realm))
+            return False
+        # Somebody was quicker. An older reading of the transaction would not show what he wrote.
+        written = read_agreement(session, locking=True)
+    else:
+        number = made.reach.ask(lambda ledger: number_in(ledger, section.realm)) if _shares(made) else ""
+        wanted = Agreement(section.mode, section.realm, number)
+    if written != wanted:
+        raise Disagrees(reason=_difference(written or wanted, wanted))
     return True
+
+
+_ANOTHERS = (
+    "the ledger knows another deployment of Neutron as {realm!r}; give this one another [tenure] realm, or bring it in "
+    "with `tenure neutron import`"
+)
+
+
+def _shares(made: Keeper) -> TypeGuard[LedgerKeeper]:
+    return isinstance(made, LedgerKeeper)
 
 
 def _difference(found: Agreement, wanted: Agreement) -> str:
@@ -130,11 +157,10 @@ def _difference(found: Agreement, wanted: Agreement) -> str:
     return f"{was}; make the configuration the same on every server, or move with `tenure neutron import`"
 
 
-def read_agreement(session: Any) -> Agreement | None:
-    """Read what the deployment agreed on, if it did, as it is now."""
-    columns = (TABLE.c.mode, TABLE.c.realm, TABLE.c.ledger)
-    statement = sa.select(*columns).where(TABLE.c.id == THE_ROW).with_for_update(read=True)
-    row = session.execute(statement).first()
+def read_agreement(session: Any, *, locking: bool = False) -> Agreement | None:
+    """Read what the deployment agreed on, if it did; ``locking``: as it is committed now."""
+    statement = sa.select(TABLE.c.mode, TABLE.c.realm, TABLE.c.ledger).where(TABLE.c.id == THE_ROW)
+    row = session.execute(statement.with_for_update(read=True) if locking else statement).first()
     return None if row is None else Agreement(*row)
 
 
@@ -150,13 +176,6 @@ def replace_agreement(session: Any, agreement: Agreement) -> None:
     write_agreement(session, agreement)
 
 
-def _number(made: LedgerKeeper, realm: str, written: Agreement | None) -> str:
-    """Return the deployment's number as the ledger has it; a ledger that knows nothing of the realm gets one."""
-    if written is not None and written.ledger:
-        return made.reach.ask(lambda ledger: number_in(ledger, realm))
-    return made.reach.ask(lambda ledger: enter(ledger, realm))
-
-
 async def number_in(ledger: AsyncLedger, realm: str) -> str:
     """Return the number of a deployment, as its ledger has it; "" if it has none."""
     try:
@@ -166,21 +185,18 @@ async def number_in(ledger: AsyncLedger, realm: str) -> str:
     return str(paper.document["deployment"])
 
 
-async def enter(ledger: AsyncLedger, realm: str) -> str:
-    """Enter a new deployment in a ledger, and return its number; Disagrees if the realm is somebody else's."""
+async def enter(ledger: AsyncLedger, realm: str) -> tuple[str, bool]:
+    """Enter a deployment in a ledger; return its number, and whether the ledger has networks of that realm already.
+
+    A first request that was rolled back leaves the paper and no network; then there is nothing to lose.
+    """
     number = str(uuid4())
     try:
         await ledger.apply([WritePaper(kind=PAPER, name=realm, document={"deployment": number})])
     except AlreadyExists:
-        # A first request that was rolled back leaves the paper and nothing else; then there is nothing to lose.
-        prefix = f"{realm}-"
-        if any(network.name.startswith(prefix) for network in await ledger.networks()):
-            raise Disagrees(
-                f"the ledger knows another deployment of Neutron as {realm!r}; give this one another [tenure] realm, "
-                "or bring it in with `tenure neutron import`"
-            ) from None
-        return await number_in(ledger, realm)
-    return number
+        known = any(network.name.startswith(f"{realm}-") for network in await ledger.networks())
+        return await number_in(ledger, realm), known
+    return number, False
 
 
 def reach_of(section: Any) -> Reach:

@@ -2,6 +2,8 @@
 
 from typing import Any, Protocol
 
+from sqlalchemy import event
+
 from tenure.doors.neutron.requests import Wanted
 from tenure.doors.neutron.session_book import SessionBook
 from tenure.doors.neutron.session_desk import SessionDesk
@@ -52,9 +54,14 @@ class DatabaseKeeper:
         return run_inline(allocate(claim, SessionDesk(book, views))).row.first
 
     def release(self, session: Any, subnet: SubnetRecord, place: int) -> None:
-        """Let go of an address."""
-        SessionBook(session, subnet.id).release(place)
-        KEPT.of(subnet).give_back(place, place)
+        """Let go of an address.
+
+        This process picks it again only when that is committed: whoever did so before would wait for this transaction,
+        and the two might wait for each other.
+        """
+        if SessionBook(session, subnet.id).release(place) is not None:
+            views = KEPT.of(subnet)
+            event.listen(session, "after_commit", lambda _: views.give_back(place, place))
 
     def follow(self, session: Any, before: SubnetRecord | None, after: SubnetRecord | None) -> None:
         """Do nothing more: the rows say it all."""

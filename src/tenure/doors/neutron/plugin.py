@@ -4,7 +4,7 @@ from typing import ClassVar
 
 from neutron_lib.services import base as service_base
 
-from tenure.doors.neutron import deployment
+from tenure.doors.neutron.deployment import check_at_start
 
 
 class TenurePlugin(service_base.ServicePluginBase):  # type: ignore[misc]  # Neutron's library has no types
@@ -14,7 +14,7 @@ class TenurePlugin(service_base.ServicePluginBase):  # type: ignore[misc]  # Neu
 
     def __init__(self) -> None:
         super().__init__()
-        deployment.check_at_start()
+        check_at_start()
 
     def get_plugin_type(self) -> str:
         """Name the service."""

@@ -121,18 +121,25 @@ class Reaches:
     """The ledgers of a process by URL; a process that was forked begins with none."""
 
     def __init__(self) -> None:
+        self._inherited: list[dict[str, Reach]] = []
+        self._reaches: dict[str, Reach] = {}
+        self.begin()
+
+    def begin(self) -> None:
+        """Begin with nothing. What the parent opened is kept, unused: letting go of it would end its connections."""
         self._lock = threading.Lock()
-        self._reaches: dict[tuple[int, str], Reach] = {}
+        self._inherited.append(self._reaches)
+        self._reaches = {}
 
     def to(self, url: str | None, timeout_s: float) -> Reach:
         """Return the way to a ledger."""
         if not url:
             raise Invalid("[tenure] ledger: mode 'ledger' needs the URL of one", field="ledger")
         with self._lock:
-            key = (os.getpid(), url)
-            if key not in self._reaches:
-                self._reaches[key] = Reach(url, timeout_s)
-            return self._reaches[key]
+            if url not in self._reaches:
+                self._reaches[url] = Reach(url, timeout_s)
+            return self._reaches[url]
 
 
 REACHES = Reaches()
+os.register_at_fork(after_in_child=REACHES.begin)

@@ -6,6 +6,16 @@ decides who gets an address, and the row tells which of the ledger's holdings a 
 
 import sqlalchemy as sa
 from neutron_lib.db import model_base
+from sqlalchemy.dialects import mysql, postgresql
+
+# Neutron's database may compare texts without regard to case. Our names and digits compare by their bytes.
+NAME = sa.String(255).with_variant(mysql.VARCHAR(255, charset="utf8mb4", collation="utf8mb4_bin"), "mysql", "mariadb")
+DIGITS = (
+    sa.String(34)
+    .with_variant(mysql.VARCHAR(34, charset="ascii", collation="ascii_bin"), "mysql", "mariadb")
+    .with_variant(postgresql.VARCHAR(34, collation="C"), "postgresql")
+)
+LONG_TEXT = sa.Text().with_variant(mysql.MEDIUMTEXT(), "mysql", "mariadb")
 
 
 class SubnetRow(model_base.BASEV2):  # type: ignore[misc]  # Neutron's library has no types
@@ -21,8 +31,8 @@ class SubnetRow(model_base.BASEV2):  # type: ignore[misc]  # Neutron's library h
     project_id = sa.Column(sa.String(255), nullable=True)
     cidr = sa.Column(sa.String(64), nullable=False)
     gateway_ip = sa.Column(sa.String(64), nullable=True)
-    pools = sa.Column(sa.Text, nullable=False)
-    space = sa.Column(sa.String(255), nullable=True)
+    pools = sa.Column(LONG_TEXT, nullable=False)
+    space = sa.Column(NAME, nullable=True)
     mark = sa.Column(sa.String(36), nullable=False)
 
 
@@ -32,8 +42,8 @@ class AllocationRow(model_base.BASEV2):  # type: ignore[misc]  # Neutron's libra
     __tablename__ = "tenure_allocations"
 
     subnet_id = sa.Column(sa.String(36), sa.ForeignKey("tenure_subnets.id", ondelete="CASCADE"), primary_key=True)
-    address = sa.Column(sa.String(34), primary_key=True)
-    owner = sa.Column(sa.String(255), nullable=False, server_default="")
+    address = sa.Column(DIGITS, primary_key=True)
+    owner = sa.Column(NAME, nullable=False, server_default="")
     generation = sa.Column(sa.BigInteger, nullable=False, server_default="0")
 
 

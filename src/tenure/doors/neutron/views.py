@@ -83,21 +83,25 @@ class Kept:
     """The views of a process, by subnet; a process that was forked begins with none."""
 
     def __init__(self) -> None:
+        self.begin()
+
+    def begin(self) -> None:
+        """Begin with nothing: another process's lock may be held for ever by a thread that is not here."""
         self._lock = threading.Lock()
-        self._views: OrderedDict[tuple[int, str], tuple[str, SharedViews]] = OrderedDict()
+        self._views: OrderedDict[str, tuple[str, SharedViews]] = OrderedDict()
 
     def of(self, record: SubnetRecord) -> SharedViews:
         """Return the views of a subnet as it is now."""
-        key = (os.getpid(), record.id)
         with self._lock:
-            mark, views = self._views.get(key, ("", None))
+            mark, views = self._views.get(record.id, ("", None))
             if views is None or mark != record.mark:
                 views = SharedViews(layout_of(record), f"{socket.gethostname()}:{os.getpid()}")
-                self._views[key] = (record.mark, views)
-            self._views.move_to_end(key)
+                self._views[record.id] = (record.mark, views)
+            self._views.move_to_end(record.id)
             while len(self._views) > MOST_KEPT:
                 self._views.popitem(last=False)
             return views
 
 
 KEPT = Kept()
+os.register_at_fork(after_in_child=KEPT.begin)

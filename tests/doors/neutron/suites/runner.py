@@ -68,8 +68,9 @@ def _flat(tests: Any) -> Iterator[Any]:
 
 def main(name: str, number: int, of: int, report: Path) -> None:
     """Run one piece and write down what came of it."""
-    shim.install()
-    tests = load(SUITES[name])
+    suite = SUITES[name]
+    shim.install(classes=suite.direct)
+    tests = load(suite)
     chosen = piece(list(tests), number, of)
     result = Noting()
     unittest.TestSuite(tests[each] for each in chosen).run(result)

@@ -19,10 +19,11 @@ POOLS: Counter[str] = Counter()
 """How many drivers were made, by class: proof that it was ours which was tested."""
 
 
-def install() -> None:
-    """Turn the name of the stock driver into ours, and its classes too, and count the drivers that are made."""
+def install(*, classes: bool) -> None:
+    """Turn the name of the stock driver into ours, or its classes as well, and count the drivers that are made."""
     _rename(cfg.ConfigOpts)
-    stock.NeutronDbPool, stock.NeutronDbSubnet = TenurePool, TenureSubnet
+    if classes:
+        stock.NeutronDbPool, stock.NeutronDbSubnet = TenurePool, TenureSubnet
     _count(interface.Pool)
 
 

@@ -20,11 +20,11 @@ def upgrade() -> None:
     op.create_table(
         "tenure_subnets",
         sa.Column("id", sa.String(36), primary_key=True),
-        sa.Column("neutron_subnet_id", sa.String(36), nullable=True, index=True),
+        sa.Column("neutron_subnet_id", sa.String(36), nullable=True),
         sa.Column("project_id", sa.String(255), nullable=True),
         sa.Column("cidr", sa.String(64), nullable=False),
         sa.Column("gateway_ip", sa.String(64), nullable=True),
-        sa.Column("pools", sa.Text, nullable=False),
+        sa.Column("pools", sa.Text().with_variant(mysql.MEDIUMTEXT(), "mysql", "mariadb"), nullable=False),
         sa.Column("space", _name(), nullable=True),
         sa.Column("mark", sa.String(36), nullable=False),
         mysql_engine=engine,
