@@ -5,6 +5,8 @@ So a server that is led to another ledger, or a second deployment under the same
 """
 
 import os
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, TypeGuard
 from uuid import uuid4
@@ -13,7 +15,7 @@ import sqlalchemy as sa
 from neutron_lib import context as neutron_context
 from neutron_lib import exceptions as n_exc
 from neutron_lib.db import api as db_api
-from sqlalchemy import event
+from sqlalchemy import orm
 
 from tenure.doors.neutron import options
 from tenure.doors.neutron.keeping import DatabaseKeeper, Keeper
@@ -67,23 +69,26 @@ os.register_at_fork(after_in_child=CHECKED.begin)
 
 
 def keeper(session: Any) -> Keeper:
-    """Return the keeper of this server's mode, in a transaction; Disagrees if the deployment has another."""
+    """Return the keeper of this server's mode; Disagrees if the deployment has another."""
     section = options.register()
     key = (section.mode, section.ledger, section.realm)
     if CHECKED.keeper is None or key != CHECKED.key:
         made = _keeper(section)
-        if _agree(session, section, made):
-            CHECKED.remember(key, made)
-        else:
-            event.listen(session, "after_commit", lambda ended: _remember_committed(ended, key, made))
+        with _beside(session) as own:
+            _agree(own, section, made)
+        CHECKED.remember(key, made)
         return made
     return CHECKED.keeper
 
 
-def _remember_committed(session: Any, key: tuple[Any, ...], made: Keeper) -> None:
-    """Believe what was written just now from when it cannot be rolled back any more."""
-    if session.get_nested_transaction() is None:
-        CHECKED.remember(key, made)
+@contextmanager
+def _beside(session: Any) -> Iterator[Any]:
+    """Open a transaction beside the caller's, which may yet be rolled back; on SQLite, where one writes, in it."""
+    if dialect_of(session) == "sqlite":
+        yield session
+        return
+    with orm.Session(bind=session.get_bind().engine) as own, own.begin():
+        yield own
 
 
 def space_at(site: Site) -> str | None:
@@ -117,29 +122,25 @@ def _keeper(section: Any) -> Keeper:
     return DatabaseKeeper()
 
 
-def _agree(session: Any, section: Any, made: Keeper) -> bool:
-    """Compare with what is written, or write it; tell whether it was there before."""
+def _agree(session: Any, section: Any, made: Keeper) -> None:
+    """Compare with what is written, or write it: to the database, then to the ledger, then for good."""
+    number = str(uuid4()) if _shares(made) else ""
+    wanted = Agreement(section.mode, section.realm, number)
+    if write_agreement(session, wanted):
+        if _shares(made) and made.reach.ask(lambda ledger: enter(ledger, section.realm, number)) != number:
+            raise Disagrees(reason=_ANOTHERS.format(realm=section.realm))
+        return
     written = read_agreement(session)
-    if written is None:
-        number, known = made.reach.ask(lambda ledger: enter(ledger, section.realm)) if _shares(made) else ("", False)
-        wanted = Agreement(section.mode, section.realm, number)
-        if write_agreement(session, wanted):
-            if known:
-                raise Disagrees(reason=_ANOTHERS.format(realm=section.realm))
-            return False
-        # Somebody was quicker. An older reading of the transaction would not show what he wrote.
-        written = read_agreement(session, locking=True)
-    else:
-        number = made.reach.ask(lambda ledger: number_in(ledger, section.realm)) if _shares(made) else ""
-        wanted = Agreement(section.mode, section.realm, number)
-    if written != wanted:
-        raise Disagrees(reason=_difference(written or wanted, wanted))
-    return True
+    if _shares(made) and written is not None:
+        known = made.reach.ask(lambda ledger: number_in(ledger, section.realm))
+        wanted = Agreement(section.mode, section.realm, known)
+    if written is not None and written != wanted:
+        raise Disagrees(reason=_difference(written, wanted))
 
 
 _ANOTHERS = (
-    "the ledger knows another deployment of Neutron as {realm!r}; give this one another [tenure] realm, or bring it in "
-    "with `tenure neutron import`"
+    "the ledger knows another deployment of Neutron as {realm!r}; give this one another [tenure] realm. If it is the "
+    "same, whose database was made anew, bring it in with `tenure neutron import`"
 )
 
 
@@ -157,10 +158,10 @@ def _difference(found: Agreement, wanted: Agreement) -> str:
     return f"{was}; make the configuration the same on every server, or move with `tenure neutron import`"
 
 
-def read_agreement(session: Any, *, locking: bool = False) -> Agreement | None:
-    """Read what the deployment agreed on, if it did; ``locking``: as it is committed now."""
-    statement = sa.select(TABLE.c.mode, TABLE.c.realm, TABLE.c.ledger).where(TABLE.c.id == THE_ROW)
-    row = session.execute(statement.with_for_update(read=True) if locking else statement).first()
+def read_agreement(session: Any) -> Agreement | None:
+    """Read what the deployment agreed on, if it did."""
+    columns = (TABLE.c.mode, TABLE.c.realm, TABLE.c.ledger)
+    row = session.execute(sa.select(*columns).where(TABLE.c.id == THE_ROW)).first()
     return None if row is None else Agreement(*row)
 
 
@@ -185,18 +186,13 @@ async def number_in(ledger: AsyncLedger, realm: str) -> str:
     return str(paper.document["deployment"])
 
 
-async def enter(ledger: AsyncLedger, realm: str) -> tuple[str, bool]:
-    """Enter a deployment in a ledger; return its number, and whether the ledger has networks of that realm already.
-
-    A first request that was rolled back leaves the paper and no network; then there is nothing to lose.
-    """
-    number = str(uuid4())
+async def enter(ledger: AsyncLedger, realm: str, number: str) -> str:
+    """Enter a deployment in a ledger under a number, and return the number that it has there."""
     try:
         await ledger.apply([WritePaper(kind=PAPER, name=realm, document={"deployment": number})])
     except AlreadyExists:
-        known = any(network.name.startswith(f"{realm}-") for network in await ledger.networks())
-        return await number_in(ledger, realm), known
-    return number, False
+        return await number_in(ledger, realm)
+    return number
 
 
 def reach_of(section: Any) -> Reach:

@@ -5,6 +5,7 @@ import logging
 from typing import Any
 
 from oslo_db import exception as db_exc
+from sqlalchemy import orm
 
 from tenure.doors.neutron import plans
 from tenure.doors.neutron.reach import Reach
@@ -157,17 +158,17 @@ async def _one_by_one(ledger: AsyncLedger, groups: list[list[Operation]]) -> Non
 
 def _rows_behind(engine: Any, places: list[Place]) -> list[Held | None]:
     """Find the rows of places as they are committed, waiting for whoever is still about to write one."""
-    with engine.connect() as connection:
+    with orm.Session(bind=engine) as session:
         try:
-            return [_row_behind(connection, place) for place in places]
+            return [_row_behind(session, place) for place in places]
         finally:
-            connection.rollback()
+            session.rollback()
 
 
-def _row_behind(connection: Any, place: Place) -> Held | None:
-    book = SessionBook(connection, place.subnet.id)
+def _row_behind(session: Any, place: Place) -> Held | None:
+    book = SessionBook(session, place.subnet.id)
     try:
-        with connection.begin_nested():
+        with session.begin_nested():
             return None if book.grant(place.position, "nobody") else book.find(place.position)
     except db_exc.DBReferenceError:
         return None  # the subnet is not there, so the transaction that made it is not either

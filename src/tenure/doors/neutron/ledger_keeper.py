@@ -1,8 +1,8 @@
 """The mode in which a ledger decides: addresses are pending there until Neutron commits, and gone if it does not.
 
 The row in Neutron's database comes second. It is what a transaction of Neutron's stands behind: whoever settles what
-another process left (``tenure neutron reconcile``) asks for the row, and so never takes an address from a transaction
-that is still open, however long it takes.
+another process left (``tenure neutron reconcile``) waits for all who are at it in the subnet, and then looks for the
+row; so it never takes an address from a transaction that is still open, however long that takes.
 """
 
 import itertools
@@ -34,8 +34,9 @@ class LedgerKeeper:
 
     def allocate(self, session: Any, subnet: SubnetRecord, wanted: Wanted) -> int:
         """Hold an address: one call to the ledger now, one when Neutron commits. O(log n)."""
-        settlement = settlement_of(session, self._ends)
-        taking = Taking(self, SessionBook(session, subnet.id), settlement, subnet, wanted.owner)
+        book = SessionBook(session, subnet.id)
+        book.enter()  # between the ledger's answer and the row nothing else tells that somebody is behind the holding
+        taking = Taking(self, book, settlement_of(session, self._ends), subnet, wanted.owner)
         if wanted.place is not None:
             return taking.named(wanted.place)
         if not subnet.pools:

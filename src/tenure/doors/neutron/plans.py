@@ -1,5 +1,7 @@
 """A subnet of Neutron's as a network of a ledger: one block, its pools, its gateway kept for whoever names it."""
 
+import re
+
 from tenure.doors.neutron.subnets import SubnetRecord
 from tenure.kernel.addresses import format_address, parse_address
 from tenure.kernel.configuration import Network, Policy, Subnet
@@ -18,6 +20,8 @@ from tenure.kernel.ranges import AddressRange, parse_cidr
 from tenure.service.ledger import AsyncLedger
 from tenure.service.operations import Expect, Operation
 
+_NUMBER = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}")
+
 MARK = "neutron-plan"
 """The label that says which plan of Neutron's a network follows."""
 
@@ -25,6 +29,12 @@ MARK = "neutron-plan"
 def network_name(realm: str, subnet: SubnetRecord) -> str:
     """Name the network that stands for a subnet."""
     return f"{realm}-{subnet.id}"
+
+
+def subnet_of(realm: str, network: str) -> str | None:
+    """Return the number of the subnet that a network stands for, if it is one of this realm's."""
+    number = network.removeprefix(f"{realm}-")
+    return number if number != network and _NUMBER.fullmatch(number) else None
 
 
 async def follow(ledger: AsyncLedger, name: str, subnet: SubnetRecord) -> None:

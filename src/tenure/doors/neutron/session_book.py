@@ -12,6 +12,7 @@ from sqlalchemy.dialects import mysql, postgresql, sqlite
 
 from tenure.doors.neutron.tables import AllocationRow, SubnetRow
 from tenure.kernel.addresses import key, position
+from tenure.kernel.errors import NotFound
 
 ALLOCATIONS = AllocationRow.__table__
 SUBNETS = SubnetRow.__table__
@@ -46,7 +47,7 @@ def insert_unless_there(table: Any, dialect: str) -> Any:
 
 
 class SessionBook:
-    """The holdings of one subnet, as the session (or a connection) sees them."""
+    """The holdings of one subnet, as the session sees them."""
 
     def __init__(self, session: Any, subnet: str) -> None:
         self._session = session
@@ -114,10 +115,14 @@ class SessionBook:
     def _addresses(self, executor: Any) -> set[str]:
         return {text for (text,) in executor.execute(sa.select(ALLOCATIONS.c.address).where(self._mine))}
 
-    def is_there(self) -> bool:
-        """Tell whether the subnet is there. MySQL's insert counts a subnet that is gone as an address that is taken."""
-        statement = sa.select(SUBNETS.c.id).where(SUBNETS.c.id == self._subnet).with_for_update(read=True)
-        return self._session.execute(statement).first() is not None
+    def enter(self) -> None:
+        """Keep the subnet from being removed, and from being reconciled, until the transaction ends.
+
+        NotFound if it is gone: MySQL's insert counts that as an address that is taken.
+        """
+        wanted = sa.select(SUBNETS.c.id).where(SUBNETS.c.id == self._subnet)
+        if self._session.execute(wanted.with_for_update(read=True, key_share=True)).first() is None:
+            raise NotFound("subnet", self._subnet)
 
     def gaps(self, first: int, last: int) -> Iterator[int]:
         """Yield what nobody holds of a range, lowest first. Costs what lies before the first gap, a page at once."""

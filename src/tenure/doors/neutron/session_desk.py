@@ -10,7 +10,7 @@ from tenure.doors.neutron.session_book import SessionBook
 from tenure.doors.neutron.views import NETWORK, SharedViews
 from tenure.kernel.choosing import first_free
 from tenure.kernel.configuration import Policy
-from tenure.kernel.errors import NotFound, PoolExhausted
+from tenure.kernel.errors import PoolExhausted
 from tenure.kernel.freeset import FreeSet
 from tenure.kernel.layout import Layout
 from tenure.kernel.values import Outcome, Row, State, Verdict, Wish
@@ -88,8 +88,7 @@ class SessionDesk:
 
     def _search(self, layout: Layout, claim: Claim) -> Granted:
         """Pick and ask until the database agrees or, freshly read, has nothing that was not refused."""
-        if not self._book.is_there():
-            raise NotFound("subnet", layout.configuration.name)
+        self._book.enter()
         refused: set[int] = set()
         policy = claim.policy or Policy.RANDOM
         while True:

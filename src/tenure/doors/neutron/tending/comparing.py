@@ -1,0 +1,153 @@
+"""Readings held against each other. Nothing here asks or changes anything."""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+
+from tenure.doors.neutron.requests import UNNAMED, owner_of
+from tenure.doors.neutron.session_book import Held
+from tenure.doors.neutron.subnets import SubnetRecord
+from tenure.doors.neutron.tending.drifts import Drift
+from tenure.doors.neutron.tending.truth import TrueSubnet
+from tenure.kernel.addresses import format_address, parse_address
+from tenure.kernel.ranges import AddressRange, parse_cidr
+from tenure.kernel.values import Holding, State
+
+Ports = Mapping[int, str | None]
+Rows = Mapping[int, Held]
+
+
+@dataclass(frozen=True, slots=True)
+class Seen:
+    """One subnet as Neutron has it, and as we have it, at one moment."""
+
+    id: str
+    truth: TrueSubnet | None
+    record: SubnetRecord | None
+    ports: Ports
+    rows: Rows
+
+
+def compare_subnet(seen: Seen, space: str | None) -> list[Drift]:
+    """Compare the record of a subnet with Neutron's; ``space`` is what the configuration maps it to."""
+    truth, record = seen.truth, seen.record
+    if truth is None:
+        text = f"Neutron has no such subnet; the driver's tables have one with {len(seen.rows)} addresses"
+        return [] if record is None else [Drift("subnet-extra", seen.id, text)]
+    if record is None:
+        text = f"the driver's tables lack this subnet {truth.cidr} with {len(seen.ports)} addresses"
+        return [Drift("subnet-missing", seen.id, text)]
+    drifts = []
+    if differences := _differences(truth, record):
+        drifts.append(Drift("subnet-differs", seen.id, "; ".join(differences)))
+    if record.space != space:
+        text = f"it is in {_space(record.space)}, and the configuration maps it to {_space(space)}"
+        drifts.append(Drift("subnet-space", seen.id, text))
+    return drifts
+
+
+def _differences(truth: TrueSubnet, record: SubnetRecord) -> list[str]:
+    pairs = {
+        "cidr": (parse_cidr(truth.cidr), parse_cidr(record.cidr)),
+        "gateway": (_gateway(truth.gateway_ip), _gateway(record.gateway_ip)),
+        "pools": (_ranges(truth.pools), _ranges(record.pools)),
+    }
+    return [f"{name} is {ours}, in Neutron {true}" for name, (true, ours) in pairs.items() if true != ours]
+
+
+def _gateway(text: str | None) -> str | None:
+    return None if text is None else format_address(parse_address(text))
+
+
+def _ranges(pools: Iterable[AddressRange]) -> str:
+    texts = (f"{format_address(pool.first)}-{format_address(pool.last)}" for pool in sorted(pools))
+    return ", ".join(texts) or "none"
+
+
+def _space(space: str | None) -> str:
+    return "a space of its own" if space is None else f"space {space!r}"
+
+
+def owner_at(place: int, ports: Ports, rows: Rows) -> str:
+    """Name who should hold an address that Neutron has; of one without a port, anybody may."""
+    port = ports[place]
+    if port is not None:
+        return owner_of(port)
+    return rows[place].owner if place in rows else f"{UNNAMED}/{format_address(place)}"
+
+
+def compare_rows(subnet: str, ports: Ports, rows: Rows) -> list[Drift]:
+    """Compare our rows of a subnet with the addresses that ports carry."""
+    drifts = []
+    for place in sorted(ports.keys() | rows.keys()):
+        if place not in ports:
+            drifts.append(Drift("row-extra", subnet, f"a row for {rows[place].owner}; no port carries it", place))
+            continue
+        owner = owner_at(place, ports, rows)
+        if place not in rows:
+            drifts.append(Drift("row-missing", subnet, f"{owner} carries it; there is no row", place))
+        elif rows[place].owner != owner:
+            text = f"the row is for {rows[place].owner}, and {owner} carries it"
+            drifts.append(Drift("row-owner", subnet, text, place))
+    return drifts
+
+
+def expected_rows(ports: Ports, rows: Rows) -> dict[int, Held]:
+    """Return the rows as they should be."""
+    wanted: dict[int, Held] = {}
+    for place in ports:
+        owner, row = owner_at(place, ports, rows), rows.get(place)
+        wanted[place] = row if row is not None and row.owner == owner else Held(place, owner, 0)
+    return wanted
+
+
+@dataclass(frozen=True, slots=True)
+class LedgerReading:
+    """The holdings of a subnet's network, and who is in the way of it from elsewhere in its space."""
+
+    realm: str
+    holdings: Mapping[int, Holding]
+    others: Mapping[int, str]
+
+    def ours(self, holding: Holding) -> bool:
+        """Tell whether an owner of this deployment holds it."""
+        return holding.row.owner.startswith(f"{self.realm}:")
+
+
+def compare_holdings(subnet: str, rows: Rows, reading: LedgerReading) -> list[Drift]:
+    """Compare a ledger's holdings with the rows as they should be; what others hold where no row is, is theirs."""
+    drifts = []
+    for place in sorted(rows.keys() | reading.holdings.keys()):
+        row, holding = rows.get(place), reading.holdings.get(place)
+        if row is not None:
+            found = _compare_held(subnet, row, holding, reading)
+        else:
+            found = None if holding is None else _compare_extra(subnet, holding, reading)
+        drifts += [] if found is None else [found]
+    return drifts
+
+
+def _compare_extra(subnet: str, holding: Holding, reading: LedgerReading) -> Drift | None:
+    if holding.state is State.COOLING or not reading.ours(holding):
+        return None
+    text = f"{holding.owner} has it ({holding.state}, generation {holding.generation}) in the ledger; no port carries it"
+    return Drift("holding-extra", subnet, text, holding.row.first)
+
+
+def _compare_held(subnet: str, row: Held, holding: Holding | None, reading: LedgerReading) -> Drift | None:
+    place, owner = row.place, f"{reading.realm}:{row.owner}"
+    if holding is None or holding.state is State.COOLING:
+        if place in reading.others:
+            text = f"{owner} carries it, and {reading.others[place]} holds it in the shared space"
+            return Drift("address-conflict", subnet, text, place, repairable=False)
+        return Drift("holding-missing", subnet, f"{owner} carries it; the ledger has no holding", place)
+    if holding.row.owner != owner:
+        text = f"{owner} carries it, and {holding.owner} holds it in the ledger"
+        ours = reading.ours(holding)
+        return Drift("holding-owner" if ours else "address-conflict", subnet, text, place, repairable=ours)
+    if holding.state is not State.HELD:
+        kind = f"holding-{holding.state}"
+        return Drift(kind, subnet, f"{owner} carries it; in the ledger it is {holding.state}", place)
+    if holding.generation != row.generation:
+        text = f"the row is of generation {row.generation}, the holding of {holding.generation}"
+        return Drift("row-generation", subnet, text, place)
+    return None

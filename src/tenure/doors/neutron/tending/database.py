@@ -1,0 +1,123 @@
+"""Neutron's database as whoever tends it needs it: read in one piece, written with bounded patience."""
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any, TypeVar
+
+import sqlalchemy as sa
+from oslo_db import exception as db_exc
+from oslo_db.sqlalchemy import enginefacade
+from sqlalchemy import exc as sa_exc
+from sqlalchemy import orm
+
+from tenure.doors.neutron.session_book import MYSQL, dialect_of
+from tenure.doors.neutron.tending.truth import NEUTRONS
+from tenure.kernel.errors import Invalid, NotFound, StoreUnavailable
+from tenure.wiring import without_secrets
+
+T = TypeVar("T")
+
+PATIENCE_S = 2
+"""For how long an open transaction of somebody else's is waited for; then it is left alone, and told to be in flight."""
+
+LOCK_NOT_AVAILABLE = "55P03"
+UPGRADE = "run `neutron-db-manage --subproject tenure upgrade head`"
+
+
+class InFlight(Exception):
+    """Somebody has a transaction open behind what is looked at."""
+
+
+class Database:
+    """Neutron's database."""
+
+    def __init__(self, url: str) -> None:
+        self._url = url
+        with self._in_our_words():
+            manager = enginefacade.transaction_context()
+            manager.configure(connection=url, max_retries=0, sqlite_fk=True)
+            self.engine = manager.writer.get_engine()
+
+    @contextmanager
+    def reading(self) -> Iterator[Any]:
+        """Give a session in which everything is read as of one moment, and that changes nothing."""
+        with self._in_our_words(), orm.Session(self.engine) as session:
+            if self.engine.dialect.name != "sqlite":
+                session.connection(execution_options={"isolation_level": "REPEATABLE READ"})
+            yield session
+            session.rollback()
+
+    @contextmanager
+    def writing(self, *, keep: bool = True) -> Iterator[Any]:
+        """Give a session that is committed (unless it is not to ``keep``); InFlight where it has to wait too long.
+
+        What is read here without a lock may be old: MariaDB goes on seeing the first moment it read anything.
+        """
+        with self._in_our_words(), orm.Session(self.engine) as session:
+            be_impatient(session)
+            yield session
+            if keep:
+                session.commit()
+            else:
+                session.rollback()
+
+    def close(self) -> None:
+        """Let go of all connections."""
+        self.engine.dispose()
+
+    @contextmanager
+    def _in_our_words(self) -> Iterator[None]:
+        """Turn what the database has against it into errors of ours. None names who logs in, and how."""
+        try:
+            yield
+        except db_exc.DBNonExistentTable as error:
+            table = str(error.table).rpartition(".")[2]
+            hint = "is this Neutron's database?" if table in NEUTRONS else UPGRADE
+            raise NotFound("table", table, hint=hint, field="database") from error
+        except (db_exc.DBError, sa_exc.OperationalError) as error:
+            if _waited(error):
+                raise InFlight from error
+            reason = str(getattr(error, "orig", None) or getattr(error, "inner_exception", None) or error)
+            message = f"Neutron's database {without_secrets(self._url)}: {reason.strip().splitlines()[0]}"
+            raise StoreUnavailable(message, outcome="none") from error
+        except (sa_exc.ArgumentError, sa_exc.NoSuchModuleError) as error:
+            raise Invalid(f"database: {without_secrets(self._url)} is not a URL of a database", field="database") from (
+                error
+            )
+
+
+def be_impatient(session: Any) -> None:
+    """Bound how long statements of a session wait for locks."""
+    dialect = dialect_of(session)
+    if dialect == "postgresql":
+        session.connection(execution_options={"isolation_level": "READ COMMITTED"})
+        session.execute(sa.text(f"SET LOCAL lock_timeout = '{PATIENCE_S}s'"))
+    elif dialect in MYSQL:
+        session.execute(sa.text(f"SET SESSION innodb_lock_wait_timeout = {PATIENCE_S}"))
+
+
+def _waited(error: Exception) -> bool:
+    """Tell whether an error says that somebody else was in the way for too long, or both in each other's."""
+    if isinstance(error, db_exc.DBDeadlock | db_exc.DBConsistencyError):
+        return True
+    chain: list[BaseException | None] = [error, error.__cause__, getattr(error, "inner_exception", None)]
+    origins = [getattr(each, "orig", None) for each in chain]
+    return any(getattr(each, "pgcode", None) == LOCK_NOT_AVAILABLE for each in [*chain, *origins])
+
+
+def by_halves(places: Sequence[int], work: Callable[[Sequence[int]], T]) -> Iterator[tuple[Sequence[int], T | None]]:
+    """Do work on places; those behind which a transaction is open are found by halves, and yielded with None."""
+    try:
+        yield places, work(places)
+    except InFlight:
+        if len(places) == 1:
+            yield places, None
+            return
+        middle = len(places) // 2
+        yield from by_halves(places[:middle], work)
+        yield from by_halves(places[middle:], work)
+
+
+def chunks(places: Sequence[int], size: int) -> Iterator[Sequence[int]]:
+    """Cut places into pieces."""
+    return (places[start : start + size] for start in range(0, len(places), size))

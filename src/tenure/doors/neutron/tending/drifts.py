@@ -1,0 +1,95 @@
+"""Drift: where Neutron's tables, ours and the ledger do not say the same; and what became of it."""
+
+import enum
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+from tenure.kernel.addresses import format_address
+
+
+@dataclass(frozen=True, slots=True)
+class Drift:
+    """One thing that is not as Neutron has it. ``repairable``: it can be put right here, without harm to others."""
+
+    kind: str
+    subnet: str
+    text: str
+    place: int | None = None
+    repairable: bool = True
+
+    @property
+    def address(self) -> str | None:
+        """Write the address, where it is about one."""
+        return None if self.place is None else format_address(self.place)
+
+    def __str__(self) -> str:
+        where = f"{self.subnet} {self.address}" if self.address else self.subnet
+        return f"{self.kind}: {where}: {self.text}"
+
+
+class Outcome(enum.StrEnum):
+    """What became of a drift. Of what is in flight a transaction is still open, which will settle it."""
+
+    FOUND = "found"
+    REPAIRED = "repaired"
+    LEFT = "left"
+    IN_FLIGHT = "in-flight"
+
+
+@dataclass(slots=True)
+class Report:
+    """What a round found, and what it did."""
+
+    mode: str
+    subnets: int = 0
+    addresses: int = 0
+    agreed: bool = False
+    found: list[tuple[Drift, Outcome]] = field(default_factory=list)
+
+    def note(self, drifts: Iterable[Drift], outcome: Outcome) -> None:
+        """Note drifts, and what became of them."""
+        self.found += [(drift, outcome if drift.repairable else Outcome.LEFT) for drift in drifts]
+
+    def of(self, *outcomes: Outcome) -> Iterator[Drift]:
+        """Yield the drifts with one of these outcomes."""
+        return (drift for drift, outcome in self.found if outcome in outcomes)
+
+    @property
+    def left(self) -> list[Drift]:
+        """Return what cannot be repaired here."""
+        return list(self.of(Outcome.LEFT))
+
+    @property
+    def clean(self) -> bool:
+        """Tell whether everything agrees, now that the round is over."""
+        return not any(self.of(Outcome.FOUND, Outcome.LEFT))
+
+    @property
+    def counts(self) -> dict[str, int]:
+        """Count the drifts of each kind."""
+        return dict(Counter(drift.kind for drift, _ in self.found))
+
+    def as_document(self) -> dict[str, Any]:
+        """Write it as a document."""
+        return {
+            "mode": self.mode,
+            "clean": self.clean,
+            "agreed": self.agreed,
+            "subnets": self.subnets,
+            "addresses": self.addresses,
+            "counts": self.counts,
+            "drifts": [_document(drift, outcome) for drift, outcome in self.found],
+        }
+
+
+def _document(drift: Drift, outcome: Outcome) -> dict[str, Any]:
+    return {
+        "kind": drift.kind,
+        "subnet": drift.subnet,
+        "address": drift.address,
+        "text": drift.text,
+        "repairable": drift.repairable,
+        "outcome": str(outcome),
+    }

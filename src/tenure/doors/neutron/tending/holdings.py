@@ -1,0 +1,162 @@
+"""Holdings of the ledger against rows of ours, with servers at work.
+
+A server asks the ledger first and writes the row next, both while it keeps the subnet's record in common with others;
+it tells the ledger last, when its transaction is over. So a holding without a row may be one that is about to have it.
+Whoever looks closer takes the record for himself: then no transaction is open in the subnet, and every difference is
+one that nobody will settle. Every ending names the generation: what is newer is never meant.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from tenure.doors.neutron.session_book import Held
+from tenure.doors.neutron.subnets import SubnetRecord
+from tenure.doors.neutron.tending.comparing import LedgerReading, compare_holdings, expected_rows
+from tenure.doors.neutron.tending.database import Database, InFlight
+from tenure.doors.neutron.tending.drifts import Drift
+from tenure.doors.neutron.tending.networks import REFUSED, Networks
+from tenure.doors.neutron.tending.rows import locked_record, locked_rows, note_generations
+from tenure.doors.neutron.tending.truth import read_allocations
+from tenure.kernel.addresses import format_address
+from tenure.kernel.values import Holding, State
+from tenure.service.operations import (
+    Allocate,
+    Cancel,
+    Confirm,
+    EndCooling,
+    ModifyHolding,
+    Operation,
+    Release,
+    Shown,
+)
+
+PAGE = 1000
+
+
+class SubnetBusy(Exception):
+    """A transaction is open in the subnet."""
+
+
+@dataclass(slots=True)
+class Holdings:
+    """The holdings of one subnet."""
+
+    database: Database
+    networks: Networks
+    record: SubnetRecord
+    others: Mapping[int, str]
+
+    def read(self) -> LedgerReading:
+        """Read all holdings."""
+        held = self.networks.holdings(self.record.id)
+        return LedgerReading(self.networks.realm, {each.row.first: each for each in held}, self.others)
+
+    def settle(self, places: Sequence[int], *, dry: bool) -> list[Drift]:
+        """Look at places with nobody at work in the subnet, and put right what still differs; return what did."""
+        with self.database.writing(keep=not dry) as session:
+            try:
+                locked_record(session, self.record.id)
+            except Exception as error:
+                raise SubnetBusy from error
+            rows = locked_rows(session, self.record.id, places)
+            expected = expected_rows(read_allocations(session, self.record.id, places), rows)
+            reading = self._read(places)
+            drifts = compare_holdings(self.record.id, expected, reading)
+            if dry:
+                return drifts
+            # Without its row, nothing would tell which holding it is: the next round does it.
+            able = [each for each in drifts if _place(each) not in expected or _place(each) in rows]
+            return self._repair(session, able, expected, reading)
+
+    def _read(self, places: Sequence[int]) -> LedgerReading:
+        """Read the holdings of some places, in order."""
+        name, wanted = self.networks.name(self.record.id), set(places)
+        last, after = max(places), min(places) - 1
+        found: dict[int, Holding] = {}
+        while after < last:
+            cursor = None if after < 0 else after
+            page = self.networks.reach.ask(lambda ledger, at=cursor: ledger.holdings(name, after=at, limit=PAGE))
+            found |= {each.row.first: each for each in page if each.row.first in wanted}
+            if len(page) < PAGE:
+                break
+            after = page[-1].row.last
+        return LedgerReading(self.networks.realm, found, self.others)
+
+    def _repair(
+        self, session: Any, drifts: list[Drift], rows: Mapping[int, Held], reading: LedgerReading
+    ) -> list[Drift]:
+        """Tell the ledger in one transaction; where that is refused, one by one."""
+        todo = [drift for drift in drifts if drift.repairable]
+        groups = [self._operations(rows.get(_place(each)), reading.holdings.get(_place(each))) for each in todo]
+        told: list[Drift] = [drift for drift in drifts if not drift.repairable]
+        generations: dict[int, int] = {}
+        for drift, answer in zip(todo, self._apply(groups), strict=True):
+            if isinstance(answer, Exception):
+                told.append(Drift(drift.kind, drift.subnet, f"{drift.text}; {answer}", drift.place, repairable=False))
+                continue
+            told.append(drift)
+            holding = answer or reading.holdings.get(_place(drift))
+            if _place(drift) in rows and holding is not None:
+                generations[_place(drift)] = holding.generation
+        note_generations(session, self.record.id, generations)
+        return told
+
+    def _apply(self, groups: list[list[Operation]]) -> list[Holding | Exception | None]:
+        """Apply groups of operations, together if that can be; return what the last of each group made."""
+        operations = [operation for group in groups for operation in group]
+        if not operations:
+            return [None for _ in groups]
+        try:
+            answers = iter(self._ask(operations))
+            return [_last([next(answers) for _ in group]) for group in groups]
+        except REFUSED:
+            return [self._apply_one(group) for group in groups]
+
+    def _apply_one(self, group: list[Operation]) -> Holding | Exception | None:
+        try:
+            return _last(self._ask(group)) if group else None
+        except REFUSED as error:
+            return error
+
+    def _ask(self, operations: list[Operation]) -> list[Shown]:
+        return self.networks.reach.ask(lambda ledger: ledger.apply(operations))
+
+    def _operations(self, row: Held | None, holding: Holding | None) -> list[Operation]:
+        """Name what leads from a holding to the one that should be."""
+        if row is None:
+            assert holding is not None
+            return [self._ended(holding)]
+        address, owner = format_address(row.place), f"{self.networks.realm}:{row.owner}"
+        network = self.networks.name(self.record.id)
+        wish = Allocate(network=network, address=address, owner=owner, slot=address, reserved="force")
+        if holding is None:
+            return [wish]
+        if holding.state is State.COOLING or holding.row.owner != owner:
+            return [self._ended(holding), wish]
+        ticket = self._ticket(holding)
+        if holding.state is State.PENDING:
+            return [Confirm(**ticket)]
+        return [ModifyHolding(**ticket, state="held")] if holding.state is State.DRAINING else []
+
+    def _ended(self, holding: Holding) -> Operation:
+        kinds: dict[State, type[Cancel | EndCooling]] = {State.PENDING: Cancel, State.COOLING: EndCooling}
+        return kinds.get(holding.state, Release)(**self._ticket(holding))
+
+    def _ticket(self, holding: Holding) -> dict[str, Any]:
+        return {
+            "network": holding.network,
+            "address": holding.address,
+            "owner": str(holding.owner),
+            "generation": holding.generation,
+        }
+
+
+def _place(drift: Drift) -> int:
+    assert drift.place is not None
+    return drift.place
+
+
+def _last(answers: list[Shown]) -> Holding | None:
+    last = answers[-1] if answers else None
+    return last if isinstance(last, Holding) else None

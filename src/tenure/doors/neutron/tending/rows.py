@@ -1,0 +1,136 @@
+"""Our tables in Neutron's database, read beside Neutron's own and put right.
+
+Servers that work meanwhile change both in one transaction, so a reading of one moment shows no drift that is none. What
+it does show is looked at again, with locks, before anything is written.
+"""
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import sqlalchemy as sa
+
+from tenure.doors.neutron import subnets
+from tenure.doors.neutron.requests import Site
+from tenure.doors.neutron.session_book import (
+    ALLOCATIONS,
+    SUBNETS,
+    Held,
+    SessionBook,
+    dialect_of,
+    insert_unless_there,
+    read,
+    written,
+)
+from tenure.doors.neutron.subnets import SubnetRecord
+from tenure.doors.neutron.tending.comparing import Ports, Seen, compare_rows, compare_subnet, owner_at
+from tenure.doors.neutron.tending.database import Database
+from tenure.doors.neutron.tending.drifts import Drift
+from tenure.doors.neutron.tending.truth import TrueSubnet, read_allocations, read_subnet, subnet_ids
+
+SpaceOf = Callable[[Site], str | None]
+
+
+def all_ids(database: Database) -> list[str]:
+    """List the subnets that Neutron has, or we have."""
+    with database.reading() as session:
+        return sorted(subnet_ids(session) | record_ids(session))
+
+
+def record_ids(session: Any) -> set[str]:
+    """List the subnets that we have."""
+    return set(session.execute(sa.select(SUBNETS.c.id)).scalars())
+
+
+def see(database: Database, subnet: str) -> Seen:
+    """Read a subnet as Neutron has it and as we have it, at one moment."""
+    with database.reading() as session:
+        rows = {held.place: held for held in SessionBook(session, subnet).all()}
+        truth, record = read_subnet(session, subnet), subnets.find(session, subnet)
+        return Seen(subnet, truth, record, read_allocations(session, subnet), rows)
+
+
+def repair_subnet(database: Database, subnet: str, space_of: SpaceOf) -> list[Drift]:
+    """Make the record of a subnet that of Neutron's, if it still is not; return what was put right."""
+    with database.writing() as session:
+        record = locked_record(session, subnet)
+        truth = read_subnet(session, subnet, lock=True)  # behind ours: whoever makes a subnet writes ours first
+        space = None if truth is None else space_of(truth.site)
+        drifts = compare_subnet(Seen(subnet, truth, record, {}, {}), space)
+        if drifts:
+            _write(session, truth, record, space)
+        return drifts
+
+
+def _write(session: Any, truth: TrueSubnet | None, record: SubnetRecord | None, space: str | None) -> None:
+    if truth is None:
+        assert record is not None
+        SessionBook(session, record.id).clear()
+        subnets.remove(session, record)
+    elif record is None:
+        values = truth.record(space).row()
+        session.execute(insert_unless_there(SUBNETS, dialect_of(session)).values(values))
+    else:
+        fields = {"cidr": truth.cidr, "gateway_ip": truth.gateway_ip, "pools": truth.pools, "space": space}
+        subnets.change(session, record.changed(**fields))
+
+
+def locked_record(session: Any, subnet: str) -> SubnetRecord | None:
+    """Read our record of a subnet as it is now, and keep everybody from allocating in it until the transaction ends.
+
+    Whoever writes a row for an address holds the record in common with others like him, by the foreign key at least.
+    """
+    row = session.execute(SUBNETS.select().where(SUBNETS.c.id == subnet).with_for_update()).mappings().first()
+    return None if row is None else subnets.record_of(row)
+
+
+def locked_rows(session: Any, subnet: str, places: Sequence[int]) -> dict[int, Held]:
+    """Read rows as they are now, and keep them so until the transaction ends."""
+    texts = [written(place) for place in places]
+    columns = (ALLOCATIONS.c.address, ALLOCATIONS.c.owner, ALLOCATIONS.c.generation)
+    mine = (ALLOCATIONS.c.subnet_id == subnet, ALLOCATIONS.c.address.in_(texts))
+    found = session.execute(sa.select(*columns).where(*mine).order_by(ALLOCATIONS.c.address).with_for_update())
+    held = [Held(read(text), owner, generation) for text, owner, generation in found]
+    return {each.place: each for each in held}
+
+
+def repair_rows(database: Database, subnet: str, places: Sequence[int]) -> list[Drift]:
+    """Make the rows of places what Neutron's ports say, where they still are not; return what was put right."""
+    with database.writing() as session:
+        rows = locked_rows(session, subnet, places)
+        ports = read_allocations(session, subnet, places)
+        drifts = compare_rows(subnet, ports, rows)
+        by_kind: dict[str, list[int]] = {}
+        for drift in drifts:
+            assert drift.place is not None
+            by_kind.setdefault(drift.kind, []).append(drift.place)
+        _insert(session, subnet, ports, by_kind.get("row-missing", []))
+        _delete(session, subnet, by_kind.get("row-extra", []))
+        for place in by_kind.get("row-owner", []):
+            # Which holding of a ledger it is has to be found out: that of the old owner it is not.
+            SessionBook(session, subnet).regrant(place, owner_at(place, ports, {}), 0)
+        return drifts
+
+
+def _insert(session: Any, subnet: str, ports: Ports, places: Sequence[int]) -> None:
+    if places:
+        values = [
+            {"subnet_id": subnet, "address": written(place), "owner": owner_at(place, ports, {}), "generation": 0}
+            for place in places
+        ]
+        session.execute(insert_unless_there(ALLOCATIONS, dialect_of(session)).values(values))
+
+
+def _delete(session: Any, subnet: str, places: Sequence[int]) -> None:
+    if places:
+        texts = [written(place) for place in places]
+        mine = (ALLOCATIONS.c.subnet_id == subnet, ALLOCATIONS.c.address.in_(texts))
+        session.execute(sa.delete(ALLOCATIONS).where(*mine))
+
+
+def note_generations(session: Any, subnet: str, generations: dict[int, int]) -> None:
+    """Write on rows which holdings of the ledger they are."""
+    if generations:
+        by_text = {written(place): generation for place, generation in generations.items()}
+        mine = (ALLOCATIONS.c.subnet_id == subnet, ALLOCATIONS.c.address.in_(by_text))
+        number = sa.case(by_text, value=ALLOCATIONS.c.address, else_=ALLOCATIONS.c.generation)
+        session.execute(sa.update(ALLOCATIONS).where(*mine).values(generation=number))

@@ -1,0 +1,84 @@
+"""What Neutron's own tables say: its subnets, and which port carries which address. That is the truth here."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any
+from uuid import uuid4
+
+import sqlalchemy as sa
+
+from tenure.doors.neutron.requests import Site
+from tenure.doors.neutron.subnets import SubnetRecord
+from tenure.kernel.addresses import format_address, parse_address
+from tenure.kernel.ranges import AddressRange
+
+
+def _table(name: str, *columns: str) -> Any:
+    return sa.table(name, *(sa.column(column, sa.String) for column in columns))
+
+
+SUBNETS = _table("subnets", "id", "project_id", "cidr", "gateway_ip", "network_id", "subnetpool_id")
+POOLS = _table("ipallocationpools", "subnet_id", "first_ip", "last_ip")
+SUBNET_POOLS = _table("subnetpools", "id", "address_scope_id")
+ALLOCATIONS = _table("ipallocations", "port_id", "ip_address", "subnet_id", "network_id")
+
+NEUTRONS = frozenset({"subnets", "ipallocationpools", "subnetpools", "ipallocations"})
+
+
+@dataclass(frozen=True, slots=True)
+class TrueSubnet:
+    """A subnet as Neutron has it."""
+
+    id: str
+    project_id: str | None
+    cidr: str
+    gateway_ip: str | None
+    pools: tuple[AddressRange, ...]
+    site: Site
+
+    def record(self, space: str | None) -> SubnetRecord:
+        """Write the record that the driver would have made of it."""
+        mark = str(uuid4())
+        return SubnetRecord(
+            self.id, self.id, self.project_id, self.cidr, self.gateway_ip, self.pools, space=space, mark=mark
+        )
+
+
+def subnet_ids(session: Any) -> set[str]:
+    """List Neutron's subnets."""
+    return set(session.execute(sa.select(SUBNETS.c.id)).scalars())
+
+
+def count_allocations(session: Any) -> int:
+    """Count the addresses that ports carry."""
+    return int(session.execute(sa.select(sa.func.count()).select_from(ALLOCATIONS)).scalar_one())
+
+
+def read_subnet(session: Any, subnet: str, *, lock: bool = False) -> TrueSubnet | None:
+    """Read a subnet; with a lock, as it is now and until the transaction ends."""
+    statement = sa.select(SUBNETS).where(SUBNETS.c.id == subnet)
+    row = session.execute(statement.with_for_update(read=True) if lock else statement).mappings().first()
+    if row is None:
+        return None
+    ends = session.execute(sa.select(POOLS.c.first_ip, POOLS.c.last_ip).where(POOLS.c.subnet_id == subnet))
+    pools = sorted(AddressRange(parse_address(first), parse_address(last)) for first, last in ends)
+    site = Site(row["network_id"], *_origin(session, row["subnetpool_id"]))
+    return TrueSubnet(subnet, row["project_id"], row["cidr"], row["gateway_ip"], tuple(pools), site)
+
+
+def _origin(session: Any, subnet_pool: str | None) -> tuple[str | None, str | None]:
+    """Return address scope and subnet pool; the pool of delegated prefixes is a word, and no pool."""
+    if subnet_pool is None:
+        return None, None
+    found = session.execute(sa.select(SUBNET_POOLS.c.address_scope_id).where(SUBNET_POOLS.c.id == subnet_pool)).first()
+    return (None, None) if found is None else (found[0], subnet_pool)
+
+
+def read_allocations(session: Any, subnet: str, places: Iterable[int] | None = None) -> dict[int, str | None]:
+    """Read which port carries which address; of some ``places``, as they are now and until the transaction ends."""
+    columns = (ALLOCATIONS.c.ip_address, ALLOCATIONS.c.port_id)
+    statement = sa.select(*columns).where(ALLOCATIONS.c.subnet_id == subnet)
+    if places is not None:
+        texts = [format_address(place) for place in places]
+        statement = statement.where(ALLOCATIONS.c.ip_address.in_(texts)).with_for_update(read=True)
+    return {parse_address(address): port for address, port in session.execute(statement)}
