@@ -40,18 +40,18 @@ class Reach:
 
     def ask(self, work: Work[T], *, amends: Work[object] | None = None) -> T:
         """Do work with the ledger; StoreUnavailable after the time-out, and then ``amends`` are made when it can be."""
-        return self._portal.run(self._bounded(work, amends))
+        return self._portal.run(self._bounded(work, amends, after_failing=("unknown",)))
 
     def owe(self, text: str, work: Work[object]) -> None:
         """Do work with the ledger now if it can be done, and otherwise as soon as it can be."""
         try:
-            self.ask(work, amends=work)
+            self._portal.run(self._bounded(work, work, after_failing=("none", "unknown")))
         except StoreUnavailable as error:
             LOG.warning("%s: put off until the ledger answers (%s)", text, error)
         except Exception as error:  # Neutron has committed, or rolled back: nobody can be told but the operator
             LOG.error("%s: %s; see `tenure neutron verify`", text, error)
 
-    async def _bounded(self, work: Work[T], amends: Work[object] | None) -> T:
+    async def _bounded(self, work: Work[T], amends: Work[object] | None, *, after_failing: tuple[str, ...]) -> T:
         task: asyncio.Task[T] = asyncio.ensure_future(self._with_ledger(work))
         done, _ = await asyncio.wait({task}, timeout=self._timeout_s)
         if not done:
@@ -61,7 +61,7 @@ class Reach:
         try:
             return task.result()
         except StoreUnavailable as error:
-            if amends is not None and error.outcome == "unknown":
+            if amends is not None and error.outcome in after_failing:
                 self._keep(self._pay(amends))
             raise
 
