@@ -11,6 +11,10 @@ from typing import Any
 
 from bench.cases import FILLS, MILLION, Case, Pair, Scale, burst_case, pairs_for, selected
 from bench.measuring import Bench, Measured, Progress, measure_pairs, median
+from bench.neutron_cases import QUICK as NEUTRON_QUICK
+from bench.neutron_cases import NeutronScale, is_neutron, needs_ledger, neutron_pairs
+from bench.neutron_measuring import measure_neutron
+from bench.neutron_places import databases
 from bench.picture import PLACE, draw
 from bench.places import Places
 from bench.report import NOTES, all_hold, document, facts_lines, figures_table, machine, promises_table
@@ -76,25 +80,34 @@ def tell(facts: dict[str, Any], measured: Sequence[Measured]) -> None:
         print("\n".join(block), end="\n\n")
 
 
+def all_pairs(places: Places, scale: Scale, *, quick: bool) -> list[Pair]:
+    """List everything that can be measured here."""
+    small = NEUTRON_QUICK if quick else NeutronScale()
+    return [*pairs_for(places.tiers, scale), *neutron_pairs(databases(places.tiers), places.tiers, small)]
+
+
 async def run(chosen: argparse.Namespace) -> bool:
     """Measure what was chosen; answer whether every bar holds."""
     scale = Scale(chosen.held, networks=2) if chosen.quick else Scale(chosen.held)
     async with Places() as places:
-        pairs = selected(pairs_for(places.tiers, scale), chosen.only)
+        pairs = selected(all_pairs(places, scale, quick=chosen.quick), chosen.only)
         if chosen.list:
-            print("\n".join(f"{pair.name:28}{pair.subject.store}: {pair.title}" for pair in pairs))
+            print("\n".join(f"{pair.name:32}{pair.subject.store}: {pair.title}" for pair in pairs))
             return True
         picture = sweep(replace(scale, networks=2)) if chosen.plot and "postgres" in places.tiers else []
         if not pairs and not picture:
             raise SystemExit("nothing to measure; --list names the pairs")
         facts = machine()
-        if any(pair.subject.store == "postgres" for pair in [*pairs, *picture]):
+        if any(pair.subject.store == "postgres" or needs_ledger(pair) for pair in [*pairs, *picture]):
             facts["postgres"] = await places.postgres_facts()
         few = min(chosen.rounds, SWEEP_ROUNDS)
         progress = Progress(len(pairs) * chosen.rounds + len(picture) * few)
         async with Bench(places, chosen.seconds) as bench:
-            measured = await measure_pairs(bench, pairs, chosen.rounds, progress)
+            ours = [pair for pair in pairs if not is_neutron(pair)]
+            measured = await measure_pairs(bench, ours, chosen.rounds, progress)
             swept = await measure_pairs(bench, picture, few, progress)
+        neutrons = [pair for pair in pairs if is_neutron(pair)]
+        measured += await measure_neutron(places, neutrons, chosen.rounds, progress)
         progress.close()
     tell(facts, [*measured, *swept])
     if swept:

@@ -31,6 +31,11 @@ class Sample:
     p99_ms: float
     peak_mb: float
 
+    @property
+    def cpu_us(self) -> float:
+        """Return all CPU time of an allocation, the callers' and the stores'."""
+        return self.client_us + self.store_us
+
 
 def run_crew(jobs: Sequence[Job], store_cpu: Callable[[], float]) -> Sample:
     """Run jobs at the same time, each in a process of its own."""

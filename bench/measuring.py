@@ -39,11 +39,15 @@ class Measured:
         What a round measures stands close together in time, so a machine that slows down for a while spoils a few
         ratios and not the promise.
         """
+        return float(statistics.median(self.values(promise)))
+
+    def values(self, promise: Promise) -> list[float]:
+        """Return what a promise is about, round by round."""
+        mine = [float(getattr(sample, promise.measure)) for sample in self.subject]
         if not promise.relative:
-            return median(self.subject, promise.measure)
-        pairs = zip(self.subject, self.base, strict=True)
-        ratios = (getattr(mine, promise.measure) / getattr(base, promise.measure) for mine, base in pairs)
-        return float(statistics.median(ratios))
+            return mine
+        base = [float(getattr(sample, promise.measure)) for sample in self.base]
+        return [subject / other for subject, other in zip(mine, base, strict=True)]
 
 
 def median(samples: Sequence[Sample], measure: str) -> float:

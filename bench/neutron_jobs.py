@@ -5,14 +5,17 @@ import json
 from dataclasses import dataclass
 
 STOCK, DATABASE, LEDGER = "stock", "database", "ledger"
-"""The drivers that are measured: Neutron's own, and ours in its two modes."""
+"""What is measured: Neutron's own driver, and ours in its two modes."""
 
-REALM = "neutron"
+ALLOCATE, GIVE_BACK, COUNT = "allocate", "give back", "count"
 
 
 @dataclass(frozen=True, slots=True)
 class Site:
-    """A deployment of Neutron: its database, its driver, and the one subnet in it."""
+    """A deployment of Neutron: its driver, its database, and the one subnet in it, so many of whose addresses are held.
+
+    Whoever is told no subnet makes everything.
+    """
 
     driver: str
     database: str
@@ -20,7 +23,6 @@ class Site:
     held: int
     ledger: str | None = None
     subnet: str | None = None
-    """Nothing: the process is the first, and makes everything."""
 
     def dump(self) -> str:
         """Write the site in one line."""
@@ -32,18 +34,13 @@ class Site:
         return cls(**json.loads(text))
 
 
-ALLOCATE, GIVE_BACK, COUNT = "allocate", "give back", "count"
-
-
 @dataclass(frozen=True, slots=True)
 class Order:
-    """Something to do: to allocate so many, to give everything back, or to count what is held."""
+    """Something to do: allocate so many addresses, give all of them back, or count what is held in the subnet."""
 
     what: str
     count: int = 0
     lowest: bool = False
-    profile: str | None = None
-    """A file for the profile of what is done."""
 
     def dump(self) -> str:
         """Write the order in one line."""

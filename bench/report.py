@@ -22,6 +22,9 @@ WORKS = {
     "opening": "open, allocate once",
     "book": "engine",
     "keyed": "engine, with keys",
+    "neutron-stock": "Neutron, stock driver",
+    "neutron-database": "Neutron, mode database",
+    "neutron-ledger": "Neutron, mode ledger",
 }
 
 NOTES = [
@@ -30,6 +33,9 @@ NOTES = [
     "and all. PostgreSQL: 16 connections of asyncpg in one process. SQLite: WAL, synchronous FULL, the better of a",
     "bare loop on one connection and 16 callers over one writer thread. Held addresses were put there at random by",
     "SQL, with no entry in the log. CPU µs an allocation: of the callers' processes, and of the store's if it has any.",
+    "Neutron: a context, a writer transaction, the driver, get_subnet, allocate(AnyAddressRequest()) and the commit,",
+    "on the database named under store, in processes of Neutron's; the ledger of mode ledger is on PostgreSQL. The",
+    "stock driver finds the lowest addresses held, with which it is fastest; ours addresses at random.",
 ]
 
 
@@ -42,6 +48,7 @@ def machine() -> dict[str, Any]:
         "python": platform.python_version(),
         "sqlite": sqlite3.sqlite_version,
         "asyncpg": _version("asyncpg"),
+        "neutron": _version("neutron"),
         "commit": commit(),
         "load_average": round(os.getloadavg()[0], 2),
         "fdatasync_8k_per_s": round(syncs_per_second()),
@@ -97,6 +104,7 @@ def _pair_document(each: Measured) -> dict[str, Any]:
                 "relation": promise.relation,
                 "limit": promise.limit,
                 "value": each.value(promise),
+                "rounds": each.values(promise),
                 "holds": promise.holds(each.value(promise)),
             }
             for promise in each.pair.promises
@@ -155,8 +163,8 @@ def _figures(case: Case, samples: Sequence[Sample]) -> list[str]:
         f"{case.family} /{case.pool.rpartition('/')[2]}" + (f" × {case.networks}" if case.networks > 1 else ""),
         "0" if not case.held else f"{case.fill:.0%}" if case.fill > 0.01 else f"{case.held:,}",
         callers,
-        f"{median(samples, 'seconds'):.2f} s" if timed else f"{statistics.median(rates):,.0f}",
-        "" if timed else f"{rates[0]:,.0f} – {rates[-1]:,.0f}",
+        f"{median(samples, 'seconds'):.2f} s" if timed else _rate(statistics.median(rates)),
+        "" if timed else f"{_rate(rates[0])} – {_rate(rates[-1])}",
         "" if timed else f"{median(samples, 'p50_ms'):.2f}",
         "" if timed else f"{median(samples, 'p99_ms'):.2f}",
         "" if timed else f"{median(samples, 'client_us'):.1f}",
@@ -165,25 +173,36 @@ def _figures(case: Case, samples: Sequence[Sample]) -> list[str]:
     ]
 
 
+def _rate(value: float) -> str:
+    return f"{value:,.0f}" if value >= 10 else f"{value:.2f}"
+
+
 def promises_table(measured: Sequence[Measured]) -> list[str]:
     """Lay out the ratios and the bars."""
-    rows = [["store", "promise", "value", "bar", ""]]
+    rows = [["store", "promise", "value", "min – max", "bar", ""]]
     for each in measured:
         store, title = each.pair.subject.store, each.pair.title
         for promise in each.pair.promises:
             value, unit = each.value(promise), "×" if promise.relative else "MB"
-            what = {"rate": title, "seconds": f"{title}: time", "peak_mb": f"{title.partition(' /')[0]}: memory"}
+            rounds, digits = each.values(promise), 2 if promise.relative else 0
+            what = {
+                "rate": title,
+                "seconds": f"{title}: time",
+                "cpu_us": f"{title}: CPU",
+                "peak_mb": f"{title.partition(' /')[0]}: memory",
+            }
             rows.append(
                 [
                     store,
                     what[promise.measure],
-                    f"{value:,.2f} {unit}" if promise.relative else f"{value:,.0f} {unit}",
+                    f"{value:,.{digits}f} {unit}",
+                    f"{min(rounds):,.{digits}f} – {max(rounds):,.{digits}f}",
                     f"{promise.relation} {promise.limit:g} {unit}",
                     "ok" if promise.holds(value) else "BELOW" if promise.relation == ">=" else "ABOVE",
                 ]
             )
         if not each.pair.promises and each.base:
-            rows.append([store, title, f"{ratio(each, 'rate'):,.2f} ×", "", ""])
+            rows.append([store, title, f"{ratio(each, 'rate'):,.2f} ×", "", "", ""])
     return aligned(rows, left=2)
 
 

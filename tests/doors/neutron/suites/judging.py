@@ -61,9 +61,13 @@ def piece(names: Sequence[str], number: int, of: int) -> list[str]:
 
 def judge(suite: Suite, report: Report, seconds: float = 0.0) -> Outcome:
     """Hold a report against the catalogue."""
-    tied = sum(name in suite.tied and name in report.failed for name in report.ran)
+    tied = sum(_by_its_tie(suite, name, reason) for name, reason in report.failed.items())
     hollow = sum(name in suite.hollow and name not in report.failed for name in report.ran)
     return Outcome(len(report.ran), tied, hollow, len(report.skipped), tuple(_faults(suite, report)), seconds)
+
+
+def _by_its_tie(suite: Suite, name: str, reason: str) -> bool:
+    return name in suite.tied and suite.tied[name].sign in reason
 
 
 def _faults(suite: Suite, report: Report) -> Iterator[str]:
@@ -77,7 +81,7 @@ def _faults(suite: Suite, report: Report) -> Iterator[str]:
 
 def _not_foreseen(suite: Suite, report: Report) -> Iterator[str]:
     for name, reason in report.failed.items():
-        if name not in suite.tied:
+        if not _by_its_tie(suite, name, reason):
             yield f"{name} failed: {reason}"
     for name, reason in report.skipped.items():
         if name not in suite.skipped:

@@ -6,11 +6,12 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 
+import tenure
 from tenure.doors.neutron.options import DATABASE, LEDGER
 from tests.doors.neutron.suites.catalogue import SUITES, Suite
 from tests.doors.neutron.suites.judging import Outcome, Report, judge
@@ -24,23 +25,33 @@ ONE_TEST_S = 180
 AT_ONCE = 2
 
 
-@contextmanager
-def settings(mode: str) -> Iterator[dict[str, str]]:
-    """Give the environment that sets the driver to a mode; for mode ``ledger`` with a ledger of its own."""
-    chosen = {"OS_DEFAULT__IPAM_DRIVER": "tenure", "OS_TENURE__MODE": mode}
-    if mode == DATABASE:
-        yield chosen
-        return
-    with schema_in_thread() as ledger:
-        yield {**chosen, "OS_TENURE__LEDGER": ledger}
+class EndedEarly(RuntimeError):
+    """Raised where a child died before it had a report to write; carries the end of what it said."""
 
 
 def run_piece(suite: Suite, mode: str, number: int = 0, of: int = 1) -> Outcome:
-    """Run one of so many pieces of a suite, from an empty directory."""
+    """Run one of so many pieces of a suite; in mode ``ledger`` on a ledger of its own, which is looked at after."""
+    begun = time.monotonic()
+    try:
+        report, faults = _run_in(mode, suite, number, of)
+    except EndedEarly as error:
+        return Outcome(0, 0, 0, 0, (f"{suite.name} in mode {mode}: {error}",), time.monotonic() - begun)
+    outcome = judge(suite, report, time.monotonic() - begun)
+    return replace(outcome, failures=(*outcome.failures, *faults))
+
+
+def _run_in(mode: str, suite: Suite, number: int, of: int) -> tuple[Report, list[str]]:
+    chosen = {"OS_DEFAULT__IPAM_DRIVER": "tenure", "OS_TENURE__MODE": mode}
+    if mode == DATABASE:
+        return _run(suite, number, of, chosen), []
+    with schema_in_thread() as ledger:
+        return _run(suite, number, of, {**chosen, "OS_TENURE__LEDGER": ledger}), _look_at(ledger)
+
+
+def _run(suite: Suite, number: int, of: int, chosen: Mapping[str, str]) -> Report:
     program = [sys.executable, "-m", "tests.doors.neutron.suites.runner", suite.name, str(number), str(of)]
     quiet = {"OS_LOG_CAPTURE": "0", "OS_TEST_TIMEOUT": str(ONE_TEST_S), "PYTHONPATH": str(ROOT)}
-    begun = time.monotonic()
-    with tempfile.TemporaryDirectory(prefix="tenure-suite-") as name, settings(mode) as chosen:
+    with tempfile.TemporaryDirectory(prefix="tenure-suite-") as name:
         report, log, empty = (Path(name) / word for word in ("report", "log", "empty"))
         empty.mkdir()
         with log.open("wb") as heard:
@@ -49,9 +60,23 @@ def run_piece(suite: Suite, mode: str, number: int = 0, of: int = 1) -> Outcome:
                 stdin=subprocess.DEVNULL, stdout=heard, stderr=heard,
             )  # fmt: skip
         if not report.exists():
-            raise RuntimeError(f"{suite.name} in mode {mode} ended early: {log.read_text('utf-8', 'replace')[-4000:]}")
-        told = Report(**json.loads(report.read_text("utf-8")))
-    return judge(suite, told, time.monotonic() - begun)
+            raise EndedEarly(log.read_text("utf-8", "replace")[-4000:])
+        return Report(**json.loads(report.read_text("utf-8")))
+
+
+def _look_at(url: str) -> list[str]:
+    """Find what is wrong with the ledger after a run: breaches, nothing written, or something still undecided."""
+    with tenure.open(url) as ledger:
+        faults = [f"the ledger has a breach: {breach}" for breach in ledger.verify()]
+        if ledger.last_change() == 0:
+            faults.append("nothing was written to the ledger")
+        pending = [
+            f"left undecided in the ledger: {holding}"
+            for network in ledger.networks()
+            for holding in ledger.holdings(network.name)
+            if holding.state is tenure.State.PENDING
+        ]
+    return faults + pending
 
 
 def run_all() -> dict[str, Outcome]:
