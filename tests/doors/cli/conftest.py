@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.doors.cli.neutron_site import build_neutron
 from tests.doors.cli.site import Site, build, build_machines
 
 
@@ -13,6 +14,7 @@ def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Build the site once a run."""
     folder = tmp_path_factory.mktemp("site")
     build(folder)
+    build_neutron(folder)
     return folder
 
 

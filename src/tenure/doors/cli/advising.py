@@ -32,6 +32,7 @@ HINTS = {
     "key_reused": "a key stands for one request: choose a new one for another",
     "address_covered": "`tenure network list` shows which network it is",
     "hook_failed": "correct what the hook complains of, then run the command again",
+    "in_flight": "run the same command again when it is over",
     "cursor_expired": "read the present state with `tenure show`, then go on with `--after {oldest}`",
 }
 
@@ -87,6 +88,13 @@ INSTANCE_HINTS = {
 }
 """What commands on instances say otherwise."""
 
+NEUTRON_HINTS = {
+    "store_unavailable": "look at `--database` and `--ledger`, or at the configuration file",
+    "not_found": "look at `--database`, or at [database] connection in the configuration file",
+    "conflict": "`tenure {command} --help` shows what may be said instead of the configuration file",
+}
+"""What commands on a Neutron say: its store is its own."""
+
 RETIRED_NETWORK = "the network is retired: `tenure network retire {network} --undo` takes it back into use"
 RETIRED_POOLS = (
     "all of it is retired: `--undo` of `tenure pool retire` or `tenure subnet retire` takes it back into use"
@@ -106,6 +114,8 @@ def next_step(session: Session, error: TenureError) -> str | None:
 def _special_hint(error: TenureError, command: str) -> str | None:
     """Say what helps in cases for which the hint of the code would lead astray."""
     noun = command.partition(" ")[0]
+    if noun == "neutron":
+        return NEUTRON_HINTS.get(error.code)
     if command in ORIGINS and error.field in ("path", "ledger"):
         return ORIGINS[command]
     if isinstance(error, NotFound):

@@ -32,12 +32,12 @@ EXITS: dict[type[TenureError], int] = {
 
 EXIT_MEANINGS = {
     0: "done",
-    FINDINGS: "done, and there are findings: `verify`, `audit` or a dry run of an import found something, or a hook "
-    "failed after an operation on an instance",
+    FINDINGS: "done, and there are findings: `verify`, `audit` or a dry run of an import found something, something of "
+    "a Neutron is left that cannot be repaired, or a hook failed after an operation on an instance",
     USAGE: "the command line or what it says is wrong (`invalid`, `address_outside_subnet`); nothing was changed",
     3: "nothing goes by that name (`not_found`)",
     4: "the present state forbids it: `conflict`, `already_exists`, `address_in_use`, `address_reserved`, `overlap`, "
-    "`still_in_use`, `not_owner`, `key_reused`, `cursor_expired`, `hook_failed`",
+    "`still_in_use`, `not_owner`, `key_reused`, `cursor_expired`, `hook_failed`, `in_flight`",
     5: "nothing is free (`pool_exhausted`)",
     6: "the store did not answer (`store_unavailable`)",
     INTERNAL: "a fault of Tenure itself; please report it with the text it printed",

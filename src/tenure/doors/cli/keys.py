@@ -241,6 +241,17 @@ GANETI_IMPORT: Keys = {
     "conflicts": "what is in the way, in words",
 }
 
+NEUTRON: Keys = {
+    "mode": "where addresses are kept: `database` or `ledger`",
+    "clean": "whether everything agrees, now that it is over",
+    "agreed": "whether an import has made it what all servers must agree on",
+    "subnets": "how many subnets were compared",
+    "addresses": "how many addresses were compared",
+    "counts": "how many drifts there are of each kind",
+    "drifts": "what did not agree: `kind`, `subnet`, `address` (or null), `text`, `repairable` (whether it can be put "
+    "right here) and `outcome`: `found`, `repaired`, `left` or `in-flight` (a transaction is open behind it)",
+}
+
 COPY: Keys = {
     "seq": "the copy is the ledger as of this change",
     "counts": "how many of each kind were copied",
@@ -268,6 +279,7 @@ DOCUMENTS: dict[str, Keys] = {
     "node": NODE,
     "group": GROUP,
     "Ganeti import": GANETI_IMPORT,
+    "Neutron report": NEUTRON,
     "copy": COPY,
 }
 
@@ -314,6 +326,7 @@ ANSWERS: dict[str, str] = {
     "export": "the export itself; with `--output`, `file` and `format`",
     "render": "`text` (or `zones`, or with a file `file` or `files`) and `left_out`",
     "backup, restore, copy": "a copy",
+    "neutron verify, reconcile, import": "a Neutron report",
     "verify": "`clean` and `breaches` (`invariant`, `text`)",
     "bench": "a list of `what`, `callers`, `per_s` and `ratio`",
     "completion": "`shell` and `script`",

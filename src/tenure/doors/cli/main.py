@@ -59,6 +59,9 @@ SECTIONS = {
         "restore": "copying:restore",
         "copy": "copying:copy",
     },
+    "Orchestrators": {
+        "neutron": "neutron:neutron",
+    },
     "Care": {
         "verify": "care:verify",
         "sweep": "care:sweep",

@@ -21,8 +21,8 @@ from tenure.doors.neutron import options
 from tenure.doors.neutron.keeping import DatabaseKeeper, Keeper
 from tenure.doors.neutron.ledger_keeper import LedgerKeeper
 from tenure.doors.neutron.reach import REACHES, Reach
-from tenure.doors.neutron.requests import Site
 from tenure.doors.neutron.session_book import dialect_of, insert_unless_there
+from tenure.doors.neutron.spaces import mapped_spaces
 from tenure.doors.neutron.tables import DeploymentRow
 from tenure.kernel.errors import AlreadyExists, NotFound
 from tenure.service.ledger import AsyncLedger
@@ -91,17 +91,6 @@ def _beside(session: Any) -> Iterator[Any]:
         yield own
 
 
-def space_at(site: Site) -> str | None:
-    """Name the space that a new subnet shares with others; None: it is a space of its own."""
-    section = options.register()
-    mapped = (
-        section.space_of_network.get(site.network),
-        section.space_of_address_scope.get(site.address_scope),
-        section.space_of_subnet_pool.get(site.subnet_pool),
-    )
-    return next((space for space in mapped if space), None)
-
-
 def check_at_start() -> None:
     """Refuse to start a server that is configured otherwise than the others."""
     context = neutron_context.get_admin_context()
@@ -115,7 +104,7 @@ def _keeper(section: Any) -> Keeper:
         if not section.ledger:
             raise Disagrees(reason="[tenure] ledger is not set: mode 'ledger' needs the URL of one")
         return LedgerKeeper(REACHES.to(section.ledger, section.timeout_s), section.realm)
-    if section.space_of_network or section.space_of_address_scope or section.space_of_subnet_pool:
+    if mapped_spaces(section):
         raise Disagrees(
             reason="[tenure] space_of_…: spaces can be shared only with mode 'ledger'; set it, or remove them"
         )
@@ -140,7 +129,7 @@ def _agree(session: Any, section: Any, made: Keeper) -> None:
 
 _ANOTHERS = (
     "the ledger knows another deployment of Neutron as {realm!r}; give this one another [tenure] realm. If it is the "
-    "same, whose database was made anew, bring it in with `tenure neutron import`"
+    "same, whose database was made anew, bring it in with `tenure neutron import --take-over`"
 )
 
 

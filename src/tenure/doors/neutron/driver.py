@@ -1,5 +1,6 @@
 """The driver that Neutron calls: subnets and addresses in the words, and with the errors, of its callers."""
 
+import logging
 from typing import Any
 
 import netaddr
@@ -11,12 +12,16 @@ from neutron.ipam import utils as ipam_utils
 from neutron_lib import exceptions as n_exc
 from neutron_lib.db import api as db_api
 
-from tenure.doors.neutron import deployment, subnets
+from tenure.doors.neutron import deployment, options, subnets
 from tenure.doors.neutron.answers import in_neutrons_words
-from tenure.doors.neutron.requests import OwnedAddressRequestFactory, Site, SitedSubnetRequestFactory, Wanted, wanted
+from tenure.doors.neutron.carriers import is_anothers
+from tenure.doors.neutron.requests import OwnedAddressRequestFactory, SitedSubnetRequestFactory, Wanted, wanted
 from tenure.doors.neutron.session_book import SessionBook
+from tenure.doors.neutron.spaces import Site, mapped_spaces
 from tenure.doors.neutron.subnets import SubnetRecord
 from tenure.kernel.addresses import format_address, parse_address
+
+LOG = logging.getLogger(__name__)
 
 
 class TenureSubnet(ipam_base.Subnet):  # type: ignore[misc]  # Neutron has no types
@@ -61,10 +66,15 @@ class TenureSubnet(ipam_base.Subnet):  # type: ignore[misc]  # Neutron has no ty
         return given
 
     def deallocate(self, address: Any) -> None:
-        """Let go of an address; one that nobody holds is no error."""
-        with db_api.CONTEXT_WRITER.using(self._context), in_neutrons_words(self._record.neutron_subnet_id):
+        """Let go of an address; one that nobody holds is no error, and one that is another port's by now stays."""
+        place = parse_address(str(address))
+        subnet_id = self._record.neutron_subnet_id
+        with db_api.CONTEXT_WRITER.using(self._context), in_neutrons_words(subnet_id):
             keeper = deployment.keeper(self._context.session)
-            keeper.release(self._context.session, self._record, parse_address(str(address)))
+            if is_anothers(self._context.session, subnet_id, {str(address), format_address(place)}):
+                LOG.info("%s of subnet %s has another port by now, and stays held", address, subnet_id)
+            else:
+                keeper.release(self._context.session, self._record, place)
 
     def get_details(self) -> Any:
         """Tell what the subnet is; Neutron keeps that."""
@@ -97,7 +107,7 @@ class TenurePool(subnet_alloc.SubnetAllocator):  # type: ignore[misc]  # Neutron
         pools = subnet_request.allocation_pools or ipam_utils.generate_pools(
             subnet_request.subnet_cidr, subnet_request.gateway_ip
         )
-        record = subnets.new_record(subnet_request, pools, deployment.space_at(site))
+        record = subnets.new_record(subnet_request, pools, mapped_spaces(options.register()).at(site))
         with db_api.CONTEXT_WRITER.using(self._context), in_neutrons_words(subnet_request.subnet_id):
             before = subnets.put(self._context.session, record)
             deployment.keeper(self._context.session).follow(self._context.session, before, record)

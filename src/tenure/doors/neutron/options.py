@@ -35,7 +35,7 @@ OPTIONS = [
     cfg.StrOpt(
         "realm",
         default="neutron",
-        regex=r"[A-Za-z0-9][A-Za-z0-9_.-]*",
+        regex=r"^[A-Za-z0-9][A-Za-z0-9_.-]*$",
         max_length=64,
         help="How this deployment is called in a ledger: owners are REALM:port/ID, networks REALM-SUBNET_ID. Two "
         "deployments that share a ledger need two names.",

@@ -6,6 +6,7 @@ from uuid import uuid4
 
 from neutron.ipam import requests as ipam_req
 
+from tenure.doors.neutron.spaces import Site
 from tenure.kernel.addresses import parse_address
 
 PORT, UNNAMED = "port", "unnamed"
@@ -46,15 +47,6 @@ class OwnedAddressRequestFactory(ipam_req.AddressRequestFactory):  # type: ignor
 def owner_of(port: str) -> str:
     """Name the owner of a port's addresses, as the driver's table has it."""
     return f"{PORT}/{port}"
-
-
-@dataclass(frozen=True, slots=True)
-class Site:
-    """Where a new subnet is: what a configuration may map to a space."""
-
-    network: str | None = None
-    address_scope: str | None = None
-    subnet_pool: str | None = None
 
 
 class SitedSubnetRequestFactory(ipam_req.SubnetRequestFactory):  # type: ignore[misc]  # Neutron has no types

@@ -70,8 +70,8 @@ class SessionBook:
         )
 
     def release(self, place: int) -> Held | None:
-        """End a holding; tell what it was."""
-        held = self.find(place)
+        """End a holding; tell what it was, as it was now and not when the transaction began to read."""
+        held = self.find(place, locking=True)
         if held is not None:
             self._session.execute(sa.delete(ALLOCATIONS).where(self._mine, ALLOCATIONS.c.address == written(place)))
         return held
@@ -80,11 +80,11 @@ class SessionBook:
         """End all holdings."""
         self._session.execute(sa.delete(ALLOCATIONS).where(self._mine))
 
-    def find(self, place: int) -> Held | None:
-        """Find who holds an address."""
+    def find(self, place: int, *, locking: bool = False) -> Held | None:
+        """Find who holds an address; ``locking``: as it is now, and until the transaction ends."""
         columns = (ALLOCATIONS.c.owner, ALLOCATIONS.c.generation)
-        row = self._session.execute(sa.select(*columns).where(self._mine, ALLOCATIONS.c.address == written(place)))
-        found = row.first()
+        statement = sa.select(*columns).where(self._mine, ALLOCATIONS.c.address == written(place))
+        found = self._session.execute(statement.with_for_update() if locking else statement).first()
         return None if found is None else Held(place, *found)
 
     def all(self) -> list[Held]:

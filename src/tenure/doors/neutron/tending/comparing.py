@@ -1,7 +1,7 @@
 """Readings held against each other. Nothing here asks or changes anything."""
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from tenure.doors.neutron.requests import UNNAMED, owner_of
 from tenure.doors.neutron.session_book import Held
@@ -18,13 +18,19 @@ Rows = Mapping[int, Held]
 
 @dataclass(frozen=True, slots=True)
 class Seen:
-    """One subnet as Neutron has it, and as we have it, at one moment."""
+    """One subnet as Neutron has it, and as we have it, at one moment; ``planned``: the record is yet to be written."""
 
     id: str
     truth: TrueSubnet | None
     record: SubnetRecord | None
     ports: Ports
     rows: Rows
+    odd: Mapping[int, str] = field(default_factory=dict)
+    planned: bool = False
+
+    def spellings(self, places: Iterable[int]) -> set[str]:
+        """Write places as Neutron may: as everybody does, and the odd ones as it does."""
+        return {text for place in places for text in (format_address(place), self.odd.get(place)) if text}
 
 
 def compare_subnet(seen: Seen, space: str | None) -> list[Drift]:
@@ -129,7 +135,8 @@ def compare_holdings(subnet: str, rows: Rows, reading: LedgerReading) -> list[Dr
 def _compare_extra(subnet: str, holding: Holding, reading: LedgerReading) -> Drift | None:
     if holding.state is State.COOLING or not reading.ours(holding):
         return None
-    text = f"{holding.owner} has it ({holding.state}, generation {holding.generation}) in the ledger; no port carries it"
+    what = f"{holding.state}, generation {holding.generation}"
+    text = f"{holding.owner} has it in the ledger ({what}); no port carries it"
     return Drift("holding-extra", subnet, text, holding.row.first)
 
 

@@ -11,21 +11,29 @@ from sqlalchemy import exc as sa_exc
 from sqlalchemy import orm
 
 from tenure.doors.neutron.session_book import MYSQL, dialect_of
+from tenure.doors.neutron.tables import AllocationRow, DeploymentRow, SubnetRow
 from tenure.doors.neutron.tending.truth import NEUTRONS
-from tenure.kernel.errors import Invalid, NotFound, StoreUnavailable
+from tenure.kernel.errors import Conflict, Invalid, NotFound, StoreUnavailable
 from tenure.wiring import without_secrets
 
 T = TypeVar("T")
 
 PATIENCE_S = 2
-"""For how long an open transaction of somebody else's is waited for; then it is left alone, and told to be in flight."""
+"""For how long an open transaction of somebody else's is waited for; then it is left alone, and told as in flight."""
 
+DATABASE_ERRORS = (db_exc.DBError, sa_exc.DBAPIError)
+OURS = [row.__tablename__ for row in (SubnetRow, AllocationRow, DeploymentRow)]
 LOCK_NOT_AVAILABLE = "55P03"
 UPGRADE = "run `neutron-db-manage --subproject tenure upgrade head`"
 
 
-class InFlight(Exception):
+class InFlight(Conflict):
     """Somebody has a transaction open behind what is looked at."""
+
+    code = "in_flight"
+
+    def __init__(self) -> None:
+        super().__init__("somebody has a transaction open in Neutron's database that is in the way")
 
 
 class Database:
@@ -37,6 +45,14 @@ class Database:
             manager = enginefacade.transaction_context()
             manager.configure(connection=url, max_retries=0, sqlite_fk=True)
             self.engine = manager.writer.get_engine()
+            self._check_tables()
+
+    def _check_tables(self) -> None:
+        """Refuse a database that is not Neutron's, or that has not got our tables yet."""
+        there = sa.inspect(self.engine).get_table_names()
+        for tables, hint in ((NEUTRONS, "is this Neutron's database?"), (OURS, UPGRADE)):
+            for missing in sorted(set(tables) - set(there)):
+                raise NotFound("table", missing, hint=hint, field="database")
 
     @contextmanager
     def reading(self) -> Iterator[Any]:
@@ -70,12 +86,8 @@ class Database:
         """Turn what the database has against it into errors of ours. None names who logs in, and how."""
         try:
             yield
-        except db_exc.DBNonExistentTable as error:
-            table = str(error.table).rpartition(".")[2]
-            hint = "is this Neutron's database?" if table in NEUTRONS else UPGRADE
-            raise NotFound("table", table, hint=hint, field="database") from error
-        except (db_exc.DBError, sa_exc.OperationalError) as error:
-            if _waited(error):
+        except DATABASE_ERRORS as error:
+            if waited(error):
                 raise InFlight from error
             reason = str(getattr(error, "orig", None) or getattr(error, "inner_exception", None) or error)
             message = f"Neutron's database {without_secrets(self._url)}: {reason.strip().splitlines()[0]}"
@@ -96,7 +108,7 @@ def be_impatient(session: Any) -> None:
         session.execute(sa.text(f"SET SESSION innodb_lock_wait_timeout = {PATIENCE_S}"))
 
 
-def _waited(error: Exception) -> bool:
+def waited(error: Exception) -> bool:
     """Tell whether an error says that somebody else was in the way for too long, or both in each other's."""
     if isinstance(error, db_exc.DBDeadlock | db_exc.DBConsistencyError):
         return True

@@ -62,8 +62,13 @@ class Report:
         return list(self.of(Outcome.LEFT))
 
     @property
+    def in_flight(self) -> list[Drift]:
+        """Return what a transaction is open behind."""
+        return list(self.of(Outcome.IN_FLIGHT))
+
+    @property
     def clean(self) -> bool:
-        """Tell whether everything agrees, now that the round is over."""
+        """Tell whether everything agrees, now that the round is over, but for what is in flight."""
         return not any(self.of(Outcome.FOUND, Outcome.LEFT))
 
     @property

@@ -12,14 +12,16 @@ from typing import Any
 
 from tenure.doors.neutron.session_book import Held
 from tenure.doors.neutron.subnets import SubnetRecord
-from tenure.doors.neutron.tending.comparing import LedgerReading, compare_holdings, expected_rows
-from tenure.doors.neutron.tending.database import Database, InFlight
+from tenure.doors.neutron.tending.comparing import LedgerReading, Seen, compare_holdings, expected_rows
+from tenure.doors.neutron.tending.database import DATABASE_ERRORS, Database, waited
 from tenure.doors.neutron.tending.drifts import Drift
 from tenure.doors.neutron.tending.networks import REFUSED, Networks
 from tenure.doors.neutron.tending.rows import locked_record, locked_rows, note_generations
-from tenure.doors.neutron.tending.truth import read_allocations
-from tenure.kernel.addresses import format_address
+from tenure.doors.neutron.tending.truth import locked_allocations
+from tenure.kernel.addresses import family_span, format_address
+from tenure.kernel.errors import NotFound
 from tenure.kernel.values import Holding, State
+from tenure.service.ledger import AsyncLedger
 from tenure.service.operations import (
     Allocate,
     Cancel,
@@ -44,6 +46,7 @@ class Holdings:
 
     database: Database
     networks: Networks
+    seen: Seen
     record: SubnetRecord
     others: Mapping[int, str]
 
@@ -55,33 +58,47 @@ class Holdings:
     def settle(self, places: Sequence[int], *, dry: bool) -> list[Drift]:
         """Look at places with nobody at work in the subnet, and put right what still differs; return what did."""
         with self.database.writing(keep=not dry) as session:
-            try:
-                locked_record(session, self.record.id)
-            except Exception as error:
-                raise SubnetBusy from error
+            self._close(session)
             rows = locked_rows(session, self.record.id, places)
-            expected = expected_rows(read_allocations(session, self.record.id, places), rows)
+            ports = locked_allocations(session, self.record.id, self.seen.spellings(places))
+            expected = expected_rows(ports, rows)
             reading = self._read(places)
             drifts = compare_holdings(self.record.id, expected, reading)
             if dry:
                 return drifts
             # Without its row, nothing would tell which holding it is: the next round does it.
-            able = [each for each in drifts if _place(each) not in expected or _place(each) in rows]
+            able = [each for each in drifts if (_place(each) in expected) == (_place(each) in rows)]
             return self._repair(session, able, expected, reading)
+
+    def _close(self, session: Any) -> None:
+        """Keep everybody from allocating in the subnet until the transaction ends, when those who do are done."""
+        try:
+            locked_record(session, self.record.id)
+        except DATABASE_ERRORS as error:
+            if waited(error):
+                raise SubnetBusy from error
+            raise
 
     def _read(self, places: Sequence[int]) -> LedgerReading:
         """Read the holdings of some places, in order."""
         name, wanted = self.networks.name(self.record.id), set(places)
-        last, after = max(places), min(places) - 1
-        found: dict[int, Holding] = {}
-        while after < last:
-            cursor = None if after < 0 else after
-            page = self.networks.reach.ask(lambda ledger, at=cursor: ledger.holdings(name, after=at, limit=PAGE))
-            found |= {each.row.first: each for each in page if each.row.first in wanted}
-            if len(page) < PAGE:
-                break
-            after = page[-1].row.last
-        return LedgerReading(self.networks.realm, found, self.others)
+        first, last = min(places), max(places)
+        start = None if first == family_span(first)[0] else format_address(first - 1)
+
+        async def read(ledger: AsyncLedger) -> dict[int, Holding]:
+            found: dict[int, Holding] = {}
+            after = start
+            while page := await ledger.holdings(name, after=after, limit=PAGE):
+                found |= {each.row.first: each for each in page if each.row.first in wanted}
+                if page[-1].row.first >= last:
+                    break
+                after = page[-1].address
+            return found
+
+        try:
+            return LedgerReading(self.networks.realm, self.networks.reach.ask(read), self.others)
+        except NotFound:
+            return LedgerReading(self.networks.realm, {}, self.others)  # a dry run has not made the network
 
     def _repair(
         self, session: Any, drifts: list[Drift], rows: Mapping[int, Held], reading: LedgerReading

@@ -1,6 +1,5 @@
 """The networks of a ledger that stand for Neutron's subnets: missing, extra, of another plan, in another space."""
 
-import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -16,8 +15,6 @@ from tenure.doors.neutron.tending.rows import locked_record
 from tenure.kernel.configuration import Configuration, Network
 from tenure.kernel.errors import Conflict, Invalid, NotFound
 from tenure.kernel.values import Holding
-
-UUID = r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}"
 
 
 @dataclass(slots=True)
@@ -43,10 +40,9 @@ class Networks:
 
     def subnet_ids(self) -> set[str]:
         """List the subnets that this deployment has networks for; others may have names that begin alike."""
-        ours = re.compile(re.escape(f"{self.realm}-") + f"({UUID})")
-        names = [(name, each) for space in self.spaces.values() for name, each in space.networks.items()]
-        matches = [ours.fullmatch(name) for name, network in names if plans.MARK in network.notes.labels]
-        return {match[1] for match in matches if match}
+        every = [(name, network) for space in self.spaces.values() for name, network in space.networks.items()]
+        numbers = (plans.subnet_of(self.realm, name) for name, network in every if plans.MARK in network.notes.labels)
+        return {number for number in numbers if number}
 
     def compare(self, record: SubnetRecord) -> list[Drift]:
         """Compare the network of a subnet with our record of it."""
@@ -57,10 +53,21 @@ class Networks:
         wanted = record.space or network.name
         if space != wanted:
             text = f"its network is in space {space!r} of the ledger, and should be in {wanted!r}"
-            return [Drift("network-space", record.id, text, repairable=not self.foreign(record.id))]
+            in_the_way = self._against_moving(record)
+            return [Drift("network-space", record.id, text + in_the_way, repairable=not in_the_way)]
         if not plans.agrees(network, record):
             return [Drift("plan-differs", record.id, f"network {network.name!r} has another plan than the subnet")]
         return []
+
+    def _against_moving(self, record: SubnetRecord) -> str:
+        """Say what keeps a network from going to the space that its subnet is mapped to."""
+        for each in self.foreign(record.id):
+            return f"; {each.owner} holds {each.address} in it"
+        others = self.others(record)
+        for each in self.holdings(record.id):
+            if each.row.first in others:
+                return f"; {others[each.row.first]} holds {each.address} there"
+        return ""
 
     def foreign(self, subnet: str) -> list[Holding]:
         """List what others than this deployment hold in the network of a subnet."""
@@ -90,10 +97,11 @@ class Networks:
             record = locked_record(session, subnet)
             self.read()
             drifts = [] if record is None else self.compare(record)
-            for drift in drifts if not dry and record is not None else []:
-                if drift.repairable:
-                    self._follow(record, drift)
-            self.read()
+            if record is not None and not dry:
+                for drift in drifts:
+                    if drift.repairable:
+                        self._follow(record, drift)
+                self.read()
             return drifts
 
     def _follow(self, record: SubnetRecord, drift: Drift) -> None:

@@ -4,13 +4,12 @@ Servers that work meanwhile change both in one transaction, so a reading of one 
 it does show is looked at again, with locks, before anything is written.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import sqlalchemy as sa
 
 from tenure.doors.neutron import subnets
-from tenure.doors.neutron.requests import Site
 from tenure.doors.neutron.session_book import (
     ALLOCATIONS,
     SUBNETS,
@@ -21,13 +20,19 @@ from tenure.doors.neutron.session_book import (
     read,
     written,
 )
+from tenure.doors.neutron.spaces import Spaces
 from tenure.doors.neutron.subnets import SubnetRecord
 from tenure.doors.neutron.tending.comparing import Ports, Seen, compare_rows, compare_subnet, owner_at
 from tenure.doors.neutron.tending.database import Database
 from tenure.doors.neutron.tending.drifts import Drift
-from tenure.doors.neutron.tending.truth import TrueSubnet, read_allocations, read_subnet, subnet_ids
-
-SpaceOf = Callable[[Site], str | None]
+from tenure.doors.neutron.tending.truth import (
+    TrueSubnet,
+    locked_allocations,
+    read_allocations,
+    read_subnet,
+    subnet_ids,
+)
+from tenure.kernel.addresses import format_address, parse_address
 
 
 def all_ids(database: Database) -> list[str]:
@@ -46,15 +51,17 @@ def see(database: Database, subnet: str) -> Seen:
     with database.reading() as session:
         rows = {held.place: held for held in SessionBook(session, subnet).all()}
         truth, record = read_subnet(session, subnet), subnets.find(session, subnet)
-        return Seen(subnet, truth, record, read_allocations(session, subnet), rows)
+        carried = {text: (parse_address(text), port) for text, port in read_allocations(session, subnet).items()}
+    odd = {place: text for text, (place, _) in carried.items() if format_address(place) != text}
+    return Seen(subnet, truth, record, dict(carried.values()), rows, odd)
 
 
-def repair_subnet(database: Database, subnet: str, space_of: SpaceOf) -> list[Drift]:
+def repair_subnet(database: Database, subnet: str, spaces: Spaces) -> list[Drift]:
     """Make the record of a subnet that of Neutron's, if it still is not; return what was put right."""
     with database.writing() as session:
         record = locked_record(session, subnet)
         truth = read_subnet(session, subnet, lock=True)  # behind ours: whoever makes a subnet writes ours first
-        space = None if truth is None else space_of(truth.site)
+        space = None if truth is None else spaces.at(truth.site)
         drifts = compare_subnet(Seen(subnet, truth, record, {}, {}), space)
         if drifts:
             _write(session, truth, record, space)
@@ -93,12 +100,13 @@ def locked_rows(session: Any, subnet: str, places: Sequence[int]) -> dict[int, H
     return {each.place: each for each in held}
 
 
-def repair_rows(database: Database, subnet: str, places: Sequence[int]) -> list[Drift]:
-    """Make the rows of places what Neutron's ports say, where they still are not; return what was put right."""
+def repair_rows(database: Database, seen: Seen, suspects: Mapping[int, str], places: Sequence[int]) -> list[Drift]:
+    """Make the rows of places what Neutron's ports say, where they still differ in the way that was suspected."""
+    subnet = seen.id
     with database.writing() as session:
         rows = locked_rows(session, subnet, places)
-        ports = read_allocations(session, subnet, places)
-        drifts = compare_rows(subnet, ports, rows)
+        ports = locked_allocations(session, subnet, seen.spellings(places))
+        drifts = [each for each in compare_rows(subnet, ports, rows) if each.kind == suspects.get(each.place or 0)]
         by_kind: dict[str, list[int]] = {}
         for drift in drifts:
             assert drift.place is not None

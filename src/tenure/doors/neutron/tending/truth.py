@@ -7,9 +7,9 @@ from uuid import uuid4
 
 import sqlalchemy as sa
 
-from tenure.doors.neutron.requests import Site
+from tenure.doors.neutron.spaces import Site
 from tenure.doors.neutron.subnets import SubnetRecord
-from tenure.kernel.addresses import format_address, parse_address
+from tenure.kernel.addresses import parse_address
 from tenure.kernel.ranges import AddressRange
 
 
@@ -74,11 +74,15 @@ def _origin(session: Any, subnet_pool: str | None) -> tuple[str | None, str | No
     return (None, None) if found is None else (found[0], subnet_pool)
 
 
-def read_allocations(session: Any, subnet: str, places: Iterable[int] | None = None) -> dict[int, str | None]:
-    """Read which port carries which address; of some ``places``, as they are now and until the transaction ends."""
+def read_allocations(session: Any, subnet: str) -> dict[str, str | None]:
+    """Read which port carries which address, as Neutron spells it."""
     columns = (ALLOCATIONS.c.ip_address, ALLOCATIONS.c.port_id)
-    statement = sa.select(*columns).where(ALLOCATIONS.c.subnet_id == subnet)
-    if places is not None:
-        texts = [format_address(place) for place in places]
-        statement = statement.where(ALLOCATIONS.c.ip_address.in_(texts)).with_for_update(read=True)
-    return {parse_address(address): port for address, port in session.execute(statement)}
+    found = session.execute(sa.select(*columns).where(ALLOCATIONS.c.subnet_id == subnet))
+    return dict(found.all())
+
+
+def locked_allocations(session: Any, subnet: str, texts: Iterable[str]) -> dict[int, str | None]:
+    """Read which port carries some addresses, as it is now and until the transaction ends."""
+    mine = (ALLOCATIONS.c.subnet_id == subnet, ALLOCATIONS.c.ip_address.in_(list(texts)))
+    statement = sa.select(ALLOCATIONS.c.ip_address, ALLOCATIONS.c.port_id).where(*mine)
+    return {parse_address(address): port for address, port in session.execute(statement.with_for_update(read=True))}

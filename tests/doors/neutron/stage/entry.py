@@ -1,0 +1,15 @@
+"""Where a child begins; importing this costs nothing, so that only children import Neutron."""
+
+from multiprocessing.connection import Connection
+from pathlib import Path
+
+from tests.doors.neutron.stage.settings import Settings
+
+HEAVY = "tests.doors.neutron.stage.child"
+
+
+def serve(connection: Connection, settings: Settings, log: Path) -> None:
+    """Be a server."""
+    from tests.doors.neutron.stage import child
+
+    child.serve(connection, settings, log)
