@@ -1,14 +1,14 @@
 """How the ledger is told what became of a transaction of Neutron's."""
 
 import asyncio
-import logging
+from functools import partial
 from typing import Any
 
 from oslo_db import exception as db_exc
 from sqlalchemy import orm
 
-from tenure.doors.neutron import plans
-from tenure.doors.neutron.reach import Reach
+from tenure.doors.neutron import plans, subnets
+from tenure.doors.neutron.reach import Reach, Work
 from tenure.doors.neutron.session_book import Held, SessionBook
 from tenure.doors.neutron.settling import (
     AddressStep,
@@ -28,8 +28,6 @@ from tenure.kernel.errors import Conflict, NotFound, TenureError
 from tenure.service.ledger import AsyncLedger
 from tenure.service.operations import Allocate, Cancel, Confirm, Operation, Release
 
-LOG = logging.getLogger(__name__)
-
 
 class LedgerEnds:
     """Settles steps with the ledger; what it cannot do at once is owed. Nothing here ever fails the caller.
@@ -41,28 +39,36 @@ class LedgerEnds:
         self._reach = reach
         self._realm = realm
 
-    def commit(self, steps: list[Step]) -> None:
+    def commit(self, steps: list[Step], engine: Any) -> None:
         """Confirm what was taken, release what was let go, remove what was removed."""
         first = _first_steps(steps)
         groups = [self._settled(first[step.place.key], step) for step in last_steps(steps)]
         groups += [self._cancelled(step) for step in steps if isinstance(step, Took) and step.spare]
         self._tell("what Neutron committed", [group for group in groups if group])
-        for step in steps:
-            if isinstance(step, Removed):
-                self._remove(step.subnet)
+        self._settle_plans({step.subnet.id for step in steps if isinstance(step, Removed)}, engine)
 
-    def undo(self, steps: list[Step]) -> None:
-        """Cancel what was taken, and give plans back the shape they had."""
-        taken = [self._cancelled(step) for step in steps if isinstance(step, Took)]
-        self._tell("what Neutron rolled back", taken)
+    def undo(self, steps: list[Step], engine: Any) -> None:
+        """Cancel what was taken, and give plans back the shape that Neutron's database has."""
+        self._cancel(steps)
+        self._settle_plans({step.after.id for step in steps if isinstance(step, Planned)}, engine)
+
+    def go_back(self, steps: list[Step]) -> None:
+        """Cancel what was taken, and give plans back the shape they had, which the database does not tell yet."""
+        self._cancel(steps)
         for step in reversed(steps):
-            if isinstance(step, Planned) and step.before is None:
-                self._remove(step.after)
-            elif isinstance(step, Planned) and step.before is not None:
-                self._restore(step.before)
+            if isinstance(step, Planned):
+                name = plans.network_name(self._realm, step.after)
+                self._reach.owe(f"the former plan of {name}", partial(plans.become, name=name, subnet=step.before))
+
+    def _cancel(self, steps: list[Step]) -> None:
+        self._tell("what Neutron rolled back", [self._cancelled(step) for step in steps if isinstance(step, Took)])
+
+    def _settle_plans(self, changed: set[str], engine: Any) -> None:
+        for subnet in sorted(changed):
+            self._reach.owe(f"the plan of subnet {subnet}", committed_plan(engine, self._realm, subnet))
 
     def doubt(self, steps: list[Step], engine: Any) -> None:
-        """Look in Neutron's database, in the background, what became of the steps; a plan is left to reconciliation."""
+        """Look in Neutron's database, in the background, what became of the steps."""
 
         async def settle(ledger: AsyncLedger) -> None:
             there = [step for step in last_steps(steps) if not isinstance(step, Retook)]
@@ -73,8 +79,8 @@ class LedgerEnds:
                 await _one_by_one(ledger, [group])
 
         self._reach.owe("what became of a transaction that was lost", settle)
-        if any(isinstance(step, Planned | Removed) for step in steps):
-            LOG.warning("a change of subnets may not have reached the ledger; run `tenure neutron reconcile`")
+        changed = {step.after.id for step in steps if isinstance(step, Planned)}
+        self._settle_plans(changed | {step.subnet.id for step in steps if isinstance(step, Removed)}, engine)
 
     def _tell(self, text: str, groups: list[list[Operation]]) -> None:
         if not groups:
@@ -123,20 +129,20 @@ class LedgerEnds:
             "generation": held.generation or None,
         }
 
-    def _remove(self, subnet: SubnetRecord) -> None:
-        name = plans.network_name(self._realm, subnet)
 
-        async def remove(ledger: AsyncLedger) -> None:
-            try:
-                await ledger.remove_network(name, cascade=True)
-            except NotFound:
-                return
+def committed_plan(engine: Any, realm: str, subnet: str) -> Work[None]:
+    """Make the ledger's plan of a subnet what Neutron's database has when it is done, whatever was wanted before."""
 
-        self._reach.owe(f"the removal of {name}", remove)
+    async def settle(ledger: AsyncLedger) -> None:
+        record = await asyncio.to_thread(_committed, engine, subnet)
+        await plans.become(ledger, f"{realm}-{subnet}", record)
 
-    def _restore(self, subnet: SubnetRecord) -> None:
-        name = plans.network_name(self._realm, subnet)
-        self._reach.owe(f"the former plan of {name}", lambda ledger: plans.follow(ledger, name, subnet))
+    return settle
+
+
+def _committed(engine: Any, subnet: str) -> SubnetRecord | None:
+    with orm.Session(bind=engine) as session:
+        return subnets.find(session, subnet)
 
 
 def _first_steps(steps: list[Step]) -> dict[tuple[str, int], AddressStep]:

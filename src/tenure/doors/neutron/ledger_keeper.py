@@ -10,7 +10,7 @@ from typing import Any
 from uuid import uuid4
 
 from tenure.doors.neutron import plans
-from tenure.doors.neutron.ending import LedgerEnds
+from tenure.doors.neutron.ending import LedgerEnds, committed_plan
 from tenure.doors.neutron.reach import Reach
 from tenure.doors.neutron.requests import Wanted
 from tenure.doors.neutron.session_book import Held, SessionBook
@@ -57,11 +57,12 @@ class LedgerKeeper:
             settlement.note(Removed(before))
             return
         settlement.note(Planned(before, after))  # first: also what failed half way is undone
-        self.push(after)
+        self.push(session, after)
 
-    def push(self, subnet: SubnetRecord) -> None:
-        """Make the ledger's plan that of a subnet."""
-        self.reach.ask(lambda ledger: plans.follow(ledger, self.network(subnet), subnet))
+    def push(self, session: Any, subnet: SubnetRecord) -> None:
+        """Make the ledger's plan that of a subnet; one that arrives too late is not left to stand."""
+        amends = committed_plan(session.get_bind().engine, self._realm, subnet.id)
+        self.reach.ask(lambda ledger: plans.follow(ledger, self.network(subnet), subnet), amends=amends)
 
     def network(self, subnet: SubnetRecord) -> str:
         """Name the network of the ledger that stands for a subnet."""
@@ -138,7 +139,7 @@ class Taking:
         try:
             return self._keeper.reach.ask(hold, amends=take_back)
         except (NotFound, AddressOutsideSubnet):
-            self._keeper.push(self._subnet)
+            self._keeper.push(self._settlement.session, self._subnet)
             return self._keeper.reach.ask(hold, amends=take_back)
 
     def _is_new(self, holding: Holding) -> bool:

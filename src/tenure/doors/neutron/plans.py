@@ -54,6 +54,17 @@ async def follow(ledger: AsyncLedger, name: str, subnet: SubnetRecord) -> None:
         await ledger.apply([edit for edit in edits if not isinstance(edit, RemoveSubnet)])
 
 
+async def become(ledger: AsyncLedger, name: str, subnet: SubnetRecord | None) -> None:
+    """Make the ledger's plan that of a subnet, or nothing where there is none."""
+    if subnet is not None:
+        await follow(ledger, name, subnet)
+        return
+    try:
+        await ledger.remove_network(name, cascade=True)
+    except NotFound:
+        return
+
+
 def agrees(network: Network, subnet: SubnetRecord) -> bool:
     """Tell whether a network is what a subnet wants of it."""
     wanted, found = parse_cidr(subnet.cidr), _block(network, subnet)

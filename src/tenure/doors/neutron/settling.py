@@ -77,12 +77,16 @@ Step = AddressStep | Planned | Removed
 class Ends(Protocol):
     """Who carries out what becomes of steps."""
 
-    def commit(self, steps: list[Step]) -> None:
+    def commit(self, steps: list[Step], engine: Any) -> None:
         """Settle the steps of a transaction that was committed."""
         ...
 
-    def undo(self, steps: list[Step]) -> None:
-        """Undo the steps of a transaction, or a savepoint, that was rolled back."""
+    def undo(self, steps: list[Step], engine: Any) -> None:
+        """Undo the steps of a transaction that was rolled back."""
+        ...
+
+    def go_back(self, steps: list[Step]) -> None:
+        """Undo the steps of a savepoint that was rolled back; the transaction goes on."""
         ...
 
     def doubt(self, steps: list[Step], engine: Any) -> None:
@@ -138,12 +142,15 @@ class Settlement:
             self.steps = [(transaction.parent if at is transaction else at, step) for at, step in self.steps]
             return
         self.steps = [(at, step) for at, step in self.steps if at is not transaction]
+        engine = session.get_bind().engine
         if transaction is self.committed:
-            self.ends.commit(mine)
-        elif self.committing and not transaction.nested:
-            self.ends.doubt(mine, session.get_bind().engine)
+            self.ends.commit(mine, engine)
+        elif transaction.nested:
+            self.ends.go_back(mine)
+        elif self.committing:
+            self.ends.doubt(mine, engine)
         else:
-            self.ends.undo(mine)
+            self.ends.undo(mine, engine)
 
 
 def settlement_of(session: Any, ends: Ends) -> Settlement:
