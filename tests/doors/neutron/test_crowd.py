@@ -3,11 +3,12 @@
 from tests.doors.neutron.stage.deployment import Deployment
 from tests.doors.neutron.stage.judging import ADDRESSES, EIGHT, crowd_round, doubled
 
-TIMES = 4
+TIMES, DELETES = 4, 64
+"""A short round; the soak empties the subnet, ten times."""
 
 
 def test_eight_processes_share_a_subnet_to_the_last_address(deployment: Deployment) -> None:
-    played = crowd_round(deployment, TIMES)
+    played = crowd_round(deployment, TIMES, DELETES)
 
     assert played.faults == []
     assert played.creates == ADDRESSES + EIGHT * TIMES

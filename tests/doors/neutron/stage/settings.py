@@ -35,6 +35,7 @@ class Settings:
                 "service_plugins": self.service_plugins,
                 "ipam_driver": "tenure",
                 "transport_url": "fake:/",
+                "dhcp_agent_notification": "false",
                 "notify_nova_on_port_status_changes": "false",
                 "notify_nova_on_port_data_changes": "false",
             },
