@@ -14,7 +14,7 @@ from neutron.ipam.drivers.neutrondb_ipam import db_models as stock_models
 
 from bench.filling import RAW_COLUMNS, SEED, first_position, scattered, split_url
 from bench.neutron_jobs import LEDGER, STOCK, Site
-from tenure.doors.neutron.session_book import written
+from tenure.doors.neutron.session_book import digits_of
 from tenure.doors.neutron.tables import AllocationRow
 from tenure.kernel.addresses import format_address, key
 from tenure.kernel.values import State
@@ -45,7 +45,7 @@ def fill(engine: Any, site: Site, subnet: str) -> None:
         rows = [{**row, "status": "ALLOCATED"} for row in rows]
     else:
         rows = [
-            {"subnet_id": subnet, "address": written(place), "owner": _owner(turn), "generation": turn}
+            {"subnet_id": subnet, "address": digits_of(place), "owner": _owner(turn), "generation": turn}
             for turn, place in enumerate(places, 1)
         ]
     with engine.begin() as connection:

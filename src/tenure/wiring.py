@@ -53,7 +53,7 @@ def seal_backup(path: Path) -> None:
 
 def without_secrets(url: str) -> str:
     """Write a URL without who logs in, and how: messages and reports are passed around."""
-    return re.sub(r"\?.*", "", re.sub(r"//[^/]*@", "//", url))
+    return re.sub(r"\?.*", "", re.sub(r"//.*@", "//", url))
 
 
 def _sqlite_path(url: str) -> Path:

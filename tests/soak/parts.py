@@ -13,7 +13,10 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+from tests.doors.neutron.stage.deployment import DATABASES, MODES
+from tests.doors.neutron.stage.judging import crowd_rounds
 from tests.doors.neutron.suites.running import run_all as run_suites
+from tests.infrastructure.postgres import run_folder
 from tests.moving.million import run as copy_a_million
 from tests.proof.moved_clocks import clock_round
 from tests.proof.rounds import FRAGILE, Reckoning, kill_round
@@ -26,6 +29,10 @@ FAULTS = ("lost", "doubled", "breaches", "unexplained", "failures")
 
 LEDGERS = ("sqlite", "postgres")
 """Stores in which claims wait and holdings take time."""
+
+
+CROWD_ROUNDS = 10
+"""At most so many rounds of the crowd on Neutron: one takes as long as several of the others."""
 
 
 @dataclass(frozen=True)
@@ -105,6 +112,12 @@ def neutron_suites(seed: int, scale: Scale) -> Figures:
     return {"failures": sum(len(outcome.failures) for outcome in outcomes.values()), "suites": suites}
 
 
+def neutron_crowd(mode: str, database: str, seed: int, scale: Scale) -> Figures:
+    """Let eight processes of a Neutron fill a /24 and empty it, again and again; chance is theirs, not the seed's."""
+    with run_folder():
+        return crowd_rounds(mode, database, min(scale.rounds, CROWD_ROUNDS))
+
+
 def proof(name: str, seed: int, scale: Scale) -> Figures:
     """Run a part that needs no server, to the same number of rounds."""
     return PROOFS[name](seed, scale.rounds)
@@ -117,5 +130,6 @@ PARTS: dict[str, Part] = {
     **{name: partial(proof, name) for name in PROOFS},
     "million": million,
     "neutron-suites": neutron_suites,
+    **{f"neutron-crowd-{mode}-{base}": partial(neutron_crowd, mode, base) for mode in MODES for base in DATABASES},
 }
 """The parts by name, in the order they run."""

@@ -1,5 +1,6 @@
 """A database with Neutron's own tables in it, filled as Neutron fills them; a ledger; and what both say."""
 
+import time
 import warnings
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, ExitStack, contextmanager
@@ -19,8 +20,10 @@ with warnings.catch_warnings():
     import neutron.db.migration.models.head  # noqa: F401  # every table of Neutron's
     from neutron_lib.db import model_base
 
-    from tenure.doors.neutron.session_book import SessionBook, written
+    from tenure.doors.neutron import subnets
+    from tenure.doors.neutron.session_book import SessionBook, digits_of
     from tenure.doors.neutron.tending import rounds
+    from tenure.doors.neutron.tending.bulks import BULK_S
     from tenure.doors.neutron.tending.drifts import Outcome, Report
     from tenure.doors.neutron.tending.settings import Settings
 
@@ -94,12 +97,12 @@ class Site:
             )
         return subnet
 
-    def ports(self, subnet: str, addresses: Sequence[str]) -> list[str]:
-        """Make a port for each address."""
+    def ports(self, subnet: str, addresses: Sequence[str], *, names: Sequence[str] = ()) -> list[str]:
+        """Make a port for each address, of these numbers or of any."""
         with self.engine.connect() as connection:
             wanted = sa.select(NEUTRONS["subnets"].c.network_id).where(NEUTRONS["subnets"].c.id == subnet)
             network = connection.execute(wanted).scalar_one()
-        ports = [str(uuid4()) for _ in addresses]
+        ports = list(names) or [str(uuid4()) for _ in addresses]
         numbers = self._attributes("ports", len(ports))
         rows = [
             {
@@ -167,16 +170,16 @@ class Site:
         """Stand in a transaction of a server's in which it has begun to allocate."""
         with self.transaction() as session:
             book = SessionBook(session, subnet)
-            book.enter()
+            subnets.enter(session, subnet)
             yield session, book
 
     def verify(self) -> Report:
         """Compare."""
         return rounds.verify(self.settings, silent)
 
-    def reconcile(self, *, dry: bool = False) -> Report:
+    def reconcile(self, *, dry: bool = False, grace_s: int = BULK_S) -> Report:
         """Repair."""
-        return rounds.reconcile(self.settings, silent, dry=dry)
+        return rounds.reconcile(self.settings, silent, dry=dry, grace_s=grace_s)
 
     def move_in(self, *, dry: bool = False, take_over: bool = False) -> Report:
         """Import."""
@@ -193,9 +196,14 @@ def moved_in(database: str, ledger: str, progress: Callable[[int, int | None], N
     return rounds.move_in(Settings(database, "ledger", REALM, ledger), progress)
 
 
+def long_ago() -> int:
+    """Say since when a row is there whose port will not come."""
+    return int(time.time()) - BULK_S - 1
+
+
 def digits(address: str) -> str:
     """Write an address as our rows do."""
-    return written(parse_address(address))
+    return digits_of(parse_address(address))
 
 
 def places(first: str, count: int) -> list[str]:

@@ -1,14 +1,31 @@
 """Eight processes at one /24 until it is full: nothing doubled, nothing leaked, exhausted only when that is true."""
 
+import pytest
+
 from tests.doors.neutron.stage.deployment import Deployment
-from tests.doors.neutron.stage.judging import ADDRESSES, EIGHT, crowd_round, doubled
+from tests.doors.neutron.stage.judging import (
+    ADDRESSES,
+    EIGHT,
+    FAULTS,
+    Round,
+    compare,
+    crowd_round,
+    doubled,
+    judge,
+    retry_kind,
+)
+from tests.soak import parts as soak
 
 TIMES, DELETES = 4, 64
-"""A short round; the soak empties the subnet, ten times."""
+"""A short round; the soak empties the subnet, again and again, and has ML2 in it."""
+
+BASE = "neutron.db.db_base_plugin_v2.NeutronDbPluginV2"
+"""The plugin that ML2 is made from: the same transactions around the driver, for a third of the cost."""
 
 
 def test_eight_processes_share_a_subnet_to_the_last_address(deployment: Deployment) -> None:
-    played = crowd_round(deployment, TIMES, DELETES)
+    with deployment.one_more(core_plugin=BASE, service_plugins="") as server:
+        played = crowd_round(deployment, server, TIMES, DELETES)
 
     assert played.faults == []
     assert played.creates == ADDRESSES + EIGHT * TIMES
@@ -22,3 +39,44 @@ def test_a_judge_sees_an_address_that_two_ports_had_at_once() -> None:
     found = [doubled(events) for events in ([first, gone, after], [first, gone, during], [first, after])]
 
     assert found == [[], ["10.0.0.2"], ["10.0.0.2"]]
+
+
+def test_a_judge_counts_what_the_books_do_not_agree_on() -> None:
+    round_ = Round()
+    carried = {"10.0.0.2": "port/a", "10.0.0.3": "port/b"}
+
+    compare(
+        round_, {"neutron": carried, "rows": {"10.0.0.2": "port/a"}, "ledger": {**carried, "10.0.0.4": "port/c"}}, 2
+    )
+
+    assert round_.figures["lost"] == 2
+    assert len(round_.faults) == 2
+
+
+def test_a_judge_counts_requests_that_were_made_again_for_an_address() -> None:
+    round_ = Round()
+    told = {"events": [], "asked": 1, "retries": ["RetryRequest: None", "DBDeadlock: [SQL: UPDATE quotas]"]}
+
+    round_.take_in([told])
+    judge(round_)
+
+    assert {why: len(texts) for why, texts in round_.retries.items()} == {"conflicts": 1, "deadlocks": 1, "others": 0}
+    assert (round_.figures["failures"], round_.figures["unexplained"]) == (1, EIGHT)
+
+
+@pytest.mark.parametrize(
+    ("text", "kind"),
+    [
+        ("DBDeadlock: Deadlock found [SQL: INSERT INTO tenure_allocations (address) VALUES (%s)]", "conflicts"),
+        ("DBDeadlock: Deadlock found [SQL: DELETE FROM tenure_subnets WHERE id = %s]", "conflicts"),
+        ("DBDuplicateEntry: duplicate key [SQL: INSERT INTO ipallocations (port_id) VALUES (%s)]", "conflicts"),
+        ("DBDeadlock: Deadlock found [SQL: UPDATE standardattributes SET revision_number=%s]", "deadlocks"),
+        ("StaleDataError: UPDATE statement on table 'standardattributes'", "others"),
+    ],
+)
+def test_a_deadlock_over_addresses_is_a_conflict(text: str, kind: str) -> None:
+    assert retry_kind(text) == kind
+
+
+def test_faults_of_a_crowd_are_faults_of_a_soak() -> None:
+    assert set(FAULTS) <= set(soak.FAULTS)

@@ -7,7 +7,7 @@ import psutil
 import pytest
 
 from tests.doors.neutron.stage.deployment import Deployment, deployed
-from tests.doors.neutron.stage.kinds import with_a_ledger
+from tests.doors.neutron.stage.kinds import each_once, with_one_ledger
 from tests.doors.neutron.stage.ports import SMALL, book_of, number_of
 from tests.doors.neutron.stage.server import Refused
 from tests.doors.neutron.stage.settings import port_of
@@ -37,6 +37,7 @@ def test_workers_forked_after_the_driver_was_used_work_beside_their_parent(deplo
     assert len(deployment.held(subnet)) == 5
 
 
+@each_once
 @pytest.mark.parametrize("plugins", ["router", CHECKED])
 def test_a_server_in_another_mode_refuses(deployment: Deployment, plugins: str) -> None:
     network, subnet = deployment.subnet(SMALL)
@@ -51,7 +52,7 @@ def test_a_server_in_another_mode_refuses(deployment: Deployment, plugins: str) 
     assert deployment.held(subnet) == {}
 
 
-@with_a_ledger
+@with_one_ledger
 @pytest.mark.parametrize("plugins", ["router", CHECKED])
 def test_a_server_in_another_realm_refuses(deployment: Deployment, plugins: str) -> None:
     network, subnet = deployment.subnet(SMALL)
@@ -62,7 +63,7 @@ def test_a_server_in_another_realm_refuses(deployment: Deployment, plugins: str)
     assert deployment.held(subnet) == {}
 
 
-@with_a_ledger
+@with_one_ledger
 @pytest.mark.parametrize("plugins", ["router", CHECKED])
 def test_a_server_with_another_ledger_refuses(deployment: Deployment, plugins: str) -> None:
     network, subnet = deployment.subnet(SMALL)
@@ -73,6 +74,7 @@ def test_a_server_with_another_ledger_refuses(deployment: Deployment, plugins: s
     assert deployment.held(subnet) == {}
 
 
+@each_once
 def test_a_server_that_agrees_starts_and_works(deployment: Deployment) -> None:
     network, subnet = deployment.subnet(SMALL)
 
@@ -84,14 +86,15 @@ def test_a_server_that_agrees_starts_and_works(deployment: Deployment) -> None:
 
 
 def refusal(deployment: Deployment, network: str, settings: Mapping[str, object]) -> str:
-    """Start a server that should refuse, at its start or at its first port, and return what it says, or logs."""
-    try:
-        with deployment.one_more(**settings) as server:
-            refused = server.port(network)
-    except Refused as error:
-        return str(error)
-    assert refused.status >= 500, refused
-    return (deployment.folder / "server.log").read_text("utf-8")
+    """Start a server that should refuse, at its start if it looks then, else at its first port; return what it says."""
+    if settings["service_plugins"] == CHECKED:
+        with pytest.raises(Refused) as caught, deployment.one_more(**settings):
+            pass
+        return str(caught.value)
+    with deployment.one_more(**settings) as server:
+        refused = server.port(network)
+    assert refused.status == 503, refused
+    return str(refused.body["NeutronError"]["message"])
 
 
 @pytest.fixture(scope="module")
@@ -290,3 +293,21 @@ def test_a_server_does_not_start_to_use_a_ledger_that_is_away(site: Deployment, 
 
     assert (refused.status, made.status) == (503, 201)
     assert site.held(subnet) == book_of(made)
+
+
+@LEDGER
+@AWAY
+def test_a_deployment_whose_ledger_was_away_at_first_works_when_it_is_back(leave: Leave) -> None:
+    with private_postgres() as postgres, deployed("ledger", "mariadb", postgres.url, timeout_s=str(TIMEOUT_S)) as first:
+        network = first.server.network()
+        leave(postgres)
+        try:
+            refused = first.server.subnet(network, SMALL)
+        finally:
+            wake(postgres)
+        first.settle()
+        made = first.server.subnet(network, SMALL)
+        port = first.server.port(network)
+
+        assert (refused.status, made.status, port.status) == (503, 201, 201)
+        assert first.held(made.body["subnet"]["id"]) == book_of(port)

@@ -1,8 +1,11 @@
-"""Every kind of request comes through Neutron's interface as its users make it: both modes, both databases."""
+"""Every kind of request comes through Neutron's interface as its users make it, in both modes."""
+
+import pytest
 
 from tests.doors.neutron.stage.deployment import Deployment
+from tests.doors.neutron.stage.kinds import each_once
 from tests.doors.neutron.stage.ports import SMALL, address_of, book_of, change_of, fill, number_of
-from tests.doors.neutron.stage.settings import Answer
+from tests.doors.neutron.stage.settings import Answer, port_of
 
 MAC = "fa:16:3e:00:00:01"
 AUTOMATIC = {"ipv6_ra_mode": "slaac", "ipv6_address_mode": "slaac"}
@@ -20,6 +23,7 @@ def add_interface(deployment: Deployment, router: str, subnet: str) -> Answer:
     return deployment.server.request("PUT", f"routers/{router}/add_router_interface", {"subnet_id": subnet})
 
 
+@each_once
 def test_a_router_gets_the_gateway_address_and_nobody_else_picks_it(deployment: Deployment) -> None:
     network, subnet = deployment.subnet(SMALL)
     fill(deployment, network)
@@ -30,6 +34,7 @@ def test_a_router_gets_the_gateway_address_and_nobody_else_picks_it(deployment: 
     assert deployment.held(subnet)["10.0.0.1"] == f"port/{added.body['port_id']}"
 
 
+@each_once
 def test_a_second_port_does_not_get_the_gateway_address(deployment: Deployment) -> None:
     network, subnet = deployment.subnet(SMALL)
     first = deployment.server.port(network, "10.0.0.1")
@@ -40,6 +45,7 @@ def test_a_second_port_does_not_get_the_gateway_address(deployment: Deployment) 
     assert deployment.held(subnet) == book_of(first)
 
 
+@each_once
 def test_an_address_outside_of_the_pools_is_had_by_name(deployment: Deployment) -> None:
     network, subnet = deployment.subnet(allocation_pools=[{"start": "10.0.0.10", "end": "10.0.0.12"}])
 
@@ -50,6 +56,7 @@ def test_an_address_outside_of_the_pools_is_had_by_name(deployment: Deployment) 
     assert deployment.held(subnet) == book_of(made)
 
 
+@each_once
 def test_an_address_outside_of_the_subnet_is_refused(deployment: Deployment) -> None:
     network, subnet = deployment.subnet()
 
@@ -59,6 +66,7 @@ def test_an_address_outside_of_the_subnet_is_refused(deployment: Deployment) -> 
     assert deployment.held(subnet) == {}
 
 
+@each_once
 def test_a_dhcp_port_gets_the_lowest_address(deployment: Deployment) -> None:
     network, subnet = deployment.subnet(SMALL)
     lowest = [deployment.server.port(network, device_owner="network:dhcp") for _ in range(3)]
@@ -71,6 +79,7 @@ def test_a_dhcp_port_gets_the_lowest_address(deployment: Deployment) -> None:
     assert deployment.held(subnet) == book_of(lowest[0], again, lowest[2])
 
 
+@each_once
 def test_subnets_of_one_network_are_tried_one_after_the_other(deployment: Deployment) -> None:
     network, subnet = deployment.subnet(SMALL)
     second = deployment.server.subnet(network, "10.0.1.0/29").body["subnet"]["id"]
@@ -81,6 +90,7 @@ def test_subnets_of_one_network_are_tried_one_after_the_other(deployment: Deploy
     assert deployment.held(subnet) | deployment.held(second) == book_of(*ports[:10])
 
 
+@each_once
 def test_subnets_of_two_networks_may_lie_over_each_other(deployment: Deployment) -> None:
     one_network, one = deployment.subnet(SMALL)
     other_network, other = deployment.subnet(SMALL)
@@ -91,6 +101,7 @@ def test_subnets_of_two_networks_may_lie_over_each_other(deployment: Deployment)
     assert (deployment.held(one), deployment.held(other)) == (book_of(ports[0]), book_of(ports[1]))
 
 
+@each_once
 def test_an_address_is_made_of_the_mac_where_the_subnet_says_so(deployment: Deployment) -> None:
     network, subnet = deployment.subnet("2001:db8::/64", **AUTOMATIC)
 
@@ -102,6 +113,7 @@ def test_an_address_is_made_of_the_mac_where_the_subnet_says_so(deployment: Depl
     assert refused.status == 400
 
 
+@each_once
 def test_a_delegated_prefix_replaces_the_block_of_nothing(deployment: Deployment) -> None:
     network = deployment.server.network()
     fields = {"network_id": network, "ip_version": 6, "subnetpool_id": "prefix_delegation", **AUTOMATIC}
@@ -116,6 +128,7 @@ def test_a_delegated_prefix_replaces_the_block_of_nothing(deployment: Deployment
     assert deployment.held(subnet) == {"2001:db8:7:0:f816:3eff:fe00:1": f"port/{number_of(port)}"}
 
 
+@each_once
 def test_ports_follow_when_a_delegated_prefix_changes(deployment: Deployment) -> None:
     network = deployment.server.network()
     fields = {"network_id": network, "ip_version": 6, "subnetpool_id": "prefix_delegation", **AUTOMATIC}
@@ -129,6 +142,7 @@ def test_ports_follow_when_a_delegated_prefix_changes(deployment: Deployment) ->
     assert deployment.held(subnet) == book_of(listed)
 
 
+@each_once
 def test_two_subnets_wait_for_their_prefixes_at_once(deployment: Deployment) -> None:
     networks = [deployment.server.network() for _ in range(2)]
     fields = {"ip_version": 6, "subnetpool_id": "prefix_delegation", **AUTOMATIC}
@@ -138,6 +152,7 @@ def test_two_subnets_wait_for_their_prefixes_at_once(deployment: Deployment) -> 
     assert [subnet.status for subnet in made] == [201, 201]
 
 
+@each_once
 def test_blocks_come_out_of_a_subnet_pool(deployment: Deployment) -> None:
     pool = {"name": "p", "prefixes": ["10.64.0.0/28"], "default_prefixlen": 29, "min_prefixlen": 29}
     made = deployment.server.request("POST", "subnetpools", {"subnetpool": pool})
@@ -152,6 +167,7 @@ def test_blocks_come_out_of_a_subnet_pool(deployment: Deployment) -> None:
     assert [port.status for port in ports] == [201] * 10 + [409]
 
 
+@each_once
 def test_an_address_is_added_to_a_port_and_taken_from_it(deployment: Deployment) -> None:
     network, subnet = deployment.subnet()
     made = deployment.server.port(network, "10.0.0.7")
@@ -166,3 +182,30 @@ def test_an_address_is_added_to_a_port_and_taken_from_it(deployment: Deployment)
     assert both == book_of(added)
     assert len(both) == 2
     assert deployment.held(subnet) == book_of(made)
+
+
+@each_once
+def test_ports_made_together_have_an_address_each(deployment: Deployment) -> None:
+    network, subnet = deployment.subnet(SMALL)
+
+    made = deployment.server.request("POST", "ports", {"ports": [port_of(network) for _ in range(3)]})
+
+    assert made.status == 201
+    assert deployment.held(subnet) == book_of(*(Answer(201, {"port": port}) for port in made.body["ports"]))
+
+
+@each_once
+@pytest.mark.parametrize(("wrong", "status"), [("10.0.1.9", 400), ("10.0.0.3", 409)], ids=["outside", "held"])
+def test_ports_made_together_are_all_refused_for_one_wrong_address(
+    deployment: Deployment, wrong: str, status: int
+) -> None:
+    network, subnet = deployment.subnet(SMALL)
+    kept = deployment.server.port(network, "10.0.0.3")
+    wanted = [port_of(network), port_of(network, "10.0.0.4"), port_of(network, wrong), port_of(network)]
+
+    refused = deployment.server.request("POST", "ports", {"ports": wanted})
+
+    assert refused.status == status
+    deployment.settle()
+    assert deployment.held(subnet) == book_of(kept)
+    assert [deployment.server.port(network).status for _ in range(5)] == [201] * 4 + [409]

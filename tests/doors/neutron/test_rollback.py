@@ -242,14 +242,14 @@ def test_a_savepoint_that_is_rolled_back_takes_its_addresses_with_it(deployment:
     _, subnet = deployment.subnet()
     first, second, third = (str(uuid4()) for _ in range(3))
     steps = [
-        ("take", subnet, first, None),
+        ("take", subnet, first, "10.0.0.9"),
         ("savepoint", [("take", subnet, second, None), ("drop", subnet, "10.0.0.9")], "rollback"),
         ("savepoint", [("take", subnet, third, None)], "commit"),
     ]
 
     got = deployment.server.scene("transaction", steps, "commit")
 
-    assert deployment.kept(subnet) == {got[0]: f"port/{first}", got[2]: f"port/{third}"}
+    assert deployment.kept(subnet) == {"10.0.0.9": f"port/{first}", got[2]: f"port/{third}"}
 
 
 def test_a_release_in_a_savepoint_that_is_rolled_back_is_none(deployment: Deployment) -> None:

@@ -5,6 +5,7 @@ from collections.abc import Iterator
 import pytest
 
 from tests.doors.neutron.stage.deployment import Deployment
+from tests.doors.neutron.stage.kinds import with_a_ledger
 from tests.doors.neutron.stage.ports import SMALL, book_of, fill, number_of
 from tests.doors.neutron.stage.server import Server
 from tests.doors.neutron.stage.settings import port_of
@@ -79,6 +80,7 @@ def test_a_port_whose_server_died_before_its_deletion_was_committed_is_there(
     assert deployment.server.port(network).status == 409
 
 
+@with_a_ledger
 def test_a_subnet_whose_server_died_before_the_commit_is_not_there(deployment: Deployment, doomed: Server) -> None:
     network = deployment.server.network()
     before = deployment.networks()
@@ -90,6 +92,7 @@ def test_a_subnet_whose_server_died_before_the_commit_is_not_there(deployment: D
     assert deployment.networks() == before
 
 
+@with_a_ledger
 def test_a_subnet_whose_server_died_after_its_deletion_is_gone(deployment: Deployment, doomed: Server) -> None:
     _, subnet = deployment.subnet()
     kill_at(doomed, "committed", "subnet_removed", "DELETE", f"subnets/{subnet}")
@@ -100,6 +103,7 @@ def test_a_subnet_whose_server_died_after_its_deletion_is_gone(deployment: Deplo
     assert deployment.held(subnet) == {}
 
 
+@with_a_ledger
 def test_pools_whose_server_died_before_the_commit_are_the_old_ones(deployment: Deployment, doomed: Server) -> None:
     pools = [{"start": "10.0.0.10", "end": "10.0.0.12"}]
     _, subnet = deployment.subnet(allocation_pools=pools)

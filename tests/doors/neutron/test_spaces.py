@@ -7,10 +7,14 @@ from uuid import uuid4
 import pytest
 
 import tenure
-from tests.doors.neutron.stage.deployment import Deployment
-from tests.doors.neutron.stage.kinds import with_a_ledger
+from tests.doors.neutron.stage.deployment import REALM, Deployment
+from tests.doors.neutron.stage.kinds import with_one_ledger
 from tests.doors.neutron.stage.ports import SMALL, address_of, book_of, number_of
 from tests.doors.neutron.stage.server import Server
+
+MAC = "fa:16:3e:00:00:01"
+OF_MAC = "2001:db8::f816:3eff:fe00:1"
+AUTOMATIC = {"ipv6_ra_mode": "slaac", "ipv6_address_mode": "slaac"}
 
 ALL = {f"10.0.0.{number}" for number in range(2, 7)}
 
@@ -41,6 +45,15 @@ def other_network(deployment: Deployment, space: str) -> tuple[tenure.Ledger, st
     return deployment.ledger, name
 
 
+def hold_in(deployment: Deployment, space: str, block: str, address: str) -> None:
+    """Let another orchestrator hold an address in a space."""
+    assert deployment.ledger is not None
+    name = f"other-{uuid4()}"
+    deployment.ledger.add_network(name, space=space)
+    deployment.ledger.add_subnet(name, block)
+    deployment.ledger.allocate(name, owner="instance/x", address=address)
+
+
 def subnet_pool(deployment: Deployment, scope: str | None = None) -> str:
     """Make a subnet pool, perhaps in an address scope."""
     pool = {"name": "p", "prefixes": ["10.0.0.0/16"], "min_prefixlen": 29, "address_scope_id": scope}
@@ -56,7 +69,7 @@ def address_scope(deployment: Deployment) -> str:
     return str(made.body["address_scope"]["id"])
 
 
-@with_a_ledger
+@with_one_ledger
 def test_two_networks_in_one_space_never_have_the_same_address(deployment: Deployment) -> None:
     networks = [deployment.server.network() for _ in range(2)]
     with sharing(deployment, "space_of_network", *networks) as (server, _):
@@ -70,7 +83,7 @@ def test_two_networks_in_one_space_never_have_the_same_address(deployment: Deplo
     assert deployment.held(subnets[0]) | deployment.held(subnets[1]) == book_of(*ports)
 
 
-@with_a_ledger
+@with_one_ledger
 def test_what_another_orchestrator_holds_is_never_handed_out(deployment: Deployment) -> None:
     network = deployment.server.network()
     with sharing(deployment, "space_of_network", network) as (server, space):
@@ -85,7 +98,7 @@ def test_what_another_orchestrator_holds_is_never_handed_out(deployment: Deploym
     assert set(deployment.held(subnet)) == ALL - {"10.0.0.4"}
 
 
-@with_a_ledger
+@with_one_ledger
 def test_what_neutron_holds_another_orchestrator_never_gets(deployment: Deployment) -> None:
     network = deployment.server.network()
     with sharing(deployment, "space_of_network", network) as (server, space):
@@ -100,7 +113,7 @@ def test_what_neutron_holds_another_orchestrator_never_gets(deployment: Deployme
     assert got == ALL - {"10.0.0.4"}
 
 
-@with_a_ledger
+@with_one_ledger
 def test_what_is_let_go_can_be_had_by_the_other_side(deployment: Deployment) -> None:
     network = deployment.server.network()
     with sharing(deployment, "space_of_network", network) as (server, space):
@@ -116,7 +129,7 @@ def test_what_is_let_go_can_be_had_by_the_other_side(deployment: Deployment) -> 
     assert deployment.held(subnet) == book_of(again)
 
 
-@with_a_ledger
+@with_one_ledger
 @pytest.mark.parametrize("how", ["space_of_subnet_pool", "space_of_address_scope"])
 def test_subnets_out_of_a_mapped_pool_share_its_space(deployment: Deployment, how: str) -> None:
     scope = address_scope(deployment)
@@ -132,7 +145,7 @@ def test_subnets_out_of_a_mapped_pool_share_its_space(deployment: Deployment, ho
     assert set(deployment.held(subnet)) == ALL - {"10.0.0.4"}
 
 
-@with_a_ledger
+@with_one_ledger
 def test_a_subnet_that_is_not_mapped_is_a_space_of_its_own(deployment: Deployment) -> None:
     mapped, other = deployment.server.network(), deployment.server.network()
     with sharing(deployment, "space_of_network", mapped) as (server, _):
@@ -143,7 +156,7 @@ def test_a_subnet_that_is_not_mapped_is_a_space_of_its_own(deployment: Deploymen
     assert [deployment.held(subnet) for subnet in subnets] == [book_of(port) for port in ports]
 
 
-@with_a_ledger
+@with_one_ledger
 def test_a_router_gets_the_gateway_also_in_a_space_that_others_share(deployment: Deployment) -> None:
     network = deployment.server.network()
     with sharing(deployment, "space_of_network", network) as (server, _):
@@ -154,7 +167,7 @@ def test_a_router_gets_the_gateway_also_in_a_space_that_others_share(deployment:
     assert deployment.held(subnet) == book_of(gateway)
 
 
-@with_a_ledger
+@with_one_ledger
 def test_what_another_orchestrator_keeps_back_is_refused_by_name_and_never_picked(deployment: Deployment) -> None:
     network = deployment.server.network()
     with sharing(deployment, "space_of_network", network) as (server, space):
@@ -167,3 +180,37 @@ def test_what_another_orchestrator_keeps_back_is_refused_by_name_and_never_picke
     assert named.status == 409
     assert [port.status for port in ports] == [201] * 3 + [409]
     assert set(deployment.held(subnet)) == ALL - {"10.0.0.5", "10.0.0.6"}
+
+
+@with_one_ledger
+def test_what_somebody_else_holds_in_a_subnets_own_network_outlives_the_subnet(deployment: Deployment) -> None:
+    assert deployment.ledger is not None
+    network = deployment.server.network()
+    with sharing(deployment, "space_of_network", network) as (server, _):
+        subnet = subnet_in(server, network)
+        server.port(network, device_owner="network:dhcp")
+        deployment.ledger.allocate(f"{REALM}-{subnet}", owner="instance/x", address="10.0.0.6")
+        gone = server.request("DELETE", f"subnets/{subnet}")
+        server.scene("settled")
+
+    assert gone.status == 204
+    assert deployment.in_ledger(subnet) == {"10.0.0.6": "instance/x"}
+    assert deployment.ledger.network(f"{REALM}-{subnet}").retired
+    assert deployment.knowing(subnet) == {"ledger"}
+
+
+@with_one_ledger
+def test_a_port_whose_automatic_address_is_somebody_elses_goes_without_when_the_subnet_comes(
+    deployment: Deployment,
+) -> None:
+    network = deployment.server.network()
+    with sharing(deployment, "space_of_network", network) as (server, space):
+        hold_in(deployment, space, "2001:db8::/64", OF_MAC)
+        subnet_in(server, network)
+        ports = [server.port(network, mac_address=mac) for mac in (MAC, MAC.replace(":01", ":02"))]
+        made = server.subnet(network, "2001:db8::/64", **AUTOMATIC)
+        server.scene("settled")
+
+    assert made.status == 201
+    other = OF_MAC.removesuffix("1") + "2"
+    assert deployment.held(made.body["subnet"]["id"]) == {other: f"port/{number_of(ports[1])}"}

@@ -266,22 +266,83 @@ def test_an_import_into_a_shared_space_is_refused_while_an_address_has_another_h
         ledger.allocate("vms", owner="instance/web-0", address="10.0.0.8")
 
 
-def test_a_subnet_follows_the_configuration_to_another_space(sharing: tuple[Site, str]) -> None:
+def test_a_subnet_follows_the_configuration_to_another_space_by_an_import(sharing: tuple[Site, str]) -> None:
     site, _ = sharing
     shared = site.settings
     site.settings = replace(shared, spaces=NOTHING_SHARED)
     assert site.move_in().agreed
     site.settings = shared
 
-    refused = site.reconcile()
+    refused = site.move_in()
     with ledger_of(site) as ledger:
         ledger.release("vms", "10.0.0.8", owner="instance/web-0")
-    moved = site.reconcile()
+    moved = site.move_in()
 
     assert [drift.kind for drift in refused.left] == ["network-space"]
     assert "instance/web-0 holds 10.0.0.8 there" in refused.left[0].text
-    assert kinds(moved, "repaired") == ["network-space", *["holding-missing"] * 4]
+    assert kinds(moved, "repaired") == ["subnet-space", "network-space", *["holding-missing"] * 4]
     assert_settled(site)
+
+
+def test_a_subnet_with_servers_at_work_is_not_moved_to_another_space(sharing: tuple[Site, str]) -> None:
+    site, _ = sharing
+    shared = site.settings
+    site.settings = replace(shared, spaces=NOTHING_SHARED)
+    assert site.move_in().agreed
+    site.settings = shared
+    held = site.held()
+
+    report = site.reconcile()
+
+    [drift] = report.left
+    assert (drift.kind, drift.repairable) == ("network-space", False)
+    assert "`tenure neutron import` moves it" in drift.text
+    assert site.held() == held
+
+
+def test_a_whole_prefix_that_somebody_holds_in_the_shared_space_is_in_the_way_of_each_address_in_it() -> None:
+    with built("postgresql", "ledger") as site:
+        network = site.network()
+        site.settings = replace(site.settings, spaces=Spaces({network: "site"}, {}, {}))
+        pool = [("2001:db8::2", "2001:db8::ffff:ffff:ffff:ffff")]
+        subnet = site.subnet("2001:db8::/64", pool, "2001:db8::1", network_id=network)
+        site.ports(subnet, ["2001:db8::9"])
+        with ledger_of(site) as ledger:
+            ledger.add_network("sites", space="site")
+            ledger.add_subnet("sites", "2001:db8::/56", unit=64)
+            ledger.allocate("sites", owner="instance/router", address="2001:db8::")
+
+        report = site.move_in()
+
+        assert [(drift.kind, drift.address) for drift in report.left] == [("address-conflict", "2001:db8::9")]
+        assert "instance/router holds it" in report.left[0].text
+
+
+def test_two_subnets_of_one_space_cannot_have_the_same_address() -> None:
+    with built("postgresql", "ledger") as site:
+        networks = [site.network(), site.network()]
+        site.settings = replace(site.settings, spaces=Spaces(dict.fromkeys(networks, "site"), {}, {}))
+        for network in networks:
+            site.ports(site.subnet("10.0.0.0/24", POOL, "10.0.0.1", network_id=network), ["10.0.0.7"])
+
+        report = site.move_in()
+
+        assert [(drift.kind, drift.address) for drift in report.left] == [("address-conflict", "10.0.0.7")]
+        assert "holds it in the shared space" in report.left[0].text
+        assert not report.agreed
+
+
+def test_a_row_that_does_not_know_its_generation_is_no_drift_and_learns_it(made: tuple[Site, str]) -> None:
+    site, _ = made
+    known = site.rows()
+    site.execute("UPDATE tenure_allocations SET generation = 0")
+
+    verified, foreseen = site.verify(), site.reconcile(dry=True)
+    unknown = {generation for _, generation in site.rows().values()}
+    reconciled = site.reconcile()
+
+    assert verified.found == foreseen.found == reconciled.found == []
+    assert (unknown, site.rows()) == ({0}, known)
 
 
 def test_a_ledger_that_knows_the_realm_of_another_deployment_is_not_touched(made: tuple[Site, str]) -> None:

@@ -36,6 +36,12 @@ deployment_options = with_options(
     click.option("--ledger", metavar="URL", help="The ledger of mode ledger, instead of [tenure] ledger."),
     click.option("--realm", metavar="NAME", help="The deployment's name in it, instead of [tenure] realm."),
 )
+grace_option = click.option(
+    "--grace-s",
+    type=click.IntRange(min=0),
+    metavar="SECONDS",
+    help="How long a row may wait for a port that is made with many others; else 900.",
+)
 dry_run_option = click.option("--dry-run", is_flag=True, help="Only tell what would be done.")
 
 
@@ -50,9 +56,10 @@ def neutron() -> None:
 
 @neutron.command("verify")
 @deployment_options
+@grace_option
 @click.pass_context
 @pass_session
-def verify(session: Session, context: click.Context, **said: Any) -> None:
+def verify(session: Session, context: click.Context, grace_s: int | None, **said: Any) -> None:
     """Compare the addresses of Neutron's ports with the driver's tables and the ledger; servers may go on meanwhile.
 
     Nothing is changed. Exit code 1 if something does not agree.
@@ -61,26 +68,28 @@ def verify(session: Session, context: click.Context, **said: Any) -> None:
       tenure neutron verify --config-file neutron.conf
     """
     with Bar(session, "comparing") as bar:
-        report = _tended("verify", said, bar)
+        report = _tended("verify", said, bar, **_grace(grace_s))
     _tell(session, context, report, ok=report.clean, verb="found")
 
 
 @neutron.command("reconcile")
 @deployment_options
+@grace_option
 @dry_run_option
 @click.pass_context
 @pass_session
-def reconcile(session: Session, context: click.Context, dry_run: bool, **said: Any) -> None:
+def reconcile(session: Session, context: click.Context, dry_run: bool, grace_s: int | None, **said: Any) -> None:
     """Make the driver's tables and the ledger agree with the addresses of Neutron's ports; servers may go on meanwhile.
 
-    What a transaction is still open behind is left to it. Exit code 1 if something is left that cannot be repaired
-    here: an address that a port carries and somebody else holds.
+    What a transaction is still open behind is left to it, and so is an address whose port may yet come. Exit code 1 if
+    something is left that cannot be repaired here: an address that a port carries and somebody else holds, a subnet
+    that is mapped to another space.
 
     For example:
       tenure neutron reconcile --config-file neutron.conf --dry-run
     """
     with Bar(session, "reconciling") as bar:
-        report = _tended("reconcile", said, bar, dry=dry_run)
+        report = _tended("reconcile", said, bar, dry=dry_run, **_grace(grace_s))
     _tell(session, context, report, ok=report.clean, verb="would be repaired" if dry_run else "repaired")
 
 
@@ -108,7 +117,7 @@ def import_neutron(session: Session, context: click.Context, dry_run: bool, take
     _tell(session, context, report, ok=report.agreed or (dry_run and not report.left), verb=verb)
 
 
-def _tended(verb: str, said: dict[str, Any], bar: Bar, **more: bool) -> "Report":
+def _tended(verb: str, said: dict[str, Any], bar: Bar, **more: int) -> "Report":
     """Read the configuration, and go once round the deployment."""
     for name in ("oslo_db", "oslo_config"):
         logging.getLogger(name).setLevel(logging.CRITICAL + 1)
@@ -118,6 +127,10 @@ def _tended(verb: str, said: dict[str, Any], bar: Bar, **more: bool) -> "Report"
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         return work(settings.read_settings(files, said), bar, **more)
+
+
+def _grace(grace_s: int | None) -> dict[str, int]:
+    return {} if grace_s is None else {"grace_s": grace_s}
 
 
 def _loaded(name: str) -> Any:

@@ -1,5 +1,6 @@
 """The ledger's errors in Neutron's words: exactly those that its callers catch, with the status their users get."""
 
+import logging
 from collections.abc import Iterator
 from contextlib import contextmanager
 
@@ -14,19 +15,28 @@ from tenure.kernel.errors import (
     NotFound,
     PoolExhausted,
     StoreUnavailable,
+    TenureError,
 )
+
+LOG = logging.getLogger(__name__)
 
 
 class AddressKeptAway(ipam_exc.IpAddressAlreadyAllocated):  # type: ignore[misc]  # Neutron has no types
-    """The address is somebody else's, or kept away, in a plan that Neutron shares. 409."""
+    """The address is somebody else's, or kept away, in a plan that Neutron shares. 409; the log says whose."""
 
-    message = "IP address %(ip)s cannot be had in subnet %(subnet_id)s: %(reason)s"
+    message = "IP address %(ip)s is not available in subnet %(subnet_id)s"
 
 
 class LedgerUnavailable(n_exc.ServiceUnavailable):  # type: ignore[misc]  # Neutron's library has no types
-    """The ledger did not answer in time. 503; the request left nothing behind."""
+    """The ledger did not answer in time. 503; the request left nothing behind, and the log says more."""
 
-    message = "The ledger of addresses is not available: %(reason)s"
+    message = "The ledger of addresses is not available"
+
+
+class LedgerRefuses(n_exc.Conflict):  # type: ignore[misc]  # Neutron's library has no types
+    """The ledger's plan forbids it, or kept changing. 409; the log says why."""
+
+    message = "The ledger of addresses does not allow this for subnet %(subnet_id)s"
 
 
 @contextmanager
@@ -35,7 +45,9 @@ def in_neutrons_words(subnet_id: str | None) -> Iterator[None]:
     try:
         yield
     except (AddressInUse, AddressReserved) as error:
-        raise AddressKeptAway(subnet_id=subnet_id, ip=error.address, reason=error) from error
+        # Whose it is may be nobody's business who asks: that goes to the log.
+        LOG.info("subnet %s: %s", subnet_id, error)
+        raise AddressKeptAway(subnet_id=subnet_id, ip=error.address) from error
     except AddressOutsideSubnet as error:
         raise ipam_exc.InvalidIpForSubnet(subnet_id=subnet_id, ip=error.address) from error
     except PoolExhausted as error:
@@ -43,4 +55,8 @@ def in_neutrons_words(subnet_id: str | None) -> Iterator[None]:
     except (NotFound, db_exc.DBReferenceError) as error:
         raise n_exc.SubnetNotFound(subnet_id=subnet_id) from error
     except StoreUnavailable as error:
-        raise LedgerUnavailable(reason=error) from error
+        LOG.warning("subnet %s: %s", subnet_id, error)
+        raise LedgerUnavailable from error
+    except TenureError as error:
+        LOG.error("subnet %s: %s", subnet_id, error)
+        raise LedgerRefuses(subnet_id=subnet_id) from error

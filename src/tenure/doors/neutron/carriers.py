@@ -1,8 +1,8 @@
-"""Who carries an address, by Neutron's own word: a release that comes late must not free what somebody else got.
+"""Whose an address is: a release that comes late must not free what somebody else got.
 
 Neutron says which address is let go, not by whom. Two deletions of one port may overlap: the second still knows the
-address when it has become another port's. So the table of what ports carry is asked, and the session, which has
-loaded every port that its transaction works on.
+address when it has become another port's. So the row is asked for its port, and the session, which has loaded every
+port that its transaction works on. A port that is gone is this transaction's to clear up after.
 """
 
 from typing import Any
@@ -11,15 +11,18 @@ import sqlalchemy as sa
 from neutron.db import models_v2
 from sqlalchemy.orm.util import identity_key
 
+from tenure.doors.neutron.requests import port_of
 from tenure.doors.neutron.session_book import MYSQL, dialect_of
 
-CARRIED = models_v2.IPAllocation.__table__
+PORTS = models_v2.Port.__table__
 
 
-def is_anothers(session: Any, subnet_id: str | None, spellings: set[str]) -> bool:
-    """Tell whether a port carries an address that this transaction has nothing to do with."""
-    wanted = sa.select(CARRIED.c.port_id).where(CARRIED.c.subnet_id == subnet_id, CARRIED.c.ip_address.in_(spellings))
+def is_anothers(session: Any, owner: str) -> bool:
+    """Tell whether an owner is a port that is there, and that this transaction has nothing to do with."""
+    port = port_of(owner)
+    if port is None or identity_key(models_v2.Port, port) in session.identity_map:
+        return False
+    wanted = sa.select(PORTS.c.id).where(PORTS.c.id == port)
     if dialect_of(session) in MYSQL:
         wanted = wanted.with_for_update(read=True)  # as it is now, not as the transaction first saw it
-    port = session.execute(wanted).scalar()
-    return port is not None and identity_key(models_v2.Port, port) not in session.identity_map
+    return session.execute(wanted).first() is not None

@@ -4,11 +4,12 @@ Neutron's database has one row about it, and a shared ledger one paper for each 
 So a server that is led to another ledger, or a second deployment under the same name, is noticed before it does harm.
 """
 
+import logging
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
-from typing import Any, TypeGuard
+from dataclasses import dataclass, replace
+from typing import Any
 from uuid import uuid4
 
 import sqlalchemy as sa
@@ -24,13 +25,16 @@ from tenure.doors.neutron.reach import REACHES, Reach
 from tenure.doors.neutron.session_book import dialect_of, insert_unless_there
 from tenure.doors.neutron.spaces import mapped_spaces
 from tenure.doors.neutron.tables import DeploymentRow
-from tenure.kernel.errors import AlreadyExists, NotFound
+from tenure.kernel.errors import AlreadyExists, NotFound, StoreUnavailable
 from tenure.service.ledger import AsyncLedger
 from tenure.service.operations import WritePaper
 
+LOG = logging.getLogger(__name__)
+
 PAPER = "neutron"
 TABLE = DeploymentRow.__table__
-THE_ROW = 1
+THE_ROW, THE_NUMBER = 1, 2
+"""What is agreed on now; and the number by which the deployment is known, or will be, in a ledger."""
 
 
 class Disagrees(n_exc.ServiceUnavailable):  # type: ignore[misc]  # Neutron's library has no types
@@ -74,8 +78,7 @@ def keeper(session: Any) -> Keeper:
     key = (section.mode, section.ledger, section.realm)
     if CHECKED.keeper is None or key != CHECKED.key:
         made = _keeper(section)
-        with _beside(session) as own:
-            _agree(own, section, made)
+        _agree(session, section, made)
         CHECKED.remember(key, made)
         return made
     return CHECKED.keeper
@@ -92,10 +95,13 @@ def _beside(session: Any) -> Iterator[Any]:
 
 
 def check_at_start() -> None:
-    """Refuse to start a server that is configured otherwise than the others."""
+    """Refuse to start a server that is configured otherwise than the others; one whose ledger is away looks later."""
     context = neutron_context.get_admin_context()
-    with db_api.CONTEXT_WRITER.using(context):
-        keeper(context.session)
+    try:
+        with db_api.CONTEXT_WRITER.using(context):
+            keeper(context.session)
+    except StoreUnavailable as error:
+        LOG.warning("%s; requests that need it are answered with 503 until it is back", error)
 
 
 def _keeper(section: Any) -> Keeper:
@@ -112,29 +118,37 @@ def _keeper(section: Any) -> Keeper:
 
 
 def _agree(session: Any, section: Any, made: Keeper) -> None:
-    """Compare with what is written, or write it: to the database, then to the ledger, then for good."""
-    number = str(uuid4()) if _shares(made) else ""
-    wanted = Agreement(section.mode, section.realm, number)
-    if write_agreement(session, wanted):
-        if _shares(made) and made.reach.ask(lambda ledger: enter(ledger, section.realm, number)) != number:
-            raise Disagrees(reason=_ANOTHERS.format(realm=section.realm))
-        return
-    written = read_agreement(session)
-    if _shares(made) and written is not None:
-        known = made.reach.ask(lambda ledger: number_in(ledger, section.realm))
-        wanted = Agreement(section.mode, section.realm, known)
-    if written is not None and written != wanted:
-        raise Disagrees(reason=_difference(written, wanted))
+    """Compare with what is written, or write it: first the number, then the ledger's paper, then what is agreed.
+
+    Whoever is interrupted in between finds his number again, and goes on.
+    """
+    wanted = Agreement(section.mode, section.realm)
+    with _beside(session) as own:
+        agreed = read_agreement(own)
+        if isinstance(made, LedgerKeeper) and agreed is None:
+            wanted = number_for(own, section.realm)
+    if isinstance(made, LedgerKeeper):
+        wanted = _entered(made.reach, wanted, agreed)
+    with _beside(session) as own:
+        if not write_agreement(own, wanted):
+            agreed = read_agreement(own)
+            if agreed != wanted:
+                raise Disagrees(reason=_difference(agreed or wanted, wanted))
 
 
-_ANOTHERS = (
-    "the ledger knows another deployment of Neutron as {realm!r}; give this one another [tenure] realm. If it is the "
-    "same, whose database was made anew, bring it in with `tenure neutron import --take-over`"
+def _entered(reach: Reach, wanted: Agreement, agreed: Agreement | None) -> Agreement:
+    """Return what is wanted with the number that the ledger knows; a new deployment is entered there."""
+    if agreed is not None:
+        return replace(wanted, ledger=reach.ask(lambda ledger: number_in(ledger, wanted.realm)))
+    if reach.ask(lambda ledger: enter(ledger, wanted.realm, wanted.ledger)) != wanted.ledger:
+        raise Disagrees(reason=ANOTHERS.format(realm=wanted.realm))
+    return wanted
+
+
+ANOTHERS = (
+    "the ledger knows another deployment of Neutron as {realm!r}: give this one another [tenure] realm; or, if it is "
+    "the same one and only its database was made anew, bring it in with `tenure neutron import --take-over`"
 )
-
-
-def _shares(made: Keeper) -> TypeGuard[LedgerKeeper]:
-    return isinstance(made, LedgerKeeper)
 
 
 def _difference(found: Agreement, wanted: Agreement) -> str:
@@ -154,16 +168,31 @@ def read_agreement(session: Any) -> Agreement | None:
     return None if row is None else Agreement(*row)
 
 
-def write_agreement(session: Any, agreement: Agreement) -> bool:
+def write_agreement(session: Any, agreement: Agreement, *, row: int = THE_ROW) -> bool:
     """Write what the deployment agrees on, unless it did before; tell whether it was done."""
-    values = {"id": THE_ROW, "mode": agreement.mode, "realm": agreement.realm, "ledger": agreement.ledger}
+    values = {"id": row, "mode": agreement.mode, "realm": agreement.realm, "ledger": agreement.ledger}
     return bool(session.execute(insert_unless_there(TABLE, dialect_of(session)).values(values)).rowcount)
 
 
 def replace_agreement(session: Any, agreement: Agreement) -> None:
-    """Write what the deployment agrees on from now on."""
-    session.execute(TABLE.delete())
+    """Write what the deployment agrees on from now on; the number it has in a ledger is kept, for a way back."""
+    session.execute(TABLE.delete().where(TABLE.c.id == THE_ROW))
     write_agreement(session, agreement)
+
+
+def number_for(session: Any, realm: str) -> Agreement:
+    """Return the number that this deployment has, or is to have, in a ledger; it is written down before it is used."""
+    columns = (TABLE.c.mode, TABLE.c.realm, TABLE.c.ledger)
+    statement = sa.select(*columns).where(TABLE.c.id == THE_NUMBER)
+    found = session.execute(statement).first()
+    if found is not None and found.realm != realm:
+        session.execute(TABLE.delete().where(TABLE.c.id == THE_NUMBER))
+        found = None
+    if found is None:
+        write_agreement(session, Agreement(options.LEDGER, realm, str(uuid4())), row=THE_NUMBER)
+        # Where another was quicker an older reading would not show his.
+        found = session.execute(statement.with_for_update(read=True)).one()
+    return Agreement(*found)
 
 
 async def number_in(ledger: AsyncLedger, realm: str) -> str:
@@ -182,8 +211,3 @@ async def enter(ledger: AsyncLedger, realm: str, number: str) -> str:
     except AlreadyExists:
         return await number_in(ledger, realm)
     return number
-
-
-def reach_of(section: Any) -> Reach:
-    """Return the way to the configured ledger."""
-    return REACHES.to(section.ledger, section.timeout_s)

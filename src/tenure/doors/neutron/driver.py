@@ -13,7 +13,7 @@ from neutron_lib import exceptions as n_exc
 from neutron_lib.db import api as db_api
 
 from tenure.doors.neutron import deployment, options, subnets
-from tenure.doors.neutron.answers import in_neutrons_words
+from tenure.doors.neutron.answers import LedgerUnavailable, in_neutrons_words
 from tenure.doors.neutron.carriers import is_anothers
 from tenure.doors.neutron.requests import OwnedAddressRequestFactory, SitedSubnetRequestFactory, Wanted, wanted
 from tenure.doors.neutron.session_book import SessionBook
@@ -59,7 +59,7 @@ class TenureSubnet(ipam_base.Subnet):  # type: ignore[misc]  # Neutron has no ty
             try:
                 while len(given) < address_request.num_addresses:
                     given.append(self.allocate(ipam_req.AnyAddressRequest()))
-            except ipam_exc.IpAddressGenerationFailure:
+            except (ipam_exc.IpAddressGenerationFailure, LedgerUnavailable):
                 for address in given:
                     self.deallocate(address)
                 raise
@@ -70,11 +70,15 @@ class TenureSubnet(ipam_base.Subnet):  # type: ignore[misc]  # Neutron has no ty
         place = parse_address(str(address))
         subnet_id = self._record.neutron_subnet_id
         with db_api.CONTEXT_WRITER.using(self._context), in_neutrons_words(subnet_id):
-            keeper = deployment.keeper(self._context.session)
-            if is_anothers(self._context.session, subnet_id, {str(address), format_address(place)}):
-                LOG.info("%s of subnet %s has another port by now, and stays held", address, subnet_id)
+            session = self._context.session
+            keeper = deployment.keeper(session)
+            held = SessionBook(session, self._record.id).find(place, locking=True)
+            if held is None:
+                return
+            if is_anothers(session, held.owner):
+                LOG.info("%s of subnet %s is %s by now, and stays held", address, subnet_id, held.owner)
             else:
-                keeper.release(self._context.session, self._record, place)
+                keeper.release(session, self._record, place)
 
     def get_details(self) -> Any:
         """Tell what the subnet is; Neutron keeps that."""
@@ -120,8 +124,10 @@ class TenurePool(subnet_alloc.SubnetAllocator):  # type: ignore[misc]  # Neutron
         if subnet_request.allocation_pools is None:
             return None
         with db_api.CONTEXT_WRITER.using(self._context), in_neutrons_words(subnet_request.subnet_id):
-            before = self._find(subnet_request.subnet_id)
+            before = self._find(subnet_request.subnet_id, locking=True)
             after = _updated(before, subnet_request)
+            if after.same_plan(before):  # Neutron calls on every update, also of a name
+                return TenureSubnet(before, self._context)
             subnets.change(self._context.session, after)
             deployment.keeper(self._context.session).follow(self._context.session, before, after)
         return TenureSubnet(after, self._context)
@@ -146,8 +152,8 @@ class TenurePool(subnet_alloc.SubnetAllocator):  # type: ignore[misc]  # Neutron
         """Say that nothing is to be compensated: what is done follows Neutron's own transaction."""
         return False
 
-    def _find(self, subnet_id: str) -> SubnetRecord:
-        record = subnets.find(self._context.session, subnet_id)
+    def _find(self, subnet_id: str, *, locking: bool = False) -> SubnetRecord:
+        record = subnets.find(self._context.session, subnet_id, locking=locking)
         if record is None:
             raise n_exc.SubnetNotFound(subnet_id=subnet_id)
         return record

@@ -1,10 +1,13 @@
 """How the ledger is told what became of a transaction of Neutron's."""
 
 import asyncio
+from collections.abc import Iterator
+from contextlib import contextmanager
 from functools import partial
 from typing import Any
 
 from oslo_db import exception as db_exc
+from sqlalchemy import exc as sa_exc
 from sqlalchemy import orm
 
 from tenure.doors.neutron import plans, subnets
@@ -24,7 +27,7 @@ from tenure.doors.neutron.settling import (
 )
 from tenure.doors.neutron.subnets import SubnetRecord
 from tenure.kernel.addresses import format_address
-from tenure.kernel.errors import Conflict, NotFound, TenureError
+from tenure.kernel.errors import StoreUnavailable, TenureError
 from tenure.service.ledger import AsyncLedger
 from tenure.service.operations import Allocate, Cancel, Confirm, Operation, Release
 
@@ -40,56 +43,63 @@ class LedgerEnds:
         self._realm = realm
 
     def commit(self, steps: list[Step], engine: Any) -> None:
-        """Confirm what was taken, release what was let go, remove what was removed."""
+        """Confirm what was taken, release what was let go, follow plans that changed and remove what was removed."""
         first = _first_steps(steps)
         groups = [self._settled(first[step.place.key], step) for step in last_steps(steps)]
-        groups += [self._cancelled(step) for step in steps if isinstance(step, Took) and step.spare]
-        self._tell("what Neutron committed", [group for group in groups if group])
-        self._settle_plans({step.subnet.id for step in steps if isinstance(step, Removed)}, engine)
+        self._tell("what Neutron committed", [*groups, *self._spares(steps)])
+        self._settle_plans(_changed(steps), engine)
 
     def undo(self, steps: list[Step], engine: Any) -> None:
         """Cancel what was taken, and give plans back the shape that Neutron's database has."""
         self._cancel(steps)
-        self._settle_plans({step.after.id for step in steps if isinstance(step, Planned)}, engine)
+        self._settle_plans(_changed(steps), engine)
 
     def go_back(self, steps: list[Step]) -> None:
         """Cancel what was taken, and give plans back the shape they had, which the database does not tell yet."""
         self._cancel(steps)
         for step in reversed(steps):
             if isinstance(step, Planned):
-                name = plans.network_name(self._realm, step.after)
-                self._reach.owe(f"the former plan of {name}", partial(plans.become, name=name, subnet=step.before))
+                number = step.after.id
+                restore = partial(plans.become, realm=self._realm, number=number, subnet=step.before)
+                self._reach.owe(f"the former plan of subnet {number}", restore)
+
+    def doubt(self, steps: list[Step], engine: Any) -> None:
+        """Look in Neutron's database what became of the steps."""
+        first, last = _first_steps(steps), last_steps(steps)
+
+        async def settle(ledger: AsyncLedger) -> None:
+            rows = await asyncio.to_thread(_rows_behind, engine, [step.place for step in last])
+            pairs = zip(last, rows, strict=True)
+            groups = [
+                self._settled(first[step.place.key], step) if _was_committed(step, row) else self._undone(step)
+                for step, row in pairs
+            ]
+            await _one_by_one(ledger, [*groups, *self._spares(steps)])
+
+        self._reach.owe("what became of a transaction that was lost", settle)
+        self._settle_plans(_changed(steps), engine)
 
     def _cancel(self, steps: list[Step]) -> None:
         self._tell("what Neutron rolled back", [self._cancelled(step) for step in steps if isinstance(step, Took)])
+
+    def _spares(self, steps: list[Step]) -> list[list[Operation]]:
+        return [self._cancelled(step) for step in steps if isinstance(step, Took) and step.spare]
 
     def _settle_plans(self, changed: set[str], engine: Any) -> None:
         for subnet in sorted(changed):
             self._reach.owe(f"the plan of subnet {subnet}", committed_plan(engine, self._realm, subnet))
 
-    def doubt(self, steps: list[Step], engine: Any) -> None:
-        """Look in Neutron's database, in the background, what became of the steps."""
-
-        async def settle(ledger: AsyncLedger) -> None:
-            there = [step for step in last_steps(steps) if not isinstance(step, Retook)]
-            rows = await asyncio.to_thread(_rows_behind, engine, [step.place for step in there])
-            for step, row in zip(there, rows, strict=True):
-                committed = (row is not None) == isinstance(step, Took)
-                group = self._settled(step, step) if committed else self._undone(step)
-                await _one_by_one(ledger, [group])
-
-        self._reach.owe("what became of a transaction that was lost", settle)
-        changed = {step.after.id for step in steps if isinstance(step, Planned)}
-        self._settle_plans(changed | {step.subnet.id for step in steps if isinstance(step, Removed)}, engine)
-
     def _tell(self, text: str, groups: list[list[Operation]]) -> None:
-        if not groups:
+        operations = [operation for group in groups for operation in group]
+        if not operations:
             return
 
         async def tell(ledger: AsyncLedger) -> None:
             try:
-                await ledger.apply([operation for group in groups for operation in group])
-            except (Conflict, NotFound):
+                await ledger.apply(operations)
+            except StoreUnavailable:
+                raise
+            except TenureError:
                 await _one_by_one(ledger, groups)
 
         self._reach.owe(text, tell)
@@ -111,7 +121,7 @@ class LedgerEnds:
         if not isinstance(last, Retook) or last.owner == first.held.owner:
             return []
         ticket = self._ticket(first.place, first.held)
-        address, owner = ticket["address"], f"{self._realm}:{last.owner}"
+        address, owner = ticket["address"], plans.ledger_owner(self._realm, last.owner)
         wish = Allocate(network=ticket["network"], address=address, owner=owner, slot=address, reserved="force")
         return [Release(**ticket), wish]
 
@@ -123,26 +133,60 @@ class LedgerEnds:
 
     def _ticket(self, place: Place, held: Held) -> dict[str, Any]:
         return {
-            "network": plans.network_name(self._realm, place.subnet),
+            "network": plans.network_name(self._realm, place.subnet.id),
             "address": format_address(place.position),
-            "owner": f"{self._realm}:{held.owner}",
+            "owner": plans.ledger_owner(self._realm, held.owner),
             "generation": held.generation or None,
         }
 
 
 def committed_plan(engine: Any, realm: str, subnet: str) -> Work[None]:
-    """Make the ledger's plan of a subnet what Neutron's database has when it is done, whatever was wanted before."""
+    """Make the ledger's plan of a subnet what Neutron's database has when it is done, whatever was wanted before.
+
+    It looks again behind it: of two who settle at once, the last to write has seen the last that was committed.
+    """
 
     async def settle(ledger: AsyncLedger) -> None:
         record = await asyncio.to_thread(_committed, engine, subnet)
-        await plans.become(ledger, f"{realm}-{subnet}", record)
+        while True:
+            await plans.become(ledger, realm, subnet, record)
+            again = await asyncio.to_thread(_committed, engine, subnet)
+            if again == record:
+                return
+            record = again
 
     return settle
 
 
 def _committed(engine: Any, subnet: str) -> SubnetRecord | None:
-    with orm.Session(bind=engine) as session:
+    with _beside(engine) as session:
         return subnets.find(session, subnet)
+
+
+@contextmanager
+def _beside(engine: Any) -> Iterator[Any]:
+    """Open Neutron's database for a look; that it is away for a moment must not be the end of what is owed."""
+    try:
+        with orm.Session(bind=engine) as session:
+            try:
+                yield session
+            finally:
+                session.rollback()
+    except (db_exc.DBError, sa_exc.SQLAlchemyError) as error:
+        raise StoreUnavailable(f"Neutron's database does not answer: {error}", outcome="none") from error
+
+
+def _changed(steps: list[Step]) -> set[str]:
+    """Number the subnets that a transaction made, changed or removed."""
+    planned = {step.after.id for step in steps if isinstance(step, Planned)}
+    return planned | {step.subnet.id for step in steps if isinstance(step, Removed)}
+
+
+def _was_committed(last: AddressStep, row: Held | None) -> bool:
+    """Tell by the row whether the last step with an address was committed."""
+    if isinstance(last, LetGo):
+        return row is None
+    return row is not None and row.owner == (last.owner if isinstance(last, Retook) else last.held.owner)
 
 
 def _first_steps(steps: list[Step]) -> dict[tuple[str, int], AddressStep]:
@@ -156,7 +200,9 @@ async def _one_by_one(ledger: AsyncLedger, groups: list[list[Operation]]) -> Non
         try:
             if group:
                 await ledger.apply(group)
-        except (Conflict, NotFound) as error:
+        except StoreUnavailable:
+            raise
+        except TenureError as error:
             failed = failed or error
     if failed is not None:
         raise failed
@@ -164,17 +210,14 @@ async def _one_by_one(ledger: AsyncLedger, groups: list[list[Operation]]) -> Non
 
 def _rows_behind(engine: Any, places: list[Place]) -> list[Held | None]:
     """Find the rows of places as they are committed, waiting for whoever is still about to write one."""
-    with orm.Session(bind=engine) as session:
-        try:
-            return [_row_behind(session, place) for place in places]
-        finally:
-            session.rollback()
+    with _beside(engine) as session:
+        return [_row_behind(session, place) for place in places]
 
 
 def _row_behind(session: Any, place: Place) -> Held | None:
     book = SessionBook(session, place.subnet.id)
     try:
         with session.begin_nested():
-            return None if book.grant(place.position, "nobody") else book.find(place.position)
+            return None if book.grant(place.position, "nobody") else book.find(place.position, locking=True)
     except db_exc.DBReferenceError:
         return None  # the subnet is not there, so the transaction that made it is not either

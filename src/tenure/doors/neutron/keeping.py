@@ -4,11 +4,12 @@ from typing import Any, Protocol
 
 from sqlalchemy import event
 
+from tenure.doors.neutron import subnets
 from tenure.doors.neutron.requests import Wanted
 from tenure.doors.neutron.session_book import SessionBook
 from tenure.doors.neutron.session_desk import SessionDesk
 from tenure.doors.neutron.subnets import SubnetRecord
-from tenure.doors.neutron.views import KEPT, NETWORK
+from tenure.doors.neutron.views import KEPT, NETWORK, SharedViews
 from tenure.kernel.addresses import format_address
 from tenure.kernel.configuration import Policy
 from tenure.kernel.errors import AddressInUse, PoolExhausted
@@ -44,6 +45,7 @@ class DatabaseKeeper:
         if wanted.place is not None:
             # Asked for directly: it may lie outside the pools, where the allocator would look for it in the plan.
             if not book.grant(wanted.place, wanted.owner):
+                subnets.enter(session, subnet.id)
                 raise AddressInUse(format_address(wanted.place), "another port")
             views.take(wanted.place, wanted.place)
             return wanted.place
@@ -51,7 +53,7 @@ class DatabaseKeeper:
             raise PoolExhausted(NETWORK, None)
         policy = Policy.LOWEST if wanted.lowest else Policy.RANDOM
         claim = Claim(NETWORK, Owner.trusted(wanted.owner), policy=policy)
-        return run_inline(allocate(claim, SessionDesk(book, views))).row.first
+        return run_inline(allocate(claim, SessionDesk(session, book, views))).row.first
 
     def release(self, session: Any, subnet: SubnetRecord, place: int) -> None:
         """Let go of an address.
@@ -60,8 +62,34 @@ class DatabaseKeeper:
         and the two might wait for each other.
         """
         if SessionBook(session, subnet.id).release(place) is not None:
-            views = KEPT.of(subnet)
-            event.listen(session, "after_commit", lambda _: views.give_back(place, place))
+            _let_go(session).append((KEPT.of(subnet), place))
 
     def follow(self, session: Any, before: SubnetRecord | None, after: SubnetRecord | None) -> None:
         """Do nothing more: the rows say it all."""
+
+
+LetGo = list[tuple[SharedViews, int]]
+
+
+def _let_go(session: Any) -> LetGo:
+    """Return what the session's transaction has let go of; the views learn of it when that is committed."""
+    found: LetGo | None = session.info.get(LET_GO)
+    if found is None:
+        found = session.info[LET_GO] = []
+        event.listen(session, "after_commit", _give_back)
+        event.listen(session, "after_transaction_end", _forget)
+    return found
+
+
+def _give_back(session: Any) -> None:
+    if session.get_nested_transaction() is None:
+        for views, place in session.info[LET_GO]:
+            views.give_back(place, place)
+
+
+def _forget(session: Any, transaction: Any) -> None:
+    if not transaction.nested:
+        session.info[LET_GO].clear()
+
+
+LET_GO = "tenure-let-go"

@@ -5,11 +5,12 @@ another process left (``tenure neutron reconcile``) waits for all who are at it 
 row; so it never takes an address from a transaction that is still open, however long that takes.
 """
 
+import contextlib
 import itertools
 from typing import Any
 from uuid import uuid4
 
-from tenure.doors.neutron import plans
+from tenure.doors.neutron import plans, subnets
 from tenure.doors.neutron.ending import LedgerEnds, committed_plan
 from tenure.doors.neutron.reach import Reach
 from tenure.doors.neutron.requests import Wanted
@@ -18,10 +19,24 @@ from tenure.doors.neutron.settling import LetGo, Place, Planned, Removed, Retook
 from tenure.doors.neutron.subnets import SubnetRecord
 from tenure.kernel.addresses import format_address, parse_address
 from tenure.kernel.configuration import Policy
-from tenure.kernel.errors import AddressInUse, AddressOutsideSubnet, NotFound, PoolExhausted
+from tenure.kernel.errors import (
+    AddressInUse,
+    AddressOutsideSubnet,
+    AddressReserved,
+    Conflict,
+    NotFound,
+    PoolExhausted,
+    StoreUnavailable,
+)
 from tenure.kernel.values import Holding, State
 from tenure.service.ledger import AsyncLedger
 from tenure.service.operations import Allocate, Cancel, Operation, Release
+
+TRIES = 3
+"""Times that an address which is named is asked for, where what an earlier request left of it goes away meanwhile."""
+
+MOST_SPARES = 20
+"""Addresses in a row that the ledger has free and Neutron's database has not, after which they are said to differ."""
 
 
 class LedgerKeeper:
@@ -34,8 +49,9 @@ class LedgerKeeper:
 
     def allocate(self, session: Any, subnet: SubnetRecord, wanted: Wanted) -> int:
         """Hold an address: one call to the ledger now, one when Neutron commits. O(log n)."""
+        # Between the ledger's answer and the row nothing else tells that somebody is behind the holding.
+        subnet = subnets.enter(session, subnet.id)
         book = SessionBook(session, subnet.id)
-        book.enter()  # between the ledger's answer and the row nothing else tells that somebody is behind the holding
         taking = Taking(self, book, settlement_of(session, self._ends), subnet, wanted.owner)
         if wanted.place is not None:
             return taking.named(wanted.place)
@@ -66,11 +82,11 @@ class LedgerKeeper:
 
     def network(self, subnet: SubnetRecord) -> str:
         """Name the network of the ledger that stands for a subnet."""
-        return plans.network_name(self._realm, subnet)
+        return plans.network_name(self._realm, subnet.id)
 
     def owner(self, owner: str) -> str:
         """Name an owner as the ledger knows it."""
-        return f"{self._realm}:{owner}"
+        return plans.ledger_owner(self._realm, owner)
 
 
 class Taking:
@@ -93,18 +109,35 @@ class Taking:
             if held.place == place:
                 return self._retake(held)
         address = format_address(place)
-        gateway = self._subnet.gateway_ip
-        own_gateway = gateway is not None and parse_address(gateway) == place
+        for _ in range(TRIES):
+            holding = self._held_at(address)
+            taken = None
+            if holding is not None:
+                taken = self._write(holding) if self._is_new(holding) else self._adopt(holding)
+            if taken is not None:
+                return taken
+        raise AddressInUse(address, "another port")
+
+    def _held_at(self, address: str) -> Holding | None:
+        """Hold a named address, or find what this owner has there from before; None if that went away meanwhile."""
         try:
-            holding = self._hold(slot=address, address=address, reserved="force" if own_gateway else "refuse")
+            return self._hold(slot=address, address=address, reserved="refuse")
+        except AddressReserved as error:
+            if not self._is_own_gateway(address, error.reason):
+                raise
+            return self._hold(slot=address, address=address, reserved="force")
         except AddressInUse as error:
             if error.holder != self._keeper.owner(self._owner):
                 raise
-            holding = self._keeper.reach.ask(lambda ledger: ledger.holding(self._network, address))
-        taken = self._write(holding) if self._is_new(holding) else self._adopt(holding)
-        if taken is None:
-            raise AddressInUse(address, "another port")
-        return taken
+        with contextlib.suppress(NotFound):
+            return self._keeper.reach.ask(lambda ledger: ledger.holding(self._network, address))
+        return None
+
+    def _is_own_gateway(self, address: str, reason: str) -> bool:
+        """Tell whether an address is kept back as the gateway of this very subnet: a router's port may have it."""
+        gateway = self._subnet.gateway_ip
+        own = gateway is not None and parse_address(gateway) == parse_address(address)
+        return own and reason.startswith("kept back as the gateway")
 
     def picked(self, policy: Policy) -> int:
         """Take an address that the ledger picks.
@@ -112,17 +145,22 @@ class Taking:
         The owner's slots are tried one after the other: those it holds already are passed over, and what an earlier
         request of its left pending is taken over.
         """
-        for slot in itertools.count(self._settlement.holds(self._subnet, self._owner)):
+        first = self._settlement.holds(self._subnet, self._owner)
+        for slot in itertools.count(first):
             try:
                 holding = self._hold(slot=str(slot), policy=policy)
             except PoolExhausted:
                 return self._retake_any()
-            taken = self._write(holding) if self._is_new(holding) else None
-            if taken is None and holding.state is State.PENDING and not self._is_new(holding):
-                taken = self._adopt(holding)
+            if self._is_new(holding):
+                taken = self._write(holding)
+            else:
+                taken = self._adopt(holding) if holding.state is State.PENDING else None
             if taken is not None:
                 return taken
-        raise AssertionError("counting has no end")
+            if self._settlement.spares(self._subnet) > MOST_SPARES:
+                break
+        reason = "the ledger and Neutron's database disagree on what is held; run `tenure neutron reconcile`"
+        raise StoreUnavailable(reason, outcome="none")
 
     def _hold(self, **wish: Any) -> Holding:
         """Ask the ledger to hold an address; a plan that it has not got yet is told first."""
@@ -149,7 +187,7 @@ class Taking:
         """Write the row of a holding; None if Neutron's database has another, and the holding is of no use."""
         place = holding.row.first
         held = Held(place, self._owner, holding.generation)
-        written = self._book.grant(*held)
+        written = self._book.grant(place, self._owner, holding.generation)
         self._settlement.note(Took(Place(self._subnet, place), held, spare=not written))
         return place if written else None
 
@@ -170,11 +208,14 @@ class Taking:
                 reserved="force", request=self._request,
             ),
         ]  # fmt: skip
-        fresh = self._keeper.reach.ask(lambda ledger: ledger.apply(operations))[-1]
+        try:
+            fresh = self._keeper.reach.ask(lambda ledger: ledger.apply(operations))[-1]
+        except (Conflict, NotFound):
+            self._book.release(place)  # somebody was quicker: it is not to be had any more
+            return None
         assert isinstance(fresh, Holding)
-        held = Held(place, self._owner, fresh.generation)
-        self._book.regrant(*held)
-        self._settlement.note(Took(Place(self._subnet, place), held))
+        self._book.regrant(place, self._owner, fresh.generation)
+        self._settlement.note(Took(Place(self._subnet, place), Held(place, self._owner, fresh.generation)))
         return place
 
     def _retake_any(self) -> int:

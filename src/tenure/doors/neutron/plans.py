@@ -1,5 +1,7 @@
 """A subnet of Neutron's as a network of a ledger: one block, its pools, its gateway kept for whoever names it."""
 
+import contextlib
+import logging
 import re
 
 from tenure.doors.neutron.subnets import SubnetRecord
@@ -12,13 +14,20 @@ from tenure.kernel.edits import (
     Edit,
     ModifyNetwork,
     ModifySubnet,
+    RemoveNetwork,
     RemovePool,
     RemoveSubnet,
 )
-from tenure.kernel.errors import NotFound, StillInUse
+from tenure.kernel.errors import AlreadyExists, Conflict, NotFound, StillInUse
 from tenure.kernel.ranges import AddressRange, parse_cidr
+from tenure.kernel.values import Holding, State
 from tenure.service.ledger import AsyncLedger
-from tenure.service.operations import Expect, Operation
+from tenure.service.operations import Cancel, Expect, Operation, Release
+
+LOG = logging.getLogger(__name__)
+
+TRIES = 5
+"""Times that a plan which somebody else changes meanwhile is looked at anew."""
 
 _NUMBER = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 
@@ -26,9 +35,14 @@ MARK = "neutron-plan"
 """The label that says which plan of Neutron's a network follows."""
 
 
-def network_name(realm: str, subnet: SubnetRecord) -> str:
-    """Name the network that stands for a subnet."""
-    return f"{realm}-{subnet.id}"
+def network_name(realm: str, subnet: str) -> str:
+    """Name the network that stands for a subnet, by the subnet's number."""
+    return f"{realm}-{subnet}"
+
+
+def ledger_owner(realm: str, owner: str) -> str:
+    """Name an owner as the ledger knows it."""
+    return f"{realm}:{owner}"
 
 
 def subnet_of(realm: str, network: str) -> str | None:
@@ -39,6 +53,16 @@ def subnet_of(realm: str, network: str) -> str | None:
 
 async def follow(ledger: AsyncLedger, name: str, subnet: SubnetRecord) -> None:
     """Make the ledger's plan that of a subnet, whatever it was; whoever does the same at once does no harm."""
+    for attempt in range(TRIES):
+        try:
+            await _follow(ledger, name, subnet)
+            return
+        except (AlreadyExists, Conflict):
+            if attempt == TRIES - 1:
+                raise
+
+
+async def _follow(ledger: AsyncLedger, name: str, subnet: SubnetRecord) -> None:
     try:
         network = await ledger.network(name)
     except NotFound:
@@ -54,15 +78,31 @@ async def follow(ledger: AsyncLedger, name: str, subnet: SubnetRecord) -> None:
         await ledger.apply([edit for edit in edits if not isinstance(edit, RemoveSubnet)])
 
 
-async def become(ledger: AsyncLedger, name: str, subnet: SubnetRecord | None) -> None:
+async def become(ledger: AsyncLedger, realm: str, number: str, subnet: SubnetRecord | None) -> None:
     """Make the ledger's plan that of a subnet, or nothing where there is none."""
     if subnet is not None:
-        await follow(ledger, name, subnet)
+        await follow(ledger, network_name(realm, number), subnet)
         return
-    try:
-        await ledger.remove_network(name, cascade=True)
-    except NotFound:
-        return
+    with contextlib.suppress(NotFound):
+        await _remove(ledger, realm, network_name(realm, number))
+
+
+async def _remove(ledger: AsyncLedger, realm: str, name: str) -> None:
+    """Remove a network and what this deployment holds in it; with guests in it, it is retired, and they stay."""
+    holdings = await ledger.holdings(name)
+    ours = [each for each in holdings if each.owner.startswith(ledger_owner(realm, ""))]
+    endings = [_ended(each) for each in ours if each.state is not State.COOLING]
+    if any(each.state is not State.COOLING for each in holdings if each not in ours):
+        LOG.warning("somebody else holds addresses in network %s, whose subnet is gone: it is retired", name)
+        await ledger.apply([*endings, ModifyNetwork(network=name, retired=True)])
+    else:
+        await ledger.apply([*endings, RemoveNetwork(network=name, cascade=True)])
+
+
+def _ended(holding: Holding) -> Operation:
+    kind = Cancel if holding.state is State.PENDING else Release
+    owner, generation = str(holding.owner), holding.generation
+    return kind(network=holding.network, address=holding.address, owner=owner, generation=generation)
 
 
 def agrees(network: Network, subnet: SubnetRecord) -> bool:

@@ -9,10 +9,11 @@ import asyncio
 import logging
 import os
 import threading
+from collections import deque
 from collections.abc import Awaitable, Callable
 from typing import Any, TypeVar
 
-from tenure.kernel.errors import Invalid, StoreUnavailable, TenureError
+from tenure.kernel.errors import StoreUnavailable
 from tenure.service.ledger import AsyncLedger
 from tenure.service.portal import Portal
 from tenure.wiring import open_async, without_secrets
@@ -30,77 +31,99 @@ class Reach:
     """One ledger, for all threads of a process."""
 
     def __init__(self, url: str, timeout_s: float) -> None:
-        self.owed = 0
         self._url = url
         self._timeout_s = timeout_s
         self._portal = Portal()
         self._ledger: AsyncLedger | None = None
         self._opening = asyncio.Lock()
-        self._tasks: set[asyncio.Task[Any]] = set()
+        self._debts: deque[Work[object]] = deque()
+        self._given_up: set[asyncio.Task[Any]] = set()
+        self._payer: asyncio.Task[None] | None = None
+
+    @property
+    def owed(self) -> int:
+        """Count what is still to be done."""
+        return len(self._debts) + len(self._given_up)
 
     def ask(self, work: Work[T], *, amends: Work[object] | None = None) -> T:
         """Do work with the ledger; StoreUnavailable after the time-out, and then ``amends`` are made when it can be."""
         return self._portal.run(self._bounded(work, amends, after_failing=("unknown",)))
 
     def owe(self, text: str, work: Work[object]) -> None:
-        """Do work with the ledger now if it can be done, and otherwise as soon as it can be."""
+        """Do work with the ledger now if it can be done, and otherwise as soon as it can be, behind what is owed."""
         try:
-            self._portal.run(self._bounded(work, work, after_failing=("none", "unknown")))
+            self._portal.run(self._settle(work))
         except StoreUnavailable as error:
-            LOG.warning("%s: put off until the ledger answers (%s)", text, error)
+            LOG.warning("%s: put off until the ledger answers (%s); %d such things are owed", text, error, self.owed)
         except Exception as error:  # Neutron has committed, or rolled back: nobody can be told but the operator
             LOG.error("%s: %s; see `tenure neutron verify`", text, error)
 
+    async def _settle(self, work: Work[object]) -> None:
+        if self._debts:
+            self._add(work)
+            raise StoreUnavailable("other things are owed before it", outcome="none")
+        await self._bounded(work, work, after_failing=("none", "unknown"))
+
     async def _bounded(self, work: Work[T], amends: Work[object] | None, *, after_failing: tuple[str, ...]) -> T:
-        task: asyncio.Task[T] = asyncio.ensure_future(self._with_ledger(work))
+        begun = asyncio.Event()
+        task: asyncio.Task[T] = asyncio.ensure_future(self._with_ledger(work, begun))
         done, _ = await asyncio.wait({task}, timeout=self._timeout_s)
         if not done:
-            self._keep(self._after(task, amends))
+            self._give_up(task, amends, begun=begun.is_set(), always="none" in after_failing)
             message = f"the ledger {without_secrets(self._url)} did not answer within {self._timeout_s:g} s"
             raise StoreUnavailable(message, outcome="unknown")
         try:
             return task.result()
         except StoreUnavailable as error:
             if amends is not None and error.outcome in after_failing:
-                self._keep(self._pay(amends))
+                self._add(amends)
             raise
 
-    async def _with_ledger(self, work: Work[T]) -> T:
+    async def _with_ledger(self, work: Work[T], begun: asyncio.Event | None = None) -> T:
         async with self._opening:
             if self._ledger is None:
                 self._ledger = await _opened(self._url)
+        if begun is not None:
+            begun.set()
         return await work(self._ledger)
 
-    async def _after(self, task: asyncio.Task[Any], amends: Work[object] | None) -> None:
-        """Wait for a task that nobody waits for any more, then make amends for it."""
-        await asyncio.wait({task})
-        LOG.info("the ledger has answered a request that was given up: %s", task.exception() or "done")
-        if amends is not None:
-            await self._pay(amends)
+    def _give_up(self, task: asyncio.Task[Any], amends: Work[object] | None, *, begun: bool, always: bool) -> None:
+        """Leave a task that nobody waits for any more: what has not begun never does, the rest is amended behind it."""
+        if not begun:
+            task.cancel()
+            if amends is not None and always:
+                self._add(amends)
+            return
 
-    async def _pay(self, work: Work[object]) -> None:
-        """Do work until it is done; each try has all the time it wants."""
-        self.owed += 1
+        def ended(_: object) -> None:
+            self._given_up.discard(task)
+            LOG.info("the ledger has answered a request that was given up: %s", task.exception() or "done")
+            if amends is not None:
+                self._add(amends)
+
+        self._given_up.add(task)
+        task.add_done_callback(ended)
+
+    def _add(self, work: Work[object]) -> None:
+        """Put something behind what is owed."""
+        self._debts.append(work)
+        if self._payer is None or self._payer.done():
+            self._payer = asyncio.ensure_future(self._pay())
+
+    async def _pay(self) -> None:
+        """Do what is owed, in order; each try has all the time it wants."""
         pause_s = FIRST_PAUSE_S
-        try:
-            while True:
-                try:
-                    await self._with_ledger(work)
-                    return
-                except StoreUnavailable:
-                    await asyncio.sleep(pause_s)
-                    pause_s = min(pause_s * 2, LONGEST_PAUSE_S)
-                except TenureError as error:
-                    LOG.error("something owed to the ledger cannot be done: %s; see `tenure neutron verify`", error)
-                    return
-        finally:
-            self.owed -= 1
-
-    def _keep(self, work: Any) -> None:
-        """Let work run on its own; the loop keeps only weak references to tasks."""
-        task = asyncio.ensure_future(work)
-        self._tasks.add(task)
-        task.add_done_callback(self._tasks.discard)
+        while self._debts:
+            try:
+                await self._with_ledger(self._debts[0])
+                pause_s = FIRST_PAUSE_S
+            except StoreUnavailable:
+                await asyncio.sleep(pause_s)
+                pause_s = min(pause_s * 2, LONGEST_PAUSE_S)
+                continue
+            except Exception as error:  # nobody else is there to be told
+                LOG.error("something owed to the ledger cannot be done: %s; see `tenure neutron verify`", error)
+            self._debts.popleft()
 
     def close(self) -> None:
         """Let go of the ledger; what is owed stays undone."""
@@ -131,10 +154,8 @@ class Reaches:
         self._inherited.append(self._reaches)
         self._reaches = {}
 
-    def to(self, url: str | None, timeout_s: float) -> Reach:
+    def to(self, url: str, timeout_s: float) -> Reach:
         """Return the way to a ledger."""
-        if not url:
-            raise Invalid("[tenure] ledger: mode 'ledger' needs the URL of one", field="ledger")
         with self._lock:
             if url not in self._reaches:
                 self._reaches[url] = Reach(url, timeout_s)

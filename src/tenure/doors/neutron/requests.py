@@ -49,6 +49,12 @@ def owner_of(port: str) -> str:
     return f"{PORT}/{port}"
 
 
+def port_of(owner: str) -> str | None:
+    """Return the number of the port that an owner is, if it is one."""
+    kind, _, number = owner.partition("/")
+    return number if kind == PORT else None
+
+
 class SitedSubnetRequestFactory(ipam_req.SubnetRequestFactory):  # type: ignore[misc]  # Neutron has no types
     """Makes the requests that Neutron's factory makes, and notes on each where the subnet is."""
 

@@ -4,36 +4,36 @@ An insert that finds somebody in the way changes nothing and says so, in the wor
 taken, for a lost one would hide a deadlock from Neutron's retries.
 """
 
+import time
 from collections.abc import Collection, Iterator, Sequence
 from typing import Any, NamedTuple
 
 import sqlalchemy as sa
 from sqlalchemy.dialects import mysql, postgresql, sqlite
 
-from tenure.doors.neutron.tables import AllocationRow, SubnetRow
+from tenure.doors.neutron.tables import AllocationRow
 from tenure.kernel.addresses import key, position
-from tenure.kernel.errors import NotFound
 
 ALLOCATIONS = AllocationRow.__table__
-SUBNETS = SubnetRow.__table__
 PAGE = 1000
 
 
 class Held(NamedTuple):
-    """An address that is held: by whom, and as which holding of a shared ledger (0: of none, or unknown)."""
+    """An address that is held: by whom, as which holding of a shared ledger (0: of none, or unknown), since when."""
 
     place: int
     owner: str
     generation: int
+    since_s: int | None = None
 
 
-def written(place: int) -> str:
+def digits_of(place: int) -> str:
     """Write a position so that texts sort as addresses do."""
     return key(place).hex()
 
 
-def read(text: str) -> int:
-    """Read what ``written`` wrote."""
+def place_of(text: str) -> int:
+    """Read what ``digits_of`` wrote."""
     return position(bytes.fromhex(text))
 
 
@@ -57,7 +57,13 @@ class SessionBook:
 
     def grant(self, place: int, owner: str, generation: int = 0) -> bool:
         """Hold an address unless somebody does; waits for whoever is about to. O(log n)."""
-        values = {"subnet_id": self._subnet, "address": written(place), "owner": owner, "generation": generation}
+        values = {
+            "subnet_id": self._subnet,
+            "address": digits_of(place),
+            "owner": owner,
+            "generation": generation,
+            "since_s": int(time.time()),
+        }
         insert = insert_unless_there(ALLOCATIONS, self._dialect).values(values)
         return bool(self._session.execute(insert).rowcount)
 
@@ -65,7 +71,7 @@ class SessionBook:
         """Write another owner or generation on a holding that this transaction made."""
         self._session.execute(
             sa.update(ALLOCATIONS)
-            .where(self._mine, ALLOCATIONS.c.address == written(place))
+            .where(self._mine, ALLOCATIONS.c.address == digits_of(place))
             .values(owner=owner, generation=generation)
         )
 
@@ -73,7 +79,7 @@ class SessionBook:
         """End a holding; tell what it was, as it was now and not when the transaction began to read."""
         held = self.find(place, locking=True)
         if held is not None:
-            self._session.execute(sa.delete(ALLOCATIONS).where(self._mine, ALLOCATIONS.c.address == written(place)))
+            self._session.execute(sa.delete(ALLOCATIONS).where(self._mine, ALLOCATIONS.c.address == digits_of(place)))
         return held
 
     def clear(self) -> None:
@@ -82,20 +88,21 @@ class SessionBook:
 
     def find(self, place: int, *, locking: bool = False) -> Held | None:
         """Find who holds an address; ``locking``: as it is now, and until the transaction ends."""
-        columns = (ALLOCATIONS.c.owner, ALLOCATIONS.c.generation)
-        statement = sa.select(*columns).where(self._mine, ALLOCATIONS.c.address == written(place))
+        columns = (ALLOCATIONS.c.owner, ALLOCATIONS.c.generation, ALLOCATIONS.c.since_s)
+        statement = sa.select(*columns).where(self._mine, ALLOCATIONS.c.address == digits_of(place))
         found = self._session.execute(statement.with_for_update() if locking else statement).first()
         return None if found is None else Held(place, *found)
 
     def all(self) -> list[Held]:
         """Read all holdings, in the order of their addresses."""
-        columns = (ALLOCATIONS.c.address, ALLOCATIONS.c.owner, ALLOCATIONS.c.generation)
-        rows = self._session.execute(sa.select(*columns).where(self._mine).order_by(ALLOCATIONS.c.address))
-        return [Held(read(text), owner, generation) for text, owner, generation in rows]
+        columns = ALLOCATIONS.c
+        wanted = (columns.address, columns.owner, columns.generation, columns.since_s)
+        rows = self._session.execute(sa.select(*wanted).where(self._mine).order_by(columns.address))
+        return [Held(place_of(text), *rest) for text, *rest in rows]
 
     def held(self) -> list[int]:
         """Read which addresses are held, as the transaction sees it."""
-        return [read(text) for text in self._addresses(self._session)]
+        return [place_of(text) for text in self._addresses(self._session)]
 
     def held_now(self, refused: Collection[int]) -> list[int]:
         """Read what is held as others committed it, also where the transaction sees an older state (MySQL's).
@@ -109,29 +116,20 @@ class SessionBook:
         if self._dialect in MYSQL:
             with self._session.get_bind().engine.connect() as connection:
                 beside = self._addresses(connection)
-            seen = (seen & beside) | ({written(place) for place in refused} & (seen | beside))
-        return [read(text) for text in seen]
+            seen = (seen & beside) | ({digits_of(place) for place in refused} & (seen | beside))
+        return [place_of(text) for text in seen]
 
     def _addresses(self, executor: Any) -> set[str]:
         return {text for (text,) in executor.execute(sa.select(ALLOCATIONS.c.address).where(self._mine))}
-
-    def enter(self) -> None:
-        """Keep the subnet from being removed, and from being reconciled, until the transaction ends.
-
-        NotFound if it is gone: MySQL's insert counts that as an address that is taken.
-        """
-        wanted = sa.select(SUBNETS.c.id).where(SUBNETS.c.id == self._subnet)
-        if self._session.execute(wanted.with_for_update(read=True, key_share=True)).first() is None:
-            raise NotFound("subnet", self._subnet)
 
     def gaps(self, first: int, last: int) -> Iterator[int]:
         """Yield what nobody holds of a range, lowest first. Costs what lies before the first gap, a page at once."""
         place = first
         while place <= last:
             column = ALLOCATIONS.c.address
-            within = (column >= written(place), column <= written(last))
+            within = (column >= digits_of(place), column <= digits_of(last))
             statement = sa.select(column).where(self._mine, *within).order_by(column).limit(PAGE)
-            held: Sequence[int] = [read(text) for (text,) in self._session.execute(statement)]
+            held: Sequence[int] = [place_of(text) for (text,) in self._session.execute(statement)]
             for taken in held:
                 yield from range(place, taken)
                 place = taken + 1

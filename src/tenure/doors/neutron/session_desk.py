@@ -5,7 +5,9 @@ allocator would go to the lane (the lowest, the last free ones) the database is 
 """
 
 from random import SystemRandom
+from typing import Any
 
+from tenure.doors.neutron import subnets
 from tenure.doors.neutron.session_book import SessionBook
 from tenure.doors.neutron.views import NETWORK, SharedViews
 from tenure.kernel.choosing import first_free
@@ -23,8 +25,9 @@ from tenure.service.views import DoubtfulLine, DoubtfulViews, FreeLine
 class SessionDesk:
     """The desk of one subnet, in one transaction."""
 
-    def __init__(self, book: SessionBook, views: SharedViews) -> None:
+    def __init__(self, session: Any, book: SessionBook, views: SharedViews) -> None:
         self.chance: Chance = SystemRandom()
+        self._session = session
         self._book = book
         self._views = views
 
@@ -88,7 +91,7 @@ class SessionDesk:
 
     def _search(self, layout: Layout, claim: Claim) -> Granted:
         """Pick and ask until the database agrees or, freshly read, has nothing that was not refused."""
-        self._book.enter()
+        subnets.enter(self._session, layout.configuration.name)
         refused: set[int] = set()
         policy = claim.policy or Policy.RANDOM
         while True:

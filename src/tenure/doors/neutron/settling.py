@@ -113,6 +113,11 @@ class Settlement:
         took = (step for _, step in self.steps if isinstance(step, Took))
         return sum((step.place.subnet.id, step.held.owner) == (subnet.id, owner) for step in took)
 
+    def spares(self, subnet: SubnetRecord) -> int:
+        """Count what this transaction took in a subnet to no use."""
+        spare = (step for _, step in self.steps if isinstance(step, Took) and step.spare)
+        return sum(step.place.subnet.id == subnet.id for step in spare)
+
     def took(self, place: Place) -> bool:
         """Tell whether this transaction took an address."""
         return any(isinstance(step, Took) and step.place.key == place.key for _, step in self.steps)
@@ -135,22 +140,24 @@ class Settlement:
 
     def after_transaction_end(self, session: Any, transaction: Any) -> None:
         """Hand on, settle or undo the steps of what ends."""
-        mine = [step for owner, step in self.steps if owner is transaction]
-        if not mine:
+        committing, self.committing = self.committing, self.committing and transaction.nested
+        ended = [step for made_in, step in self.steps if made_in is transaction]
+        if not ended:
             return
         if transaction is self.committed and transaction.nested:
-            self.steps = [(transaction.parent if at is transaction else at, step) for at, step in self.steps]
+            parent = transaction.parent
+            self.steps = [(parent if made_in is transaction else made_in, step) for made_in, step in self.steps]
             return
-        self.steps = [(at, step) for at, step in self.steps if at is not transaction]
+        self.steps = [(made_in, step) for made_in, step in self.steps if made_in is not transaction]
         engine = session.get_bind().engine
         if transaction is self.committed:
-            self.ends.commit(mine, engine)
+            self.ends.commit(ended, engine)
         elif transaction.nested:
-            self.ends.go_back(mine)
-        elif self.committing:
-            self.ends.doubt(mine, engine)
+            self.ends.go_back(ended)
+        elif committing:
+            self.ends.doubt(ended, engine)
         else:
-            self.ends.undo(mine, engine)
+            self.ends.undo(ended, engine)
 
 
 def settlement_of(session: Any, ends: Ends) -> Settlement:

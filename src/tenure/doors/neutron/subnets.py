@@ -11,6 +11,7 @@ import netaddr
 
 from tenure.doors.neutron.tables import SubnetRow
 from tenure.kernel.addresses import format_address, parse_address
+from tenure.kernel.errors import NotFound
 from tenure.kernel.ranges import AddressRange
 
 TABLE = SubnetRow.__table__
@@ -34,6 +35,10 @@ class SubnetRecord:
         columns = {field.name: getattr(self, field.name) for field in dataclasses.fields(self)}
         ends = [[format_address(pool.first), format_address(pool.last)] for pool in self.pools]
         return {**columns, "pools": json.dumps(ends)}
+
+    def same_plan(self, other: "SubnetRecord") -> bool:
+        """Tell whether two have the same block, gateway and pools."""
+        return (self.cidr, self.gateway_ip, self.pools) == (other.cidr, other.gateway_ip, other.pools)
 
     def changed(self, **fields: Any) -> "SubnetRecord":
         """Return the subnet with other values, under another mark."""
@@ -69,10 +74,23 @@ def record_of(row: Any) -> SubnetRecord:
     return SubnetRecord(**{**row, "pools": pools})
 
 
-def find(session: Any, neutron_subnet_id: str) -> SubnetRecord | None:
-    """Find a subnet by Neutron's number. One indexed reading."""
-    row = session.execute(TABLE.select().where(TABLE.c.id == neutron_subnet_id)).mappings().first()
+def find(session: Any, number: str, *, locking: bool = False) -> SubnetRecord | None:
+    """Find a subnet by its number. One indexed reading; ``locking``: as it is now, and until the transaction ends."""
+    statement = TABLE.select().where(TABLE.c.id == number)
+    row = session.execute(statement.with_for_update() if locking else statement).mappings().first()
     return None if row is None else record_of(row)
+
+
+def enter(session: Any, number: str) -> SubnetRecord:
+    """Read a subnet as it is now, and keep it from being removed or reconciled until the transaction ends.
+
+    NotFound if it is gone: MySQL's insert of an address would count that as an address that is taken.
+    """
+    wanted = TABLE.select().where(TABLE.c.id == number).with_for_update(read=True, key_share=True)
+    row = session.execute(wanted).mappings().first()
+    if row is None:
+        raise NotFound("subnet", number)
+    return record_of(row)
 
 
 def read_all(session: Any) -> Sequence[SubnetRecord]:

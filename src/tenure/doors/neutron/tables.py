@@ -37,7 +37,10 @@ class SubnetRow(model_base.BASEV2):  # type: ignore[misc]  # Neutron's library h
 
 
 class AllocationRow(model_base.BASEV2):  # type: ignore[misc]  # Neutron's library has no types
-    """An address that is held, as hexadecimal digits that sort as addresses do; as which holding of a shared ledger."""
+    """An address that is held, as hexadecimal digits that sort as addresses do; as which holding of a shared ledger.
+
+    Since when, by the server's clock: where Neutron makes many ports at once, rows come a while before their ports do.
+    """
 
     __tablename__ = "tenure_allocations"
 
@@ -45,6 +48,7 @@ class AllocationRow(model_base.BASEV2):  # type: ignore[misc]  # Neutron's libra
     address = sa.Column(DIGITS, primary_key=True)
     owner = sa.Column(NAME, nullable=False, server_default="")
     generation = sa.Column(sa.BigInteger, nullable=False, server_default="0")
+    since_s = sa.Column(sa.BigInteger, nullable=True)
 
 
 class DeploymentRow(model_base.BASEV2):  # type: ignore[misc]  # Neutron's library has no types

@@ -19,7 +19,7 @@ def serve(connection: Connection, settings: Settings, log: Path) -> None:
     os.dup2(written, 1)
     os.dup2(written, 2)
     try:
-        neutron = Neutron(settings)
+        neutron = Neutron(settings, log.parent)
     except Exception as error:
         connection.send((FAILED, _told(error)))
         return

@@ -2,6 +2,7 @@
 
 import json
 import tempfile
+import time
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass, replace
@@ -27,6 +28,16 @@ IN_NEUTRON = "SELECT ip_address, port_id FROM ipallocations WHERE subnet_id = :s
 IN_ROWS = "SELECT address, owner FROM tenure_allocations WHERE subnet_id = :subnet"
 POOLS_IN_NEUTRON = "SELECT first_ip, last_ip FROM ipallocationpools WHERE subnet_id = :subnet"
 POOLS_IN_ROWS = "SELECT pools FROM tenure_subnets WHERE id = :subnet"
+
+WAITING = {
+    "postgresql": "SELECT count(*) FROM pg_stat_activity"
+    " WHERE datname = current_database() AND wait_event_type = 'Lock'",
+    "mysql": "SELECT count(*) FROM information_schema.innodb_trx t JOIN information_schema.processlist p"
+    " ON p.id = t.trx_mysql_thread_id WHERE p.db = database() AND t.trx_state = 'LOCK WAIT'",
+}
+"""How many transactions wait for another, by the database that is asked."""
+
+PATIENCE_S = 60
 
 Book = dict[str, str]
 """Who holds what: ports by address."""
@@ -129,6 +140,14 @@ class Deployment:
         """Wait until no server owes the ledger anything: what was in doubt is looked up in the background."""
         if self.ledger is not None:
             self.server.scene("settled")
+
+    def wait_until_blocked(self) -> None:
+        """Wait until a request waits in the database for a transaction that is open."""
+        deadline = time.monotonic() + PATIENCE_S
+        with self.engine.connect().execution_options(isolation_level="AUTOCOMMIT") as connection:
+            while not connection.scalar(sa.text(WAITING[self.engine.dialect.name])):
+                assert time.monotonic() < deadline, "nothing waits"
+                time.sleep(0.05)
 
     def reconcile(self) -> None:
         """Have an operator reconcile the deployment."""

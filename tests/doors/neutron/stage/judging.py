@@ -1,11 +1,13 @@
 """A judge of what a crowd did: nothing doubled at any time, nothing leaked, exhausted only when that is true."""
 
 import itertools
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from tests.doors.neutron.stage.deployment import Deployment, deployed
+from tests.doors.neutron.stage.deployment import Book, Deployment, deployed
+from tests.doors.neutron.stage.server import Server
 
 EIGHT = 8
 ADDRESSES = 253
@@ -14,16 +16,31 @@ ADDRESSES = 253
 Event = dict[str, Any]
 
 
+OF_ADDRESSES = ("tenure_allocations", "tenure_subnets", "ipallocations")
+"""The tables of who holds what: nobody may come in anybody's way there."""
+
+FAULTS = ("doubled", "lost", "unexplained", "failures")
+"""What must not be, as a soak names it: an address that two have, one that the wrong ones have or nobody can get, an
+answer that nothing explains, and a request that was made again because of an address."""
+
+
+def retry_kind(text: str) -> str:
+    """Tell why a request was made again: what is about addresses is a conflict, also if a database says deadlock."""
+    error, _, told = text.partition(":")
+    if error == "RetryRequest" or any(table in told for table in OF_ADDRESSES):
+        return "conflicts"
+    return "deadlocks" if error == "DBDeadlock" else "others"
+
+
 @dataclass
 class Round:
     """What became of one round."""
 
     faults: list[str] = field(default_factory=list)
+    figures: Counter[str] = field(default_factory=lambda: Counter(dict.fromkeys(FAULTS, 0)))
     creates: int = 0
     questions: int = 0
-    refusals: int = 0
-    retries: dict[str, int] = field(default_factory=lambda: {"conflicts": 0, "deadlocks": 0, "others": 0})
-    texts: list[str] = field(default_factory=list)
+    retries: dict[str, list[str]] = field(default_factory=lambda: {"conflicts": [], "deadlocks": [], "others": []})
     events: list[Event] = field(default_factory=list)
 
     def take_in(self, told: Sequence[Any]) -> list[list[str]]:
@@ -31,15 +48,15 @@ class Round:
         for worker in told:
             self.events += worker["events"]
             self.questions += worker["asked"]
-            self.texts += worker["texts"]
-            for why, count in worker["retries"].items():
-                self.retries[why] += count
+            for text in worker["retries"]:
+                self.retries[retry_kind(text)].append(text)
         return [[one["port"] for one in worker["events"] if is_made(one)] for worker in told]
 
-    def demand(self, good: bool, fault: str) -> None:
-        """Note a fault unless all is good."""
-        if not good:
-            self.faults.append(fault)
+    def find(self, figure: str, count: int, fault: str) -> None:
+        """Note so many faults of a kind, if there are any."""
+        self.figures[figure] += count
+        if count:
+            self.faults.append(f"{figure}: {fault}")
 
 
 def is_made(event: Event) -> bool:
@@ -47,25 +64,34 @@ def is_made(event: Event) -> bool:
     return bool(event["verb"] == "create" and event["status"] == 201)
 
 
-def crowd_round(deployment: Deployment, times: int, deletes: int = ADDRESSES) -> Round:
+def crowd_round(deployment: Deployment, server: Server, times: int, deletes: int = ADDRESSES) -> Round:
     """Let eight processes fill a /24, change so many ports of theirs each, and delete so many: all, to empty it."""
     network, subnet = deployment.subnet("10.0.0.0/24")
     round_ = Round()
 
     def play(verb: str, ports: Sequence[Sequence[str]]) -> list[list[str]]:
-        return round_.take_in(deployment.server.tell("crowd", network, verb, ports, times))
+        return round_.take_in(server.tell("crowd", network, verb, ports, times))
 
     ports = play("fill", [[]] * EIGHT)
-    round_.demand(sum(map(len, ports)) == ADDRESSES, f"{sum(map(len, ports))} ports filled {ADDRESSES} addresses")
-    round_.demand(len(deployment.held(subnet)) == ADDRESSES, "the books do not say that the subnet is full")
+    made = sum(map(len, ports))
+    round_.find("lost", abs(ADDRESSES - made), f"{made} ports filled {ADDRESSES} addresses")
+    compare(round_, deployment.books(subnet), ADDRESSES)
     play("churn", ports)
-    round_.demand(len(deployment.held(subnet)) == ADDRESSES, "the books do not say that the subnet is full again")
-    gone = [port.removeprefix("port/") for port in deployment.held(subnet).values()][:deletes]
+    compare(round_, deployment.books(subnet), ADDRESSES)
+    gone = [port.removeprefix("port/") for port in deployment.in_neutron(subnet).values()][:deletes]
     play("empty", [gone[number::EIGHT] for number in range(EIGHT)])
-    left = len(deployment.held(subnet))
-    round_.demand(left == ADDRESSES - deletes, f"{left} addresses are held by {ADDRESSES - deletes} ports")
+    compare(round_, deployment.books(subnet), ADDRESSES - deletes)
     judge(round_)
     return round_
+
+
+def compare(round_: Round, books: Mapping[str, Book], count: int) -> None:
+    """Look whether all books say the same of so many addresses."""
+    carried = books["neutron"]
+    round_.find("lost", abs(count - len(carried)), f"{len(carried)} addresses are carried, and not {count}")
+    for name, book in books.items():
+        apart = sorted(book.items() ^ carried.items())
+        round_.find("lost", len(apart), f"in {name} and not in neutron, or the other way round: {apart[:3]}")
 
 
 def judge(round_: Round) -> None:
@@ -73,15 +99,19 @@ def judge(round_: Round) -> None:
     creates = [event for event in round_.events if event["verb"] == "create"]
     round_.creates = sum(map(is_made, creates))
     refused = [event for event in creates if event["status"] != 201]
-    round_.refusals = len(refused)
     strange = [event for event in round_.events if event["status"] not in (201, 204, 409)]
-    round_.demand(strange == [], f"answered otherwise: {strange[:3]}")
+    round_.find("unexplained", len(strange), f"answered otherwise: {strange[:3]}")
     # A worker asks once more than it is served when it fills; in a full subnet it deletes one before it asks for one.
-    round_.demand(len(refused) == EIGHT, f"{len(refused)} times exhausted, {EIGHT} times that was true")
-    round_.faults += [f"doubled: {address}" for address in doubled(round_.events)]
-    asked = round_.questions - round_.retries["deadlocks"] - round_.retries["others"]
-    round_.demand(round_.retries["conflicts"] == 0, f"retried for an address: {round_.texts[:3]}")
-    round_.demand(asked <= len(creates), f"the driver was asked {asked} times for {len(creates)} ports")
+    wrong = abs(len(refused) - EIGHT)
+    round_.find("unexplained", wrong, f"{len(refused)} times exhausted, {EIGHT} times that was true")
+    both = doubled(round_.events)
+    round_.find("doubled", len(both), f"{both[:3]}")
+    conflicts = round_.retries["conflicts"]
+    round_.find("failures", len(conflicts), f"retried for an address: {conflicts[:3]}")
+    asked = round_.questions - len(round_.retries["deadlocks"]) - len(round_.retries["others"]) - len(conflicts)
+    round_.find(
+        "failures", max(0, asked - len(creates)), f"the driver was asked {asked} times for {len(creates)} ports"
+    )
 
 
 def doubled(events: Sequence[Event]) -> list[str]:
@@ -98,14 +128,14 @@ def doubled(events: Sequence[Event]) -> list[str]:
 
 
 def crowd_rounds(mode: str, database: str, rounds: int, times: int = 8) -> dict[str, int]:
-    """Play whole rounds on a deployment of their own, tell a line of each, and return figures; faults are failures."""
-    total = {"failures": 0, "creates": 0, "conflicts": 0, "deadlocks": 0, "others": 0}
+    """Play whole rounds on a deployment of their own, tell a line of each, and return figures."""
+    total: Counter[str] = Counter()
     with deployed(mode, database) as deployment:
         for number in range(1, rounds + 1):
-            played = crowd_round(deployment, times)
-            figures = {"failures": len(played.faults), "creates": played.creates, **played.retries}
-            total = {name: total[name] + count for name, count in figures.items()}
-            print(
-                f"  round {number}/{rounds} ({mode}, {database}): {figures}", *played.faults, sep="\n    ", flush=True
-            )
+            played = crowd_round(deployment, deployment.server, times)
+            retries = {why: len(texts) for why, texts in played.retries.items()}
+            figures = {**played.figures, "creates": played.creates, "retries": sum(retries.values()), **retries}
+            total.update(figures)
+            told = [*played.faults, *played.retries["deadlocks"]]
+            print(f"  round {number}/{rounds} ({mode}, {database}): {figures}", *told, sep="\n    ", flush=True)
     return {"rounds": rounds, **total}

@@ -16,4 +16,14 @@ def kinds(*modes: str) -> list[Any]:
     ]
 
 
-with_a_ledger = pytest.mark.parametrize("deployment", kinds("ledger"), indirect=True)
+def some(*chosen: tuple[str, str]) -> pytest.MarkDecorator:
+    """Run a test on these kinds alone."""
+    return pytest.mark.parametrize("deployment", [kind for kind in kinds() if kind.values[0] in chosen], indirect=True)
+
+
+each_once = some(("database", "mariadb"), ("ledger", "postgresql"))
+"""For what does not depend on how a mode and a database go together: each mode, and each database, once."""
+
+with_a_ledger = some(("ledger", "postgresql"), ("ledger", "mariadb"))
+with_one_ledger = some(("ledger", "mariadb"))
+"""For what the ledger decides, whatever database is under Neutron."""

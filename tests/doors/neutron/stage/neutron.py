@@ -33,9 +33,9 @@ orm.configure_mappers()  # here, where all servers that are forked from this pro
 class Neutron:
     """A server, from its configuration to its answers."""
 
-    def __init__(self, settings: Settings) -> None:
+    def __init__(self, settings: Settings, place: Path) -> None:
         logging.getLogger("tenure").setLevel(logging.INFO)
-        folder = Path(tempfile.mkdtemp(prefix="tenure-neutron-"))
+        folder = Path(tempfile.mkdtemp(dir=place))
         file = folder / "neutron.conf"
         paths = {"oslo_concurrency": {"lock_path": str(folder)}}
         file.write_text(_written({**settings.sections(), **paths}), "utf-8")

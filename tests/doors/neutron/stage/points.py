@@ -80,6 +80,8 @@ class Points:
             self.pass_by(point)
 
     def _watch_mechanism_driver(self, neutron: Neutron) -> None:
+        if not hasattr(neutron.plugin, "mechanism_manager"):
+            return  # the base plugin has no such drivers
         driver = neutron.plugin.mechanism_manager.ordered_mech_drivers[0].obj
         for verb in ("create", "update", "delete"):
             for noun in ("port", "subnet"):

@@ -10,7 +10,8 @@ from neutron_lib import context as neutron_context
 from neutron_lib.db import api as db_api
 from oslo_config import cfg
 
-from tenure.doors.neutron import deployment, options
+from tenure.doors.neutron import options
+from tenure.doors.neutron.reach import REACHES
 from tenure.doors.neutron.tending import rounds
 from tenure.doors.neutron.tending.settings import Settings
 from tests.doors.neutron.stage.neutron import Neutron
@@ -85,9 +86,10 @@ def delegate(neutron: Neutron, subnet: str, cidr: str) -> None:
 
 def settled(neutron: Neutron) -> None:
     """Wait until nothing is owed to the ledger."""
-    reach = deployment.reach_of(options.register())
+    section = options.register()
+    reach = REACHES.to(section.ledger, section.timeout_s)
     deadline = time.monotonic() + PATIENCE_S
-    while reach.owed or reach._tasks:
+    while reach.owed:
         assert time.monotonic() < deadline, f"{reach.owed} things are still owed to the ledger"
         time.sleep(0.02)
 

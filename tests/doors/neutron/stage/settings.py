@@ -23,6 +23,7 @@ class Settings:
     mode: str
     ledger: str = ""
     tenure: dict[str, str] = field(default_factory=dict)
+    core_plugin: str = "ml2"
     service_plugins: str = "router"
     makes_tables: bool = False
 
@@ -31,7 +32,7 @@ class Settings:
         ours = {"mode": self.mode, **({"ledger": self.ledger} if self.ledger else {}), **self.tenure}
         return {
             "DEFAULT": {
-                "core_plugin": "ml2",
+                "core_plugin": self.core_plugin,
                 "service_plugins": self.service_plugins,
                 "ipam_driver": "tenure",
                 "transport_url": "fake:/",

@@ -1,39 +1,32 @@
 """Whose ledger this is: nothing is changed in one unless this deployment is known there by its number.
 
 A move into a ledger writes down the number before it touches anything, beside what the deployment agrees on. So one
-that was broken off is known again by it; the servers do not look there, and go on as they did.
+that was broken off is known again by it, and so is a deployment that went back to its database and comes again; the
+servers of one that has agreed do not look there, and go on as they did.
 """
 
 from typing import Any
-from uuid import uuid4
 
 import sqlalchemy as sa
 
 from tenure.doors.neutron.deployment import (
+    ANOTHERS,
     PAPER,
     TABLE,
     Agreement,
     enter,
+    number_for,
     number_in,
     read_agreement,
     replace_agreement,
 )
 from tenure.doors.neutron.options import LEDGER
-from tenure.doors.neutron.session_book import dialect_of, insert_unless_there
 from tenure.doors.neutron.tending.database import Database
 from tenure.doors.neutron.tending.networks import Networks
 from tenure.doors.neutron.tending.settings import Settings
 from tenure.kernel.errors import Conflict
 from tenure.service.ledger import AsyncLedger
 from tenure.service.operations import WritePaper
-
-THE_MOVE = 2
-"""The row, beside that of the agreement, of a move under way."""
-
-ANOTHERS = (
-    "the ledger knows another deployment of Neutron as {realm!r}: give this one another realm; or, if it is the same "
-    "one and only its database was made anew, pass --take-over"
-)
 
 
 def check(database: Database, networks: Networks | None, settings: Settings) -> None:
@@ -59,15 +52,15 @@ def begin(
     with database.reading() as session:
         known = _known(session, settings.realm)
     number = _number(networks)
-    if number and number in known.values():
+    if number in known:
         return Agreement(LEDGER, settings.realm, number)
     if number and not take_over:
         raise Conflict(ANOTHERS.format(realm=settings.realm))
     if not dry:
-        number = known.get(THE_MOVE) or str(uuid4())
-        agreement = Agreement(LEDGER, settings.realm, number)
-        _note_move(database, agreement)
+        with database.writing() as session:
+            agreement = number_for(session, settings.realm)
         networks.reach.ask(lambda ledger: _enter(ledger, agreement, take_over))
+        return agreement
     return Agreement(LEDGER, settings.realm, number)
 
 
@@ -92,14 +85,7 @@ async def _enter(ledger: AsyncLedger, agreement: Agreement, take_over: bool) -> 
     await ledger.apply([WritePaper(kind=PAPER, name=agreement.realm, document=document, revision=revision)])
 
 
-def _known(session: Any, realm: str) -> dict[int, str]:
-    """Return the numbers by which this deployment may be known as a realm: agreed on, or of a move under way."""
-    rows = session.execute(sa.select(TABLE.c.id, TABLE.c.mode, TABLE.c.realm, TABLE.c.ledger))
-    return {row.id: row.ledger for row in rows if (row.mode, row.realm) == (LEDGER, realm)}
-
-
-def _note_move(database: Database, agreement: Agreement) -> None:
-    values = {"id": THE_MOVE, "mode": agreement.mode, "realm": agreement.realm, "ledger": agreement.ledger}
-    with database.writing() as session:
-        session.execute(sa.delete(TABLE).where(TABLE.c.id == THE_MOVE))
-        session.execute(insert_unless_there(TABLE, dialect_of(session)).values(values))
+def _known(session: Any, realm: str) -> set[str]:
+    """Return the numbers by which this deployment may be known as a realm: agreed on, or written down for a ledger."""
+    rows = session.execute(sa.select(TABLE.c.mode, TABLE.c.realm, TABLE.c.ledger))
+    return {row.ledger for row in rows if (row.mode, row.realm) == (LEDGER, realm)}

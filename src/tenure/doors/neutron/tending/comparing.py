@@ -3,10 +3,12 @@
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
+from tenure.doors.neutron.plans import ledger_owner
 from tenure.doors.neutron.requests import UNNAMED, owner_of
 from tenure.doors.neutron.session_book import Held
 from tenure.doors.neutron.subnets import SubnetRecord
 from tenure.doors.neutron.tending.drifts import Drift
+from tenure.doors.neutron.tending.spans import Spans
 from tenure.doors.neutron.tending.truth import TrueSubnet
 from tenure.kernel.addresses import format_address, parse_address
 from tenure.kernel.ranges import AddressRange, parse_cidr
@@ -18,7 +20,11 @@ Rows = Mapping[int, Held]
 
 @dataclass(frozen=True, slots=True)
 class Seen:
-    """One subnet as Neutron has it, and as we have it, at one moment; ``planned``: the record is yet to be written."""
+    """One subnet as Neutron has it, and as we have it, at one moment.
+
+    ``coming``: ports that are not there yet, for which we have rows that are not older than ``grace_s``; ``planned``:
+    the record is yet to be written.
+    """
 
     id: str
     truth: TrueSubnet | None
@@ -26,7 +32,13 @@ class Seen:
     ports: Ports
     rows: Rows
     odd: Mapping[int, str] = field(default_factory=dict)
+    coming: Mapping[int, str] = field(default_factory=dict)
+    grace_s: int = 0
     planned: bool = False
+
+    def carriers(self) -> Ports:
+        """Tell which port carries an address, or is about to."""
+        return {**self.coming, **self.ports}
 
     def spellings(self, places: Iterable[int]) -> set[str]:
         """Write places as Neutron may: as everybody does, and the odd ones as it does."""
@@ -97,6 +109,15 @@ def compare_rows(subnet: str, ports: Ports, rows: Rows) -> list[Drift]:
     return drifts
 
 
+def compare_coming(seen: Seen) -> list[Drift]:
+    """List the rows whose ports are not there yet."""
+    text = "a row for {owner}, younger than {grace_s} s; no port carries it yet"
+    return [
+        Drift("row-early", seen.id, text.format(owner=seen.rows[place].owner, grace_s=seen.grace_s), place)
+        for place in sorted(seen.coming)
+    ]
+
+
 def expected_rows(ports: Ports, rows: Rows) -> dict[int, Held]:
     """Return the rows as they should be."""
     wanted: dict[int, Held] = {}
@@ -112,11 +133,11 @@ class LedgerReading:
 
     realm: str
     holdings: Mapping[int, Holding]
-    others: Mapping[int, str]
+    others: Spans
 
     def ours(self, holding: Holding) -> bool:
         """Tell whether an owner of this deployment holds it."""
-        return holding.row.owner.startswith(f"{self.realm}:")
+        return holding.row.owner.startswith(ledger_owner(self.realm, ""))
 
 
 def compare_holdings(subnet: str, rows: Rows, reading: LedgerReading) -> list[Drift]:
@@ -141,10 +162,11 @@ def _compare_extra(subnet: str, holding: Holding, reading: LedgerReading) -> Dri
 
 
 def _compare_held(subnet: str, row: Held, holding: Holding | None, reading: LedgerReading) -> Drift | None:
-    place, owner = row.place, f"{reading.realm}:{row.owner}"
+    place, owner = row.place, ledger_owner(reading.realm, row.owner)
     if holding is None or holding.state is State.COOLING:
-        if place in reading.others:
-            text = f"{owner} carries it, and {reading.others[place]} holds it in the shared space"
+        other = reading.others.at(place)
+        if other is not None:
+            text = f"{owner} carries it, and {other} holds it in the shared space"
             return Drift("address-conflict", subnet, text, place, repairable=False)
         return Drift("holding-missing", subnet, f"{owner} carries it; the ledger has no holding", place)
     if holding.row.owner != owner:
@@ -154,7 +176,7 @@ def _compare_held(subnet: str, row: Held, holding: Holding | None, reading: Ledg
     if holding.state is not State.HELD:
         kind = f"holding-{holding.state}"
         return Drift(kind, subnet, f"{owner} carries it; in the ledger it is {holding.state}", place)
-    if holding.generation != row.generation:
+    if row.generation and holding.generation != row.generation:  # without a number it is any
         text = f"the row is of generation {row.generation}, the holding of {holding.generation}"
         return Drift("row-generation", subnet, text, place)
     return None

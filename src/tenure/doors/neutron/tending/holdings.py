@@ -10,14 +10,15 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from tenure.doors.neutron.plans import ledger_owner
 from tenure.doors.neutron.session_book import Held
 from tenure.doors.neutron.subnets import SubnetRecord
 from tenure.doors.neutron.tending.comparing import LedgerReading, Seen, compare_holdings, expected_rows
 from tenure.doors.neutron.tending.database import DATABASE_ERRORS, Database, waited
 from tenure.doors.neutron.tending.drifts import Drift
 from tenure.doors.neutron.tending.networks import REFUSED, Networks
-from tenure.doors.neutron.tending.rows import locked_record, locked_rows, note_generations
-from tenure.doors.neutron.tending.truth import locked_allocations
+from tenure.doors.neutron.tending.rows import locked_record, locked_sides, note_generations
+from tenure.doors.neutron.tending.spans import Spans
 from tenure.kernel.addresses import family_span, format_address
 from tenure.kernel.errors import NotFound
 from tenure.kernel.values import Holding, State
@@ -48,7 +49,7 @@ class Holdings:
     networks: Networks
     seen: Seen
     record: SubnetRecord
-    others: Mapping[int, str]
+    others: Spans
 
     def read(self) -> LedgerReading:
         """Read all holdings."""
@@ -59,8 +60,7 @@ class Holdings:
         """Look at places with nobody at work in the subnet, and put right what still differs; return what did."""
         with self.database.writing(keep=not dry) as session:
             self._close(session)
-            rows = locked_rows(session, self.record.id, places)
-            ports = locked_allocations(session, self.record.id, self.seen.spellings(places))
+            rows, ports = locked_sides(session, self.seen, places)
             expected = expected_rows(ports, rows)
             reading = self._read(places)
             drifts = compare_holdings(self.record.id, expected, reading)
@@ -68,7 +68,10 @@ class Holdings:
                 return drifts
             # Without its row, nothing would tell which holding it is: the next round does it.
             able = [each for each in drifts if (_place(each) in expected) == (_place(each) in rows)]
-            return self._repair(session, able, expected, reading)
+            numbers = _unknown_generations(rows, expected, reading)
+            told = self._repair(able, expected, reading, numbers)
+            note_generations(session, self.record.id, numbers)
+            return told
 
     def _close(self, session: Any) -> None:
         """Keep everybody from allocating in the subnet until the transaction ends, when those who do are done."""
@@ -101,13 +104,12 @@ class Holdings:
             return LedgerReading(self.networks.realm, {}, self.others)  # a dry run has not made the network
 
     def _repair(
-        self, session: Any, drifts: list[Drift], rows: Mapping[int, Held], reading: LedgerReading
+        self, drifts: list[Drift], rows: Mapping[int, Held], reading: LedgerReading, generations: dict[int, int]
     ) -> list[Drift]:
-        """Tell the ledger in one transaction; where that is refused, one by one."""
+        """Tell the ledger in one transaction; where that is refused, one by one. Its generations are written down."""
         todo = [drift for drift in drifts if drift.repairable]
         groups = [self._operations(rows.get(_place(each)), reading.holdings.get(_place(each))) for each in todo]
         told: list[Drift] = [drift for drift in drifts if not drift.repairable]
-        generations: dict[int, int] = {}
         for drift, answer in zip(todo, self._apply(groups), strict=True):
             if isinstance(answer, Exception):
                 told.append(Drift(drift.kind, drift.subnet, f"{drift.text}; {answer}", drift.place, repairable=False))
@@ -116,7 +118,6 @@ class Holdings:
             holding = answer or reading.holdings.get(_place(drift))
             if _place(drift) in rows and holding is not None:
                 generations[_place(drift)] = holding.generation
-        note_generations(session, self.record.id, generations)
         return told
 
     def _apply(self, groups: list[list[Operation]]) -> list[Holding | Exception | None]:
@@ -124,6 +125,7 @@ class Holdings:
         operations = [operation for group in groups for operation in group]
         if not operations:
             return [None for _ in groups]
+        self.networks.changed(self.record.id)
         try:
             answers = iter(self._ask(operations))
             return [_last([next(answers) for _ in group]) for group in groups]
@@ -144,7 +146,7 @@ class Holdings:
         if row is None:
             assert holding is not None
             return [self._ended(holding)]
-        address, owner = format_address(row.place), f"{self.networks.realm}:{row.owner}"
+        address, owner = format_address(row.place), ledger_owner(self.networks.realm, row.owner)
         network = self.networks.name(self.record.id)
         wish = Allocate(network=network, address=address, owner=owner, slot=address, reserved="force")
         if holding is None:
@@ -167,6 +169,21 @@ class Holdings:
             "owner": str(holding.owner),
             "generation": holding.generation,
         }
+
+
+def _unknown_generations(
+    rows: Mapping[int, Held], expected: Mapping[int, Held], reading: LedgerReading
+) -> dict[int, int]:
+    """Find the generations of holdings that are as they should be, and whose rows do not know theirs."""
+    unknown = [row for place, row in rows.items() if row.generation == 0 and expected.get(place) == row]
+    found = [(row, reading.holdings.get(row.place)) for row in unknown]
+    return {
+        row.place: holding.generation for row, holding in found if holding is not None and _is_of(holding, row, reading)
+    }
+
+
+def _is_of(holding: Holding, row: Held, reading: LedgerReading) -> bool:
+    return holding.state is State.HELD and holding.row.owner == ledger_owner(reading.realm, row.owner)
 
 
 def _place(drift: Drift) -> int:

@@ -1,46 +1,72 @@
 """The networks of a ledger that stand for Neutron's subnets: missing, extra, of another plan, in another space."""
 
-from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 from uuid import uuid4
 
-from tenure.doors.neutron import plans
+from tenure.doors.neutron import plans, subnets
 from tenure.doors.neutron.reach import Reach
-from tenure.doors.neutron.session_book import SUBNETS, dialect_of, insert_unless_there
+from tenure.doors.neutron.session_book import dialect_of, insert_unless_there
 from tenure.doors.neutron.subnets import SubnetRecord
 from tenure.doors.neutron.tending.database import Database
 from tenure.doors.neutron.tending.drifts import Drift
 from tenure.doors.neutron.tending.rows import locked_record
-from tenure.kernel.configuration import Configuration, Network
+from tenure.doors.neutron.tending.spans import NOBODY, Spans, span_of
+from tenure.kernel.configuration import Network
 from tenure.kernel.errors import Conflict, Invalid, NotFound
+from tenure.kernel.ranges import parse_cidr
 from tenure.kernel.values import Holding
+
+MOVES = "; `tenure neutron import` moves it, with Neutron's servers stopped"
 
 
 @dataclass(slots=True)
 class Networks:
-    """The ledger's side of a deployment's subnets."""
+    """The ledger's side of a deployment's subnets. ``moving``: no server is at work, a network may change its space."""
 
     reach: Reach
     realm: str
-    spaces: Mapping[str, Configuration] = field(default_factory=dict)
+    moving: bool = False
+    _spaces: dict[str, dict[str, Network]] = field(default_factory=dict)
+    _space_of: dict[str, str] = field(default_factory=dict)
+    _spans: dict[str, Spans] = field(default_factory=dict)
 
     def read(self) -> None:
-        """Read the plan of the whole ledger."""
-        self.spaces = {space.name: space for space in self.reach.ask(lambda ledger: ledger.spaces())}
+        """Read the plan of the whole ledger: once in a round, and what is changed in it is noted."""
+        spaces = self.reach.ask(lambda ledger: ledger.spaces())
+        self._spaces = {space.name: dict(space.networks) for space in spaces}
+        self._space_of = {name: space for space, networks in self._spaces.items() for name in networks}
+        self._spans = {}
 
     def name(self, subnet: str) -> str:
         """Name the network of a subnet."""
-        return f"{self.realm}-{subnet}"
+        return plans.network_name(self.realm, subnet)
 
     def find(self, subnet: str) -> tuple[str, Network] | None:
         """Find the network of a subnet, and the name of its space."""
         name = self.name(subnet)
-        return next(((s.name, s.networks[name]) for s in self.spaces.values() if name in s.networks), None)
+        space = self._space_of.get(name)
+        return None if space is None else (space, self._spaces[space][name])
+
+    def _reread(self, subnet: str, space: str) -> None:
+        """Read one network; ``space`` is where it is if it was not there before. Nobody else moves it."""
+        name = self.name(subnet)
+        try:
+            network = self.reach.ask(lambda ledger: ledger.network(name))
+        except NotFound:
+            self._forget(name)
+            return
+        self._spaces.setdefault(self._space_of.setdefault(name, space), {})[name] = network
+
+    def _forget(self, name: str) -> None:
+        space = self._space_of.pop(name, None)
+        if space is not None:
+            del self._spaces[space][name]
+        self._spans.pop(name, None)
 
     def subnet_ids(self) -> set[str]:
         """List the subnets that this deployment has networks for; others may have names that begin alike."""
-        every = [(name, network) for space in self.spaces.values() for name, network in space.networks.items()]
+        every = [(name, network) for space in self._spaces.values() for name, network in space.items()]
         numbers = (plans.subnet_of(self.realm, name) for name, network in every if plans.MARK in network.notes.labels)
         return {number for number in numbers if number}
 
@@ -53,7 +79,7 @@ class Networks:
         wanted = record.space or network.name
         if space != wanted:
             text = f"its network is in space {space!r} of the ledger, and should be in {wanted!r}"
-            in_the_way = self._against_moving(record)
+            in_the_way = self._against_moving(record) if self.moving else MOVES
             return [Drift("network-space", record.id, text + in_the_way, repairable=not in_the_way)]
         if not plans.agrees(network, record):
             return [Drift("plan-differs", record.id, f"network {network.name!r} has another plan than the subnet")]
@@ -65,13 +91,14 @@ class Networks:
             return f"; {each.owner} holds {each.address} in it"
         others = self.others(record)
         for each in self.holdings(record.id):
-            if each.row.first in others:
-                return f"; {others[each.row.first]} holds {each.address} there"
+            other = others.at(each.row.first)
+            if other is not None:
+                return f"; {other} holds {each.address} there"
         return ""
 
     def foreign(self, subnet: str) -> list[Holding]:
         """List what others than this deployment hold in the network of a subnet."""
-        prefix = f"{self.realm}:"
+        prefix = plans.ledger_owner(self.realm, "")
         return [each for each in self.holdings(subnet) if not each.row.owner.startswith(prefix)]
 
     def holdings(self, subnet: str) -> list[Holding]:
@@ -81,27 +108,39 @@ class Networks:
         except NotFound:
             return []
 
-    def others(self, record: SubnetRecord) -> dict[int, str]:
-        """Tell what is held in the space of a subnet by way of other networks."""
-        space = None if record.space is None else self.spaces.get(record.space)
-        names = [] if space is None else [name for name in space.networks if name != self.name(record.id)]
-        held = [each for name in names for each in self._holdings_of(name)]
-        return {place: str(each.owner) for each in held for place in range(each.row.first, each.row.last + 1)}
+    def others(self, record: SubnetRecord) -> Spans:
+        """Tell what is held in the space of a subnet by way of other networks that lie over it."""
+        if record.space is None:
+            return NOBODY
+        block, own = parse_cidr(record.cidr).range, self.name(record.id)
+        networks = [each for each in self._spaces.get(record.space, {}).values() if each.name != own]
+        over = [each for each in networks if any(part.cidr.range.overlaps(block) for part in each.subnets)]
+        return Spans(span for each in over for span in self._held_in(each.name).within(block))
 
-    def _holdings_of(self, network: str) -> list[Holding]:
-        return self.reach.ask(lambda ledger: ledger.holdings(network))
+    def _held_in(self, network: str) -> Spans:
+        """Tell what is held in a network; it is read once, and again only when it was changed here."""
+        if network not in self._spans:
+            held = self.reach.ask(lambda ledger: ledger.holdings(network))
+            self._spans[network] = Spans(map(span_of, held))
+        return self._spans[network]
+
+    def changed(self, subnet: str) -> None:
+        """Take note that holdings of a subnet are not what they were."""
+        self._spans.pop(self.name(subnet), None)
 
     def repair(self, database: Database, subnet: str, *, dry: bool) -> list[Drift]:
         """Make the network what our record says, if it still is not; nobody changes the record meanwhile."""
         with database.writing(keep=False) as session:
             record = locked_record(session, subnet)
-            self.read()
-            drifts = [] if record is None else self.compare(record)
-            if record is not None and not dry:
-                for drift in drifts:
-                    if drift.repairable:
-                        self._follow(record, drift)
-                self.read()
+            if record is None:
+                return []
+            space = record.space or self.name(subnet)
+            self._reread(subnet, space)
+            drifts = self.compare(record)
+            for drift in drifts:
+                if drift.repairable and not dry:
+                    self._follow(record, drift)
+                    self._reread(subnet, space)
             return drifts
 
     def _follow(self, record: SubnetRecord, drift: Drift) -> None:
@@ -109,6 +148,7 @@ class Networks:
         name = self.name(record.id)
         if drift.kind == "network-space":
             self.reach.ask(lambda ledger: ledger.remove_network(name, cascade=True))
+            self._forget(name)
         self.reach.ask(lambda ledger: plans.follow(ledger, name, record))
 
     def remove(self, database: Database, subnet: str, *, dry: bool) -> list[Drift]:
@@ -121,7 +161,7 @@ class Networks:
         with database.writing(keep=False) as session:
             if not _fenced(session, subnet):
                 return []
-            self.read()
+            self._reread(subnet, self.name(subnet))
             if self.find(subnet) is None:
                 return []
             foreign = self.foreign(subnet)
@@ -129,6 +169,7 @@ class Networks:
                 text += f", and {foreign[0].owner} holds {foreign[0].address} in it"
             elif not dry:
                 self.reach.ask(lambda ledger: ledger.remove_network(self.name(subnet), cascade=True))
+                self._forget(self.name(subnet))
             return [Drift("network-extra", subnet, text, repairable=not foreign)]
 
 
@@ -138,4 +179,4 @@ REFUSED = (Conflict, NotFound, Invalid)
 
 def _fenced(session: Any, subnet: str) -> bool:
     values = {"id": subnet, "cidr": "", "pools": "[]", "mark": str(uuid4())}
-    return bool(session.execute(insert_unless_there(SUBNETS, dialect_of(session)).values(values)).rowcount)
+    return bool(session.execute(insert_unless_there(subnets.TABLE, dialect_of(session)).values(values)).rowcount)

@@ -8,7 +8,15 @@ from tenure.doors.neutron.options import LEDGER
 from tenure.doors.neutron.reach import Reach
 from tenure.doors.neutron.subnets import SubnetRecord
 from tenure.doors.neutron.tending import agreeing
-from tenure.doors.neutron.tending.comparing import Seen, compare_holdings, compare_rows, compare_subnet, expected_rows
+from tenure.doors.neutron.tending.bulks import BULK_S
+from tenure.doors.neutron.tending.comparing import (
+    Seen,
+    compare_coming,
+    compare_holdings,
+    compare_rows,
+    compare_subnet,
+    expected_rows,
+)
 from tenure.doors.neutron.tending.database import Database, InFlight, by_halves, chunks
 from tenure.doors.neutron.tending.drifts import Drift, Outcome, Report
 from tenure.doors.neutron.tending.holdings import Holdings, SubnetBusy
@@ -20,19 +28,20 @@ from tenure.doors.neutron.tending.truth import count_allocations
 Progress = Callable[[int, int | None], None]
 
 ROWS_AT_ONCE, HOLDINGS_AT_ONCE = 1000, 250
-LEDGER_PATIENCE_S = 600.0
+LEDGER_PATIENCE_S = 30.0
+"""For how long the ledger is waited for: a record of Neutron's is locked meanwhile, and servers wait for that."""
 
 
-def verify(settings: Settings, progress: Progress) -> Report:
+def verify(settings: Settings, progress: Progress, *, grace_s: int = BULK_S) -> Report:
     """Tell what is not as Neutron has it; change nothing."""
-    with _opened(settings, progress, dry=True) as tending:
+    with _opened(settings, progress, dry=True, grace_s=grace_s) as tending:
         agreeing.check(tending.database, tending.networks, settings)
         return tending.run()
 
 
-def reconcile(settings: Settings, progress: Progress, *, dry: bool = False) -> Report:
+def reconcile(settings: Settings, progress: Progress, *, dry: bool = False, grace_s: int = BULK_S) -> Report:
     """Repair what is not as Neutron has it."""
-    with _opened(settings, progress, dry=dry) as tending:
+    with _opened(settings, progress, dry=dry, grace_s=grace_s) as tending:
         agreeing.check(tending.database, tending.networks, settings)
         return tending.run()
 
@@ -40,14 +49,15 @@ def reconcile(settings: Settings, progress: Progress, *, dry: bool = False) -> R
 def move_in(settings: Settings, progress: Progress, *, take_over: bool = False, dry: bool = False) -> Report:
     """Bring in what another driver, or the other mode, kept; then agree on it, unless something is in the way.
 
-    It looks first: while there is what cannot be repaired, nothing is written.
+    It looks first: while there is what cannot be repaired, nothing is written. No server is at work: a row that has no
+    port will get none, and a subnet may go to another space.
     """
-    with _opened(settings, _silent, dry=True) as looking:
+    with _opened(settings, _silent, dry=True, moving=True) as looking:
         agreeing.begin(looking.database, looking.networks, settings, take_over=take_over, dry=True)
         report = looking.run()
     if dry or report.left:
         return report
-    with _opened(settings, progress, dry=False) as tending:
+    with _opened(settings, progress, dry=False, moving=True) as tending:
         agreement = agreeing.begin(tending.database, tending.networks, settings, take_over=take_over, dry=False)
         report = tending.run()
         if report.clean and not report.in_flight and _agrees(tending, report):
@@ -68,12 +78,14 @@ def _silent(done: int, total: int | None) -> None:
 
 
 @contextmanager
-def _opened(settings: Settings, progress: Progress, *, dry: bool) -> "Iterator[Round]":
+def _opened(
+    settings: Settings, progress: Progress, *, dry: bool, moving: bool = False, grace_s: int = 0
+) -> "Iterator[Round]":
     database = Database(settings.database)
     reach = Reach(settings.ledger or "", LEDGER_PATIENCE_S) if settings.mode == LEDGER else None
-    networks = None if reach is None else Networks(reach, settings.realm)
+    networks = None if reach is None else Networks(reach, settings.realm, moving)
     try:
-        yield Round(settings, database, networks, dry, progress, Report(settings.mode))
+        yield Round(settings, database, networks, dry, grace_s, progress, Report(settings.mode))
     finally:
         database.close()
         if reach is not None:
@@ -88,6 +100,7 @@ class Round:
     database: Database
     networks: Networks | None
     dry: bool
+    grace_s: int
     progress: Progress
     report: Report
     _done: int = field(default=0)
@@ -106,14 +119,18 @@ class Round:
         return self.report
 
     def _subnet(self, subnet: str) -> None:
-        seen = self._with_record(see(self.database, subnet))
+        seen = self._with_record(self._see(subnet))
         if seen.truth is None or seen.record is None:
             return  # it went, or is in flight
         self.report.subnets += 1
         self.report.addresses += len(seen.ports)
         seen = self._with_rows(seen)
+        self.report.note(compare_coming(seen), Outcome.IN_FLIGHT)
         if self.networks is not None and seen.record is not None:
             self._with_ledger(self.networks, seen, seen.record)
+
+    def _see(self, subnet: str) -> Seen:
+        return see(self.database, subnet, self.grace_s)
 
     def _with_record(self, seen: Seen) -> Seen:
         """Compare the record, and return what is seen when it is as it should be."""
@@ -129,11 +146,11 @@ class Round:
             self.report.note(repair_subnet(self.database, seen.id, self.settings.spaces), Outcome.REPAIRED)
         except InFlight:
             self.report.note(suspects, Outcome.IN_FLIGHT)
-        return see(self.database, seen.id)
+        return self._see(seen.id)
 
     def _with_rows(self, seen: Seen) -> Seen:
         """Compare the rows, and return what is seen when they are as they should be."""
-        suspects = {each.place or 0: each for each in compare_rows(seen.id, seen.ports, seen.rows)}
+        suspects = {each.place or 0: each for each in compare_rows(seen.id, seen.carriers(), seen.rows)}
         if self.dry or not suspects:
             self.report.note(suspects.values(), Outcome.FOUND)
             self._advance(len(seen.ports))
@@ -145,12 +162,12 @@ class Round:
                 self._note(suspects, places, repaired)
             self._advance(len(chunk))
         self._advance(len(seen.ports) - len(suspects))
-        return see(self.database, seen.id)
+        return self._see(seen.id)
 
     def _note(self, suspects: dict[int, Drift], places: Sequence[int], settled: list[Drift] | None) -> None:
         """Note what became of suspects; None: a transaction is open behind them."""
         if settled is None:
-            self.report.note([suspects[place] for place in places], Outcome.IN_FLIGHT)
+            self.report.note([suspects[place] for place in places if place in suspects], Outcome.IN_FLIGHT)
         else:
             self.report.note(settled, Outcome.FOUND if self.dry else Outcome.REPAIRED)
 
@@ -163,19 +180,22 @@ class Round:
             self._advance(len(seen.ports))
             return
         holdings = Holdings(self.database, networks, seen, record, networks.others(record))
-        rows = expected_rows(seen.ports, seen.rows)
+        rows = expected_rows(seen.carriers(), seen.rows)
         found = {each.place or 0: each for each in compare_holdings(seen.id, rows, holdings.read())}
         if seen.planned:
             self.report.note(found.values(), Outcome.FOUND)
             self._advance(len(seen.ports))
             return
         busy = False
-        for chunk in chunks(sorted(found), HOLDINGS_AT_ONCE):
+        # A row that does not know its generation is no drift, and told to nobody; it is written down in passing.
+        unknown = set() if self.dry else {place for place, row in rows.items() if row.generation == 0}
+        places = sorted(unknown | found.keys())
+        for chunk in chunks(places, HOLDINGS_AT_ONCE):
             busy = busy or not self._holdings(holdings, found, chunk)
             if busy:
                 self._note(found, chunk, None)
             self._advance(len(chunk))
-        self._advance(len(seen.ports) - len(found))
+        self._advance(len(seen.ports) - len(places))
 
     def _network(self, networks: Networks, record: SubnetRecord, suspects: list[Drift]) -> bool:
         """Settle the network of a subnet; tell whether one is there to hold addresses in, or would be."""

@@ -12,16 +12,16 @@ import sqlalchemy as sa
 from tenure.doors.neutron import subnets
 from tenure.doors.neutron.session_book import (
     ALLOCATIONS,
-    SUBNETS,
     Held,
     SessionBook,
     dialect_of,
+    digits_of,
     insert_unless_there,
-    read,
-    written,
+    place_of,
 )
 from tenure.doors.neutron.spaces import Spaces
 from tenure.doors.neutron.subnets import SubnetRecord
+from tenure.doors.neutron.tending.bulks import to_come
 from tenure.doors.neutron.tending.comparing import Ports, Seen, compare_rows, compare_subnet, owner_at
 from tenure.doors.neutron.tending.database import Database
 from tenure.doors.neutron.tending.drifts import Drift
@@ -43,17 +43,19 @@ def all_ids(database: Database) -> list[str]:
 
 def record_ids(session: Any) -> set[str]:
     """List the subnets that we have."""
-    return set(session.execute(sa.select(SUBNETS.c.id)).scalars())
+    return set(session.execute(sa.select(subnets.TABLE.c.id)).scalars())
 
 
-def see(database: Database, subnet: str) -> Seen:
+def see(database: Database, subnet: str, grace_s: int) -> Seen:
     """Read a subnet as Neutron has it and as we have it, at one moment."""
     with database.reading() as session:
         rows = {held.place: held for held in SessionBook(session, subnet).all()}
         truth, record = read_subnet(session, subnet), subnets.find(session, subnet)
         carried = {text: (parse_address(text), port) for text, port in read_allocations(session, subnet).items()}
+        ports = dict(carried.values())
+        coming = to_come(session, [held for place, held in rows.items() if place not in ports], grace_s)
     odd = {place: text for text, (place, _) in carried.items() if format_address(place) != text}
-    return Seen(subnet, truth, record, dict(carried.values()), rows, odd)
+    return Seen(subnet, truth, record, ports, rows, odd, coming, grace_s)
 
 
 def repair_subnet(database: Database, subnet: str, spaces: Spaces) -> list[Drift]:
@@ -75,7 +77,7 @@ def _write(session: Any, truth: TrueSubnet | None, record: SubnetRecord | None, 
         subnets.remove(session, record)
     elif record is None:
         values = truth.record(space).row()
-        session.execute(insert_unless_there(SUBNETS, dialect_of(session)).values(values))
+        session.execute(insert_unless_there(subnets.TABLE, dialect_of(session)).values(values))
     else:
         fields = {"cidr": truth.cidr, "gateway_ip": truth.gateway_ip, "pools": truth.pools, "space": space}
         subnets.change(session, record.changed(**fields))
@@ -86,26 +88,32 @@ def locked_record(session: Any, subnet: str) -> SubnetRecord | None:
 
     Whoever writes a row for an address holds the record in common with others like him, by the foreign key at least.
     """
-    row = session.execute(SUBNETS.select().where(SUBNETS.c.id == subnet).with_for_update()).mappings().first()
-    return None if row is None else subnets.record_of(row)
+    return subnets.find(session, subnet, locking=True)
 
 
 def locked_rows(session: Any, subnet: str, places: Sequence[int]) -> dict[int, Held]:
     """Read rows as they are now, and keep them so until the transaction ends."""
-    texts = [written(place) for place in places]
-    columns = (ALLOCATIONS.c.address, ALLOCATIONS.c.owner, ALLOCATIONS.c.generation)
-    mine = (ALLOCATIONS.c.subnet_id == subnet, ALLOCATIONS.c.address.in_(texts))
-    found = session.execute(sa.select(*columns).where(*mine).order_by(ALLOCATIONS.c.address).with_for_update())
-    held = [Held(read(text), owner, generation) for text, owner, generation in found]
+    texts = [digits_of(place) for place in places]
+    columns = ALLOCATIONS.c
+    wanted = (columns.address, columns.owner, columns.generation, columns.since_s)
+    mine = (columns.subnet_id == subnet, columns.address.in_(texts))
+    found = session.execute(sa.select(*wanted).where(*mine).order_by(columns.address).with_for_update())
+    held = [Held(place_of(text), *rest) for text, *rest in found]
     return {each.place: each for each in held}
+
+
+def locked_sides(session: Any, seen: Seen, places: Sequence[int]) -> tuple[dict[int, Held], Ports]:
+    """Read the rows of places, and which ports carry them or are about to, as it is now."""
+    rows = locked_rows(session, seen.id, places)
+    coming = to_come(session, rows.values(), seen.grace_s)
+    return rows, {**coming, **locked_allocations(session, seen.id, seen.spellings(places))}
 
 
 def repair_rows(database: Database, seen: Seen, suspects: Mapping[int, str], places: Sequence[int]) -> list[Drift]:
     """Make the rows of places what Neutron's ports say, where they still differ in the way that was suspected."""
     subnet = seen.id
     with database.writing() as session:
-        rows = locked_rows(session, subnet, places)
-        ports = locked_allocations(session, subnet, seen.spellings(places))
+        rows, ports = locked_sides(session, seen, places)
         drifts = [each for each in compare_rows(subnet, ports, rows) if each.kind == suspects.get(each.place or 0)]
         by_kind: dict[str, list[int]] = {}
         for drift in drifts:
@@ -122,7 +130,7 @@ def repair_rows(database: Database, seen: Seen, suspects: Mapping[int, str], pla
 def _insert(session: Any, subnet: str, ports: Ports, places: Sequence[int]) -> None:
     if places:
         values = [
-            {"subnet_id": subnet, "address": written(place), "owner": owner_at(place, ports, {}), "generation": 0}
+            {"subnet_id": subnet, "address": digits_of(place), "owner": owner_at(place, ports, {}), "generation": 0}
             for place in places
         ]
         session.execute(insert_unless_there(ALLOCATIONS, dialect_of(session)).values(values))
@@ -130,7 +138,7 @@ def _insert(session: Any, subnet: str, ports: Ports, places: Sequence[int]) -> N
 
 def _delete(session: Any, subnet: str, places: Sequence[int]) -> None:
     if places:
-        texts = [written(place) for place in places]
+        texts = [digits_of(place) for place in places]
         mine = (ALLOCATIONS.c.subnet_id == subnet, ALLOCATIONS.c.address.in_(texts))
         session.execute(sa.delete(ALLOCATIONS).where(*mine))
 
@@ -138,7 +146,7 @@ def _delete(session: Any, subnet: str, places: Sequence[int]) -> None:
 def note_generations(session: Any, subnet: str, generations: dict[int, int]) -> None:
     """Write on rows which holdings of the ledger they are."""
     if generations:
-        by_text = {written(place): generation for place, generation in generations.items()}
+        by_text = {digits_of(place): generation for place, generation in generations.items()}
         mine = (ALLOCATIONS.c.subnet_id == subnet, ALLOCATIONS.c.address.in_(by_text))
         number = sa.case(by_text, value=ALLOCATIONS.c.address, else_=ALLOCATIONS.c.generation)
         session.execute(sa.update(ALLOCATIONS).where(*mine).values(generation=number))

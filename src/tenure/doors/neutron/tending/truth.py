@@ -20,9 +20,10 @@ def _table(name: str, *columns: str) -> Any:
 SUBNETS = _table("subnets", "id", "project_id", "cidr", "gateway_ip", "network_id", "subnetpool_id")
 POOLS = _table("ipallocationpools", "subnet_id", "first_ip", "last_ip")
 SUBNET_POOLS = _table("subnetpools", "id", "address_scope_id")
+PORTS = _table("ports", "id")
 ALLOCATIONS = _table("ipallocations", "port_id", "ip_address", "subnet_id", "network_id")
 
-NEUTRONS = frozenset({"subnets", "ipallocationpools", "subnetpools", "ipallocations"})
+NEUTRONS = frozenset({"subnets", "ipallocationpools", "subnetpools", "ports", "ipallocations"})
 
 
 @dataclass(frozen=True, slots=True)

@@ -35,6 +35,7 @@ def upgrade() -> None:
         sa.Column("address", _digits(), primary_key=True),
         sa.Column("owner", _name(), nullable=False, server_default=""),
         sa.Column("generation", sa.BigInteger, nullable=False, server_default="0"),
+        sa.Column("since_s", sa.BigInteger, nullable=True),
         mysql_engine=engine,
     )
     op.create_table(
