@@ -12,11 +12,12 @@ TABLES = """
 CREATE TABLE subnets (id TEXT, project_id TEXT, cidr TEXT, gateway_ip TEXT, network_id TEXT, subnetpool_id TEXT);
 CREATE TABLE subnetpools (id TEXT, address_scope_id TEXT);
 CREATE TABLE ipallocationpools (subnet_id TEXT, first_ip TEXT, last_ip TEXT);
+CREATE TABLE ports (id TEXT);
 CREATE TABLE ipallocations (port_id TEXT, ip_address TEXT, subnet_id TEXT, network_id TEXT);
 CREATE TABLE tenure_subnets (id TEXT PRIMARY KEY, neutron_subnet_id TEXT, project_id TEXT, cidr TEXT, gateway_ip TEXT,
     pools TEXT, space TEXT, mark TEXT);
 CREATE TABLE tenure_allocations (subnet_id TEXT, address TEXT, owner TEXT, generation INTEGER DEFAULT 0,
-    PRIMARY KEY (subnet_id, address));
+    since_s INTEGER, PRIMARY KEY (subnet_id, address));
 CREATE TABLE tenure_deployment (id INTEGER PRIMARY KEY, mode TEXT, realm TEXT, ledger TEXT DEFAULT '');
 INSERT INTO subnets VALUES ('s', 'project', '192.0.2.0/24', '192.0.2.1', 'n', NULL);
 INSERT INTO ipallocationpools VALUES ('s', '192.0.2.2', '192.0.2.254');
@@ -34,4 +35,4 @@ def build_neutron(folder: Path) -> None:
         for port, address in (("p1", "192.0.2.7"), ("p2", "192.0.2.8")):
             connection.execute("INSERT INTO ipallocations VALUES (?, ?, 's', 'n')", (port, address))
             row = (key(parse_address(address)).hex(), f"port/{port}")
-            connection.execute("INSERT INTO tenure_allocations VALUES ('s', ?, ?, 0)", row)
+            connection.execute("INSERT INTO tenure_allocations VALUES ('s', ?, ?, 0, NULL)", row)

@@ -17,6 +17,7 @@ def test_reconciling_does_not_disturb_servers_at_work(deployment: Deployment) ->
     site = site_of(settings.database, settings.mode, settings.ledger or None, deployment.engine)
     network, subnet = deployment.subnet("10.9.0.0/24")
     ports = [[str(server.port(network).body["port"]["id"]) for _ in range(EACH)] for _ in range(WORKERS)]
+    site.reconcile()  # the deployment is shared: other tests may have left what only reconciling clears up
     told: list[Any] = []
     crowd = threading.Thread(target=lambda: told.extend(server.tell("crowd", network, "churn", ports, TIMES)))
     reports = []

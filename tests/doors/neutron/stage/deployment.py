@@ -147,7 +147,7 @@ class Deployment:
         with self.engine.connect().execution_options(isolation_level="AUTOCOMMIT") as connection:
             while not connection.scalar(sa.text(WAITING[self.engine.dialect.name])):
                 assert time.monotonic() < deadline, "nothing waits"
-                time.sleep(0.05)
+                time.sleep(0.25)  # InnoDB shows an old state to whoever asks more often
 
     def reconcile(self) -> None:
         """Have an operator reconcile the deployment."""
