@@ -151,7 +151,7 @@ def test_what_a_row_does_not_say_is_as_the_models_have_it(rolled_back: sa.Connec
     rolled_back.execute(sa.insert(allocations).values(subnet_id="s", address="01"))
     rolled_back.execute(sa.insert(deployment).values(id=1, mode="database", realm="neutron"))
 
-    assert rolled_back.execute(sa.select(allocations)).all() == [("s", "01", *defaults(allocations))]
+    assert rolled_back.execute(sa.select(allocations)).all() == [("s", "01", *defaults(allocations), None)]
     assert rolled_back.execute(sa.select(deployment)).all() == [(1, "database", "neutron", *defaults(deployment))]
 
 
