@@ -4,7 +4,7 @@ import threading
 from typing import Any
 
 from tests.doors.neutron.stage.deployment import Deployment
-from tests.doors.neutron.tending_site import Report, site_of
+from tests.doors.neutron.tending_site import site_of
 
 WORKERS, EACH, TIMES = 3, 8, 8
 
@@ -12,7 +12,7 @@ LATE = {"holding-pending", "holding-extra"}
 """What a server has committed and not yet told the ledger: whoever tells it first does no harm."""
 
 
-def settled_kinds(report: Report, subnet: str) -> set[str]:
+def settled_kinds(report: Any, subnet: str) -> set[str]:
     """Tell which drift was found in a subnet, but what is in flight; the deployment has subnets of other tests, too."""
     return {drift.kind for drift, outcome in report.found if drift.subnet == subnet and outcome != "in-flight"}
 
