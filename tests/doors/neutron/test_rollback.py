@@ -321,3 +321,15 @@ def test_another_port_gets_in_a_full_subnet_what_the_same_transaction_let_go_of(
     assert again == got[:1]
     expected = {address: f"port/{owner}" for address, owner in zip(got[1:], owners[1:5], strict=True)}
     assert deployment.kept(subnet) == {**expected, got[0]: f"port/{owners[5]}"}
+
+
+def test_what_a_lost_transaction_took_let_go_of_and_took_again_is_free(deployment: Deployment) -> None:
+    network, subnet = deployment.subnet()
+    take, drop = ("take", subnet, str(uuid4()), "10.0.0.9"), ("drop", subnet, "10.0.0.9")
+    deployment.server.arm("commit_sent", "error")
+
+    deployment.server.scene("transaction", [take, drop, take], "commit")
+
+    deployment.settle()
+    assert deployment.kept(subnet) == {}
+    assert deployment.server.port(network, "10.0.0.9").status == 201

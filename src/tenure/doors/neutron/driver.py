@@ -72,13 +72,14 @@ class TenureSubnet(ipam_base.Subnet):  # type: ignore[misc]  # Neutron has no ty
         with db_api.CONTEXT_WRITER.using(self._context), in_neutrons_words(subnet_id):
             session = self._context.session
             keeper = deployment.keeper(session)
+            # Locking: an old reading of the transaction's would tell of a holding that is gone.
             held = SessionBook(session, self._record.id).find(place, locking=True)
             if held is None:
                 return
             if is_anothers(session, held.owner):
                 LOG.info("%s of subnet %s is %s by now, and stays held", address, subnet_id, held.owner)
             else:
-                keeper.release(session, self._record, place)
+                keeper.release(session, self._record, held)
 
     def get_details(self) -> Any:
         """Tell what the subnet is; Neutron keeps that."""

@@ -69,10 +69,9 @@ class LedgerEnds:
 
         async def settle(ledger: AsyncLedger) -> None:
             rows = await asyncio.to_thread(_rows_behind, engine, [step.place for step in last])
-            pairs = zip(last, rows, strict=True)
             groups = [
-                self._settled(first[step.place.key], step) if _was_committed(step, row) else self._undone(step)
-                for step, row in pairs
+                self._settled(begun, step) if _was_committed(step, row) else self._undone(begun)
+                for step, row, begun in zip(last, rows, [first[step.place.key] for step in last], strict=True)
             ]
             await _one_by_one(ledger, [*groups, *self._spares(steps)])
 
@@ -125,8 +124,8 @@ class LedgerEnds:
         wish = Allocate(network=ticket["network"], address=address, owner=owner, slot=address, reserved="force")
         return [Release(**ticket), wish]
 
-    def _undone(self, step: AddressStep) -> list[Operation]:
-        return self._cancelled(step) if isinstance(step, Took) else []
+    def _undone(self, first: AddressStep) -> list[Operation]:
+        return self._cancelled(first) if isinstance(first, Took) else []
 
     def _cancelled(self, step: Took) -> list[Operation]:
         return [Cancel(**self._ticket(step.place, step.held))]

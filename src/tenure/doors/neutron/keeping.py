@@ -6,7 +6,7 @@ from sqlalchemy import event
 
 from tenure.doors.neutron import subnets
 from tenure.doors.neutron.requests import Wanted
-from tenure.doors.neutron.session_book import SessionBook
+from tenure.doors.neutron.session_book import Held, SessionBook
 from tenure.doors.neutron.session_desk import SessionDesk
 from tenure.doors.neutron.subnets import SubnetRecord
 from tenure.doors.neutron.views import KEPT, NETWORK, SharedViews
@@ -18,6 +18,8 @@ from tenure.kernel.names import Owner
 from tenure.service.allocating import allocate
 from tenure.service.claims import Claim
 
+LET_GO = "tenure-let-go"
+
 
 class Keeper(Protocol):
     """One mode. Every call comes in a transaction of the caller's, and is undone if that is rolled back."""
@@ -26,8 +28,8 @@ class Keeper(Protocol):
         """Hold an address; raises AddressInUse or PoolExhausted."""
         ...
 
-    def release(self, session: Any, subnet: SubnetRecord, place: int) -> None:
-        """Let go of an address; one that nobody holds is no error."""
+    def release(self, session: Any, subnet: SubnetRecord, held: Held) -> None:
+        """Let go of an address that the transaction has found held, and locked."""
         ...
 
     def follow(self, session: Any, before: SubnetRecord | None, after: SubnetRecord | None) -> None:
@@ -55,29 +57,26 @@ class DatabaseKeeper:
         claim = Claim(NETWORK, Owner.trusted(wanted.owner), policy=policy)
         return run_inline(allocate(claim, SessionDesk(session, book, views))).row.first
 
-    def release(self, session: Any, subnet: SubnetRecord, place: int) -> None:
+    def release(self, session: Any, subnet: SubnetRecord, held: Held) -> None:
         """Let go of an address.
 
         This process picks it again only when that is committed: whoever did so before would wait for this transaction,
         and the two might wait for each other.
         """
-        if SessionBook(session, subnet.id).release(place) is not None:
-            _let_go(session).append((KEPT.of(subnet), place))
+        SessionBook(session, subnet.id).end(held.place)
+        _let_go(session).append((KEPT.of(subnet), held.place))
 
     def follow(self, session: Any, before: SubnetRecord | None, after: SubnetRecord | None) -> None:
         """Do nothing more: the rows say it all."""
 
 
-LetGo = list[tuple[SharedViews, int]]
-
-
-def _let_go(session: Any) -> LetGo:
+def _let_go(session: Any) -> list[tuple[SharedViews, int]]:
     """Return what the session's transaction has let go of; the views learn of it when that is committed."""
-    found: LetGo | None = session.info.get(LET_GO)
-    if found is None:
-        found = session.info[LET_GO] = []
+    if LET_GO not in session.info:
+        session.info[LET_GO] = []
         event.listen(session, "after_commit", _give_back)
         event.listen(session, "after_transaction_end", _forget)
+    found: list[tuple[SharedViews, int]] = session.info[LET_GO]
     return found
 
 
@@ -90,6 +89,3 @@ def _give_back(session: Any) -> None:
 def _forget(session: Any, transaction: Any) -> None:
     if not transaction.nested:
         session.info[LET_GO].clear()
-
-
-LET_GO = "tenure-let-go"

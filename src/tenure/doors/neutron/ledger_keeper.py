@@ -59,11 +59,10 @@ class LedgerKeeper:
             raise PoolExhausted(self.network(subnet), None)
         return taking.picked(Policy.LOWEST if wanted.lowest else Policy.RANDOM)
 
-    def release(self, session: Any, subnet: SubnetRecord, place: int) -> None:
+    def release(self, session: Any, subnet: SubnetRecord, held: Held) -> None:
         """Let go of an address; the ledger is told when Neutron has committed."""
-        held = SessionBook(session, subnet.id).release(place)
-        if held is not None:
-            settlement_of(session, self._ends).note(LetGo(Place(subnet, place), held))
+        SessionBook(session, subnet.id).end(held.place)
+        settlement_of(session, self._ends).note(LetGo(Place(subnet, held.place), held))
 
     def follow(self, session: Any, before: SubnetRecord | None, after: SubnetRecord | None) -> None:
         """Let the ledger's plan follow a subnet: at once when it comes or changes, at the commit when it goes."""
@@ -169,16 +168,18 @@ class Taking:
         async def hold(ledger: AsyncLedger) -> Holding:
             return await ledger.hold(self._network, owner=owner, request=self._request, **wish)
 
-        async def take_back(ledger: AsyncLedger) -> None:
-            for holding in await ledger.holdings(network=self._network, owner=owner):
-                if self._is_new(holding) and holding.state is State.PENDING:
-                    await ledger.cancel(self._network, holding.address, owner=owner, generation=holding.generation)
-
         try:
-            return self._keeper.reach.ask(hold, amends=take_back)
+            return self._keeper.reach.ask(hold, amends=self._take_back)
         except (NotFound, AddressOutsideSubnet):
             self._keeper.push(self._settlement.session, self._subnet)
-            return self._keeper.reach.ask(hold, amends=take_back)
+            return self._keeper.reach.ask(hold, amends=self._take_back)
+
+    async def _take_back(self, ledger: AsyncLedger) -> None:
+        """Cancel what the ledger granted to this request after it was given up."""
+        owner = self._keeper.owner(self._owner)
+        for holding in await ledger.holdings(network=self._network, owner=owner):
+            if self._is_new(holding) and holding.state is State.PENDING:
+                await ledger.cancel(self._network, holding.address, owner=owner, generation=holding.generation)
 
     def _is_new(self, holding: Holding) -> bool:
         return holding.request == self._request
@@ -209,9 +210,9 @@ class Taking:
             ),
         ]  # fmt: skip
         try:
-            fresh = self._keeper.reach.ask(lambda ledger: ledger.apply(operations))[-1]
+            fresh = self._keeper.reach.ask(lambda ledger: ledger.apply(operations), amends=self._take_back)[-1]
         except (Conflict, NotFound):
-            self._book.release(place)  # somebody was quicker: it is not to be had any more
+            self._book.end(place)  # somebody was quicker: it is not to be had any more
             return None
         assert isinstance(fresh, Holding)
         self._book.regrant(place, self._owner, fresh.generation)

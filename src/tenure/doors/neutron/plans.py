@@ -124,10 +124,7 @@ def _changed(network: Network, subnet: SubnetRecord) -> list[Operation]:
     """Name the edits that lead from a network to what a subnet wants: the old pools go, the new ones come."""
     name, wanted = network.name, parse_cidr(subnet.cidr)
     edits: list[Edit] = [ModifyNetwork(network=name, labels={**network.notes.labels, MARK: subnet.mark})]
-    for _, pool in network.pools():
-        edits.append(
-            RemovePool(network=name, pool=f"{format_address(pool.range.first)}-{format_address(pool.range.last)}")
-        )
+    edits += [RemovePool(network=name, pool=_range_text(pool.range)) for _, pool in network.pools()]
     found = _block(network, subnet)
     gateway = _gateway_text(subnet)
     if found is not None:

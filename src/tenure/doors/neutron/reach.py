@@ -35,7 +35,7 @@ class Reach:
         self._timeout_s = timeout_s
         self._portal = Portal()
         self._ledger: AsyncLedger | None = None
-        self._opening = asyncio.Lock()
+        self._opening: asyncio.Task[AsyncLedger] | None = None
         self._debts: deque[Work[object]] = deque()
         self._given_up: set[asyncio.Task[Any]] = set()
         self._payer: asyncio.Task[None] | None = None
@@ -80,12 +80,22 @@ class Reach:
             raise
 
     async def _with_ledger(self, work: Work[T], begun: asyncio.Event | None = None) -> T:
-        async with self._opening:
-            if self._ledger is None:
-                self._ledger = await _opened(self._url)
+        ledger = self._ledger or await self._open()
         if begun is not None:
             begun.set()
-        return await work(self._ledger)
+        return await work(ledger)
+
+    async def _open(self) -> AsyncLedger:
+        """Open the ledger, once for all who wait; who gives up does not end it for the others, or for the next one."""
+        if self._opening is None:
+            self._opening = asyncio.ensure_future(_opened(self._url))
+            self._opening.add_done_callback(self._opened)
+        return await asyncio.shield(self._opening)
+
+    def _opened(self, opening: asyncio.Task[AsyncLedger]) -> None:
+        self._opening = None
+        if not opening.cancelled() and opening.exception() is None:
+            self._ledger = opening.result()
 
     def _give_up(self, task: asyncio.Task[Any], amends: Work[object] | None, *, begun: bool, always: bool) -> None:
         """Leave a task that nobody waits for any more: what has not begun never does, the rest is amended behind it."""

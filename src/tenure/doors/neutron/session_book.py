@@ -75,12 +75,9 @@ class SessionBook:
             .values(owner=owner, generation=generation)
         )
 
-    def release(self, place: int) -> Held | None:
-        """End a holding; tell what it was, as it was now and not when the transaction began to read."""
-        held = self.find(place, locking=True)
-        if held is not None:
-            self._session.execute(sa.delete(ALLOCATIONS).where(self._mine, ALLOCATIONS.c.address == digits_of(place)))
-        return held
+    def end(self, place: int) -> None:
+        """End a holding."""
+        self._session.execute(sa.delete(ALLOCATIONS).where(self._mine, ALLOCATIONS.c.address == digits_of(place)))
 
     def clear(self) -> None:
         """End all holdings."""
