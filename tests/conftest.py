@@ -1,5 +1,6 @@
 """What every suite has: a profile of Hypothesis, the run's folder, the line that tells the stores, open ledgers."""
 
+import os
 from collections.abc import AsyncIterator, Iterator
 from contextlib import ExitStack
 
@@ -13,6 +14,7 @@ from tests.infrastructure.postgres import PostgresServer, private_postgres, run_
 from tests.profiles import load_profile
 
 load_profile()
+os.environ["EVENTLET_NO_GREENDNS"] = "yes"  # Neutron loads eventlet, which else puts its own copy of dnspython in place
 
 FINISH = pytest.StashKey[ExitStack]()
 

@@ -2,8 +2,11 @@
 
 from uuid import uuid4
 
+import pytest
+
 from tests.doors.neutron.stage.deployment import Deployment
 from tests.doors.neutron.stage.ports import SMALL, book_of, change_of, fill, number_of
+from tests.doors.neutron.stage.server import Refused
 from tests.doors.neutron.stage.settings import Answer, port_of
 
 
@@ -328,7 +331,8 @@ def test_what_a_lost_transaction_took_let_go_of_and_took_again_is_free(deploymen
     take, drop = ("take", subnet, str(uuid4()), "10.0.0.9"), ("drop", subnet, "10.0.0.9")
     deployment.server.arm("commit_sent", "error")
 
-    deployment.server.scene("transaction", [take, drop, take], "commit")
+    with pytest.raises(Refused, match="DBError"):
+        deployment.server.scene("transaction", [take, drop, take], "commit")
 
     deployment.settle()
     assert deployment.kept(subnet) == {}
