@@ -74,6 +74,16 @@ def test_two_servers_begin_in_stripes_of_their_own() -> None:
     assert len(set(starts)) == 4
 
 
+def test_a_server_that_meets_another_in_a_stripe_goes_elsewhere() -> None:
+    free, stripes = FreeSet(64 * STRIPE), Stripes(64 * STRIPE, "server-a")
+    first = stripes.pick(free, 0)
+
+    stripes.leave()
+
+    assert first is not None
+    assert (stripes.pick(free, 0) or 0) // STRIPE != first // STRIPE
+
+
 @given(st.integers(1, 3 * STRIPE), st.integers(0, STRIPE - 1), st.data())
 def test_stripes_fill_a_line_to_the_last_number(size: int, offset: int, data: st.DataObject) -> None:
     left = data.draw(st.sets(st.integers(0, size - 1), max_size=5))

@@ -62,6 +62,10 @@ class Stripes:
                 found = free.at_or_after(self._start)
             if found is not None and found < self._start + STRIPE:
                 return found
-            self._turn += 1
-            self._start = self._stripe(self._turn)
+            self.leave()
         return from_point(free, self._start)
+
+    def leave(self) -> None:
+        """Go to the next stripe: this one is full, or somebody else fills it."""
+        self._turn += 1
+        self._start = self._stripe(self._turn)

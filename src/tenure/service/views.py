@@ -59,9 +59,12 @@ class DoubtfulLine(FreeLine):
         """Pick as the policy wants it; *random* keeps to the server's stripes on lines that are long enough.
 
         Stripes keep servers apart, and neighbours in the store's index together: a line of a million scattered rows
-        would touch a page of its own for every grant.
+        would touch a page of its own for every grant. After a pick that was taken it goes elsewhere: whoever was there
+        has most of that stripe, and a view that no log corrects would run into him again and again.
         """
         if policy is Policy.RANDOM and self.line.size >= FEW:
+            if attempt:
+                self.stripes.leave()
             return self.stripes.pick(self.free, chance.getrandbits(8))
         # A zero-argument super() does not survive dataclass(slots=True), which makes the class anew.
         return FreeLine.pick(self, policy, owner, slot, attempt, chance)
