@@ -6,6 +6,7 @@ import re
 import socket
 from collections.abc import Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 from urllib.parse import parse_qsl, urlencode, urlsplit, urlunsplit
 
 from tenure.kernel.configuration import Configuration
@@ -17,6 +18,9 @@ from tenure.service.book_desk import BookDesk
 from tenure.service.ledger import AsyncLedger
 from tenure.service.portal import Portal
 from tenure.service.server import Server
+
+if TYPE_CHECKING:
+    from tenure.stores.postgres.store import PostgresStore
 
 DEFAULT_URL = "sqlite:///tenure.db"
 
@@ -44,6 +48,16 @@ async def open_store(url: str) -> LedgerStore:
     raise Invalid(f"url: {shown(without_secrets(url))} names no store; {known}", field="url")
 
 
+async def is_there(url: str) -> bool:
+    """Tell whether the store that a URL names has a ledger already; asking makes none."""
+    scheme = url.partition(":")[0]
+    if scheme == "sqlite":
+        return _sqlite_path(url).exists()
+    if scheme in ("postgresql", "postgres"):
+        return await _postgres_store().has_ledger(*_postgres_parts(url))
+    return True
+
+
 def seal_backup(path: Path) -> None:
     """Make a finished backup one that can be read anywhere, also where nothing can be written."""
     from tenure.stores.sqlite.connecting import seal
@@ -66,12 +80,22 @@ def _sqlite_path(url: str) -> Path:
 
 
 async def _open_postgres(url: str) -> LedgerStore:
+    dsn, schema = _postgres_parts(url)
+    return await _postgres_store().open(dsn, schema=schema)
+
+
+def _postgres_store() -> "type[PostgresStore]":
     try:
         from tenure.stores.postgres.store import PostgresStore
     except ModuleNotFoundError as error:
         if error.name != "asyncpg":
             raise
         raise Invalid("url: PostgreSQL needs a driver: pip install 'tenure[postgres]'", field="url") from None
+    return PostgresStore
+
+
+def _postgres_parts(url: str) -> tuple[str, str]:
+    """Split a URL into what the driver takes, and the name of the schema."""
     try:
         parts = urlsplit(url)
         _ = parts.port  # a port that is no number is noticed only when asked for
@@ -79,7 +103,7 @@ async def _open_postgres(url: str) -> LedgerStore:
         raise Invalid(f"url: {shown(without_secrets(url))} is not a URL ({error})", field="url") from None
     options = dict(parse_qsl(parts.query))
     schema = options.pop("schema", "tenure")
-    return await PostgresStore.open(urlunsplit(parts._replace(query=urlencode(options))), schema=schema)
+    return urlunsplit(parts._replace(query=urlencode(options))), schema
 
 
 async def open_book(url: str, plan: Sequence[Configuration]) -> BookDesk:

@@ -188,12 +188,14 @@ class CursorExpired(TenureError):
         self.oldest = oldest
 
 
+OUTCOMES = {"none": "nothing was changed", "unknown": "repeat the same request to learn the outcome"}
+
+
 class StoreUnavailable(TenureError):
     """The store did not answer. ``outcome`` says whether the request may have taken effect."""
 
     code = "store_unavailable"
 
     def __init__(self, message: str, *, outcome: Literal["none", "unknown"]) -> None:
-        hint = "nothing was changed" if outcome == "none" else "repeat the same request to learn the outcome"
-        super().__init__(f"{message} ({hint})")
+        super().__init__(f"{message} ({OUTCOMES[outcome]})")
         self.outcome = outcome

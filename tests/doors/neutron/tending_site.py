@@ -86,7 +86,8 @@ class Site:
 
     def subnet(self, cidr: str, pools: Sequence[tuple[str, str]], gateway: str | None = None, **fields: Any) -> str:
         """Make a subnet in a network of its own, or in the one that is named."""
-        subnet, network = str(uuid4()), fields.pop("network_id", None) or self.network()
+        subnet = str(fields.pop("id", None) or uuid4())
+        network = fields.pop("network_id", None) or self.network()
         [number] = self._attributes("subnets", 1)
         version = 6 if ":" in cidr else 4
         row = {"id": subnet, "network_id": network, "ip_version": version, "cidr": cidr, "gateway_ip": gateway}
@@ -181,9 +182,9 @@ class Site:
         """Repair."""
         return rounds.reconcile(self.settings, silent, dry=dry, grace_s=grace_s)
 
-    def move_in(self, *, dry: bool = False, take_over: bool = False) -> Report:
+    def move_in(self, *, dry: bool = False, **may: bool) -> Report:
         """Import."""
-        return rounds.move_in(self.settings, silent, dry=dry, take_over=take_over)
+        return rounds.move_in(self.settings, silent, dry=dry, **may)
 
 
 def site_of(database: str, mode: str, ledger: str | None, engine: sa.Engine) -> Site:

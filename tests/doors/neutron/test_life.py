@@ -74,6 +74,20 @@ def test_a_server_with_another_ledger_refuses(deployment: Deployment, plugins: s
     assert deployment.held(subnet) == {}
 
 
+@with_one_ledger
+@pytest.mark.parametrize("plugins", ["router", CHECKED])
+@pytest.mark.parametrize("ledger", ["memory:", "sqlite:////nowhere/ledger.db"])
+def test_a_server_with_a_ledger_that_others_cannot_reach_refuses(
+    deployment: Deployment, plugins: str, ledger: str
+) -> None:
+    network, subnet = deployment.subnet(SMALL)
+
+    said = refusal(deployment, network, {"ledger": ledger, "service_plugins": plugins})
+
+    assert "[tenure] ledger: servers share a ledger on PostgreSQL, postgresql://" in said
+    assert deployment.held(subnet) == {}
+
+
 @each_once
 def test_a_server_that_agrees_starts_and_works(deployment: Deployment) -> None:
     network, subnet = deployment.subnet(SMALL)

@@ -126,7 +126,7 @@ DAMAGES: dict[Damage, list[str]] = {
     row_missing_of_an_odd_spelling: ["row-missing"],
     row_extra: ["row-extra"],
     row_of_another: ["row-owner"],
-    record_missing: ["subnet-missing", *["row-missing"] * 3],
+    record_missing: ["subnet-missing"],
     record_extra: ["subnet-extra"],
     other_gateway: ["subnet-differs"],
     other_block: ["subnet-differs"],

@@ -356,21 +356,3 @@ def test_a_ledger_that_knows_the_realm_of_another_deployment_is_not_touched(made
 
     assert site.everything() == before
     assert_settled(site)
-
-
-def test_a_deployment_whose_database_was_made_anew_takes_its_networks_over() -> None:
-    with built("postgresql", "ledger") as site, built("postgresql", "database") as anew:
-        subnet = site.subnet("10.0.0.0/24", POOL, "10.0.0.1")
-        site.ports(subnet, CARRIED)
-        site.move_in()
-        anew.settings = replace(site.settings, database=anew.settings.database)
-        fresh = anew.subnet("10.0.0.0/24", POOL, "10.0.0.1")
-        anew.ports(fresh, CARRIED[:2])
-
-        report = anew.move_in(take_over=True)
-
-        assert report.agreed
-        assert report.counts["network-extra"] == 1
-        assert_settled(anew)
-        with pytest.raises(Conflict, match="not the ledger"):
-            site.verify()

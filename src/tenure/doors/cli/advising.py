@@ -90,7 +90,7 @@ INSTANCE_HINTS = {
 
 NEUTRON_HINTS = {
     "store_unavailable": "look at `--database` and `--ledger`, or at the configuration file",
-    "not_found": "look at `--database`, or at [database] connection in the configuration file",
+    "not_found": "look at `--database` and `--ledger`, or at the configuration file",
     "conflict": "`tenure {command} --help` shows what may be said instead of the configuration file",
 }
 """What commands on a Neutron say: its store is its own."""

@@ -22,6 +22,7 @@ NAMED = 20
 """How many drifts of a kind are shown to people."""
 
 MODES = ("database", "ledger")
+BROUGHT_IN, WOULD_BE = "brought in", "would be brought in"
 
 deployment_options = with_options(
     click.option(
@@ -41,6 +42,21 @@ grace_option = click.option(
     type=click.IntRange(min=0),
     metavar="SECONDS",
     help="How long a row may wait for a port that is made with many others; else 900.",
+)
+moving_options = with_options(
+    click.option(
+        "--take-over", is_flag=True, help="The ledger knows the realm from before Neutron's database was made anew."
+    ),
+    click.option(
+        "--remove-held",
+        is_flag=True,
+        help="With --take-over: also remove networks that hold addresses and stand for no subnet of this database.",
+    ),
+    click.option(
+        "--leave-conflicts",
+        is_flag=True,
+        help="Bring in and agree on all but the addresses of ports that somebody else holds; those are told.",
+    ),
 )
 dry_run_option = click.option("--dry-run", is_flag=True, help="Only tell what would be done.")
 
@@ -96,25 +112,33 @@ def reconcile(session: Session, context: click.Context, dry_run: bool, grace_s: 
 @neutron.command("import")
 @deployment_options
 @dry_run_option
-@click.option(
-    "--take-over", is_flag=True, help="The ledger knows the realm from before Neutron's database was made anew."
-)
+@moving_options
 @click.pass_context
 @pass_session
-def import_neutron(session: Session, context: click.Context, dry_run: bool, take_over: bool, **said: Any) -> None:
+def import_neutron(
+    session: Session,
+    context: click.Context,
+    dry_run: bool,
+    take_over: bool,
+    remove_held: bool,
+    leave_conflicts: bool,
+    **said: Any,
+) -> None:
     """Bring in a Neutron that ran with another driver, or in the other mode; stop its servers before.
 
-    The mode is what all servers must agree on from then on. While an address is in the way that cannot be had, nothing
-    is agreed on and the exit code is 1. An import that was broken off is simply run again.
+    The mode is what all servers must agree on from then on; restart every one. While an address is in the way that
+    cannot be had, nothing is agreed on and the exit code is 1. An import that was broken off is simply run again.
 
     For example:
       tenure neutron import --config-file neutron.conf --dry-run
       tenure neutron import --config-file neutron.conf
     """
     with Bar(session, "importing") as bar:
-        report = _tended("move_in", said, bar, dry=dry_run, take_over=take_over)
-    verb = "would be brought in" if dry_run or (report.left and not report.agreed) else "brought in"
-    _tell(session, context, report, ok=report.agreed or (dry_run and not report.left), verb=verb)
+        may = {"take_over": take_over, "remove_held": remove_held, "leave_conflicts": leave_conflicts}
+        report = _tended("move_in", said, bar, dry=dry_run, **may)
+    verb = WOULD_BE if dry_run or (report.left and not report.agreed) else BROUGHT_IN
+    foreseen = dry_run and (not report.left or (leave_conflicts and report.leavable))
+    _tell(session, context, report, ok=report.agreed or foreseen, verb=verb, agreeing=True)
 
 
 def _tended(verb: str, said: dict[str, Any], bar: Bar, **more: int) -> "Report":
@@ -145,8 +169,10 @@ def _loaded(name: str) -> Any:
         raise Invalid(f"neutron: {error.name} is missing: pip install 'tenure[neutron]'") from None
 
 
-def _tell(session: Session, context: click.Context, report: "Report", *, ok: bool, verb: str) -> None:
-    answer(session, report.as_document(), "\n".join(_lines(report, verb)))
+def _tell(
+    session: Session, context: click.Context, report: "Report", *, ok: bool, verb: str, agreeing: bool = False
+) -> None:
+    answer(session, report.as_document(agreeing=agreeing), "\n".join(_lines(report, verb)))
     if not ok:
         context.exit(FINDINGS)
 
@@ -165,5 +191,18 @@ def _lines(report: "Report", verb: str) -> Iterator[str]:
     flying = report.in_flight
     found = {f"{len(done)} {verb}": done, f"{len(report.left)} left": report.left, f"{len(flying)} in flight": flying}
     yield f"compared {compared}: {', '.join(text for text, drifts in found.items() if drifts) or 'all agree'}"
+    yield from report.notes
+    yield from _moving_lines(report, verb)
     if report.agreed:
         yield f"agreed: every server of this deployment keeps its addresses in mode {report.mode!r} from now on"
+        yield "restart every server of it"
+
+
+def _moving_lines(report: "Report", verb: str) -> Iterator[str]:
+    """Tell what goes with an import, and what may be said to have it go on."""
+    networks, addresses = report.removal
+    if networks:
+        lost = counted({"networks": networks}), counted({"held addresses": addresses})
+        yield f"{lost[0]} with {lost[1]}{': REMOVED' if verb == BROUGHT_IN else ' would be REMOVED'}"
+    if verb == WOULD_BE and report.left and report.leavable:
+        yield "--leave-conflicts brings in and agrees on all but what is left"

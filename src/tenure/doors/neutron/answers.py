@@ -8,6 +8,7 @@ from neutron.ipam import exceptions as ipam_exc
 from neutron_lib import exceptions as n_exc
 from oslo_db import exception as db_exc
 
+from tenure.doors.neutron.unreadable import Unreadable
 from tenure.kernel.errors import (
     AddressInUse,
     AddressOutsideSubnet,
@@ -39,6 +40,15 @@ class LedgerRefuses(n_exc.Conflict):  # type: ignore[misc]  # Neutron's library 
     message = "The ledger of addresses does not allow this for subnet %(subnet_id)s"
 
 
+class RecordUnreadable(n_exc.ServiceUnavailable):  # type: ignore[misc]  # Neutron's library has no types
+    """A row of the driver's makes no sense, and what it stood for is not known. 503; reconciling writes it anew."""
+
+    message = (
+        "The IPAM driver cannot read its record of subnet %(subnet_id)s in table %(table)s; "
+        "an operator has to run `tenure neutron reconcile`"
+    )
+
+
 @contextmanager
 def in_neutrons_words(subnet_id: str | None) -> Iterator[None]:
     """Turn errors of the ledger's, and of a subnet that went away, into Neutron's."""
@@ -57,6 +67,9 @@ def in_neutrons_words(subnet_id: str | None) -> Iterator[None]:
     except StoreUnavailable as error:
         LOG.warning("subnet %s: %s", subnet_id, error)
         raise LedgerUnavailable from error
+    except Unreadable as error:
+        LOG.error("%s; see `tenure neutron verify`", error)
+        raise RecordUnreadable(subnet_id=error.subnet, table=error.table) from error
     except TenureError as error:
         LOG.error("subnet %s: %s", subnet_id, error)
         raise LedgerRefuses(subnet_id=subnet_id) from error

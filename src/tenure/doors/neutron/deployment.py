@@ -8,23 +8,24 @@ import logging
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
-from typing import Any
+from dataclasses import asdict
+from typing import Any, NamedTuple
 from uuid import uuid4
 
 import sqlalchemy as sa
 from neutron_lib import context as neutron_context
 from neutron_lib import exceptions as n_exc
 from neutron_lib.db import api as db_api
+from oslo_db import exception as db_exc
 from sqlalchemy import orm
 
-from tenure.doors.neutron import options
+from tenure.doors.neutron import options, standing
 from tenure.doors.neutron.keeping import DatabaseKeeper, Keeper
 from tenure.doors.neutron.ledger_keeper import LedgerKeeper
 from tenure.doors.neutron.reach import REACHES, Reach
-from tenure.doors.neutron.session_book import dialect_of, insert_unless_there
+from tenure.doors.neutron.session_book import MYSQL, dialect_of, insert_unless_there
 from tenure.doors.neutron.spaces import mapped_spaces
-from tenure.doors.neutron.tables import DeploymentRow
+from tenure.doors.neutron.standing import TABLE, THE_NUMBER, THE_ROW, Agreement
 from tenure.kernel.errors import AlreadyExists, NotFound, StoreUnavailable
 from tenure.service.ledger import AsyncLedger
 from tenure.service.operations import WritePaper
@@ -32,9 +33,11 @@ from tenure.service.operations import WritePaper
 LOG = logging.getLogger(__name__)
 
 PAPER = "neutron"
-TABLE = DeploymentRow.__table__
-THE_ROW, THE_NUMBER = 1, 2
-"""What is agreed on now; and the number by which the deployment is known, or will be, in a ledger."""
+
+TRIES = 3
+"""Times that an agreement which is replaced while a request looks is looked at."""
+
+GONE = "what this deployment agreed on is gone from Neutron's database; see `tenure neutron import`"
 
 
 class Disagrees(n_exc.ServiceUnavailable):  # type: ignore[misc]  # Neutron's library has no types
@@ -43,45 +46,67 @@ class Disagrees(n_exc.ServiceUnavailable):  # type: ignore[misc]  # Neutron's li
     message = "%(reason)s"
 
 
-@dataclass(frozen=True, slots=True)
-class Agreement:
-    """Where a deployment keeps its addresses."""
+class Checked(NamedTuple):
+    """What a process has found to agree: its configuration with what is agreed on."""
 
-    mode: str
-    realm: str
-    ledger: str = ""
+    key: tuple[Any, ...]
+    keeper: Keeper
+    agreement: Agreement
 
 
-class Checked:
-    """What this process has found to agree; a process that was forked looks for itself."""
+class Memory:
+    """What this process has checked last; a process that was forked looks for itself."""
 
     def __init__(self) -> None:
-        self.begin()
+        self.forget()
 
-    def begin(self) -> None:
+    def forget(self) -> None:
         """Begin with nothing."""
-        self.key: tuple[Any, ...] | None = None
-        self.keeper: Keeper | None = None
-
-    def remember(self, key: tuple[Any, ...], keeper: Keeper) -> None:
-        """Look no further while the configuration stays the same."""
-        self.key, self.keeper = key, keeper
+        self.last: Checked | None = None
 
 
-CHECKED = Checked()
-os.register_at_fork(after_in_child=CHECKED.begin)
+CHECKED = Memory()
+os.register_at_fork(after_in_child=CHECKED.forget)
 
 
 def keeper(session: Any) -> Keeper:
-    """Return the keeper of this server's mode; Disagrees if the deployment has another."""
+    """Return the keeper of this server's mode; Disagrees if the deployment has another by now.
+
+    The agreement is kept as it is until the caller's transaction ends.
+    """
     section = options.register()
     key = (section.mode, section.ledger, section.realm)
-    if CHECKED.keeper is None or key != CHECKED.key:
-        made = _keeper(section)
-        _agree(session, section, made)
-        CHECKED.remember(key, made)
-        return made
-    return CHECKED.keeper
+    for _ in range(TRIES):
+        _beware(session)
+        checked = CHECKED.last
+        if checked is None or checked.key != key:
+            made = _keeper(section)
+            checked = CHECKED.last = Checked(key, made, _agree(session, section, made))
+        if standing.now(session) == checked.agreement:
+            return checked.keeper
+        CHECKED.forget()
+        _beware(session)
+        standing.leave(session)
+    raise Disagrees(reason="what this deployment agrees on keeps changing; see `tenure neutron import`")
+
+
+def may_stand(session: Any) -> bool:
+    """Tell whether the next reading of a subnet should bring the agreement along.
+
+    Not before this process has looked for itself, nor where a reader asks a copy of the database, which may lock
+    nothing.
+    """
+    if CHECKED.last is None or standing.noted(session) is not None:
+        return False
+    return session.get_bind().engine is db_api.CONTEXT_WRITER.get_engine()
+
+
+def _beware(session: Any) -> None:
+    """Begin anew where the agreement is gone: on MySQL the transaction keeps the gap, and would wait for itself."""
+    stand = standing.noted(session)
+    if stand is not None and stand.agreement is None and dialect_of(session) in MYSQL:
+        CHECKED.forget()
+        raise db_exc.RetryRequest(Disagrees(reason=GONE))
 
 
 @contextmanager
@@ -109,6 +134,8 @@ def _keeper(section: Any) -> Keeper:
     if section.mode == options.LEDGER:
         if not section.ledger:
             raise Disagrees(reason="[tenure] ledger is not set: mode 'ledger' needs the URL of one")
+        if refusal := options.against_ledger(section.ledger):
+            raise Disagrees(reason=f"[tenure] ledger: {refusal}")
         return LedgerKeeper(REACHES.to(section.ledger, section.timeout_s), section.realm)
     if mapped_spaces(section):
         raise Disagrees(
@@ -117,7 +144,7 @@ def _keeper(section: Any) -> Keeper:
     return DatabaseKeeper()
 
 
-def _agree(session: Any, section: Any, made: Keeper) -> None:
+def _agree(session: Any, section: Any, made: Keeper) -> Agreement:
     """Compare with what is written, or write it: first the number, then the ledger's paper, then what is agreed.
 
     Whoever is interrupted in between finds his number again, and goes on.
@@ -127,19 +154,25 @@ def _agree(session: Any, section: Any, made: Keeper) -> None:
         agreed = read_agreement(own)
         if isinstance(made, LedgerKeeper) and agreed is None:
             wanted = number_for(own, section.realm)
+    _compare(agreed, wanted)
     if isinstance(made, LedgerKeeper):
         wanted = _entered(made.reach, wanted, agreed)
-    with _beside(session) as own:
-        if not write_agreement(own, wanted):
-            agreed = read_agreement(own)
-            if agreed != wanted:
-                raise Disagrees(reason=_difference(agreed or wanted, wanted))
+    if agreed is None:
+        with _beside(session) as own:
+            agreed = None if write_agreement(own, wanted) else read_agreement(own)
+        _compare(agreed, wanted)
+        if agreed not in (None, wanted):
+            raise Disagrees(reason=f"{ELSEWHERE}; {MEND}")
+    return wanted
 
 
 def _entered(reach: Reach, wanted: Agreement, agreed: Agreement | None) -> Agreement:
     """Return what is wanted with the number that the ledger knows; a new deployment is entered there."""
     if agreed is not None:
-        return replace(wanted, ledger=reach.ask(lambda ledger: number_in(ledger, wanted.realm)))
+        entry = reach.ask(lambda ledger: entry_in(ledger, wanted.realm))
+        if entry.number != agreed.ledger:
+            raise Disagrees(reason=entry.against(agreed) or f"{ELSEWHERE}; {MEND}")
+        return agreed
     if reach.ask(lambda ledger: enter(ledger, wanted.realm, wanted.ledger)) != wanted.ledger:
         raise Disagrees(reason=ANOTHERS.format(realm=wanted.realm))
     return wanted
@@ -149,16 +182,23 @@ ANOTHERS = (
     "the ledger knows another deployment of Neutron as {realm!r}: give this one another [tenure] realm; or, if it is "
     "the same one and only its database was made anew, bring it in with `tenure neutron import --take-over`"
 )
+TAKEN_OVER = (
+    "another deployment of Neutron has taken over the name {realm!r} in the ledger (`tenure neutron import "
+    "--take-over`, from another database): give one of the two another [tenure] realm, and bring this one in again "
+    "with `tenure neutron import`, with --take-over if it keeps the name"
+)
+ELSEWHERE = "this server's [tenure] ledger is not the one that this deployment keeps its addresses in"
+MEND = "make the configuration the same on every server and restart it, or move with `tenure neutron import`"
 
 
-def _difference(found: Agreement, wanted: Agreement) -> str:
-    if found.mode != wanted.mode:
+def _compare(found: Agreement | None, wanted: Agreement) -> None:
+    """Refuse a configuration of another mode or realm than what is agreed on."""
+    if found is not None and found.mode != wanted.mode:
         was = f"this deployment keeps its addresses in mode {found.mode!r}, and this server is set to {wanted.mode!r}"
-    elif found.realm != wanted.realm:
+        raise Disagrees(reason=f"{was}; {MEND}")
+    if found is not None and found.realm != wanted.realm:
         was = f"this deployment is called {found.realm!r} in its ledger, and [tenure] realm here is {wanted.realm!r}"
-    else:
-        was = "this server's [tenure] ledger is not the one that this deployment keeps its addresses in"
-    return f"{was}; make the configuration the same on every server, or move with `tenure neutron import`"
+        raise Disagrees(reason=f"{was}; {MEND}")
 
 
 def read_agreement(session: Any) -> Agreement | None:
@@ -174,10 +214,21 @@ def write_agreement(session: Any, agreement: Agreement, *, row: int = THE_ROW) -
     return bool(session.execute(insert_unless_there(TABLE, dialect_of(session)).values(values)).rowcount)
 
 
+def hold_agreement(session: Any, agreement: Agreement) -> None:
+    """Wait for all who stand on the agreement, and keep others from it until the transaction ends.
+
+    Where there is none this one is written, so that who wants to write another waits, too.
+    """
+    statement = sa.select(TABLE.c.id).where(TABLE.c.id == THE_ROW).with_for_update()
+    if session.execute(statement).first() is None and not write_agreement(session, agreement):
+        session.execute(statement).one()
+
+
 def replace_agreement(session: Any, agreement: Agreement) -> None:
     """Write what the deployment agrees on from now on; the number it has in a ledger is kept, for a way back."""
-    session.execute(TABLE.delete().where(TABLE.c.id == THE_ROW))
-    write_agreement(session, agreement)
+    hold_agreement(session, agreement)
+    # In its place: who waits for it finds the new one, and not that the old one is gone.
+    session.execute(TABLE.update().where(TABLE.c.id == THE_ROW).values(**asdict(agreement)))
 
 
 def number_for(session: Any, realm: str) -> Agreement:
@@ -195,13 +246,24 @@ def number_for(session: Any, realm: str) -> Agreement:
     return Agreement(*found)
 
 
-async def number_in(ledger: AsyncLedger, realm: str) -> str:
-    """Return the number of a deployment, as its ledger has it; "" if it has none."""
+class Entry(NamedTuple):
+    """What a ledger knows of a deployment: its number, "" if it has none; and those that it was taken over from."""
+
+    number: str = ""
+    former: tuple[str, ...] = ()
+
+    def against(self, agreed: Agreement) -> str:
+        """Say that a deployment was taken over, if it was."""
+        return TAKEN_OVER.format(realm=agreed.realm) if agreed.ledger in self.former else ""
+
+
+async def entry_in(ledger: AsyncLedger, realm: str) -> Entry:
+    """Return what a ledger knows of a deployment."""
     try:
-        paper = await ledger.paper(PAPER, realm)
+        document = (await ledger.paper(PAPER, realm)).document
     except NotFound:
-        return ""
-    return str(paper.document["deployment"])
+        return Entry()
+    return Entry(str(document["deployment"]), tuple(document.get("former", ())))
 
 
 async def enter(ledger: AsyncLedger, realm: str, number: str) -> str:
@@ -209,5 +271,5 @@ async def enter(ledger: AsyncLedger, realm: str, number: str) -> str:
     try:
         await ledger.apply([WritePaper(kind=PAPER, name=realm, document={"deployment": number})])
     except AlreadyExists:
-        return await number_in(ledger, realm)
+        return (await entry_in(ledger, realm)).number
     return number

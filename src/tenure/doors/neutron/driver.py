@@ -99,8 +99,9 @@ class TenurePool(subnet_alloc.SubnetAllocator):  # type: ignore[misc]  # Neutron
 
     def get_subnet(self, subnet_id: str) -> TenureSubnet:
         """Find a subnet by Neutron's id."""
-        with db_api.CONTEXT_READER.using(self._context):
-            return TenureSubnet(self._find(subnet_id), self._context)
+        with db_api.CONTEXT_READER.using(self._context), in_neutrons_words(subnet_id):
+            standing = deployment.may_stand(self._context.session)
+            return TenureSubnet(self._find(subnet_id, standing=standing), self._context)
 
     def allocate_subnet(self, subnet_request: Any) -> TenureSubnet:
         """Take in a new subnet; out of a subnet pool the block is chosen first."""
@@ -153,8 +154,8 @@ class TenurePool(subnet_alloc.SubnetAllocator):  # type: ignore[misc]  # Neutron
         """Say that nothing is to be compensated: what is done follows Neutron's own transaction."""
         return False
 
-    def _find(self, subnet_id: str, *, locking: bool = False) -> SubnetRecord:
-        record = subnets.find(self._context.session, subnet_id, locking=locking)
+    def _find(self, subnet_id: str, *, locking: bool = False, standing: bool = False) -> SubnetRecord:
+        record = subnets.find(self._context.session, subnet_id, locking=locking, standing=standing)
         if record is None:
             raise n_exc.SubnetNotFound(subnet_id=subnet_id)
         return record

@@ -27,7 +27,7 @@ from tenure.doors.neutron.settling import (
 )
 from tenure.doors.neutron.subnets import SubnetRecord
 from tenure.kernel.addresses import format_address
-from tenure.kernel.errors import StoreUnavailable, TenureError
+from tenure.kernel.errors import NotFound, StoreUnavailable, TenureError
 from tenure.service.ledger import AsyncLedger
 from tenure.service.operations import Allocate, Cancel, Confirm, Operation, Release
 
@@ -201,6 +201,9 @@ async def _one_by_one(ledger: AsyncLedger, groups: list[list[Operation]]) -> Non
                 await ledger.apply(group)
         except StoreUnavailable:
             raise
+        except NotFound as error:
+            gone = error.kind == "network" and all(isinstance(each, Release | Cancel) for each in group)
+            failed = failed or (None if gone else error)  # what was held in a network that is gone is gone with it
         except TenureError as error:
             failed = failed or error
     if failed is not None:

@@ -177,9 +177,10 @@ class Taking:
     async def _take_back(self, ledger: AsyncLedger) -> None:
         """Cancel what the ledger granted to this request after it was given up."""
         owner = self._keeper.owner(self._owner)
-        for holding in await ledger.holdings(network=self._network, owner=owner):
-            if self._is_new(holding) and holding.state is State.PENDING:
-                await ledger.cancel(self._network, holding.address, owner=owner, generation=holding.generation)
+        with contextlib.suppress(NotFound):  # it went with its network, or somebody was quicker
+            for holding in await ledger.holdings(network=self._network, owner=owner):
+                if self._is_new(holding) and holding.state is State.PENDING:
+                    await ledger.cancel(self._network, holding.address, owner=owner, generation=holding.generation)
 
     def _is_new(self, holding: Holding) -> bool:
         return holding.request == self._request

@@ -9,6 +9,9 @@ GROUP = "tenure"
 DATABASE, LEDGER = "database", "ledger"
 """The two modes: what is held is in Neutron's own database, or in a ledger shared with others."""
 
+LEDGERS = ("postgresql", "postgres")
+"""The schemes of ledgers that all servers of a deployment can reach at once, whatever becomes of one of them."""
+
 OPTIONS = [
     cfg.StrOpt(
         "mode",
@@ -55,6 +58,15 @@ def register(conf: Any = cfg.CONF) -> Any:
     """Make the options known, and return their section."""
     conf.register_opts(OPTIONS, group=GROUP)
     return conf[GROUP]
+
+
+def against_ledger(url: str) -> str:
+    """Say what is against a ledger that the servers of a deployment are to share; nothing if it will do."""
+    scheme, colon, _ = url.partition("://")
+    if colon and scheme in LEDGERS:
+        return ""
+    named = scheme if colon else url.partition(":")[0]
+    return f"servers share a ledger on PostgreSQL, postgresql://USER:PASSWORD@HOST/DATABASE; {named!r} is none"
 
 
 def list_opts() -> list[tuple[str, list[Any]]]:

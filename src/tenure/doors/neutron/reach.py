@@ -11,12 +11,13 @@ import os
 import threading
 from collections import deque
 from collections.abc import Awaitable, Callable
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar
+from urllib.parse import parse_qsl
 
-from tenure.kernel.errors import StoreUnavailable
+from tenure.kernel.errors import OUTCOMES, NotFound, StoreUnavailable
 from tenure.service.ledger import AsyncLedger
 from tenure.service.portal import Portal
-from tenure.wiring import open_async, without_secrets
+from tenure.wiring import is_there, open_async, without_secrets
 
 T = TypeVar("T")
 Work = Callable[[AsyncLedger], Awaitable[T]]
@@ -27,16 +28,26 @@ FIRST_PAUSE_S, LONGEST_PAUSE_S = 0.5, 30.0
 """How long a debt waits before it is tried again: twice as long each time."""
 
 
+class Debt(NamedTuple):
+    """Something that the ledger is yet to be told: what it is, for people, and how it is done."""
+
+    text: str
+    work: Work[object]
+
+
 class Reach:
     """One ledger, for all threads of a process."""
 
-    def __init__(self, url: str, timeout_s: float) -> None:
+    def __init__(self, url: str, timeout_s: float, *, may_make: bool = True, reading: bool = False) -> None:
+        """Make a way; ``may_make``: a ledger that is not there is made; ``reading``: nobody asks for a change."""
         self._url = url
         self._timeout_s = timeout_s
+        self._may_make = may_make
+        self._reading = reading
         self._portal = Portal()
         self._ledger: AsyncLedger | None = None
         self._opening: asyncio.Task[AsyncLedger] | None = None
-        self._debts: deque[Work[object]] = deque()
+        self._debts: deque[Debt] = deque()
         self._given_up: set[asyncio.Task[Any]] = set()
         self._payer: asyncio.Task[None] | None = None
 
@@ -47,37 +58,48 @@ class Reach:
 
     def ask(self, work: Work[T], *, amends: Work[object] | None = None) -> T:
         """Do work with the ledger; StoreUnavailable after the time-out, and then ``amends`` are made when it can be."""
-        return self._portal.run(self._bounded(work, amends, after_failing=("unknown",)))
+        owed = None if amends is None else Debt("what a request that was given up left in the ledger", amends)
+        return self._portal.run(self._bounded(work, owed, after_failing=("unknown",)))
 
     def owe(self, text: str, work: Work[object]) -> None:
         """Do work with the ledger now if it can be done, and otherwise as soon as it can be, behind what is owed."""
         try:
-            self._portal.run(self._settle(work))
+            put_off = self._portal.run(self._settle(Debt(text, work)))
         except StoreUnavailable as error:
-            LOG.warning("%s: put off until the ledger answers (%s); %d such things are owed", text, error, self.owed)
+            put_off = plain_reason(error)
         except Exception as error:  # Neutron has committed, or rolled back: nobody can be told but the operator
-            LOG.error("%s: %s; see `tenure neutron verify`", text, error)
+            LOG.error("%s: the ledger cannot be told: %s; see `tenure neutron verify`", text, error)
+            return
+        if put_off:
+            LOG.warning("%s: the ledger is told later: %s; things owed to it now: %d", text, put_off, self.owed)
 
-    async def _settle(self, work: Work[object]) -> None:
+    async def _settle(self, debt: Debt) -> str:
+        """Do what is owed; or put it behind what is, and say so."""
         if self._debts:
-            self._add(work)
-            raise StoreUnavailable("other things are owed before it", outcome="none")
-        await self._bounded(work, work, after_failing=("none", "unknown"))
+            self._add(debt)
+            return "other things are owed to it before"
+        await self._bounded(debt.work, debt, after_failing=("none", "unknown"))
+        return ""
 
-    async def _bounded(self, work: Work[T], amends: Work[object] | None, *, after_failing: tuple[str, ...]) -> T:
+    async def _bounded(self, work: Work[T], amends: Debt | None, *, after_failing: tuple[str, ...]) -> T:
         begun = asyncio.Event()
         task: asyncio.Task[T] = asyncio.ensure_future(self._with_ledger(work, begun))
         done, _ = await asyncio.wait({task}, timeout=self._timeout_s)
         if not done:
             self._give_up(task, amends, begun=begun.is_set(), always="none" in after_failing)
-            message = f"the ledger {without_secrets(self._url)} did not answer within {self._timeout_s:g} s"
-            raise StoreUnavailable(message, outcome="unknown")
+            message = f"the ledger {named(self._url)} did not answer within {self._timeout_s:g} s"
+            raise StoreUnavailable(message, outcome="unknown" if begun.is_set() and not self._reading else "none")
         try:
             return task.result()
         except StoreUnavailable as error:
             if amends is not None and error.outcome in after_failing:
                 self._add(amends)
-            raise
+            reason = plain_reason(error)
+            if reason.startswith(("the ledger ", "Neutron's database ")):
+                raise
+            # Which one it is has to be said: Neutron's own database may be of the same kind.
+            outcome = "none" if self._reading else error.outcome
+            raise StoreUnavailable(f"the ledger {named(self._url)}: {reason}", outcome=outcome) from error
 
     async def _with_ledger(self, work: Work[T], begun: asyncio.Event | None = None) -> T:
         ledger = self._ledger or await self._open()
@@ -88,7 +110,7 @@ class Reach:
     async def _open(self) -> AsyncLedger:
         """Open the ledger, once for all who wait; who gives up does not end it for the others, or for the next one."""
         if self._opening is None:
-            self._opening = asyncio.ensure_future(_opened(self._url))
+            self._opening = asyncio.ensure_future(_opened(self._url, self._may_make))
             self._opening.add_done_callback(self._opened)
         return await asyncio.shield(self._opening)
 
@@ -97,7 +119,7 @@ class Reach:
         if not opening.cancelled() and opening.exception() is None:
             self._ledger = opening.result()
 
-    def _give_up(self, task: asyncio.Task[Any], amends: Work[object] | None, *, begun: bool, always: bool) -> None:
+    def _give_up(self, task: asyncio.Task[Any], amends: Debt | None, *, begun: bool, always: bool) -> None:
         """Leave a task that nobody waits for any more: what has not begun never does, the rest is amended behind it."""
         if not begun:
             task.cancel()
@@ -114,9 +136,9 @@ class Reach:
         self._given_up.add(task)
         task.add_done_callback(ended)
 
-    def _add(self, work: Work[object]) -> None:
+    def _add(self, debt: Debt) -> None:
         """Put something behind what is owed."""
-        self._debts.append(work)
+        self._debts.append(debt)
         if self._payer is None or self._payer.done():
             self._payer = asyncio.ensure_future(self._pay())
 
@@ -125,14 +147,15 @@ class Reach:
         pause_s = FIRST_PAUSE_S
         while self._debts:
             try:
-                await self._with_ledger(self._debts[0])
+                await self._with_ledger(self._debts[0].work)
                 pause_s = FIRST_PAUSE_S
             except StoreUnavailable:
                 await asyncio.sleep(pause_s)
                 pause_s = min(pause_s * 2, LONGEST_PAUSE_S)
                 continue
             except Exception as error:  # nobody else is there to be told
-                LOG.error("something owed to the ledger cannot be done: %s; see `tenure neutron verify`", error)
+                text = self._debts[0].text
+                LOG.error("%s: the ledger cannot be told: %s; see `tenure neutron verify`", text, error)
             self._debts.popleft()
 
     def close(self) -> None:
@@ -141,13 +164,24 @@ class Reach:
         self._portal.close(None if ledger is None else ledger.close())
 
 
-async def _opened(url: str) -> AsyncLedger:
+def named(url: str) -> str:
+    """Name a ledger without who logs in; its schema is part of the name."""
+    schema = dict(parse_qsl(url.partition("?")[2])).get("schema")
+    return without_secrets(url) + (f" (schema {schema})" if schema else "")
+
+
+def plain_reason(error: StoreUnavailable) -> str:
+    """Say why a store did not answer, without what was to be done about it."""
+    return error.message.removesuffix(f" ({OUTCOMES[error.outcome]})")
+
+
+async def _opened(url: str, may_make: bool) -> AsyncLedger:
     try:
+        if not may_make and not await is_there(url):
+            raise NotFound("ledger", named(url), hint="only `tenure neutron import` makes a new one", field="ledger")
         return await open_async(url)
     except OSError as error:
-        raise StoreUnavailable(
-            f"the ledger {without_secrets(url)} cannot be opened: {error}", outcome="none"
-        ) from error
+        raise StoreUnavailable(f"the ledger {named(url)} cannot be opened: {error}", outcome="none") from error
 
 
 class Reaches:

@@ -4,6 +4,7 @@ An insert that finds somebody in the way changes nothing and says so, in the wor
 taken, for a lost one would hide a deadlock from Neutron's retries.
 """
 
+import re
 import time
 from collections.abc import Collection, Iterator, Sequence
 from typing import Any, NamedTuple
@@ -12,10 +13,12 @@ import sqlalchemy as sa
 from sqlalchemy.dialects import mysql, postgresql, sqlite
 
 from tenure.doors.neutron.tables import AllocationRow
-from tenure.kernel.addresses import key, position
+from tenure.doors.neutron.unreadable import read_column
+from tenure.kernel.addresses import key
 
 ALLOCATIONS = AllocationRow.__table__
 PAGE = 1000
+_DIGITS = re.compile("04[0-9a-f]{8}|06[0-9a-f]{32}")
 
 
 class Held(NamedTuple):
@@ -32,9 +35,16 @@ def digits_of(place: int) -> str:
     return key(place).hex()
 
 
+def is_digits(text: str) -> bool:
+    """Tell whether a text is one that ``digits_of`` may have written."""
+    return _DIGITS.fullmatch(text) is not None
+
+
 def place_of(text: str) -> int:
-    """Read what ``digits_of`` wrote."""
-    return position(bytes.fromhex(text))
+    """Read what ``digits_of`` wrote, and nothing else."""
+    if not is_digits(text):
+        raise ValueError("not the digits of an address")
+    return int(text, 16)
 
 
 def insert_unless_there(table: Any, dialect: str) -> Any:
@@ -90,16 +100,15 @@ class SessionBook:
         found = self._session.execute(statement.with_for_update() if locking else statement).first()
         return None if found is None else Held(place, *found)
 
-    def all(self) -> list[Held]:
-        """Read all holdings, in the order of their addresses."""
+    def all(self) -> list[tuple[str, str, int, int | None]]:
+        """Read all rows as they are written: address, owner, generation, since when; in the order of addresses."""
         columns = ALLOCATIONS.c
         wanted = (columns.address, columns.owner, columns.generation, columns.since_s)
-        rows = self._session.execute(sa.select(*wanted).where(self._mine).order_by(columns.address))
-        return [Held(place_of(text), *rest) for text, *rest in rows]
+        return list(self._session.execute(sa.select(*wanted).where(self._mine).order_by(columns.address)))
 
     def held(self) -> list[int]:
         """Read which addresses are held, as the transaction sees it."""
-        return [place_of(text) for text in self._addresses(self._session)]
+        return [self._place(text) for text in self._addresses(self._session)]
 
     def held_now(self, refused: Collection[int]) -> list[int]:
         """Read what is held as others committed it, also where the transaction sees an older state (MySQL's).
@@ -114,10 +123,13 @@ class SessionBook:
             with self._session.get_bind().engine.connect() as connection:
                 beside = self._addresses(connection)
             seen = (seen & beside) | ({digits_of(place) for place in refused} & (seen | beside))
-        return [place_of(text) for text in seen]
+        return [self._place(text) for text in seen]
 
     def _addresses(self, executor: Any) -> set[str]:
         return {text for (text,) in executor.execute(sa.select(ALLOCATIONS.c.address).where(self._mine))}
+
+    def _place(self, text: str) -> int:
+        return read_column(ALLOCATIONS.name, self._subnet, "address", text, place_of)
 
     def gaps(self, first: int, last: int) -> Iterator[int]:
         """Yield what nobody holds of a range, lowest first. Costs what lies before the first gap, a page at once."""
@@ -126,7 +138,7 @@ class SessionBook:
             column = ALLOCATIONS.c.address
             within = (column >= digits_of(place), column <= digits_of(last))
             statement = sa.select(column).where(self._mine, *within).order_by(column).limit(PAGE)
-            held: Sequence[int] = [place_of(text) for (text,) in self._session.execute(statement)]
+            held: Sequence[int] = [self._place(text) for (text,) in self._session.execute(statement)]
             for taken in held:
                 yield from range(place, taken)
                 place = taken + 1

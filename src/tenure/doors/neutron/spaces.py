@@ -26,6 +26,10 @@ class Spaces:
         """Tell whether anything is mapped."""
         return bool(self.by_network or self.by_address_scope or self.by_subnet_pool)
 
+    def names(self) -> set[str]:
+        """Name all spaces that something is mapped to."""
+        return {*self.by_network.values(), *self.by_address_scope.values(), *self.by_subnet_pool.values()}
+
     def at(self, site: Site) -> str | None:
         """Name the space of a subnet; None: it is a space of its own."""
         mapped = (

@@ -8,11 +8,14 @@ from typing import Any
 from uuid import uuid4
 
 import netaddr
+import sqlalchemy as sa
 
+from tenure.doors.neutron.standing import COLUMN, agreed_now, note
 from tenure.doors.neutron.tables import SubnetRow
+from tenure.doors.neutron.unreadable import read_column
 from tenure.kernel.addresses import format_address, parse_address
 from tenure.kernel.errors import NotFound
-from tenure.kernel.ranges import AddressRange
+from tenure.kernel.ranges import AddressRange, parse_cidr
 
 TABLE = SubnetRow.__table__
 
@@ -69,16 +72,33 @@ def read_pools(pools: Iterable[Any], version: int) -> tuple[AddressRange, ...]:
 
 
 def record_of(row: Any) -> SubnetRecord:
-    """Read a row."""
-    pools = tuple(AddressRange(parse_address(low), parse_address(high)) for low, high in json.loads(row["pools"]))
+    """Read a row; Unreadable if it is none of ours."""
+    here = (TABLE.name, row["id"])
+    read_column(*here, "cidr", row["cidr"], parse_cidr)
+    if row["gateway_ip"] is not None:
+        read_column(*here, "gateway_ip", row["gateway_ip"], parse_address)
+    pools = read_column(*here, "pools", row["pools"], _written_pools)
     return SubnetRecord(**{**row, "pools": pools})
 
 
-def find(session: Any, number: str, *, locking: bool = False) -> SubnetRecord | None:
-    """Find a subnet by its number. One indexed reading; ``locking``: as it is now, and until the transaction ends."""
-    statement = TABLE.select().where(TABLE.c.id == number)
-    row = session.execute(statement.with_for_update() if locking else statement).mappings().first()
-    return None if row is None else record_of(row)
+def _written_pools(text: str) -> tuple[AddressRange, ...]:
+    return tuple(AddressRange(parse_address(low), parse_address(high)) for low, high in json.loads(text))
+
+
+def find(session: Any, number: str, *, locking: bool = False, standing: bool = False) -> SubnetRecord | None:
+    """Find a subnet by its number. One indexed reading; ``locking``: as it is now, and until the transaction ends.
+
+    ``standing``: what the deployment agrees on is read along with it, and noted as what the transaction stands on.
+    """
+    statement = sa.select(TABLE, agreed_now()) if standing else sa.select(TABLE)
+    statement = statement.where(TABLE.c.id == number)
+    found = session.execute(statement.with_for_update() if locking else statement).mappings().first()
+    if found is None:
+        return None
+    row = dict(found)
+    if standing:
+        note(session, row.pop(COLUMN))
+    return record_of(row)
 
 
 def enter(session: Any, number: str) -> SubnetRecord:

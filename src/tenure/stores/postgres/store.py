@@ -77,8 +77,7 @@ class PostgresStore:
     @classmethod
     async def open(cls, dsn: str, *, schema: str = "tenure", connections: int = 6) -> "PostgresStore":
         """Connect, and bring the schema up to date."""
-        if not re.fullmatch(r"[a-z_][a-z0-9_]{0,62}", schema):
-            raise Invalid(f"schema: {schema!r} is not a plain lower-case name", field="schema")
+        _check_schema(schema)
         # Statements take arrays of any length: planning each anew would cost more than running it.
         settings = {"search_path": schema, "synchronous_commit": "on", "plan_cache_mode": "force_generic_plan"}
         try:
@@ -87,6 +86,19 @@ class PostgresStore:
         except (*LOST, asyncpg.PostgresError) as error:
             raise StoreUnavailable(f"cannot reach PostgreSQL: {error}", outcome="none") from error
         return cls(HotConnections(dsn, SQL, settings | {"lock_timeout": BATCH_LOCK_TIMEOUT}, TIMEOUT_S), pool, schema)
+
+    @staticmethod
+    async def has_ledger(dsn: str, schema: str) -> bool:
+        """Tell whether a schema has a ledger in it; nothing is made by asking."""
+        _check_schema(schema)
+        try:
+            connection = await asyncpg.connect(dsn, timeout=TIMEOUT_S)
+            try:
+                return await connection.fetchval("SELECT to_regclass($1)", f"{schema}.ledger") is not None
+            finally:
+                await connection.close()
+        except (*LOST, asyncpg.PostgresError) as error:
+            raise StoreUnavailable(f"cannot reach PostgreSQL: {error}", outcome="none") from error
 
     async def transact(self, work: Callable[[Transaction], Awaitable[T]]) -> T:
         """Run work in a transaction; run it again where PostgreSQL broke a deadlock."""
@@ -348,6 +360,11 @@ async def _quietly(work: Awaitable[Any]) -> None:
         await work
     except (*LOST, asyncpg.PostgresError):
         pass
+
+
+def _check_schema(schema: str) -> None:
+    if not re.fullmatch(r"[a-z_][a-z0-9_]{0,62}", schema):
+        raise Invalid(f"schema: {schema!r} is not a plain lower-case name", field="schema")
 
 
 async def _migrate(dsn: str, schema: str) -> None:

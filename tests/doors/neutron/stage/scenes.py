@@ -9,6 +9,7 @@ from neutron.ipam import driver as ipam_driver
 from neutron_lib import context as neutron_context
 from neutron_lib.db import api as db_api
 from oslo_config import cfg
+from sqlalchemy import event
 
 from tenure.doors.neutron import options
 from tenure.doors.neutron.reach import REACHES
@@ -105,8 +106,26 @@ def reconcile(neutron: Neutron) -> None:
     rounds.reconcile(found, lambda done, total: None)
 
 
+def statements(neutron: Neutron, steps: Sequence[Step]) -> list[str]:
+    """Make steps in a transaction, and return what was asked of our tables in Neutron's database for it, by verb."""
+    asked: list[str] = []
+
+    def note(connection: Any, cursor: Any, statement: str, *_: Any) -> None:
+        if "tenure_" in statement:
+            asked.append(statement.split()[0])
+
+    engine = db_api.CONTEXT_WRITER.get_engine()
+    event.listen(engine, "before_cursor_execute", note)
+    try:
+        transaction(neutron, steps, "commit")
+    finally:
+        event.remove(engine, "before_cursor_execute", note)
+    return asked
+
+
 SCENES: dict[str, Callable[..., Any]] = {
     "transaction": transaction,
+    "statements": statements,
     "delegate": delegate,
     "settled": settled,
     "reconcile": reconcile,

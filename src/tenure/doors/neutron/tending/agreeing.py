@@ -5,6 +5,7 @@ that was broken off is known again by it, and so is a deployment that went back 
 servers of one that has agreed do not look there, and go on as they did.
 """
 
+from collections.abc import Callable
 from typing import Any
 
 import sqlalchemy as sa
@@ -12,17 +13,19 @@ import sqlalchemy as sa
 from tenure.doors.neutron.deployment import (
     ANOTHERS,
     PAPER,
-    TABLE,
-    Agreement,
+    Entry,
     enter,
+    entry_in,
+    hold_agreement,
     number_for,
-    number_in,
     read_agreement,
     replace_agreement,
 )
 from tenure.doors.neutron.options import LEDGER
-from tenure.doors.neutron.tending.database import Database
+from tenure.doors.neutron.standing import TABLE, Agreement
+from tenure.doors.neutron.tending.database import Database, InFlight
 from tenure.doors.neutron.tending.networks import Networks
+from tenure.doors.neutron.tending.rows import all_ids
 from tenure.doors.neutron.tending.settings import Settings
 from tenure.kernel.errors import Conflict
 from tenure.service.ledger import AsyncLedger
@@ -39,8 +42,36 @@ def check(database: Database, networks: Networks | None, settings: Settings) -> 
         now = f"mode {agreed.mode!r} and realm {agreed.realm!r}"
         message = f"this deployment has agreed on {now}, not on mode {settings.mode!r} and realm {settings.realm!r}"
         raise Conflict(f"{message}; `tenure neutron import` moves it")
-    if networks is not None and _number(networks) != agreed.ledger:
-        raise Conflict("this is not the ledger that the deployment keeps its addresses in; see [tenure] ledger")
+    if networks is not None and (entry := _entry(networks)).number != agreed.ledger:
+        elsewhere = "this is not the ledger that the deployment keeps its addresses in; see [tenure] ledger"
+        raise Conflict(entry.against(agreed) or elsewhere)
+
+
+def is_anothers(database: Database, networks: Networks | None, settings: Settings) -> bool:
+    """Tell whether a ledger knows the realm by a number that is not this deployment's."""
+    if networks is None:
+        return False
+    with database.reading() as session:
+        known = _known(session, settings.realm)
+    return _entry(networks).number not in {"", *known}
+
+
+def check_taking_over(database: Database, networks: Networks) -> None:
+    """Refuse to take networks over for a database that knows none of them: it is another deployment's, by its looks."""
+    networks.read()
+    theirs, ours = networks.subnet_ids(), set(all_ids(database))
+    if theirs and not theirs & ours:
+        held = sum(len(networks.holdings(subnet)) for subnet in theirs)
+        counts = {"networks": len(theirs), "held": held, "subnets": len(ours)}
+        raise Conflict(STRANGER.format(realm=networks.realm, first=networks.name(min(theirs)), **counts))
+
+
+STRANGER = (
+    "the ledger knows {realm!r} as a deployment of Neutron with {networks} networks (such as {first!r}) and {held} "
+    "held addresses; this database has none of their subnets (its own: {subnets}): it looks like another "
+    "deployment. Look at [database] connection, and give this one another [tenure] realm; --remove-held "
+    "removes all that the ledger has"
+)
 
 
 def begin(
@@ -49,29 +80,41 @@ def begin(
     """Make sure that a ledger's networks of this name are ours, and return what is to be agreed on."""
     if networks is None:
         return Agreement(settings.mode, settings.realm)
-    with database.reading() as session:
-        known = _known(session, settings.realm)
-    number = _number(networks)
-    if number in known:
-        return Agreement(LEDGER, settings.realm, number)
-    if number and not take_over:
+    if is_anothers(database, networks, settings) and not take_over:
         raise Conflict(ANOTHERS.format(realm=settings.realm))
-    if not dry:
-        with database.writing() as session:
-            agreement = number_for(session, settings.realm)
-        networks.reach.ask(lambda ledger: _enter(ledger, agreement, take_over))
-        return agreement
-    return Agreement(LEDGER, settings.realm, number)
-
-
-def finish(database: Database, agreement: Agreement) -> None:
-    """Write what the deployment agrees on from now on."""
+    if dry:
+        return Agreement(LEDGER, settings.realm)
     with database.writing() as session:
-        replace_agreement(session, agreement)
+        agreement = _known_as(session, settings.realm, _entry(networks).number)
+    networks.reach.ask(lambda ledger: _enter(ledger, agreement, take_over))
+    return agreement
 
 
-def _number(networks: Networks) -> str:
-    return networks.reach.ask(lambda ledger: number_in(ledger, networks.realm))
+def _known_as(session: Any, realm: str, number: str) -> Agreement:
+    """Return the number that a ledger knows this deployment by, or the one that it is to know it by."""
+    known = number in _known(session, realm)
+    return Agreement(LEDGER, realm, number) if known else number_for(session, realm)
+
+
+def finish(database: Database, agreement: Agreement, agrees: Callable[[], bool]) -> bool:
+    """Write what the deployment agrees on from now on, if all ``agrees`` when no server is at work any more.
+
+    All who stand on what was agreed before are waited for, and who comes meanwhile waits for this.
+    """
+    try:
+        with database.writing() as session:
+            hold_agreement(session, agreement)
+            if not agrees():
+                session.rollback()
+                return False
+            replace_agreement(session, agreement)
+    except InFlight as error:
+        raise Conflict("servers of Neutron are at work: stop them, and run the import again") from error
+    return True
+
+
+def _entry(networks: Networks) -> Entry:
+    return networks.reach.ask(lambda ledger: entry_in(ledger, networks.realm))
 
 
 async def _enter(ledger: AsyncLedger, agreement: Agreement, take_over: bool) -> None:
@@ -81,7 +124,8 @@ async def _enter(ledger: AsyncLedger, agreement: Agreement, take_over: bool) -> 
     if not take_over:
         raise Conflict(ANOTHERS.format(realm=agreement.realm))
     revision = (await ledger.paper(PAPER, agreement.realm)).revision
-    document = {"deployment": agreement.ledger}
+    entry = await entry_in(ledger, agreement.realm)
+    document = {"deployment": agreement.ledger, "former": sorted({*entry.former, entry.number})}
     await ledger.apply([WritePaper(kind=PAPER, name=agreement.realm, document=document, revision=revision)])
 
 

@@ -1,21 +1,25 @@
 """Readings held against each other. Nothing here asks or changes anything."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from tenure.doors.neutron.plans import ledger_owner
-from tenure.doors.neutron.requests import UNNAMED, owner_of
+from tenure.doors.neutron.requests import UNNAMED, owner_of, port_of
 from tenure.doors.neutron.session_book import Held
 from tenure.doors.neutron.subnets import SubnetRecord
 from tenure.doors.neutron.tending.drifts import Drift
 from tenure.doors.neutron.tending.spans import Spans
 from tenure.doors.neutron.tending.truth import TrueSubnet
+from tenure.doors.neutron.unreadable import Unreadable
 from tenure.kernel.addresses import format_address, parse_address
-from tenure.kernel.ranges import AddressRange, parse_cidr
+from tenure.kernel.ranges import AddressRange, Cidr, parse_cidr
 from tenure.kernel.values import Holding, State
 
 Ports = Mapping[int, str | None]
 Rows = Mapping[int, Held]
+
+OUTSIDE = "address-outside"
+OUT_OF = "{} carries it, and it is outside of the subnet {}; give the port another address"
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,7 +27,8 @@ class Seen:
     """One subnet as Neutron has it, and as we have it, at one moment.
 
     ``coming``: ports that are not there yet, for which we have rows that are not older than ``grace_s``; ``planned``:
-    the record is yet to be written.
+    the record is yet to be written. What cannot be read: ``blind`` says it of Neutron's own subnet, ``broken`` of our
+    record, ``unreadable`` of rows on both sides; ``doubtful`` are the ports of such rows of Neutron's.
     """
 
     id: str
@@ -35,10 +40,33 @@ class Seen:
     coming: Mapping[int, str] = field(default_factory=dict)
     grace_s: int = 0
     planned: bool = False
+    blind: Unreadable | None = None
+    broken: Unreadable | None = None
+    unreadable: Sequence[Drift] = ()
+    doubtful: frozenset[str | None] = frozenset()
 
     def carriers(self) -> Ports:
-        """Tell which port carries an address, or is about to."""
-        return {**self.coming, **self.ports}
+        """Tell which port carries an address, or is about to; but for what can be had nowhere in the subnet."""
+        carried = {**self.kept(self.rows), **self.coming, **self.ports}
+        away = set(self.outside())
+        return {place: port for place, port in carried.items() if place not in away}
+
+    def kept(self, rows: Rows) -> Ports:
+        """Tell which rows are of ports whose addresses cannot be read: each may be the one that is meant."""
+        ports = ((place, port_of(row.owner)) for place, row in rows.items()) if self.doubtful else ()
+        return {place: port for place, port in ports if port in self.doubtful}
+
+    def outside(self) -> list[int]:
+        """List the addresses that ports carry outside of the subnet's block, and for which there is no row."""
+        block = self.block()
+        if block is None:
+            return []
+        return [place for place in self.ports if place not in block.range and place not in self.rows]
+
+    def block(self) -> Cidr | None:
+        """Return the block of the subnet, as Neutron has it or else as we have it."""
+        told = self.truth or self.record
+        return None if told is None else parse_cidr(told.cidr)
 
     def spellings(self, places: Iterable[int]) -> set[str]:
         """Write places as Neutron may: as everybody does, and the odd ones as it does."""
@@ -48,12 +76,9 @@ class Seen:
 def compare_subnet(seen: Seen, space: str | None) -> list[Drift]:
     """Compare the record of a subnet with Neutron's; ``space`` is what the configuration maps it to."""
     truth, record = seen.truth, seen.record
-    if truth is None:
-        text = f"Neutron has no such subnet; the driver's tables have one with {len(seen.rows)} addresses"
-        return [] if record is None else [Drift("subnet-extra", seen.id, text)]
-    if record is None:
-        text = f"the driver's tables lack this subnet {truth.cidr} with {len(seen.ports)} addresses"
-        return [Drift("subnet-missing", seen.id, text)]
+    if truth is None or record is None:
+        found = _compare_one_sided(seen)
+        return [] if found is None else [found]
     drifts = []
     if differences := _differences(truth, record):
         drifts.append(Drift("subnet-differs", seen.id, "; ".join(differences)))
@@ -61,6 +86,35 @@ def compare_subnet(seen: Seen, space: str | None) -> list[Drift]:
         text = f"it is in {_space(record.space)}, and the configuration maps it to {_space(space)}"
         drifts.append(Drift("subnet-space", seen.id, text))
     return drifts
+
+
+def _compare_one_sided(seen: Seen) -> Drift | None:
+    """Say what it means that there is nothing, or nothing to be read, on one side."""
+    if seen.blind is not None:
+        return unreadable_row("subnet-unreadable", seen.blind, left=True)
+    if seen.truth is None:
+        text = f"Neutron has no such subnet; the driver's tables have one with {len(seen.rows)} addresses"
+        return None if seen.record is None and seen.broken is None else Drift("subnet-extra", seen.id, text)
+    if seen.broken is not None:
+        return unreadable_row("subnet-unreadable", seen.broken)
+    text = f"the driver's tables lack this subnet {seen.truth.cidr}, and a row for each of its addresses"
+    return Drift("subnet-missing", seen.id, f"{text} ({len(seen.ports)})")
+
+
+def unreadable_row(kind: str, error: Unreadable, *, left: bool = False) -> Drift:
+    """Tell of a row that cannot be read; what is Neutron's own is left as it is."""
+    whose = f"Neutron's own table {error.table}" if left else f"table {error.table}"
+    hint = "; it has to be put right in Neutron" if left else ""
+    return Drift(kind, error.subnet, f"in {whose} {error.reason}{hint}", repairable=not left)
+
+
+def compare_outside(seen: Seen) -> list[Drift]:
+    """List the addresses that ports carry outside of the subnet's block: nobody can hold them there."""
+    owners = {place: owner_at(place, seen.ports, {}) for place in sorted(seen.outside())}
+    return [
+        Drift(OUTSIDE, seen.id, OUT_OF.format(owner, seen.block()), place, repairable=False)
+        for place, owner in owners.items()
+    ]
 
 
 def _differences(truth: TrueSubnet, record: SubnetRecord) -> list[str]:
@@ -134,6 +188,7 @@ class LedgerReading:
     realm: str
     holdings: Mapping[int, Holding]
     others: Spans
+    block: Cidr
 
     def ours(self, holding: Holding) -> bool:
         """Tell whether an owner of this deployment holds it."""
@@ -168,6 +223,8 @@ def _compare_held(subnet: str, row: Held, holding: Holding | None, reading: Ledg
         if other is not None:
             text = f"{owner} carries it, and {other} holds it in the shared space"
             return Drift("address-conflict", subnet, text, place, repairable=False)
+        if place not in reading.block.range:
+            return Drift(OUTSIDE, subnet, OUT_OF.format(owner, reading.block), place, repairable=False)
         return Drift("holding-missing", subnet, f"{owner} carries it; the ledger has no holding", place)
     if holding.row.owner != owner:
         text = f"{owner} carries it, and {holding.owner} holds it in the ledger"

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Any, TypeVar
 
 import sqlalchemy as sa
@@ -24,6 +25,9 @@ PATIENCE_S = 2
 DATABASE_ERRORS = (db_exc.DBError, sa_exc.DBAPIError)
 OURS = [row.__tablename__ for row in (SubnetRow, AllocationRow, DeploymentRow)]
 LOCK_NOT_AVAILABLE = "55P03"
+PACKAGES = {"MySQLdb": "mysqlclient", "psycopg2": "psycopg2-binary"}
+"""Where a driver is not called as what is installed."""
+
 UPGRADE = "run `neutron-db-manage --subproject tenure upgrade head`"
 
 
@@ -42,10 +46,15 @@ class Database:
     def __init__(self, url: str) -> None:
         self._url = url
         with self._in_our_words():
-            manager = enginefacade.transaction_context()
-            manager.configure(connection=url, max_retries=0, sqlite_fk=True)
-            self.engine = manager.writer.get_engine()
+            self._look()
+            self.engine = _engine(url)
             self._check_tables()
+
+    def _look(self) -> None:
+        """Refuse a file that is not there: opening it would make an empty one."""
+        url = sa.engine.make_url(self._url)
+        if url.get_backend_name() == "sqlite" and url.database and not Path(url.database).exists():
+            raise NotFound("database", without_secrets(self._url), hint="there is no such file", field="database")
 
     def _check_tables(self) -> None:
         """Refuse a database that is not Neutron's, or that has not got our tables yet."""
@@ -89,13 +98,33 @@ class Database:
         except DATABASE_ERRORS as error:
             if waited(error):
                 raise InFlight from error
-            reason = str(getattr(error, "orig", None) or getattr(error, "inner_exception", None) or error)
-            message = f"Neutron's database {without_secrets(self._url)}: {reason.strip().splitlines()[0]}"
+            message = f"Neutron's database {without_secrets(self._url)}: {reason_of(error)}"
             raise StoreUnavailable(message, outcome="none") from error
         except (sa_exc.ArgumentError, sa_exc.NoSuchModuleError) as error:
             raise Invalid(f"database: {without_secrets(self._url)} is not a URL of a database", field="database") from (
                 error
             )
+
+
+def _engine(url: str) -> Any:
+    """Make what connects; Invalid if the driver is not installed."""
+    manager = enginefacade.transaction_context()
+    manager.configure(connection=url, max_retries=0, sqlite_fk=True)
+    try:
+        return manager.writer.get_engine()
+    except ModuleNotFoundError as error:
+        name = error.name or ""
+        missing = f"the driver {name} that this URL needs is missing: pip install {PACKAGES.get(name, name)}"
+        raise Invalid(f"database: {missing}", field="database") from error
+
+
+def reason_of(error: BaseException) -> str:
+    """Say in a line what a database has against it: the words of its driver, without the layers around them."""
+    while inner := getattr(error, "inner_exception", None) or getattr(error, "orig", None):
+        error = inner
+    words = [word for word in error.args if isinstance(word, str)] or [str(error)]
+    lines = words[-1].strip().splitlines() or [type(error).__name__]
+    return lines[0]
 
 
 def be_impatient(session: Any) -> None:

@@ -38,6 +38,20 @@ class Outcome(enum.StrEnum):
     IN_FLIGHT = "in-flight"
 
 
+SETTLED = (Outcome.FOUND, Outcome.REPAIRED)
+FOLLOWING = {
+    "subnet-missing": frozenset({"row-missing", "plan-differs"}),
+    "subnet-unreadable": frozenset({"plan-differs"}),
+}
+"""What is not as it should be because of something else: without our record of a subnet there are no rows either."""
+
+
+LEAVABLE = frozenset({"address-conflict", "address-outside", "network-extra", "row-unreadable", "subnet-unreadable"})
+"""What may be left: an address has two holders in the world already, or none in its subnet; a network has a guest; what
+Neutron's own tables say cannot be read.
+"""
+
+
 @dataclass(slots=True)
 class Report:
     """What a round found, and what it did."""
@@ -47,10 +61,25 @@ class Report:
     addresses: int = 0
     agreed: bool = False
     found: list[tuple[Drift, Outcome]] = field(default_factory=list)
+    folds: bool = False
+    removal: tuple[int, int] = (0, 0)
+    """Networks with held addresses that go, or would go, because no subnet is there any more; and the addresses."""
+    notes: list[str] = field(default_factory=list)
+    _causes: dict[str, frozenset[str]] = field(default_factory=dict)
 
     def note(self, drifts: Iterable[Drift], outcome: Outcome) -> None:
-        """Note drifts, and what became of them."""
-        self.found += [(drift, outcome if drift.repairable else Outcome.LEFT) for drift in drifts]
+        """Note drifts, and what became of them; if it ``folds``, what follows from another drift is not told again."""
+        for drift in drifts:
+            became = outcome if drift.repairable else Outcome.LEFT
+            if not (self.folds and became in SETTLED and self._follows(drift)):
+                self.found.append((drift, became))
+
+    def _follows(self, drift: Drift) -> bool:
+        """Tell whether a drift was to be expected from one that was told of its subnet before."""
+        if drift.kind in FOLLOWING:
+            self._causes[drift.subnet] = FOLLOWING[drift.kind]
+            return False
+        return drift.kind in self._causes.get(drift.subnet, frozenset())
 
     def of(self, *outcomes: Outcome) -> Iterator[Drift]:
         """Yield the drifts with one of these outcomes."""
@@ -60,6 +89,11 @@ class Report:
     def left(self) -> list[Drift]:
         """Return what cannot be repaired here."""
         return list(self.of(Outcome.LEFT))
+
+    @property
+    def leavable(self) -> bool:
+        """Tell whether a deployment can do with what is left."""
+        return {drift.kind for drift in self.left} <= LEAVABLE
 
     @property
     def in_flight(self) -> list[Drift]:
@@ -76,14 +110,16 @@ class Report:
         """Count the drifts of each kind."""
         return dict(Counter(drift.kind for drift, _ in self.found))
 
-    def as_document(self) -> dict[str, Any]:
-        """Write it as a document."""
+    def as_document(self, *, agreeing: bool) -> dict[str, Any]:
+        """Write it as a document; ``agreeing``: the round was one after which a deployment may agree on its mode."""
         return {
             "mode": self.mode,
             "clean": self.clean,
-            "agreed": self.agreed,
+            **({"agreed": self.agreed} if agreeing else {}),
             "subnets": self.subnets,
             "addresses": self.addresses,
+            **({"removal": dict(zip(("networks", "addresses"), self.removal, strict=True))} if agreeing else {}),
+            "notes": self.notes,
             "counts": self.counts,
             "drifts": [_document(drift, outcome) for drift, outcome in self.found],
         }

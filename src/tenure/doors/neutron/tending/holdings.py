@@ -17,10 +17,11 @@ from tenure.doors.neutron.tending.comparing import LedgerReading, Seen, compare_
 from tenure.doors.neutron.tending.database import DATABASE_ERRORS, Database, waited
 from tenure.doors.neutron.tending.drifts import Drift
 from tenure.doors.neutron.tending.networks import REFUSED, Networks
-from tenure.doors.neutron.tending.rows import locked_record, locked_sides, note_generations
+from tenure.doors.neutron.tending.rows import lock_record, locked_sides, note_generations
 from tenure.doors.neutron.tending.spans import Spans
 from tenure.kernel.addresses import family_span, format_address
 from tenure.kernel.errors import NotFound
+from tenure.kernel.ranges import parse_cidr
 from tenure.kernel.values import Holding, State
 from tenure.service.ledger import AsyncLedger
 from tenure.service.operations import (
@@ -54,7 +55,10 @@ class Holdings:
     def read(self) -> LedgerReading:
         """Read all holdings."""
         held = self.networks.holdings(self.record.id)
-        return LedgerReading(self.networks.realm, {each.row.first: each for each in held}, self.others)
+        return self._reading({each.row.first: each for each in held})
+
+    def _reading(self, holdings: Mapping[int, Holding]) -> LedgerReading:
+        return LedgerReading(self.networks.realm, holdings, self.others, parse_cidr(self.record.cidr))
 
     def settle(self, places: Sequence[int], *, dry: bool) -> list[Drift]:
         """Look at places with nobody at work in the subnet, and put right what still differs; return what did."""
@@ -76,7 +80,7 @@ class Holdings:
     def _close(self, session: Any) -> None:
         """Keep everybody from allocating in the subnet until the transaction ends, when those who do are done."""
         try:
-            locked_record(session, self.record.id)
+            lock_record(session, self.record.id)
         except DATABASE_ERRORS as error:
             if waited(error):
                 raise SubnetBusy from error
@@ -99,9 +103,9 @@ class Holdings:
             return found
 
         try:
-            return LedgerReading(self.networks.realm, self.networks.reach.ask(read), self.others)
+            return self._reading(self.networks.reach.ask(read))
         except NotFound:
-            return LedgerReading(self.networks.realm, {}, self.others)  # a dry run has not made the network
+            return self._reading({})  # a dry run has not made the network
 
     def _repair(
         self, drifts: list[Drift], rows: Mapping[int, Held], reading: LedgerReading, generations: dict[int, int]

@@ -38,6 +38,10 @@ class Networks:
         self._space_of = {name: space for space, networks in self._spaces.items() for name in networks}
         self._spans = {}
 
+    def spaces(self) -> set[str]:
+        """Name the spaces that there are."""
+        return set(self._spaces)
+
     def name(self, subnet: str) -> str:
         """Name the network of a subnet."""
         return plans.network_name(self.realm, subnet)

@@ -3,6 +3,7 @@
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
+from functools import partial
 
 from tenure.doors.neutron.options import LEDGER
 from tenure.doors.neutron.reach import Reach
@@ -13,6 +14,7 @@ from tenure.doors.neutron.tending.comparing import (
     Seen,
     compare_coming,
     compare_holdings,
+    compare_outside,
     compare_rows,
     compare_subnet,
     expected_rows,
@@ -21,7 +23,13 @@ from tenure.doors.neutron.tending.database import Database, InFlight, by_halves,
 from tenure.doors.neutron.tending.drifts import Drift, Outcome, Report
 from tenure.doors.neutron.tending.holdings import Holdings, SubnetBusy
 from tenure.doors.neutron.tending.networks import REFUSED, Networks
-from tenure.doors.neutron.tending.rows import all_ids, record_ids, repair_rows, repair_subnet, see
+from tenure.doors.neutron.tending.rows import (
+    all_ids,
+    drop_unreadable,
+    repair_rows,
+    repair_subnet,
+    see,
+)
 from tenure.doors.neutron.tending.settings import Settings
 from tenure.doors.neutron.tending.truth import count_allocations
 
@@ -46,31 +54,50 @@ def reconcile(settings: Settings, progress: Progress, *, dry: bool = False, grac
         return tending.run()
 
 
-def move_in(settings: Settings, progress: Progress, *, take_over: bool = False, dry: bool = False) -> Report:
+def move_in(
+    settings: Settings,
+    progress: Progress,
+    *,
+    take_over: bool = False,
+    remove_held: bool = False,
+    leave_conflicts: bool = False,
+    dry: bool = False,
+) -> Report:
     """Bring in what another driver, or the other mode, kept; then agree on it, unless something is in the way.
 
-    It looks first: while there is what cannot be repaired, nothing is written. No server is at work: a row that has no
-    port will get none, and a subnet may go to another space.
+    It looks first: while there is what cannot be repaired, nothing is written, unless conflicts are to be left. No
+    server is at work: a row that has no port will get none, and a subnet may go to another space. A ledger that knew
+    another deployment loses the networks of it that hold addresses only if that is said.
     """
-    with _opened(settings, _silent, dry=True, moving=True) as looking:
+    with _opened(settings, _silent, dry=True, moving=True, may_make=not dry) as looking:
         agreeing.begin(looking.database, looking.networks, settings, take_over=take_over, dry=True)
+        spares = agreeing.is_anothers(looking.database, looking.networks, settings) and not remove_held
+        if spares and looking.networks is not None:
+            agreeing.check_taking_over(looking.database, looking.networks)
+        looking.spares_held = spares
         report = looking.run()
-    if dry or report.left:
+    if dry or not _may_agree(report, leave_conflicts):
         return report
-    with _opened(settings, progress, dry=False, moving=True) as tending:
+    with _opened(settings, progress, dry=False, moving=True, may_make=True) as tending:
+        tending.spares_held = spares
         agreement = agreeing.begin(tending.database, tending.networks, settings, take_over=take_over, dry=False)
         report = tending.run()
-        if report.clean and not report.in_flight and _agrees(tending, report):
-            agreeing.finish(tending.database, agreement)
-            report.agreed = True
+        if not report.in_flight and _may_agree(report, leave_conflicts):
+            look = partial(_agrees, tending, report, leave_conflicts)
+            report.agreed = agreeing.finish(tending.database, agreement, look)
         return report
 
 
-def _agrees(tending: "Round", report: Report) -> bool:
-    """Look once more, after everything was repaired; what is found is told."""
+def _may_agree(report: Report, leave_conflicts: bool) -> bool:
+    return not report.left or (leave_conflicts and report.leavable)
+
+
+def _agrees(tending: "Round", report: Report, leave_conflicts: bool) -> bool:
+    """Look once more, after everything was repaired; what is found and not told yet is told."""
     again = replace(tending, dry=True, progress=_silent, report=Report(report.mode)).run()
-    report.found += again.found
-    return not again.found
+    told = {(drift.kind, drift.subnet, drift.place) for drift in report.left}
+    report.found += [each for each in again.found if (each[0].kind, each[0].subnet, each[0].place) not in told]
+    return len(again.found) == len(again.left) and _may_agree(again, leave_conflicts)
 
 
 def _silent(done: int, total: int | None) -> None:
@@ -79,13 +106,21 @@ def _silent(done: int, total: int | None) -> None:
 
 @contextmanager
 def _opened(
-    settings: Settings, progress: Progress, *, dry: bool, moving: bool = False, grace_s: int = 0
+    settings: Settings,
+    progress: Progress,
+    *,
+    dry: bool,
+    moving: bool = False,
+    may_make: bool = False,
+    grace_s: int = 0,
 ) -> "Iterator[Round]":
     database = Database(settings.database)
-    reach = Reach(settings.ledger or "", LEDGER_PATIENCE_S) if settings.mode == LEDGER else None
+    reach = None
+    if settings.mode == LEDGER:
+        reach = Reach(settings.ledger or "", LEDGER_PATIENCE_S, may_make=may_make, reading=dry)
     networks = None if reach is None else Networks(reach, settings.realm, moving)
     try:
-        yield Round(settings, database, networks, dry, grace_s, progress, Report(settings.mode))
+        yield Round(settings, database, networks, dry, grace_s, progress, Report(settings.mode, folds=not moving))
     finally:
         database.close()
         if reach is not None:
@@ -103,6 +138,7 @@ class Round:
     grace_s: int
     progress: Progress
     report: Report
+    spares_held: bool = False
     _done: int = field(default=0)
     _total: int = field(default=0)
 
@@ -112,6 +148,8 @@ class Round:
             self._total = count_allocations(session) * (1 if self.networks is None else 2)
         if self.networks is not None:
             self.networks.read()
+            if self.dry:
+                self._note_spaces(self.networks)
         for subnet in all_ids(self.database):
             self._subnet(subnet)
         if self.networks is not None:
@@ -120,10 +158,12 @@ class Round:
 
     def _subnet(self, subnet: str) -> None:
         seen = self._with_record(self._see(subnet))
-        if seen.truth is None or seen.record is None:
+        self._with_readable_rows(seen)
+        if seen.record is None or (seen.truth is None and seen.blind is None):
             return  # it went, or is in flight
         self.report.subnets += 1
         self.report.addresses += len(seen.ports)
+        self.report.note(compare_outside(seen), Outcome.LEFT)
         seen = self._with_rows(seen)
         self.report.note(compare_coming(seen), Outcome.IN_FLIGHT)
         if self.networks is not None and seen.record is not None:
@@ -136,17 +176,29 @@ class Round:
         """Compare the record, and return what is seen when it is as it should be."""
         space = None if seen.truth is None else self.settings.spaces.at(seen.truth.site)
         suspects = compare_subnet(seen, space)
-        if not suspects:
+        if not suspects or seen.blind is not None:
+            self.report.note(suspects, Outcome.LEFT)  # Neutron's own row cannot be read: the rest of it is compared
             return seen
         if self.dry:
             self.report.note(suspects, Outcome.FOUND)
             record = None if seen.truth is None else _like(seen.record, seen.truth.record(space))
             return replace(seen, record=record, planned=True)
         try:
-            self.report.note(repair_subnet(self.database, seen.id, self.settings.spaces), Outcome.REPAIRED)
+            self.report.note(repair_subnet(self.database, seen, self.settings.spaces), Outcome.REPAIRED)
         except InFlight:
             self.report.note(suspects, Outcome.IN_FLIGHT)
         return self._see(seen.id)
+
+    def _with_readable_rows(self, seen: Seen) -> None:
+        """Tell which rows cannot be read, and put away those that are ours; they are missing then."""
+        outcome = Outcome.FOUND
+        if not self.dry and any(each.repairable for each in seen.unreadable):
+            try:
+                drop_unreadable(self.database, seen.id)
+                outcome = Outcome.REPAIRED
+            except InFlight:
+                outcome = Outcome.IN_FLIGHT
+        self.report.note(seen.unreadable, outcome)
 
     def _with_rows(self, seen: Seen) -> Seen:
         """Compare the rows, and return what is seen when they are as they should be."""
@@ -221,15 +273,32 @@ class Round:
 
     def _extra_networks(self, networks: Networks) -> None:
         networks.read()
-        with self.database.reading() as session:
-            known = record_ids(session)
-        for subnet in sorted(networks.subnet_ids() - known):
+        for subnet in sorted(networks.subnet_ids() - set(all_ids(self.database))):
+            if networks.moving and self._spared(networks, subnet):
+                continue
             try:
                 drifts = networks.remove(self.database, subnet, dry=self.dry)
                 self.report.note(drifts, Outcome.FOUND if self.dry else Outcome.REPAIRED)
             except InFlight:
                 drift = Drift("network-extra", subnet, f"network {networks.name(subnet)!r} stands for no subnet yet")
                 self.report.note([drift], Outcome.IN_FLIGHT)
+
+    def _spared(self, networks: Networks, subnet: str) -> bool:
+        """Count what goes with a network of which no subnet is here; tell whether it is to stay for that."""
+        held = len(networks.holdings(subnet))
+        if not held:
+            return False
+        self.report.removal = (self.report.removal[0] + 1, self.report.removal[1] + held)
+        if self.spares_held:
+            text = f"network {networks.name(subnet)!r} stands for no subnet of this database and holds {held} addresses"
+            drift = Drift("network-held", subnet, f"{text}; --remove-held removes it", repairable=False)
+            self.report.note([drift], Outcome.LEFT)
+        return self.spares_held
+
+    def _note_spaces(self, networks: Networks) -> None:
+        """Tell of spaces that nobody has made: it may be that they are new, or that their names are mistyped."""
+        text = "space {!r} of [tenure] space_of_… is not in the ledger yet"
+        self.report.notes += map(text.format, sorted(self.settings.spaces.names() - networks.spaces()))
 
     def _advance(self, count: int) -> None:
         self._done += max(0, count)

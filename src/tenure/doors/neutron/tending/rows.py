@@ -4,8 +4,9 @@ Servers that work meanwhile change both in one transaction, so a reading of one 
 it does show is looked at again, with locks, before anything is written.
 """
 
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from typing import Any, TypeVar
 
 import sqlalchemy as sa
 
@@ -17,22 +18,33 @@ from tenure.doors.neutron.session_book import (
     dialect_of,
     digits_of,
     insert_unless_there,
+    is_digits,
     place_of,
 )
 from tenure.doors.neutron.spaces import Spaces
 from tenure.doors.neutron.subnets import SubnetRecord
 from tenure.doors.neutron.tending.bulks import to_come
-from tenure.doors.neutron.tending.comparing import Ports, Seen, compare_rows, compare_subnet, owner_at
+from tenure.doors.neutron.tending.comparing import (
+    Ports,
+    Seen,
+    compare_rows,
+    compare_subnet,
+    owner_at,
+    unreadable_row,
+)
 from tenure.doors.neutron.tending.database import Database
 from tenure.doors.neutron.tending.drifts import Drift
 from tenure.doors.neutron.tending.truth import (
-    TrueSubnet,
+    Carried,
     locked_allocations,
     read_allocations,
     read_subnet,
     subnet_ids,
 )
-from tenure.kernel.addresses import format_address, parse_address
+from tenure.doors.neutron.unreadable import Unreadable, read_column
+
+T = TypeVar("T")
+NEUTRONS_ROWS = "ipallocations"
 
 
 def all_ids(database: Database) -> list[str]:
@@ -49,32 +61,75 @@ def record_ids(session: Any) -> set[str]:
 def see(database: Database, subnet: str, grace_s: int) -> Seen:
     """Read a subnet as Neutron has it and as we have it, at one moment."""
     with database.reading() as session:
-        rows = {held.place: held for held in SessionBook(session, subnet).all()}
-        truth, record = read_subnet(session, subnet), subnets.find(session, subnet)
-        carried = {text: (parse_address(text), port) for text, port in read_allocations(session, subnet).items()}
-        ports = dict(carried.values())
-        coming = to_come(session, [held for place, held in rows.items() if place not in ports], grace_s)
-    odd = {place: text for text, (place, _) in carried.items() if format_address(place) != text}
-    return Seen(subnet, truth, record, ports, rows, odd, coming, grace_s)
+        rows, broken_rows = _read_rows(session, subnet)
+        truth, blind = _or_unreadable(lambda: read_subnet(session, subnet))
+        record, broken = _or_unreadable(lambda: subnets.find(session, subnet))
+        carried = read_allocations(session, subnet)
+        coming = to_come(session, [held for place, held in rows.items() if place not in carried.ports], grace_s)
+    return Seen(
+        subnet, truth, record, carried.ports, rows, carried.odd, coming, grace_s, blind=blind, broken=broken,
+        unreadable=[*broken_rows, *_unreadable(subnet, carried)], doubtful=frozenset(carried.unreadable.values()),
+    )  # fmt: skip
 
 
-def repair_subnet(database: Database, subnet: str, spaces: Spaces) -> list[Drift]:
+def _or_unreadable(read: Callable[[], T]) -> tuple[T | None, Unreadable | None]:
+    try:
+        return read(), None
+    except Unreadable as error:
+        return None, error
+
+
+def _read_rows(session: Any, subnet: str) -> tuple[dict[int, Held], list[Drift]]:
+    """Read our rows of a subnet, and tell of those that cannot be read."""
+    rows: dict[int, Held] = {}
+    drifts = []
+    for text, owner, generation, since_s in SessionBook(session, subnet).all():
+        try:
+            place = read_column(ALLOCATIONS.name, subnet, "address", text, place_of)
+        except Unreadable as error:
+            found = unreadable_row("row-unreadable", error)
+            drifts.append(replace(found, text=f"{found.text}; it is for {owner}"))
+        else:
+            rows[place] = Held(place, owner, generation, since_s)
+    return rows, drifts
+
+
+def _unreadable(subnet: str, carried: Carried) -> list[Drift]:
+    """Tell of what Neutron has ports carry, and what is no address."""
+    reason = "ip_address is {!r} (not an IPv4 or IPv6 address), which port {} carries"
+    errors = [Unreadable(NEUTRONS_ROWS, subnet, reason.format(*each)) for each in carried.unreadable.items()]
+    return [unreadable_row("row-unreadable", error, left=True) for error in errors]
+
+
+def drop_unreadable(database: Database, subnet: str) -> None:
+    """Delete our rows of a subnet that cannot be read."""
+    with database.writing() as session:
+        texts = [text for text, *_ in SessionBook(session, subnet).all() if not is_digits(text)]
+        mine = (ALLOCATIONS.c.subnet_id == subnet, ALLOCATIONS.c.address.in_(texts))
+        session.execute(sa.delete(ALLOCATIONS).where(*mine))
+
+
+def repair_subnet(database: Database, seen: Seen, spaces: Spaces) -> list[Drift]:
     """Make the record of a subnet that of Neutron's, if it still is not; return what was put right."""
     with database.writing() as session:
-        record = locked_record(session, subnet)
-        truth = read_subnet(session, subnet, lock=True)  # behind ours: whoever makes a subnet writes ours first
+        record, broken = _or_unreadable(lambda: locked_record(session, seen.id))
+        # Behind ours: whoever makes a subnet writes ours first.
+        truth, blind = _or_unreadable(lambda: read_subnet(session, seen.id, lock=True))
         space = None if truth is None else spaces.at(truth.site)
-        drifts = compare_subnet(Seen(subnet, truth, record, {}, {}), space)
-        if drifts:
-            _write(session, truth, record, space)
+        now = replace(seen, truth=truth, record=record, blind=blind, broken=broken)
+        drifts = compare_subnet(now, space)
+        if drifts and blind is None:
+            _write(session, now, space)
         return drifts
 
 
-def _write(session: Any, truth: TrueSubnet | None, record: SubnetRecord | None, space: str | None) -> None:
+def _write(session: Any, seen: Seen, space: str | None) -> None:
+    truth, record = seen.truth, seen.record
     if truth is None:
-        assert record is not None
-        SessionBook(session, record.id).clear()
-        subnets.remove(session, record)
+        SessionBook(session, seen.id).clear()
+        session.execute(subnets.TABLE.delete().where(subnets.TABLE.c.id == seen.id))
+    elif seen.broken is not None:
+        subnets.change(session, truth.record(space))
     elif record is None:
         values = truth.record(space).row()
         session.execute(insert_unless_there(subnets.TABLE, dialect_of(session)).values(values))
@@ -89,6 +144,11 @@ def locked_record(session: Any, subnet: str) -> SubnetRecord | None:
     Whoever writes a row for an address holds the record in common with others like him, by the foreign key at least.
     """
     return subnets.find(session, subnet, locking=True)
+
+
+def lock_record(session: Any, subnet: str) -> None:
+    """Keep everybody from allocating in a subnet until the transaction ends, whatever our record says."""
+    session.execute(sa.select(subnets.TABLE.c.id).where(subnets.TABLE.c.id == subnet).with_for_update()).first()
 
 
 def locked_rows(session: Any, subnet: str, places: Sequence[int]) -> dict[int, Held]:
@@ -106,7 +166,7 @@ def locked_sides(session: Any, seen: Seen, places: Sequence[int]) -> tuple[dict[
     """Read the rows of places, and which ports carry them or are about to, as it is now."""
     rows = locked_rows(session, seen.id, places)
     coming = to_come(session, rows.values(), seen.grace_s)
-    return rows, {**coming, **locked_allocations(session, seen.id, seen.spellings(places))}
+    return rows, {**seen.kept(rows), **coming, **locked_allocations(session, seen.id, seen.spellings(places))}
 
 
 def repair_rows(database: Database, seen: Seen, suspects: Mapping[int, str], places: Sequence[int]) -> list[Drift]:

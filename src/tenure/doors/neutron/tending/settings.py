@@ -51,6 +51,8 @@ def _checked(settings: Settings) -> Settings:
         raise Invalid(f"database: nobody says which is Neutron's; {said}", field="database")
     if settings.mode == options.LEDGER and not settings.ledger:
         raise Invalid("ledger: mode 'ledger' needs the URL of one: --ledger, or [tenure] ledger", field="ledger")
+    if settings.mode == options.LEDGER and (refusal := options.against_ledger(settings.ledger or "")):
+        raise Invalid(f"ledger: {refusal}", field="ledger")
     if settings.mode == options.DATABASE and settings.spaces:
         raise Invalid("mode: [tenure] space_of_… can be had only with mode 'ledger'", field="mode")
     return settings

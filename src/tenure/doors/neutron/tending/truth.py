@@ -9,8 +9,10 @@ import sqlalchemy as sa
 
 from tenure.doors.neutron.spaces import Site
 from tenure.doors.neutron.subnets import SubnetRecord
-from tenure.kernel.addresses import parse_address
-from tenure.kernel.ranges import AddressRange
+from tenure.doors.neutron.unreadable import read_column
+from tenure.kernel.addresses import format_address, parse_address
+from tenure.kernel.errors import Invalid
+from tenure.kernel.ranges import AddressRange, parse_cidr
 
 
 def _table(name: str, *columns: str) -> Any:
@@ -56,15 +58,23 @@ def count_allocations(session: Any) -> int:
 
 
 def read_subnet(session: Any, subnet: str, *, lock: bool = False) -> TrueSubnet | None:
-    """Read a subnet; with a lock, as it is now and until the transaction ends."""
+    """Read a subnet; with a lock, as it is now and until the transaction ends. Unreadable if it makes no sense."""
     statement = sa.select(SUBNETS).where(SUBNETS.c.id == subnet)
     row = session.execute(statement.with_for_update(read=True) if lock else statement).mappings().first()
     if row is None:
         return None
+    read_column(SUBNETS.name, subnet, "cidr", row["cidr"], parse_cidr)
+    if row["gateway_ip"] is not None:
+        read_column(SUBNETS.name, subnet, "gateway_ip", row["gateway_ip"], parse_address)
     ends = session.execute(sa.select(POOLS.c.first_ip, POOLS.c.last_ip).where(POOLS.c.subnet_id == subnet))
-    pools = sorted(AddressRange(parse_address(first), parse_address(last)) for first, last in ends)
+    pools = sorted(read_column(POOLS.name, subnet, "pool", f"{first}-{last}", _pool) for first, last in ends)
     site = Site(row["network_id"], *_origin(session, row["subnetpool_id"]))
     return TrueSubnet(subnet, row["project_id"], row["cidr"], row["gateway_ip"], tuple(pools), site)
+
+
+def _pool(text: str) -> AddressRange:
+    first, last = text.split("-")
+    return AddressRange(parse_address(first), parse_address(last))
 
 
 def _origin(session: Any, subnet_pool: str | None) -> tuple[str | None, str | None]:
@@ -75,11 +85,29 @@ def _origin(session: Any, subnet_pool: str | None) -> tuple[str | None, str | No
     return (None, None) if found is None else (found[0], subnet_pool)
 
 
-def read_allocations(session: Any, subnet: str) -> dict[str, str | None]:
-    """Read which port carries which address, as Neutron spells it."""
+@dataclass(frozen=True, slots=True)
+class Carried:
+    """Which port carries which address; how the odd ones are spelt; and what is no address at all."""
+
+    ports: dict[int, str | None]
+    odd: dict[int, str]
+    unreadable: dict[str, str | None]
+
+
+def read_allocations(session: Any, subnet: str) -> Carried:
+    """Read which port carries which address."""
     columns = (ALLOCATIONS.c.ip_address, ALLOCATIONS.c.port_id)
-    found = session.execute(sa.select(*columns).where(ALLOCATIONS.c.subnet_id == subnet))
-    return dict(found.all())
+    carried = Carried({}, {}, {})
+    for text, port in session.execute(sa.select(*columns).where(ALLOCATIONS.c.subnet_id == subnet)):
+        try:
+            place = parse_address(text)
+        except Invalid:
+            carried.unreadable[text] = port
+            continue
+        carried.ports[place] = port
+        if format_address(place) != text:
+            carried.odd[place] = text
+    return carried
 
 
 def locked_allocations(session: Any, subnet: str, texts: Iterable[str]) -> dict[int, str | None]:
