@@ -83,8 +83,10 @@ def check(error: tenure.TenureError) -> None:
 
 
 def waits_for_ever(verb: str, arguments: Arguments) -> bool:
-    """Tell whether a call is right and never ends: a tail from the end of the log on."""
-    after = arguments.get("after")
+    """Tell whether a call is right and never ends: a tail from the end of the log on, or a claim on a full pool."""
+    after, wait_s = arguments.get("after"), arguments.get("wait_s")
+    if verb == "claim":
+        return isinstance(wait_s, int | float) and wait_s > 1
     return verb == "tail" and type(after) is int and after > 0
 
 

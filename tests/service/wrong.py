@@ -19,6 +19,7 @@ from tests.profiles import EXAMPLES
 Arguments = dict[str, Any]
 
 GOOD: dict[str, Arguments] = {
+    "asked_by": {"actor": "token/ops", "request_id": "r-1"},
     "add_network": {"name": "new", "space": "s", "tags": ["t"], "labels": {"a": "b"}, "mac_prefix": "aa:bb:cc"},
     "modify_network": {"network": "net1", "description": "new"},
     "retire_network": {"network": "net1"},
@@ -92,6 +93,7 @@ OPERATIONS: dict[type, Arguments] = {
     tenure.Connect: {"network": "net1", "group": "rack2", "mode": "routed", "link": "eth1", "vlan": "7"},
     tenure.Disconnect: {"network": "net1", "group": "rack1"},
     tenure.Expect: {"network": "idle", "serial": 1},
+    tenure.ExpectHolding: {"network": "net1", "address": "192.0.2.10", "owner": "instance/a"},
     tenure.ExpectNoHoldings: {"network": "net1", "range": "192.0.2.10-192.0.2.99", "state": "draining"},
     tenure.ExpectNoPapers: {"kind": "instance", "prefix": "db-"},
     tenure.ExpectPaper: {"kind": "instance", "name": "web-0", "revision": 1},

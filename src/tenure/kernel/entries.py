@@ -2,6 +2,7 @@
 
 from typing import Any
 
+from tenure.kernel.asking import asked
 from tenure.kernel.values import Entry, Paper, Row, State, Waiter
 
 
@@ -80,7 +81,7 @@ def transfer_entry(row: Row, before: Row) -> Entry:
 
 def modify_entry(row: Row, request: str | None) -> Entry:
     """Tell the log what a holding has become."""
-    told = {**row.details, "state": str(row.state)}
+    told = {**asked(row.details, None), "state": str(row.state)}
     return Entry(
         "modify", row.space, row.network, row.first, row.last, row.owner, row.slot, row.generation, request, told
     )

@@ -4,6 +4,7 @@ import json
 from hashlib import blake2b
 from typing import Any
 
+from tenure.kernel.asking import BY
 from tenure.kernel.values import NO_DETAILS, Outcome, Reply, Row, State, Verdict, Wish
 
 REUSED = Verdict(Outcome.REUSED)
@@ -17,15 +18,17 @@ def body_of(*words: object) -> bytes:
 def reply_to(wish: Wish, verdict: Verdict) -> Reply:
     """Return what is to be kept of a wish that has its answer, for the wish's key.
 
-    A granted row says what the wish says; one that its owner held already is written out.
+    A granted row says what the wish says, but for who asked; one that its owner held already is written out.
     """
     assert wish.key is not None
     row = verdict.row
     assert row is not None
     if verdict.outcome is Outcome.GRANTED:
+        asker = wish.details.get(BY)
         return Reply(
-            wish.key, wish.body, row.since_us, row.space, row.network, row.first, row.last, row.generation, row.until_us
-        )
+            wish.key, wish.body, row.since_us, row.space, row.network, row.first, row.last, row.generation,
+            row.until_us, None if asker is None else json.dumps(asker),
+        )  # fmt: skip
     return Reply(wish.key, wish.body, answer=json.dumps(row_document(row)))
 
 
@@ -33,15 +36,15 @@ def replayed(wish: Wish, reply: Reply) -> Verdict:
     """Answer a wish whose key is known: as before, if it says the same."""
     if reply.body != wish.body:
         return REUSED
-    if reply.answer is not None:
-        return Verdict(Outcome.REPLAYED, read_row_document(json.loads(reply.answer)))
-    assert reply.space is not None
+    told: Any = None if reply.answer is None else json.loads(reply.answer)
+    if reply.space is None:
+        return Verdict(Outcome.REPLAYED, read_row_document(told))
     assert reply.first is not None
     assert reply.last is not None
     assert reply.generation is not None
     row = Row(
         reply.space, wish.network, reply.first, reply.last, wish.owner, wish.slot, wish.state, reply.generation,
-        reply.at_us, reply.until_us, wish.request, wish.details,
+        reply.at_us, reply.until_us, wish.request, wish.details if told is None else {**wish.details, BY: told},
     )  # fmt: skip
     return Verdict(Outcome.REPLAYED, row)
 

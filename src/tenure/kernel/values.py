@@ -110,6 +110,7 @@ class Ticket(NamedTuple):
     request: str | None = None
     remember: bool = False
     cooling_us: int = 0
+    by: tuple[str, str | None] | None = None
 
     def names(self, row: Row) -> bool:
         """Tell whether a row is the one that is meant. What is cooling has been released: nobody's ticket names it."""
@@ -123,8 +124,8 @@ class Ticket(NamedTuple):
 class Reply(NamedTuple):
     """What a request with an idempotency key was answered, kept so that the same key gets the same answer.
 
-    Of a grant: the address and the generation; the rest is in the request, which must be the same. Of anything else:
-    the whole answer, written out.
+    Of a grant: the address, the generation and, as ``answer``, who asked; the rest is in the request, which must be the
+    same. Of anything else: the whole answer, written out, and no address.
     """
 
     key: str
@@ -192,6 +193,8 @@ class Change(NamedTuple):
     request: str | None
     details: Mapping[str, Any] = NO_DETAILS
     network_name: str | None = None
+    actor: str | None = None
+    request_id: str | None = None
 
     @property
     def address(self) -> str | None:
@@ -282,6 +285,12 @@ class Holding:
     def plan(self) -> str | None:
         """Name the operation it belongs to."""
         return self.row.details.get("plan")
+
+    @property
+    def actor(self) -> str | None:
+        """Tell on whose word it is held, if the door that granted it said so."""
+        by = self.row.details.get("by")
+        return None if by is None else str(by[0])
 
     def __repr__(self) -> str:
         return f"<Holding {self}, generation {self.generation}>"

@@ -8,6 +8,7 @@ from collections.abc import Callable, Coroutine, Mapping, MutableMapping, Sequen
 from itertools import takewhile
 from typing import Any
 
+from tenure.kernel.asking import Asker, asked_entry
 from tenure.kernel.configuration import Network
 from tenure.kernel.edits import AddNetwork, Edit
 from tenure.kernel.layout import Layout
@@ -24,6 +25,7 @@ from tenure.service.operations import (
     Confirm,
     EndCooling,
     Expect,
+    ExpectHolding,
     ExpectNoHoldings,
     ExpectNoPapers,
     ExpectPaper,
@@ -48,6 +50,7 @@ SINGLE: dict[type, Callable[[Ground, Any], Coroutine[Any, Any, Result]]] = {
     ReleaseOwner: holding_work.release_owner,
     EndCooling: holding_work.end_cooling,
     Expect: expect_work.expect,
+    ExpectHolding: expect_work.expect_holding,
     ExpectNoHoldings: expect_work.expect_no_holdings,
     ExpectNoPapers: expect_work.expect_no_papers,
 }
@@ -72,8 +75,9 @@ class Applying:
         chance: Chance,
         exact: MutableMapping[SpaceId, ExactViews],
         known: Mapping[SpaceId, Layout],
+        asker: Asker | None = None,
     ) -> None:
-        self.ground = Ground(tx, chance, exact, known)
+        self.ground = Ground(tx, chance, exact, known, asker)
 
     async def open(self, operations: Sequence[Operation], spaces: Sequence[SpaceId]) -> None:
         """Hold the spaces that exist, as strongly as the operations ask for, then the papers that they name."""
@@ -98,7 +102,8 @@ class Applying:
     async def finish(self) -> None:
         """Log what was done, which comes last."""
         if self.ground.entries:
-            await self.ground.tx.log(self.ground.entries)
+            asker = self.ground.asker
+            await self.ground.tx.log([asked_entry(entry, asker) for entry in self.ground.entries])
 
 
 def guard_for(operations: Sequence[Operation]) -> Guard:

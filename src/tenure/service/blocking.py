@@ -1,6 +1,7 @@
 """The ledger every door holds, for callers who block."""
 
 from types import TracebackType
+from typing import Self
 
 from tenure.service.blocking_verbs import BlockingVerbs
 from tenure.service.inside import Inside
@@ -8,6 +9,10 @@ from tenure.service.inside import Inside
 
 class Ledger(BlockingVerbs):
     """One ledger of addresses: who holds which, since when, on whose word. Safe to use from many threads."""
+
+    def asked_by(self, actor: str, *, request_id: str | None = None) -> Self:
+        """Return the same ledger, of which every change tells on whose word it was made, and by which request."""
+        return type(self)(self._ledger.asked_by(actor, request_id=request_id), self._portal)
 
     def inside(self, connection: object) -> Inside:
         """Work inside a transaction that the caller has open on the same database, and will end.

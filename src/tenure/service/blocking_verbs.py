@@ -273,13 +273,18 @@ class BlockingVerbs(BlockingReadingVerbs):
         description: str = "",
         carrier: str | None = None,
         plan: str | None = None,
+        pending: bool = False,
+        lasts_s: float | None = None,
         request: str | None = None,
         key: str | None = None,
+        wait_s: float | None = None,
     ) -> ClaimStatus:
-        """Ask for an address without waiting for it: call again to learn whether it has come.
+        """Ask for an address without an error where none is free: call again to learn whether it has come.
 
         A claim that meets a full pool is put in line and keeps its place while it is asked for again within
-        ``patience_s``, and what it is to get is kept free for it so long; ``withdraw`` takes it out.
+        ``patience_s``, and what it is to get is kept free for it so long; ``withdraw`` takes it out. With ``wait_s``
+        the answer waits so long for a grant; whoever is cancelled meanwhile leaves the line. ``pending`` and
+        ``lasts_s`` are as in ``hold``.
         """
         return self._portal.run(
             self._ledger.claim(
@@ -294,8 +299,11 @@ class BlockingVerbs(BlockingReadingVerbs):
                 description=description,
                 carrier=carrier,
                 plan=plan,
+                pending=pending,
+                lasts_s=lasts_s,
                 request=request,
                 key=key,
+                wait_s=wait_s,
             )
         )
 

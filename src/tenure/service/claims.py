@@ -4,10 +4,21 @@ from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 from tenure.kernel.addresses import AddressLike, parse_address
+from tenure.kernel.asking import Asker, asked
 from tenure.kernel.configuration import Policy
 from tenure.kernel.errors import Invalid
 from tenure.kernel.layout import Layout
-from tenure.kernel.names import Owner, check_key, check_labels, check_name, check_seconds, check_slot, check_text, shown
+from tenure.kernel.names import (
+    Owner,
+    check_key,
+    check_labels,
+    check_name,
+    check_seconds,
+    check_slot,
+    check_text,
+    check_wait,
+    shown,
+)
 from tenure.kernel.replying import body_of
 from tenure.kernel.values import NO_DETAILS, Row, State, Waiter, Wish
 
@@ -39,6 +50,10 @@ class Claim(NamedTuple):
             network, first, last, self.owner, self.slot, self.state, self.lasts_us, self.request, self.details,
             self.key, self.body,
         )  # fmt: skip
+
+    def asked_by(self, asker: Asker | None) -> "Claim":
+        """Write on the claim who asks; its idempotency key does not care."""
+        return self if asker is None else self._replace(details=asked(self.details, asker))
 
 
 class Granted(NamedTuple):
@@ -98,6 +113,14 @@ def read_claim(
         details=_details(labels, description, carrier, plan),
     )
     return claim if key is None else Claim(*claim[:-2], check_key(key), body_of("allocate", *claim[:-2]))
+
+
+def check_patience(claim: Claim, wait_s: float | None) -> float:
+    """Return how long the caller of a claim waits at most; only for what may be picked."""
+    patience_s = check_wait(wait_s)
+    if patience_s and claim.address is not None:
+        raise Invalid("wait_s: only a picked address can be waited for, not a named one", field="wait_s")
+    return patience_s
 
 
 def claim_document(claim: Claim) -> dict[str, Any]:

@@ -2,13 +2,15 @@
 
 from collections.abc import Sequence
 
+from tenure.kernel.addresses import format_address
 from tenure.kernel.errors import Conflict, NotFound, StillInUse
 from tenure.kernel.fields import read_member
-from tenure.kernel.names import check_name, check_number
+from tenure.kernel.marks import mark_of
+from tenure.kernel.names import Owner, check_name, check_number
 from tenure.kernel.ranges import parse_range
 from tenure.kernel.values import State
 from tenure.service.ground import Ground
-from tenure.service.operations import Expect, ExpectNoHoldings, ExpectNoPapers, ExpectPaper
+from tenure.service.operations import Expect, ExpectHolding, ExpectNoHoldings, ExpectNoPapers, ExpectPaper
 from tenure.service.plan_work import standing, told_addresses, told_holders
 
 SHOWN = 4
@@ -25,6 +27,17 @@ async def expect(ground: Ground, operation: Expect) -> None:
         raise Conflict(
             f"network {network.name!r} was changed meanwhile (serial {network.serial}, not {serial})", field="serial"
         )
+
+
+async def expect_holding(ground: Ground, operation: ExpectHolding) -> None:
+    """Make sure that a holding is as it was read."""
+    mark = None if operation.mark is None else check_name(operation.mark, field="mark")
+    row = await ground.find(operation.network, operation.address, Owner(operation.owner), operation.generation)
+    if row is None:
+        where = f"of {operation.address} in network {operation.network}"
+        raise NotFound("holding", where, hint="it was released meanwhile", field="address")
+    if mark is not None and mark_of(row) != mark:
+        raise Conflict(f"the holding of {format_address(row.first)} was changed meanwhile", field="mark")
 
 
 async def expect_papers(ground: Ground, operations: Sequence[ExpectPaper]) -> list[None]:

@@ -6,6 +6,7 @@ This code awaits nothing but the transaction.
 from collections.abc import Mapping, MutableMapping, Sequence
 
 from tenure.kernel.addresses import AddressLike, format_address, parse_address
+from tenure.kernel.asking import Asker
 from tenure.kernel.configuration import Configuration
 from tenure.kernel.entries import cool_entry, overdue_entry, release_entry
 from tenure.kernel.errors import AddressOutsideSubnet, Conflict, Invalid, NotFound, NotOwner
@@ -26,9 +27,11 @@ class Ground:
         chance: Chance,
         exact: MutableMapping[SpaceId, ExactViews],
         known: Mapping[SpaceId, Layout],
+        asker: Asker | None = None,
     ) -> None:
         self.tx = tx
         self.chance = chance
+        self.asker = asker
         self.before: dict[SpaceId, Configuration] = {}
         self.now: dict[SpaceId, Configuration] = {}
         self.papers: dict[tuple[str, str], Paper | None] = {}

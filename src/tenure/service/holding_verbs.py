@@ -13,13 +13,12 @@ from tenure.kernel.names import (
     check_name,
     check_request,
     check_slot,
-    check_wait,
     shown,
 )
 from tenure.kernel.values import Holding, Ticket
 from tenure.ports import Stale
 from tenure.service.allocating import allocate
-from tenure.service.claims import Claim, Granted, read_claim
+from tenure.service.claims import Claim, check_patience, read_claim
 from tenure.service.ground import check_begins_unit, check_holder
 from tenure.service.inside import AsyncInside
 from tenure.service.operations import (
@@ -86,7 +85,7 @@ class HoldingVerbs(PlanVerbs):
             request=request,
             key=key,
         )
-        return holding_of(*await self._served(claim, wait_s))
+        return await self._served(claim, wait_s)
 
     async def hold(
         self,
@@ -131,19 +130,17 @@ class HoldingVerbs(PlanVerbs):
             lasts_s=lasts_s,
             key=key,
         )
-        return holding_of(*await self._served(claim, wait_s))
+        return await self._served(claim, wait_s)
 
-    async def _served(self, claim: Claim, wait_s: float | None) -> Granted:
+    async def _served(self, claim: Claim, wait_s: float | None) -> Holding:
         """Serve a claim, and wait for an address if the caller does."""
-        patience_s = check_wait(wait_s)
-        if patience_s and claim.address is not None:
-            raise Invalid("wait_s: only a picked address can be waited for, not a named one", field="wait_s")
+        patience_s = check_patience(claim, wait_s)
         try:
-            return await allocate(claim, self._server)
+            return holding_of(*await allocate(claim.asked_by(self._asker), self._server))
         except PoolExhausted:
             if not patience_s:
                 raise
-        return await self._server.rooms.wait(claim, patience_s)
+        return holding_of(*await self._server.rooms.wait(claim.asked_by(self._asker), patience_s))
 
     async def allocate_many(
         self,
@@ -230,7 +227,10 @@ class HoldingVerbs(PlanVerbs):
             check_begins_unit(layout, network, position)
             number = layout.configuration.network(network).id
             cooling_us = max(layout.cooling_us(network, position), lingers_us)
-            ticket = Ticket(number, position, holder, generation, request, layout.remembers(network), cooling_us)
+            ticket = Ticket(
+                number, position, holder, generation, request, layout.remembers(network), cooling_us,
+                self._asker,
+            )  # fmt: skip
             try:
                 row = await self._server.release(layout, ticket)
                 break

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 
 from tenure.kernel.addresses import format_address, parse_address
+from tenure.kernel.asking import asked
 from tenure.kernel.entries import confirm_entry, cool_entry, modify_entry, transfer_entry
 from tenure.kernel.errors import AlreadyExists, Conflict, NotFound
 from tenure.kernel.lifecycle import moved, rewritten
@@ -28,27 +29,27 @@ from tenure.service.runs import serve_run
 
 async def allocate(ground: Ground, operations: Sequence[Allocate]) -> list[Granted]:
     """Serve allocations that stand next to each other, all or none."""
-    claims = [operation.claim() for operation in operations]
+    claims = [operation.claim().asked_by(ground.asker) for operation in operations]
     by_space: dict[SpaceId, list[tuple[int, Claim]]] = {}
     for index, claim in enumerate(claims):
         by_space.setdefault(ground.space_of(claim.network), []).append((index, claim))
     results: dict[int, Granted] = {}
-    for space, asked in by_space.items():
+    for space, here in by_space.items():
         serving, queue = await _open(ground, space)
-        wanted = [claim for _, claim in asked]
+        wanted = [claim for _, claim in here]
         if queue is None:
             answers = all_or_none(wanted, await serving.serve(wanted))
         else:
             served = await queue.serve(serving, [Seat(claim) for claim in wanted])
             answers = all_or_none(wanted, [answer for answer in served if isinstance(answer, Granted | Exception)])
         ground.entries.extend(serving.entries)
-        results.update(zip((index for index, _ in asked), answers, strict=True))
+        results.update(zip((index for index, _ in here), answers, strict=True))
     return [results[index] for index in range(len(claims))]
 
 
 async def allocate_run(ground: Ground, operation: AllocateRun) -> list[Granted]:
     """Serve claims with addresses that follow each other, all or none."""
-    claims = operation.claims()
+    claims = [claim.asked_by(ground.asker) for claim in operation.claims()]
     space = ground.space_of(operation.network)
     serving, queue = await _open(ground, space)
     views = await ground.views(space)
@@ -192,7 +193,8 @@ def _is_done(row: Row, operation: Transfer) -> bool:
 
 async def _hand_over(ground: Ground, row: Row, operation: Transfer) -> Row:
     to, slot, request = Owner(operation.to), check_slot(operation.to_slot), check_request(operation.request)
-    wish = Wish(row.network, row.first, row.last, to, slot, row.state, None, request, row.details)
+    details = asked(row.details, ground.asker)
+    wish = Wish(row.network, row.first, row.last, to, slot, row.state, None, request, details)
     [verdict] = await ground.tx.insert(row.space, [wish])
     if verdict.outcome is Outcome.ALREADY and verdict.row is not None:
         hint = f"{to} holds {format_address(verdict.row.first)} there"

@@ -18,12 +18,10 @@ class AsyncLedger(ReadingVerbs):
 
     async def trim_changes(self, before: int) -> None:
         """Drop the log below a number; readers who still need it will be told (CursorExpired)."""
-        if not isinstance(before, int) or isinstance(before, bool) or before < 1:
-            raise Invalid(f"before: a number from the log is needed, not {shown(before)}", field="before")
-        newest = await self.last_change()
+        end = min(check_before(before), await self.last_change() + 1)
 
         async def trimming(tx: Transaction) -> None:
-            await tx.trim(min(before, newest + 1))
+            await tx.trim(end)
 
         await self._server.store.transact(trimming)
 
@@ -38,3 +36,10 @@ class AsyncLedger(ReadingVerbs):
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         await self.close()
+
+
+def check_before(value: object) -> int:
+    """Return a number of the log below which it may be dropped."""
+    if not isinstance(value, int) or isinstance(value, bool) or value < 1:
+        raise Invalid(f"before: a number from the log is needed, not {shown(value)}", field="before")
+    return value

@@ -153,6 +153,17 @@ class Expect:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class ExpectHolding:
+    """Go on only if a holding is as it was read: this owner's, and where they are named of this generation and mark."""
+
+    network: str
+    address: AddressLike
+    owner: str
+    generation: int | None = None
+    mark: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class ExpectNoHoldings:
     """Go on only if no holding of a network lies in a range; of a ``state``, where one is named."""
 
@@ -217,6 +228,7 @@ Operation = (
     | Confirm
     | EndCooling
     | Expect
+    | ExpectHolding
     | ExpectNoHoldings
     | ExpectNoPapers
     | ExpectPaper
@@ -227,6 +239,9 @@ Operation = (
     | Transfer
     | WritePaper
 )
+
+REPEATABLE = (Allocate, AllocateRun, Cancel, Confirm, EndCooling, Release, ReleaseOwner)
+"""Operations that may be asked for again when an answer was lost: the second time changes nothing."""
 
 Shown = Holding | list[Holding] | Network | Paper | None
 """What users see of an operation's result."""

@@ -53,7 +53,7 @@ def _changed(ground: Ground, operation: WritePaper | RemovePaper) -> Paper | Non
     known, revision = ground.papers[place], check_number(operation.revision, field="revision")
     new = None
     if isinstance(operation, WritePaper):
-        new = Paper(*place, revision + 1, _checked(operation.document))
+        new = Paper(*place, revision + 1, check_document(operation.document))
         if known is not None and revision == 0:
             raise AlreadyExists(*place, field="name")
     elif known is None:
@@ -74,7 +74,7 @@ def _place(operation: WritePaper | RemovePaper | ExpectPaper) -> Place:
     return check_name(operation.kind, field="kind"), check_name(operation.name, field="name")
 
 
-def _checked(document: object) -> Mapping[str, Any]:
+def check_document(document: object) -> Mapping[str, Any]:
     """Return a document as JSON would give it back, or say that it is none."""
     if not isinstance(document, Mapping):
         raise Invalid(f"document: a mapping is needed, not {type(document).__name__}", field="document")

@@ -3,9 +3,11 @@
 import uuid
 from collections.abc import Sequence
 from dataclasses import replace
+from typing import Self
 
 from tenure.kernel import edits
 from tenure.kernel.addresses import AddressLike
+from tenure.kernel.asking import Asker, check_asker
 from tenure.kernel.configuration import Network, Subnet
 from tenure.kernel.edits import KEEP, Keep, Labels, RangeLike
 from tenure.kernel.names import check_key
@@ -18,13 +20,18 @@ from tenure.service.server import Server
 class PlanVerbs:
     """Add, modify, retire and remove networks, subnets, pools, reserved ranges and pre-allocations."""
 
-    def __init__(self, server: Server) -> None:
+    def __init__(self, server: Server, asker: Asker | None = None) -> None:
         self._server = server
+        self._asker = asker
+
+    def asked_by(self, actor: str, *, request_id: str | None = None) -> Self:
+        """Return the same ledger, of which every change tells on whose word it was made, and by which request."""
+        return type(self)(self._server, check_asker(actor, request_id))
 
     async def _apply(self, operations: Sequence[Operation], key: str | None = None) -> list[Shown]:
         check_operations(operations)
         body = b"" if key is None else body_of_operations(operations, check_key(key))
-        return await self._server.apply([_with_uuid(operation) for operation in operations], key, body)
+        return await self._server.apply([_with_uuid(operation) for operation in operations], key, body, self._asker)
 
     async def _edit(self, edit: edits.Edit) -> Network:
         [result] = await self._apply([edit])

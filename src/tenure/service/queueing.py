@@ -8,6 +8,7 @@ next one who looks. Nothing is ever granted to a claim that nobody stands behind
 from collections.abc import Sequence
 from typing import NamedTuple
 
+from tenure.kernel.asking import asked_entry, asker_of
 from tenure.kernel.configuration import Configuration
 from tenure.kernel.entries import waiting_entry
 from tenure.kernel.errors import PoolExhausted
@@ -115,7 +116,7 @@ class Queue:
             await self._tx.leave(place.space, [place.ticket])
             self.alive.remove(place)
             if not isinstance(answer, Granted) or isinstance(answer, Known):  # of a grant the log tells anyhow
-                serving.entries.append(waiting_entry("leave", place))
+                serving.entries.append(asked_entry(waiting_entry("leave", place), asker_of(seat.claim.details)))
         return answer
 
     async def _stay(self, serving: Serving, seat: Seat, place: Waiter | None) -> Waiting:
@@ -131,7 +132,7 @@ class Queue:
         elif seat.was is not None and seat.was[1:5] == wanted[1:5]:  # not where a network of the same name was before
             wanted = seat.was
         joined = await self._tx.join(wanted._replace(document=document), seat.lasts_us)
-        serving.entries.append(waiting_entry("wait", joined))
+        serving.entries.append(asked_entry(waiting_entry("wait", joined), asker_of(seat.claim.details)))
         self.alive.append(joined)
         self.alive.sort()
         return Waiting(joined, self.alive.index(joined) + 1)

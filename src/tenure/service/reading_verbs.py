@@ -1,6 +1,5 @@
 """The ledger's reading verbs: the plan, holdings, changes, explanations."""
 
-import asyncio
 from collections.abc import AsyncIterator, Mapping
 from datetime import datetime
 
@@ -15,11 +14,11 @@ from tenure.service.explaining import Explanation, explain
 from tenure.service.history import check_time, read_history
 from tenure.service.searching import Found, find, first_of, read_wanted
 from tenure.service.showing import holding_of, known_holdings
+from tenure.service.telling import Teller
 from tenure.service.waiting_verbs import WaitingVerbs
 
 PAGE = 1000
 LIMITLESS = 1 << 62
-TAIL_PAUSE_S = 0.05
 
 
 class ReadingVerbs(WaitingVerbs):
@@ -75,7 +74,7 @@ class ReadingVerbs(WaitingVerbs):
         layout = await self._server.reread(check_name(network, field="network"))
         number = layout.configuration.network(network).id
         start = -1 if after is None else parse_address(after, field="after")
-        return [holding_of(row, layout) async for row in self._rows(layout, number, start, _limit(limit))]
+        return [holding_of(row, layout) async for row in self._rows(layout, number, start, check_limit(limit))]
 
     async def _rows(self, layout: Layout, network: int, after: int, limit: int) -> AsyncIterator[Row]:
         store, space = self._server.store, layout.configuration.space
@@ -116,7 +115,7 @@ class ReadingVerbs(WaitingVerbs):
     async def papers(self, kind: str, *, prefix: str = "", after: str = "", limit: int | None = None) -> list[Paper]:
         """Read papers of a kind whose name begins so, in order of name; ``after`` is a cursor: the last name read."""
         check_name(kind, field="kind")
-        begins, cursor, left = check_text(prefix, field="prefix"), check_text(after, field="after"), _limit(limit)
+        begins, cursor, left = check_text(prefix, field="prefix"), check_text(after, field="after"), check_limit(limit)
         found: list[Paper] = []
         while left > 0:
             most = min(PAGE, left)
@@ -127,26 +126,22 @@ class ReadingVerbs(WaitingVerbs):
             cursor, left = page[-1].name, left - len(page)
         return found
 
+    def _teller(self) -> Teller:
+        return Teller(self._server.store, self.networks)
+
     async def changes(self, after: int = 0, *, limit: int | None = None) -> AsyncIterator[Change]:
         """Read the log behind a number, in commit order, up to its end."""
-        names = _NetworkNames(self)
-        left = _limit(limit)
-        while left > 0 and (page := await self._server.store.watch(_cursor(after), limit=min(PAGE, left))):
+        teller, cursor, left = self._teller(), check_cursor(after), check_limit(limit)
+        while left > 0 and (page := await teller.page(cursor, min(PAGE, left))):
             for change in page:
-                yield await names.named(change)
-            after, left = page[-1].seq, left - len(page)
+                yield change
+            cursor, left = page[-1].seq, left - len(page)
 
     async def tail(self, after: int = 0) -> AsyncIterator[Change]:
         """Follow the log from a number on, for ever; every change once, in commit order."""
-        names = _NetworkNames(self)
-        while True:
-            page = await self._server.store.watch(_cursor(after), limit=PAGE)
+        async for page in self._teller().tail(check_cursor(after), PAGE):
             for change in page:
-                yield await names.named(change)
-            if page:
-                after = page[-1].seq
-            else:
-                await asyncio.sleep(TAIL_PAUSE_S)
+                yield change
 
     async def last_change(self) -> int:
         """Return the number of the newest change."""
@@ -184,30 +179,15 @@ class ReadingVerbs(WaitingVerbs):
         all holdings, page by page; one of another ``kind`` reads none.
         """
         wanted = read_wanted(text, labels, kind)
-        most = _limit(limit)
+        most = check_limit(limit)
         if network is not None:
             await self.network(network)
         found = find(self._server.store, await self.spaces(), wanted, network)
         return [each async for each in first_of(found, most)]
 
 
-class _NetworkNames:
-    """Names of networks by number, as they are now; read again when an unknown number turns up."""
-
-    def __init__(self, ledger: ReadingVerbs) -> None:
-        self._ledger = ledger
-        self._names: dict[int, str | None] = {}
-
-    async def named(self, change: Change) -> Change:
-        if change.network is None:
-            return change
-        if change.network not in self._names:
-            self._names.update((network.id, network.name) for network in await self._ledger.networks())
-            self._names.setdefault(change.network, None)
-        return change._replace(network_name=self._names[change.network])
-
-
-def _limit(limit: int | None) -> int:
+def check_limit(limit: object) -> int:
+    """Return how many are wanted at most; all of them unless somebody says so."""
     if limit is None:
         return LIMITLESS
     if not isinstance(limit, int) or isinstance(limit, bool) or not 1 <= limit <= LIMITLESS:
@@ -215,7 +195,8 @@ def _limit(limit: int | None) -> int:
     return limit
 
 
-def _cursor(after: int) -> int:
+def check_cursor(after: object) -> int:
+    """Return a number of the log to go on from."""
     if not isinstance(after, int) or isinstance(after, bool) or not 0 <= after <= LIMITLESS:
         raise Invalid(f"after: a number from the log is needed, not {shown(after)}", field="after")
     return after

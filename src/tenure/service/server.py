@@ -10,6 +10,7 @@ from collections.abc import Callable, Coroutine, Hashable, Sequence
 from functools import partial
 from typing import Any, TypeVar
 
+from tenure.kernel.asking import Asker
 from tenure.kernel.edits import AddNetwork
 from tenure.kernel.errors import Conflict, KeyReused, NotFound, StoreUnavailable, TenureError
 from tenure.kernel.layout import Layout
@@ -24,22 +25,12 @@ from tenure.service.claims import Claim, Granted, Waiting
 from tenure.service.exact import ExactViews
 from tenure.service.lane import Restart, line_key
 from tenure.service.lanes import RESTARTS, Attended, Lanes
-from tenure.service.operations import (
-    Allocate,
-    AllocateRun,
-    Cancel,
-    Confirm,
-    EndCooling,
-    Operation,
-    Release,
-    ReleaseOwner,
-    Shown,
-    networks_of,
-)
+from tenure.service.metering import Meter, metered
+from tenure.service.operations import REPEATABLE, Operation, ReleaseOwner, Shown, networks_of
 from tenure.service.queueing import Seat
 from tenure.service.replaying import known_answer, reply_of
 from tenure.service.showing import show
-from tenure.service.views import DoubtfulLine, DoubtfulViews, LineKey
+from tenure.service.views import DoubtfulLine, DoubtfulViews, LineKey, give_back_released
 from tenure.service.waiting import WaitingRooms
 
 T = TypeVar("T")
@@ -52,15 +43,19 @@ TIDY_EVERY_S = 60.0
 FORGET_PAGE = 5000
 """Kept answers that one transaction drops."""
 
-REPEATABLE = (Allocate, AllocateRun, Cancel, Confirm, EndCooling, Release, ReleaseOwner)
-"""Operations that may be asked for again when an answer was lost: the second time changes nothing."""
-
 
 class Server:
     """The desk at which a process's callers queue."""
 
     def __init__(
-        self, store: LedgerStore, *, name: str, chance: Chance, at_once: int = 2, keys_live_us: int = DAY_US
+        self,
+        store: LedgerStore,
+        *,
+        name: str,
+        chance: Chance,
+        at_once: int = 2,
+        keys_live_us: int = DAY_US,
+        meter: Meter | None = None,
     ) -> None:
         self.store = store
         self.name = name
@@ -73,14 +68,17 @@ class Server:
         self.exact_inside: dict[SpaceId, ExactViews] = {}
         self._readings: dict[Hashable, asyncio.Task[Any]] = {}
         largest = store.abilities.largest_batch
+        self._meter = meter
         self._grants: Batcher[tuple[SpaceId, int], Wish, Verdict] = Batcher(
-            self._grant, largest=largest, at_once=at_once, at_once_per_key=at_once, identities=_wish_identities
-        )
+            metered(self._grant, None if meter is None else meter.grants),
+            largest=largest, at_once=at_once, at_once_per_key=at_once, identities=_wish_identities,
+        )  # fmt: skip
         self._releases: Batcher[tuple[SpaceId, int], Ticket, Row | None] = Batcher(
-            self._release, largest=largest, identities=lambda ticket: (ticket.first,)
-        )
+            metered(self._release, None if meter is None else meter.releases),
+            largest=largest, identities=lambda ticket: (ticket.first,),
+        )  # fmt: skip
         self._lane_batches: Batcher[SpaceId, tuple[Layout, Seat], Attended] = Batcher(
-            self.lanes.serve, largest=largest, at_once=4
+            metered(self.lanes.serve, None if meter is None else meter.lane), largest=largest, at_once=4
         )
         self.rooms = WaitingRooms(self)
         self.keys_live_us = keys_live_us
@@ -263,7 +261,9 @@ class Server:
             raise answer
         return answer
 
-    async def apply(self, operations: Sequence[Operation], key: str | None = None, body: bytes = b"") -> list[Shown]:
+    async def apply(
+        self, operations: Sequence[Operation], key: str | None = None, body: bytes = b"", asker: Asker | None = None
+    ) -> list[Shown]:
         """Make several operations one transaction; under an idempotency key they are made once, ever."""
         self._check_open()
         if key is not None:
@@ -274,7 +274,7 @@ class Server:
             spaces: list[SpaceId] = []
             try:
                 spaces = await self._spaces_for(operations)
-                results, edited = await self._transact_apply(operations, spaces, key, body)
+                results, edited = await self._transact_apply(operations, spaces, key, body, asker)
             except (Restart, KeyTaken):
                 await self.pause(attempt)
                 continue
@@ -290,16 +290,24 @@ class Server:
                 self.forget(space)
             for space in spaces:
                 self.rooms.wake(space)
+            give_back_released(self._doubtful, operations, results)
+            if self._meter is not None:
+                self._meter.applied(operations, results)
             return results
         raise Conflict("the ledger kept changing while the operations were applied; try again")
 
     async def _transact_apply(
-        self, operations: Sequence[Operation], spaces: Sequence[SpaceId], key: str | None, body: bytes
+        self,
+        operations: Sequence[Operation],
+        spaces: Sequence[SpaceId],
+        key: str | None,
+        body: bytes,
+        asker: Asker | None,
     ) -> tuple[list[Shown], list[SpaceId]]:
         async with self.lanes.alone_in(spaces):
             kept = False
             try:
-                done = await self.store.transact(partial(self._apply_once, operations, spaces, key, body))
+                done = await self.store.transact(partial(self._apply_once, operations, spaces, key, body, asker))
                 kept = True
                 return done
             except (Conflict, NotFound):
@@ -312,9 +320,15 @@ class Server:
                 self.lanes.settle(spaces, kept=kept)
 
     async def _apply_once(
-        self, operations: Sequence[Operation], spaces: Sequence[SpaceId], key: str | None, body: bytes, tx: Transaction
+        self,
+        operations: Sequence[Operation],
+        spaces: Sequence[SpaceId],
+        key: str | None,
+        body: bytes,
+        asker: Asker | None,
+        tx: Transaction,
     ) -> tuple[list[Shown], list[SpaceId]]:
-        applying = Applying(tx, self.chance, self.lanes.exact, self._layouts)
+        applying = Applying(tx, self.chance, self.lanes.exact, self._layouts, asker)
         await applying.open(operations, spaces)
         # Looked for only now: the same request elsewhere held these spaces until its answer was kept.
         if key is not None and (known := await known_answer(tx, key, body)) is not None:

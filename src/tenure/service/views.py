@@ -4,15 +4,18 @@ It may be stale in both directions, a wrong pick costs one try, and it is never 
 free. ``exact`` has the other kind.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from tenure.kernel.choosing import FEW, Stripes, first_free, from_point, hashed_point
 from tenure.kernel.configuration import Policy
+from tenure.kernel.errors import AddressOutsideSubnet, NotFound
 from tenure.kernel.freeset import FreeSet
 from tenure.kernel.layout import Layout
 from tenure.kernel.lines import Line
+from tenure.kernel.values import Holding, SpaceId
 from tenure.ports import Chance
+from tenure.service.operations import Cancel, Operation, Release, ReleaseOwner, Shown
 
 BLIND = 1 << 20
 """Lines longer than this are first tried without reading who holds what: a pick there is nearly always free."""
@@ -104,3 +107,22 @@ class DoubtfulViews:
         """Note on every line that a span is in nobody's way."""
         for view in self.lines.values():
             view.give_back(first, last)
+
+
+def give_back_released(
+    views: Mapping[SpaceId, DoubtfulViews], operations: Sequence[Operation], results: Sequence[Shown]
+) -> None:
+    """Note what operations released and let nobody wait for: who comes by *hashed* next finds it free at once."""
+    for operation, result in zip(operations, results, strict=True):
+        if not isinstance(operation, Release | ReleaseOwner | Cancel) or getattr(operation, "lingers_s", None):
+            continue
+        for held in result if isinstance(result, list) else [result]:
+            if isinstance(held, Holding) and (view := views.get(held.row.space)) and not _cools(view.layout, held):
+                view.give_back(held.row.first, held.row.last)
+
+
+def _cools(layout: Layout, held: Holding) -> bool:
+    try:
+        return layout.cooling_us(held.network, held.row.first) > 0
+    except (NotFound, AddressOutsideSubnet):
+        return True  # the plan has changed; the line will be read anew

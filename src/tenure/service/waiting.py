@@ -9,7 +9,7 @@ it was granted in that very moment.
 import asyncio
 import contextlib
 import math
-from collections.abc import Coroutine
+from collections.abc import Callable, Coroutine
 from dataclasses import dataclass, field
 from typing import Protocol
 
@@ -65,6 +65,8 @@ class Guest:
     """His last turn's answer was lost: he may hold something."""
     party: "list[Guest]" = field(default_factory=list)
     """Those who asked for the same claim and were answered together with him, as long as they are there."""
+    kept: Waiting | None = None
+    """Where in line he was left when his time in the room was over."""
 
 
 @dataclass(slots=True, eq=False)
@@ -75,6 +77,10 @@ class Room:
     woken: asyncio.Event = field(default_factory=asyncio.Event)
     turn: asyncio.Lock = field(default_factory=asyncio.Lock)
     task: "asyncio.Task[None] | None" = None
+
+
+Late = Callable[[Room, Guest], Coroutine[None, None, None]]
+"""What is done with a guest whose time is over."""
 
 
 class WaitingRooms:
@@ -93,6 +99,24 @@ class WaitingRooms:
 
     async def wait(self, claim: Claim, wait_s: float) -> Granted:
         """Wait for an address in order of arrival, so long at most; leaving early leaves nothing behind."""
+        guest = await self._received(claim, wait_s, self._leave)
+        if not guest.answer.done():
+            raise guest.doubt or PoolExhausted(claim.network, claim.pool, waited_s=wait_s)
+        return guest.answer.result()
+
+    async def stay(self, claim: Claim, wait_s: float, lasts_us: int) -> Granted | Waiting:
+        """Wait like that; who gets nothing in that time keeps his place for so long, and is told which it is.
+
+        Only whoever is cancelled leaves the line.
+        """
+        guest = await self._received(claim, wait_s, lambda room, guest: self._keep(room, guest, lasts_us))
+        if not guest.answer.done():
+            assert guest.kept is not None
+            return guest.kept
+        return guest.answer.result()
+
+    async def _received(self, claim: Claim, wait_s: float, late: Late) -> Guest:
+        """Have a guest wait; when his time is over, do what is to be done with whoever is late."""
         space = (await self._desk.layout(claim.network)).configuration.space
         if self._closing:
             raise Conflict(CLOSED)
@@ -105,14 +129,12 @@ class WaitingRooms:
         try:
             done, _ = await asyncio.wait([guest.answer], timeout=None if wait_s == math.inf else wait_s)
             if not done:
-                await self._shielded(self._leave(room, guest))
+                await self._shielded(late(room, guest))
         except asyncio.CancelledError:
             with contextlib.suppress(StoreUnavailable):
                 await self._shielded(self._depart(room, guest))
             raise
-        if not guest.answer.done():
-            raise guest.doubt or PoolExhausted(claim.network, claim.pool, waited_s=wait_s)
-        return guest.answer.result()
+        return guest
 
     async def _shielded(self, work: Coroutine[None, None, None]) -> None:
         """Run work to its end even if its caller goes away."""
@@ -140,6 +162,19 @@ class WaitingRooms:
                     raise worse(guest.doubt, error) from error
             elif twin.place is None:
                 twin.place = guest.place  # he came after the last turn, and takes it out when he leaves
+
+    async def _keep(self, room: Room, guest: Guest, lasts_us: int) -> None:
+        """Take a guest out of the room but not out of the line, unless his answer has come meanwhile."""
+        async with room.turn:
+            if guest in room.guests:
+                room.guests.remove(guest)
+            if guest.answer.done():
+                return
+            answer = await attend(self._desk, Seat(guest.claim, lasts_us, guest.place))
+            if isinstance(answer, Waiting):
+                guest.place, guest.kept = answer.waiter, answer
+            else:
+                guest.answer.set_result(answer)
 
     async def _depart(self, room: Room, guest: Guest) -> None:
         """Take a cancelled guest out, and give back what he was granted meanwhile."""

@@ -2,10 +2,11 @@
 
 from collections.abc import Mapping, Sequence
 
+from tenure.kernel.asking import asked_entry
 from tenure.kernel.entries import overdue_entry, waiting_entry
 from tenure.kernel.errors import PoolExhausted
 from tenure.kernel.layout import Layout
-from tenure.kernel.names import Owner, check_name, check_seconds, check_slot
+from tenure.kernel.names import Owner, check_name, check_seconds, check_slot, check_wait
 from tenure.kernel.values import Holding, Row, Waiter, moment
 from tenure.ports import Guard, Transaction
 from tenure.service.allocating import allocate
@@ -33,15 +34,20 @@ class WaitingVerbs(HoldingVerbs):
         description: str = "",
         carrier: str | None = None,
         plan: str | None = None,
+        pending: bool = False,
+        lasts_s: float | None = None,
         request: str | None = None,
         key: str | None = None,
+        wait_s: float | None = None,
     ) -> ClaimStatus:
-        """Ask for an address without waiting for it: call again to learn whether it has come.
+        """Ask for an address without an error where none is free: call again to learn whether it has come.
 
         A claim that meets a full pool is put in line and keeps its place while it is asked for again within
-        ``patience_s``, and what it is to get is kept free for it so long; ``withdraw`` takes it out.
+        ``patience_s``, and what it is to get is kept free for it so long; ``withdraw`` takes it out. With ``wait_s``
+        the answer waits so long for a grant; whoever is cancelled meanwhile leaves the line. ``pending`` and
+        ``lasts_s`` are as in ``hold``.
         """
-        patience_us = check_seconds(patience_s, field="patience_s")
+        patience_us, time_s = check_seconds(patience_s, field="patience_s"), check_wait(wait_s)
         claim = read_claim(
             network,
             owner,
@@ -53,12 +59,18 @@ class WaitingVerbs(HoldingVerbs):
             description=description,
             carrier=carrier,
             plan=plan,
+            pending=pending,
+            lasts_s=lasts_s,
             request=request,
             key=key,
-        )
+        ).asked_by(self._asker)
         try:
             return ClaimStatus("granted", holding_of(*await allocate(claim, self._server)))
         except PoolExhausted:
+            pass
+        if time_s:
+            answer = await self._server.rooms.stay(claim, time_s, patience_us)
+        else:
             answer = await attend(self._server, Seat(claim, patience_us))
         if isinstance(answer, Granted):
             return ClaimStatus("granted", holding_of(*answer))
@@ -74,7 +86,7 @@ class WaitingVerbs(HoldingVerbs):
             await tx.guard([space], Guard.LANE)
             waiter = await withdraw(tx, layout, network, holder, place)
             if waiter is not None:
-                await tx.log([waiting_entry("leave", waiter)])
+                await tx.log([asked_entry(waiting_entry("leave", waiter), self._asker)])
             return waiter is not None
 
         found = await self._server.store.transact(withdrawing)

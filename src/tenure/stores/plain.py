@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 
+from tenure.kernel.asking import Asker, asked_entry
 from tenure.kernel.entries import cool_entry, grant_entry, release_entry
 from tenure.kernel.replying import replayed, reply_to
 from tenure.kernel.values import AGAIN, Entry, Outcome, Row, SpaceId, State, Ticket, Verdict, Wish
@@ -58,10 +59,14 @@ async def _end(tx: Transaction, ended: Sequence[tuple[Row, Ticket]]) -> list[Ent
         if ticket.cooling_us and row.state is not State.PENDING:
             cool = row._replace(state=State.COOLING, until_us=now_us + ticket.cooling_us)
             cooling.append(cool)
-            entries.append(cool_entry(cool, ticket.request))
+            entries.append(asked_entry(cool_entry(cool, ticket.request), _asker(ticket)))
         else:
             gone.append(row)
-            entries.append(release_entry(row, ticket.request))
+            entries.append(asked_entry(release_entry(row, ticket.request), _asker(ticket)))
     await tx.remove(gone)
     await tx.rewrite(cooling)
     return entries
+
+
+def _asker(ticket: Ticket) -> Asker | None:
+    return None if ticket.by is None else Asker(*ticket.by)

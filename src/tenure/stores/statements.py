@@ -57,9 +57,13 @@ def check_version(found: int, known: int) -> None:
         )
 
 
+_written = json.JSONEncoder(separators=(",", ":"), sort_keys=True).encode
+"""Made once: every grant that tells who asked writes two of these."""
+
+
 def dump_details(details: Mapping[str, Any]) -> str | None:
     """Write details; nothing at all for none, so that the usual row stays small."""
-    return json.dumps(details, separators=(",", ":"), sort_keys=True) if details else None
+    return _written(details) if details else None
 
 
 def read_details(text: str | None) -> Mapping[str, Any]:

@@ -1,5 +1,6 @@
 """Plain grants and releases in single statements, and the second look at what they could not do."""
 
+import json
 from collections.abc import Sequence
 from typing import Any
 
@@ -75,12 +76,14 @@ async def release_on(
         [ticket.generation for ticket in tickets],
         [ticket.request for ticket in tickets],
         [ticket.remember for ticket in tickets],
+        version,
+        [None if ticket.by is None else json.dumps(ticket.by) for ticket in tickets],
     )
     if any(ticket.cooling_us for ticket in tickets):
         cooling_us = [ticket.cooling_us for ticket in tickets]
-        records = await connection.fetch(SQL["release_to_cool"], space, *columns, version, cooling_us)
+        records = await connection.fetch(SQL["release_to_cool"], space, *columns, cooling_us)
     else:
-        records = await connection.fetch(SQL["release"], space, *columns, version)
+        records = await connection.fetch(SQL["release"], space, *columns)
     ended = {row.first: row for row in map(read_row, records)}
     if not ended and version not in (None, await connection.fetchval(SQL["versions"], space)):
         raise Stale

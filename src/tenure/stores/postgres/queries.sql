@@ -29,9 +29,9 @@ WITH guard AS MATERIALIZED (
     ON CONFLICT DO NOTHING
     RETURNING network, first, last, owner, slot, generation, since_us, until_us, request
 ), kept AS (
-    INSERT INTO reply (key, body, at_us, space, network, first, last, generation, until_us)
+    INSERT INTO reply (key, body, at_us, space, network, first, last, generation, until_us, answer)
     SELECT wish.key, wish.body, granted.since_us, $1, granted.network, granted.first, granted.last, granted.generation,
-           granted.until_us
+           granted.until_us, wish.details::json ->> 'by'
     FROM granted JOIN wish USING (first) WHERE wish.key IS NOT NULL ORDER BY wish.key
 ), counted AS (
     UPDATE ledger SET seq = seq + (SELECT count(*) FROM granted) WHERE id = 1 RETURNING seq
@@ -88,9 +88,9 @@ WITH guard AS MATERIALIZED (
     ON CONFLICT DO NOTHING
     RETURNING first, generation, since_us, until_us
 ), kept AS (
-    INSERT INTO reply (key, body, at_us, space, network, first, last, generation, until_us)
+    INSERT INTO reply (key, body, at_us, space, network, first, last, generation, until_us, answer)
     SELECT wish.key, wish.body, granted.since_us, $1, wish.network, wish.first, wish.last, granted.generation,
-           granted.until_us
+           granted.until_us, wish.details::json ->> 'by'
     FROM granted JOIN wish USING (first) WHERE wish.key IS NOT NULL ORDER BY wish.key
 ), counted AS (
     UPDATE ledger SET seq = seq + (SELECT count(*) FROM granted)
@@ -130,10 +130,11 @@ SELECT first, owner, slot, generation, since_us FROM granted
 WITH guard AS (
     UPDATE space SET frees = frees + 1 WHERE id = $1 AND version = coalesce($8, version) RETURNING id
 ), ticket AS MATERIALIZED (
-    SELECT * FROM unnest($2::bigint[], $3::bytea[], $4::text[], $5::bigint[], $6::text[], $7::boolean[])
-        AS ticket (network, first, owner, generation, request, remember)
+    SELECT * FROM unnest($2::bigint[], $3::bytea[], $4::text[], $5::bigint[], $6::text[], $7::boolean[], $9::text[])
+        AS ticket (network, first, owner, generation, request, remember, asker)
 ), meant AS MATERIALIZED (
-    SELECT held.first, held.last, held.network, held.owner, held.slot, held.generation, ticket.request, ticket.remember
+    SELECT held.first, held.last, held.network, held.owner, held.slot, held.generation, ticket.request, ticket.remember,
+           ticket.asker
     FROM guard, ticket CROSS JOIN LATERAL (
         SELECT * FROM holding WHERE holding.space = $1 AND holding.first = ticket.first OFFSET 0) AS held
     WHERE held.network = ticket.network AND held.owner = ticket.owner AND held.state <> 3
@@ -143,7 +144,7 @@ WITH guard AS (
     DELETE FROM holding USING meant
     WHERE holding.space = $1 AND holding.first = meant.first
       AND holding.owner = meant.owner AND holding.generation = meant.generation AND holding.state <> 3
-    RETURNING holding.*, meant.request AS by_request, meant.remember
+    RETURNING holding.*, meant.request AS by_request, meant.remember, meant.asker
 ), remembered AS (
     INSERT INTO former (network, owner, slot, first) SELECT network, owner, slot, first FROM ended WHERE remember
     ON CONFLICT (network, owner, slot) DO UPDATE SET first = excluded.first
@@ -154,7 +155,8 @@ WITH guard AS (
     SELECT counted.seq + 1 - row_number() OVER (),
            (extract(epoch FROM clock_timestamp()) * 1000000)::bigint, 'release', ended.space, ended.network, ended.first,
            ended.last, ended.owner, ended.slot, ended.generation, ended.by_request,
-           '{"since_us":' || ended.since_us || coalesce(',"request":' || to_json(ended.request)::text, '') || '}'
+           '{"since_us":' || ended.since_us || coalesce(',"request":' || to_json(ended.request)::text, '')
+               || coalesce(',"by":' || ended.asker, '') || '}'
     FROM counted, ended
 )
 SELECT space, network, first, last, owner, slot, state, generation, since_us, until_us, request, details FROM ended
@@ -165,10 +167,11 @@ WITH guard AS (
     UPDATE space SET frees = frees + 1 WHERE id = $1 AND version = coalesce($8, version)
     RETURNING id, (extract(epoch FROM clock_timestamp()) * 1000000)::bigint AS now_us
 ), ticket AS MATERIALIZED (
-    SELECT * FROM unnest($2::bigint[], $3::bytea[], $4::text[], $5::bigint[], $6::text[], $7::boolean[], $9::bigint[])
-        AS ticket (network, first, owner, generation, request, remember, cooling_us)
+    SELECT * FROM unnest($2::bigint[], $3::bytea[], $4::text[], $5::bigint[], $6::text[], $7::boolean[], $9::text[],
+                         $10::bigint[])
+        AS ticket (network, first, owner, generation, request, remember, asker, cooling_us)
 ), meant AS MATERIALIZED (
-    SELECT held.*, ticket.request AS by_request, ticket.remember,
+    SELECT held.*, ticket.request AS by_request, ticket.remember, ticket.asker,
            CASE WHEN held.state > 0 AND ticket.cooling_us > 0 THEN guard.now_us + ticket.cooling_us END AS cools_until,
            guard.now_us
     FROM guard, ticket CROSS JOIN LATERAL (
@@ -199,7 +202,7 @@ WITH guard AS (
            CASE WHEN gone.cools_until IS NULL THEN 'release' ELSE 'cool' END, gone.space, gone.network, gone.first,
            gone.last, gone.owner, gone.slot, gone.generation, gone.by_request,
            '{"since_us":' || gone.since_us || coalesce(',"request":' || to_json(gone.request)::text, '')
-               || coalesce(',"until_us":' || gone.cools_until, '') || '}'
+               || coalesce(',"until_us":' || gone.cools_until, '') || coalesce(',"by":' || gone.asker, '') || '}'
     FROM counted, gone
 )
 SELECT space, network, first, last, owner, slot, state, generation, since_us, until_us, request, details FROM gone

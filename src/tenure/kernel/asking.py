@@ -1,0 +1,43 @@
+"""On whose word: who asked for a change, kept with it.
+
+It travels in the details of rows and entries, under one name, so that stores need not know of it.
+"""
+
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+from tenure.kernel.names import check_name
+from tenure.kernel.values import Entry
+
+BY = "by"
+
+
+class Asker(NamedTuple):
+    """Who asks (``token/ops``), and by which request of a door."""
+
+    actor: str
+    request_id: str | None = None
+
+
+def check_asker(actor: object, request_id: object) -> Asker:
+    """Read an asker from a caller's words."""
+    named = None if request_id is None else check_name(request_id, field="request_id")
+    return Asker(check_name(actor, field="actor"), named)
+
+
+def asked(details: Mapping[str, Any], asker: Asker | None) -> Mapping[str, Any]:
+    """Write on details who asked; whoever asked before is forgotten."""
+    if asker is not None:
+        return {**details, BY: list(asker)}
+    return {name: value for name, value in details.items() if name != BY} if BY in details else details
+
+
+def asker_of(details: Mapping[str, Any]) -> Asker | None:
+    """Read from details who asked, if anybody said so."""
+    by = details.get(BY)
+    return None if by is None else Asker(*by)
+
+
+def asked_entry(entry: Entry, asker: Asker | None) -> Entry:
+    """Tell the log who asked."""
+    return entry if asker is None else entry._replace(details=asked(entry.details, asker))

@@ -1,0 +1,40 @@
+"""Whole spaces as stores keep them, page by page: for whoever counts them or draws them."""
+
+from collections.abc import AsyncIterator, Sequence
+
+from tenure.kernel.configuration import Configuration
+from tenure.kernel.values import Change, Row, SpaceId
+from tenure.service.ledger import AsyncLedger
+from tenure.service.telling import Teller
+
+
+class Survey:
+    """Reads rows of all networks of a space alike. A page costs what it has, and neither a plan nor a layout."""
+
+    def __init__(self, ledger: AsyncLedger) -> None:
+        self._store = ledger._server.store
+        self._networks = ledger.networks
+
+    async def spaces(self) -> list[SpaceId]:
+        """Read the numbers of all spaces."""
+        return [number for number, _ in await self._store.spaces()]
+
+    async def plan(self, space: SpaceId) -> Configuration | None:
+        """Read one space's plan; None if the space is gone."""
+        return await self._store.configuration(space)
+
+    async def rows(self, space: SpaceId, first: int, last: int, *, limit: int) -> Sequence[Row]:
+        """Read holdings of whichever network that lie over a range, lowest first."""
+        return await self._store.rows_within(space, first, last, limit=limit)
+
+    async def changes(self, after: int, *, limit: int) -> Sequence[Change]:
+        """Read the log behind a number; CursorExpired if it no longer reaches back that far."""
+        return await self._store.watch(after, limit=limit)
+
+    async def last_change(self) -> int:
+        """Return the number of the newest change."""
+        return await self._store.last_change()
+
+    def tail(self, after: int, *, limit: int) -> AsyncIterator[list[Change]]:
+        """Follow the log from a number on, for ever, in pages, each told as users see it."""
+        return Teller(self._store, self._networks).tail(after, limit)

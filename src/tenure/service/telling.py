@@ -1,0 +1,51 @@
+"""The log as users see it: pages of entries with the names of networks, and who asked beside the details."""
+
+import asyncio
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Sequence
+
+from tenure.kernel.asking import BY, asked
+from tenure.kernel.configuration import Network
+from tenure.kernel.values import Change, NetworkId
+from tenure.ports import LedgerStore
+
+TAIL_PAUSE_S = 0.05
+
+
+class Teller:
+    """Tells the log page by page. Networks go by their present names; they are read again when an entry says so."""
+
+    def __init__(self, store: LedgerStore, networks: Callable[[], Awaitable[Iterable[Network]]]) -> None:
+        self._store = store
+        self._networks = networks
+        self._names: dict[NetworkId | None, str | None] = {None: None}
+
+    async def page(self, after: int, limit: int) -> list[Change]:
+        """Read a page behind a number; an empty one is the end of the log as it is now."""
+        page = await self._store.watch(after, limit=limit)
+        renamed = any(change.verb == "network.modify" for change in page)
+        if renamed or not all(change.network in self._names for change in page):
+            await self._read_names(page)
+        names = self._names
+        return [_told(change, names[change.network]) for change in page]
+
+    async def _read_names(self, page: Sequence[Change]) -> None:
+        known: dict[NetworkId | None, str | None] = {each.id: each.name for each in await self._networks()}
+        self._names = {None: None, **dict.fromkeys((change.network for change in page), None), **known}
+
+    async def tail(self, after: int, limit: int) -> AsyncIterator[list[Change]]:
+        """Follow the log from a number on, for ever, page by page; no page is empty."""
+        while True:
+            page = await self.page(after, limit)
+            if page:
+                yield page
+                after = page[-1].seq
+            else:
+                await asyncio.sleep(TAIL_PAUSE_S)
+
+
+def _told(change: Change, network: str | None) -> Change:
+    """Show an entry with its network's name, and with who asked for it beside its details, not among them."""
+    by = change.details.get(BY)
+    if by is None:
+        return Change(*change[:12], network)
+    return Change(*change[:11], asked(change.details, None), network, *by)
