@@ -39,6 +39,7 @@ from tenure.kernel.errors import (
 from tenure.kernel.names import Owner
 from tenure.kernel.tenures import Ending, History, Tenure
 from tenure.kernel.values import Change, Holding, Paper, State
+from tenure.remote.refusals import Forbidden, Overloaded, RateLimited, Unauthorised
 from tenure.service.blocking import Ledger
 from tenure.service.explaining import Explanation, Finding
 from tenure.service.ledger import AsyncLedger
@@ -49,6 +50,7 @@ from tenure.service.operations import (
     Confirm,
     EndCooling,
     Expect,
+    ExpectHolding,
     ExpectNoHoldings,
     ExpectNoPapers,
     ExpectPaper,
@@ -90,11 +92,13 @@ __all__ = [
     "EndCooling",
     "Ending",
     "Expect",
+    "ExpectHolding",
     "ExpectNoHoldings",
     "ExpectNoPapers",
     "ExpectPaper",
     "Explanation",
     "Finding",
+    "Forbidden",
     "Found",
     "History",
     "Holding",
@@ -112,12 +116,14 @@ __all__ = [
     "NotOwner",
     "ObjectKind",
     "Overlap",
+    "Overloaded",
     "Owner",
     "Paper",
     "Policy",
     "Pool",
     "PoolExhausted",
     "Preallocate",
+    "RateLimited",
     "Release",
     "ReleaseOwner",
     "RemoveNetwork",
@@ -133,6 +139,7 @@ __all__ = [
     "Tenure",
     "TenureError",
     "Transfer",
+    "Unauthorised",
     "Unreserve",
     "WaitingClaim",
     "WritePaper",

@@ -1,4 +1,4 @@
-"""URL in, ledger out: the only place where stores and service meet."""
+"""URL in, ledger out: the only place where stores, servers and service meet."""
 
 import os
 import random
@@ -13,9 +13,11 @@ from tenure.kernel.configuration import Configuration
 from tenure.kernel.errors import Invalid
 from tenure.kernel.names import check_seconds, shown
 from tenure.ports import LedgerStore
+from tenure.remote.servers import names_servers, read_servers
 from tenure.service.blocking import Ledger
 from tenure.service.book_desk import BookDesk
 from tenure.service.ledger import AsyncLedger
+from tenure.service.metering import Meter
 from tenure.service.portal import Portal
 from tenure.service.server import Server
 
@@ -44,6 +46,8 @@ async def open_store(url: str) -> LedgerStore:
         return await _open_postgres(url)
     if scheme in ("etcd", "etcds"):
         raise Invalid("url: etcd keeps a book, not a ledger with its plan; see open_book", field="url")
+    if names_servers(url):
+        raise Invalid("url: a server keeps its store to itself; name the store", field="url")
     known = "use memory:, sqlite:///file or postgresql://…"
     raise Invalid(f"url: {shown(without_secrets(url))} names no store; {known}", field="url")
 
@@ -122,23 +126,48 @@ def _server_name() -> str:
     return f"{socket.gethostname()}/{os.getpid()}/{random.getrandbits(32):08x}"
 
 
-async def open_async(url: str = DEFAULT_URL, *, keys_live_s: float = DAY_S) -> AsyncLedger:
+async def open_async(url: str = DEFAULT_URL, *, token: str | None = None, keys_live_s: float = DAY_S) -> AsyncLedger:
     """Open a ledger for asyncio."""
+    if names_servers(url):
+        if keys_live_s != DAY_S:
+            raise Invalid("keys_live_s: how long keys are remembered is the server's to say", field="keys_live_s")
+        return _open_remote(url, token)
+    if token is not None:
+        raise Invalid("token: a store takes none; tokens are for servers (http://…)", field="token")
+    return await open_metered(url, None, keys_live_s=keys_live_s)
+
+
+async def open_metered(url: str, meter: Meter | None, *, keys_live_s: float = DAY_S) -> AsyncLedger:
+    """Open a ledger whose work is counted."""
     keys_live_us = check_seconds(keys_live_s, field="keys_live_s")
     store = await open_store(url)
     at_once = 2 if store.abilities.parallel_writes else 1
-    server = Server(store, name=_server_name(), chance=random.Random(), at_once=at_once, keys_live_us=keys_live_us)
+    server = Server(
+        store, name=_server_name(), chance=random.Random(), at_once=at_once, keys_live_us=keys_live_us, meter=meter
+    )
     return AsyncLedger(server)
 
 
-def open(url: str = DEFAULT_URL, *, keys_live_s: float = DAY_S) -> Ledger:
-    """Open a ledger: ``memory:``, ``sqlite:///file`` or ``postgresql://…``.
+def _open_remote(url: str, token: str | None) -> AsyncLedger:
+    try:
+        from tenure.remote.ledger import RemoteLedger
+        from tenure.remote.transport import Transport
+    except ModuleNotFoundError as error:
+        if error.name not in ("aiohttp", "msgspec"):
+            raise
+        raise Invalid("url: a server needs a client: pip install 'tenure[client]'", field="url") from None
+    return RemoteLedger(Transport(read_servers(url), token))
 
-    Idempotency keys are remembered for ``keys_live_s`` at least, a day unless said otherwise.
+
+def open(url: str = DEFAULT_URL, *, token: str | None = None, keys_live_s: float = DAY_S) -> Ledger:
+    """Open a ledger: ``memory:``, ``sqlite:///file`` or ``postgresql://…``; or one behind a server, ``http://…``.
+
+    A server is asked with a ``token``. Idempotency keys are remembered for ``keys_live_s`` at least, a day unless said
+    otherwise.
     """
     portal = Portal()
     try:
-        return Ledger(portal.run(open_async(url, keys_live_s=keys_live_s)), portal)
+        return Ledger(portal.run(open_async(url, token=token, keys_live_s=keys_live_s)), portal)
     except BaseException:
         portal.close()
         raise

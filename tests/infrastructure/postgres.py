@@ -63,6 +63,11 @@ class PostgresServer:
         with (self._data / "postgresql.conf").open("a", encoding="utf-8") as configuration:
             configuration.write(lines)
 
+    @property
+    def programs(self) -> Path:
+        """Return the folder of the programs of this server's version."""
+        return Path(self._wheel().bin_path)
+
     def _wheel(self) -> Any:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # the wheel complains where XDG_RUNTIME_DIR is not set
@@ -93,7 +98,7 @@ class PostgresServer:
 
     def _control(self, *words: str) -> int:
         wheel = self._wheel()
-        command = [str(wheel.bin_path / "pg_ctl"), "-D", str(self._data), "-l", str(self.folder / "log"), *words]
+        command = [str(self.programs / "pg_ctl"), "-D", str(self._data), "-l", str(self.folder / "log"), *words]
         quiet = subprocess.DEVNULL
         ended: subprocess.CompletedProcess[bytes] = subprocess.run(
             command, check=False, cwd=self.folder, user=wheel.system_user, stdin=quiet, stdout=quiet, stderr=quiet
@@ -156,6 +161,12 @@ def once_a_run(name: str) -> Iterator[bool]:
         fcntl.flock(lock, fcntl.LOCK_EX)
         yield not done.exists()
         done.touch()
+
+
+def program(name: str) -> str:
+    """Return the path of a program that comes with the run's server, such as pg_dump; it must be running."""
+    server = PostgresServer(Path(os.environ[RUN_FOLDER]) / "postgres")
+    return str(server.programs / name)
 
 
 @asynccontextmanager

@@ -1,0 +1,232 @@
+"""The verbs that change something, asked of a server."""
+
+import asyncio
+import contextlib
+import secrets
+from collections.abc import AsyncIterator, Mapping, Sequence
+from typing import Any, Self
+
+from tenure.kernel.addresses import AddressLike, format_address, parse_address
+from tenure.kernel.asking import BY
+from tenure.kernel.errors import Invalid, PoolExhausted, TenureError
+from tenure.kernel.names import (
+    Owner,
+    check_generation,
+    check_key,
+    check_lingering,
+    check_name,
+    check_request,
+    check_seconds,
+    check_slot,
+    check_wait,
+)
+from tenure.kernel.values import Holding
+from tenure.remote import bodies, reading, shapes
+from tenure.remote.transport import Transport, id_for, segment
+from tenure.remote.wishes import as_asked, check_said, wish_of, with_short_key
+from tenure.service.claims import Claim, check_patience, read_claim
+from tenure.service.inside import AsyncInside
+from tenure.service.ledger import AsyncLedger, check_before
+from tenure.service.operations import Allocate, Operation, Shown, check_operations
+from tenure.service.replaying import body_of_operations
+from tenure.service.showing import ClaimStatus
+from tenure.service.verifying import Breach
+
+LONG_S = 600.0
+"""How long the server may be busy with the whole ledger."""
+MANY_S = 120.0
+"""How long it may be busy with many operations."""
+POLL_S = 20.0
+"""How long one request waits for a grant; who waits longer asks again, and keeps his place."""
+KEPT_S = 15.0
+"""How long the place of one who waits is kept for him between two requests."""
+LEAVE_S = 3.0
+"""How long a caller who was cancelled takes to leave the line."""
+
+
+class RemoteChanges(AsyncLedger):
+    """Allocate, release, edit the plan; over HTTP."""
+
+    def __init__(self, transport: Transport) -> None:
+        self._transport = transport
+
+    @property
+    def url(self) -> str:
+        """Return where the servers are, as they were named."""
+        return str(self._transport.servers)
+
+    def asked_by(self, actor: str, *, request_id: str | None = None) -> Self:
+        """Refuse: on whose word a change is made is for the server to say, which knows it by the token."""
+        raise Invalid("actor: a server knows by the token who asks; open the ledger with another token", field="actor")
+
+    def inside(self, connection: object) -> AsyncInside:
+        """Refuse: a transaction of the caller's is in a database that the server cannot look into."""
+        raise Invalid(
+            "connection: a ledger over HTTP cannot work inside a transaction of yours; open the store itself",
+            field="connection",
+        )
+
+    async def _apply(self, operations: Sequence[Operation], key: str | None = None) -> list[Shown]:
+        for operation in check_operations(operations):
+            check_said(operation)
+        if key is not None:
+            body_of_operations(operations, check_key(key))
+        inner = next((each.key for each in operations if isinstance(each, Allocate) and each.key is not None), None)
+        body = {"operations": [bodies.written(with_short_key(operation)) for operation in operations]}
+        try:
+            answers: shapes.Listing[shapes.Answer] = await self._transport.ask(
+                "POST", ":apply", shapes.Listing[shapes.Answer], body=body, key=key, request_id=id_for(key or inner),
+                answer_s=MANY_S,
+            )  # fmt: skip
+        except Invalid as error:
+            raise as_asked(error) from None
+        return [reading.answer(each) for each in answers.items]
+
+    async def _served(self, claim: Claim, wait_s: float | None) -> Holding:
+        patience_s = check_patience(claim, wait_s)
+        if patience_s:
+            return await self._waited(claim, patience_s)
+        return reading.holding(await self._allocated(claim, claim.key, None))
+
+    async def _allocated(
+        self, claim: Claim, key: str | None, request_id: str | None, wait_s: float = 0.0
+    ) -> shapes.Holding:
+        waiting = {"wait_s": wait_s} if wait_s else {}
+        answer: shapes.Holding = await self._transport.ask(
+            "POST", f"/networks/{segment(claim.network)}:allocate", shapes.Holding, body=wish_of(claim) | waiting,
+            key=key, request_id=request_id, waits_s=wait_s,
+        )  # fmt: skip
+        return answer
+
+    async def _waited(self, claim: Claim, wait_s: float) -> Holding:
+        """Wait for an address in line: by several requests under one key, each of which keeps the place."""
+        loop = asyncio.get_running_loop()
+        deadline, key, request_id = loop.time() + wait_s, claim.key or secrets.token_hex(16), id_for(claim.key)
+        try:
+            async with self._or_leave(claim, request_id):
+                while deadline - loop.time() > POLL_S:
+                    status = await self._claimed(claim, key, request_id, patience_s=KEPT_S, wait_s=POLL_S)
+                    if status.holding is not None:
+                        return status.holding
+                left_s = max(deadline - loop.time(), 0.001)
+                return reading.holding(await self._allocated(claim, key, request_id, left_s))
+        except PoolExhausted as error:
+            raise PoolExhausted(claim.network, error.pool, waited_s=wait_s) from None
+
+    @contextlib.asynccontextmanager
+    async def _or_leave(self, claim: Claim, request_id: str) -> AsyncIterator[None]:
+        """Leave nothing behind if the caller is cancelled; the server does so, too, when the connection closes."""
+        try:
+            yield
+        except asyncio.CancelledError:
+            with contextlib.suppress(TenureError, TimeoutError):
+                await asyncio.wait_for(self._abandoned(claim, request_id), LEAVE_S)
+            raise
+
+    async def _abandoned(self, claim: Claim, request_id: str) -> None:
+        """Take a claim out of the line, and give back what this very request was granted meanwhile."""
+        await self.withdraw(claim.network, owner=claim.owner, slot=claim.slot)
+        for held in await self.holdings(claim.network, owner=claim.owner):
+            if held.slot == claim.slot and (held.row.details.get(BY) or [None, None])[1] == request_id:
+                await self.release(claim.network, held.address, owner=claim.owner, generation=held.generation)
+
+    async def _claimed(
+        self, claim: Claim, key: str | None, request_id: str | None, *, patience_s: float, wait_s: float
+    ) -> ClaimStatus:
+        body = wish_of(claim) | {"patience_s": patience_s, "wait_s": wait_s}
+        status: shapes.ClaimStatus = await self._transport.ask(
+            "POST", f"/networks/{segment(claim.network)}:claim", shapes.ClaimStatus, body=body, key=key,
+            request_id=request_id, waits_s=wait_s,
+        )  # fmt: skip
+        return reading.claim_status(status)
+
+    async def claim(
+        self,
+        network: str,
+        *,
+        owner: str,
+        patience_s: float = 60.0,
+        slot: str = "",
+        pool: str | None = None,
+        subnet: str | None = None,
+        policy: str | None = None,
+        labels: Mapping[str, str] | None = None,
+        description: str = "",
+        carrier: str | None = None,
+        plan: str | None = None,
+        pending: bool = False,
+        lasts_s: float | None = None,
+        request: str | None = None,
+        key: str | None = None,
+        wait_s: float | None = None,
+    ) -> ClaimStatus:
+        """Ask for an address without an error where none is free: call again to learn whether it has come."""
+        check_seconds(patience_s, field="patience_s")
+        left_s = check_wait(wait_s)
+        claim = read_claim(
+            network, owner, slot=slot, pool=pool, subnet=subnet, policy=policy, labels=labels, description=description,
+            carrier=carrier, plan=plan, pending=pending, lasts_s=lasts_s, request=request, key=key,
+        )  # fmt: skip
+        under, request_id = key or secrets.token_hex(16), id_for(key)
+        async with self._or_leave(claim, request_id):
+            while True:
+                poll_s = min(left_s, POLL_S)
+                status = await self._claimed(claim, under, request_id, patience_s=patience_s, wait_s=poll_s)
+                left_s -= poll_s
+                if status.holding is not None or left_s <= 0:
+                    return status
+
+    async def release(
+        self,
+        network: str,
+        address: AddressLike,
+        *,
+        owner: str,
+        generation: int | None = None,
+        lingers_s: float | None = None,
+        request: str | None = None,
+        key: str | None = None,
+    ) -> Holding | None:
+        """End an owner's holding. Answers what was held, or None if nobody holds the address (any more)."""
+        check_lingering(lingers_s)
+        body: dict[str, Any] = {
+            "address": format_address(parse_address(address)),
+            "owner": str(Owner(owner)),
+            "generation": check_generation(generation),
+            "lingers_s": lingers_s,
+            "request": check_request(request),
+        }
+        path = f"/networks/{segment(check_name(network, field='network'))}:release"
+        under = None if key is None else check_key(key)
+        answer: shapes.Answer = await self._transport.ask("POST", path, shapes.Answer, body=body, key=under)
+        return reading.optional_holding(answer.holding)
+
+    async def withdraw(self, network: str, *, owner: str, slot: str = "") -> bool:
+        """Take a waiting claim out of the line; tells whether it was in it. What it was granted is not touched."""
+        body = {"owner": str(Owner(owner)), "slot": check_slot(slot)}
+        path = f"/networks/{segment(check_name(network, field='network'))}:withdraw"
+        answer: shapes.Withdrawn = await self._transport.ask("POST", path, shapes.Withdrawn, body=body)
+        return answer.withdrawn
+
+    async def sweep(self) -> list[Holding]:
+        """Remove what is overdue; see the ledger's own."""
+        swept: shapes.Listing[shapes.Holding] = await self._transport.ask(
+            "POST", ":sweep", shapes.Listing[shapes.Holding], body={}, answer_s=LONG_S
+        )
+        return [reading.holding(each) for each in swept.items]
+
+    async def verify(self) -> list[Breach]:
+        """Check every invariant; an empty list is a clean ledger."""
+        found: shapes.Listing[shapes.Breach] = await self._transport.ask(
+            "POST", ":verify", shapes.Listing[shapes.Breach], body={}, answer_s=LONG_S
+        )
+        return [reading.breach(each) for each in found.items]
+
+    async def trim_changes(self, before: int) -> None:
+        """Drop the log below a number; readers who still need it will be told (CursorExpired)."""
+        end = min(check_before(before), await self.last_change() + 1)
+        await self._transport.ask("POST", "/changes:trim", shapes.Newest, body={"before": end}, answer_s=LONG_S)
+
+    async def close(self) -> None:
+        """Finish what was asked, then let go of the connections. Closing twice is once."""
+        await self._transport.close()

@@ -1,0 +1,50 @@
+"""The log as a server streams it: server-sent events, read back as changes."""
+
+from collections.abc import AsyncIterator
+from typing import NamedTuple
+
+import msgspec
+
+from tenure.kernel.values import Change
+from tenure.remote import reading, shapes
+from tenure.remote.problems import error_of
+from tenure.remote.transport import Transport
+
+SILENCE_S = 45.0
+"""A stream that says nothing for so long is dead; servers show a few times in that while that they live."""
+
+_changes = msgspec.json.Decoder(shapes.Change)
+_problems = msgspec.json.Decoder(shapes.Problem)
+
+
+class Event(NamedTuple):
+    """One server-sent event."""
+
+    name: str
+    data: bytes
+
+
+async def follow(transport: Transport, after: int) -> AsyncIterator[Change]:
+    """Follow the log behind a number until the stream ends; a log that no longer reaches back so far raises that."""
+    head = {"Accept": "text/event-stream", "Last-Event-ID": str(after)}
+    async with transport.stream("/events", {}, head, answer_s=SILENCE_S) as chunks:
+        async for event in events_in(chunks):
+            if event.name == "change":
+                yield reading.change(_changes.decode(event.data))
+            elif event.name == "expired":
+                raise error_of(_problems.decode(event.data))
+
+
+async def events_in(chunks: AsyncIterator[bytes]) -> AsyncIterator[Event]:
+    """Cut a stream into its events; what is no event (comments, numbers alone) is left out."""
+    rest = b""
+    async for chunk in chunks:
+        *whole, rest = (rest + chunk).split(b"\n\n")
+        for block in whole:
+            if (event := _event(block)) is not None:
+                yield event
+
+
+def _event(block: bytes) -> Event | None:
+    said = dict(line.split(b": ", 1) for line in block.split(b"\n") if b": " in line and not line.startswith(b":"))
+    return Event(said.get(b"event", b"message").decode(), said[b"data"]) if b"data" in said else None

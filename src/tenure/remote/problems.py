@@ -1,0 +1,114 @@
+"""Errors as problem documents (RFC 9457), and back: the same error at both ends."""
+
+import dataclasses
+from typing import Any
+
+from tenure.kernel import errors
+from tenure.kernel.errors import TenureError
+from tenure.remote import refusals, shapes
+
+STATUS: dict[type[TenureError], int] = {
+    errors.Invalid: 422,
+    errors.NotFound: 404,
+    errors.Conflict: 409,
+    errors.KeyReused: 422,
+    errors.PoolExhausted: 409,
+    errors.CursorExpired: 410,
+    errors.StoreUnavailable: 503,
+    refusals.Malformed: 400,
+    refusals.Unauthorised: 401,
+    refusals.Forbidden: 403,
+    refusals.NoSuchRoute: 404,
+    refusals.MethodNotAllowed: 405,
+    refusals.TooSlow: 408,
+    refusals.PreconditionFailed: 412,
+    refusals.TooLarge: 413,
+    refusals.NotJson: 415,
+    refusals.PreconditionRequired: 428,
+    refusals.RateLimited: 429,
+    refusals.Overloaded: 503,
+}
+
+TITLES = {
+    "invalid": "The request says something wrong",
+    "address_outside_subnet": "The address lies in no subnet of the network",
+    "not_found": "Nothing goes by that name",
+    "conflict": "The present state forbids it",
+    "already_exists": "The name is taken",
+    "address_in_use": "Somebody else holds the address",
+    "address_reserved": "The address is kept away from picking",
+    "overlap": "Two ranges that must be disjoint are not",
+    "still_in_use": "Something stands on it",
+    "not_owner": "Somebody else holds it",
+    "key_reused": "The idempotency key stands for another request",
+    "pool_exhausted": "Nothing is free there",
+    "cursor_expired": "The log no longer reaches back that far",
+    "store_unavailable": "The store did not answer",
+    "unauthorised": "A good token is needed",
+    "forbidden": "The token is not good for this",
+    "rate_limited": "Too many requests",
+    "precondition_failed": "It changed since it was read",
+    "precondition_required": "Say which reading this rests on",
+    "no_such_route": "Nothing lies at this path",
+    "method_not_allowed": "The path takes other methods",
+    "too_large": "The request is too large",
+    "malformed": "The request cannot be read",
+    "not_json": "JSON is needed",
+    "too_slow": "The request came too slowly",
+    "overloaded": "The server has more to do than it can",
+    "internal": "A fault of the server",
+}
+"""One line a code; the detail says the rest."""
+
+
+def _all_kinds(root: type[TenureError]) -> dict[str, type[TenureError]]:
+    kinds = {root.code: root}
+    for kind in root.__subclasses__():
+        if kind.__module__ in (errors.__name__, refusals.__name__):
+            kinds.update(_all_kinds(kind))
+    return kinds
+
+
+KINDS = _all_kinds(TenureError)
+"""Which error a code stands for."""
+
+
+def status_of(error: TenureError) -> int:
+    """Return the HTTP status of an error: that of the nearest class above it."""
+    return next((STATUS[kind] for kind in type(error).__mro__ if kind in STATUS), 500)
+
+
+def problem_of(error: TenureError, request_id: str | None = None) -> shapes.Problem:
+    """Write an error as a problem document."""
+    data = {name: _plain(value) for name, value in vars(error).items() if name not in ("message", "field")}
+    return shapes.Problem(
+        type=f"urn:tenure:problem:{error.code}",
+        title=TITLES.get(error.code, error.code),
+        status=status_of(error),
+        detail=error.message,
+        code=error.code,
+        field=error.field,
+        data=data,
+        request_id=request_id,
+    )
+
+
+def error_of(problem: shapes.Problem) -> TenureError:
+    """Read a problem document back as the error it was; one of an unknown code is still a TenureError."""
+    kind = KINDS.get(problem.code, TenureError)
+    error = kind.__new__(kind)
+    Exception.__init__(error, problem.detail)
+    vars(error).update(problem.data, message=problem.detail, field=problem.field)
+    if kind is TenureError:
+        error.code = problem.code
+    return error
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, str):
+        return str(value)  # an owner is a text with more to it, which the encoder does not know
+    if isinstance(value, list | tuple):
+        return [_plain(each) for each in value]
+    if dataclasses.is_dataclass(value) and not isinstance(value, type):
+        return dataclasses.asdict(value)
+    return value

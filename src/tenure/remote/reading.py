@@ -1,0 +1,202 @@
+"""Shapes that travelled, as values of the ledger again: exactly what ``writing`` was given."""
+
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import msgspec
+
+from tenure.kernel import configuration as plan
+from tenure.kernel import tenures, values
+from tenure.kernel.addresses import parse_address
+from tenure.kernel.asking import BY
+from tenure.kernel.documents import read_network
+from tenure.kernel.names import Owner
+from tenure.remote import shapes
+from tenure.service import explaining, searching, showing, verifying
+from tenure.service.operations import Shown
+
+EPOCH = datetime.fromtimestamp(0, UTC)
+MICROSECOND = timedelta(microseconds=1)
+
+
+def microseconds(time: datetime) -> int:
+    """Turn a time into the store's microseconds."""
+    return (time - EPOCH) // MICROSECOND
+
+
+def holding(shape: shapes.Holding) -> values.Holding:
+    """Read a holding."""
+    first = parse_address(shape.address)
+    row = values.Row(
+        space=shape.space,
+        network=shape.network_number,
+        first=first,
+        last=first if shape.last_address == shape.address else parse_address(shape.last_address),
+        owner=Owner.trusted(shape.owner),
+        slot=shape.slot,
+        state=values.State(shape.state),
+        generation=shape.generation,
+        since_us=microseconds(shape.since),
+        until_us=None if shape.until is None else microseconds(shape.until),
+        request=shape.request,
+        details=_details(shape),
+    )
+    return values.Holding(shape.network, row, shape.prefix, shape.gateway)
+
+
+def _details(shape: shapes.Holding) -> dict[str, Any]:
+    said = {
+        "labels": shape.labels,
+        "description": shape.description,
+        "carrier": shape.carrier,
+        "plan": shape.plan,
+        BY: None if shape.actor is None else [shape.actor, shape.request_id],
+    }
+    return {name: value for name, value in said.items() if value}
+
+
+def optional_holding(shape: shapes.Holding | None) -> values.Holding | None:
+    """Read a holding, if there is one."""
+    return None if shape is None else holding(shape)
+
+
+def network(shape: shapes.Network) -> plan.Network:
+    """Read a network whole."""
+    document = msgspec.to_builtins(shape)
+    document["created_us"] = microseconds(shape.created)
+    document["modified_us"] = microseconds(shape.modified)
+    return read_network(shape.number, shape.name, document)
+
+
+def space(shape: shapes.Space) -> plan.Configuration:
+    """Read a space with its networks."""
+    networks = {each.name: network(each) for each in shape.networks}
+    return plan.Configuration(shape.number, shape.name, shape.version, networks, shape.queued)
+
+
+def change(shape: shapes.Change) -> values.Change:
+    """Read an entry of the log."""
+    return values.Change(
+        seq=shape.seq,
+        at_us=microseconds(shape.at),
+        verb=shape.verb,
+        space=shape.space,
+        network=shape.network_number,
+        first=None if shape.address is None else parse_address(shape.address),
+        last=None if shape.last_address is None else parse_address(shape.last_address),
+        owner=shape.owner,
+        slot=shape.slot,
+        generation=shape.generation,
+        request=shape.request,
+        details=shape.details,
+        network_name=shape.network,
+        actor=shape.actor,
+        request_id=shape.request_id,
+    )
+
+
+def explanation(shape: shapes.Explanation) -> explaining.Explanation:
+    """Read why an address is what it is."""
+    return explaining.Explanation(shape.address, tuple(_finding(each) for each in shape.findings))
+
+
+def _finding(shape: shapes.Finding) -> explaining.Finding:
+    return explaining.Finding(
+        network=shape.network,
+        status=shape.status,
+        text=shape.text,
+        holding=optional_holding(shape.holding),
+        owner=_owner(shape.owner),
+        since=shape.since,
+        until=shape.until,
+        request=shape.request,
+        reason=shape.reason,
+        labels=shape.labels,
+        description=shape.description,
+    )
+
+
+def _owner(text: str | None) -> Owner | None:
+    return None if text is None else Owner.trusted(text)
+
+
+def history(shape: shapes.History) -> tenures.History:
+    """Read who held an address."""
+    told = tuple(_tenure(each) for each in shape.tenures)
+    return tenures.History(shape.address, told, shape.trimmed, shape.complete_since)
+
+
+def _tenure(shape: shapes.Tenure) -> tenures.Tenure:
+    return tenures.Tenure(
+        space=shape.space,
+        network_id=shape.network_number,
+        network=shape.network,
+        first=parse_address(shape.address),
+        last=parse_address(shape.last_address),
+        owner=Owner.trusted(shape.owner),
+        slot=shape.slot,
+        generation=shape.generation,
+        since=shape.since,
+        until=shape.until,
+        ending=tenures.Ending(shape.ending),
+        state=None if shape.state is None else values.State(shape.state),
+        request=shape.request,
+        ended_by=shape.ended_by,
+        to=_owner(shape.to),
+        to_slot=shape.to_slot,
+        confirmed=shape.confirmed,
+        deadline=shape.deadline,
+    )
+
+
+def found(shape: shapes.Found) -> searching.Found:
+    """Read an object that a search found."""
+    return searching.Found(
+        kind=searching.ObjectKind(shape.kind),
+        network=shape.network,
+        name=shape.name,
+        address=shape.address,
+        labels=shape.labels,
+        description=shape.description,
+        holding=optional_holding(shape.holding),
+    )
+
+
+def breach(shape: shapes.Breach) -> verifying.Breach:
+    """Read a breach of an invariant."""
+    return verifying.Breach(shape.invariant, shape.text)
+
+
+def waiting_claim(shape: shapes.WaitingClaim) -> showing.WaitingClaim:
+    """Read a claim that waits."""
+    return showing.WaitingClaim(
+        network=shape.network,
+        owner=Owner.trusted(shape.owner),
+        slot=shape.slot,
+        place=shape.place,
+        since=shape.since,
+        until=shape.until,
+        pool=shape.pool,
+        subnet=shape.subnet,
+    )
+
+
+def claim_status(shape: shapes.ClaimStatus) -> showing.ClaimStatus:
+    """Read what became of a claim."""
+    return showing.ClaimStatus(shape.state, optional_holding(shape.holding), shape.place)
+
+
+def paper(shape: shapes.Paper) -> values.Paper:
+    """Read a paper."""
+    return values.Paper(shape.kind, shape.name, shape.revision, shape.document)
+
+
+def answer(shape: shapes.Answer) -> Shown:
+    """Read the answer to one operation."""
+    if shape.holding is not None:
+        return holding(shape.holding)
+    if shape.holdings is not None:
+        return [holding(each) for each in shape.holdings]
+    if shape.network is not None:
+        return network(shape.network)
+    return None if shape.paper is None else paper(shape.paper)

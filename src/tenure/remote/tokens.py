@@ -1,0 +1,36 @@
+"""Tokens, asked of a server."""
+
+from collections.abc import Sequence
+from datetime import datetime
+
+from tenure.remote import shapes
+from tenure.remote.changing import RemoteChanges
+from tenure.remote.shapes import KnownToken, NewToken
+from tenure.remote.transport import Transport, segment
+from tenure.service.ledger import AsyncLedger
+
+
+async def add_token(ledger: AsyncLedger, name: str, scopes: Sequence[str], expires: datetime | None = None) -> NewToken:
+    """Have a server make a token."""
+    body = {"name": name, "scopes": list(scopes), "expires": expires}
+    made: NewToken = await _servers(ledger).ask("POST", "/tokens", NewToken, body=body)
+    return made
+
+
+async def all_tokens(ledger: AsyncLedger) -> list[KnownToken]:
+    """Ask a server for every token there ever was, in order of creation."""
+    found: shapes.Listing[KnownToken] = await _servers(ledger).ask(
+        "GET", "/tokens", shapes.Listing[KnownToken], query={"revoked": "true"}
+    )
+    return found.items
+
+
+async def revoke_token(ledger: AsyncLedger, ident: str) -> KnownToken:
+    """Have a server close the door to a token, found by its id or name."""
+    ended: KnownToken = await _servers(ledger).ask("POST", f"/tokens/{segment(ident)}:revoke", KnownToken, body={})
+    return ended
+
+
+def _servers(ledger: AsyncLedger) -> Transport:
+    assert isinstance(ledger, RemoteChanges)
+    return ledger._transport

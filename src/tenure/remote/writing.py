@@ -1,0 +1,286 @@
+"""Values of the ledger as the shapes that travel."""
+
+from collections.abc import Mapping
+from datetime import datetime
+from typing import Any
+
+from tenure.kernel import configuration as plan
+from tenure.kernel import tenures, values
+from tenure.kernel.addresses import format_address
+from tenure.kernel.configuration import address_text
+from tenure.kernel.values import moment
+from tenure.remote import shapes
+from tenure.service import explaining, searching, showing, verifying
+from tenure.service.operations import Shown
+
+
+def holding(held: values.Holding) -> shapes.Holding:
+    """Write a holding. Cost: a few µs; every allocation does it."""
+    row, address = held.row, held.address
+    details = row.details
+    by = details.get("by")
+    return shapes.Holding(
+        address=address,
+        last_address=address if row.first == row.last else held.last_address,
+        unit=held.unit,
+        network=held.network,
+        prefix=held.prefix,
+        gateway=held.gateway,
+        owner=str(row.owner),  # the encoder knows no subclasses of str
+        slot=row.slot,
+        state=row.state.value,
+        generation=row.generation,
+        since=moment(row.since_us),
+        until=None if row.until_us is None else moment(row.until_us),
+        request=row.request,
+        labels=details.get("labels", {}),
+        description=details.get("description", ""),
+        carrier=details.get("carrier"),
+        plan=details.get("plan"),
+        actor=None if by is None else by[0],
+        request_id=None if by is None else by[1],
+        space=row.space,
+        network_number=row.network,
+    )
+
+
+def optional_holding(held: values.Holding | None) -> shapes.Holding | None:
+    """Write a holding, if there is one."""
+    return None if held is None else holding(held)
+
+
+def pool(written: plan.Pool) -> shapes.Pool:
+    """Write a range of a pool."""
+    return shapes.Pool(
+        range=str(written.range),
+        name=written.name,
+        policy=str(written.policy),
+        cooling_s=written.cooling_s,
+        retired=written.retired,
+        labels=dict(written.notes.labels),
+        description=written.notes.description,
+    )
+
+
+def reserved(kept: plan.Reserved) -> shapes.Reserved:
+    """Write a reserved range."""
+    return shapes.Reserved(
+        range=str(kept.range),
+        reason=kept.reason,
+        request=kept.request,
+        labels=dict(kept.notes.labels),
+        description=kept.notes.description,
+    )
+
+
+def preallocation(wish: plan.PreAllocation) -> shapes.Preallocation:
+    """Write a pre-allocation."""
+    return shapes.Preallocation(
+        owner=str(wish.owner),
+        slot=wish.slot,
+        address=format_address(wish.position),
+        request=wish.request,
+        labels=dict(wish.notes.labels),
+        description=wish.notes.description,
+    )
+
+
+def subnet(block: plan.Subnet) -> shapes.Subnet:
+    """Write a subnet with its pools and reserved ranges."""
+    return shapes.Subnet(
+        cidr=str(block.cidr),
+        uuid=block.uuid,
+        name=block.name,
+        gateway=address_text(block.gateway),
+        dns=list(block.dns),
+        dhcp=block.dhcp,
+        zones=list(block.zones),
+        unit=block.unit,
+        keep_back=sorted(block.keep_back),
+        pools=[pool(each) for each in block.pools],
+        reserved=[reserved(each) for each in block.reserved],
+        retired=block.retired,
+        labels=dict(block.notes.labels),
+        description=block.notes.description,
+    )
+
+
+def network(whole: plan.Network) -> shapes.Network:
+    """Write a network whole."""
+    return shapes.Network(
+        name=whole.name,
+        number=whole.id,
+        uuid=whole.uuid,
+        kind=str(whole.kind),
+        mac_prefix=whole.mac_prefix,
+        tags=list(whole.tags),
+        subnets=[subnet(each) for each in whole.subnets],
+        preallocations=[preallocation(each) for each in whole.preallocations],
+        connections=[
+            shapes.Connection(group=each.group, mode=each.mode, link=each.link, vlan=each.vlan)
+            for each in whole.connections
+        ],
+        retired=whole.retired,
+        labels=dict(whole.notes.labels),
+        description=whole.notes.description,
+        serial=whole.serial,
+        created=moment(whole.created_us),
+        modified=moment(whole.modified_us),
+    )
+
+
+def space(configuration: plan.Configuration) -> shapes.Space:
+    """Write a space with its networks."""
+    return shapes.Space(
+        name=configuration.name,
+        number=configuration.space,
+        version=configuration.version,
+        queued=configuration.queued,
+        networks=[network(each) for each in configuration.networks.values()],
+    )
+
+
+def change(entry: values.Change) -> shapes.Change:
+    """Write an entry of the log."""
+    return shapes.Change(
+        seq=entry.seq,
+        at=entry.at,
+        verb=entry.verb,
+        space=entry.space,
+        network=entry.network_name,
+        network_number=entry.network,
+        address=entry.address,
+        last_address=None if entry.last is None else format_address(entry.last),
+        owner=None if entry.owner is None else str(entry.owner),
+        slot=entry.slot,
+        generation=entry.generation,
+        request=entry.request,
+        actor=entry.actor,
+        request_id=entry.request_id,
+        details={name: _plain(value) for name, value in entry.details.items()},
+    )
+
+
+def _plain(value: Any) -> Any:
+    """Write what a log tells; one in memory has owners in it, which the encoder does not know."""
+    if isinstance(value, str):
+        return str(value)
+    if isinstance(value, Mapping):
+        return {name: _plain(each) for name, each in value.items()}
+    return [_plain(each) for each in value] if isinstance(value, list | tuple) else value
+
+
+def explanation(found: explaining.Explanation) -> shapes.Explanation:
+    """Write why an address is what it is."""
+    return shapes.Explanation(address=found.address, findings=[_finding(each) for each in found.findings])
+
+
+def _finding(finding: explaining.Finding) -> shapes.Finding:
+    return shapes.Finding(
+        network=finding.network,
+        status=finding.status,
+        text=finding.text,
+        owner=None if finding.owner is None else str(finding.owner),
+        since=finding.since,
+        until=finding.until,
+        request=finding.request,
+        reason=finding.reason,
+        labels=dict(finding.labels),
+        description=finding.description,
+        holding=optional_holding(finding.holding),
+    )
+
+
+def history(told: tenures.History) -> shapes.History:
+    """Write who held an address."""
+    return shapes.History(
+        address=told.address,
+        tenures=[_tenure(each) for each in told],
+        trimmed=told.trimmed,
+        complete_since=told.complete_since,
+    )
+
+
+def _tenure(each: tenures.Tenure) -> shapes.Tenure:
+    return shapes.Tenure(
+        address=each.address,
+        last_address=each.last_address,
+        space=each.space,
+        network=each.network,
+        network_number=each.network_id,
+        owner=str(each.owner),
+        slot=each.slot,
+        generation=each.generation,
+        since=each.since,
+        until=each.until,
+        ending=str(each.ending),
+        state=None if each.state is None else str(each.state),
+        request=each.request,
+        ended_by=each.ended_by,
+        to=None if each.to is None else str(each.to),
+        to_slot=each.to_slot,
+        confirmed=each.confirmed,
+        deadline=each.deadline,
+    )
+
+
+def found(each: searching.Found) -> shapes.Found:
+    """Write an object that a search found."""
+    return shapes.Found(
+        kind=str(each.kind),
+        network=each.network,
+        name=str(each.name),
+        address=each.address,
+        labels=dict(each.labels),
+        description=each.description,
+        holding=optional_holding(each.holding),
+    )
+
+
+def breach(each: verifying.Breach) -> shapes.Breach:
+    """Write a breach of an invariant."""
+    return shapes.Breach(invariant=each.invariant, text=each.text)
+
+
+def waiting_claim(claim: showing.WaitingClaim) -> shapes.WaitingClaim:
+    """Write a claim that waits."""
+    return shapes.WaitingClaim(
+        network=claim.network,
+        owner=str(claim.owner),
+        slot=claim.slot,
+        place=claim.place,
+        since=claim.since,
+        until=claim.until,
+        pool=claim.pool,
+        subnet=claim.subnet,
+    )
+
+
+def claim_status(status: showing.ClaimStatus) -> shapes.ClaimStatus:
+    """Write what became of a claim."""
+    return shapes.ClaimStatus(state=status.state, holding=optional_holding(status.holding), place=status.place)
+
+
+def paper(written: values.Paper) -> shapes.Paper:
+    """Write a paper."""
+    return shapes.Paper(
+        kind=written.kind, name=written.name, revision=written.revision, document=dict(written.document)
+    )
+
+
+def answer(shown: Shown) -> shapes.Answer:
+    """Write the answer to one operation."""
+    if shown is None:
+        return shapes.Answer()
+    if isinstance(shown, list):
+        return shapes.Answer(holdings=[holding(each) for each in shown])
+    if isinstance(shown, values.Holding):
+        return shapes.Answer(holding=holding(shown))
+    if isinstance(shown, values.Paper):
+        return shapes.Answer(paper=paper(shown))
+    return shapes.Answer(network=network(shown))
+
+
+def time_text(time: datetime) -> str:
+    """Write a time as RFC 3339."""
+    return time.isoformat().replace("+00:00", "Z")
