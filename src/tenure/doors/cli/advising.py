@@ -16,6 +16,8 @@ from tenure.kernel.errors import (
 if TYPE_CHECKING:
     from tenure.kernel.configuration import Network
 
+OTHER_SERVER = "look at `--server` or TENURE_SERVER: it may be of another release than this command"
+
 HINTS = {
     "invalid": "`tenure {command} --help` shows what may be written",
     "address_outside_subnet": "`tenure subnet list {network}` shows its blocks; `tenure subnet add` adds one",
@@ -33,6 +35,15 @@ HINTS = {
     "address_covered": "`tenure network list` shows which network it is",
     "hook_failed": "correct what the hook complains of, then run the command again",
     "in_flight": "run the same command again when it is over",
+    "unauthorised": "`--token-file FILE` or TENURE_TOKEN tells who you are; `tenure token add` makes a token",
+    "forbidden": "`tenure token list` shows what a token may do; `tenure token add` makes another",
+    **dict.fromkeys(("rate_limited", "overloaded", "too_slow"), "run the same command again, later"),
+    "too_large": "ask for less at once",
+    "precondition_failed": "read again with `tenure show`, then decide",
+    "internal": "whoever runs the server finds the reason in its log",
+    **dict.fromkeys(
+        ("no_such_route", "method_not_allowed", "not_json", "malformed", "precondition_required"), OTHER_SERVER
+    ),
     "cursor_expired": "read the present state with `tenure show`, then go on with `--after {oldest}`",
 }
 
@@ -43,6 +54,7 @@ CASCADE = "release the holdings, retire it to let it run dry, or end them all wi
 PENDING = "wait until the operations that want it are done, or end them with `tenure cancel`"
 
 LEDGER_MISSING = "look at `--store` or TENURE_STORE; `tenure network add NAME` begins a new ledger"
+SERVER_SILENT = "look at `--server` or TENURE_SERVER; `tenure serve` starts a server"
 ORIGINS = {"restore": "FILE is what `tenure backup FILE` wrote", "copy": "SOURCE is the URL of the ledger to copy"}
 """What to look at when the ledger to read is not there, in commands that fill another."""
 
@@ -60,6 +72,7 @@ LISTED = {
     "NIC": "`tenure instance info NAME` shows its NICs",
     "tag": "`tenure network list-tags NETWORK` lists them",
     "field": "`list-fields` lists them",
+    "token": "`tenure token list` lists them",
 }
 """Where to look for what is not found, by its kind."""
 
@@ -69,6 +82,7 @@ TAKEN = {
     "instance": "choose another name: `tenure instance list` lists those there are",
     "node": "choose another name: `tenure node list` lists those there are",
     "group": "choose another name: `tenure group list` lists those there are",
+    "token": "`tenure token revoke {name}` frees the name",
 }
 """What to do about a name that is taken, by what has it."""
 
@@ -106,8 +120,9 @@ def next_step(session: Session, error: TenureError) -> str | None:
     text = _retired_hint(session, error) if isinstance(error, PoolExhausted) else None
     text = text or _special_hint(error, session.command) or HINTS.get(error.code)
     if text is None and isinstance(error, StoreUnavailable):
-        unknown = error.outcome == "unknown"
-        return "repeat the same command to learn the outcome" if unknown else "look at `--store` or TENURE_STORE"
+        if error.outcome == "unknown":
+            return "repeat the same command to learn the outcome"
+        return SERVER_SILENT if session.named_server is not None else "look at `--store` or TENURE_STORE"
     return None if text is None else text.format_map(_Words({"command": session.command, **vars(error)}))
 
 

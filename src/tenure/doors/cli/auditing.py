@@ -1,8 +1,9 @@
 """``tenure audit``: several sources held against each other, read only."""
 
+from collections.abc import Coroutine
 from contextlib import AsyncExitStack
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -12,6 +13,7 @@ from tenure.doors.cli.moving_in import format_option
 from tenure.doors.cli.printing import answer, counted
 from tenure.doors.cli.progress import Bar
 from tenure.doors.cli.session import Session, pass_session, refuse_missing, run_alone
+from tenure.service.ledger import AsyncLedger
 from tenure.wiring import open_async, without_secrets
 
 if TYPE_CHECKING:
@@ -39,7 +41,7 @@ def audit(
       tenure audit plan.csv netbox.csv --no-ledger --one-space
     """
     with Bar(session, "comparing") as bar:
-        report = run_alone(_audited(None if no_ledger else session.url, sources, format, one_space, bar))
+        report = run_alone(_audited(None if no_ledger else session, sources, format, one_space, bar))
     lines = [*(f"fault: {fault}" for fault in report.faults), *map(str, report.discrepancies)]
     compared = counted({"holdings": report.compared}) or "no holdings"
     found = counted({"discrepancies": len(report.discrepancies), "faults": len(report.faults)})
@@ -49,11 +51,13 @@ def audit(
         context.exit(FINDINGS)
 
 
-async def _audited(url: str | None, names: tuple[str, ...], format: str, one_space: bool, bar: Bar) -> "AuditReport":
+async def _audited(
+    session: Session | None, names: tuple[str, ...], format: str, one_space: bool, bar: Bar
+) -> "AuditReport":
     from tenure.moving.auditing import audit
 
     async with AsyncExitStack() as opened:
-        ours = [] if url is None else [await _ledger(url, opened)]
+        ours = [] if session is None else [await _ledger(session.url, session.open(), opened)]
         sources = [await _source(name, format, opened) for name in names]
         return await audit([*ours, *sources], one_space=one_space, progress=bar)
 
@@ -61,14 +65,17 @@ async def _audited(url: str | None, names: tuple[str, ...], format: str, one_spa
 async def _source(name: str, format: str, opened: AsyncExitStack) -> "Source | LedgerSource":
     from tenure.moving.sources import read_source
 
-    return await _ledger(name, opened) if "://" in name else read_source(_files(name), format=format)
+    return await _ledger(name, open_async(name), opened) if "://" in name else read_source(_files(name), format=format)
 
 
-async def _ledger(url: str, opened: AsyncExitStack) -> "LedgerSource":
+async def _ledger(url: str, opening: Coroutine[Any, Any, AsyncLedger], opened: AsyncExitStack) -> "LedgerSource":
     from tenure.moving.auditing import LedgerSource
 
-    refuse_missing(url)
-    return LedgerSource(without_secrets(url), await opened.enter_async_context(await open_async(url)))
+    try:
+        refuse_missing(url)
+        return LedgerSource(without_secrets(url), await opened.enter_async_context(await opening))
+    finally:
+        opening.close()
 
 
 def _files(name: str) -> list[str]:

@@ -41,10 +41,11 @@ def bench(session: Session, seconds: float, policy: str) -> None:
     For example:
       tenure bench --seconds 0.2
     """
+    named = session.store_url
     with tempfile.TemporaryDirectory(prefix="tenure-bench-") as folder:
         raw = Measure("raw commits", 1, _raw_commits(Path(folder) / "raw.db", seconds))
         scratch = f"sqlite:///{Path(folder) / 'ledger.db'}"
-        url = scratch if session.named_store is None else session.named_store
+        url = scratch if session.named_store is None else named
         measured = run_alone(_measure(url, seconds, policy))
     rows = [raw, *(Measure("allocations", n, per_s, round(per_s / raw.per_s, 2)) for n, per_s in measured)]
     documents = [{**asdict(row), "per_s": round(row.per_s)} for row in rows]

@@ -4,11 +4,12 @@ import functools
 import importlib
 import inspect
 from collections.abc import Callable, Mapping
+from pathlib import Path
 from typing import Any, TypeVar
 
 import click
 
-from tenure.doors.cli.session import STORE_VARIABLE, Session
+from tenure.doors.cli.session import SERVER_VARIABLE, STORE_VARIABLE, TOKEN_VARIABLE, Session
 from tenure.wiring import DEFAULT_URL
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -16,7 +17,26 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 def _take_store(context: click.Context, _: click.Parameter, value: str | None) -> None:
     if value is not None:
-        context.ensure_object(Session).store = value
+        session = context.ensure_object(Session)
+        session.store = value
+        _check_one(context, session)
+
+
+def _take_server(context: click.Context, _: click.Parameter, value: str | None) -> None:
+    if value is not None:
+        session = context.ensure_object(Session)
+        session.server = value
+        _check_one(context, session)
+
+
+def _check_one(context: click.Context, session: Session) -> None:
+    if session.store is not None and session.server is not None:
+        raise click.UsageError("--store and --server: name one of them", context)
+
+
+def _take_token_file(context: click.Context, _: click.Parameter, value: Path | None) -> None:
+    if value is not None:
+        context.ensure_object(Session).token_file = value
 
 
 def _take_json(context: click.Context, _: click.Parameter, value: bool) -> None:
@@ -37,6 +57,23 @@ EVERYWHERE = [
         is_eager=True,
         callback=_take_store,
         help=f"The ledger to work on; else {STORE_VARIABLE}, else {DEFAULT_URL}.",
+    ),
+    click.Option(
+        ["--server", "everywhere_server"],
+        metavar="URL",
+        expose_value=False,
+        is_eager=True,
+        callback=_take_server,
+        help=f"The server to ask instead of a store; else {SERVER_VARIABLE}. Several: http://a:8123,b:8123.",
+    ),
+    click.Option(
+        ["--token-file", "everywhere_token_file"],
+        metavar="FILE",
+        type=click.Path(path_type=Path),
+        expose_value=False,
+        is_eager=True,
+        callback=_take_token_file,
+        help=f"The file with the token for the server; else {TOKEN_VARIABLE}.",
     ),
     click.Option(
         ["--json", "everywhere_json"],

@@ -1,17 +1,15 @@
-"""Completion: names read from the store. It never fails and never makes a store; at worst it is silent."""
+"""Completion: names read from the ledger. It never fails and never makes a store; at worst it is silent."""
 
 import asyncio
 import contextlib
-import os
 from collections.abc import Awaitable, Callable
 from typing import TypeVar
 
 import click
 
-from tenure.doors.cli.session import STORE_VARIABLE, missing_file
+from tenure.doors.cli.session import Session, missing_file
 from tenure.kernel.configuration import Network
 from tenure.service.ledger import AsyncLedger
-from tenure.wiring import DEFAULT_URL, open_async
 
 T = TypeVar("T")
 
@@ -70,19 +68,16 @@ def _networks(context: click.Context) -> list[Network]:
 
 
 def _asked(context: click.Context, question: Callable[[AsyncLedger], Awaitable[list[T]]]) -> list[T]:
-    url = _url(context)
-    if missing_file(url):
+    session = context.find_root().obj
+    if not isinstance(session, Session):
+        session = Session()
+    if missing_file(session.url):
         return []
     with contextlib.suppress(Exception):  # whatever is wrong, the shell wants names or nothing
-        return asyncio.run(asyncio.wait_for(_read(url, question), PATIENCE_S))
+        return asyncio.run(asyncio.wait_for(_read(session, question), PATIENCE_S))
     return []
 
 
-async def _read(url: str, question: Callable[[AsyncLedger], Awaitable[list[T]]]) -> list[T]:
-    async with await open_async(url) as ledger:
+async def _read(session: Session, question: Callable[[AsyncLedger], Awaitable[list[T]]]) -> list[T]:
+    async with await session.open() as ledger:
         return await question(ledger)
-
-
-def _url(context: click.Context) -> str:
-    session = context.find_root().obj
-    return getattr(session, "store", None) or os.environ.get(STORE_VARIABLE) or DEFAULT_URL

@@ -29,7 +29,8 @@ def backup(session: Session, file: Path) -> None:
     """
     from tenure.moving import copying
 
-    _copy(session, lambda tell: copying.backup(session.url, file, progress=tell), f"backed up to {file}")
+    source = session.store_url
+    _copy(session, lambda tell: copying.backup(source, file, progress=tell), f"backed up to {file}")
 
 
 @command("restore")
@@ -43,7 +44,8 @@ def restore(session: Session, file: Path) -> None:
     """
     from tenure.moving import copying
 
-    _copy(session, lambda tell: copying.restore(file, session.url, progress=tell), f"restored {file}")
+    target = session.store_url
+    _copy(session, lambda tell: copying.restore(file, target, progress=tell), f"restored {file}")
 
 
 @command("copy")

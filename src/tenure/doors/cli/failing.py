@@ -18,6 +18,7 @@ from tenure.kernel.errors import (
     StoreUnavailable,
     TenureError,
 )
+from tenure.remote import refusals
 
 FINDINGS, USAGE, INTERNAL, UNTOLD, INTERRUPTED, PIPE_CLOSED = 1, 2, 70, 74, 130, 141
 
@@ -28,19 +29,28 @@ EXITS: dict[type[TenureError], int] = {
     CursorExpired: 4,
     PoolExhausted: 5,
     StoreUnavailable: 6,
+    **dict.fromkeys(refusals.FOR_NOW, 6),
+    **dict.fromkeys(refusals.OF_PERSONS, 7),
+    refusals.TooLarge: USAGE,
+    refusals.PreconditionFailed: 4,
+    **dict.fromkeys(refusals.OF_CLIENTS, INTERNAL),
+    refusals.Fault: INTERNAL,
 }
 
 EXIT_MEANINGS = {
     0: "done",
     FINDINGS: "done, and there are findings: `verify`, `audit` or a dry run of an import found something, something of "
     "a Neutron is left that cannot be repaired, or a hook failed after an operation on an instance",
-    USAGE: "the command line or what it says is wrong (`invalid`, `address_outside_subnet`); nothing was changed",
+    USAGE: "the command line or what it says is wrong (`invalid`, `address_outside_subnet`), or too much at once "
+    "(`too_large`); nothing was changed",
     3: "nothing goes by that name (`not_found`)",
     4: "the present state forbids it: `conflict`, `already_exists`, `address_in_use`, `address_reserved`, `overlap`, "
     "`still_in_use`, `not_owner`, `key_reused`, `cursor_expired`, `hook_failed`, `in_flight`",
     5: "nothing is free (`pool_exhausted`)",
-    6: "the store did not answer (`store_unavailable`)",
-    INTERNAL: "a fault of Tenure itself; please report it with the text it printed",
+    6: "the store or the server did not answer, or has too much to do (`store_unavailable`, `overloaded`, "
+    "`rate_limited`, `too_slow`)",
+    7: "the server does not let you do that (`unauthorised`, `forbidden`)",
+    INTERNAL: "a fault of Tenure itself, here or in the server (`internal`); please report it with the text it printed",
     UNTOLD: "done, but the answer could not be written to standard output (a full disk, say); `tenure show` tells it",
     INTERRUPTED: "interrupted by Ctrl-C; what was waiting is withdrawn",
     PIPE_CLOSED: "whoever read the output went away",

@@ -252,6 +252,17 @@ NEUTRON: Keys = {
     "right here) and `outcome`: `found`, `repaired`, `left` or `in-flight` (a transaction is open behind it)",
 }
 
+TOKEN: Keys = {
+    "id": "its id, which is no secret",
+    "name": "its name",
+    "scopes": "what it may do: `read`, `allocate:NETWORK`, `allocate:*`, `admin`",
+    "created": "when it was made",
+    "created_by": "on whose word",
+    "expires": "when it ends, or null",
+    "revoked": "when it was revoked, or null",
+    "revoked_by": "on whose word, or null",
+}
+
 COPY: Keys = {
     "seq": "the copy is the ledger as of this change",
     "counts": "how many of each kind were copied",
@@ -281,6 +292,7 @@ DOCUMENTS: dict[str, Keys] = {
     "Ganeti import": GANETI_IMPORT,
     "Neutron report": NEUTRON,
     "copy": COPY,
+    "token": TOKEN,
 }
 
 ANSWERS: dict[str, str] = {
@@ -327,6 +339,10 @@ ANSWERS: dict[str, str] = {
     "render": "`text` (or `zones`, or with a file `file` or `files`) and `left_out`",
     "backup, restore, copy": "a copy",
     "neutron verify, reconcile, import": "a Neutron report",
+    "token add": "a token and its text, `token`",
+    "token list": "a list of tokens",
+    "token revoke": "a token",
+    "serve": "once it serves, one line: `url`, `store` and `token` (the first one, or null); `--check`: all settings",
     "verify": "`clean` and `breaches` (`invariant`, `text`)",
     "bench": "a list of `what`, `callers`, `per_s` and `ratio`",
     "completion": "`shell` and `script`",

@@ -59,6 +59,10 @@ SECTIONS = {
         "restore": "copying:restore",
         "copy": "copying:copy",
     },
+    "Over the network": {
+        "serve": "serve:serve",
+        "token": "token:token",
+    },
     "Orchestrators": {
         "neutron": "neutron:neutron",
     },

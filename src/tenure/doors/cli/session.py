@@ -1,4 +1,4 @@
-"""One run of the command line: which store, which form of answer, and how a ledger is opened for it."""
+"""One run of the command line: which store or server, which form of answer, and how a ledger is opened for it."""
 
 import asyncio
 import os
@@ -10,12 +10,17 @@ from typing import Any, TypeVar
 
 import click
 
-from tenure.kernel.errors import NotFound
+from tenure.kernel.errors import Invalid, NotFound
+from tenure.remote.servers import names_servers
 from tenure.service.ledger import AsyncLedger
 from tenure.wiring import DEFAULT_URL, open_async
 
 STORE_VARIABLE = "TENURE_STORE"
+SERVER_VARIABLE = "TENURE_SERVER"
+TOKEN_VARIABLE = "TENURE_TOKEN"  # noqa: S105 - the name of a variable
 SQLITE = "sqlite:///"
+WITHIN_S = 3
+"""How long a command tries to reach a server, unless the server's URL says otherwise."""
 
 T = TypeVar("T")
 Work = Callable[[AsyncLedger], Awaitable[T]]
@@ -26,6 +31,8 @@ class Session:
     """What the options that go with every command say, and which command it is."""
 
     store: str | None = None
+    server: str | None = None
+    token_file: Path | None = None
     json: bool = False
     plain: bool = False
     command: str = ""
@@ -36,9 +43,44 @@ class Session:
         return self.store if self.store is not None else os.environ.get(STORE_VARIABLE) or None
 
     @property
+    def named_server(self) -> str | None:
+        """Return the URL of the server if the user named one; a store on the command line comes before a variable."""
+        if self.server is not None or self.store is not None:
+            return self.server
+        return os.environ.get(SERVER_VARIABLE) or None
+
+    @property
     def url(self) -> str:
-        """Return the URL of the store to work on."""
-        return DEFAULT_URL if self.named_store is None else self.named_store
+        """Return the URL to work on: that of a server, of a store, or of the store that needs no name."""
+        for named in (self.named_server, self.named_store):
+            if named is not None:
+                return named
+        return DEFAULT_URL
+
+    @property
+    def store_url(self) -> str:
+        """Return the URL of a store, for work that no server does."""
+        if self.named_server is not None:
+            raise Invalid(
+                f"{self.command} works on the store itself, which a server does not hand out; name it with --store",
+                field="server",
+            )
+        return self.url
+
+    async def open(self) -> AsyncLedger:
+        """Open the ledger to work on."""
+        server = self.named_server
+        if server is None:
+            return await open_async(self.url)
+        if not names_servers(server):
+            raise Invalid("server: a URL such as http://localhost:8123 is needed", field="server")
+        return await open_async(_hurried(server), token=self._token())
+
+    def _token(self) -> str | None:
+        """Read the token; it is never said on the command line, where everybody on the machine could see it."""
+        if self.token_file is not None:
+            return self.token_file.read_text("utf-8").strip()
+        return os.environ.get(TOKEN_VARIABLE) or None
 
     @property
     def colour(self) -> bool | None:
@@ -51,10 +93,10 @@ class Session:
         ``try_on_new``: where there is no file yet, the work is tried on a new ledger that leaves nothing behind.
         """
         if try_on_new and missing_file(self.url):
-            return run_alone(_on_ledger("memory:", work))
+            return run_alone(_on_ledger(open_async("memory:"), work))
         if not may_make:
             refuse_missing(self.url)
-        return run_alone(_on_ledger(self.url, work))
+        return run_alone(_on_ledger(self.open(), work))
 
 
 def missing_file(url: str) -> bool:
@@ -71,9 +113,16 @@ def refuse_missing(url: str) -> None:
 pass_session: Callable[[Callable[..., Any]], Callable[..., Any]] = click.make_pass_decorator(Session, ensure=True)
 
 
-async def _on_ledger(url: str, work: Work[T]) -> T:
-    async with await open_async(url) as ledger:
+async def _on_ledger(opening: Awaitable[AsyncLedger], work: Work[T]) -> T:
+    async with await opening as ledger:
         return await work(ledger)
+
+
+def _hurried(server: str) -> str:
+    """Return a server's URL that gives up soon: somebody sits there and waits."""
+    if "within_s=" in server:
+        return server
+    return f"{server}{'&' if '?' in server else '?'}within_s={WITHIN_S}"
 
 
 def run_alone(work: Awaitable[T]) -> T:

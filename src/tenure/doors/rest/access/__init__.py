@@ -1,0 +1,1 @@
+"""Who may come in: tokens, logins, and how often."""

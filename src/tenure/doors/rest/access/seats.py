@@ -1,0 +1,99 @@
+"""Who was let in a moment ago: what the ledger said of a token or cookie, kept for two seconds at most."""
+
+import asyncio
+import time
+from collections.abc import Awaitable, Callable
+from datetime import UTC, datetime
+from typing import NamedTuple
+
+from tenure.doors.rest.visitors import Visitor
+
+KEPT_S = 2.0
+KEPT_WRONG_S = 1.0
+MOST_SEATS = 4096
+MOST_WRONG = 1024
+
+Found = tuple[Visitor, datetime | None]
+"""Whom the ledger knows, and until when."""
+
+Look = Callable[[bytes], Awaitable[Found | None]]
+
+
+class Seat(NamedTuple):
+    """Who a token or cookie stands for (None: nobody), and until when (by the monotonic clock) nobody asks again."""
+
+    visitor: Visitor | None
+    until: float
+
+
+class Seats:
+    """Answers of the ledger about tokens, or about cookies. Cost of a known one: a look in a dictionary.
+
+    Keys are what the client sent, whole: a wrong secret is another key. Nothing of a good one can be told from the
+    time that takes, since a dictionary compares only what has the same (randomly seeded) hash.
+    """
+
+    def __init__(self, look: Look) -> None:
+        self._look = look
+        self._looking: dict[bytes, asyncio.Task[Seat]] = {}
+        self._wrong: dict[bytes, Seat] = {}
+        self.known: dict[bytes, Seat] = {}
+
+    def needs_no_count(self, given: bytes) -> bool:
+        """Tell whether looking for this tries nothing new: it was good, or somebody else asks for the same just now.
+
+        So a crowd that begins with one new token at once is not taken for one that guesses.
+        """
+        return given in self.known or given in self._looking
+
+    def wrong(self, given: bytes, now: float) -> bool:
+        """Tell whether this was found wrong a moment ago."""
+        seat = self._wrong.get(given)
+        return seat is not None and seat.until > now
+
+    async def find(self, given: bytes) -> Visitor | None:
+        """Ask the ledger; those who ask for the same at once share one answer."""
+        task = self._looking.get(given)
+        if task is None:
+            task = self._looking[given] = asyncio.create_task(self._ask(given))
+            task.add_done_callback(lambda done: self._looked(given, done))
+        return (await asyncio.shield(task)).visitor
+
+    def _looked(self, given: bytes, task: asyncio.Task[Seat]) -> None:
+        del self._looking[given]
+        if not task.cancelled():
+            task.exception()  # whoever asked may be gone; then nobody else wants to know
+
+    async def _ask(self, given: bytes) -> Seat:
+        found = await self._look(given)
+        now = time.monotonic()
+        if found is None:
+            self.known.pop(given, None)
+            _make_room(self._wrong, MOST_WRONG, now)
+            seat = self._wrong[given] = Seat(None, now + KEPT_WRONG_S)
+            return seat
+        visitor, until = found
+        left = KEPT_S if until is None else min(KEPT_S, (until - datetime.now(UTC)).total_seconds())
+        if given not in self.known:
+            _make_room(self.known, MOST_SEATS, now)
+        seat = self.known[given] = Seat(visitor, now + left)
+        return seat
+
+    def forget(self, token: str | None = None) -> None:
+        """Ask again for whoever came in by a token; or for everybody."""
+        self._wrong.clear()
+        if token is None:
+            self.known.clear()
+            return
+        for given in [given for given, seat in self.known.items() if seat.visitor and seat.visitor.id == token]:
+            del self.known[given]
+
+
+def _make_room(seats: dict[bytes, Seat], most: int, now: float) -> None:
+    """Keep the number of seats bounded: those whose time is over go first, and if there are none, all do."""
+    if len(seats) < most:
+        return
+    for given in [given for given, seat in seats.items() if seat.until <= now]:
+        del seats[given]
+    if len(seats) >= most:
+        seats.clear()

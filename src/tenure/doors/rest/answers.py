@@ -1,0 +1,59 @@
+"""What goes out: JSON, problems, and the few headers that every answer has."""
+
+from typing import Any
+
+import msgspec
+
+from tenure.doors.rest.requests import Send
+from tenure.kernel.errors import TenureError
+from tenure.remote import refusals
+from tenure.remote.problems import problem_of, status_of
+
+encode = msgspec.json.Encoder().encode
+
+JSON = (b"content-type", b"application/json")
+PROBLEM = (b"content-type", b"application/problem+json")
+STREAM = (b"content-type", b"text/event-stream; charset=utf-8")
+ALWAYS = [
+    (b"cache-control", b"no-store"),
+    (b"x-content-type-options", b"nosniff"),
+]
+RETRY_AFTER_S = 1
+
+
+async def send_json(send: Send, status: int, answer: Any, head: dict[str, str], request_id: str) -> int:
+    """Send an answer; return how many bytes it has."""
+    body = b"" if answer is None and status in (204, 304) else encode(answer)
+    kind = [JSON] if body else []
+    await send_bytes(send, status, body, [*kind, *_said(head)], request_id)
+    return len(body)
+
+
+async def send_problem(send: Send, error: TenureError, request_id: str) -> int:
+    """Send an error as a problem document; return how many bytes it has."""
+    body = encode(problem_of(error, request_id))
+    await send_bytes(send, status_of(error), body, [PROBLEM, *_said(problem_head(error))], request_id)
+    return len(body)
+
+
+def problem_head(error: TenureError) -> dict[str, str]:
+    """Return what the head of a refusal says beside its status."""
+    if isinstance(error, refusals.Unauthorised):
+        return {"www-authenticate": 'Bearer realm="tenure"'}
+    if isinstance(error, refusals.MethodNotAllowed):
+        return {"allow": ", ".join(error.allowed)}
+    if isinstance(error, refusals.RateLimited):
+        return {"retry-after": str(max(1, round(error.after_s)))}
+    return {"retry-after": str(RETRY_AFTER_S)} if status_of(error) == 503 else {}
+
+
+async def send_bytes(send: Send, status: int, body: bytes, head: list[tuple[bytes, bytes]], request_id: str) -> None:
+    """Send a whole answer."""
+    length = [] if status in (204, 304) else [(b"content-length", str(len(body)).encode())]
+    headers = [*head, *length, (b"x-request-id", request_id.encode()), *ALWAYS]
+    await send({"type": "http.response.start", "status": status, "headers": headers})
+    await send({"type": "http.response.body", "body": body})
+
+
+def _said(head: dict[str, str]) -> list[tuple[bytes, bytes]]:
+    return [(name.encode("ascii"), value.encode("latin-1", "replace")) for name, value in head.items()]

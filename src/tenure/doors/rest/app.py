@@ -1,0 +1,166 @@
+"""The application: one request in, one answer out; whoever asks is known, counted, logged and kept within limits."""
+
+import asyncio
+import contextlib
+import itertools
+import secrets
+import time
+
+from tenure.doors.rest.answers import STREAM, send_bytes, send_json, send_problem
+from tenure.doors.rest.dispatching import Dispatcher, Match
+from tenure.doors.rest.endpoints import API, Call, Endpoint, Rests, Streaming
+from tenure.doors.rest.journal import Watch
+from tenure.doors.rest.outside import Outside
+from tenure.doors.rest.presence import while_there
+from tenure.doors.rest.requests import (
+    Gone,
+    Receive,
+    Scope,
+    Send,
+    check_headers,
+    header,
+    known_request_id,
+    read_if_match,
+    read_json,
+    read_key,
+    read_query,
+    read_whole,
+)
+from tenure.doors.rest.resting import is_known
+from tenure.doors.rest.site import Site
+from tenure.doors.rest.visitors import Visitor
+from tenure.kernel.errors import KeyReused, StoreUnavailable, TenureError
+from tenure.remote.problems import status_of
+from tenure.remote.refusals import Fault, Overloaded
+
+BELOW = API.encode()
+
+
+class Application:
+    """The ASGI application over one site."""
+
+    def __init__(self, site: Site, endpoints: list[Endpoint]) -> None:
+        self._site = site
+        self._dispatcher = Dispatcher(endpoints)
+        self._outside = Outside(site)
+        self._mark = secrets.token_hex(4)
+        self._numbers = itertools.count(1)
+        """Ids of requests that have none: cheaper than chance for each, and as unlikely to come twice."""
+        site.journal.know(endpoints)
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer one request, or live through one start and stop."""
+        if scope["type"] == "http":
+            await self._answer(scope, receive, send)
+        elif scope["type"] == "lifespan":
+            await self._live(receive, send)
+        else:
+            raise RuntimeError(f"{scope['type']} is not spoken here")
+
+    async def _live(self, receive: Receive, send: Send) -> None:
+        await receive()
+        try:
+            await self._site.open()
+        except Exception as error:
+            await send({"type": "lifespan.startup.failed", "message": str(error)})
+            return
+        await send({"type": "lifespan.startup.complete"})
+        await receive()
+        await self._site.close()
+        await send({"type": "lifespan.shutdown.complete"})
+
+    async def _answer(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer one request. Cost beside the ledger's work: some 30 µs, most of it in the server's parser."""
+        began = time.perf_counter()
+        headers = dict(scope["headers"])
+        request_id = known_request_id(headers) or f"{self._mark}{next(self._numbers):08x}"
+        watch = self._site.journal.begin(scope, request_id, began)
+        try:
+            check_headers(scope["headers"], headers)
+            if not scope["raw_path"].startswith(BELOW):
+                await self._outside(scope, headers, receive, watch.wrap(send), request_id)
+                return
+            match = self._dispatcher.find("GET" if scope["method"] == "HEAD" else scope["method"], scope["raw_path"])
+            watch.route = match.endpoint
+            self._check_load()
+            visitor = await self._site.access.admit(scope, headers, match)
+            watch.visitor = visitor
+            call = await self._read(scope, headers, receive, match, visitor, request_id)
+            if match.endpoint.streams:
+                call.headers = headers
+                await self._stream(scope, receive, watch.wrap(send), match.endpoint, call)
+            elif match.endpoint.waits and call.body.wait_s:
+                await while_there(receive, self._do(match.endpoint, call, send, watch), self._site.stopping)
+            else:
+                await self._do(match.endpoint, call, send, watch)
+        except Gone:
+            watch.status = 499
+        except TenureError as error:
+            watch.error = error
+            watch.status = status_of(error)
+            watch.size = await send_problem(send, error, request_id)
+        except asyncio.CancelledError:  # the server stops and could wait no longer; nobody waits for this task
+            watch.error = _unfinished()
+            watch.status = status_of(watch.error)
+            with contextlib.suppress(RuntimeError):
+                watch.size = await send_problem(send, watch.error, request_id)
+        except Exception as error:  # a fault of ours: the caller learns nothing of it but its number
+            watch.fault = error
+            watch.status = 500
+            with contextlib.suppress(RuntimeError):  # the answer may have begun
+                watch.size = await send_problem(send, _internal(), request_id)
+        finally:
+            watch.end()
+
+    async def _read(
+        self,
+        scope: Scope,
+        headers: dict[bytes, bytes],
+        receive: Receive,
+        match: Match,
+        visitor: Visitor,
+        request_id: str,
+    ) -> Call:
+        endpoint, limits = match.endpoint, self._site.limits
+        query = read_query(endpoint, scope["query_string"])
+        body = None
+        if endpoint.body is not None:
+            raw = await read_whole(headers, receive, most=limits.body_bytes, within_s=limits.body_s)
+            body = read_json(endpoint.body, raw, header(headers, b"content-type"))
+        if_match = read_if_match(headers, needed=endpoint.rests is Rests.NEEDS)
+        if_none_match = header(headers, b"if-none-match")
+        key = read_key(headers) if endpoint.method == "POST" else None
+        scoped = None if key is None else f"{visitor.id}/{key}"
+        ledger = self._site.ledger.asked_by(visitor.actor, request_id=request_id)
+        return Call(self._site, ledger, visitor, match.params, query, body, scoped, if_match, if_none_match, request_id)
+
+    def _check_load(self) -> None:
+        site = self._site
+        if site.meter.in_flight - site.events.streams > site.limits.requests_at_once:
+            raise Overloaded(f"{site.limits.requests_at_once} requests are worked on already; try again")
+
+    async def _stream(self, scope: Scope, receive: Receive, send: Send, endpoint: Endpoint, call: Call) -> None:
+        stream: Streaming = await endpoint.handler(call)
+        if scope["method"] == "HEAD":
+            await send_bytes(send, 200, b"", [STREAM], call.request_id)
+        else:
+            await stream(receive, send)
+
+    async def _do(self, endpoint: Endpoint, call: Call, send: Send, watch: Watch) -> None:
+        try:
+            answer = await endpoint.handler(call)
+        except KeyReused as error:
+            raise KeyReused(error.key.removeprefix(f"{call.visitor.id}/")) from None
+        status = 204 if endpoint.answer is None else endpoint.status
+        if call.if_none_match is not None and endpoint.method == "GET" and is_known(call):
+            status, answer = 304, None
+        watch.status = status
+        watch.size = await send_json(send, status, answer, call.head, call.request_id)
+
+
+def _unfinished() -> TenureError:
+    return StoreUnavailable("the server stopped before this was done", outcome="unknown")
+
+
+def _internal() -> TenureError:
+    return Fault("the server met a fault of its own; its log tells more under this request id")

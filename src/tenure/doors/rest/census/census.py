@@ -1,0 +1,265 @@
+"""The census of a process: every space counted once, then kept current from the log.
+
+It never drifts: an edit has the subnets it concerns counted afresh, a gap in the log has everything counted afresh.
+"""
+
+import asyncio
+import contextlib
+import time
+from collections import Counter
+from collections.abc import Awaitable, Callable, Iterable, Iterator
+
+from tenure.doors.rest.census.atlas import Atlas
+from tenure.doors.rest.census.feeding import PAGE, Feed
+from tenure.doors.rest.census.spaces import SpaceCount
+from tenure.doors.rest.census.tallies import Book
+from tenure.doors.rest.census.trends import READ_BACK, Trends
+from tenure.doors.rest.news import News
+from tenure.kernel.configuration import Network
+from tenure.kernel.errors import CursorExpired, NotFound, TenureError
+from tenure.kernel.values import Change, SpaceId
+from tenure.remote.refusals import Overloaded
+from tenure.service.ledger import AsyncLedger
+from tenure.service.surveying import Survey
+
+OF_HOLDINGS = frozenset({"grant", "release", "cool", "confirm", "modify"})
+WITHOUT_EFFECT = frozenset({"transfer", "leave"})
+AT_ONCE = 16
+"""Spaces that are counted at the same time, page by page in turn: a large one does not keep small ones waiting."""
+
+AFTER_FAULT_S = 0.5
+MOST_REST_S = 1.0
+LOG_PAGE = 1000
+WITHIN_S = 10.0
+"""So long an answer waits for a count that is not ready."""
+
+FINDING = "finding spaces"
+
+
+class Census:
+    """Counts of everything, for one process. Open it once the log is followed."""
+
+    def __init__(self, ledger: AsyncLedger, news: News, *, page: int = PAGE) -> None:
+        """``page``: holdings that are read and taken in at once."""
+        self._page = page
+        self.survey = Survey(ledger)
+        self._news = news
+        self._turns = asyncio.Semaphore(AT_ONCE)
+        self._moved = asyncio.Condition()
+        self._tasks: dict[object, asyncio.Task[None]] = {}
+        self._places: dict[str, SpaceCount] = {}
+        self.spaces: dict[SpaceId, SpaceCount] = {}
+        self.trends = Trends()
+        self.atlas = Atlas(self)
+
+    async def open(self) -> None:
+        """Begin to count, in the background."""
+        self._news.listen(self._told, gap=self._begin)
+        self._begin()
+
+    async def close(self) -> None:
+        """Stop counting."""
+        tasks = list(self._tasks.values())
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+
+    def _begin(self) -> None:
+        """Count everything, from nothing."""
+        for task in self._tasks.values():
+            task.cancel()
+        self._tasks.clear()
+        self.spaces, self._places, self.trends = {}, {}, Trends()
+        newest = self._news.seen
+        self.do(FINDING, self._find_spaces)
+        self.do("trends", lambda: self._read_back(newest))
+        self.atlas.begin()
+
+    def do(self, name: object, work: Callable[[], Awaitable[None]]) -> None:
+        """Do something in the background until it is done; one that is under way is left alone."""
+        if name not in self._tasks:
+            self._tasks[name] = asyncio.create_task(self._until_done(name, work))
+
+    async def _until_done(self, name: object, work: Callable[[], Awaitable[None]]) -> None:
+        while True:
+            try:
+                await work()
+                break
+            except TenureError:  # the store was away
+                await asyncio.sleep(AFTER_FAULT_S)
+            except Exception as error:  # a fault of ours must not leave a network uncounted for ever
+                said = {"message": f"the census met a fault ({name}) and begins again", "exception": error}
+                asyncio.get_running_loop().call_exception_handler(said)
+                await asyncio.sleep(AFTER_FAULT_S)
+        del self._tasks[name]
+        await self._notify()
+
+    async def _notify(self) -> None:
+        async with self._moved:
+            self._moved.notify_all()
+
+    def _told(self, change: Change) -> None:
+        """Take a change in. It must not fail: what it cannot follow has the space counted afresh."""
+        if change.space is None or change.verb in WITHOUT_EFFECT:
+            return
+        space = self.spaces.get(change.space)
+        if change.verb in OF_HOLDINGS:
+            self.trends.follow(change)
+            if space is not None:
+                try:
+                    space.follow(change)
+                except (KeyError, IndexError, ValueError):
+                    self._distrust(space)
+        elif space is None:
+            self._recount(self.spaces.setdefault(change.space, SpaceCount(change.space)))
+        elif change.verb == "wait":
+            space.queued = True
+            space.waits += 1
+        else:
+            space.edits += 1
+            self._recount(space)
+
+    def _distrust(self, space: SpaceCount) -> None:
+        task = self._tasks.pop(space.number, None)
+        if task is not None:
+            task.cancel()
+        fresh = self.spaces[space.number] = SpaceCount(space.number)
+        self._recount(fresh)
+
+    def _recount(self, space: SpaceCount) -> None:
+        self.do(space.number, lambda: self._count(space))
+
+    async def _find_spaces(self) -> None:
+        for number in await self.survey.spaces():
+            self._recount(self.spaces.setdefault(number, SpaceCount(number)))
+
+    async def _count(self, space: SpaceCount) -> None:
+        """Lay a space's plan out and count what is not counted, until nothing is left to do."""
+        async with self._turns:
+            while not space.settled:
+                edits, began = space.edits, time.monotonic()
+                plan = await self.survey.plan(space.number)
+                if plan is None:
+                    self.trends.forget(space.numbers())
+                    self.spaces.pop(space.number, None)
+                    return
+                self.trends.forget(await space.lay_out(plan))
+                space.laid_out = edits
+                await self._notify()
+                if todo := space.uncounted():
+                    feed = self.feed(space, todo)
+                    try:
+                        await feed.run()
+                    except BaseException:
+                        space.abandoned(feed)
+                        raise
+                    space.finished(feed)
+                if not space.settled:  # edits come fast: let others have half of the time
+                    await asyncio.sleep(min(time.monotonic() - began, MOST_REST_S))
+
+    def feed(self, space: SpaceCount, books: Iterable[Book]) -> Feed:
+        """Begin to read a space for books that know nothing yet; from now on they hear of every change."""
+        feed = Feed(space.number, books, self.survey, self.followed, space.meet, self._page)
+        space.feeds.append(feed)
+        return feed
+
+    async def followed(self, seq: int) -> None:
+        """Wait until the log was followed up to a number."""
+        if self._news.seen < seq:
+            await self._news.beyond(seq - 1)
+
+    async def _read_back(self, newest: int) -> None:
+        """Read what the log has of the past, for trends."""
+        trends, after = self.trends, max(0, newest - READ_BACK)
+        trends.restart(cut=after > 0)
+        while after < newest:
+            try:
+                page = await self.survey.changes(after, limit=LOG_PAGE)
+            except CursorExpired as error:
+                after = error.oldest
+                trends.restart(cut=True)
+                continue
+            for change in page:
+                if change.seq <= newest:
+                    trends.take(change)
+            after = page[-1].seq if page else newest
+            await asyncio.sleep(0)
+        trends.caught_up()
+
+    @property
+    def seen(self) -> int:
+        """Return the number of the newest change that is in."""
+        return self._news.seen
+
+    async def waiting(self, ledger: AsyncLedger, name: str | None = None) -> dict[str, int]:
+        """Count the claims that wait, by network or in one; nobody is asked where the log told of none."""
+        queued = {space: space.waits for space in self.spaces.values() if space.queued}
+        names = [each for space in queued if space.plan is not None for each in space.plan.networks]
+        if name is not None:
+            return {name: len(await ledger.waiting(name))} if name in names else {}
+        some = len(names) <= len(self.spaces)  # whichever asks the store less often
+        lines = [await ledger.waiting(each) for each in names] if some else [await ledger.waiting()]
+        found = Counter(claim.network for line in lines for claim in line)
+        for space, waits in queued.items():
+            if space.waits == waits and space.plan is not None and found.keys().isdisjoint(space.plan.networks):
+                space.queued = False
+        return dict(found)
+
+    async def current(self) -> int:
+        """Wait until everything is in that was done before now; return the number of the newest change."""
+        newest = await self.survey.last_change()
+        with contextlib.suppress(TimeoutError):  # the log is followed slowly just now: what is known must do
+            async with asyncio.timeout(WITHIN_S):
+                await self.followed(newest)
+        return self._news.seen
+
+    async def wait_until(self, ready: Callable[[], bool], within_s: float = WITHIN_S) -> bool:
+        """Wait until something is ready that is done in the background; tell whether it is."""
+        try:
+            async with asyncio.timeout(within_s), self._moved:
+                await self._moved.wait_for(ready)
+        except TimeoutError:
+            return ready()
+        return True
+
+    def networks(self) -> Iterator[tuple[SpaceCount, Network]]:
+        """Yield all networks that are known, with their space."""
+        for space in self.spaces.values():
+            if space.plan is not None:
+                for network in space.plan.networks.values():
+                    yield space, network
+
+    def is_settled(self) -> bool:
+        """Tell whether everything is counted."""
+        return all(space.settled for space in self.spaces.values()) and FINDING not in self._tasks
+
+    def _is_laid_out(self) -> bool:
+        return all(space.edits == space.laid_out for space in self.spaces.values()) and FINDING not in self._tasks
+
+    def _find(self, name: str) -> SpaceCount | None:
+        space = self._places.get(name)
+        if space is None or space.plan is None or name not in space.plan.networks or not self._has(space):
+            space = next((space for space, network in self.networks() if network.name == name), None)
+            if space is not None:
+                self._places[name] = space
+        return space
+
+    def _has(self, space: SpaceCount) -> bool:
+        return self.spaces.get(space.number) is space
+
+    async def counted(self, name: str) -> tuple[SpaceCount, Network]:
+        """Return a network that is counted as of now, with its space; Overloaded if that takes too long."""
+        await self.current()
+
+        def ready() -> bool:
+            space = self._find(name)
+            if space is None or space.plan is None:
+                return self._is_laid_out()
+            return space.is_counted(space.plan.network(name))
+
+        if not await self.wait_until(ready):
+            raise Overloaded(f"network {name!r} is still being counted; ask again in a moment")
+        space = self._find(name)
+        if space is None or space.plan is None:
+            raise NotFound("network", name)
+        return space, space.plan.network(name)

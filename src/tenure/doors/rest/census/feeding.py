@@ -1,0 +1,98 @@
+"""Fills books by reading a space page by page, exactly, while changes go on.
+
+What lies at or below the *frontier* has been counted and follows the log change by change; what lies above has not,
+and changes there are left to the page that will show them. While a page is read, changes above the frontier are kept
+aside: whether the page shows them or not is decided by replaying them over it. Each says what its holding has become,
+so replaying twice is replaying once. The page is taken in when the log has been followed beyond the moment it was
+read at; from then on the frontier is at its end.
+"""
+
+import asyncio
+from collections.abc import Awaitable, Callable, Iterable, Sequence
+from typing import NamedTuple
+
+from tenure.doors.rest.census.routing import Router, move
+from tenure.doors.rest.census.tallies import Book
+from tenure.kernel.ranges import AddressRange, merge
+from tenure.kernel.values import NetworkId, Row, SpaceId, State
+from tenure.service.surveying import Survey
+
+PAGE = 2000
+"""Rows that are read and taken in at once: a few milliseconds of the loop's time."""
+
+
+class Step(NamedTuple):
+    """What a change made of a holding: it went from one state to another; None is: not there."""
+
+    network: NetworkId
+    first: int
+    last: int
+    before: State | None
+    after: State | None
+
+
+class Feed:
+    """One reading of a space, or of parts of it, for books that know nothing yet."""
+
+    def __init__(
+        self,
+        space: SpaceId,
+        books: Iterable[Book],
+        survey: Survey,
+        followed: Callable[[int], Awaitable[None]],
+        met: Callable[[int, State], None],
+        page: int = PAGE,
+    ) -> None:
+        """``followed`` waits until the log was followed up to a number; ``met`` hears of every row's state."""
+        self.books = list(books)
+        self._space = space
+        self._router = Router(self.books)
+        self._survey = survey
+        self._followed = followed
+        self._met = met
+        self._page = page
+        self._frontier = -1
+        self._aside: list[Step] = []
+
+    def follow(self, step: Step) -> None:
+        """Take a change in: at once where it was counted already; else it is kept for the page that is being read."""
+        for book in self._router.over(step.first, step.last):
+            if max(step.first, book.terrain.first) <= self._frontier:
+                move(book, step.network, step.first, step.last, (step.before, step.after))
+        if step.last > self._frontier:
+            self._aside.append(step)
+
+    async def run(self) -> None:
+        """Read everything; afterwards the books are complete and need only follow the log."""
+        blocks = (AddressRange(book.terrain.first, book.terrain.last) for book in self.books)
+        for part in merge(blocks):
+            await self._read(part)
+        self._aside.clear()
+
+    async def _read(self, part: AddressRange) -> None:
+        start = part.first
+        while start <= part.last:
+            self._aside.clear()
+            page = await self._survey.rows(self._space, start, part.last, limit=self._page)
+            await self._followed(await self._survey.last_change())
+            end = part.last if len(page) < self._page else min(page[-1].last, part.last)
+            self._take_in(page, end)
+            start = end + 1
+            await asyncio.sleep(0)  # others want the loop, too
+
+    def _take_in(self, page: Sequence[Row], end: int) -> None:
+        """Take a page in as of now, without waiting."""
+        rows = {row.first: (row.network, row.last, row.state) for row in page}
+        for step in self._aside:
+            if step.after is None:
+                rows.pop(step.first, None)
+            else:
+                rows[step.first] = (step.network, step.last, step.after)
+        for first, (network, last, state) in rows.items():
+            if first <= end:
+                self._met(first, state)
+            for book in self._router.over(first, last):
+                # A holding larger than the block begins before it; to this book it begins where the block does.
+                if self._frontier < max(first, book.terrain.first) <= end:
+                    move(book, network, first, last, (None, state))
+        self._frontier = end

@@ -1,0 +1,149 @@
+"""One space as the census knows it: its plan, a tally of every subnet, and the states that the log does not repeat."""
+
+import asyncio
+from collections.abc import Iterator
+
+from tenure.doors.rest.census.feeding import Feed, Step
+from tenure.doors.rest.census.routing import Router, move
+from tenure.doors.rest.census.spots import Spots
+from tenure.doors.rest.census.tallies import Taken, Tally
+from tenure.doors.rest.census.terrain import Terrain, terrain_of
+from tenure.kernel.barriers import Barriers
+from tenure.kernel.configuration import Configuration, Network, Subnet
+from tenure.kernel.values import Change, NetworkId, SpaceId, State
+
+AT_ONCE = 100
+"""Subnets that are laid out before others get the loop."""
+
+SubnetKey = tuple[NetworkId, str]
+STATED = {"confirm": State.HELD, "cool": State.COOLING, "release": None}
+
+
+class SpaceCount:
+    """Counts of one space. ``edits`` counts the edits that the log told of, ``laid_out`` those that are in the plan."""
+
+    def __init__(self, number: SpaceId) -> None:
+        self.number = number
+        self.plan: Configuration | None = None
+        self.barriers: Barriers | None = None
+        self.edits = 1
+        self.laid_out = 0
+        self.queued = False
+        self.waits = 0
+        self.feeds: list[Feed] = []
+        self.tallies: dict[SubnetKey, Tally] = {}
+        self.spots: dict[SubnetKey, Spots] = {}
+        self._counted: Router[Tally] = Router(())
+        self._counted_ids: set[int] = set()
+        self._odd: dict[int, State] = {}
+
+    @property
+    def settled(self) -> bool:
+        """Tell whether the plan is the newest that is known of, and every subnet is counted."""
+        return self.edits == self.laid_out and len(self._counted_ids) == len(self.tallies)
+
+    def uncounted(self) -> list[Tally]:
+        """Return the tallies that are still to be filled."""
+        return [tally for tally in self.tallies.values() if id(tally) not in self._counted_ids]
+
+    def is_counted(self, network: Network) -> bool:
+        """Tell whether every subnet of a network is counted, as the plan is known."""
+        keys = ((network.id, subnet.uuid) for subnet in network.subnets)
+        return self.edits == self.laid_out and all(id(self.tallies[key]) in self._counted_ids for key in keys)
+
+    def total(self, network: Network, *ways: Taken) -> int:
+        """Count the units of a network that are taken in some ways."""
+        return sum(self.tallies[network.id, s.uuid].total(taken) for s in network.subnets for taken in ways)
+
+    def meet(self, first: int, state: State) -> None:
+        """Note a state that a reading shows: the log tells of a release, but not what it ends."""
+        if state is State.HELD:
+            self._odd.pop(first, None)
+        else:
+            self._odd[first] = state
+
+    def follow(self, change: Change) -> None:
+        """Take a change of a holding in. Some 4 µs."""
+        step = self._step(change)
+        if step is None:
+            return
+        states = (step.before, step.after)
+        for tally in self._counted.over(step.first, step.last):
+            move(tally, step.network, step.first, step.last, states)
+        for spots in self.spots.values():
+            if step.first <= spots.terrain.last and spots.terrain.first <= step.last:
+                move(spots, step.network, step.first, step.last, states)
+        for feed in self.feeds:
+            feed.follow(step)
+
+    def _step(self, change: Change) -> Step | None:
+        """Say what a change made of a holding; what it was is known only where it has been counted."""
+        network, first, last, verb = change.network, change.first, change.last, change.verb
+        if network is None or first is None or last is None:
+            return None
+        before: State | None = None
+        after: State | None
+        if verb == "grant":
+            told = change.details.get("state")
+            after = State.HELD if told is None else State(told)
+        else:
+            before = self._odd.get(first, State.HELD)
+            after = STATED[verb] if verb in STATED else State(change.details["state"])
+        if after is None or after is State.HELD:
+            self._odd.pop(first, None)
+        else:
+            self._odd[first] = after
+        return Step(network, first, last, before, after)
+
+    async def lay_out(self, plan: Configuration) -> set[NetworkId]:
+        """Take a plan over: subnets that count as before stay counted, the others begin anew.
+
+        Return the networks that are gone.
+        """
+        old = self.plan
+        if old is not None and old.version == plan.version:
+            return set()
+        barriers = Barriers(plan)
+        terrains: dict[SubnetKey, Terrain] = {}
+        for number, (network, subnet) in enumerate(_subnets(plan)):
+            if number % AT_ONCE == AT_ONCE - 1:
+                await asyncio.sleep(0)
+            terrains[network.id, subnet.uuid] = terrain_of(network, subnet, barriers)
+        kept = {key: tally for key, tally in self.tallies.items() if terrains.get(key) == tally.terrain}
+        self.tallies = {key: kept.get(key) or Tally(key[0], terrain) for key, terrain in terrains.items()}
+        self.spots = {key: spots for key, spots in self.spots.items() if terrains.get(key) == spots.terrain}
+        self.plan, self.barriers = plan, barriers
+        self.queued = self.queued or plan.queued
+        self._let_follow(self._counted_ids)
+        return _numbers(old) - _numbers(plan)
+
+    def finished(self, feed: Feed) -> None:
+        """Let tallies that were filled follow the log; those that the plan no longer has are let go."""
+        self.feeds.remove(feed)
+        self._let_follow(self._counted_ids | {id(book) for book in feed.books})
+
+    def abandoned(self, feed: Feed) -> None:
+        """Begin tallies anew that were filled in part."""
+        self.feeds.remove(feed)
+        halves = {id(book) for book in feed.books}
+        for key, tally in self.tallies.items():
+            if id(tally) in halves:
+                self.tallies[key] = Tally(key[0], tally.terrain)
+
+    def numbers(self) -> set[NetworkId]:
+        """Return the numbers of its networks."""
+        return _numbers(self.plan)
+
+    def _let_follow(self, counted: set[int]) -> None:
+        self._counted = Router(tally for tally in self.tallies.values() if id(tally) in counted)
+        self._counted_ids = {id(tally) for tally in self._counted.books}
+
+
+def _numbers(plan: Configuration | None) -> set[NetworkId]:
+    return set() if plan is None else {network.id for network in plan.networks.values()}
+
+
+def _subnets(plan: Configuration) -> Iterator[tuple[Network, Subnet]]:
+    for network in plan.networks.values():
+        for subnet in network.subnets:
+            yield network, subnet

@@ -1,0 +1,162 @@
+"""What the API answers of counts, maps and trends."""
+
+from typing import Annotated
+
+import msgspec
+from msgspec import Meta
+
+from tenure.remote import shapes
+
+Units = Annotated[int, Meta(ge=0, description="Units: addresses, or the prefixes that the subnet hands out.")]
+
+
+class Counts(shapes.Shape, frozen=True, kw_only=True):
+    """How many units there are. Each is one thing only: all but ``units`` and ``pooled`` add up to ``units``.
+
+    held, pending, draining and cooling are the network's own; elsewhere: another network of the space holds it.
+    kept_back, reserved and preallocated are those that nobody holds; retired: in a pool that picks no more;
+    outside: in no pool. What is free can be picked now.
+    """
+
+    units: Units
+    pooled: Units
+    held: Units
+    pending: Units
+    draining: Units
+    cooling: Units
+    elsewhere: Units
+    reserved: Units
+    kept_back: Units
+    preallocated: Units
+    retired: Units
+    outside: Units
+    free: Units
+
+
+class PoolUse(shapes.Shape, frozen=True, kw_only=True):
+    """How much of a range of a pool is in use."""
+
+    range: shapes.Span
+    name: str | None
+    retired: bool
+    counts: Counts
+
+
+class SubnetUse(shapes.Shape, frozen=True, kw_only=True):
+    """How much of a subnet is in use."""
+
+    cidr: shapes.Cidr
+    uuid: str
+    name: str | None
+    unit: int
+    retired: bool
+    counts: Counts
+    pools: list[PoolUse]
+
+
+class NetworkUse(shapes.Shape, frozen=True, kw_only=True):
+    """How much of a network is in use, and how many claims wait. ``counts`` is null while it is still being counted."""
+
+    network: str
+    number: int
+    space: str
+    retired: bool
+    subnets: int
+    waiting: int
+    counts: Counts | None
+
+
+class Utilisation(shapes.Shape, frozen=True, kw_only=True):
+    """All networks in order of name, as of an entry of the log."""
+
+    seq: int
+    items: list[NetworkUse]
+
+
+class NetworkDetail(shapes.Shape, frozen=True, kw_only=True):
+    """How much of a network, its subnets and pools is in use, as of an entry of the log."""
+
+    seq: int
+    network: str
+    number: int
+    space: str
+    retired: bool
+    waiting: int
+    counts: Counts
+    subnets: list[SubnetUse]
+
+
+class Spot(shapes.Shape, frozen=True, kw_only=True, omit_defaults=True):
+    """Who holds a unit, since when, and in which network of the space; what says nothing is left out."""
+
+    address: shapes.Address
+    owner: shapes.OwnerText
+    slot: str = ""
+    state: str
+    since: shapes.Time
+    until: shapes.Time | None = None
+    network: str
+    labels: shapes.Labels = msgspec.field(default_factory=dict)
+    description: str = ""
+
+
+class Cell(shapes.Shape, frozen=True, kw_only=True, omit_defaults=True):
+    """A block of units: how many of each kind, if any. A single unit tells who holds it, or what bars it."""
+
+    first: shapes.Address
+    held: Units = 0
+    pending: Units = 0
+    draining: Units = 0
+    cooling: Units = 0
+    elsewhere: Units = 0
+    reserved: Units = 0
+    kept_back: Units = 0
+    preallocated: Units = 0
+    retired: Units = 0
+    outside: Units = 0
+    free: Units = 0
+    pooled: Units = 0
+    holding: Spot | None = None
+    barrier: Annotated[str, Meta(description="What keeps a single unit away from picking.")] | None = None
+
+
+class Map(shapes.Shape, frozen=True, kw_only=True):
+    """A stretch of a subnet in equal cells. Ask for a cell's own first and last to look closer.
+
+    ``cell_units`` is a power of two; ``cell_prefix`` is the prefix length of a cell.
+    """
+
+    seq: int
+    network: str
+    subnet: shapes.Cidr
+    name: str | None
+    unit: int
+    first: shapes.Address
+    last: shapes.Address
+    cell_units: Units
+    cell_prefix: int
+    counts: Counts
+    cells: list[Cell]
+
+
+class Moment(shapes.Shape, frozen=True, kw_only=True):
+    """How many holdings there were at a time: held (pending and draining among them), and cooling."""
+
+    at: shapes.Time
+    held: int
+    cooling: int
+
+
+class Timeline(shapes.Shape, frozen=True, kw_only=True):
+    """A network's holdings over time, exact at every point; nothing is told of times before ``complete_since``.
+
+    ``capacity`` and ``units`` are those of the present: what its pools have, and what its subnets have.
+    """
+
+    seq: int
+    network: str
+    step_s: int
+    complete_since: shapes.Time | None
+    capacity: Units
+    units: Units
+    points: list[Moment]

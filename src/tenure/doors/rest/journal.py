@@ -1,0 +1,119 @@
+"""What is written down of every request: a line in the log, and the numbers for the metrics.
+
+Never a body, a query, a cookie or an Authorization header. Cost of a request: below 10 µs, both together.
+"""
+
+import time
+import traceback
+from collections.abc import Sequence
+from typing import Any
+
+from tenure.doors.rest.endpoints import API, Endpoint
+from tenure.doors.rest.lines import Clock, Remembered, as_json, as_word, console_note, json_note
+from tenure.doors.rest.metrics import Meter
+from tenure.doors.rest.requests import Scope, Send
+from tenure.doors.rest.settings import Settings
+from tenure.doors.rest.sinking import Sink
+from tenure.doors.rest.visitors import Visitor
+from tenure.kernel.errors import TenureError
+
+NOBODY = "-"
+
+
+class Watch:
+    """One request, while it runs."""
+
+    __slots__ = ("_journal", "began", "error", "fault", "request_id", "route", "scope", "size", "status", "visitor")
+
+    def __init__(self, journal: "Journal", scope: Scope, request_id: str, began: float) -> None:
+        self._journal = journal
+        self.scope = scope
+        self.request_id = request_id
+        self.began = began
+        self.status = 0
+        self.size = 0
+        self.route: Endpoint | None = None
+        self.visitor: Visitor | None = None
+        self.error: TenureError | None = None
+        self.fault: BaseException | None = None
+
+    def wrap(self, send: Send) -> Send:
+        """Note status and size of an answer that is not sent in one piece by the application itself."""
+
+        async def noting(message: dict[str, Any]) -> None:
+            if message["type"] == "http.response.start":
+                self.status = message["status"]
+            else:
+                self.size += len(message.get("body", b""))
+            await send(message)
+
+        return noting
+
+    def end(self) -> None:
+        """Write it down."""
+        self._journal.end(self)
+
+
+class Journal:
+    """Writes down what happens: requests, faults, and what the server has to say itself."""
+
+    def __init__(self, settings: Settings, meter: Meter | None = None, sink: Sink | None = None) -> None:
+        self._json = settings.log == "json"
+        self.meter = Meter() if meter is None else meter
+        self.sink = Sink() if sink is None else sink
+        self._clock = Clock()
+        write = as_json if self._json else as_word
+        self._written = Remembered(write)
+        self._routes: dict[int, str] = {}
+
+    def know(self, endpoints: Sequence[Endpoint]) -> None:
+        """Learn which routes there are, before the first request."""
+        self.meter.know(endpoints)
+        self._routes = {id(each): as_json(f"{API}{each.path}") for each in endpoints}
+
+    def begin(self, scope: Scope, request_id: str, began: float) -> Watch:
+        """Begin to watch a request."""
+        self.meter.begin()
+        return Watch(self, scope, request_id, began)
+
+    def end(self, watch: Watch) -> None:
+        """Count a request and write its line."""
+        took = time.perf_counter() - watch.began
+        self.meter.end(watch.scope, watch.route, watch.status, took, watch.error)
+        self.sink.write((self._json_line if self._json else self._console_line)(watch, took * 1000))
+        if watch.fault is not None:
+            text = "".join(traceback.format_exception(watch.fault))
+            self.note("fault", "error", request_id=watch.request_id, traceback=text)
+
+    def note(self, event: str, level: str = "info", **fields: Any) -> None:
+        """Write down what the server itself has to say."""
+        write = json_note if self._json else console_note
+        self.sink.write(write(self._clock.now(), level, event, fields))
+
+    def _json_line(self, watch: Watch, ms: float) -> str:
+        scope, written = watch.scope, self._written
+        route = "null" if watch.route is None else self._routes.get(id(watch.route), "null")
+        actor = "null" if watch.visitor is None else written[watch.visitor.name]
+        peer = scope.get("client")
+        code = "" if watch.error is None else f',"code":"{watch.error.code}"'
+        return (
+            f'{{"time":"{self._clock.now()}","level":"{_level(watch.status)}","event":"request",'
+            f'"request_id":"{watch.request_id}","actor":{actor},"method":"{scope["method"]}","route":{route},'
+            f'"path":{written[scope["raw_path"]]},"status":{watch.status},"ms":{ms:.3f},"bytes":{watch.size},'
+            f'"peer":{"null" if peer is None else written[peer[0]]}{code}}}\n'
+        )
+
+    def _console_line(self, watch: Watch, ms: float) -> str:
+        scope, written = watch.scope, self._written
+        actor = NOBODY if watch.visitor is None else written[watch.visitor.name]
+        peer = scope.get("client")
+        code = "" if watch.error is None else f" {watch.error.code}"
+        return (
+            f"{self._clock.now()[11:23]} {_level(watch.status):<7} {watch.status} {scope['method']} "
+            f"{written[scope['raw_path']]} {ms:.1f}ms {watch.size}B by={actor} "
+            f"from={NOBODY if peer is None else written[peer[0]]} id={watch.request_id}{code}\n"
+        )
+
+
+def _level(status: int) -> str:
+    return "info" if status < 500 else "warning" if status == 503 else "error"

@@ -1,0 +1,123 @@
+"""Holdings, page by page. A page costs what it shows, not what the ledger holds."""
+
+from collections.abc import Callable
+from typing import Annotated
+
+import msgspec
+from msgspec import Meta
+
+from tenure.doors.rest.paging import Paged
+from tenure.kernel.addresses import parse_address
+from tenure.kernel.errors import Invalid, NotFound
+from tenure.kernel.fields import read_member
+from tenure.kernel.names import shown
+from tenure.kernel.values import Holding, State
+from tenure.remote import fields, shapes, writing
+from tenure.service.ledger import AsyncLedger
+
+LOOKED_AT_ONCE = 1000
+MOST_LOOKED_AT = 20_000
+"""Holdings that one page with filters looks at; then it ends early, and its cursor goes on from there."""
+
+MOST_NETWORKS = 200
+"""Networks that one page of all holdings looks into; then it ends early, too."""
+
+KindText = Annotated[str, Meta(description="The kind of the owner, such as instance.")]
+SoughtText = Annotated[str, Meta(description="Part of an owner, a slot or a description.")]
+LabelText = Annotated[str, fields.told("name, or name=text", "team=shop", pattern="^[^=]")]
+LabelTexts = Annotated[
+    list[LabelText],
+    Meta(description="name, or name=text; said more than once, all must fit."),
+]
+
+
+class Holdings(Paged, kw_only=True, forbid_unknown_fields=True):
+    """Which holdings of a network."""
+
+    state: fields.StateText | None = None
+    kind: KindText | None = None
+    label: LabelTexts = msgspec.field(default_factory=list)
+    text: SoughtText | None = None
+
+
+async def list_page(ledger: AsyncLedger, network: str, wanted: Holdings) -> shapes.Page[shapes.Holding]:
+    """Read one page; with filters it may be shorter than asked for, and still have a next."""
+    fits = _filter(wanted)
+    after = wanted.after
+    items: list[Holding] = []
+    looked = 0
+    while True:
+        most = min(wanted.limit - len(items) + 1, LOOKED_AT_ONCE) if fits is None else LOOKED_AT_ONCE
+        page = await ledger.holdings(network, after=after, limit=most)
+        looked += len(page)
+        for holding in page:
+            if len(items) == wanted.limit:
+                return _page(items, after)
+            if fits is None or fits(holding):
+                items.append(holding)
+            after = holding.last_address
+        if len(page) < most:
+            return _page(items, None)
+        if looked >= MOST_LOOKED_AT:
+            return _page(items, after)
+
+
+async def list_everywhere(ledger: AsyncLedger, wanted: Holdings) -> shapes.Page[shapes.Holding]:
+    """Read one page of all networks. The cursor names a network by its number: names change, numbers do not."""
+    start, address = _cursor(wanted.after)
+    networks = sorted(await ledger.networks(), key=lambda network: network.id)
+    items: list[shapes.Holding] = []
+    for looked, network in enumerate(each for each in networks if each.id >= start):
+        if len(items) == wanted.limit or looked == MOST_NETWORKS:
+            return shapes.Page(items=items, next=f"{network.id}/")
+        after = address if network.id == start and address else None
+        part = msgspec.structs.replace(wanted, after=after, limit=wanted.limit - len(items))
+        try:
+            page = await list_page(ledger, network.name, part)
+        except NotFound:  # removed or renamed in this very moment
+            continue
+        items.extend(page.items)
+        if page.next is not None:
+            return shapes.Page(items=items, next=f"{network.id}/{page.next}")
+    return shapes.Page(items=items)
+
+
+def _cursor(after: str | None) -> tuple[int, str]:
+    number, slash, address = (after or "0/").partition("/")
+    if not slash or not (number.isascii() and number.isdecimal()) or len(number) > 18:
+        raise Invalid(f"after: {shown(after)} is no cursor of this list", field="after")
+    if address:
+        parse_address(address, field="after")
+    return int(number), address
+
+
+def _page(items: list[Holding], after: str | None) -> shapes.Page[shapes.Holding]:
+    return shapes.Page(items=[writing.holding(each) for each in items], next=after)
+
+
+def _filter(wanted: Holdings) -> Callable[[Holding], bool] | None:
+    state = None if wanted.state is None else read_member(State, wanted.state, "state")
+    labels = dict(read_label(text) for text in wanted.label)
+    text = None if wanted.text is None else wanted.text.casefold()
+    if state is None and wanted.kind is None and not labels and text is None:
+        return None
+
+    def fits(holding: Holding) -> bool:
+        words = (holding.owner, holding.slot, holding.description)
+        have = holding.labels
+        return (
+            state in (None, holding.state)
+            and wanted.kind in (None, holding.owner.kind)
+            and all(name in have and value in (None, have[name]) for name, value in labels.items())
+            and (text is None or any(text in word.casefold() for word in words))
+        )
+
+    return fits
+
+
+def read_label(text: str) -> tuple[str, str | None]:
+    """Read what is asked of a label: that it is there, or what it says."""
+    name, equals, value = text.partition("=")
+    if not name:
+        raise Invalid(f"label: {text[:80]!r} is neither a name nor name=text", field="label")
+    return name, value if equals else None

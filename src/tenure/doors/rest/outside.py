@@ -1,0 +1,71 @@
+"""What lies outside the API: health, metrics, the OpenAPI document, the web page."""
+
+from collections.abc import Awaitable, Callable
+
+from tenure.doors.rest.answers import JSON, send_bytes, send_json
+from tenure.doors.rest.dispatching import Match
+from tenure.doors.rest.endpoints import Call, Endpoint
+from tenure.doors.rest.openapi import document
+from tenure.doors.rest.pages import Pages
+from tenure.doors.rest.requests import Receive, Scope, Send
+from tenure.doors.rest.scraping import scrape, store_answers
+from tenure.doors.rest.site import Site
+from tenure.doors.rest.visitors import Need
+from tenure.kernel.errors import StoreUnavailable
+from tenure.remote.refusals import MethodNotAllowed, NoSuchRoute, Overloaded
+
+Headers = dict[bytes, bytes]
+Answer = Callable[[Scope, Headers, Send, str], Awaitable[None]]
+READS = ("GET", "HEAD")
+
+
+class Outside:
+    """Serves what is not the API. A path is looked up whole, as it was sent."""
+
+    def __init__(self, site: Site) -> None:
+        self._site = site
+        self._pages = Pages()
+        self._metrics = Match(Endpoint("GET", "/metrics", _unused, "", "", Need.READ), {})
+        self._answers: dict[bytes, Answer] = {
+            b"/healthz": self._healthz,
+            b"/readyz": self._readyz,
+            b"/metrics": self._scraped,
+            b"/openapi.json": self._openapi,
+        }
+
+    async def __call__(self, scope: Scope, headers: Headers, receive: Receive, send: Send, request_id: str) -> None:
+        """Serve one path."""
+        path = bytes(scope["raw_path"])
+        answer = self._answers.get(path)
+        if answer is not None:
+            if scope["method"] not in READS:
+                raise MethodNotAllowed(scope["method"], list(READS))
+            await answer(scope, headers, send, request_id)
+        elif not await self._pages.serve(scope, headers, send, request_id):
+            raise NoSuchRoute(f"nothing lies at {path.decode('latin-1')[:80]!r}")
+
+    async def _healthz(self, scope: Scope, headers: Headers, send: Send, request_id: str) -> None:
+        """Tell that the process is alive: it answers."""
+        await send_json(send, 200, {"status": "ok"}, {}, request_id)
+
+    async def _readyz(self, scope: Scope, headers: Headers, send: Send, request_id: str) -> None:
+        """Tell whether requests should be sent here: the store answers, and the server is not stopping."""
+        if self._site.stopping.is_set():
+            raise Overloaded("the server is stopping")
+        if not await store_answers(self._site.ledger):
+            raise StoreUnavailable("the store does not answer", outcome="none")
+        await send_json(send, 200, {"status": "ready"}, {}, request_id)
+
+    async def _openapi(self, scope: Scope, headers: Headers, send: Send, request_id: str) -> None:
+        """Send the document that tells all routes."""
+        await send_bytes(send, 200, document(), [JSON], request_id)
+
+    async def _scraped(self, scope: Scope, headers: Headers, send: Send, request_id: str) -> None:
+        """Tell the numbers, to whoever may read: they name networks."""
+        await self._site.access.admit(scope, headers, self._metrics)
+        body, kind = await scrape(self._site, headers.get(b"accept", b"").decode("latin-1"))
+        await send_bytes(send, 200, body, [(b"content-type", kind.encode())], request_id)
+
+
+async def _unused(call: Call) -> None:
+    """Stand where a route has its handler; what lies outside is not called that way."""

@@ -1,0 +1,238 @@
+"""What comes in: headers, query and body, read within limits and refused by name where they are wrong."""
+
+import asyncio
+import re
+import types
+from collections.abc import Awaitable, Callable, Coroutine, Generator, Mapping, Sequence
+from typing import Annotated, Any, Union, get_args, get_origin, get_type_hints
+from urllib.parse import parse_qsl
+
+import msgspec
+
+from tenure.doors.rest.endpoints import Endpoint
+from tenure.kernel.errors import Invalid, TenureError
+from tenure.kernel.names import MAX_NAME, check_name
+from tenure.remote.refusals import Malformed, NotJson, PreconditionRequired, TooLarge, TooSlow
+
+Scope = Mapping[str, Any]
+Receive = Callable[[], Awaitable[dict[str, Any]]]
+Send = Callable[[dict[str, Any]], Awaitable[None]]
+
+MOST_QUERY = 8192
+SHOWN = 80
+MOST_KEY = MAX_NAME - 64
+"""Letters of an idempotency key; the token's id stands before it in the ledger."""
+
+ONCE = frozenset(
+    {b"authorization", b"content-type", b"cookie", b"host", b"idempotency-key", b"if-match", b"if-none-match",
+     b"last-event-id", b"x-request-id"}
+)  # fmt: skip
+"""Headers that must not be there twice: whoever reads the first and whoever reads the last would disagree."""
+
+_PLACE = re.compile(r" - at `\$\.?([^`]*)`$")
+_REQUEST_ID = re.compile(rb"[A-Za-z0-9._:/-]{1,64}")
+
+_decoders: dict[Any, msgspec.json.Decoder[Any]] = {}
+_query_hints: dict[type, dict[str, Any]] = {}
+
+
+class Gone(Exception):
+    """Whoever asked went away before the request was whole."""
+
+
+def check_headers(pairs: Sequence[tuple[bytes, bytes]], headers: Mapping[bytes, bytes]) -> None:
+    """Refuse headers of which one is there twice that must not be. Cost: next to nothing if none is."""
+    if len(headers) == len(pairs):
+        return
+    seen: set[bytes] = set()
+    for name, _ in pairs:
+        if name in seen and name in ONCE:
+            told = name.decode("latin-1").title()
+            raise Malformed(f"{told}: said twice", field=told)
+        seen.add(name)
+
+
+def header(headers: Mapping[bytes, bytes], name: bytes) -> str | None:
+    """Return a header's text, if it is there."""
+    value = headers.get(name)
+    return None if value is None else value.decode("latin-1")
+
+
+def known_request_id(headers: Mapping[bytes, bytes]) -> str | None:
+    """Return the request id that the caller gave, if it is one: nothing else gets into logs and answers."""
+    given = headers.get(b"x-request-id")
+    return given.decode("ascii") if given is not None and _REQUEST_ID.fullmatch(given) else None
+
+
+def read_key(headers: Mapping[bytes, bytes]) -> str | None:
+    """Return the idempotency key, if there is one."""
+    given = headers.get(b"idempotency-key")
+    if given is None:
+        return None
+    try:
+        key = check_name(given.strip(b" \t").decode("utf-8"), field="Idempotency-Key")
+    except UnicodeDecodeError:
+        raise Malformed("Idempotency-Key: not UTF-8", field="Idempotency-Key") from None
+    if len(key) > MOST_KEY:
+        raise Invalid(f"Idempotency-Key: at most {MOST_KEY} characters, not {len(key)}", field="Idempotency-Key")
+    return key
+
+
+def read_if_match(headers: Mapping[bytes, bytes], *, needed: bool) -> str | None:
+    """Return which reading a change rests on, if it does or must."""
+    given = header(headers, b"if-match")
+    if given is None and needed:
+        raise PreconditionRequired(
+            "If-Match: send the ETag of the reading that this change rests on, or * for whatever it is now",
+            field="If-Match",
+        )
+    if given is not None and not given.strip():
+        raise Malformed("If-Match: an ETag or * is needed", field="If-Match")
+    return given
+
+
+async def read_whole(headers: Mapping[bytes, bytes], receive: Receive, *, most: int, within_s: float) -> bytes:
+    """Read a body, unless it is too large, comes too slowly, or is packed in a way that nobody unpacks here."""
+    packed = headers.get(b"content-encoding", b"identity")
+    if packed.lower() != b"identity":
+        told = packed.decode("latin-1")[:SHOWN]
+        raise NotJson(f"Content-Encoding: {told!r} is not unpacked here; send it as it is", field="Content-Encoding")
+    announced = headers.get(b"content-length", b"0")
+    if announced.isdigit() and int(announced) > most:
+        raise TooLarge(f"the body has {announced.decode()} bytes; at most {most} are taken")
+    reading = _all(receive, most)
+    try:
+        waits = reading.send(None)  # most bodies are there with their heads: then no clock is needed
+    except StopIteration as done:
+        return bytes(done.value)
+    try:
+        async with asyncio.timeout(within_s):
+            return await Begun(reading, waits)
+    except TimeoutError:
+        raise TooSlow(f"the body did not come within {within_s:g} s") from None
+
+
+class Begun:
+    """The rest of a coroutine whose first step was made by hand, and which waits for something since."""
+
+    def __init__(self, rest: Coroutine[Any, Any, bytes], waits: Any) -> None:
+        self._rest = rest
+        self._waits = waits
+
+    def __await__(self) -> Generator[Any, Any, bytes]:
+        waits = self._waits
+        while True:
+            try:
+                try:
+                    sent = yield waits
+                except BaseException as error:
+                    waits = self._rest.throw(error)
+                else:
+                    waits = self._rest.send(sent)
+            except StopIteration as done:
+                return bytes(done.value)
+
+
+async def _all(receive: Receive, most: int) -> bytes:
+    body = b""
+    while True:
+        message = await receive()
+        if message["type"] == "http.disconnect":
+            raise Gone
+        body += bytes(message.get("body", b""))
+        if len(body) > most:
+            raise TooLarge(f"the body has more than {most} bytes")
+        if not message.get("more_body", False):
+            return body
+
+
+def read_query(endpoint: Endpoint, raw: bytes) -> Any:
+    """Read the query; what a route does not know is refused, or a misspelt filter would show everything."""
+    if not raw:
+        return None if endpoint.query is None else endpoint.query()
+    if len(raw) > MOST_QUERY:
+        raise TooLarge(f"the query has more than {MOST_QUERY} bytes")
+    try:
+        text = "&".join(filter(None, raw.decode("ascii").split("&")))
+        pairs = parse_qsl(text, keep_blank_values=True, strict_parsing=bool(text), errors="strict")
+    except ValueError:
+        raise Malformed("query: cannot be read", field="query") from None
+    hints = {} if endpoint.query is None else parameter_types(endpoint.query)
+    said: dict[str, Any] = {}
+    for name, value in pairs:
+        if name not in hints:
+            takes = ", ".join(hints) or "none"
+            raise Invalid(f"{name[:SHOWN]}: no parameter of this route; it takes {takes}", field=name[:SHOWN])
+        if _takes_many(hints[name]):
+            said.setdefault(name, []).append(value)
+        elif name in said:
+            raise Invalid(f"{name}: said twice", field=name)
+        else:
+            said[name] = value
+    if endpoint.query is None:
+        return None
+    return endpoint.query(**{name: _converted(name, value, hints[name]) for name, value in said.items()})
+
+
+def parameter_types(query: type[msgspec.Struct]) -> dict[str, Any]:
+    """Return what each parameter is, once it is there: then it is not null, even if it says so."""
+    known = _query_hints.get(query)
+    if known is None:
+        hints = get_type_hints(query, include_extras=True)
+        known = _query_hints[query] = {name: _present(hint) for name, hint in hints.items()}
+    return known
+
+
+def _present(hint: Any) -> Any:
+    if isinstance(hint, types.UnionType) or get_origin(hint) is Union:
+        return next(piece for piece in get_args(hint) if piece is not type(None))
+    return hint
+
+
+def _takes_many(hint: Any) -> bool:
+    plain = get_args(hint)[0] if get_origin(hint) is Annotated else hint
+    return get_origin(plain) is list
+
+
+def _converted(name: str, value: Any, hint: Any) -> Any:
+    try:
+        return msgspec.convert(value, hint, strict=False)
+    except msgspec.ValidationError as error:
+        raise wrong_shape(error, name) from None
+
+
+def read_json(kind: Any, body: bytes, content_type: str | None) -> Any:
+    """Read a JSON body of a kind, or say which field is wrong."""
+    if content_type is None:
+        if body:
+            raise NotJson("Content-Type: application/json is needed", field="Content-Type")
+    elif content_type.partition(";")[0].strip().lower() != "application/json":
+        raise NotJson(f"Content-Type: application/json is needed, not {content_type[:80]!r}", field="Content-Type")
+    decoder = _decoders.get(kind)
+    if decoder is None:
+        decoder = _decoders[kind] = msgspec.json.Decoder(kind)
+    try:
+        return decoder.decode(body or b"{}")
+    except msgspec.ValidationError as error:
+        raise wrong_shape(error) from None
+    except msgspec.DecodeError as error:
+        raise Malformed(f"body: not JSON ({error})", field="body") from None
+    except UnicodeDecodeError:
+        raise Malformed("body: not UTF-8", field="body") from None
+    except RecursionError:
+        raise Malformed("body: too many things inside each other", field="body") from None
+
+
+def wrong_shape(error: msgspec.ValidationError, name: str | None = None) -> TenureError:
+    """Tell which field is not as it must be."""
+    text = str(error)
+    place = _PLACE.search(text)
+    field = name or (place[1] if place else None) or _named(text)
+    said = text[: place.start()] if place else text
+    return Invalid(f"{field or 'body'}: {said[:1].lower()}{said[1:]}".replace("`", "'"), field=field or "body")
+
+
+def _named(text: str) -> str | None:
+    """Find the field that is missing, or that nobody knows."""
+    found = re.search(r"field `([^`]+)`", text)
+    return found[1] if found else None

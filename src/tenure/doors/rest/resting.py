@@ -1,0 +1,95 @@
+"""ETags: which reading of a thing a change rests on.
+
+A network is known by its uuid and its serial number, which every edit raises; what lies in a network has the network's.
+A holding is known by its generation and a mark of all that is written on it, a space by its version, a paper by its
+revision. What ``If-Match`` says is made sure of inside the transaction that makes the change.
+"""
+
+from tenure.doors.rest.endpoints import Call
+from tenure.kernel.configuration import Configuration, Network
+from tenure.kernel.edits import AddNetwork, Edit
+from tenure.kernel.errors import Conflict, NotOwner
+from tenure.kernel.marks import mark_of
+from tenure.kernel.values import Holding, Paper
+from tenure.remote import shapes, writing
+from tenure.remote.refusals import PreconditionFailed
+from tenure.service.operations import Expect, ExpectHolding, Operation
+
+ANY = "*"
+RESTED_ON = frozenset({"serial", "mark", "generation"})
+"""Fields of a Conflict that tell that a thing is no longer as it was read."""
+
+
+def etag_of(thing: Network | Holding | Configuration | Paper) -> str:
+    """Return the ETag of a thing as it is."""
+    if isinstance(thing, Network):
+        return f'"{thing.uuid}.{thing.serial}"'
+    if isinstance(thing, Holding):
+        return f'"{thing.generation}.{mark_of(thing.row)}"'
+    if isinstance(thing, Configuration):
+        return f'"{thing.space}.{thing.version}"'
+    return f'"{thing.revision}"'
+
+
+def tell_etag(call: Call, thing: Network | Holding | Configuration | Paper) -> None:
+    """Say in the answer's head which reading this is."""
+    call.head["etag"] = etag_of(thing)
+
+
+def is_known(call: Call) -> bool:
+    """Tell whether whoever asks has this very reading already (If-None-Match)."""
+    etag = call.head.get("etag")
+    said = [_bare(each) for each in (call.if_none_match or "").split(",")]
+    return etag is not None and (ANY in said or _bare(etag) in said)
+
+
+def _bare(etag: str) -> str:
+    """Return an ETag without its quotes; compression on the way may have made it a weak one."""
+    return etag.strip().removeprefix("W/").strip('"')
+
+
+async def edited(call: Call, edit: Edit) -> shapes.Network:
+    """Make one edit under the idempotency key and, where the caller said so, only on the network he has read."""
+    operations: list[Operation] = [edit]
+    if call.if_match is not None and _bare(call.if_match) != ANY and not isinstance(edit, AddNetwork):
+        operations.insert(0, _expectation(call.if_match, edit.network))
+    network = (await applied(call, operations))[-1]
+    if not isinstance(network, Network):
+        return None  # type: ignore[return-value]  # removed: those routes answer nothing
+    tell_etag(call, network)
+    return writing.network(network)
+
+
+async def applied(call: Call, operations: list[Operation]) -> list[object]:
+    """Make several operations one, and tell whoever rests on an old reading that it is old."""
+    try:
+        return [*await call.ledger.apply(operations, key=call.key)]
+    except Conflict as error:
+        old = isinstance(error, NotOwner) or (type(error) is Conflict and error.field in RESTED_ON)
+        if old and call.if_match is not None:
+            raise PreconditionFailed(f"If-Match: {error.message}; read it again", field="If-Match") from None
+        raise
+
+
+def _expectation(if_match: str, network: str) -> Expect:
+    uuid, _, serial = _bare(if_match).rpartition(".")
+    if not (serial.isascii() and serial.isdecimal()) or len(serial) > 18 or not uuid:
+        raise no_etag(if_match, "network")
+    return Expect(network=network, serial=int(serial), uuid=uuid)
+
+
+def expected_holding(if_match: str, holding: Holding) -> list[Operation]:
+    """Return what makes sure that a holding is as it was read, or say that it is not."""
+    given = _bare(if_match)
+    if given == ANY:
+        return []
+    generation, _, mark = given.rpartition(".")
+    if not (generation.isascii() and generation.isdecimal()) or len(generation) > 18 or not mark.isalnum():
+        raise no_etag(if_match, "holding")
+    address, owner = holding.address, holding.owner
+    return [ExpectHolding(network=holding.network, address=address, owner=owner, generation=int(generation), mark=mark)]
+
+
+def no_etag(if_match: str, kind: str) -> PreconditionFailed:
+    """Say that what was sent is the ETag of no such thing."""
+    return PreconditionFailed(f"If-Match: {if_match[:80]!r} is no ETag of a {kind}; read it again", field="If-Match")

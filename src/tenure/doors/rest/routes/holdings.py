@@ -1,0 +1,321 @@
+"""Holdings and owners: allocate, release, confirm, transfer; who holds what."""
+
+import asyncio
+from collections.abc import Awaitable
+from typing import Annotated, Any
+
+import msgspec
+from msgspec import Meta
+
+from tenure.doors.rest.endpoints import Call, Rests, Section
+from tenure.doors.rest.listing import Holdings, list_everywhere, list_page
+from tenure.doors.rest.resting import applied, expected_holding, tell_etag
+from tenure.doors.rest.visitors import ANY_NETWORK, Need
+from tenure.kernel.errors import Invalid, NotFound, TenureError
+from tenure.kernel.names import Owner
+from tenure.kernel.values import Holding
+from tenure.remote import bodies, fields, shapes, writing
+from tenure.remote.bodies import body_of, read_body
+from tenure.remote.problems import problem_of
+from tenure.service.operations import (
+    Allocate,
+    Cancel,
+    Confirm,
+    EndCooling,
+    ModifyHolding,
+    Operation,
+    Release,
+    ReleaseOwner,
+    Transfer,
+)
+
+holdings = Section("holdings", "Addresses held by owners.")
+owners = Section("owners", "Who holds, and all that it holds.")
+
+MOST_WISHES = 10_000
+OF_PATH = ("network", "key")
+AT_PATH = ("network", "address")
+
+Wait = Annotated[float, Meta(ge=0, le=300, description="Wait so many seconds for a free address.", examples=[30])]
+Wish = body_of(Allocate, without=OF_PATH)
+LettingGo = body_of(Release, without=("network",))
+
+
+OneWish = body_of(Allocate, name="OneWish", without=OF_PATH, more=[("wait_s", Wait | None, None)])
+
+
+class Wishes(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
+    """Many addresses: all or none of them, or each on its own."""
+
+    wishes: Annotated[list[Wish], Meta(min_length=1, max_length=MOST_WISHES)]  # type: ignore[valid-type]
+    all_or_none: bool = True
+
+
+class Releases(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
+    """Many releases: all or none of them, or each on its own."""
+
+    releases: Annotated[list[LettingGo], Meta(min_length=1, max_length=MOST_WISHES)]  # type: ignore[valid-type]
+    all_or_none: bool = True
+
+
+class OwnedBy(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
+    """In which network, if not in all of them."""
+
+    network: fields.Name | None = None
+
+
+@holdings.route(
+    "POST", "/networks/{network}:allocate", need=Need.ALLOCATE, body=OneWish, answer=shapes.Holding, waits=True
+)
+async def allocate(call: Call) -> shapes.Holding:
+    """Give an address to an owner: this one, or the next free one that the policy picks. Asking again answers the same.
+
+    Cost: that of the ledger's allocate, and some 60 µs around it.
+    """
+    return writing.holding(await _allocated(call, call.body, call.key))
+
+
+async def _allocated(call: Call, body: Any, key: str | None) -> Holding:
+    said = {name: value for name in body.__struct_fields__ if (value := getattr(body, name)) is not None}
+    pending = said.pop("pending", False)
+    if not pending and "lasts_s" in said:
+        raise Invalid("lasts_s: only a pending holding has a deadline", field="lasts_s")
+    verb = call.ledger.hold if pending else call.ledger.allocate
+    return await verb(call.params["network"], key=key, **said)
+
+
+@holdings.route(
+    "POST",
+    "/networks/{network}:allocate_many",
+    need=Need.ALLOCATE,
+    body=Wishes,
+    answer=shapes.Listing[shapes.Each],
+)
+async def allocate_many(call: Call) -> shapes.Listing[shapes.Each]:
+    """Give addresses for many wishes: all of them or none, or each on its own with its own answer.
+
+    Under an idempotency key each wish that stands on its own has a key of its own: its place in the list behind it.
+    """
+    wishes = call.body.wishes
+    if call.body.all_or_none:
+        return await _together(call, [read_body(Allocate, wish, network=call.params["network"]) for wish in wishes])
+    return await _each([_allocated(call, wish, _nth(call.key, number)) for number, wish in enumerate(wishes)])
+
+
+@holdings.route(
+    "POST",
+    "/networks/{network}:release",
+    need=Need.ALLOCATE,
+    body=LettingGo,
+    answer=shapes.Answer,
+)
+async def release(call: Call) -> shapes.Answer:
+    """End an owner's holding of an address. Answers what was held, or nothing if nobody held it (any more)."""
+    return writing.answer(await _released(call, call.body, call.key))
+
+
+async def _released(call: Call, body: Any, key: str | None) -> Holding | None:
+    return await call.ledger.release(
+        call.params["network"],
+        body.address,
+        owner=body.owner,
+        generation=body.generation,
+        lingers_s=body.lingers_s,
+        request=body.request,
+        key=key,
+    )
+
+
+@holdings.route(
+    "POST",
+    "/networks/{network}:release_many",
+    need=Need.ALLOCATE,
+    body=Releases,
+    answer=shapes.Listing[shapes.Each],
+)
+async def release_many(call: Call) -> shapes.Listing[shapes.Each]:
+    """End many holdings: all of them or none, or each on its own with its own answer."""
+    releases = call.body.releases
+    if call.body.all_or_none:
+        return await _together(call, [read_body(Release, each, network=call.params["network"]) for each in releases])
+    return await _each([_released(call, each, _nth(call.key, number)) for number, each in enumerate(releases)])
+
+
+async def _together(call: Call, operations: list[Operation]) -> shapes.Listing[shapes.Each]:
+    answers = await call.ledger.apply(operations, key=call.key)
+    return shapes.Listing(items=[_told(answer) for answer in answers])
+
+
+async def _each(works: list[Awaitable[Holding | None]]) -> shapes.Listing[shapes.Each]:
+    """Let wishes stand each on its own. They are asked at once, so that they share the ledger's commits."""
+    answers = await asyncio.gather(*works, return_exceptions=True)
+    for answer in answers:
+        if isinstance(answer, BaseException) and not isinstance(answer, TenureError):
+            raise answer
+    return shapes.Listing(items=[_told(answer) for answer in answers])
+
+
+def _told(answer: object) -> shapes.Each:
+    if isinstance(answer, TenureError):
+        return shapes.Each(problem=problem_of(answer))
+    return shapes.Each(holding=writing.holding(answer) if isinstance(answer, Holding) else None)
+
+
+def _nth(key: str | None, number: int) -> str | None:
+    """Return the idempotency key of one of several that stand each on its own."""
+    return None if key is None else f"{key}/{number}"
+
+
+@holdings.route("GET", "/holdings", need=Need.READ, query=Holdings, answer=shapes.Page[shapes.Holding])
+async def list_all_holdings(call: Call) -> shapes.Page[shapes.Holding]:
+    """Read the holdings of all networks, network by network in order of their numbers."""
+    return await list_everywhere(call.ledger, call.query)
+
+
+@holdings.route(
+    "GET", "/networks/{network}/holdings", need=Need.READ, query=Holdings, answer=shapes.Page[shapes.Holding]
+)
+async def list_holdings(call: Call) -> shapes.Page[shapes.Holding]:
+    """Read the holdings of a network, in order of address."""
+    return await list_page(call.ledger, call.params["network"], call.query)
+
+
+@holdings.route(
+    "GET", "/networks/{network}/holdings/{address}", need=Need.READ, answer=shapes.Holding, rests=Rests.TELLS
+)
+async def get_holding(call: Call) -> shapes.Holding:
+    """Read who holds an address (or the prefix it lies in)."""
+    found = await call.ledger.holding(call.params["network"], call.params["address"])
+    tell_etag(call, found)
+    return writing.holding(found)
+
+
+@holdings.route(
+    "PATCH",
+    "/networks/{network}/holdings/{address}",
+    need=Need.ALLOCATE,
+    body=body_of(ModifyHolding, name="HoldingBody", without=(*AT_PATH, "owner", "generation")),
+    answer=shapes.Holding,
+    rests=Rests.NEEDS,
+)
+async def edit_holding(call: Call) -> shapes.Holding:
+    """Change what is written on a holding that was read, whoever holds it; what is left out stays as it is."""
+    found = await call.ledger.holding(call.params["network"], call.params["address"])
+    change = read_body(
+        ModifyHolding, call.body, network=found.network, address=found.address, owner=found.owner,
+        generation=found.generation,
+    )  # fmt: skip
+    answer = (await applied(call, [*expected_holding(call.if_match or "", found), change]))[-1]
+    assert isinstance(answer, Holding)
+    tell_etag(call, answer)
+    return writing.holding(answer)
+
+
+@holdings.route(
+    "POST",
+    "/networks/{network}/holdings/{address}:modify",
+    need=Need.ALLOCATE,
+    body=body_of(ModifyHolding, name="ModifyHoldingBody", without=AT_PATH),
+    answer=shapes.Holding,
+)
+async def modify_holding(call: Call) -> shapes.Holding:
+    """Change what is written on a holding, or its state: draining frees the slot, held takes it back."""
+    return await _one(call, ModifyHolding)
+
+
+@holdings.route(
+    "POST",
+    "/networks/{network}/holdings/{address}:confirm",
+    need=Need.ALLOCATE,
+    body=body_of(Confirm, without=AT_PATH),
+    answer=shapes.Holding,
+)
+async def confirm(call: Call) -> shapes.Holding:
+    """Make a pending holding a held one."""
+    return await _one(call, Confirm)
+
+
+@holdings.route(
+    "POST",
+    "/networks/{network}/holdings/{address}:transfer",
+    need=Need.ALLOCATE,
+    body=body_of(Transfer, without=AT_PATH),
+    answer=shapes.Holding,
+)
+async def transfer(call: Call) -> shapes.Holding:
+    """Hand a holding over to another owner; nobody else can get the address in between."""
+    return await _one(call, Transfer)
+
+
+@holdings.route(
+    "POST",
+    "/networks/{network}/holdings/{address}:cancel",
+    need=Need.ALLOCATE,
+    body=body_of(Cancel, without=AT_PATH),
+    answer=shapes.Answer,
+)
+async def cancel(call: Call) -> shapes.Answer:
+    """End a pending holding. Answers what it was, or nothing if nobody held it (any more)."""
+    return await _maybe(call, Cancel)
+
+
+@holdings.route(
+    "POST",
+    "/networks/{network}/holdings/{address}:release",
+    need=Need.ALLOCATE,
+    body=body_of(Release, name="ReleaseHoldingBody", without=AT_PATH),
+    answer=shapes.Answer,
+)
+async def release_holding(call: Call) -> shapes.Answer:
+    """End an owner's holding of this address."""
+    return await _maybe(call, Release)
+
+
+@holdings.route(
+    "POST",
+    "/networks/{network}/holdings/{address}:end_cooling",
+    need=Need.ALLOCATE,
+    body=body_of(EndCooling, without=AT_PATH),
+    answer=shapes.Answer,
+)
+async def end_cooling(call: Call) -> shapes.Answer:
+    """Let an address that this owner released cool no longer."""
+    return await _maybe(call, EndCooling)
+
+
+@owners.route("GET", "/owners/{owner}", need=Need.READ, query=OwnedBy, answer=shapes.Listing[shapes.Holding])
+async def get_owner(call: Call) -> shapes.Listing[shapes.Holding]:
+    """Read all that an owner holds, in all networks or in one."""
+    found = await call.ledger.holdings(call.query.network, owner=call.params["owner"])
+    return shapes.Listing(items=[writing.holding(each) for each in found])
+
+
+@owners.route(
+    "POST",
+    "/owners/{owner}:release",
+    need=Need.ALLOCATE,
+    body=body_of(ReleaseOwner, without=("owner",)),
+    answer=shapes.Listing[shapes.Holding],
+)
+async def release_owner(call: Call) -> shapes.Listing[shapes.Holding]:
+    """End all holdings of an owner, in all networks, as one; answers what was held."""
+    call.visitor.check(Need.ALLOCATE, ANY_NETWORK)
+    found = await call.ledger.release_owner(Owner(call.params["owner"]), request=call.body.request, key=call.key)
+    return shapes.Listing(items=[writing.holding(each) for each in found])
+
+
+async def _one(call: Call, kind: type) -> shapes.Holding:
+    [answer] = await call.ledger.apply([_operation(call, kind)], key=call.key)
+    if not isinstance(answer, Holding):
+        raise NotFound("holding", call.params["address"], field="address")
+    return writing.holding(answer)
+
+
+async def _maybe(call: Call, kind: type) -> shapes.Answer:
+    [answer] = await call.ledger.apply([_operation(call, kind)], key=call.key)
+    return writing.answer(answer)
+
+
+def _operation(call: Call, kind: type) -> Operation:
+    made: Operation = bodies.read_body(kind, call.body, network=call.params["network"], address=call.params["address"])
+    return made

@@ -1,0 +1,156 @@
+"""How full networks are, what a block looks like, and how that came about: counts, maps and timelines."""
+
+import math
+import time
+from typing import Annotated
+
+import msgspec
+from msgspec import Meta
+
+from tenure.doors.rest.census import told
+from tenure.doors.rest.census.looking import Stretch, look
+from tenure.doors.rest.census.spaces import SpaceCount
+from tenure.doors.rest.census.tallies import Taken, added
+from tenure.doors.rest.census.trends import FINE_S, Point
+from tenure.doors.rest.endpoints import Call, Section
+from tenure.doors.rest.visitors import Need
+from tenure.kernel.configuration import Network, Subnet
+from tenure.kernel.values import moment
+from tenure.remote.refusals import Overloaded
+
+maps = Section("utilisation", "How full networks are: counts, maps and timelines.")
+
+MOST_CELLS = 4096
+MOST_HOURS = 31 * 24
+MOST_POINTS = 2000
+LISTED_WITHIN_S = 2.0
+"""So long the list of all networks waits for those that are still being counted."""
+
+
+class Looked(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
+    """Which stretch of which subnet."""
+
+    subnet: Annotated[str, Meta(max_length=255, description="Its name, block or uuid.")] | None = None
+    first: Annotated[str, Meta(max_length=64, description="From this address on; else from the first.")] | None = None
+    last: Annotated[str, Meta(max_length=64, description="Up to this address; else to the last.")] | None = None
+    cells: Annotated[int, Meta(ge=1, le=MOST_CELLS, description="So many pieces at most.")] = 256
+
+
+class Span(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
+    """How far back, in how many points."""
+
+    hours: Annotated[float, Meta(gt=0, le=MOST_HOURS, description="So far back.", examples=[24])] = 24.0
+    points: Annotated[int, Meta(ge=2, le=MOST_POINTS, description="So many points.")] = 120
+
+
+@maps.route("GET", "/utilisation", need=Need.READ, answer=told.Utilisation)
+async def list_utilisation(call: Call) -> told.Utilisation:
+    """Read how full all networks are, in order of name. Cost: by networks and subnets, never by holdings."""
+    census = call.site.census
+    seq = await census.current()
+    await census.wait_until(census.is_settled, LISTED_WITHIN_S)
+    waiting = await census.waiting(call.ledger)
+    items = [
+        told.NetworkUse(
+            network=network.name,
+            number=network.id,
+            space=space.plan.name,
+            retired=network.retired,
+            subnets=len(network.subnets),
+            waiting=waiting.get(network.name, 0),
+            counts=_network_counts(space, network) if space.is_counted(network) else None,
+        )
+        for space, network in census.networks()
+    ]
+    return told.Utilisation(seq=seq, items=sorted(items, key=lambda item: item.network))
+
+
+@maps.route("GET", "/networks/{network}/utilisation", need=Need.READ, answer=told.NetworkDetail)
+async def get_utilisation(call: Call) -> told.NetworkDetail:
+    """Read how full a network, its subnets and its pools are."""
+    census = call.site.census
+    name = call.params["network"]
+    await census.counted(name)
+    waiting = await census.waiting(call.ledger, name)
+    space, network = await census.counted(name)  # whatever the plan has become meanwhile
+    return told.NetworkDetail(
+        seq=census.seen,
+        network=network.name,
+        number=network.id,
+        space=space.plan.name,
+        retired=network.retired,
+        waiting=waiting.get(name, 0),
+        counts=_network_counts(space, network),
+        subnets=[_subnet_use(space, network, subnet) for subnet in network.subnets],
+    )
+
+
+def _network_counts(space: SpaceCount, network: Network) -> told.Counts:
+    return told.Counts(**added([space.tallies[network.id, subnet.uuid].counts() for subnet in network.subnets]))
+
+
+def _subnet_use(space: SpaceCount, network: Network, subnet: Subnet) -> told.SubnetUse:
+    tally = space.tallies[network.id, subnet.uuid]
+    pools = [
+        told.PoolUse(
+            range=str(pool.range), name=pool.name, retired=pool.retired, counts=told.Counts(**tally.counts(number))
+        )
+        for number, pool in enumerate(subnet.pools)
+    ]
+    return told.SubnetUse(
+        cidr=str(subnet.cidr),
+        uuid=subnet.uuid,
+        name=subnet.name,
+        unit=subnet.unit,
+        retired=subnet.retired,
+        counts=told.Counts(**tally.counts()),
+        pools=pools,
+    )
+
+
+@maps.route("GET", "/networks/{network}/map", need=Need.READ, query=Looked, answer=told.Map)
+async def get_map(call: Call) -> told.Map:
+    """Read a subnet, or a stretch of it, as a picture of equal cells; single units tell who holds them.
+
+    The ends are widened to whole cells. Without subnet, the one around first is shown, or else the network's first.
+    Cost: by cells, and by those of them that are held single units; the first look at a subnet reads it once.
+    """
+    wanted: Looked = call.query
+    space, network = await call.site.census.counted(call.params["network"])
+    stretch = Stretch.read(network, wanted.subnet, wanted.first, wanted.last)
+    return await look(call.site.census, space, stretch, wanted.cells, call.visitor)
+
+
+@maps.route("GET", "/networks/{network}/timeline", need=Need.READ, query=Span, answer=told.Timeline)
+async def get_timeline(call: Call) -> told.Timeline:
+    """Read how many holdings a network had at even times, up to now.
+
+    Points are whole seconds; of more than a day, whole minutes.
+    """
+    census = call.site.census
+    space, network = await census.counted(call.params["network"])
+    if not await census.wait_until(lambda: census.trends.read):
+        raise Overloaded("the log is still being read; ask again in a moment")
+    trend = census.trends.of(network.id)
+    grain = 1 if call.query.hours * 3600 <= FINE_S else 60
+    now_s = max(math.ceil(time.time()), trend.last_s)
+    end = -(-now_s // grain) * grain
+    step = max(grain, round(call.query.hours * 3600 / (call.query.points - 1) / grain) * grain)
+    since = max(census.trends.since(now_s), trend.cut_s or 0)
+    now = Point(
+        end, space.total(network, Taken.HELD, Taken.PENDING, Taken.DRAINING), space.total(network, Taken.COOLING)
+    )
+    times = (end - number * step for number in range(call.query.points))
+    counts = _network_counts(space, network)
+    return told.Timeline(
+        seq=census.seen,
+        network=network.name,
+        step_s=step,
+        complete_since=moment(since * 1_000_000) if since else None,
+        capacity=counts.pooled,
+        units=counts.units,
+        points=[
+            told.Moment(at=moment(each.at_s * 1_000_000), held=each.held, cooling=each.cooling)
+            for each in trend.points(now, [at_s for at_s in times if at_s >= since])
+        ],
+    )

@@ -1,0 +1,355 @@
+"""Spaces, networks, subnets, pools, reserved ranges and pre-allocations."""
+
+from typing import Annotated, Any
+
+import msgspec
+from msgspec import Meta
+
+from tenure.doors.rest.endpoints import Call, Rests, Section
+from tenure.doors.rest.paging import Paged, page_of
+from tenure.doors.rest.resting import edited, tell_etag
+from tenure.doors.rest.visitors import Need
+from tenure.kernel import edits
+from tenure.kernel.errors import NotFound
+from tenure.kernel.names import check_name
+from tenure.remote import fields, shapes, writing
+from tenure.remote.bodies import body_of, read_body
+
+spaces = Section("spaces", "Scopes in which an address has at most one holder.")
+networks = Section("networks", "Named things machines attach to.")
+subnets = Section("subnets", "Blocks of a network.")
+pools = Section("pools", "Ranges that addresses are picked from.")
+reserved = Section("reserved ranges", "Ranges kept away from picking.")
+preallocations = Section("pre-allocations", "Addresses that wait for one owner.")
+
+HERE = ("network",)
+
+
+class Networks(Paged, kw_only=True, forbid_unknown_fields=True):
+    """Which networks."""
+
+    space: fields.Name | None = None
+    tag: fields.Name | None = None
+    text: Annotated[str, Meta(description="Part of a name or description.")] | None = None
+
+
+class Removal(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
+    """How a thing is removed."""
+
+    cascade: Annotated[bool, Meta(description="End all holdings in it, too.")] = False
+
+
+class Slot(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
+    """Which of an owner's slots."""
+
+    slot: fields.Slot = ""
+
+
+@spaces.route("GET", "/spaces", need=Need.READ, answer=shapes.Listing[shapes.Space])
+async def list_spaces(call: Call) -> shapes.Listing[shapes.Space]:
+    """Read all spaces with their networks, in order of name."""
+    return shapes.Listing(items=[writing.space(each) for each in await call.ledger.spaces()])
+
+
+@spaces.route("GET", "/spaces/{space}", need=Need.READ, answer=shapes.Space, rests=Rests.TELLS)
+async def get_space(call: Call) -> shapes.Space:
+    """Read one space with its networks."""
+    name = call.params["space"]
+    for each in await call.ledger.spaces():
+        if each.name == name:
+            tell_etag(call, each)
+            return writing.space(each)
+    raise NotFound("space", name)
+
+
+@networks.route("GET", "/networks", need=Need.READ, query=Networks, answer=shapes.Page[shapes.Network])
+async def list_networks(call: Call) -> shapes.Page[shapes.Network]:
+    """Read networks, in order of name."""
+    wanted: Networks = call.query
+    for field in ("space", "tag"):
+        if (said := getattr(wanted, field)) is not None:
+            check_name(said, field=field)
+    text = None if wanted.text is None else wanted.text.casefold()
+    found = [
+        network
+        for space in await call.ledger.spaces()
+        for network in space.networks.values()
+        if wanted.space in (None, space.name)
+        and (wanted.tag is None or wanted.tag in network.tags)
+        and (text is None or text in network.name.casefold() or text in network.notes.description.casefold())
+    ]
+    found.sort(key=lambda network: network.name)
+    return page_of(found, wanted, lambda network: network.name, writing.network)
+
+
+@networks.route(
+    "POST",
+    "/networks",
+    need=Need.ADMIN,
+    body=body_of(edits.AddNetwork, without=("uuid",), renamed={"network": "name"}),
+    answer=shapes.Network,
+    status=201,
+    rests=Rests.TELLS,
+)
+async def add_network(call: Call) -> shapes.Network:
+    """Add a network, in a space of its own unless one is named."""
+    return await edited(call, read_body(edits.AddNetwork, call.body))
+
+
+@networks.route("GET", "/networks/{network}", need=Need.READ, answer=shapes.Network, rests=Rests.TELLS)
+async def get_network(call: Call) -> shapes.Network:
+    """Read a network whole: subnets, pools, reserved ranges, pre-allocations, connections."""
+    network = await call.ledger.network(call.params["network"])
+    tell_etag(call, network)
+    return writing.network(network)
+
+
+@networks.route(
+    "PATCH",
+    "/networks/{network}",
+    need=Need.ADMIN,
+    body=body_of(edits.ModifyNetwork, without=HERE),
+    answer=shapes.Network,
+    rests=Rests.NEEDS,
+)
+async def modify_network(call: Call) -> shapes.Network:
+    """Rename, retire or otherwise change a network; what is left out stays as it is."""
+    return await edited(call, read_body(edits.ModifyNetwork, call.body, network=call.params["network"]))
+
+
+@networks.route("DELETE", "/networks/{network}", need=Need.ADMIN, query=Removal, rests=Rests.NEEDS)
+async def remove_network(call: Call) -> None:
+    """Remove a network that nobody uses; with cascade all its holdings end with it."""
+    await edited(call, edits.RemoveNetwork(network=call.params["network"], cascade=call.query.cascade))
+
+
+@networks.route(
+    "POST",
+    "/networks/{network}:connect",
+    need=Need.ADMIN,
+    body=body_of(edits.Connect, without=HERE),
+    answer=shapes.Network,
+    rests=Rests.TELLS,
+)
+async def connect_network(call: Call) -> shapes.Network:
+    """Let a network reach a group of nodes, in a mode and by a link."""
+    return await edited(call, read_body(edits.Connect, call.body, network=call.params["network"]))
+
+
+@networks.route(
+    "POST",
+    "/networks/{network}:disconnect",
+    need=Need.ADMIN,
+    body=body_of(edits.Disconnect, without=HERE),
+    answer=shapes.Network,
+    rests=Rests.TELLS,
+)
+async def disconnect_network(call: Call) -> shapes.Network:
+    """Let a network no longer reach a group of nodes."""
+    return await edited(call, read_body(edits.Disconnect, call.body, network=call.params["network"]))
+
+
+@subnets.route(
+    "GET",
+    "/networks/{network}/subnets",
+    need=Need.READ,
+    answer=shapes.Listing[shapes.Subnet],
+    rests=Rests.TELLS,
+)
+async def list_subnets(call: Call) -> shapes.Listing[shapes.Subnet]:
+    """Read the subnets of a network, in written order."""
+    network = await call.ledger.network(call.params["network"])
+    tell_etag(call, network)
+    return shapes.Listing(items=[writing.subnet(each) for each in network.subnets])
+
+
+@subnets.route(
+    "POST",
+    "/networks/{network}/subnets",
+    need=Need.ADMIN,
+    body=body_of(edits.AddSubnet, without=("network", "uuid")),
+    answer=shapes.Subnet,
+    status=201,
+    rests=Rests.TELLS,
+)
+async def add_subnet(call: Call) -> shapes.Subnet:
+    """Add a block to a network."""
+    changed = await edited(call, read_body(edits.AddSubnet, call.body, network=call.params["network"]))
+    return changed.subnets[-1]
+
+
+@subnets.route("GET", "/networks/{network}/subnets/{subnet}", need=Need.READ, answer=shapes.Subnet, rests=Rests.TELLS)
+async def get_subnet(call: Call) -> shapes.Subnet:
+    """Read a subnet, found by name, block or uuid."""
+    network = await call.ledger.network(call.params["network"])
+    tell_etag(call, network)
+    return writing.subnet(network.subnet(call.params["subnet"]))
+
+
+@subnets.route(
+    "PATCH",
+    "/networks/{network}/subnets/{subnet}",
+    need=Need.ADMIN,
+    body=body_of(edits.ModifySubnet, without=("network", "subnet")),
+    answer=shapes.Network,
+    rests=Rests.NEEDS,
+)
+async def modify_subnet(call: Call) -> shapes.Network:
+    """Change a subnet; the answer is its network. The ETag is the network's."""
+    return await edited(call, read_body(edits.ModifySubnet, call.body, **_place(call, "subnet")))
+
+
+@subnets.route("DELETE", "/networks/{network}/subnets/{subnet}", need=Need.ADMIN, query=Removal, rests=Rests.NEEDS)
+async def remove_subnet(call: Call) -> None:
+    """Remove a subnet with its pools and reserved ranges; with cascade its holdings end with it."""
+    await edited(call, edits.RemoveSubnet(**_place(call, "subnet"), cascade=call.query.cascade))
+
+
+@pools.route(
+    "GET",
+    "/networks/{network}/pools",
+    need=Need.READ,
+    answer=shapes.Listing[shapes.Pool],
+    rests=Rests.TELLS,
+)
+async def list_pools(call: Call) -> shapes.Listing[shapes.Pool]:
+    """Read the ranges of a network's pools, in written order."""
+    network = await call.ledger.network(call.params["network"])
+    tell_etag(call, network)
+    return shapes.Listing(items=[writing.pool(pool) for _, pool in network.pools()])
+
+
+@pools.route(
+    "POST",
+    "/networks/{network}/pools",
+    need=Need.ADMIN,
+    body=body_of(edits.AddPool, without=HERE),
+    answer=shapes.Network,
+    status=201,
+    rests=Rests.TELLS,
+)
+async def add_pool(call: Call) -> shapes.Network:
+    """Add a range to pick from; a name that exists gains a range. The answer is the network."""
+    return await edited(call, read_body(edits.AddPool, call.body, network=call.params["network"]))
+
+
+@pools.route(
+    "GET", "/networks/{network}/pools/{pool}", need=Need.READ, answer=shapes.Listing[shapes.Pool], rests=Rests.TELLS
+)
+async def get_pool(call: Call) -> shapes.Listing[shapes.Pool]:
+    """Read the ranges of a pool, found by its name or its exact range."""
+    network = await call.ledger.network(call.params["network"])
+    tell_etag(call, network)
+    ident = call.params["pool"]
+    found = [pool for _, pool in network.pools() if ident in (pool.name, str(pool.range))]
+    if not found:
+        raise NotFound("pool", ident)
+    return shapes.Listing(items=[writing.pool(pool) for pool in found])
+
+
+@pools.route(
+    "PATCH",
+    "/networks/{network}/pools/{pool}",
+    need=Need.ADMIN,
+    body=body_of(edits.ModifyPool, without=("network", "pool")),
+    answer=shapes.Network,
+    rests=Rests.NEEDS,
+)
+async def modify_pool(call: Call) -> shapes.Network:
+    """Change a pool, found by its name or its exact range; the answer is its network."""
+    return await edited(call, read_body(edits.ModifyPool, call.body, **_place(call, "pool")))
+
+
+@pools.route(
+    "DELETE",
+    "/networks/{network}/pools/{pool}",
+    need=Need.ADMIN,
+    rests=Rests.NEEDS,
+)
+async def remove_pool(call: Call) -> None:
+    """Remove a pool by name, or a range from all pools it touches; holdings stay."""
+    await edited(call, edits.RemovePool(**_place(call, "pool")))
+
+
+@reserved.route(
+    "GET",
+    "/networks/{network}/reserved",
+    need=Need.READ,
+    answer=shapes.Listing[shapes.Reserved],
+    rests=Rests.TELLS,
+)
+async def list_reserved(call: Call) -> shapes.Listing[shapes.Reserved]:
+    """Read the reserved ranges of a network, and on whose word they are."""
+    network = await call.ledger.network(call.params["network"])
+    tell_etag(call, network)
+    return shapes.Listing(items=[writing.reserved(each) for subnet in network.subnets for each in subnet.reserved])
+
+
+@reserved.route(
+    "POST",
+    "/networks/{network}/reserved",
+    need=Need.ADMIN,
+    body=body_of(edits.Reserve, without=HERE),
+    answer=shapes.Network,
+    status=201,
+    rests=Rests.TELLS,
+)
+async def reserve(call: Call) -> shapes.Network:
+    """Keep a range away from picking. Held addresses in it stay held. The answer is the network."""
+    return await edited(call, read_body(edits.Reserve, call.body, network=call.params["network"]))
+
+
+@reserved.route(
+    "DELETE",
+    "/networks/{network}/reserved/{range}",
+    need=Need.ADMIN,
+    rests=Rests.NEEDS,
+)
+async def unreserve(call: Call) -> None:
+    """Lift a reservation, wholly or in part."""
+    await edited(call, edits.Unreserve(**_place(call, "range")))
+
+
+@preallocations.route(
+    "GET",
+    "/networks/{network}/preallocations",
+    need=Need.READ,
+    answer=shapes.Listing[shapes.Preallocation],
+    rests=Rests.TELLS,
+)
+async def list_preallocations(call: Call) -> shapes.Listing[shapes.Preallocation]:
+    """Read which addresses of a network wait for whom."""
+    network = await call.ledger.network(call.params["network"])
+    tell_etag(call, network)
+    return shapes.Listing(items=[writing.preallocation(each) for each in network.preallocations])
+
+
+@preallocations.route(
+    "POST",
+    "/networks/{network}/preallocations",
+    need=Need.ADMIN,
+    body=body_of(edits.Preallocate, without=HERE),
+    answer=shapes.Network,
+    status=201,
+    rests=Rests.TELLS,
+)
+async def preallocate(call: Call) -> shapes.Network:
+    """Let an address wait for one owner. The answer is the network."""
+    return await edited(call, read_body(edits.Preallocate, call.body, network=call.params["network"]))
+
+
+@preallocations.route(
+    "DELETE",
+    "/networks/{network}/preallocations/{owner}",
+    need=Need.ADMIN,
+    query=Slot,
+    rests=Rests.NEEDS,
+)
+async def remove_preallocation(call: Call) -> None:
+    """Forget that an address waits for an owner."""
+    await edited(call, edits.RemovePreallocation(**_place(call, "owner"), slot=call.query.slot))
+
+
+def _place(call: Call, *names: str) -> dict[str, Any]:
+    """Return what the path says of the thing that is meant."""
+    return {name: call.params[name] for name in ("network", *names)}

@@ -1,0 +1,173 @@
+"""Search, why, history, the log, papers and instances."""
+
+from typing import Annotated, Any
+
+import msgspec
+from msgspec import Meta
+
+from tenure.doors.rest.endpoints import Call, Rests, Section
+from tenure.doors.rest.filtering import Filter, WantedChanges
+from tenure.doors.rest.listing import LabelTexts, read_label
+from tenure.doors.rest.paging import Paged
+from tenure.doors.rest.resting import tell_etag
+from tenure.doors.rest.visitors import Need
+from tenure.kernel.errors import Invalid, NotFound
+from tenure.kernel.names import Owner
+from tenure.kernel.values import Change, Paper
+from tenure.remote import fields, shapes, writing
+from tenure.service.searching import ObjectKind
+
+reading = Section("reading", "Search, why, history.")
+log = Section("changes", "The ordered log of everything that happened.")
+papers = Section("papers", "Documents that doors keep in the ledger.")
+instances = Section("instances", "Machines: what is written of them, and what they hold.")
+
+INSTANCE = "instance"
+SearchText = Annotated[str, Meta(description="An address, block or range; or part of a name, owner, description.")]
+KindText = Annotated[str, fields.one_of("What is searched for.", ObjectKind)]
+MOST_CHANGES = 1000
+MOST_FOUND = 10_000
+
+
+class InNetwork(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
+    """In which network, if not in all of them."""
+
+    network: fields.Name | None = None
+
+
+class AtTime(InNetwork, kw_only=True, forbid_unknown_fields=True):
+    """At which time, if not ever."""
+
+    at: shapes.Time | None = None
+
+
+class Sought(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
+    """What is searched for."""
+
+    text: SearchText | None = None
+    label: LabelTexts = msgspec.field(default_factory=list)
+    kind: KindText | None = None
+    network: fields.Name | None = None
+    limit: Annotated[int, Meta(ge=1, le=MOST_FOUND, description="How many at most.")] = 100
+
+
+class Changes(WantedChanges, kw_only=True, forbid_unknown_fields=True):
+    """Which entries of the log."""
+
+    after: Annotated[int, Meta(ge=0, le=1 << 62, description="The number of the last entry that was read.")] = 0
+    limit: Annotated[int, Meta(ge=1, le=MOST_CHANGES)] = 100
+
+
+class NamedPapers(Paged, kw_only=True, forbid_unknown_fields=True):
+    """Which papers of a kind."""
+
+    prefix: fields.Text = ""
+
+
+class Instance(shapes.Shape, frozen=True, kw_only=True):
+    """A machine: its document, if a door keeps one, and what it holds."""
+
+    name: str
+    revision: int
+    document: dict[str, Any]
+    holdings: list[shapes.Holding]
+
+
+@reading.route("GET", "/search", need=Need.READ, query=Sought, answer=shapes.Listing[shapes.Found])
+async def search(call: Call) -> shapes.Listing[shapes.Found]:
+    """Find networks, subnets, pools, reserved ranges, pre-allocations and holdings by text, labels or place."""
+    wanted: Sought = call.query
+    labels = dict(read_label(text) for text in wanted.label)
+    found = await call.ledger.search(
+        wanted.text, labels=labels or None, kind=wanted.kind, network=wanted.network, limit=wanted.limit
+    )
+    return shapes.Listing(items=[writing.found(each) for each in found])
+
+
+@reading.route("GET", "/addresses/{address}/why", need=Need.READ, query=InNetwork, answer=shapes.Explanation)
+async def why(call: Call) -> shapes.Explanation:
+    """Explain an address: who, since when, by which request; or why it is not free; in every network it lies in."""
+    return writing.explanation(await call.ledger.why(call.params["address"], network=call.query.network))
+
+
+@reading.route("GET", "/addresses/{address}/history", need=Need.READ, query=AtTime, answer=shapes.History)
+async def history(call: Call) -> shapes.History:
+    """Tell who held an address, from when until when, and how it ended; at a time, or ever."""
+    found = await call.ledger.history(call.params["address"], network=call.query.network, at=call.query.at)
+    return writing.history(found)
+
+
+@log.route("GET", "/changes", need=Need.READ, query=Changes, answer=shapes.ChangePage)
+async def list_changes(call: Call) -> shapes.ChangePage:
+    """Read the log behind a number, in commit order; with filters a page may be short and still not the last."""
+    wanted: Changes = call.query
+    fits, newest = Filter(wanted), await call.ledger.last_change()
+    items: list[Change] = []
+    after = wanted.after
+    async for change in call.ledger.changes(wanted.after, limit=wanted.limit if fits.takes_all else 10 * MOST_CHANGES):
+        after = change.seq
+        if fits(change):
+            items.append(change)
+            if len(items) == wanted.limit:
+                break
+    return shapes.ChangePage(items=[writing.change(each) for each in items], next=after, last=max(newest, after))
+
+
+@papers.route("GET", "/papers/{kind}", need=Need.READ, query=NamedPapers, answer=shapes.Page[shapes.Paper])
+async def list_papers(call: Call) -> shapes.Page[shapes.Paper]:
+    """Read papers of a kind, in order of name."""
+    return await _papers(call, _open_kind(call.params["kind"]), call.query)
+
+
+@papers.route("GET", "/papers/{kind}/{name}", need=Need.READ, answer=shapes.Paper, rests=Rests.TELLS)
+async def get_paper(call: Call) -> shapes.Paper:
+    """Read one paper."""
+    found = await call.ledger.paper(_open_kind(call.params["kind"]), call.params["name"])
+    tell_etag(call, found)
+    return writing.paper(found)
+
+
+async def _papers(call: Call, kind: str, wanted: NamedPapers) -> shapes.Page[shapes.Paper]:
+    found: list[Paper] = await call.ledger.papers(
+        kind, prefix=wanted.prefix, after=wanted.after or "", limit=wanted.limit + 1
+    )
+    items = found[: wanted.limit]
+    more = len(found) > len(items)
+    return shapes.Page(items=[writing.paper(each) for each in items], next=items[-1].name if more else None)
+
+
+def _open_kind(kind: str) -> str:
+    """Return a kind of papers that may be read: tokens and their like are nobody's business."""
+    if kind.startswith("rest."):
+        raise Invalid(f"kind: papers of kind {kind!r} are the server's own", field="kind")
+    return kind
+
+
+@instances.route("GET", "/instances", need=Need.READ, query=NamedPapers, answer=shapes.Page[Instance])
+async def list_instances(call: Call) -> shapes.Page[Instance]:
+    """Read the machines that doors keep documents of, with what they hold, in order of name."""
+    page = await _papers(call, INSTANCE, call.query)
+    items = [await _instance(call, paper.name, paper) for paper in page.items]
+    return shapes.Page(items=items, next=page.next)
+
+
+@instances.route("GET", "/instances/{instance}", need=Need.READ, answer=Instance)
+async def get_instance(call: Call) -> Instance:
+    """Read one machine: its document, if a door keeps one, and what it holds."""
+    name = call.params["instance"]
+    found = await call.ledger.papers(INSTANCE, prefix=name, limit=1)
+    paper = writing.paper(found[0]) if found and found[0].name == name else None
+    instance = await _instance(call, name, paper)
+    if paper is None and not instance.holdings:
+        raise NotFound(INSTANCE, name)
+    return instance
+
+
+async def _instance(call: Call, name: str, paper: shapes.Paper | None) -> Instance:
+    held = await call.ledger.holdings(owner=Owner(f"{INSTANCE}/{name}"))
+    return Instance(
+        name=name,
+        revision=0 if paper is None else paper.revision,
+        document={} if paper is None else paper.document,
+        holdings=[writing.holding(each) for each in held],
+    )

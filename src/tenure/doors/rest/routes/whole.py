@@ -1,0 +1,153 @@
+"""The ledger as a whole: several operations as one, verify, sweep, trim."""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
+from typing import Annotated, Any, Union
+
+import msgspec
+from msgspec import Meta
+
+from tenure.doors.rest.endpoints import Call, Section
+from tenure.doors.rest.visitors import ANY_NETWORK, Need, Visitor
+from tenure.kernel.edits import Edit
+from tenure.kernel.errors import Invalid
+from tenure.remote import shapes, writing
+from tenure.remote.bodies import OPERATION_BODIES, operation_of
+from tenure.service.operations import (
+    Allocate,
+    Expect,
+    ExpectHolding,
+    ExpectNoHoldings,
+    ExpectNoPapers,
+    ExpectPaper,
+    Operation,
+    ReleaseOwner,
+    RemovePaper,
+    WritePaper,
+)
+
+whole = Section("ledger", "The ledger as a whole.")
+
+MOST_OPERATIONS = 10_000
+DEEPEST = 64
+PAPERS = (WritePaper, RemovePaper, ExpectPaper, ExpectNoPapers)
+OWN_PAPERS = "rest."
+
+AnyOperation: Any = Union[tuple(OPERATION_BODIES.values())]  # noqa: UP007  # made at run time
+
+
+class Operations(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
+    """Operations that take effect together or not at all."""
+
+    operations: Annotated[list[AnyOperation], Meta(min_length=1, max_length=MOST_OPERATIONS)]
+
+
+class Nothing(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
+    """An empty body."""
+
+
+class Trim(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
+    """Up to where the log is dropped."""
+
+    before: Annotated[int, Meta(ge=1, le=1 << 62, examples=[1000])]
+
+
+class Self(shapes.Shape, frozen=True, kw_only=True):
+    """Who asks, and what he may do. ``csrf`` is what his unsafe requests must carry, if he came by a cookie."""
+
+    name: str
+    read: bool
+    admin: bool
+    networks: list[str]
+    anonymous: bool
+    csrf: str | None
+
+
+@whole.route("GET", "/self", need=Need.OPEN, answer=Self)
+async def get_self(call: Call) -> Self:
+    """Tell who asks, and what he may do."""
+    visitor = call.visitor
+    return Self(
+        name=visitor.name,
+        read=visitor.may(Need.READ),
+        admin=visitor.admin,
+        networks=sorted(visitor.networks),
+        anonymous=visitor.anonymous,
+        csrf=visitor.csrf,
+    )
+
+
+@whole.route("POST", ":apply", need=Need.OPEN, body=Operations, answer=shapes.Listing[shapes.Answer])
+async def apply(call: Call) -> shapes.Listing[shapes.Answer]:
+    """Make several edits, allocations, releases and transfers one transaction: all of it, or nothing."""
+    operations = [operation_of(body) for body in call.body.operations]
+    for operation in operations:
+        check_may(call.visitor, operation)
+    answers = await call.ledger.apply([_own_key(call.visitor, each) for each in operations], key=call.key)
+    return shapes.Listing(items=[writing.answer(answer) for answer in answers])
+
+
+def _own_key(visitor: Visitor, operation: Operation) -> Operation:
+    """Keep one visitor's idempotency keys apart from another's."""
+    if isinstance(operation, Allocate) and operation.key is not None:
+        return replace(operation, key=f"{visitor.id}/{operation.key}")
+    return operation
+
+
+def check_may(visitor: Visitor, operation: Operation) -> None:
+    """Refuse an operation that whoever asks may not do."""
+    if isinstance(operation, PAPERS):
+        if operation.kind.startswith(OWN_PAPERS):
+            raise Invalid(f"kind: papers of kind {operation.kind!r} are the server's own", field="kind")
+        visitor.check(Need.ADMIN)
+        if isinstance(operation, WritePaper):
+            _check_depth(operation.document)
+    elif isinstance(operation, ReleaseOwner):
+        visitor.check(Need.ALLOCATE, ANY_NETWORK)
+    elif isinstance(operation, Expect | ExpectHolding | ExpectNoHoldings):
+        visitor.check(Need.READ, operation.network)
+    elif isinstance(operation, Edit):
+        visitor.check(Need.ADMIN)
+    else:
+        visitor.check(Need.ALLOCATE, operation.network)
+
+
+def _check_depth(document: object) -> None:
+    """Refuse a document with so many things inside each other that somebody could not read it again."""
+    inside: list[object] = [document]
+    for _ in range(DEEPEST):
+        inside = [each for thing in inside for each in _parts(thing)]
+        if not inside:
+            return
+    raise Invalid(f"document: more than {DEEPEST} things inside each other", field="document")
+
+
+def _parts(thing: object) -> Iterable[object]:
+    if isinstance(thing, Mapping):
+        return thing.values()
+    return thing if isinstance(thing, list) else ()
+
+
+@whole.route("POST", ":verify", need=Need.ADMIN, body=Nothing, answer=shapes.Listing[shapes.Breach])
+async def verify(call: Call) -> shapes.Listing[shapes.Breach]:
+    """Check every invariant; an empty list is a clean ledger."""
+    return shapes.Listing(items=[writing.breach(each) for each in await call.ledger.verify()])
+
+
+@whole.route("POST", ":sweep", need=Need.ADMIN, body=Nothing, answer=shapes.Listing[shapes.Holding])
+async def sweep(call: Call) -> shapes.Listing[shapes.Holding]:
+    """Remove what is overdue: pending and cooling holdings, dead claims, old idempotency keys."""
+    return shapes.Listing(items=[writing.holding(each) for each in await call.ledger.sweep()])
+
+
+@whole.route("POST", "/changes:trim", need=Need.ADMIN, body=Trim, answer=shapes.Newest)
+async def trim_changes(call: Call) -> shapes.Newest:
+    """Drop the log below a number; readers who still need it will be told."""
+    await call.ledger.trim_changes(call.body.before)
+    return shapes.Newest(last=await call.ledger.last_change())
+
+
+@whole.route("GET", "/changes/last", need=Need.READ, answer=shapes.Newest)
+async def last_change(call: Call) -> shapes.Newest:
+    """Read the number of the newest entry of the log."""
+    return shapes.Newest(last=await call.ledger.last_change())

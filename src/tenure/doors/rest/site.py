@@ -1,0 +1,55 @@
+"""One running server: the ledger, who may come in, what is written down of every request, and what else it serves."""
+
+import asyncio
+from dataclasses import dataclass, field
+
+from tenure.doors.rest.access.desk import Access
+from tenure.doors.rest.census.census import Census
+from tenure.doors.rest.events import Events
+from tenure.doors.rest.journal import Journal
+from tenure.doors.rest.metrics import Meter
+from tenure.doors.rest.news import News
+from tenure.doors.rest.settings import Limits, Settings
+from tenure.service.ledger import AsyncLedger
+from tenure.wiring import open_metered
+
+
+@dataclass
+class Site:
+    """What all requests of one process share. Opened and closed by the server's own start and stop."""
+
+    settings: Settings
+    meter: Meter = field(default_factory=Meter)
+    stopping: asyncio.Event = field(default_factory=asyncio.Event)
+    """Set when the server is asked to stop: whoever waits on a caller's behalf ends his wait."""
+    journal: Journal = field(init=False)
+    access: Access = field(init=False)
+    ledger: AsyncLedger = field(init=False)
+    news: News = field(init=False)
+    events: Events = field(init=False)
+    census: Census = field(init=False)
+
+    @property
+    def limits(self) -> Limits:
+        """Return how large and how slow a request may be."""
+        return self.settings.limits
+
+    def __post_init__(self) -> None:
+        self.journal = Journal(self.settings, self.meter)
+
+    async def open(self) -> None:
+        """Open the ledger, and whatever follows it."""
+        self.ledger = await open_metered(self.settings.store, self.meter)
+        self.news = News(self.ledger)
+        self.events = Events(self.news, self.meter)
+        self.access = Access(self.ledger, self.settings)
+        self.news.listen(self.access.hear, gap=self.access.forget)
+        await self.news.open()
+        self.census = Census(self.ledger, self.news)
+        await self.census.open()
+
+    async def close(self) -> None:
+        """Finish what was accepted, then let go of the ledger."""
+        await self.census.close()
+        await self.news.close()
+        await self.ledger.close()

@@ -1,0 +1,186 @@
+"""Several processes on one socket: started, watched, started again when they die, stopped together.
+
+Each worker is an interpreter of its own (spawned, not forked). They share the listening socket, the store, and the
+file in which they count. The socket stays open while a worker is replaced: no connection is refused meanwhile.
+"""
+
+import contextlib
+import multiprocessing
+import os
+import signal
+import socket
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from multiprocessing.connection import Connection, wait
+from multiprocessing.context import SpawnProcess
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from tenure.doors.rest.catalogue import ENDPOINTS
+from tenure.doors.rest.journal import Journal
+from tenure.doors.rest.metrics import Place, make_rows
+from tenure.doors.rest.serving import SIGNALS, Ready, serve
+from tenure.doors.rest.settings import Settings
+from tenure.kernel.errors import TenureError
+from tenure.remote import shapes
+from tenure.remote.problems import error_of, problem_of
+
+SOON_S = 5.0
+"""A worker that dies sooner than this after its start is not started again at once."""
+
+LONGEST_PAUSE_S = 10.0
+KILL_AFTER_S = 5.0
+"""How much longer than its grace a worker may take to stop."""
+
+
+@dataclass
+class Worker:
+    """One worker: its process, and how often it died soon after its start."""
+
+    number: int
+    process: SpawnProcess | None = None
+    pipe: Connection | None = None
+    began: float = 0.0
+    quick_deaths: int = 0
+    start_at: float = field(default=0.0)
+
+
+class Supervisor:
+    """Keeps workers running until it is told to stop."""
+
+    def __init__(self, settings: Settings, bound: socket.socket, ready: Callable[[Ready], None]) -> None:
+        self._settings = settings
+        self._bound = bound
+        self._ready = ready
+        self._journal = Journal(settings)
+        self._spawn = multiprocessing.get_context("spawn")
+        self._workers = [Worker(number) for number in range(settings.workers)]
+        self._signalled: list[int] = []
+        self._file = ""
+
+    def run(self) -> None:
+        """Start all workers, the first one first: it makes what a new ledger needs."""
+        with tempfile.TemporaryDirectory(prefix="tenure-serve-") as folder, self._signals() as woken:
+            self._file = str(Path(folder) / "counts")
+            make_rows(Path(self._file), len(self._workers), ENDPOINTS)
+            try:
+                self._ready(self._first_ready(self._workers[0]))
+                for worker in self._workers[1:]:
+                    self._start(worker)
+                self._watch(woken)
+            finally:
+                self._stop()
+
+    def _first_ready(self, worker: Worker) -> Ready:
+        """Start a worker and wait until it answers; what is in its way is told as if it had happened here."""
+        self._start(worker)
+        assert worker.pipe is not None
+        try:
+            said = worker.pipe.recv()
+        except EOFError:
+            raise RuntimeError("the first worker died before it served") from None
+        if isinstance(said, Ready):
+            return said
+        raise error_of(msgspec.json.decode(said, type=shapes.Problem))
+
+    def _start(self, worker: Worker) -> None:
+        ours, theirs = self._spawn.Pipe(duplex=False)
+        place = Place(self._file, len(self._workers), worker.number)
+        worker.process = self._spawn.Process(
+            target=work, args=(self._settings, self._bound, place, theirs), name=f"tenure-worker-{worker.number}"
+        )
+        worker.process.start()
+        theirs.close()
+        worker.pipe, worker.began = ours, time.monotonic()
+
+    @contextlib.contextmanager
+    def _signals(self) -> Iterator[Connection]:
+        """Take signals as words in a pipe, so that one wait hears everything."""
+        woken, waker = self._spawn.Pipe(duplex=False)
+
+        def heard(number: int, _: Any) -> None:
+            self._signalled.append(number)
+            waker.send(number)
+
+        before = {number: signal.signal(number, heard) for number in SIGNALS}
+        try:
+            yield woken
+        finally:
+            for number, handler in before.items():
+                signal.signal(number, handler)
+            woken.close()
+            waker.close()
+
+    def _watch(self, woken: Connection) -> None:
+        """Start again whoever dies, until told to stop."""
+        while not self._signalled:
+            running = {each.process.sentinel: each for each in self._workers if each.process is not None}
+            absent = [each for each in self._workers if each.process is None]
+            pause = min((each.start_at for each in absent), default=None)
+            wait([*running, woken], None if pause is None else max(0.0, pause - time.monotonic()))
+            for worker in running.values():
+                if worker.process is not None and not worker.process.is_alive():
+                    self._bury(worker)
+            for worker in self._workers:
+                if worker.process is None and worker.start_at <= time.monotonic() and not self._signalled:
+                    self._start(worker)
+
+    def _bury(self, worker: Worker) -> None:
+        assert worker.process is not None
+        assert worker.pipe is not None
+        now, code = time.monotonic(), worker.process.exitcode
+        worker.quick_deaths = worker.quick_deaths + 1 if now - worker.began < SOON_S else 0
+        pause_s = min(0.1 * 2**worker.quick_deaths, LONGEST_PAUSE_S) if worker.quick_deaths else 0.0
+        told = {"worker": worker.number, "exit_code": code, "again_in_s": pause_s, "reason": _last_word(worker.pipe)}
+        self._journal.note("worker died", "error", **told)
+        worker.process.close()
+        worker.pipe.close()
+        worker.process, worker.pipe, worker.start_at = None, None, now + pause_s
+
+    def _stop(self) -> None:
+        """Let no more connections wait here, ask all workers to stop, and see that they do."""
+        self._bound.close()
+        alive = [each.process for each in self._workers if each.process is not None]
+        for process in alive:
+            process.terminate()
+        deadline = time.monotonic() + self._settings.grace_s + KILL_AFTER_S
+        while any(process.is_alive() for process in alive) and len(self._signalled) < 2:
+            if time.monotonic() > deadline:
+                self._journal.note("workers do not stop", "error")
+                break
+            wait([process.sentinel for process in alive if process.is_alive()], 0.1)
+        for process in alive:
+            process.kill()
+            process.join()
+        self._journal.note("all workers stopped")
+        self._journal.sink.flush()
+
+
+def _last_word(pipe: Connection) -> str | None:
+    """Return why a worker could not serve, if it said so."""
+    with contextlib.suppress(EOFError, OSError):
+        while pipe.poll():
+            if isinstance(said := pipe.recv(), bytes):
+                return msgspec.json.decode(said, type=shapes.Problem).detail
+    return None
+
+
+def work(settings: Settings, bound: socket.socket, place: Place, pipe: Connection) -> None:
+    """Be a worker: serve, and tell the supervisor once it answers, or why it cannot."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C reaches all of us; the supervisor says what it means
+
+    def tell(word: Ready | bytes) -> None:
+        with contextlib.suppress(OSError):  # the supervisor may be gone, and this worker about to be
+            pipe.send(word)
+
+    try:
+        serve(settings, bound, tell, place)
+    except TenureError as error:
+        tell(msgspec.json.encode(problem_of(error)))
+        os._exit(1)
+    finally:
+        pipe.close()

@@ -1,0 +1,142 @@
+// The ledger's log, followed: by server-sent events, or by asking again and again where those do not come through.
+
+import { get } from "./api.js";
+import { byId, fill } from "./dom.js";
+
+const ASK_EVERY_MS = 3000;
+const GATHER_MS = 200;
+const SILENT_MS = 5000;
+const LOOK_MS = 5000;
+const HIDDEN_MS = 10000;
+
+const listeners = new Set();
+const state = { last: null, source: null, timer: null, gathered: [], flush: null, failing: null, paused: false };
+
+/** Tell a listener of every change from now on, several at once; none at all means: look again. */
+export function listen(listener) {
+  listeners.add(listener);
+}
+
+/** Begin to follow the log from its newest entry. */
+export async function follow() {
+  stop();
+  try {
+    state.last = (await get("/changes/last")).last;
+  } catch (error) {
+    if (error.status === 403) {
+      lookAgain();
+      return;
+    }
+    show("stale", "offline");
+    state.timer = setTimeout(follow, ASK_EVERY_MS);
+    return;
+  }
+  connect();
+}
+
+/** No longer follow the log. */
+export function stop() {
+  if (state.source) state.source.close();
+  clearTimeout(state.timer);
+  clearTimeout(state.failing);
+  Object.assign(state, { source: null, timer: null, failing: null, paused: false });
+  show("stale", "off");
+}
+
+/** Browsers open only a few connections to one server: a page that nobody sees gives its own back. */
+export function rest() {
+  let timer = null;
+  document.addEventListener("visibilitychange", async () => {
+    clearTimeout(timer);
+    if (document.hidden) {
+      timer = setTimeout(pause, HIDDEN_MS);
+    } else if (state.paused) {
+      await follow();
+      hand();
+    }
+  });
+}
+
+function pause() {
+  if (!state.source && !state.timer) return;
+  stop();
+  state.paused = true;
+}
+
+function connect() {
+  const source = new EventSource(`/api/v1/events?after=${state.last}`);
+  state.source = source;
+  source.addEventListener("open", () => {
+    clearTimeout(state.failing);
+    state.failing = null;
+    show("live", "live");
+  });
+  source.addEventListener("change", (event) => take([JSON.parse(event.data)]));
+  source.addEventListener("expired", follow);
+  source.addEventListener("error", () => {
+    if (source.readyState === EventSource.CLOSED) poll();
+    else waitForReturn();
+  });
+}
+
+/** The browser connects again by itself; only if that takes long, the page says so and asks instead. */
+function waitForReturn() {
+  show("stale", "reconnecting");
+  state.failing = state.failing || setTimeout(poll, SILENT_MS);
+}
+
+async function poll() {
+  if (state.source) state.source.close();
+  Object.assign(state, { source: null, failing: null });
+  try {
+    const page = await get("/changes", { after: state.last, limit: 500 });
+    take(page.items);
+    state.last = Math.max(state.last, page.next);
+    show("polling", "polling");
+    state.timer = setTimeout(connect, ASK_EVERY_MS);
+    return;
+  } catch (error) {
+    if (error.status === 410) {
+      await follow();
+      return;
+    }
+    show("stale", error.status === 401 ? "logged out" : "offline");
+  }
+  state.timer = setTimeout(poll, ASK_EVERY_MS);
+}
+
+/** Who may not read the log looks at what he may see, again and again. */
+function lookAgain() {
+  show("polling", "polling");
+  state.timer = setTimeout(() => {
+    hand();
+    lookAgain();
+  }, LOOK_MS);
+}
+
+function take(changes) {
+  const fresh = changes.filter((change) => change.seq > state.last);
+  if (!fresh.length) return;
+  state.last = fresh[fresh.length - 1].seq;
+  state.gathered.push(...fresh);
+  state.flush = state.flush || setTimeout(hand, GATHER_MS);
+}
+
+function hand() {
+  const changes = state.gathered;
+  Object.assign(state, { gathered: [], flush: null });
+  for (const listener of [...listeners]) listener(changes);
+}
+
+const MEANS = {
+  live: "Live: every change of the ledger shows here at once",
+  polling: "Asking every three seconds: events do not come through",
+  stale: "Not following: what is shown may be old",
+};
+
+function show(kind, text) {
+  const badge = byId("live");
+  badge.className = `badge ${kind}`;
+  badge.title = MEANS[kind];
+  fill(badge, text);
+}
