@@ -9,7 +9,7 @@ import pytest
 import tenure
 from tenure.ports import LedgerStore
 from tests.contract.providers import Provider, book_providers, ledger_providers
-from tests.infrastructure import mariadb
+from tests.infrastructure import chromium, mariadb
 from tests.infrastructure.postgres import PostgresServer, private_postgres, run_folder
 from tests.profiles import load_profile
 
@@ -35,7 +35,7 @@ def pytest_unconfigure(config: pytest.Config) -> None:
 def pytest_report_header(config: pytest.Config) -> list[str]:
     """Tell which stores are under test, and which databases under Neutron."""
     tiers = ", ".join(f"{provider.name} ({provider.tier})" for provider in book_providers())
-    return [f"stores under test: {tiers}", mariadb.headline()]
+    return [f"stores under test: {tiers}", mariadb.headline(), chromium.headline()]
 
 
 @pytest.fixture(params=ledger_providers(), ids=lambda provider: provider.name)

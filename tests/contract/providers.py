@@ -10,7 +10,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Generic, TypeVar
+from typing import Generic, Protocol, TypeVar
 
 from tenure.kernel.configuration import Network
 from tenure.kernel.values import NetworkId, SpaceId
@@ -74,6 +74,39 @@ def ledger_providers() -> list[Provider[LedgerStore]]:
     )
 
 
+@dataclass(frozen=True)
+class Ledgers:
+    """One way to have a ledger: on a store of one's own, or behind a server."""
+
+    name: str
+    abilities: Abilities
+    place: Callable[[], AbstractAsyncContextManager[str]]
+    embedded: bool = True
+    """Whether it lives in the caller's own process: he sets it up, acts for others, and can look and reach inside."""
+
+
+def all_ledgers() -> list[Ledgers]:
+    """List every way to have a ledger: what the suite that knows only its public verbs runs on."""
+    stores = [Ledgers(each.name, each.abilities, each.place) for each in ledger_providers()]
+    return [*stores, *_narrowed([Ledgers("http", SqliteStore.abilities, _http_place, embedded=False)])]
+
+
+STORES_BEHIND: dict[str, LedgerStore] = {}
+"""The stores behind servers, by the server's URL: opened a second time, as another server would."""
+
+
+@asynccontextmanager
+async def _http_place() -> AsyncIterator[str]:
+    from tests.infrastructure.street import street  # children that only want a store need no server
+
+    async with _sqlite_place() as store, street().house(store) as url:
+        STORES_BEHIND[url] = await open_store(store)
+        try:
+            yield url
+        finally:
+            await STORES_BEHIND.pop(url).close()
+
+
 def book_providers() -> list[Provider[Book]]:
     """List every store: those of the ledger tier are books too."""
     return [*ledger_providers(), *_narrowed(_books_only())]
@@ -125,7 +158,16 @@ async def _sqlite_place() -> AsyncIterator[str]:
         yield f"sqlite:///{Path(folder) / 'ledger.db'}"
 
 
-P = TypeVar("P", bound=Provider[Book], covariant=False)
+class Named(Protocol):
+    """What can be narrowed down by name."""
+
+    @property
+    def name(self) -> str:
+        """Return its name."""
+        ...
+
+
+P = TypeVar("P", bound=Named)
 
 
 def _narrowed(providers: Sequence[P]) -> list[P]:

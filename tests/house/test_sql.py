@@ -42,6 +42,7 @@ KEYS = [f"key-{5000 + n}" for n in range(SOME)]
 NEW_KEYS = [f"new-{n}" for n in range(SOME)]
 BODIES = [b"body"] * SOME
 NAMES, KINDS, TEXTS = [f"vm-{5000 + n}" for n in range(SOME)], ["instance"] * SOME, ["{}"] * SOME
+ASKERS = ['["token/x", "r"]'] * SOME
 UNKEYED = (None, None, None)
 """Nothing told, and no idempotency keys."""
 
@@ -59,13 +60,13 @@ CASES: dict[str, list[tuple[Any, ...]]] = {
     "grant_unless_freed": [(1, 1, 0, *WISH, *UNKEYED), (1, 1, 0, *PENDING_WISH, None, NEW_KEYS, BODIES)],
     "insert_holdings": [(1, *WISH), (1, *TAKEN_WISH)],
     "release": [
-        (1, ONES, HELD, OWNERS, GENERATIONS, NOTHING, [True] * SOME, 1),
-        (1, ONES, HELD, NEW, NOTHING, NOTHING, [False] * SOME, None),
+        (1, ONES, HELD, OWNERS, GENERATIONS, NOTHING, [True] * SOME, 1, ASKERS),
+        (1, ONES, HELD, NEW, NOTHING, NOTHING, [False] * SOME, None, NOTHING),
     ],
     "release_to_cool": [
-        (1, ONES, HELD, OWNERS, GENERATIONS, NOTHING, [True] * SOME, 1, [60_000_000] * SOME),
-        (1, ONES, HELD, OWNERS, NOTHING, NOTHING, [False] * SOME, None, [0] * SOME),
-        (1, ONES, HELD, NEW, NOTHING, NOTHING, [False] * SOME, None, [60_000_000] * SOME),
+        (1, ONES, HELD, OWNERS, GENERATIONS, NOTHING, [True] * SOME, 1, ASKERS, [60_000_000] * SOME),
+        (1, ONES, HELD, OWNERS, NOTHING, NOTHING, [False] * SOME, None, NOTHING, [0] * SOME),
+        (1, ONES, HELD, NEW, NOTHING, NOTHING, [False] * SOME, None, NOTHING, [60_000_000] * SOME),
     ],
     "rows_at": [(1, HELD), (1, FREE)],
     "lock_rows_at": [(1, HELD)],

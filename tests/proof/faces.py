@@ -25,6 +25,11 @@ EFFECTS = ("grant", "release", "transfer", "cool", "confirm")
 PLACED = ("release", "confirm", "cancel")
 """Verbs that name network and address by position."""
 
+WHO_ASKS = "TENURE_PROOF_TOKEN"
+"""The variable in which clients find the token for servers."""
+
+LONGER_S = 5.0
+
 LIFE_S = 1.5
 """How long those who wait in a proof are taken for alive; shorter than a user would want it."""
 
@@ -74,6 +79,10 @@ class LedgerFace:
 
     def __init__(self, ledger: tenure.AsyncLedger) -> None:
         self.ledger = ledger
+        self.shorten_lives()
+
+    def shorten_lives(self) -> None:
+        """Let those who wait in this process be taken for dead soon."""
         waiting.LIFE_US, waiting.BEAT_S = int(LIFE_S * 1_000_000), LIFE_S / 5
 
     async def perform(self, verb: str, args: Mapping[str, Any], request: str) -> list[Tenancy]:
@@ -121,6 +130,24 @@ class LedgerFace:
     async def close(self) -> None:
         """Let go of the store."""
         await self.ledger.close()
+
+
+class RemoteFace(LedgerFace):
+    """A ledger behind servers, through the public interface."""
+
+    def shorten_lives(self) -> None:
+        """Leave them as they are: those who wait do so in the servers."""
+
+    async def settle(self) -> list[str]:
+        """Wait until those whose server was killed are known to be dead, and see who is left."""
+        deadline = asyncio.get_running_loop().time() + waiting.LIFE_US / 1_000_000 + LONGER_S
+        while True:
+            await self.ledger.sweep()
+            left = [f"left in line: {claim}" for claim in await self.ledger.waiting()]
+            if not left or asyncio.get_running_loop().time() > deadline:
+                queued = [space.name for space in await self.ledger.spaces() if space.queued]
+                return left + [f"still marked as queued: {name}" for name in queued]
+            await asyncio.sleep(0.5)
 
 
 class BookFace:
@@ -183,10 +210,17 @@ class BookFace:
         await self._desk.close()
 
 
+async def open_ledger(url: str) -> tenure.AsyncLedger:
+    """Open a ledger; servers are told who asks."""
+    return await tenure.open_async(url, token=os.environ[WHO_ASKS] if url.startswith("http") else None)
+
+
 async def open_face(url: str, plan: Plan) -> Face:
     """Open the store that a URL names."""
+    if url.startswith("http"):
+        return RemoteFace(await open_ledger(url))
     if not url.startswith("etcd"):
-        return LedgerFace(await tenure.open_async(url))
+        return LedgerFace(await open_ledger(url))
     return BookFace(await EtcdStore.open(url), plan, f"desk-{os.getpid()}")
 
 
@@ -197,7 +231,7 @@ async def lay_plan(url: str, plan: Plan) -> None:
         await store.set_version(SPACE, VERSION)
         await store.close()
         return
-    async with await tenure.open_async(url) as ledger:
+    async with await open_ledger(url) as ledger:
         await plan.lay(ledger)
 
 

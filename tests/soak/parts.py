@@ -18,6 +18,7 @@ from tests.doors.neutron.stage.judging import crowd_rounds
 from tests.doors.neutron.suites.running import run_all as run_suites
 from tests.infrastructure.postgres import run_folder
 from tests.moving.million import run as copy_a_million
+from tests.proof.http_pair import fragile_http
 from tests.proof.moved_clocks import clock_round
 from tests.proof.rounds import FRAGILE, Reckoning, kill_round
 from tests.proof.waiting_rounds import TWO_HUNDRED, waiting_round
@@ -47,10 +48,13 @@ Figures = Mapping[str, Any]
 Part = Callable[[int, Scale], Figures]
 
 
+BREAKABLE = {**FRAGILE, "http": fragile_http}
+
+
 def kills(store: str, seed: int, scale: Scale) -> Figures:
     """Run rounds of kill and restart on one store; each round is known by its seed."""
     total: Counter[str] = Counter()
-    with FRAGILE[store]() as fragile:
+    with BREAKABLE[store]() as fragile:
         for number in range(1, scale.rounds + 1):
             reckoning = asyncio.run(kill_round(fragile, seed + number, seconds=scale.seconds))
             total.update(reckoning.figures)
@@ -71,7 +75,7 @@ def tell(number: int, rounds: int, reckoning: Reckoning) -> None:
 def waiting(store: str, seed: int, scale: Scale) -> Figures:
     """Let two hundred wait in four processes, again and again."""
     total: Counter[str] = Counter()
-    with FRAGILE[store]() as fragile:
+    with BREAKABLE[store]() as fragile:
         for number in range(1, scale.rounds + 1):
             with tempfile.TemporaryDirectory(prefix="tenure-round-") as folder:
                 played = asyncio.run(waiting_round(fragile.place(Path(folder)), seed + number, TWO_HUNDRED))
@@ -86,7 +90,7 @@ def waiting(store: str, seed: int, scale: Scale) -> Figures:
 def clock(store: str, seed: int, scale: Scale) -> Figures:
     """Move the clock of one server, again and again."""
     total: Counter[str] = Counter()
-    with FRAGILE[store]() as fragile:
+    with BREAKABLE[store]() as fragile:
         for number in range(1, scale.rounds + 1):
             with tempfile.TemporaryDirectory(prefix="tenure-round-") as name:
                 folder = Path(name)
@@ -124,7 +128,7 @@ def proof(name: str, seed: int, scale: Scale) -> Figures:
 
 
 PARTS: dict[str, Part] = {
-    **{f"kills-{store}": partial(kills, store) for store in FRAGILE},
+    **{f"kills-{store}": partial(kills, store) for store in BREAKABLE},
     **{f"waiting-{store}": partial(waiting, store) for store in LEDGERS},
     **{f"clock-{store}": partial(clock, store) for store in LEDGERS},
     **{name: partial(proof, name) for name in PROOFS},

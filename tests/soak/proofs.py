@@ -65,6 +65,11 @@ def networks_machine(seed: int, rounds: int) -> Figures:
     return _examined(rounds * EXAMPLES_A_ROUND, "tests/doors/networks/machine")
 
 
+def http_requests(seed: int, rounds: int) -> Figures:
+    """Ask the HTTP door all that its OpenAPI document allows and forbids, many more times."""
+    return _examined(rounds * EXAMPLES_A_ROUND, "tests/doors/rest/test_schemathesis.py")
+
+
 def _examined(examples: int, *tests: str) -> Figures:
     command = [sys.executable, "-m", "pytest", "-q", "-n", "2", *tests]
     ran = subprocess.run(command, env={**os.environ, "TENURE_EXAMPLES": str(examples)}, check=False)
@@ -78,4 +83,5 @@ PROOFS: dict[str, Callable[[int, int], Figures]] = {
     "mutants": mutants,
     "properties": properties,
     "networks-machine": networks_machine,
+    "http-requests": http_requests,
 }

@@ -1,12 +1,13 @@
-"""The ledger suite runs on every store of the ledger tier."""
+"""The ledger suite runs on every store of the ledger tier; what knows only the public verbs, over HTTP as well."""
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
 import pytest
 
+import tenure
 from tenure.ports import LedgerStore
-from tests.contract.providers import Provider, ledger_providers
+from tests.contract.providers import Ledgers, Provider, all_ledgers, ledger_providers
 from tests.contract.sites import Site
 
 
@@ -20,6 +21,35 @@ async def prepared(provider: Provider[LedgerStore]) -> AsyncIterator[Site[Ledger
             yield Site(provider, url, store, here, there)
         finally:
             await store.close()
+
+
+@pytest.fixture(params=all_ledgers(), ids=lambda ledgers: ledgers.name)
+def ledgers(request: pytest.FixtureRequest) -> Ledgers:
+    """Run the test on every kind of ledger."""
+    kind: Ledgers = request.param
+    return kind
+
+
+@pytest.fixture
+async def place(ledgers: Ledgers) -> AsyncIterator[str]:
+    """Give the URL of a fresh, empty ledger."""
+    async with ledgers.place() as url:
+        yield url
+
+
+@pytest.fixture
+async def ledger(place: str) -> AsyncIterator[tenure.AsyncLedger]:
+    """Give a fresh ledger, and find it without breaches at the end."""
+    async with await tenure.open_async(place) as opened:
+        yield opened
+        assert await opened.verify() == []
+
+
+@pytest.fixture
+def embedded(ledgers: Ledgers) -> None:
+    """Leave out ledgers that live elsewhere: nobody sets them up, acts for others or reaches inside from here."""
+    if not ledgers.embedded:
+        pytest.skip("this ledger lives in another process")
 
 
 @pytest.fixture

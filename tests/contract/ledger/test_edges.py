@@ -5,8 +5,7 @@ import asyncio
 import pytest
 
 import tenure
-from tenure.ports import LedgerStore
-from tests.contract.providers import Provider
+from tests.contract.providers import Ledgers
 
 
 async def two_networks(ledger: tenure.AsyncLedger, unit: int | None = None) -> None:
@@ -147,9 +146,9 @@ async def test_why_tells_that_a_pool_is_retired(ledger: tenure.AsyncLedger) -> N
 
 
 async def test_a_name_that_means_another_network_by_now_releases_nothing_of_the_old_one(
-    ledger: tenure.AsyncLedger, ledger_provider: Provider[LedgerStore], place: str
+    ledger: tenure.AsyncLedger, ledgers: Ledgers, place: str
 ) -> None:
-    shared = ledger_provider.abilities.shared_by_processes
+    shared = ledgers.abilities.shared_by_processes
     other = await tenure.open_async(place) if shared else ledger
     await ledger.add_network("net")
     await ledger.add_subnet("net", "10.0.0.0/24")

@@ -5,6 +5,7 @@ import asyncio
 import pytest
 
 import tenure
+from tenure.kernel.marks import mark_of
 from tenure.service.operations import Operation
 from tests.contract.ledger.plan import small_plan
 from tests.contract.ledger.timing import another, let_deadlines_pass, verbs
@@ -192,5 +193,74 @@ async def test_nobody_is_granted_anything_where_nobody_is_expected(ledger: tenur
         await ledger.release_owner(f"vm/{number}")
         if names[0] == "StillInUse":
             await ledger.apply([tenure.RemovePaper(kind="empty", name="it", revision=1)])
+    if place != "memory:":
+        await second.close()
+
+
+def the_holding(held: tenure.Holding, **other: object) -> tenure.ExpectHolding:
+    said = {"owner": held.owner, "generation": held.generation, "mark": mark_of(held.row), **other}
+    return tenure.ExpectHolding(network=held.network, address=held.address, **said)  # type: ignore[arg-type]
+
+
+async def test_a_holding_is_expected_as_it_was_read(ledger: tenure.AsyncLedger) -> None:
+    held = await ledger.allocate("net", owner="vm/a", labels={"team": "shop"})
+
+    assert await goes_on(ledger, the_holding(held))
+    assert await goes_on(ledger, the_holding(held, generation=None, mark=None))
+    assert not await goes_on(ledger, the_holding(held, owner="vm/b"))
+    assert not await goes_on(ledger, the_holding(held, generation=held.generation + 1))
+    assert not await goes_on(ledger, the_holding(held, mark="another"))
+    with pytest.raises(tenure.Invalid, match="mark: a name must not be empty"):
+        await ledger.apply([the_holding(held, mark="")])
+
+
+@pytest.mark.parametrize(
+    "change",
+    [{"labels": {}}, {"labels": {"team": "bank"}}, {"description": "d"}, {"carrier": "vm-1"}, {"state": "draining"}],
+    ids=str,
+)
+async def test_whatever_is_written_on_a_holding_changes_its_mark(
+    ledger: tenure.AsyncLedger, change: dict[str, object]
+) -> None:
+    held = await ledger.allocate("net", owner="vm/a", labels={"team": "shop"})
+    read = await ledger.holding("net", held.address)
+    await ledger.modify_holding("net", held.address, owner="vm/a", **change)  # type: ignore[arg-type]
+
+    assert mark_of(read.row) == mark_of(held.row)
+    with pytest.raises(tenure.Conflict, match=r"the holding of 192.0.2.10 was changed meanwhile") as told:
+        await ledger.apply([the_holding(held), MARK])
+    assert told.value.field == "mark"
+
+
+async def test_a_holding_that_was_released_is_expected_in_vain(ledger: tenure.AsyncLedger) -> None:
+    held = await ledger.allocate("net", owner="vm/a")
+    await ledger.release("net", held.address, owner="vm/a")
+
+    with pytest.raises(tenure.NotFound, match="it was released meanwhile"):
+        await ledger.apply([the_holding(held), MARK])
+    await ledger.allocate("net", owner="vm/a", address=held.address)
+    assert not await goes_on(ledger, the_holding(held))
+
+
+async def test_of_two_writers_who_read_the_same_mark_one_is_told(ledger: tenure.AsyncLedger, place: str) -> None:
+    second = await another(ledger, place)
+    await ledger.allocate("net", owner="vm/a")
+    for number in range(6):
+        held = await second.holding("net", "192.0.2.10")
+        done = await asyncio.gather(
+            *(
+                each.apply(
+                    [
+                        the_holding(held),
+                        tenure.ModifyHolding(
+                            network="net", address=held.address, owner="vm/a", description=f"{number} {name}"
+                        ),
+                    ]
+                )
+                for each, name in ((ledger, "first"), (second, "second"))
+            ),
+            return_exceptions=True,
+        )
+        assert sorted(type(each).__name__ for each in done) == ["Conflict", "list"]
     if place != "memory:":
         await second.close()

@@ -240,6 +240,7 @@ async def test_the_answer_of_a_replay_survives_the_end_of_its_network(ledger: te
     assert await ledger.apply([tenure.ModifyNetwork(network="net", description="x")], key="k-2") == plan
 
 
+@pytest.mark.usefixtures("embedded")
 async def test_a_key_counts_as_new_when_its_time_is_over(place: str) -> None:
     async with await tenure.open_async(place, keys_live_s=0.05) as ledger:
         network = "net" if not await ledger.networks() else "fresh"
@@ -262,6 +263,7 @@ async def test_a_key_that_lives_is_not_swept(ledger: tenure.AsyncLedger) -> None
     assert await ledger.allocate("net", owner="vm/a", key="k-1") == first
 
 
+@pytest.mark.usefixtures("embedded")
 async def test_a_key_and_its_effect_are_one_transaction(ledger: tenure.AsyncLedger) -> None:
     await ledger.allocate("net", owner="vm/a", policy="random", key="k-1")
     await ledger.allocate("net", owner="vm/b", key="k-2")

@@ -140,6 +140,7 @@ async def test_verify_sees_while_others_wait(ledger: Ledger) -> None:
     assert all([breach.invariant for breach in breaches] == ["I7"] for breaches in found)
 
 
+@pytest.mark.usefixtures("embedded")
 async def test_a_room_whose_task_broke_is_opened_anew(ledger: Ledger, monkeypatch: pytest.MonkeyPatch) -> None:
     await small_plan(ledger)
     await ledger.allocate_many("net", owner="vm/full", count=10)

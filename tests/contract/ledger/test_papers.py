@@ -20,7 +20,7 @@ async def names(ledger: tenure.AsyncLedger, kind: str = "instance", **asked: str
     return [paper.name for paper in await ledger.papers(kind, **asked)]  # type: ignore[arg-type]
 
 
-DEEP = {"ü": [1, 2.5, None, True, {"a\u0000b": "\ud800"}], "empty": {}, "big": 10**30, "text": "“§”\n"}
+DEEP = {"ü": [1, 2.5, None, True, {"a\u0000b": "c"}], "empty": {}, "big": 10**30, "text": "“§”\n"}
 
 
 async def test_a_paper_is_read_back_as_it_was_written(ledger: tenure.AsyncLedger) -> None:
@@ -29,6 +29,15 @@ async def test_a_paper_is_read_back_as_it_was_written(ledger: tenure.AsyncLedger
     assert written == tenure.Paper("instance", "web-0", 1, DEEP)
     assert await ledger.paper("instance", "web-0") == written
     assert await ledger.papers("instance") == [written]
+
+
+@pytest.mark.usefixtures("embedded")
+async def test_even_half_a_letter_is_read_back(ledger: tenure.AsyncLedger) -> None:
+    [written] = await ledger.apply([write("web-0", {"half": "\ud800"})])
+
+    assert (
+        await ledger.paper("instance", "web-0") == written == tenure.Paper("instance", "web-0", 1, {"half": "\ud800"})
+    )
 
 
 async def test_what_a_caller_does_to_his_copy_does_not_reach_the_ledger(ledger: tenure.AsyncLedger) -> None:

@@ -201,6 +201,7 @@ def cancel_when_answered(ledger: tenure.AsyncLedger, task: Waiting, number: int 
     room.guests[number].answer.add_done_callback(lambda _: task.cancel())
 
 
+@pytest.mark.usefixtures("embedded")
 async def test_what_a_cancelled_waiter_was_granted_in_that_moment_is_given_back(ledger: tenure.AsyncLedger) -> None:
     await ledger.modify_pool("net", "pool", cooling_s=60)
     first, second = await queue_up((ledger, "vm/a"), (ledger, "vm/b"))
@@ -213,6 +214,7 @@ async def test_what_a_cancelled_waiter_was_granted_in_that_moment_is_given_back(
     assert await ledger.holdings(owner="vm/a") == []
 
 
+@pytest.mark.usefixtures("embedded")
 async def test_a_key_tells_nothing_of_a_grant_that_was_given_back(ledger: tenure.AsyncLedger) -> None:
     task = begin(ledger, "vm/a", key="k-1")
     await until_waiting(ledger, "vm/a")
@@ -225,6 +227,7 @@ async def test_a_key_tells_nothing_of_a_grant_that_was_given_back(ledger: tenure
     assert await ledger.holdings(owner="vm/a") == [again]
 
 
+@pytest.mark.usefixtures("embedded")
 async def test_what_is_given_back_was_not_anothers(ledger: tenure.AsyncLedger) -> None:
     first, second = begin(ledger, "vm/a"), begin(ledger, "vm/a")
     await until_waiting(ledger, "vm/a")
@@ -235,6 +238,7 @@ async def test_what_is_given_back_was_not_anothers(ledger: tenure.AsyncLedger) -
     assert await ledger.holdings(owner="vm/a") == [got]
 
 
+@pytest.mark.usefixtures("embedded")
 async def test_what_its_owner_got_in_another_way_is_not_given_back(ledger: tenure.AsyncLedger) -> None:
     [task] = await queue_up((ledger, "vm/a"))
     cancel_when_answered(ledger, task)

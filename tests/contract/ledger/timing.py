@@ -7,13 +7,17 @@ from collections.abc import Awaitable, Callable
 import tenure
 from tenure.kernel.values import Change, Row
 from tenure.ports import LedgerStore, Transaction
+from tenure.remote.ledger import RemoteLedger
 from tenure.service.server import Server
+from tests.contract.providers import STORES_BEHIND
 
 LONG_AGO_US = 1
 
 
 def store_of(ledger: tenure.AsyncLedger) -> LedgerStore:
-    """Return the store a ledger stands on."""
+    """Return the store a ledger stands on; behind a server, the same one opened a second time."""
+    if isinstance(ledger, RemoteLedger):
+        return STORES_BEHIND[ledger.url]
     return ledger._server.store
 
 

@@ -132,6 +132,7 @@ def build_machines(site: Site) -> None:
     for line in MACHINES:
         site.text(*shlex.split(line))
     site.text("network", "add-tags", "lan", "prod")
+    site.text("token", "add", "old-laptop", "--scope", "read")
     (site.folder / "config.data").write_text(json.dumps(ganeti_document()), "utf-8")
     (site.folder / "web-7.runtime").write_text(json.dumps([[], [ganeti_nic("10.7.0.4")], {}, []]), "utf-8")
 

@@ -1,0 +1,165 @@
+"""A request for every route, with a body that is right, and what the route must ask of whoever sends it.
+
+``{network}`` stands for a network of the case's own, as ``prepare`` makes it.
+"""
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import tenure
+from tenure.doors.rest.visitors import Need
+from tenure.kernel.edits import Connect
+from tenure.service.operations import WritePaper
+
+HELD, PENDING = "192.0.2.10", "192.0.2.11"
+IF_MATCH = {"If-Match": "*"}
+OWNER = {"owner": "instance/held"}
+
+
+@dataclass(frozen=True)
+class Case:
+    """One route, by method and path as the catalogue has them, and a request for it."""
+
+    method: str
+    path: str
+    need: Need
+    body: Any = None
+    headers: dict[str, str] = field(default_factory=dict)
+    query: str = ""
+
+    @property
+    def name(self) -> str:
+        """Name the case."""
+        return f"{self.method} {self.path}"
+
+    @property
+    def of_network(self) -> bool:
+        """Tell whether the route is about one network."""
+        return "{network}" in self.path
+
+    def where(self, network: str, token: str) -> str:
+        """Return the path to ask for."""
+        said = {
+            "network": f"bare-{network}" if self.method == "DELETE" and self.path == NETWORK else network,
+            "space": network,
+            "subnet": "spare" if self.method == "DELETE" else "front",
+            "pool": "pool1",
+            "range": "192.0.2.50-192.0.2.59",
+            "address": PENDING if self.path.endswith((":confirm", ":cancel")) else HELD,
+            "owner": "instance%2Fwaits" if "preallocations" in self.path else "instance%2Fheld",
+            "kind": "instance",
+            "name": "held",
+            "instance": "held",
+            "token": token,
+        }
+        return self.path.format_map(said) + self.query
+
+    def said(self, network: str) -> Any:
+        """Return the body to send."""
+        return _filled(self.body, network)
+
+
+def _filled(value: Any, network: str) -> Any:
+    if isinstance(value, str):
+        return value.replace("{network}", network)
+    if isinstance(value, dict):
+        return {name: _filled(each, network) for name, each in value.items()}
+    return [_filled(each, network) for each in value] if isinstance(value, list) else value
+
+
+PUBLIC, OPEN, READ, ALLOCATE, ADMIN = Need.PUBLIC, Need.OPEN, Need.READ, Need.ALLOCATE, Need.ADMIN
+NETWORK = "/networks/{network}"
+
+CASES = [
+    Case("GET", "/spaces", READ),
+    Case("GET", "/spaces/{space}", READ),
+    Case("GET", "/networks", READ),
+    Case("POST", "/networks", ADMIN, {"name": "new-{network}"}),
+    Case("GET", NETWORK, READ),
+    Case("PATCH", NETWORK, ADMIN, {"description": "changed"}, IF_MATCH),
+    Case("DELETE", NETWORK, ADMIN, headers=IF_MATCH, query="?cascade=true"),
+    Case("POST", f"{NETWORK}:connect", ADMIN, {"group": "rack1", "link": "br0"}),
+    Case("POST", f"{NETWORK}:disconnect", ADMIN, {"group": "rack0"}),
+    Case("GET", f"{NETWORK}/subnets", READ),
+    Case("POST", f"{NETWORK}/subnets", ADMIN, {"cidr": "198.51.100.0/24"}),
+    Case("GET", f"{NETWORK}/subnets/{{subnet}}", READ),
+    Case("PATCH", f"{NETWORK}/subnets/{{subnet}}", ADMIN, {"dhcp": True}, IF_MATCH),
+    Case("DELETE", f"{NETWORK}/subnets/{{subnet}}", ADMIN, headers=IF_MATCH, query="?cascade=true"),
+    Case("GET", f"{NETWORK}/pools", READ),
+    Case("POST", f"{NETWORK}/pools", ADMIN, {"range": "192.0.2.100-192.0.2.110"}),
+    Case("GET", f"{NETWORK}/pools/{{pool}}", READ),
+    Case("PATCH", f"{NETWORK}/pools/{{pool}}", ADMIN, {"cooling_s": 5}, IF_MATCH),
+    Case("DELETE", f"{NETWORK}/pools/{{pool}}", ADMIN, headers=IF_MATCH),
+    Case("GET", f"{NETWORK}/reserved", READ),
+    Case("POST", f"{NETWORK}/reserved", ADMIN, {"range": "192.0.2.60-192.0.2.69"}),
+    Case("DELETE", f"{NETWORK}/reserved/{{range}}", ADMIN, headers=IF_MATCH),
+    Case("GET", f"{NETWORK}/preallocations", READ),
+    Case("POST", f"{NETWORK}/preallocations", ADMIN, {"owner": "instance/soon", "address": "192.0.2.21"}),
+    Case("DELETE", f"{NETWORK}/preallocations/{{owner}}", ADMIN, headers=IF_MATCH),
+    Case("POST", f"{NETWORK}:allocate", ALLOCATE, {"owner": "instance/new"}),
+    Case("POST", f"{NETWORK}:allocate_many", ALLOCATE, {"wishes": [{"owner": "instance/new"}]}),
+    Case("POST", f"{NETWORK}:release", ALLOCATE, {"address": HELD, **OWNER}),
+    Case("POST", f"{NETWORK}:release_many", ALLOCATE, {"releases": [{"address": HELD, **OWNER}]}),
+    Case("GET", "/holdings", READ),
+    Case("GET", f"{NETWORK}/holdings", READ),
+    Case("GET", f"{NETWORK}/holdings/{{address}}", READ),
+    Case("PATCH", f"{NETWORK}/holdings/{{address}}", ALLOCATE, {"description": "changed"}, IF_MATCH),
+    Case("POST", f"{NETWORK}/holdings/{{address}}:modify", ALLOCATE, {"description": "changed", **OWNER}),
+    Case("POST", f"{NETWORK}/holdings/{{address}}:confirm", ALLOCATE, {"owner": "instance/pending"}),
+    Case("POST", f"{NETWORK}/holdings/{{address}}:transfer", ALLOCATE, {"to": "instance/next", **OWNER}),
+    Case("POST", f"{NETWORK}/holdings/{{address}}:cancel", ALLOCATE, {"owner": "instance/pending"}),
+    Case("POST", f"{NETWORK}/holdings/{{address}}:release", ALLOCATE, OWNER),
+    Case("POST", f"{NETWORK}/holdings/{{address}}:end_cooling", ALLOCATE, {"owner": "instance/gone"}),
+    Case("GET", "/owners/{owner}", READ),
+    Case("POST", "/owners/{owner}:release", ALLOCATE, {}),
+    Case("GET", "/claims", READ),
+    Case("GET", f"{NETWORK}/claims", READ),
+    Case("POST", f"{NETWORK}:claim", ALLOCATE, {"owner": "instance/new"}),
+    Case("POST", f"{NETWORK}:withdraw", ALLOCATE, {"owner": "instance/new"}),
+    Case("GET", "/instances", READ),
+    Case("GET", "/instances/{instance}", READ),
+    Case("GET", "/search", READ, query="?text=held"),
+    Case("GET", "/utilisation", READ),
+    Case("GET", f"{NETWORK}/utilisation", READ),
+    Case("GET", f"{NETWORK}/map", READ),
+    Case("GET", f"{NETWORK}/timeline", READ),
+    Case("GET", "/addresses/{address}/why", READ),
+    Case("GET", "/addresses/{address}/history", READ),
+    Case("GET", "/changes", READ),
+    Case("GET", "/events", READ),
+    Case("GET", "/papers/{kind}", READ),
+    Case("GET", "/papers/{kind}/{name}", READ),
+    Case("GET", "/self", OPEN),
+    Case("POST", ":apply", OPEN, {"operations": [{"op": "allocate", "network": "{network}", "owner": "instance/new"}]}),
+    Case("POST", ":verify", ADMIN, {}),
+    Case("POST", ":sweep", ADMIN, {}),
+    Case("POST", "/changes:trim", ADMIN, {"before": 1}),
+    Case("GET", "/changes/last", READ),
+    Case("GET", "/tokens", ADMIN),
+    Case("POST", "/tokens", ADMIN, {"name": "new-{network}", "scopes": ["read"]}),
+    Case("GET", "/tokens/{token}", ADMIN),
+    Case("POST", "/tokens/{token}:revoke", ADMIN, {}),
+    Case("POST", "/logout", PUBLIC),
+]
+"""All but the login, whose answer depends on its body alone; it has tests of its own."""
+
+LOGIN = "POST /login"
+
+
+async def prepare(ledger: tenure.AsyncLedger, network: str) -> None:
+    """Make a network with a little of everything, and a bare one."""
+    await ledger.add_network(f"bare-{network}")
+    await ledger.add_network(network)
+    await ledger.add_subnet(network, "203.0.113.0/24", name="spare")
+    await ledger.add_subnet(network, "192.0.2.0/24", name="front")
+    await ledger.add_pool(network, "192.0.2.10-192.0.2.40", name="pool1")
+    await ledger.reserve(network, "192.0.2.50-192.0.2.59")
+    await ledger.preallocate(network, "instance/waits", "192.0.2.20")
+    await ledger.apply([Connect(network=network, group="rack0", link="br0")])
+    await ledger.allocate(network, owner="instance/held", address=HELD)
+    await ledger.hold(network, owner="instance/pending", address=PENDING)
+
+
+async def prepare_machine(ledger: tenure.AsyncLedger) -> None:
+    """Write the paper of one machine."""
+    await ledger.apply([WritePaper(kind="instance", name="held", document={"name": "held"})])

@@ -1,0 +1,79 @@
+"""The first token: made if nobody could make another, once however many servers start."""
+
+import asyncio
+import multiprocessing
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import tenure
+from tenure.doors.rest.access.first import first_token
+from tenure.doors.rest.access.tokens import Wish, add_token, all_tokens, good_token, revoke_token
+from tests.infrastructure.postgres import fresh_schema
+
+SERVERS = 6
+
+
+async def test_an_empty_ledger_gets_an_admin_once(ledger: tenure.AsyncLedger) -> None:
+    text = await first_token(ledger)
+    again = await first_token(ledger)
+
+    assert again is None
+    assert text is not None
+    token = await good_token(ledger, text)
+    assert token is not None
+    assert (token.name, token.scopes, token.created_by) == ("admin", ("admin",), "first start")
+
+
+async def test_where_no_admin_is_left_another_is_made(ledger: tenure.AsyncLedger) -> None:
+    await first_token(ledger)
+    await revoke_token(ledger, "admin", by="tests")
+    second = await first_token(ledger)
+    await revoke_token(ledger, "admin", by="tests")
+    soon = datetime.now(UTC) + timedelta(seconds=0.2)
+    await add_token(ledger, Wish("brief", ["admin"], soon), by="tests")
+    while_there_is_one = await first_token(ledger)
+    await asyncio.sleep(0.25)
+    third = await first_token(ledger)
+
+    assert while_there_is_one is None
+    assert len({second, third} - {None}) == 2
+
+
+async def test_tokens_that_are_no_admins_do_not_count_and_keep_their_names(ledger: tenure.AsyncLedger) -> None:
+    await add_token(ledger, Wish("admin", ["read", "allocate:*"]), by="tests")
+
+    await first_token(ledger)
+
+    assert [token.name for token in await all_tokens(ledger)] == ["admin", "admin-2"]
+
+
+def start_one(store: str, gate: "multiprocessing.synchronize.Barrier", folder: str, number: int) -> None:
+    """Do what a server does at its start, at the same time as others."""
+
+    async def start() -> str | None:
+        async with await tenure.open_async(store) as ledger:
+            await asyncio.to_thread(gate.wait)
+            return await first_token(ledger)
+
+    Path(folder, str(number)).write_text(asyncio.run(start()) or "", "utf-8")
+
+
+async def test_of_several_servers_that_start_at_once_one_makes_it(tmp_path: Path) -> None:
+    spawning = multiprocessing.get_context("spawn")
+    async with fresh_schema() as store:
+        async with await tenure.open_async(store):
+            pass
+        gate = spawning.Barrier(SERVERS)
+        servers = [
+            spawning.Process(target=start_one, args=(store, gate, str(tmp_path), number)) for number in range(SERVERS)
+        ]
+        for server in servers:
+            server.start()
+        for server in servers:
+            await asyncio.to_thread(server.join)
+        async with await tenure.open_async(store) as ledger:
+            made = await all_tokens(ledger)
+
+    told = [(tmp_path / str(number)).read_text("utf-8") for number in range(SERVERS)]
+    assert len([text for text in told if text]) == 1
+    assert [token.name for token in made] == ["admin"]

@@ -1,0 +1,1 @@
+"""Counts, maps and timelines: right at every moment, whatever goes on meanwhile."""

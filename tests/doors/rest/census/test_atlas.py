@@ -1,0 +1,83 @@
+"""The indexes that maps are drawn from: what they cost, and when they are let go."""
+
+import time
+
+import pytest
+
+import tenure
+from tenure.doors.rest.census import atlas
+from tenure.doors.rest.census.looking import Stretch, look
+from tenure.doors.rest.visitors import Visitor
+from tests.doors.rest.census.conftest import Counted
+from tests.doors.rest.census.measure import BAR, HELD, fill
+
+READER = Visitor("reader", "reader", read=True)
+
+
+async def looked_at(counted: Counted, name: str) -> float:
+    """Look at a network's first subnet; return how long it took."""
+    space, network = await counted.census.counted(name)
+    began = time.perf_counter()
+    await look(counted.census, space, Stretch.read(network, None, None, None), 256, READER)
+    return time.perf_counter() - began
+
+
+async def some_networks(counted: Counted, count: int) -> list[str]:
+    """Make networks with a few holdings each, and look at all of them."""
+    names = [f"net{number}" for number in range(count)]
+    for name in names:
+        await counted.ledger.add_network(name)
+        await counted.ledger.add_subnet(name, "10.0.0.0/16")
+        await counted.ledger.add_pool(name, "10.0.0.0/16")
+        await counted.ledger.allocate_many(name, owners=[f"vm/{number}" for number in range(10)])
+        await looked_at(counted, name)
+    return names
+
+
+def kept(counted: Counted) -> list[str]:
+    """Name the networks of which an index is kept."""
+    return [network.name for space, network in counted.census.networks() if space.spots]
+
+
+async def test_of_many_subnets_the_last_that_were_looked_at_are_kept(
+    counted: Counted, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(atlas, "MOST_LOOKED_AT", 2)
+    names = await some_networks(counted, 4)
+
+    assert kept(counted) == names[2:]
+
+
+async def test_indexes_are_bounded_by_what_they_hold(counted: Counted, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(atlas, "MOST_KEPT", 25)
+    names = await some_networks(counted, 4)
+
+    assert kept(counted) == names[2:]
+    assert await looked_at(counted, names[0]) > 0
+
+
+async def test_what_nobody_looks_at_any_more_is_let_go(counted: Counted, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(atlas, "LOOKS_EVERY_S", 0.01)
+    await counted.close()
+    again = Counted(counted.ledger)
+    await again.open()
+    await some_networks(again, 1)
+    before = kept(again)
+    monkeypatch.setattr(atlas, "IDLE_S", 0.0)
+    deadline = time.monotonic() + 10
+    while kept(again) and time.monotonic() < deadline:
+        await again.census.wait_until(lambda: False, 0.05)
+
+    assert (before, kept(again)) == (["net0"], [])
+    await again.close()
+
+
+async def test_a_map_of_a_16_with_60_000_held_costs_at_most_three_empty_ones() -> None:
+    async with await tenure.open_async("memory:") as ledger:
+        await fill(ledger, HELD)
+        counted = Counted(ledger)
+        await counted.open()
+        costs = [[await looked_at(counted, name) for name in ("empty", "full")] for _ in range(30)]
+        await counted.close()
+
+        assert min(full for _, full in costs) <= BAR * min(empty for empty, _ in costs)

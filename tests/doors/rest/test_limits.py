@@ -1,0 +1,111 @@
+"""Clients that are too slow, too large, too many, or do not speak HTTP: each is refused, and nobody else notices."""
+
+import concurrent.futures
+import contextlib
+import socket
+import time
+from pathlib import Path
+
+import psutil
+import pytest
+
+from tests.doors.rest.processes import serving, until
+
+
+def test_a_head_that_comes_too_slowly_is_cut_off(tmp_path: Path) -> None:
+    with serving(tmp_path, "--head-s", "1") as server:
+        with server.connected() as slow, server.connected() as silent:
+            slow.sendall(b"GET /healthz HTTP/1.1\r\nHost: x\r\n")
+            began = time.monotonic()
+            answer, nothing = _all(slow), _all(silent)
+            took = time.monotonic() - began
+        fine = server.ask("GET", "/healthz")
+
+    assert answer.startswith(b"HTTP/1.1 408 ")
+    assert b'"code":"too_slow"' in answer
+    assert nothing == b""
+    assert took < 5
+    assert fine.status == 200
+
+
+def test_a_second_head_on_a_connection_may_not_dawdle_either(tmp_path: Path) -> None:
+    with serving(tmp_path, "--head-s", "1") as server, server.connected() as slow:
+        slow.sendall(b"GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n")
+        time.sleep(0.2)
+        slow.sendall(b"GET /hea")
+        answer = _all(slow)
+
+    assert answer.count(b"HTTP/1.1 ") == 2
+    assert b"HTTP/1.1 408 " in answer
+
+
+def test_a_body_that_comes_too_slowly_is_refused_and_the_connection_closed(tmp_path: Path) -> None:
+    with serving(tmp_path, "--body-s", "1") as server, server.connected() as slow:
+        slow.sendall(server.head("POST", "/api/v1/networks", "Content-Length: 1000"))
+        began = time.monotonic()
+        with contextlib.suppress(OSError):
+            for _ in range(100):  # a byte now and then: idle it never is
+                slow.sendall(b" ")
+                time.sleep(0.2)
+        answer = _all(slow)
+
+    assert answer.startswith(b"HTTP/1.1 408 ")
+    assert time.monotonic() - began < 15
+
+
+@pytest.mark.parametrize("pieces", [1, 40])
+def test_an_oversized_head_is_refused(pieces: int, tmp_path: Path) -> None:
+    with serving(tmp_path, "--head-bytes", "4096") as server, server.connected() as large:
+        head = b"GET /healthz HTTP/1.1\r\nHost: x\r\nX-Large: " + b"a" * 8000 + b"\r\n\r\n"
+        size = -(-len(head) // pieces)
+        with contextlib.suppress(OSError):
+            for start in range(0, len(head), size):
+                large.sendall(head[start : start + size])
+                time.sleep(0.005 if pieces > 1 else 0)
+        answer = _all(large)
+
+    assert answer.startswith(b"HTTP/1.1 431 ")
+    assert b'"code":"too_large"' in answer
+
+
+def test_what_is_not_http_gets_a_problem_and_no_more(tmp_path: Path) -> None:
+    with serving(tmp_path) as server, server.connected() as wrong:
+        wrong.sendall(b"\x16\x03\x01 hello\r\n\r\n")
+        answer = _all(wrong)
+
+    assert answer.startswith(b"HTTP/1.1 400 ")
+    assert b"application/problem+json" in answer
+
+
+def test_more_connections_and_requests_than_allowed_are_refused(tmp_path: Path) -> None:
+    with serving(tmp_path, "--connections", "4") as server:
+        with contextlib.ExitStack() as stack:
+            many = [stack.enter_context(server.connected()) for _ in range(8)]
+            time.sleep(0.3)
+            many[-1].sendall(b"GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n")
+            answer = _all(many[-1])
+        until(lambda: server.ask("GET", "/healthz").status == 200)
+
+    assert answer.startswith(b"HTTP/1.1 503 ")
+    assert b'"code":"overloaded"' in answer
+
+
+def test_a_reader_who_does_not_read_is_let_go(tmp_path: Path) -> None:
+    with serving(tmp_path, "--stall-s", "1") as server, server.connected() as deaf:
+        server.lay_out()
+        with concurrent.futures.ThreadPoolExecutor(8) as crowd:
+            list(crowd.map(lambda n: server.allocate(f"instance/{n}-{'x' * 400}"), range(400)))
+        deaf.setsockopt(6, 10, 1)  # TCP_WINDOW_CLAMP: a small window
+        page = server.head("GET", "/api/v1/networks/net1/holdings?limit=1000")
+        with contextlib.suppress(OSError):
+            for _ in range(60):
+                deaf.sendall(page)
+        until(lambda: len(psutil.Process(server.process.pid).net_connections()) == 1, within_s=20)
+
+
+def _all(connection: socket.socket) -> bytes:
+    data = b""
+    with contextlib.suppress(ConnectionResetError):
+        while piece := connection.recv(65536):
+            data += piece
+    return data
