@@ -10,6 +10,8 @@ from pathlib import Path
 from typing import Any
 
 from bench.cases import FILLS, MILLION, Case, Pair, Scale, burst_case, pairs_for, selected
+from bench.http_cases import http_pairs, is_http
+from bench.http_measuring import measure_http
 from bench.measuring import Bench, Measured, Progress, measure_pairs, median
 from bench.neutron_cases import QUICK as NEUTRON_QUICK
 from bench.neutron_cases import NeutronScale, is_neutron, needs_ledger, neutron_pairs
@@ -83,7 +85,8 @@ def tell(facts: dict[str, Any], measured: Sequence[Measured]) -> None:
 def all_pairs(places: Places, scale: Scale, *, quick: bool) -> list[Pair]:
     """List everything that can be measured here."""
     small = NEUTRON_QUICK if quick else NeutronScale()
-    return [*pairs_for(places.tiers, scale), *neutron_pairs(databases(places.tiers), places.tiers, small)]
+    neutrons = neutron_pairs(databases(places.tiers), places.tiers, small)
+    return [*pairs_for(places.tiers, scale), *http_pairs(places.tiers, scale), *neutrons]
 
 
 async def run(chosen: argparse.Namespace) -> bool:
@@ -103,9 +106,11 @@ async def run(chosen: argparse.Namespace) -> bool:
         few = min(chosen.rounds, SWEEP_ROUNDS)
         progress = Progress(len(pairs) * chosen.rounds + len(picture) * few)
         async with Bench(places, chosen.seconds) as bench:
-            ours = [pair for pair in pairs if not is_neutron(pair)]
+            ours = [pair for pair in pairs if not is_neutron(pair) and not is_http(pair)]
             measured = await measure_pairs(bench, ours, chosen.rounds, progress)
             swept = await measure_pairs(bench, picture, few, progress)
+        https = [pair for pair in pairs if is_http(pair)]
+        measured += await measure_http(places, https, chosen.rounds, chosen.seconds, progress)
         neutrons = [pair for pair in pairs if is_neutron(pair)]
         measured += await measure_neutron(places, neutrons, chosen.rounds, progress)
         progress.close()

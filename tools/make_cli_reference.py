@@ -29,7 +29,7 @@ standard error as `tenure: message` and a hint on what to do next; with `--json`
 more: `usage` for a command line that cannot be read, `file` for a file that cannot, `output` for an answer that cannot
 be written. Warnings go to standard error as `tenure: warning: message`; with `--json` into the answer, under
 `warnings`. A missing SQLite file is made by `network add`, `network import-ganeti`, `group add`, `import`, `restore`,
-`copy` and `bench` only. Colours and progress appear on a terminal only. Times are ISO 8601 in UTC.
+`copy`, `serve` and `bench` only. Colours and progress appear on a terminal only. Times are ISO 8601 in UTC.
 
 Fields of `-o` are listed in [network-fields](network-fields.md), hooks and their variables in [hooks](hooks.md).
 """
