@@ -35,6 +35,7 @@ HINTS = {
     "address_covered": "`tenure network list` shows which network it is",
     "hook_failed": "correct what the hook complains of, then run the command again",
     "in_flight": "run the same command again when it is over",
+    "unreadable": "`tenure neutron reconcile` writes rows of ours anew; those of Neutron are yours to mend",
     "unauthorised": "`--token-file FILE` or TENURE_TOKEN tells who you are; `tenure token add` makes a token",
     "forbidden": "`tenure token list` shows what a token may do; `tenure token add` makes another",
     **dict.fromkeys(("rate_limited", "overloaded", "too_slow"), "run the same command again, later"),

@@ -45,7 +45,8 @@ EXIT_MEANINGS = {
     "(`too_large`); nothing was changed",
     3: "nothing goes by that name (`not_found`)",
     4: "the present state forbids it: `conflict`, `already_exists`, `address_in_use`, `address_reserved`, `overlap`, "
-    "`still_in_use`, `not_owner`, `key_reused`, `cursor_expired`, `hook_failed`, `in_flight`",
+    "`still_in_use`, `not_owner`, `key_reused`, `cursor_expired`, `hook_failed`, `in_flight`, "
+    "`unreadable`",
     5: "nothing is free (`pool_exhausted`)",
     6: "the store or the server did not answer, or has too much to do (`store_unavailable`, `overloaded`, "
     "`rate_limited`, `too_slow`)",

@@ -12,6 +12,8 @@ T = TypeVar("T")
 class Unreadable(Conflict):
     """A row says something that nobody could have written."""
 
+    code = "unreadable"
+
     def __init__(self, table: str, subnet: str, reason: str) -> None:
         super().__init__(f"a row of subnet {subnet} in table {table} cannot be read: {reason}")
         self.table = table

@@ -4,6 +4,7 @@ It runs in a process of its own because Neutron's suites change what is global: 
 """
 
 import json
+import os
 import sys
 import unittest
 from collections.abc import Iterator
@@ -22,6 +23,11 @@ class Noting(unittest.TestResult):
         super().__init__()
         self.failed: dict[str, str] = {}
         self.passed_over: dict[str, str] = {}
+
+    def startTest(self, test: Any) -> None:  # noqa: N802
+        """Let each test be a deployment of its own: it has a database of its own, and all share a ledger."""
+        super().startTest(test)
+        os.environ["OS_TENURE__REALM"] = f"suite-{self.testsRun}"
 
     def addError(self, test: Any, err: Any) -> None:  # noqa: N802
         """Note an error."""

@@ -50,7 +50,7 @@ def _run_in(mode: str, suite: Suite, number: int, of: int) -> tuple[Report, list
 
 def _run(suite: Suite, number: int, of: int, chosen: Mapping[str, str]) -> Report:
     program = [sys.executable, "-m", "tests.doors.neutron.suites.runner", suite.name, str(number), str(of)]
-    quiet = {"OS_LOG_CAPTURE": "0", "OS_TEST_TIMEOUT": str(ONE_TEST_S), "PYTHONPATH": str(ROOT)}
+    quiet = {"OS_LOG_CAPTURE": "0", "OS_TEST_TIMEOUT": str(ONE_TEST_S), "PYTHONPATH": _path()}
     with tempfile.TemporaryDirectory(prefix="tenure-suite-") as name:
         report, log, empty = (Path(name) / word for word in ("report", "log", "empty"))
         empty.mkdir()
@@ -62,6 +62,11 @@ def _run(suite: Suite, number: int, of: int, chosen: Mapping[str, str]) -> Repor
         if not report.exists():
             raise EndedEarly(log.read_text("utf-8", "replace")[-4000:])
         return Report(**json.loads(report.read_text("utf-8")))
+
+
+def _path() -> str:
+    """Return where the child looks for modules: here, and where this process does."""
+    return os.pathsep.join([str(ROOT), *filter(None, [os.environ.get("PYTHONPATH")])])
 
 
 def _look_at(url: str) -> list[str]:
