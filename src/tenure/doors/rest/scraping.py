@@ -142,7 +142,8 @@ async def standing(site: Site) -> list[Metric]:
     """Read how the ledger stands; if the store is away, say that and nothing more of it."""
     up = await store_answers(site.ledger)
     families: list[Metric] = [_gauge("tenure_store_up", "Whether the store answers.", float(up))]
-    families.append(_gauge("tenure_log_seq", "The number of the newest change this server saw.", site.news.seen))
+    newest = await site.ledger.last_change() if up else site.news.seen
+    families.append(_gauge("tenure_log_seq", "The number of the newest change this server knows of.", newest))
     if up:
         families += await _networks(site)
     return families

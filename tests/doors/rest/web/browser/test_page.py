@@ -133,7 +133,8 @@ def test_search_finds_an_address_an_owner_and_a_label_and_leads_there(scene: Sce
     with scene.visit() as page:
         for text in ("needle", "rack=b12", ".37"):
             page.keyboard.press("/")
-            page.keyboard.insert_text(text)
+            expect(page.locator("#search-text")).to_be_focused()
+            page.locator("#search-text").fill(text)
             page.keyboard.press("Enter")
             expect(page.locator("main table")).to_contain_text("10.5.0.37")
             expect(page.locator("main table")).to_contain_text("instance/needle-7")
