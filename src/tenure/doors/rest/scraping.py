@@ -142,10 +142,9 @@ async def standing(site: Site) -> list[Metric]:
     """Read how the ledger stands; if the store is away, say that and nothing more of it."""
     up = await store_answers(site.ledger)
     families: list[Metric] = [_gauge("tenure_store_up", "Whether the store answers.", float(up))]
-    newest = await site.ledger.last_change() if up else site.news.seen
-    families.append(_gauge("tenure_log_seq", "The number of the newest change this server knows of.", newest))
     if up:
-        families += await _networks(site)
+        families += await _networks(site)  # which follows the log to its end
+    families.append(_gauge("tenure_log_seq", "The number of the newest change this server saw.", site.news.seen))
     return families
 
 
