@@ -92,7 +92,6 @@ CASES: dict[str, list[tuple[Any, ...]]] = {
     "insert_papers": [(KINDS, NEW, ONES, TEXTS), (KINDS, NAMES, ONES, TEXTS)],
     "put_papers": [(KINDS, NAMES, ONES, TEXTS), (KINDS, NEW, ONES, TEXTS)],
     "delete_papers": [("instance", NAMES), ("instance", NEW)],
-    "drop_replies": [(KEYS,), (NEW_KEYS,)],
     "keep_replies": [(NEW_KEYS, BODIES, ONES, ONES, ONES, HELD, HELD, GENERATIONS, NOTHING, NOTHING)],
 }
 BULK = {"trim_changes", "forget_replies"}

@@ -19,7 +19,7 @@ T = TypeVar("T")
 
 WRITES = {
     "log", "bump", "put_networks", "remove_networks", "add_space", "rename_space", "remove_space", "rewrite",
-    "remember", "linger", "leave", "forget_replies", "drop_replies",
+    "remember", "linger", "leave", "forget_replies",
 }  # fmt: skip
 
 

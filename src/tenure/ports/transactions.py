@@ -165,10 +165,6 @@ class Transaction(Protocol):
         """Keep answers under their keys, at the store's time; KeyTaken if one of the keys was taken meanwhile."""
         ...
 
-    async def drop_replies(self, keys: Sequence[str]) -> None:
-        """Drop the answers under these keys: what they tell of was taken back before anybody saw it."""
-        ...
-
     async def forget_replies(self, lived_us: int, *, limit: int = 1000) -> int:
         """Drop so many answers older than that, and count them."""
         ...

@@ -43,6 +43,9 @@ KEPT_S = 15.0
 LEAVE_S = 3.0
 """How long a caller who was cancelled takes to leave the line."""
 
+NOTICED_S = 0.1
+"""After this time a server has noticed that a connection was closed."""
+
 
 class RemoteChanges(AsyncLedger):
     """Allocate, release, edit the plan; over HTTP."""
@@ -115,7 +118,7 @@ class RemoteChanges(AsyncLedger):
 
     @contextlib.asynccontextmanager
     async def _or_leave(self, claim: Claim, request_id: str) -> AsyncIterator[None]:
-        """Leave nothing behind if the caller is cancelled; the server does so, too, when the connection closes."""
+        """Leave nothing behind if the caller is cancelled: the server takes only the claim out of the line."""
         try:
             yield
         except asyncio.CancelledError:
@@ -124,11 +127,16 @@ class RemoteChanges(AsyncLedger):
             raise
 
     async def _abandoned(self, claim: Claim, request_id: str) -> None:
-        """Take a claim out of the line, and give back what this very request was granted meanwhile."""
-        await self.withdraw(claim.network, owner=claim.owner, slot=claim.slot)
-        for held in await self.holdings(claim.network, owner=claim.owner):
-            if held.slot == claim.slot and (held.row.details.get(BY) or [None, None])[1] == request_id:
-                await self.release(claim.network, held.address, owner=claim.owner, generation=held.generation)
+        """Take a claim out of the line, and give back what this very request was granted meanwhile.
+
+        Twice: the server may have been granting it, and notices only a moment later that nobody listens any more.
+        """
+        for pause_s in (0.0, NOTICED_S):
+            await asyncio.sleep(pause_s)
+            await self.withdraw(claim.network, owner=claim.owner, slot=claim.slot)
+            for held in await self.holdings(claim.network, owner=claim.owner):
+                if held.slot == claim.slot and (held.row.details.get(BY) or [None, None])[1] == request_id:
+                    await self.release(claim.network, held.address, owner=claim.owner, generation=held.generation)
 
     async def _claimed(
         self, claim: Claim, key: str | None, request_id: str | None, *, patience_s: float, wait_s: float

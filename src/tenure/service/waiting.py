@@ -3,7 +3,7 @@
 The task goes through the lane when something became free (it reads the log), when somebody comes, and every now and
 then to say that its claims live and to remove what is overdue. A process that dies says nothing any more, and its
 claims are dropped from the line. Whoever leaves (cancelled, out of time) takes his claim with him, and gives back what
-it was granted in that very moment.
+it was granted in that very moment; only under a key it stays, for whoever asks again under it.
 """
 
 import asyncio
@@ -177,15 +177,18 @@ class WaitingRooms:
                 guest.answer.set_result(answer)
 
     async def _depart(self, room: Room, guest: Guest) -> None:
-        """Take a cancelled guest out, and give back what he was granted meanwhile."""
+        """Take a cancelled guest out, and give back what he was granted meanwhile.
+
+        Not under a key: another server may just now be telling it to him who asks again, since his connection broke.
+        """
         with contextlib.suppress(StoreUnavailable):  # then the line drops the claim by itself, before long
             await self._leave(room, guest)
         if guest in guest.party:
             guest.party.remove(guest)
         if guest.answer.done() and not guest.answer.cancelled() and guest.answer.exception() is None:
             answer = guest.answer.result()
-            if not guest.party and not isinstance(answer, Known):
-                await self._give_back(answer.row, guest.claim.key)
+            if not guest.party and guest.claim.key is None and not isinstance(answer, Known):
+                await self._give_back(answer.row)
 
     def _twin_of(self, room: Room, guest: Guest) -> Guest | None:
         """Find another caller who waits with the same claim."""
@@ -203,16 +206,14 @@ class WaitingRooms:
 
         await self._desk.store.transact(leaving)
 
-    async def _give_back(self, row: Row, key: str | None) -> None:
-        """End a holding that its owner never saw, and what its key would tell of it; it need not cool."""
+    async def _give_back(self, row: Row) -> None:
+        """End a holding that its owner never saw; it need not cool."""
 
         async def taking_back(tx: Transaction) -> None:
             await tx.guard([row.space], Guard.LANE)
             [found] = await tx.rows_at(row.space, [row.first])
             if found is not None and found.generation == row.generation and found.state in OWNED:
                 await tx.remove([found])
-                if key is not None:
-                    await tx.drop_replies([key])
                 await tx.log([release_entry(found, None, "given back")])
 
         await insist(lambda: self._desk.store.transact(taking_back), lambda attempt: asyncio.sleep(POLL_S))

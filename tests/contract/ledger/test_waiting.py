@@ -215,16 +215,16 @@ async def test_what_a_cancelled_waiter_was_granted_in_that_moment_is_given_back(
 
 
 @pytest.mark.usefixtures("embedded")
-async def test_a_key_tells_nothing_of_a_grant_that_was_given_back(ledger: tenure.AsyncLedger) -> None:
+async def test_what_was_granted_under_a_key_stays_for_whoever_asks_again_under_it(ledger: tenure.AsyncLedger) -> None:
     task = begin(ledger, "vm/a", key="k-1")
     await until_waiting(ledger, "vm/a")
     cancel_when_answered(ledger, task)
     await free(ledger)
     with pytest.raises(asyncio.CancelledError):
         await task
-    again = await ledger.allocate("net", owner="vm/a", key="k-1")
+    stayed = await ledger.holdings(owner="vm/a")
 
-    assert await ledger.holdings(owner="vm/a") == [again]
+    assert stayed == [await ledger.allocate("net", owner="vm/a", key="k-1")]
 
 
 @pytest.mark.usefixtures("embedded")

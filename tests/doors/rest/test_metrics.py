@@ -11,6 +11,7 @@ import psutil
 from prometheus_client.openmetrics.parser import text_string_to_metric_families as read_openmetrics
 from prometheus_client.parser import text_string_to_metric_families as read_text
 
+from tenure.doors.rest.access.seats import KEPT_S
 from tenure.doors.rest.catalogue import ENDPOINTS
 from tenure.doors.rest.metrics import Meter, Place, make_rows
 from tenure.kernel.errors import PoolExhausted
@@ -170,6 +171,7 @@ def test_a_store_that_is_gone_is_told_and_the_rest_still_answers(tmp_path: Path,
         server.lay_out()
         fragile_postgres.kill()
         until(lambda: server.ask("GET", "/readyz").status == 503)
+        time.sleep(KEPT_S)  # until nobody who came in before is known without asking the store
         found, alive = server.metrics(), server.ask("GET", "/healthz").status
         fragile_postgres.start()
         until(lambda: server.ask("GET", "/readyz").status == 200)

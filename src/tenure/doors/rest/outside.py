@@ -3,14 +3,11 @@
 from collections.abc import Awaitable, Callable
 
 from tenure.doors.rest.answers import JSON, send_bytes, send_json
-from tenure.doors.rest.dispatching import Match
-from tenure.doors.rest.endpoints import Call, Endpoint
 from tenure.doors.rest.openapi import document
 from tenure.doors.rest.pages import Pages
 from tenure.doors.rest.requests import Receive, Scope, Send
 from tenure.doors.rest.scraping import scrape, store_answers
 from tenure.doors.rest.site import Site
-from tenure.doors.rest.visitors import Need
 from tenure.kernel.errors import StoreUnavailable
 from tenure.remote.refusals import MethodNotAllowed, NoSuchRoute, Overloaded
 
@@ -25,7 +22,6 @@ class Outside:
     def __init__(self, site: Site) -> None:
         self._site = site
         self._pages = Pages()
-        self._metrics = Match(Endpoint("GET", "/metrics", _unused, "", "", Need.READ), {})
         self._answers: dict[bytes, Answer] = {
             b"/healthz": self._healthz,
             b"/readyz": self._readyz,
@@ -62,10 +58,6 @@ class Outside:
 
     async def _scraped(self, scope: Scope, headers: Headers, send: Send, request_id: str) -> None:
         """Tell the numbers, to whoever may read: they name networks."""
-        await self._site.access.admit(scope, headers, self._metrics)
+        await self._site.access.admit_monitor(scope, headers)
         body, kind = await scrape(self._site, headers.get(b"accept", b"").decode("latin-1"))
         await send_bytes(send, 200, body, [(b"content-type", kind.encode())], request_id)
-
-
-async def _unused(call: Call) -> None:
-    """Stand where a route has its handler; what lies outside is not called that way."""

@@ -309,12 +309,6 @@ class MemoryTransaction(MemoryPapers):
             kept[reply.key] = reply._replace(at_us=reply.at_us or now_us)
             self._undo.append(partial(kept.pop, reply.key))
 
-    async def drop_replies(self, keys: Sequence[str]) -> None:
-        """Drop answers by key."""
-        kept = self._store.replies
-        gone = {key: kept.pop(key) for key in keys if key in kept}
-        self._undo.append(partial(kept.update, gone))
-
     async def forget_replies(self, lived_us: int, *, limit: int = 1000) -> int:
         """Drop old answers."""
         kept, oldest = self._store.replies, self._store.clock() - lived_us

@@ -469,10 +469,6 @@ FROM unnest($1::text[], $2::bytea[], $3::bigint[], $4::bigint[], $5::bigint[], $
      AS kept (key, body, at_us, space, network, first, last, generation, until_us, answer)
 ORDER BY key
 
--- :name drop_replies
--- :cost O(k log r)
-DELETE FROM reply WHERE key = ANY ($1::text[])
-
 -- :name forget_replies
 -- :cost O(answers dropped)
 WITH gone AS (

@@ -69,10 +69,6 @@ class PostgresTimes:
         except asyncpg.UniqueViolationError:
             raise KeyTaken from None
 
-    async def drop_replies(self, keys: Sequence[str]) -> None:
-        """Drop answers by key."""
-        await self._all("drop_replies", list(keys))
-
     async def forget_replies(self, lived_us: int, *, limit: int = 1000) -> int:
         """Drop old answers."""
         return int(await self._value("forget_replies", lived_us, limit))

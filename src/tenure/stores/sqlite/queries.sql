@@ -183,10 +183,6 @@ SELECT key, body, at_us, space, network, first, last, generation, until_us, answ
 INSERT INTO reply (key, body, at_us, space, network, first, last, generation, until_us, answer)
 VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
 
--- :name drop_reply
--- :cost O(log r)
-DELETE FROM reply WHERE key = ?
-
 -- :name forget_replies
 -- :cost O(log r + answers dropped)
 DELETE FROM reply WHERE key IN (SELECT key FROM reply WHERE at_us < ? LIMIT ?)

@@ -251,10 +251,6 @@ class SqliteTransaction(SqlitePapers):
         except sqlite3.IntegrityError:
             raise KeyTaken from None
 
-    async def drop_replies(self, keys: Sequence[str]) -> None:
-        """Drop answers by key."""
-        self._connection.executemany(SQL["drop_reply"], [(name,) for name in keys])
-
     async def forget_replies(self, lived_us: int, *, limit: int = 1000) -> int:
         """Drop old answers."""
         return self._run(SQL["forget_replies"], (self._clock() - lived_us, limit)).rowcount

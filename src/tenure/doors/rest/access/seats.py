@@ -10,6 +10,7 @@ from tenure.doors.rest.visitors import Visitor
 
 KEPT_S = 2.0
 KEPT_WRONG_S = 1.0
+LATELY_S = 600.0
 MOST_SEATS = 4096
 MOST_WRONG = 1024
 
@@ -50,6 +51,11 @@ class Seats:
         """Tell whether this was found wrong a moment ago."""
         seat = self._wrong.get(given)
         return seat is not None and seat.until > now
+
+    def lately(self, given: bytes, now: float) -> Visitor | None:
+        """Return who came in by this not long ago: the best that can be said of it while the ledger does not answer."""
+        seat = self.known.get(given)
+        return seat.visitor if seat is not None and seat.until + LATELY_S > now else None
 
     async def find(self, given: bytes) -> Visitor | None:
         """Ask the ledger; those who ask for the same at once share one answer."""

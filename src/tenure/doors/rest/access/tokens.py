@@ -120,8 +120,8 @@ async def add_token(
         raise Invalid(f"expires: {wish.expires.isoformat()} is past", field="expires")
     secret = secrets.token_hex(32)
     made = Token(id, wish.name, tuple(wish.scopes), now, by, digest_of(secret), wish.expires)
-    mark = await _mark(ledger, wish.name, id, now)
     try:
+        mark = await _mark(ledger, wish.name, id, now)
         await ledger.apply([WritePaper(kind=TOKEN, name=id, document=_document(made)), mark, *beside])
     except Conflict:  # the same request, or another token of that name, was faster
         known = await token_of(ledger, id)
