@@ -1,6 +1,6 @@
 """Whole spaces as stores keep them, page by page: for whoever counts them or draws them."""
 
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import Sequence
 
 from tenure.kernel.configuration import Configuration
 from tenure.kernel.values import Change, Row, SpaceId
@@ -35,6 +35,6 @@ class Survey:
         """Return the number of the newest change."""
         return await self._store.last_change()
 
-    def tail(self, after: int, *, limit: int) -> AsyncIterator[list[Change]]:
-        """Follow the log from a number on, for ever, in pages, each told as users see it."""
-        return Teller(self._store, self._networks).tail(after, limit)
+    def teller(self) -> Teller:
+        """Return who tells the log in pages, as users see it."""
+        return Teller(self._store, self._networks)

@@ -8,17 +8,26 @@ from tenure.kernel.errors import CursorExpired, StoreUnavailable
 from tenure.kernel.values import Change
 from tenure.service.ledger import AsyncLedger
 from tenure.service.surveying import Survey
+from tenure.service.telling import TAIL_PAUSE_S
 
 Listener = Callable[[Change], None]
+
 AFTER_OUTAGE_S = 0.5
 PAGE = 500
 """Changes that are told without letting others go on in between."""
 
+LINGERS_S = 30.0
+"""How long the log is still followed after somebody wanted to know; then nobody pays for it."""
+
+FAR_BEHIND = 20_000
+"""Changes after which it is cheaper to start afresh than to follow them one by one."""
+
 
 class News:
-    """Follows the log from the moment it is opened. Listeners are called in commit order, each change once.
+    """Follows the log while somebody wants to know. Listeners are called in commit order, each change once.
 
-    Whoever was told of a ``gap`` (the log was trimmed past us) must start afresh.
+    Whoever was told of a ``gap`` (the log was trimmed past us, or went far ahead while nobody cared) must start
+    afresh. Cost of a change: some 10 µs; none while nobody has asked for a while.
     """
 
     def __init__(self, ledger: AsyncLedger) -> None:
@@ -26,6 +35,9 @@ class News:
         self._listeners: list[Listener] = []
         self._on_gap: list[Callable[[], None]] = []
         self._moved = asyncio.Condition()
+        self._called = asyncio.Event()
+        self._waiting = 0
+        self._until = 0.0
         self._task: asyncio.Task[None] | None = None
         self.seen = 0
 
@@ -42,24 +54,53 @@ class News:
 
     async def beyond(self, seq: int) -> None:
         """Wait until there is a change behind a number."""
-        async with self._moved:
-            await self._moved.wait_for(lambda: self.seen > seq)
+        self._waiting += 1
+        self._called.set()
+        try:
+            async with self._moved:
+                await self._moved.wait_for(lambda: self.seen > seq)
+        finally:
+            self._waiting -= 1
+            self._linger()
+
+    def _linger(self) -> None:
+        self._until = asyncio.get_running_loop().time() + LINGERS_S
 
     async def _follow(self) -> None:
+        teller = self._survey.teller()
         while True:
             try:
-                async for page in self._survey.tail(self.seen, limit=PAGE):
+                await self._wanted()
+                page = await teller.page(self.seen, PAGE)
+                if page:
                     self._tell(page)
-                    async with self._moved:
-                        self._moved.notify_all()
+                    await self._notify()
+                else:
+                    await asyncio.sleep(TAIL_PAUSE_S)
             except CursorExpired as error:
-                self.seen = error.oldest
-                for gap in self._on_gap:
-                    gap()
-                async with self._moved:
-                    self._moved.notify_all()
+                await self._skip(error.oldest)
             except StoreUnavailable:
                 await asyncio.sleep(AFTER_OUTAGE_S)
+
+    async def _wanted(self) -> None:
+        """Go on only while somebody wants to know; when he comes back, what lies far behind is skipped."""
+        if self._waiting or asyncio.get_running_loop().time() < self._until:
+            return
+        self._called.clear()
+        await self._called.wait()
+        newest = await self._survey.last_change()
+        if newest - self.seen > FAR_BEHIND:
+            await self._skip(newest)
+
+    async def _skip(self, seq: int) -> None:
+        self.seen = seq
+        for gap in self._on_gap:
+            gap()
+        await self._notify()
+
+    async def _notify(self) -> None:
+        async with self._moved:
+            self._moved.notify_all()
 
     def _tell(self, page: list[Change]) -> None:
         for change in page:

@@ -14,6 +14,15 @@ INSERT INTO holding (space, network, first, last, owner, slot, state, generation
 VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
 ON CONFLICT DO NOTHING
 
+-- :name grant_holdings
+-- :cost O(log n) a row: the nearest holding below is probed, and two unique indexes; see batches.py for more rows
+INSERT INTO holding (space, network, first, last, owner, slot, state, generation, since_us, until_us, request, details)
+SELECT * FROM (VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)) AS wish
+WHERE coalesce((
+    SELECT held.last FROM holding AS held WHERE held.space = wish.column1 AND held.first <= wish.column4
+    ORDER BY held.first DESC LIMIT 1), x'') < wish.column3
+ON CONFLICT DO NOTHING
+
 -- :name row_at
 -- :cost O(log n)
 SELECT space, network, first, last, owner, slot, state, generation, since_us, until_us, request, details

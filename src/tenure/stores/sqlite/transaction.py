@@ -16,6 +16,7 @@ from tenure.kernel.documents import network_document, read_network
 from tenure.kernel.errors import AlreadyExists, CursorExpired
 from tenure.kernel.values import Change, Entry, NetworkId, Outcome, Reply, Row, SpaceId, State, Verdict, Waiter, Wish
 from tenure.ports import FAR_BEHIND, Effects, Guard, KeyTaken, NotAll
+from tenure.stores.sqlite import batches
 from tenure.stores.sqlite.papers import SqlitePapers
 from tenure.stores.sqlite.sql import SQL
 from tenure.stores.statements import (
@@ -27,6 +28,7 @@ from tenure.stores.statements import (
     read_row,
     read_waiter,
     reply_columns,
+    row_columns,
 )
 from tenure.stores.statements import read_spans as spans_of
 
@@ -128,30 +130,38 @@ class SqliteTransaction(SqlitePapers):
         """Create holdings if nobody is in the way. O(log n) each."""
         seq, _, generation = self._one("counters")
         now_us = self._clock()
+        rows = [_wished(space, wish, number, now_us) for number, wish in enumerate(wishes, generation + 1)]
+        single = all(wish.first == wish.last for wish in wishes)  # of different sizes two might lie over each other
         verdicts: list[Verdict] = []
-        granted = 0
-        for wish in wishes:
-            verdicts.append(self._insert_one(space, wish, generation + granted + 1, now_us))
-            granted += verdicts[-1].outcome is Outcome.GRANTED
-        if granted:
-            self._run(SQL["set_counters"], (seq, generation + granted))
+        for piece in batches.cut(rows) if single else [rows]:
+            begun = len(verdicts)
+            pairs = zip(wishes[begun : begun + len(piece)], piece, strict=True)
+            if single and len(piece) >= batches.FEWEST:
+                whole = batches.grant(self._connection, [row_columns(row) for row in piece])
+                verdicts.extend(self._found(wish, row, whole=whole) for wish, row in pairs)
+            else:
+                verdicts.extend(self._insert_one(wish, row) for wish, row in pairs)
+        if any(verdict.outcome is Outcome.GRANTED for verdict in verdicts):
+            self._run(SQL["set_counters"], (seq, generation + len(wishes)))
         return verdicts
 
-    def _insert_one(self, space: SpaceId, wish: Wish, generation: int, now_us: int) -> Verdict:
-        in_the_way = self._neighbour(space, wish)
-        if in_the_way is None:
-            first, last = key(wish.first), key(wish.last)
-            until_us = None if wish.lasts_us is None else now_us + wish.lasts_us
-            values = (
-                space, wish.network, first, last, wish.owner, wish.slot, STATE_NUMBER[wish.state], generation, now_us,
-                until_us, wish.request, dump_details(wish.details),
-            )  # fmt: skip
-            if self._run(SQL["insert_holding"], values).rowcount == 1:
-                row = Row(
-                    space, wish.network, wish.first, wish.last, wish.owner, wish.slot, wish.state, generation, now_us,
-                    until_us, wish.request, wish.details,
-                )  # fmt: skip
-                return Verdict(Outcome.GRANTED, row)
+    def _found(self, wish: Wish, row: Row, *, whole: bool) -> Verdict:
+        """Tell what came of a wish in a batch; generations tell ours from what was there."""
+        if whole:
+            return Verdict(Outcome.GRANTED, row)
+        there = self._row("row_at", row.space, key(row.first))
+        if there is not None and there.generation == row.generation:
+            return Verdict(Outcome.GRANTED, row)
+        return self._refused(wish, row, self._neighbour(row.space, wish))
+
+    def _insert_one(self, wish: Wish, row: Row) -> Verdict:
+        in_the_way = self._neighbour(row.space, wish)
+        if in_the_way is None and self._run(SQL["insert_holding"], row_columns(row)).rowcount == 1:
+            return Verdict(Outcome.GRANTED, row)
+        return self._refused(wish, row, in_the_way)
+
+    def _refused(self, wish: Wish, row: Row, in_the_way: Row | None) -> Verdict:
+        space = row.space
         mine = self._row("row_for", wish.owner, wish.network, wish.slot) if wish.state in OWNED else None
         if mine is not None:
             return Verdict(Outcome.ALREADY, mine)
@@ -279,7 +289,7 @@ class SqliteTransaction(SqlitePapers):
             )
             for number, entry in enumerate(entries, 1)
         )  # fmt: skip
-        self._connection.executemany(SQL["insert_change"], records)
+        batches.append(self._connection, list(records))
         self._run(SQL["set_counters"], (seq + len(entries), generation))
         return int(seq) + len(entries)
 
@@ -287,6 +297,15 @@ class SqliteTransaction(SqlitePapers):
         """Drop old changes."""
         self._run(SQL["trim_changes"], (before,))
         self._run(SQL["set_oldest"], (before - 1,))
+
+
+def _wished(space: SpaceId, wish: Wish, generation: int, now_us: int) -> Row:
+    """Return the row that a wish becomes if nobody is in the way."""
+    until_us = None if wish.lasts_us is None else now_us + wish.lasts_us
+    return Row(
+        space, wish.network, wish.first, wish.last, wish.owner, wish.slot, wish.state, generation, now_us, until_us,
+        wish.request, wish.details,
+    )  # fmt: skip
 
 
 class CallersSqliteTransaction(SqliteTransaction):

@@ -1,0 +1,57 @@
+"""Many rows in one statement. Between two statements another thread may take the interpreter, and does if it is busy:
+a grant that costs three statements would wait for it three times.
+
+A statement is written for a few fixed numbers of rows, so that SQLite has it ready; what is left over goes row by row.
+"""
+
+import sqlite3
+from collections.abc import Iterator, Sequence
+from itertools import chain
+from typing import Any, TypeVar
+
+from tenure.stores.sqlite.sql import SQL
+
+SIZES = (64, 16, 4)
+FEWEST = SIZES[-1]
+
+Record = tuple[Any, ...]
+T = TypeVar("T")
+
+
+def _many(name: str, size: int) -> str:
+    """Write a statement with one row of values for so many rows."""
+    row = "(?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
+    return SQL[name].replace(row, ", ".join([row] * size))
+
+
+GRANTS = {size: _many("grant_holdings", size) for size in SIZES}
+CHANGES = {size: _many("insert_change", size) for size in SIZES}
+
+
+def cut(records: Sequence[T]) -> Iterator[Sequence[T]]:
+    """Cut records into pieces for which there is a statement; the last piece may be too small for any."""
+    start = 0
+    for size in SIZES:
+        while len(records) - start >= size:
+            yield records[start : start + size]
+            start += size
+    if start < len(records):
+        yield records[start:]
+
+
+def grant(connection: sqlite3.Connection, records: Sequence[Record]) -> bool:
+    """Create holdings if nobody is in the way; tell whether all were. O(k log n)."""
+    return connection.execute(GRANTS[len(records)], _flat(records)).rowcount == len(records)
+
+
+def append(connection: sqlite3.Connection, records: Sequence[Record]) -> None:
+    """Append to the log. O(k)."""
+    for piece in cut(records):
+        if len(piece) in CHANGES:
+            connection.execute(CHANGES[len(piece)], _flat(piece))
+        else:
+            connection.executemany(SQL["insert_change"], piece)
+
+
+def _flat(records: Sequence[Record]) -> list[Any]:
+    return list(chain.from_iterable(records))
