@@ -41,6 +41,7 @@ class Application:
 
     def __init__(self, site: Site, endpoints: list[Endpoint]) -> None:
         self._site = site
+        self._limits = site.limits
         self._dispatcher = Dispatcher(endpoints)
         self._outside = Outside(site)
         self._mark = secrets.token_hex(4)
@@ -121,15 +122,15 @@ class Application:
         visitor: Visitor,
         request_id: str,
     ) -> Call:
-        endpoint, limits = match.endpoint, self._site.limits
+        endpoint, limits = match.endpoint, self._limits
         query = read_query(endpoint, scope["query_string"])
         body = None
         if endpoint.body is not None:
             raw = await read_whole(headers, receive, most=limits.body_bytes, within_s=limits.body_s)
-            body = read_json(endpoint.body, raw, header(headers, b"content-type"))
+            body = read_json(endpoint.body, raw, headers.get(b"content-type"))
         if_match = read_if_match(headers, needed=endpoint.rests is Rests.NEEDS)
         if_none_match = header(headers, b"if-none-match")
-        key = read_key(headers) if endpoint.method == "POST" else None
+        key = read_key(headers) if b"idempotency-key" in headers and endpoint.method == "POST" else None
         scoped = None if key is None else f"{visitor.id}/{key}"
         ledger = self._site.ledger.asked_by(visitor.actor, request_id=request_id)
         return Call(self._site, ledger, visitor, match.params, query, body, scoped, if_match, if_none_match, request_id)

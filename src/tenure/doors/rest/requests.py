@@ -32,6 +32,8 @@ ONCE = frozenset(
 _PLACE = re.compile(r" - at `\$\.?([^`]*)`$")
 _REQUEST_ID = re.compile(rb"[A-Za-z0-9._:/-]{1,64}")
 
+JSON = b"application/json"
+
 _decoders: dict[Any, msgspec.json.Decoder[Any]] = {}
 _query_hints: dict[type, dict[str, Any]] = {}
 
@@ -201,13 +203,10 @@ def _converted(name: str, value: Any, hint: Any) -> Any:
         raise wrong_shape(error, name) from None
 
 
-def read_json(kind: Any, body: bytes, content_type: str | None) -> Any:
+def read_json(kind: Any, body: bytes, content_type: bytes | None) -> Any:
     """Read a JSON body of a kind, or say which field is wrong."""
-    if content_type is None:
-        if body:
-            raise NotJson("Content-Type: application/json is needed", field="Content-Type")
-    elif content_type.partition(";")[0].strip().lower() != "application/json":
-        raise NotJson(f"Content-Type: application/json is needed, not {content_type[:80]!r}", field="Content-Type")
+    if content_type != JSON and (content_type is not None or body):
+        _check_type(content_type)
     decoder = _decoders.get(kind)
     if decoder is None:
         decoder = _decoders[kind] = msgspec.json.Decoder(kind)
@@ -221,6 +220,15 @@ def read_json(kind: Any, body: bytes, content_type: str | None) -> Any:
         raise Malformed("body: not UTF-8", field="body") from None
     except RecursionError:
         raise Malformed("body: too many things inside each other", field="body") from None
+
+
+def _check_type(content_type: bytes | None) -> None:
+    """Refuse what does not say that it is JSON; what it says beside that is let be."""
+    if content_type is None:
+        raise NotJson("Content-Type: application/json is needed", field="Content-Type")
+    told = content_type.decode("latin-1")
+    if told.partition(";")[0].strip().lower() != "application/json":
+        raise NotJson(f"Content-Type: application/json is needed, not {told[:SHOWN]!r}", field="Content-Type")
 
 
 def wrong_shape(error: msgspec.ValidationError, name: str | None = None) -> TenureError:
