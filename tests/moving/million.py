@@ -11,7 +11,7 @@ import resource
 import sys
 import tempfile
 import time
-from collections.abc import AsyncGenerator, Iterator
+from collections.abc import AsyncGenerator, Iterator, Mapping
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -126,7 +126,7 @@ def _changes(holdings: int, formers: int) -> Iterator[Change]:
         yield _change(number, row, "cool", {"since_us": row.since_us, "until_us": row.until_us})
 
 
-def _change(seq: int, row: Row, verb: str, told: dict[str, Any]) -> Change:
+def _change(seq: int, row: Row, verb: str, told: Mapping[str, Any]) -> Change:
     where = (row.space, row.network, row.first, row.last, row.owner, row.slot, row.generation, row.request)
     return Change(seq, BEGUN_US + seq, verb, *where, told)
 

@@ -1,5 +1,6 @@
 """What the log tells of grants and releases, the same from every store."""
 
+from collections.abc import Mapping
 from typing import Any
 
 from tenure.kernel.asking import asked
@@ -14,8 +15,10 @@ def grant_entry(row: Row) -> Entry:
     )  # fmt: skip
 
 
-def grant_details(state: State, until_us: int | None, details: Any) -> dict[str, Any]:
+def grant_details(state: State, until_us: int | None, details: Mapping[str, Any]) -> Mapping[str, Any]:
     """Return what a grant's entry tells beyond its columns."""
+    if state is State.HELD and until_us is None:
+        return details
     told = dict(details)
     if state is not State.HELD:
         told["state"] = str(state)

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from datetime import datetime
+from functools import lru_cache
 from typing import Any
 
 from tenure.kernel import configuration as plan
@@ -12,6 +13,9 @@ from tenure.kernel.values import moment
 from tenure.remote import shapes
 from tenure.service import explaining, searching, showing, verifying
 from tenure.service.operations import Shown
+
+_moment = lru_cache(64)(moment)
+"""Those who were granted something in one transaction hold it since one moment."""
 
 
 def holding(held: values.Holding) -> shapes.Holding:
@@ -30,7 +34,7 @@ def holding(held: values.Holding) -> shapes.Holding:
         slot=row.slot,
         state=row.state.value,
         generation=row.generation,
-        since=moment(row.since_us),
+        since=_moment(row.since_us),
         until=None if row.until_us is None else moment(row.until_us),
         request=row.request,
         labels=details.get("labels", {}),

@@ -122,7 +122,10 @@ async def _attempt(claim: Claim, layout: Layout, desk: Desk) -> Granted | Tenure
     if address is not None:
         unit = layout.check_wanted(claim.network, address, claim.owner, claim.slot, claim.reserved)
         wish = claim.at(layout, unit.first, unit.last)
-        verdict = await _ask(desk, layout, wish)
+        try:
+            verdict = await desk.grant(layout, wish)
+        except StoreUnavailable as error:
+            verdict = await _ask_again(desk, layout, wish, error)
         if verdict.outcome is Outcome.TAKEN and verdict.row is not None and verdict.row.until_us is not None:
             return await desk.serve_in_lane(layout, claim)  # what is in the way may be overdue
         return await _settled(claim, wish, layout, verdict, desk)
@@ -146,7 +149,10 @@ async def _pick(claim: Claim, layout: Layout, policy: Policy, desk: Desk) -> Gra
             break
         first, last = views.take_number(view, number)
         wish = claim.at(layout, first, last)
-        verdict = await _ask(desk, layout, wish)
+        try:
+            verdict = await desk.grant(layout, wish)
+        except StoreUnavailable as error:
+            verdict = await _ask_again(desk, layout, wish, error)
         if verdict.outcome is Outcome.GRANTED and verdict.row is not None:
             return Granted(verdict.row, layout)
         if verdict.outcome is not Outcome.TAKEN:
@@ -170,15 +176,22 @@ async def _former_number(claim: Claim, layout: Layout, view: DoubtfulLine, desk:
     return None if position is None else view.line.number(position)
 
 
-async def _ask(desk: Desk, layout: Layout, wish: Wish) -> Verdict:
-    """Ask for one address; an answer that was lost is asked for again, which the store answers the same."""
-    return await insist(lambda: desk.grant(layout, wish), desk.pause)
+async def _ask_again(desk: Desk, layout: Layout, wish: Wish, error: StoreUnavailable) -> Verdict:
+    """Ask once more for one address, if the answer was lost: the store answers the same."""
+    if error.outcome != "unknown":
+        raise error
+    await desk.pause(0)
+    return await insist(lambda: desk.grant(layout, wish), desk.pause, lost=error)
 
 
-async def insist(call: Callable[[], Awaitable[T]], pause: Callable[[int], Awaitable[None]]) -> T:
-    """Ask again where the answer was lost; the store answers the same."""
-    lost: StoreUnavailable | None = None
-    for attempt in range(UNKNOWN_REPEATS + 1):
+async def insist(
+    call: Callable[[], Awaitable[T]],
+    pause: Callable[[int], Awaitable[None]],
+    *,
+    lost: StoreUnavailable | None = None,
+) -> T:
+    """Ask again where the answer was lost (or was ``lost`` before); the store answers the same."""
+    for attempt in range(0 if lost is None else 1, UNKNOWN_REPEATS + 1):
         try:
             return await call()
         except StoreUnavailable as error:

@@ -53,7 +53,9 @@ class Claim(NamedTuple):
 
     def asked_by(self, asker: Asker | None) -> "Claim":
         """Write on the claim who asks; its idempotency key does not care."""
-        return self if asker is None else self._replace(details=asked(self.details, asker))
+        if asker is None:
+            return self
+        return Claim(*self[:11], asked(self.details, asker), *self[12:])  # a fourth of what _replace costs
 
 
 class Granted(NamedTuple):

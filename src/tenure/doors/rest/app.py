@@ -5,8 +5,9 @@ import contextlib
 import itertools
 import secrets
 import time
+from collections.abc import Awaitable
 
-from tenure.doors.rest.answers import STREAM, send_bytes, send_json, send_problem
+from tenure.doors.rest.answers import STREAM, WHOLE, send_bytes, send_json, send_problem, written_whole
 from tenure.doors.rest.dispatching import Dispatcher, Match
 from tenure.doors.rest.endpoints import API, Call, Endpoint, Rests, Streaming
 from tenure.doors.rest.journal import Watch
@@ -49,14 +50,13 @@ class Application:
         """Ids of requests that have none: cheaper than chance for each, and as unlikely to come twice."""
         site.journal.know(endpoints)
 
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+    def __call__(self, scope: Scope, receive: Receive, send: Send) -> Awaitable[None]:
         """Answer one request, or live through one start and stop."""
         if scope["type"] == "http":
-            await self._answer(scope, receive, send)
-        elif scope["type"] == "lifespan":
-            await self._live(receive, send)
-        else:
-            raise RuntimeError(f"{scope['type']} is not spoken here")
+            return self._answer(scope, receive, send)
+        if scope["type"] == "lifespan":
+            return self._live(receive, send)
+        raise RuntimeError(f"{scope['type']} is not spoken here")
 
     async def _live(self, receive: Receive, send: Send) -> None:
         await receive()
@@ -84,16 +84,21 @@ class Application:
             match = self._dispatcher.find("GET" if scope["method"] == "HEAD" else scope["method"], scope["raw_path"])
             watch.route = match.endpoint
             self._check_load()
-            visitor = await self._site.access.admit(scope, headers, match)
+            access = self._site.access
+            visitor = access.known(headers, match) or await access.admit(scope, headers, match)
             watch.visitor = visitor
-            call = await self._read(scope, headers, receive, match, visitor, request_id)
+            raw = b""
+            if match.endpoint.body is not None:
+                limits = self._limits
+                raw = await read_whole(headers, receive, most=limits.body_bytes, within_s=limits.body_s)
+            call = self._read(scope, headers, raw, match, visitor, request_id)
             if match.endpoint.streams:
                 call.headers = headers
                 await self._stream(scope, receive, watch.wrap(send), match.endpoint, call)
             elif match.endpoint.waits and call.body.wait_s:
-                await while_there(receive, self._do(match.endpoint, call, send, watch), self._site.stopping)
+                await while_there(receive, self._do(match.endpoint, call, scope, send, watch), self._site.stopping)
             else:
-                await self._do(match.endpoint, call, send, watch)
+                await self._do(match.endpoint, call, scope, send, watch)
         except Gone:
             watch.status = 499
         except TenureError as error:
@@ -113,21 +118,12 @@ class Application:
         finally:
             watch.end()
 
-    async def _read(
-        self,
-        scope: Scope,
-        headers: dict[bytes, bytes],
-        receive: Receive,
-        match: Match,
-        visitor: Visitor,
-        request_id: str,
+    def _read(
+        self, scope: Scope, headers: dict[bytes, bytes], raw: bytes, match: Match, visitor: Visitor, request_id: str
     ) -> Call:
-        endpoint, limits = match.endpoint, self._limits
+        endpoint = match.endpoint
         query = read_query(endpoint, scope["query_string"])
-        body = None
-        if endpoint.body is not None:
-            raw = await read_whole(headers, receive, most=limits.body_bytes, within_s=limits.body_s)
-            body = read_json(endpoint.body, raw, headers.get(b"content-type"))
+        body = None if endpoint.body is None else read_json(endpoint.body, raw, headers.get(b"content-type"))
         if_match = read_if_match(headers, needed=endpoint.rests is Rests.NEEDS)
         if_none_match = header(headers, b"if-none-match")
         key = read_key(headers) if b"idempotency-key" in headers and endpoint.method == "POST" else None
@@ -147,7 +143,7 @@ class Application:
         else:
             await stream(receive, send)
 
-    async def _do(self, endpoint: Endpoint, call: Call, send: Send, watch: Watch) -> None:
+    async def _do(self, endpoint: Endpoint, call: Call, scope: Scope, send: Send, watch: Watch) -> None:
         try:
             answer = await endpoint.handler(call)
         except KeyReused as error:
@@ -156,7 +152,10 @@ class Application:
         if call.if_none_match is not None and endpoint.method == "GET" and is_known(call):
             status, answer = 304, None
         watch.status = status
-        watch.size = await send_json(send, status, answer, call.head, call.request_id)
+        whole = scope["extensions"].get(WHOLE) if "extensions" in scope and scope["method"] != "HEAD" else None
+        watch.size = written_whole(whole, status, answer, call.head, call.request_id) or await send_json(
+            send, status, answer, call.head, call.request_id
+        )
 
 
 def _unfinished() -> TenureError:

@@ -12,7 +12,7 @@ from uvicorn.config import Config
 from uvicorn.protocols.http.httptools_impl import STATUS_LINE, HttpToolsProtocol
 from uvicorn.server import ServerState
 
-from tenure.doors.rest.answers import ALWAYS, PROBLEM, encode, problem_head
+from tenure.doors.rest.answers import ALWAYS, PROBLEM, WHOLE, encode, problem_head
 from tenure.doors.rest.site import Site
 from tenure.kernel.errors import TenureError
 from tenure.remote.problems import problem_of, status_of
@@ -45,6 +45,10 @@ class GuardedProtocol(HttpToolsProtocol):
         self._unread_since: float | None = None
         self._unread = 0
         self._refusal: TenureError | None = None
+        self._idle_since: float | None = None
+        self._extensions = {WHOLE: self.answer_whole}
+        self._defaults: list[tuple[bytes, bytes]] = []
+        self._default_lines = b""
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         """Take a connection, unless there are too many."""
@@ -54,6 +58,7 @@ class GuardedProtocol(HttpToolsProtocol):
 
     def data_received(self, data: bytes) -> None:
         """Count what belongs to a head; the rest is the parser's."""
+        self._idle_since = None
         if self._in_head:
             self._head_bytes += len(data)
             if self._head_since is None:
@@ -74,12 +79,44 @@ class GuardedProtocol(HttpToolsProtocol):
         self._head_since = None
         self._body_since = self.loop.time()
         super().on_headers_complete()
+        self.scope["extensions"] = self._extensions  # type: ignore[typeddict-item]
 
     def on_message_complete(self) -> None:
         """End the request; the next head may come."""
         self._in_head = True
         self._body_since = None
         super().on_message_complete()
+
+    def on_response_complete(self) -> None:
+        """Go on with the next request, if one waits; else note since when nothing happens: a timer would cost more."""
+        if self.pipeline:
+            super().on_response_complete()
+            return
+        self.server_state.total_requests += 1
+        if not self.transport.is_closing():
+            self.flow.resume_reading()
+            self._idle_since = self.loop.time()
+
+    def answer_whole(self, status: int, head: bytes, body: bytes) -> bool:
+        """Write an answer in one piece, if nothing stands in the way; the usual way costs some 15 µs more."""
+        cycle = self.cycle
+        if cycle.response_started or cycle.disconnected or not cycle.keep_alive or self.pipeline:
+            return False
+        if self.flow.write_paused:
+            return False
+        cycle.response_started = cycle.response_complete = True
+        self.transport.write(b"".join((STATUS_LINE[status], self._always(), head, body)))
+        cycle.message_event.set()
+        cycle.on_response()
+        return True
+
+    def _always(self) -> bytes:
+        """Return the lines that the server itself puts into every head; they change once a second."""
+        defaults = self.server_state.default_headers
+        if defaults is not self._defaults:
+            self._defaults = defaults
+            self._default_lines = b"".join(b"%b: %b\r\n" % pair for pair in defaults)
+        return self._default_lines
 
     def send_400_response(self, msg: str) -> None:
         """Refuse what is not HTTP, as a problem document like all others."""
@@ -97,6 +134,8 @@ class GuardedProtocol(HttpToolsProtocol):
                 self.transport.close()
         elif self._lingers(now):
             self.transport.abort()
+        elif self._idle_since is not None and now - self._idle_since > limits.keep_alive_s:
+            self.transport.close()
 
     def _lingers(self, now: float) -> bool:
         """Tell whether the rest of a body that was answered already is not worth waiting for."""

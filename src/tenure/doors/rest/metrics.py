@@ -147,10 +147,11 @@ class Meter:
     def grants(self, verdicts: Sequence[Verdict]) -> None:
         """Count a batch of grants, and how the store answered each."""
         self._batch("grant", len(verdicts))
-        granted = 0
-        for verdict in verdicts:
-            self._own[self.cells.outcomes[verdict.outcome.value]] += 1.0
-            granted += verdict.outcome is Outcome.GRANTED
+        others = [verdict.outcome for verdict in verdicts if verdict.outcome is not Outcome.GRANTED]
+        for outcome in others:
+            self._own[self.cells.outcomes[outcome.value]] += 1.0
+        granted = len(verdicts) - len(others)
+        self._own[self.cells.outcomes[Outcome.GRANTED.value]] += granted
         self.count("allocations", granted)
 
     def releases(self, rows: Sequence[Row | None]) -> None:

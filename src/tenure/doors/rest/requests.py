@@ -106,7 +106,8 @@ async def read_whole(headers: Mapping[bytes, bytes], receive: Receive, *, most: 
     try:
         waits = reading.send(None)  # most bodies are there with their heads: then no clock is needed
     except StopIteration as done:
-        return bytes(done.value)
+        whole: bytes = done.value
+        return whole
     try:
         async with asyncio.timeout(within_s):
             return await Begun(reading, waits)
@@ -136,12 +137,12 @@ class Begun:
 
 
 async def _all(receive: Receive, most: int) -> bytes:
-    body = b""
+    body: bytes = b""
     while True:
         message = await receive()
         if message["type"] == "http.disconnect":
             raise Gone
-        body += bytes(message.get("body", b""))
+        body += message.get("body", b"")
         if len(body) > most:
             raise TooLarge(f"the body has more than {most} bytes")
         if not message.get("more_body", False):

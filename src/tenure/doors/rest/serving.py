@@ -2,6 +2,7 @@
 
 import asyncio
 import contextlib
+import gc
 import logging
 import os
 import resource
@@ -32,6 +33,9 @@ from tenure.kernel.errors import Invalid
 from tenure.wiring import without_secrets
 
 BACKLOG = 2048
+COLLECTED_AFTER = (20_000, 20, 50)
+"""New things after which the youngest are looked at, and after how many such looks the older ones."""
+
 SIGNALS = (signal.SIGTERM, signal.SIGINT)
 
 
@@ -149,8 +153,19 @@ def url_of(settings: Settings, bound: socket.socket) -> str:
 def serve(settings: Settings, bound: socket.socket, ready: Callable[[Ready], None], place: Place | None = None) -> None:
     """Serve until told to stop; then finish what was accepted, and let go of the ledger."""
     more_files()
+    _collect_less()
     with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
         runner.run(_serve(settings, bound, ready, place))
+
+
+def _collect_less() -> None:
+    """Look for garbage in circles less often, and never again among what is there from the start.
+
+    A request leaves none; looking for it took a tenth of its time.
+    """
+    gc.collect()
+    gc.freeze()
+    gc.set_threshold(*COLLECTED_AFTER)
 
 
 async def _serve(settings: Settings, bound: socket.socket, ready: Callable[[Ready], None], place: Place | None) -> None:

@@ -53,6 +53,18 @@ class Access:
         self._requests = Limiter(per_s, max(per_s, 1.0)) if per_s else None
         self._failures = Limiter(FAILURES_PER_S, settings.limits.failures)
 
+    def known(self, headers: Headers, match: Match) -> Visitor | None:
+        """Return who asks, if he was here a moment ago and may ask this; None if that takes more than a look."""
+        given = headers.get(b"authorization")
+        seat = None if given is None or self._requests is not None else self._tokens.known.get(given)
+        if seat is None or seat.visitor is None or seat.until <= time.monotonic():
+            return None
+        need = match.endpoint.need
+        if need is Need.PUBLIC:
+            return None
+        seat.visitor.check(need, match.params.get("network"))
+        return seat.visitor
+
     async def admit(self, scope: Scope, headers: Headers, match: Match) -> Visitor:
         """Return who asks, if he may ask this."""
         need = match.endpoint.need
