@@ -75,15 +75,15 @@ async def allocate(call: Call) -> shapes.Holding:
     return writing.holding(await _allocated(call, call.body, call.key))
 
 
-def _allocated(call: Call, body: Any, key: str | None) -> Awaitable[Holding]:
+async def _allocated(call: Call, body: Any, key: str | None) -> Holding:
     if body == type(body)(owner=body.owner):  # most wishes say no more
-        return call.ledger.allocate(call.params["network"], owner=body.owner, key=key)
+        return await call.ledger.allocate(call.params["network"], owner=body.owner, key=key)
     said = {name: value for name in body.__struct_fields__ if (value := getattr(body, name)) is not None}
     pending = said.pop("pending", False)
     if not pending and "lasts_s" in said:
         raise Invalid("lasts_s: only a pending holding has a deadline", field="lasts_s")
     verb = call.ledger.hold if pending else call.ledger.allocate
-    return verb(call.params["network"], key=key, **said)
+    return await verb(call.params["network"], key=key, **said)
 
 
 @holdings.route(
