@@ -122,8 +122,11 @@ def read_waiter(record: Any) -> Waiter:
 
 def reply_columns(reply: Reply, now_us: int) -> tuple[Any, ...]:
     """Turn a kept answer into the columns that statements take."""
-    at_us, first, last = reply.at_us or now_us, optional_key(reply.first), optional_key(reply.last)
-    return (*reply._replace(at_us=at_us)[:5], first, last, *reply[7:])
+    name, body, at_us, space, network, first, last, generation, until_us, answer = reply
+    return (
+        name, body, at_us or now_us, space, network, optional_key(first), optional_key(last), generation, until_us,
+        answer,
+    )  # fmt: skip
 
 
 def read_reply(record: Any) -> Reply:

@@ -2,8 +2,6 @@
 
 import asyncio
 import contextlib
-import itertools
-import secrets
 import time
 from collections.abc import Awaitable
 
@@ -45,9 +43,6 @@ class Application:
         self._limits = site.limits
         self._dispatcher = Dispatcher(endpoints)
         self._outside = Outside(site)
-        self._mark = secrets.token_hex(4)
-        self._numbers = itertools.count(1)
-        """Ids of requests that have none: cheaper than chance for each, and as unlikely to come twice."""
         site.journal.know(endpoints)
 
     def __call__(self, scope: Scope, receive: Receive, send: Send) -> Awaitable[None]:
@@ -74,8 +69,8 @@ class Application:
         """Answer one request. Cost beside the ledger's work: some 60 µs, and as many in the server's parser."""
         began = time.perf_counter()
         headers = dict(scope["headers"])
-        request_id = known_request_id(headers) or f"{self._mark}{next(self._numbers):08x}"
-        watch = self._site.journal.begin(scope, request_id, began)
+        request_id = known_request_id(headers) or self._site.journal.next_id()
+        watch = self._site.journal.begin(scope["method"], scope["raw_path"], scope.get("client"), request_id, began)
         try:
             check_headers(scope["headers"], headers)
             if not scope["raw_path"].startswith(BELOW):

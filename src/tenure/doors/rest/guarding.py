@@ -69,6 +69,11 @@ class GuardedProtocol(HttpToolsProtocol):
 
     def on_headers_complete(self) -> None:
         """Begin the request, unless its head, which came in one piece, is too large."""
+        self._end_head()
+        super().on_headers_complete()
+        self.scope["extensions"] = self._extensions  # type: ignore[typeddict-item]
+
+    def _end_head(self) -> None:
         if self._head_bytes > self._most_head:
             size = len(self.url) + sum(len(name) + len(value) + 4 for name, value in self.headers)
             if size > self._most_head:
@@ -78,8 +83,6 @@ class GuardedProtocol(HttpToolsProtocol):
         self._head_bytes = 0
         self._head_since = None
         self._body_since = self.loop.time()
-        super().on_headers_complete()
-        self.scope["extensions"] = self._extensions  # type: ignore[typeddict-item]
 
     def on_message_complete(self) -> None:
         """End the request; the next head may come."""

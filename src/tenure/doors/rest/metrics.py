@@ -14,7 +14,6 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from tenure.doors.rest.endpoints import API, Endpoint
-from tenure.doors.rest.requests import Scope
 from tenure.kernel.errors import PoolExhausted, TenureError
 from tenure.kernel.values import Holding, Outcome, Row, Verdict
 from tenure.remote.problems import KINDS, status_of
@@ -116,11 +115,15 @@ class Meter:
         """Count a request that came in."""
         self._own[0] += 1.0
 
-    def end(self, scope: Scope, route: Endpoint | None, status: int, took_s: float, error: TenureError | None) -> None:
+    def begin_anew(self) -> None:
+        """Count a request no longer that another way will count again."""
+        self._own[0] -= 1.0
+
+    def end(self, path: bytes, route: Endpoint | None, status: int, took_s: float, error: TenureError | None) -> None:
         """Count a request that was answered. How long a stream was read says nothing of the server."""
         own = self._own
         own[0] -= 1.0
-        place = self._outside_of(scope["raw_path"]) if route is None else self._routes[id(route)]
+        place = self._outside_of(path) if route is None else self._routes[id(route)]
         own[place + (status // 100 - 2 if 200 <= status < 600 else 2)] += 1.0
         if route is None or not route.streams:
             place += len(CLASSES)

@@ -24,10 +24,12 @@ from tenure.doors.rest.access.first import first_token
 from tenure.doors.rest.access.peers import check_anonymous, is_loopback
 from tenure.doors.rest.app import Application
 from tenure.doors.rest.catalogue import ENDPOINTS
+from tenure.doors.rest.connections import Connection
 from tenure.doors.rest.guarding import GuardedProtocol
 from tenure.doors.rest.journal import Journal
 from tenure.doors.rest.metrics import Meter, Place
 from tenure.doors.rest.settings import Settings
+from tenure.doors.rest.shortcut import Shortcut
 from tenure.doors.rest.site import Site
 from tenure.kernel.errors import Invalid
 from tenure.wiring import without_secrets
@@ -176,7 +178,8 @@ async def _serve(settings: Settings, bound: socket.socket, ready: Callable[[Read
     try:
         token = await _first_token(site, settings)
         said = Ready(url_of(settings, bound), without_secrets(settings.store), token, settings.first_token_file)
-        server = Server(_config(settings, application, site), site, partial(_begun, site, settings, said, ready))
+        protocol = partial(Connection, site, Shortcut(site, ENDPOINTS))
+        server = Server(_config(settings, application, protocol), site, partial(_begun, site, settings, said, ready))
         with _while_parent_lives(server):
             await server.serve([bound])
     finally:
@@ -194,8 +197,7 @@ def _begun(site: Site, settings: Settings, said: Ready, ready: Callable[[Ready],
     ready(said)
 
 
-def _config(settings: Settings, application: Application, site: Site) -> uvicorn.Config:
-    protocol: Any = partial(GuardedProtocol, site)
+def _config(settings: Settings, application: Application, protocol: Any) -> uvicorn.Config:
     return uvicorn.Config(
         application,
         http=protocol,

@@ -4,8 +4,9 @@ a grant that costs three statements would wait for it three times.
 A statement is written for a few fixed numbers of rows, so that SQLite has it ready; what is left over goes row by row.
 """
 
+import re
 import sqlite3
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import chain
 from typing import Any, TypeVar
 
@@ -15,17 +16,19 @@ SIZES = (64, 16, 4)
 FEWEST = SIZES[-1]
 
 Record = tuple[Any, ...]
+
+_ROW = re.compile(r"\((?:\?, )+\?\)")
 T = TypeVar("T")
 
 
 def _many(name: str, size: int) -> str:
     """Write a statement with one row of values for so many rows."""
-    row = "(?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
-    return SQL[name].replace(row, ", ".join([row] * size))
+    return _ROW.sub(lambda row: ", ".join([row[0]] * size), SQL[name], count=1)
 
 
 GRANTS = {size: _many("grant_holdings", size) for size in SIZES}
 CHANGES = {size: _many("insert_change", size) for size in SIZES}
+REPLIES = {size: _many("keep_reply", size) for size in SIZES}
 
 
 def cut(records: Sequence[T]) -> Iterator[Sequence[T]]:
@@ -46,11 +49,20 @@ def grant(connection: sqlite3.Connection, records: Sequence[Record]) -> bool:
 
 def append(connection: sqlite3.Connection, records: Sequence[Record]) -> None:
     """Append to the log. O(k)."""
+    _insert(connection, records, CHANGES, SQL["insert_change"])
+
+
+def keep(connection: sqlite3.Connection, records: Sequence[Record]) -> None:
+    """Keep answers. O(k log r)."""
+    _insert(connection, records, REPLIES, SQL["keep_reply"])
+
+
+def _insert(connection: sqlite3.Connection, records: Sequence[Record], many: Mapping[int, str], one: str) -> None:
     for piece in cut(records):
-        if len(piece) in CHANGES:
-            connection.execute(CHANGES[len(piece)], _flat(piece))
+        if len(piece) in many:
+            connection.execute(many[len(piece)], _flat(piece))
         else:
-            connection.executemany(SQL["insert_change"], piece)
+            connection.executemany(one, piece)
 
 
 def _flat(records: Sequence[Record]) -> list[Any]:

@@ -183,9 +183,10 @@ ON CONFLICT (kind, name) DO UPDATE SET revision = excluded.revision, document = 
 -- :cost O(log p)
 DELETE FROM paper WHERE kind = ? AND name = ?
 
--- :name reply
--- :cost O(log r): r answers kept
-SELECT key, body, at_us, space, network, first, last, generation, until_us, answer FROM reply WHERE key = ?
+-- :name replies
+-- :cost O(k log r): k keys, as a JSON array
+SELECT key, body, at_us, space, network, first, last, generation, until_us, answer FROM reply
+WHERE key IN (SELECT value FROM json_each(?))
 
 -- :name keep_reply
 -- :cost O(log r)

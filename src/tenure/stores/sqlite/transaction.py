@@ -250,14 +250,14 @@ class SqliteTransaction(SqlitePapers):
 
     async def replies(self, keys: Sequence[str]) -> Sequence[Reply | None]:
         """Find kept answers."""
-        found = (self._one("reply", name) for name in keys)
-        return [None if record is None else read_reply(record) for record in found]
+        found = {record[0]: read_reply(record) for record in self._all("replies", json.dumps(keys))}
+        return [found.get(name) for name in keys]
 
     async def keep_replies(self, replies: Sequence[Reply]) -> None:
         """Keep answers."""
         now_us = self._clock()
         try:
-            self._connection.executemany(SQL["keep_reply"], [reply_columns(reply, now_us) for reply in replies])
+            batches.keep(self._connection, [reply_columns(reply, now_us) for reply in replies])
         except sqlite3.IntegrityError:
             raise KeyTaken from None
 

@@ -1,0 +1,169 @@
+"""Connections that serve plain allocations themselves, by the shortcut, and leave the rest to the application."""
+
+import asyncio
+from typing import Any
+
+from uvicorn.config import Config
+from uvicorn.protocols.http.httptools_impl import STATUS_LINE, RequestResponseCycle
+from uvicorn.server import ServerState
+
+from tenure.doors.rest.dispatching import Match
+from tenure.doors.rest.guarding import GuardedProtocol
+from tenure.doors.rest.shortcut import Shortcut
+from tenure.doors.rest.site import Site
+
+CLOSE = b"connection: close\r\n"
+
+
+class _Nobody:
+    """Whom the server tells of news of a request; on the short way nobody waits for it."""
+
+    def set(self) -> None:
+        """Hear it."""
+
+
+class ShortRequest:
+    """A request on the short way. It stands in the place of the server's own cycle, and has what the server sets."""
+
+    message_event = _Nobody()
+    response_complete = False
+    disconnected = False
+    keep_alive = True
+
+    def __init__(self, connection: "Connection", match: Match, url: bytes, headers: list[tuple[bytes, bytes]]) -> None:
+        self._connection = connection
+        self.match = match
+        self.url = url
+        self.headers = headers
+        self.client = connection.client
+        self.body = b""
+
+    def answer(self, head: bytes, body: bytes) -> None:
+        """Write an answer; whoever went away meanwhile gets none."""
+        self.response_complete = True
+        self._connection.answer_short(self, head, body)
+
+    def begin_anew(self) -> None:
+        """Go the long way."""
+        self._connection.go_long_way(self, whole=True)
+
+
+class Connection(GuardedProtocol):
+    """One connection. What may go the short way is known when its head is there, and decided when its body is."""
+
+    def __init__(
+        self,
+        site: Site,
+        shortcut: Shortcut,
+        config: Config,
+        server_state: ServerState,
+        app_state: dict[str, Any],
+        _loop: asyncio.AbstractEventLoop | None = None,
+    ) -> None:
+        super().__init__(site, config, server_state, app_state, _loop)
+        self._shortcut = shortcut
+        self._short: ShortRequest | None = None
+        """A request whose head is there, and whose body may follow at once."""
+
+    def data_received(self, data: bytes) -> None:
+        """Read what has come; a body that did not come with its head is waited for on the long way."""
+        super().data_received(data)
+        if self._short is not None:
+            short, self._short = self._short, None
+            self.go_long_way(short, whole=False)
+
+    def on_message_begin(self) -> None:
+        """Begin a head; what only the long way needs is made when it is gone."""
+        self.url = b""
+        self.expect_100_continue = False
+        self.headers = []
+
+    def on_headers_complete(self) -> None:
+        """Begin the request, or wait for its body if it may go the short way."""
+        match = self._shortcut.leads_to(self.url) if self._is_free() else None
+        if match is not None and self.parser.get_method() == b"POST":
+            self._end_head()
+            self._short = ShortRequest(self, match, self.url, self.headers)
+            return
+        url, headers, expects = self.url, self.headers, self.expect_100_continue
+        super().on_message_begin()
+        self.url, self.expect_100_continue = url, expects
+        self.headers.extend(headers)
+        super().on_headers_complete()
+
+    def _is_free(self) -> bool:
+        """Tell whether a request would be answered next, over a connection that stays."""
+        if self.expect_100_continue or (self.cycle is not None and not self.cycle.response_complete):
+            return False
+        parser = self.parser
+        return parser.should_keep_alive() and parser.get_http_version() == "1.1" and not self.flow.write_paused
+
+    def on_body(self, body: bytes) -> None:
+        """Take a piece of a body."""
+        if self._short is None:
+            super().on_body(body)
+        else:
+            self._short.body += body
+
+    def on_message_complete(self) -> None:
+        """End the request; on the short way it is served now."""
+        if self._short is None:
+            super().on_message_complete()
+            return
+        short, self._short = self._short, None
+        self._in_head = True
+        self._body_since = None
+        self.cycle = short  # type: ignore[assignment]
+        if not self._shortcut.take(short):
+            self.go_long_way(short, whole=True)
+
+    def answer_short(self, short: ShortRequest, head: bytes, body: bytes) -> None:
+        """Write the answer of a request that went the short way, and go on with the next."""
+        if not self.transport.is_closing():
+            last = b"" if short.keep_alive else CLOSE
+            self.transport.write(b"".join((STATUS_LINE[200], self._always(), last, head, body)))
+            if last:
+                self.transport.close()
+        self.on_response_complete()
+
+    def go_long_way(self, short: ShortRequest, *, whole: bool) -> None:
+        """Hand a request to the application, as the server would have; what was sent after it waits for its turn."""
+        cycle = RequestResponseCycle(
+            scope=self._scope_of(short),  # type: ignore[arg-type]
+            transport=self.transport,
+            flow=self.flow,
+            logger=self.logger,
+            access_logger=self.access_logger,
+            access_log=self.access_log,
+            default_headers=self.server_state.default_headers,
+            message_event=asyncio.Event(),
+            expect_100_continue=False,
+            keep_alive=short.keep_alive,
+            on_response=self.on_response_complete,
+        )
+        cycle.body += short.body
+        cycle.more_body = not whole
+        cycle.disconnected = short.disconnected
+        if short.body or whole:
+            cycle.message_event.set()
+        if self.cycle is short or not whole:  # type: ignore[comparison-overlap]
+            self.cycle = cycle
+        self._start_asgi_task(cycle, self.app)
+
+    def _scope_of(self, short: ShortRequest) -> dict[str, Any]:
+        return {
+            "type": "http",
+            "asgi": {"version": self.asgi_version, "spec_version": "2.3"},
+            "http_version": "1.1",
+            "server": self.server,
+            "client": self.client,
+            "scheme": self.scheme,
+            "root_path": "",
+            "headers": short.headers,
+            "state": {},
+            "method": "POST",
+            "path": short.url.decode("ascii"),
+            "raw_path": short.url,
+            "query_string": b"",
+            "extensions": self._extensions,
+        }

@@ -1,0 +1,127 @@
+"""The short way of plain allocations: ``POST …/networks/NAME:allocate`` for any address that is free.
+
+Most requests that a ledger gets are of this one kind, and the long way (a scope, a task, a call, an application) costs
+more than the ledger's own work. Here the same is done by hand: who asks, what he may, the metrics, the log, the key.
+Whatever is unusual about a request, or about its answer, is left to the long way, which begins anew and decides alike.
+"""
+
+import asyncio
+import re
+import time
+from collections.abc import Sequence
+from functools import partial
+from typing import Protocol
+
+import msgspec
+
+from tenure.doors.rest.answers import USUAL, encode
+from tenure.doors.rest.dispatching import Dispatcher, Match
+from tenure.doors.rest.endpoints import API, Endpoint
+from tenure.doors.rest.journal import Watch
+from tenure.doors.rest.requests import JSON, known_request_id, read_key
+from tenure.doors.rest.routes.holdings import OneWish
+from tenure.doors.rest.site import Site
+from tenure.doors.rest.visitors import Visitor
+from tenure.kernel.asking import Asker
+from tenure.kernel.values import Verdict
+from tenure.remote import writing
+from tenure.service.at_once import AtOnce, Picked
+from tenure.service.claims import Claim, plain_claim, read_claim
+
+PLAIN_PATH = re.compile(rb"%b/networks/[A-Za-z0-9._~-]+:allocate" % re.escape(API.encode()))
+"""Paths in which nothing is encoded, and that have no query."""
+
+REMEMBERED = 4096
+
+UNUSUAL = frozenset(
+    {b"content-encoding", b"cookie", b"expect", b"if-match", b"if-none-match", b"transfer-encoding", b"upgrade"}
+)
+"""Headers that ask for more."""
+
+
+class Request(Protocol):
+    """A request as it came in, and whoever waits for its answer."""
+
+    match: Match
+    url: bytes
+    headers: list[tuple[bytes, bytes]]
+    body: bytes
+    client: tuple[str, int] | None
+
+    def answer(self, head: bytes, body: bytes) -> None:
+        """Write an answer: 200, with this head and body."""
+
+    def begin_anew(self) -> None:
+        """Go the long way."""
+
+
+class Shortcut:
+    """Serves plain allocations of one open site. Cost beside the ledger's work: some 20 µs."""
+
+    def __init__(self, site: Site, endpoints: Sequence[Endpoint]) -> None:
+        self._site = site
+        self._ledger = AtOnce(site.ledger)
+        self._dispatcher = Dispatcher(endpoints)
+        self._matches: dict[bytes, Match | None] = {}
+        self._decode = msgspec.json.Decoder(OneWish).decode
+
+    def leads_to(self, url: bytes) -> Match | None:
+        """Return the route of a path that may go the short way."""
+        if url in self._matches:
+            return self._matches[url]
+        if len(self._matches) >= REMEMBERED:
+            self._matches.clear()
+        match = self._dispatcher.find("POST", url) if PLAIN_PATH.fullmatch(url) else None
+        self._matches[url] = match
+        return match
+
+    def take(self, request: Request) -> bool:
+        """Begin to serve a request; False, and nothing was done, if it must go the long way."""
+        began = time.perf_counter()
+        headers = dict(request.headers)
+        journal = self._site.journal
+        request_id = known_request_id(headers) or journal.next_id()
+        try:
+            visitor = self._visitor(request, headers)
+            picked = None if visitor is None else self._ledger.pick(self._claim(request, headers, visitor, request_id))
+        except Exception:  # whatever is wrong with it, the long way says so
+            return False
+        if picked is None:
+            return False
+        watch = journal.begin("POST", request.url, request.client, request_id, began)
+        watch.route, watch.visitor = request.match.endpoint, visitor
+        picked.verdict.add_done_callback(partial(self._tell, request, picked, watch))
+        return True
+
+    def _visitor(self, request: Request, headers: dict[bytes, bytes]) -> Visitor | None:
+        """Return who asks, if he is known and nothing about his request is unusual."""
+        site = self._site
+        if len(headers) != len(request.headers) or not UNUSUAL.isdisjoint(headers):
+            return None
+        if headers.get(b"content-type") != JSON or len(request.body) > site.limits.body_bytes:
+            return None
+        if site.meter.in_flight >= site.limits.requests_at_once:
+            return None
+        return site.access.known(headers, request.match)
+
+    def _claim(self, request: Request, headers: dict[bytes, bytes], visitor: Visitor, request_id: str) -> Claim:
+        network, wish = request.match.params["network"], self._decode(request.body)
+        key = f"{visitor.id}/{read_key(headers)}" if b"idempotency-key" in headers else None
+        asker = Asker(visitor.actor, request_id)
+        if wish == OneWish(owner=wish.owner):  # most say no more
+            return plain_claim(network, wish.owner, key, asker)
+        said = {name: value for name in wish.__struct_fields__ if (value := getattr(wish, name)) is not None}
+        said.pop("wait_s", None)  # what is granted at once is not waited for
+        return read_claim(network, key=key, **said).asked_by(asker)
+
+    def _tell(self, request: Request, picked: Picked, watch: Watch, _: "asyncio.Future[Verdict]") -> None:
+        """Answer a request whose pick was granted; else the long way finds out what there is to say."""
+        holding = picked.granted()
+        if holding is None:
+            self._site.meter.begin_anew()
+            request.begin_anew()
+            return
+        body = encode(writing.holding(holding))
+        request.answer(USUAL % (len(body), watch.request_id.encode()), body)
+        watch.status, watch.size = 200, len(body)
+        watch.end()
