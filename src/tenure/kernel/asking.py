@@ -3,7 +3,8 @@
 It travels in the details of rows and entries, under one name, so that stores need not know of it.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from json.encoder import encode_basestring_ascii as _quoted
 from typing import Any, NamedTuple
 
 from tenure.kernel.names import check_name
@@ -30,6 +31,12 @@ def asked(details: Mapping[str, Any], asker: Asker | None) -> Mapping[str, Any]:
     if asker is not None:
         return {**details, BY: list(asker)}
     return {name: value for name, value in details.items() if name != BY} if BY in details else details
+
+
+def written_asker(by: Sequence[Any]) -> str:
+    """Write as JSON who asked. By hand: every grant of a server does it, and this takes a fifth of the time."""
+    actor, request_id = by
+    return f"[{_quoted(actor)},{'null' if request_id is None else _quoted(request_id)}]"
 
 
 def asker_of(details: Mapping[str, Any]) -> Asker | None:

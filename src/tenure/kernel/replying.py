@@ -4,7 +4,7 @@ import json
 from hashlib import blake2b
 from typing import Any
 
-from tenure.kernel.asking import BY
+from tenure.kernel.asking import BY, written_asker
 from tenure.kernel.values import NO_DETAILS, Outcome, Reply, Row, State, Verdict, Wish
 
 REUSED = Verdict(Outcome.REUSED)
@@ -12,7 +12,12 @@ REUSED = Verdict(Outcome.REUSED)
 
 def body_of(*words: object) -> bytes:
     """Return a short mark of what a request says, the same for the same words."""
-    return blake2b(repr(words).encode("utf-8", "surrogatepass"), digest_size=16).digest()
+    return body_of_text(repr(words))
+
+
+def body_of_text(words: str) -> bytes:
+    """Return the mark of words that are written as ``body_of`` would write them."""
+    return blake2b(words.encode("utf-8", "surrogatepass"), digest_size=16).digest()
 
 
 def reply_to(wish: Wish, verdict: Verdict) -> Reply:
@@ -27,7 +32,7 @@ def reply_to(wish: Wish, verdict: Verdict) -> Reply:
         asker = wish.details.get(BY)
         return Reply(
             wish.key, wish.body, row.since_us, row.space, row.network, row.first, row.last, row.generation,
-            row.until_us, None if asker is None else json.dumps(asker),
+            row.until_us, None if asker is None else written_asker(asker),
         )  # fmt: skip
     return Reply(wish.key, wish.body, answer=json.dumps(row_document(row)))
 

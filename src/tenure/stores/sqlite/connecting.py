@@ -106,7 +106,9 @@ def write(connection: sqlite3.Connection, work: Callable[[SqliteTransaction], Co
     """Run work under the write lock and commit it."""
     begin(connection)
     try:
-        result = run_inline(work(SqliteTransaction(connection)))
+        tx = SqliteTransaction(connection)
+        result = run_inline(work(tx))
+        tx.settle()
     except BaseException as error:
         if connection.in_transaction:  # a full disk has ended it already
             connection.execute("ROLLBACK")

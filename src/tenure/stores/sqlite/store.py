@@ -23,15 +23,9 @@ from tenure.stores.sqlite.connecting import connect, failed, migrate, write
 from tenure.stores.sqlite.contents import read_contents, write_contents
 from tenure.stores.sqlite.history import read_changes_at
 from tenure.stores.sqlite.papers import read_papers
+from tenure.stores.sqlite.reading import read_changes, read_configuration, read_effects, read_spans, rows_within
 from tenure.stores.sqlite.sql import SQL
-from tenure.stores.sqlite.transaction import (
-    CallersSqliteTransaction,
-    read_changes,
-    read_configuration,
-    read_effects,
-    read_spans,
-    rows_within,
-)
+from tenure.stores.sqlite.transaction import CallersSqliteTransaction
 from tenure.stores.statements import read_row
 
 T = TypeVar("T")

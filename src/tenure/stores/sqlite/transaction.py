@@ -7,30 +7,30 @@ waits: the methods are coroutines only because the port's are.
 import json
 import sqlite3
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from tenure.kernel.addresses import key, position
 from tenure.kernel.configuration import Configuration, Network
-from tenure.kernel.documents import network_document, read_network
-from tenure.kernel.errors import AlreadyExists, CursorExpired
-from tenure.kernel.values import Change, Entry, NetworkId, Outcome, Reply, Row, SpaceId, State, Verdict, Waiter, Wish
-from tenure.ports import FAR_BEHIND, Effects, Guard, KeyTaken, NotAll
+from tenure.kernel.documents import network_document
+from tenure.kernel.errors import AlreadyExists
+from tenure.kernel.values import Entry, NetworkId, Outcome, Reply, Row, SpaceId, State, Verdict, Waiter, Wish
+from tenure.ports import Effects, Guard, KeyTaken, NotAll
 from tenure.stores.sqlite import batches
 from tenure.stores.sqlite.papers import SqlitePapers
+from tenure.stores.sqlite.reading import read_configuration, read_effects, read_spans, rows_within
 from tenure.stores.sqlite.sql import SQL
 from tenure.stores.statements import (
     STATE_NUMBER,
     dump_details,
     optional_key,
-    read_change,
     read_reply,
     read_row,
     read_waiter,
     reply_columns,
     row_columns,
 )
-from tenure.stores.statements import read_spans as spans_of
 
 OWNED = (State.PENDING, State.HELD)
 
@@ -40,6 +40,15 @@ def store_clock_us() -> int:
     return time.time_ns() // 1000
 
 
+@dataclass(slots=True)
+class Counters:
+    """The numbers of the newest change and of the newest grant."""
+
+    seq: int
+    generation: int
+    moved: bool = False
+
+
 class SqliteTransaction(SqlitePapers):
     """The ledger's verbs on a connection that holds the write lock (SQLite has one writer at a time)."""
 
@@ -47,6 +56,20 @@ class SqliteTransaction(SqlitePapers):
         super().__init__(connection)
         self._run = connection.execute
         self._clock = clock
+        self._counters: Counters | None = None
+        """Read when they are first needed, written by ``settle``: each costs as much as granting an address."""
+
+    def _counted(self) -> "Counters":
+        if self._counters is None:
+            seq, _, generation = self._one("counters")
+            self._counters = Counters(seq, generation)
+        return self._counters
+
+    def settle(self) -> None:
+        """Write the counters, if they were moved. To be called before a commit, and before others read them."""
+        if self._counters is not None and self._counters.moved:
+            self._run(SQL["set_counters"], (self._counters.seq, self._counters.generation))
+            self._counters.moved = False
 
     def _one(self, name: str, *values: Any) -> Any:
         return self._run(SQL[name], values).fetchone()
@@ -128,9 +151,8 @@ class SqliteTransaction(SqlitePapers):
 
     async def insert(self, space: SpaceId, wishes: Sequence[Wish]) -> Sequence[Verdict]:
         """Create holdings if nobody is in the way. O(log n) each."""
-        seq, _, generation = self._one("counters")
-        now_us = self._clock()
-        rows = [_wished(space, wish, number, now_us) for number, wish in enumerate(wishes, generation + 1)]
+        counters, now_us = self._counted(), self._clock()
+        rows = [_wished(space, wish, number, now_us) for number, wish in enumerate(wishes, counters.generation + 1)]
         single = all(wish.first == wish.last for wish in wishes)  # of different sizes two might lie over each other
         verdicts: list[Verdict] = []
         for piece in batches.cut(rows) if single else [rows]:
@@ -142,7 +164,8 @@ class SqliteTransaction(SqlitePapers):
             else:
                 verdicts.extend(self._insert_one(wish, row) for wish, row in pairs)
         if any(verdict.outcome is Outcome.GRANTED for verdict in verdicts):
-            self._run(SQL["set_counters"], (seq, generation + len(wishes)))
+            counters.generation += len(wishes)
+            counters.moved = True
         return verdicts
 
     def _found(self, wish: Wish, row: Row, *, whole: bool) -> Verdict:
@@ -267,6 +290,7 @@ class SqliteTransaction(SqlitePapers):
 
     async def effects(self, space: SpaceId, after: int) -> Effects:
         """Read what happened to a space's addresses."""
+        self.settle()
         return read_effects(self._connection, space, after)
 
     async def spans(self, space: SpaceId, first: int, last: int) -> Sequence[tuple[int, int]]:
@@ -275,23 +299,23 @@ class SqliteTransaction(SqlitePapers):
 
     async def last_change(self) -> int:
         """Return the number of the newest change."""
-        return int(self._one("counters")[0])
+        return self._counted().seq
 
     async def log(self, entries: Sequence[Entry]) -> int:
         """Append to the log."""
-        seq, _, generation = self._one("counters")
-        now_us = self._clock()
+        counters, now_us = self._counted(), self._clock()
         records = (
             (
-                seq + number, now_us, entry.verb, entry.space, entry.network, optional_key(entry.first),
+                counters.seq + number, now_us, entry.verb, entry.space, entry.network, optional_key(entry.first),
                 optional_key(entry.last), entry.owner, entry.slot, entry.generation, entry.request,
                 dump_details(entry.details),
             )
             for number, entry in enumerate(entries, 1)
         )  # fmt: skip
         batches.append(self._connection, list(records))
-        self._run(SQL["set_counters"], (seq + len(entries), generation))
-        return int(seq) + len(entries)
+        counters.seq += len(entries)
+        counters.moved = True
+        return counters.seq
 
     async def trim(self, before: int) -> None:
         """Drop old changes."""
@@ -319,63 +343,13 @@ class CallersSqliteTransaction(SqliteTransaction):
         """Take the write lock, then mark the place. With the lock, only this transaction can be ahead of the file."""
         self._run(SQL["take_write_lock"])
         self._run("SAVEPOINT tenure_call")
+        self._counters = None  # the caller may have undone what was done here before
         return await self.last_change() > self._committed()
 
     async def end_call(self, *, failed: bool) -> None:
         """Keep or undo the call."""
         if failed:
             self._run("ROLLBACK TO tenure_call")
+        else:
+            self.settle()
         self._run("RELEASE tenure_call")
-
-
-def read_configuration(connection: sqlite3.Connection, space: SpaceId) -> Configuration | None:
-    """Read one space's configuration."""
-    found = connection.execute(SQL["space_by_id"], (space,)).fetchone()
-    if found is None:
-        return None
-    records = connection.execute(SQL["networks_of_space"], (space,)).fetchall()
-    networks = {name: read_network(number, name, json.loads(text)) for number, name, text in records}
-    return Configuration(space, found[0], found[1], networks, bool(found[2]))
-
-
-def read_effects(connection: sqlite3.Connection, space: SpaceId, after: int) -> Effects:
-    """Read what happened to a space's addresses behind a cursor."""
-    seq, oldest, _ = connection.execute(SQL["counters"]).fetchone()
-    if after < oldest or seq - after > FAR_BEHIND:
-        return Effects(seq, [], complete=False)
-    records = connection.execute(SQL["effects"], (after, space)).fetchall() if seq > after else []
-    steps = [(number, bool(takes), position(first), position(last)) for number, takes, first, last in records]
-    return Effects(max(seq, steps[-1][0] if steps else 0), steps)
-
-
-def read_changes(connection: sqlite3.Connection, after: int, limit: int, space: SpaceId | None) -> list[Change]:
-    """Read changes behind a cursor."""
-    oldest = connection.execute(SQL["counters"]).fetchone()[1]
-    if after < oldest:
-        raise CursorExpired(after, oldest)
-    if space is None:
-        records: Iterable[Any] = connection.execute(SQL["changes"], (after, limit))
-    else:
-        records = connection.execute(SQL["changes_of_space"], (after, space, limit))
-    return [read_change(record) for record in records]
-
-
-def read_spans(connection: sqlite3.Connection, space: SpaceId, first: int, last: int) -> list[tuple[int, int]]:
-    """Read held spans that lie over a range."""
-    below = connection.execute(SQL["row_below"], (space, key(first))).fetchone()
-    start = first if below is None else min(first, position(below[2]))
-    records = connection.execute(SQL["spans"], (space, key(start), key(last)))
-    return spans_of(records)
-
-
-def rows_within(
-    connection: sqlite3.Connection, space: SpaceId, first: int, last: int, network: NetworkId | None, limit: int
-) -> list[Row]:
-    """Read rows that lie over a range."""
-    below = connection.execute(SQL["row_below"], (space, key(first))).fetchone()
-    start = below[2] if below is not None and position(below[3]) >= first else key(first)
-    if network is None:
-        records = connection.execute(SQL["rows_from"], (space, start, key(last), limit))
-    else:
-        records = connection.execute(SQL["rows_from_of_network"], (space, start, key(last), network, limit))
-    return [read_row(record) for record in records]

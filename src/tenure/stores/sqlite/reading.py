@@ -1,0 +1,69 @@
+"""What is read in one go: by the store itself, on its own connection, and inside transactions."""
+
+import json
+import sqlite3
+from collections.abc import Iterable
+from typing import Any
+
+from tenure.kernel.addresses import key, position
+from tenure.kernel.configuration import Configuration
+from tenure.kernel.documents import read_network
+from tenure.kernel.errors import CursorExpired
+from tenure.kernel.values import Change, NetworkId, Row, SpaceId
+from tenure.ports import FAR_BEHIND, Effects
+from tenure.stores.sqlite.sql import SQL
+from tenure.stores.statements import read_change, read_row
+from tenure.stores.statements import read_spans as spans_of
+
+
+def read_configuration(connection: sqlite3.Connection, space: SpaceId) -> Configuration | None:
+    """Read one space's configuration."""
+    found = connection.execute(SQL["space_by_id"], (space,)).fetchone()
+    if found is None:
+        return None
+    records = connection.execute(SQL["networks_of_space"], (space,)).fetchall()
+    networks = {name: read_network(number, name, json.loads(text)) for number, name, text in records}
+    return Configuration(space, found[0], found[1], networks, bool(found[2]))
+
+
+def read_effects(connection: sqlite3.Connection, space: SpaceId, after: int) -> Effects:
+    """Read what happened to a space's addresses behind a cursor."""
+    seq, oldest, _ = connection.execute(SQL["counters"]).fetchone()
+    if after < oldest or seq - after > FAR_BEHIND:
+        return Effects(seq, [], complete=False)
+    records = connection.execute(SQL["effects"], (after, space)).fetchall() if seq > after else []
+    steps = [(number, bool(takes), position(first), position(last)) for number, takes, first, last in records]
+    return Effects(max(seq, steps[-1][0] if steps else 0), steps)
+
+
+def read_changes(connection: sqlite3.Connection, after: int, limit: int, space: SpaceId | None) -> list[Change]:
+    """Read changes behind a cursor."""
+    oldest = connection.execute(SQL["counters"]).fetchone()[1]
+    if after < oldest:
+        raise CursorExpired(after, oldest)
+    if space is None:
+        records: Iterable[Any] = connection.execute(SQL["changes"], (after, limit))
+    else:
+        records = connection.execute(SQL["changes_of_space"], (after, space, limit))
+    return [read_change(record) for record in records]
+
+
+def read_spans(connection: sqlite3.Connection, space: SpaceId, first: int, last: int) -> list[tuple[int, int]]:
+    """Read held spans that lie over a range."""
+    below = connection.execute(SQL["row_below"], (space, key(first))).fetchone()
+    start = first if below is None else min(first, position(below[2]))
+    records = connection.execute(SQL["spans"], (space, key(start), key(last)))
+    return spans_of(records)
+
+
+def rows_within(
+    connection: sqlite3.Connection, space: SpaceId, first: int, last: int, network: NetworkId | None, limit: int
+) -> list[Row]:
+    """Read rows that lie over a range."""
+    below = connection.execute(SQL["row_below"], (space, key(first))).fetchone()
+    start = below[2] if below is not None and position(below[3]) >= first else key(first)
+    if network is None:
+        records = connection.execute(SQL["rows_from"], (space, start, key(last), limit))
+    else:
+        records = connection.execute(SQL["rows_from_of_network"], (space, start, key(last), network, limit))
+    return [read_row(record) for record in records]
