@@ -67,12 +67,18 @@ class Serving:
             with error:
                 return Answer(error.code, dict(error.headers), error.read())
 
-    def lay_out(self, name: str = "net1", block: str = "10.0.0.0/16", pool: str = "10.0.0.10-10.0.255.250") -> None:
-        """Make a network to allocate from."""
+    def lay_out(
+        self,
+        name: str = "net1",
+        block: str = "10.0.0.0/16",
+        pool: str = "10.0.0.10-10.0.255.250",
+        policy: str = "lowest",
+    ) -> None:
+        """Make a network to allocate from. Plain wishes for *random* go the short way, for *lowest* the long one."""
         for path, body in (
             ("/api/v1/networks", {"name": name}),
             (f"/api/v1/networks/{name}/subnets", {"cidr": block}),
-            (f"/api/v1/networks/{name}/pools", {"range": pool, "name": "pool1"}),
+            (f"/api/v1/networks/{name}/pools", {"range": pool, "name": "pool1", "policy": policy}),
         ):
             answer = self.ask("POST", path, body, If_Match="*")
             assert answer.status < 300, answer.body

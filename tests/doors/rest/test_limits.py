@@ -52,9 +52,11 @@ def test_an_idle_connection_is_closed_and_one_in_use_is_not(tmp_path: Path) -> N
         assert _all(used).count(b"HTTP/1.1 200 ") == 9
 
 
-def test_requests_that_come_at_once_on_one_connection_are_answered_in_order(tmp_path: Path) -> None:
+@pytest.mark.parametrize("policy", ["lowest", "random"])
+def test_requests_that_come_at_once_on_one_connection_are_answered_in_order(policy: str, tmp_path: Path) -> None:
     with serving(tmp_path) as server, server.connected() as eager:
-        server.lay_out()
+        server.lay_out(policy=policy)
+        server.allocate("vm/first")
         bodies = [b'{"owner": "vm/%d"}' % number for number in range(20)]
         path, kind = "/api/v1/networks/net1:allocate", "Content-Type: application/json"
         heads = [server.head("POST", path, kind, f"Content-Length: {len(body)}") for body in bodies]

@@ -57,12 +57,13 @@ def test_workers_stop_when_their_supervisor_is_killed(tmp_path: Path) -> None:
     assert alive == []
 
 
+@pytest.mark.parametrize("policy", ["lowest", "random"])
 @pytest.mark.parametrize("workers", [1, 2])
 def test_a_stop_under_load_answers_all_it_accepted_and_the_ledger_has_all_it_answered(
-    workers: int, tmp_path: Path
+    workers: int, policy: str, tmp_path: Path
 ) -> None:
     with serving(tmp_path, "--workers", str(workers)) as server:
-        server.lay_out()
+        server.lay_out(policy=policy)
         answered: list[tuple[str, str]] = []
         refusals: list[str] = []
         crowd = [threading.Thread(target=_hammer, args=(server, n, answered, refusals)) for n in range(12)]
