@@ -226,3 +226,18 @@ async def counted(client: Any) -> float:
     lines = (await client.ask("GET", "/metrics", below="")).body.decode().splitlines()
     name = 'tenure_http_requests_total{method="POST",route="/api/v1/networks/{network}:allocate",status="2xx"}'
     return sum(float(line.rpartition(" ")[2]) for line in lines if line.startswith(name))
+
+
+async def test_a_body_that_is_no_http_is_refused_once_and_gets_nothing(server: Server) -> None:
+    head = wish(server, {"owner": "vm/spoilt"}).partition(b"Content-Length")[0]
+    reader, writer = await asyncio.open_connection("127.0.0.1", server.port)
+    writer.write(head + b"Transfer-Encoding: chunked\r\n\r\nzz\r\n")
+    answer = await asyncio.wait_for(reader.read(), 10)
+    writer.close()
+    await writer.wait_closed()
+    async with server.client() as client:
+        held = await client.get("/owners/vm%2Fspoilt")
+
+    assert answer.startswith(b"HTTP/1.1 400 ")
+    assert answer.count(b"HTTP/1.1 ") == 1
+    assert held["items"] == []

@@ -70,7 +70,8 @@ class Connection(GuardedProtocol):
         super().data_received(data)
         if self._short is not None:
             short, self._short = self._short, None
-            self.go_long_way(short, whole=False)
+            if not self.transport.is_closing():  # else it was no HTTP behind its head, and was told so
+                self.go_long_way(short, whole=False)
 
     def on_message_begin(self) -> None:
         """Begin a head; what only the long way needs is made when it is gone."""

@@ -5,13 +5,15 @@ from typing import Any
 from tenure.doors.rest.endpoints import Endpoint, Rests
 from tenure.doors.rest.visitors import Need
 from tenure.remote.problems import KINDS, STATUS, TITLES
+from tenure.remote.refusals import TooLarge
 
 Json = dict[str, Any]
 
-ALWAYS = (400, 401, 403, 413, 422, 429, 500, 503)
+ALWAYS = (400, 401, 403, 413, 422, 429, 431, 500, 503)
 WITH_A_BODY = (408, 415)
 OF_THE_LOG = ("changes", "events")
 INTERNAL = 500
+HEAD_TOO_LARGE = 431
 TRY_LATER = (429, 503)
 
 REASONS = {
@@ -28,6 +30,7 @@ REASONS = {
     422: "The request says something wrong; field names what.",
     428: "If-Match is needed: say which reading this rests on.",
     429: "Too many requests; Retry-After says when to try again.",
+    431: "The head of the request is too large.",
     500: "A fault of the server's own; its log tells more under the request id.",
     503: "The store does not answer, or there is too much to do; try again.",
 }
@@ -37,6 +40,8 @@ def codes_of(status: int) -> list[str]:
     """List the codes that come with a status."""
     if status == INTERNAL:
         return ["internal"]
+    if status == HEAD_TOO_LARGE:
+        return [TooLarge.code]
     found = {code for code, kind in KINDS.items() if _status(kind) == status}
     return sorted(found)
 
@@ -53,6 +58,8 @@ def problem_responses() -> Json:
 def _response(status: int, reason: str) -> Json:
     codes = codes_of(status)
     head: Json = {"X-Request-Id": {"$ref": "#/components/headers/request_id"}}
+    if status == HEAD_TOO_LARGE:  # it never became a request
+        head = {}
     if status in TRY_LATER:
         head["Retry-After"] = {"$ref": "#/components/headers/retry_after"}
     schema = {
