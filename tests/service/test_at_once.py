@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import AsyncIterator
+from typing import Literal
 
 import pytest
 import pytest_asyncio
@@ -10,8 +11,8 @@ from hypothesis import strategies as st
 
 import tenure
 from tenure.kernel.asking import Asker
-from tenure.kernel.errors import TenureError
-from tenure.service.at_once import AtOnce
+from tenure.kernel.errors import StoreUnavailable, TenureError
+from tenure.service.at_once import AtOnce, Begun
 from tenure.service.claims import Claim, plain_claim, read_claim
 
 OPS = Asker("token/ops", "abc1")
@@ -44,11 +45,14 @@ def test_a_plain_claim_of_nobody_is_refused_alike(owner: str) -> None:
     assert plain.value.message == usual.value.message
 
 
-async def test_a_pick_that_is_granted_is_held(ledger: tenure.AsyncLedger) -> None:
-    picked = AtOnce(ledger).pick(plain_claim("net1", "vm/a", "k", OPS))
-    assert picked is not None
-    await picked.verdict
-    granted = picked.granted()
+@pytest.mark.parametrize("policy", ["random", "hashed", "lowest"])
+async def test_what_is_granted_is_held(ledger: tenure.AsyncLedger, policy: str) -> None:
+    await ledger.modify_pool("net1", "p", policy=policy)
+    await ledger.allocate("net1", owner="vm/first")  # the line is known again
+    begun = AtOnce(ledger).begin(plain_claim("net1", "vm/a", "k", OPS))
+    assert begun is not None
+    await begun.answer
+    granted = begun.granted()
 
     assert granted is not None
     assert await ledger.holdings("net1", owner="vm/a") == [granted]
@@ -61,33 +65,53 @@ async def test_whoever_holds_already_is_told_so_by_the_usual_way_and_no_address_
 ) -> None:
     at_once = AtOnce(ledger)
     for _ in range(20):  # each time what was picked must be given back, or nothing would be left to pick
-        picked = at_once.pick(plain_claim("net1", "vm/first", None, OPS))
-        assert picked is not None
-        await picked.verdict
-        assert picked.granted() is None
+        begun = at_once.begin(plain_claim("net1", "vm/first", None, OPS))
+        assert begun is not None
+        await begun.answer
+        assert begun.granted() is None
 
 
 async def test_of_two_picks_for_the_last_address_only_one_can_be_made(ledger: tenure.AsyncLedger) -> None:
     at_once = AtOnce(ledger)
-    picked = [at_once.pick(plain_claim("net1", owner, None, OPS)) for owner in ("vm/a", "vm/b")]
+    begun = [at_once.begin(plain_claim("net1", owner, None, OPS)) for owner in ("vm/a", "vm/b")]
 
-    assert [each is None for each in picked] == [False, True]
+    assert [each is None for each in begun] == [False, True]
+
+
+@pytest.mark.parametrize(("outcome", "doubt"), [("unknown", True), ("none", False)])
+async def test_what_may_have_been_granted_is_in_doubt(
+    ledger: tenure.AsyncLedger, outcome: Literal["unknown", "none"], doubt: bool
+) -> None:
+    layout = await ledger._server.layout("net1")
+    answer = asyncio.get_running_loop().create_future()
+    answer.set_exception(StoreUnavailable("away", outcome=outcome))
+    begun = Begun(answer, layout)
+
+    assert (begun.granted(), begun.in_doubt()) == (None, doubt)
+
+
+async def test_the_lane_tells_whoever_holds_already(ledger: tenure.AsyncLedger) -> None:
+    await ledger.modify_pool("net1", "p", policy="lowest")
+    held = await ledger.allocate("net1", owner="vm/first")
+    begun = AtOnce(ledger).begin(plain_claim("net1", "vm/first", None, OPS))
+    assert begun is not None
+    await begun.answer
+
+    assert begun.granted() == held
 
 
 @pytest.mark.parametrize("claim", [
     read_claim("net1", "vm/a", address="10.0.0.5"),
-    read_claim("net1", "vm/a", policy="lowest"),
     read_claim("net1", "vm/a", policy="sticky"),
-    read_claim("net1", "vm/a", pool="unknown"),
     read_claim("unknown", "vm/a"),
     read_claim("net1", "vm/waited-for"),
-], ids=["address", "lowest", "sticky", "pool", "network", "preallocated"])  # fmt: skip
+], ids=["address", "sticky", "network", "preallocated"])  # fmt: skip
 async def test_what_takes_more_than_a_look_is_left_to_the_usual_way(ledger: tenure.AsyncLedger, claim: Claim) -> None:
     await ledger.preallocate("net1", "vm/waited-for", "10.0.0.6")
     second = await ledger.allocate("net1", owner="vm/second")  # the line is known again
     await ledger.release("net1", second.address, owner="vm/second")
     before = await ledger.last_change()
 
-    assert AtOnce(ledger).pick(claim) is None
+    assert AtOnce(ledger).begin(claim) is None
     await asyncio.sleep(0.05)
     assert await ledger.last_change() == before

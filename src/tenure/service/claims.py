@@ -69,6 +69,12 @@ class Granted(NamedTuple):
     layout: Layout
 
 
+class Known(Granted):
+    """An answer that tells of a holding from before: whoever turns away from it must not end it."""
+
+    __slots__ = ()
+
+
 class Waiting(NamedTuple):
     """A claim's answer where nothing is free: it is in line, at this place (1 is next)."""
 

@@ -20,7 +20,7 @@ from tenure.kernel.ranges import AddressRange
 from tenure.kernel.replying import replayed, reply_to
 from tenure.kernel.values import Entry, Outcome, Reply, Row, State, Verdict, Wish, moment
 from tenure.ports import Chance, Transaction
-from tenure.service.claims import Claim, Granted
+from tenure.service.claims import Claim, Granted, Known
 from tenure.service.exact import ExactLine, ExactViews
 from tenure.service.views import LineKey
 
@@ -160,9 +160,7 @@ class Serving:
             if reply is not None:
                 verdict = replayed(claim.at(self._layout, 0, 0), reply)
                 self._known_keys.add(reply.key)
-                self._answers[index] = (
-                    KeyReused(reply.key) if verdict.row is None else Granted(verdict.row, self._layout)
-                )
+                self._answers[index] = KeyReused(reply.key) if verdict.row is None else Known(verdict.row, self._layout)
 
     async def _keep_replies(self) -> None:
         """Keep the new answers of claims with an idempotency key, one a key, in the effect's own transaction."""
@@ -184,7 +182,8 @@ class Serving:
         rows = await self._tx.rows_for([(network(c.network).id, c.owner, c.slot) for c in claims]) if asked else []
         for index, claim, row in zip(asked, claims, rows, strict=True):
             if row is not None:
-                self._answers[index] = already(claim, row, self._layout)
+                answer = already(claim, row, self._layout)
+                self._answers[index] = Known(*answer) if isinstance(answer, Granted) else answer
         return [index for index in indexes if self._answers[index] is None]
 
     async def _round(self, open_claims: list[int]) -> list[int]:

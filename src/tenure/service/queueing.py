@@ -15,7 +15,7 @@ from tenure.kernel.errors import PoolExhausted
 from tenure.kernel.layout import Layout
 from tenure.kernel.values import Waiter
 from tenure.ports import Transaction
-from tenure.service.claims import Claim, Granted, Waiting, claim_document, claim_of
+from tenure.service.claims import Claim, Granted, Known, Waiting, claim_document, claim_of
 from tenure.service.lane import Answer, Serving
 
 ClaimKey = tuple[int, str, str]
@@ -30,12 +30,6 @@ class Seat(NamedTuple):
     claim: Claim
     lasts_us: int = 0
     was: Waiter | None = None
-
-
-class Known(Granted):
-    """An answer that tells of a holding from before: whoever turns away from it must not end it."""
-
-    __slots__ = ()
 
 
 class Queue:

@@ -87,7 +87,7 @@ class Server:
 
     async def release(self, layout: Layout, ticket: Ticket) -> Row | None:
         """End one holding; a lost answer is asked for again, which changes nothing more. Stale if the layout is."""
-        self._check_open()
+        self.check_open()
         key = (layout.configuration.space, layout.configuration.version)
         row = await insist(lambda: self._releases.submit(key, ticket), self.pause)
         if row is not None and ticket.names(row):
@@ -99,7 +99,8 @@ class Server:
     async def _release(self, key: tuple[SpaceId, int], tickets: Sequence[Ticket]) -> Sequence[Row | None]:
         return await self.store.release(key[0], tickets, version=key[1])
 
-    def _check_open(self) -> None:
+    def check_open(self) -> None:
+        """Refuse to begin anything once the ledger is closed."""
         if self._closed:
             raise Conflict("this ledger is closed; open it again")
 
@@ -210,7 +211,7 @@ class Server:
 
     def grant(self, layout: Layout, wish: Wish) -> "asyncio.Future[Verdict]":
         """Ask the store for one address, together with all that wait."""
-        self._check_open()
+        self.check_open()
         return self._grants.submit((layout.configuration.space, layout.configuration.version), wish)
 
     async def _grant(self, key: tuple[SpaceId, int], wishes: Sequence[Wish]) -> Sequence[Verdict]:
@@ -251,12 +252,16 @@ class Server:
         assert not isinstance(answer, Waiting)
         return answer
 
-    async def attend(self, layout: Layout, seat: Seat) -> Granted | Waiting | None:
-        """Serve a claim in the lane, or put it in line if it may wait; None if the layout is stale."""
-        self._check_open()
+    def take_seat(self, layout: Layout, seat: Seat) -> "asyncio.Future[Attended]":
+        """Have a claim served in the lane, together with all that wait; the answer may be that it is refused."""
+        self.check_open()
         if seat.claim.key is not None:
             self.tidy()
-        answer = await self._lane_batches.submit(layout.configuration.space, (layout, seat))
+        return self._lane_batches.submit(layout.configuration.space, (layout, seat))
+
+    async def attend(self, layout: Layout, seat: Seat) -> Granted | Waiting | None:
+        """Serve a claim in the lane, or put it in line if it may wait; None if the layout is stale."""
+        answer = await self.take_seat(layout, seat)
         if isinstance(answer, TenureError):
             raise answer
         return answer
@@ -265,7 +270,7 @@ class Server:
         self, operations: Sequence[Operation], key: str | None = None, body: bytes = b"", asker: Asker | None = None
     ) -> list[Shown]:
         """Make several operations one transaction; under an idempotency key they are made once, ever."""
-        self._check_open()
+        self.check_open()
         if key is not None:
             self.tidy()
         repeatable = key is not None or all(isinstance(operation, REPEATABLE) for operation in operations)

@@ -19,8 +19,8 @@ from tenure.kernel.layout import Layout
 from tenure.kernel.values import OWNED, Row, SpaceId, Waiter
 from tenure.ports import Guard, LedgerStore, Transaction
 from tenure.service.allocating import insist, worse
-from tenure.service.claims import Claim, Granted, Waiting
-from tenure.service.queueing import Known, Seat
+from tenure.service.claims import Claim, Granted, Known, Waiting
+from tenure.service.queueing import Seat
 
 LIFE_US = 10_000_000
 """How long a waiting claim is taken for alive after it last said so."""

@@ -132,6 +132,40 @@ def test_a_reader_who_does_not_read_is_let_go(tmp_path: Path) -> None:
         until(lambda: len(psutil.Process(server.process.pid).net_connections()) == 1, within_s=20)
 
 
+def test_what_comes_behind_a_body_as_headers_is_let_be_however_much_it_is(tmp_path: Path) -> None:
+    with serving(tmp_path, "--body-s", "30") as server, server.connected() as chatty:
+        server.lay_out()
+        head = server.head("POST", "/api/v1/networks", "Content-Type: application/json", "Transfer-Encoding: chunked")
+        chatty.sendall(head + b'10\r\n{"name": "net2"}\r\n0\r\n')
+        before = psutil.Process(server.process.pid).memory_info().rss
+        for number in range(400):
+            chatty.sendall(b"".join(b"x-%d-%d: %b\r\n" % (number, each, b"y" * 1000) for each in range(100)))
+        grown = psutil.Process(server.process.pid).memory_info().rss - before
+        chatty.sendall(
+            b"Authorization: Bearer other\r\n\r\nGET /healthz HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n"
+        )
+        answer = _all(chatty)
+
+    assert grown < 20_000_000  # of 40,000,000 that were sent
+    assert answer.startswith(b"HTTP/1.1 201 ")
+    assert answer.count(b"HTTP/1.1 200 ") == 1
+
+
+@pytest.mark.parametrize("path", ["/api/v1/networks", "/api/v1/networks/net1:allocate"])
+def test_a_body_that_is_no_http_is_refused_at_once(path: str, tmp_path: Path) -> None:
+    with serving(tmp_path, "--body-s", "20") as server, server.connected() as spoilt:
+        server.lay_out()
+        spoilt.sendall(server.head("POST", path, "Content-Type: application/json", "Transfer-Encoding: chunked"))
+        time.sleep(0.1)
+        spoilt.sendall(b"zz\r\n")
+        spoilt.settimeout(10)
+        answer = _all(spoilt)
+
+    assert answer.startswith(b"HTTP/1.1 400 ")
+    assert answer.count(b"HTTP/1.1 ") == 1
+    assert b"x-request-id: " in answer
+
+
 def _all(connection: socket.socket) -> bytes:
     data = b""
     with contextlib.suppress(ConnectionResetError):

@@ -18,6 +18,8 @@ LONG = b"If-None-Match: x"
 """A header that changes nothing, and that the short way leaves to the long one."""
 
 PATH = b"/api/v1/networks/%b:allocate"
+SHORTCUTS = "tenure_shortcuts_total"
+ANSWERED = 'tenure_http_requests_total{method="POST",route="/api/v1/networks/{network}:allocate",status="2xx"}'
 OF_ITS_OWN = ("address", "last_address", "generation", "since", "request_id", "owner", "until")
 
 
@@ -62,10 +64,13 @@ def told(answer: RawAnswer) -> tuple[int, list[str], Any]:
 ], ids=str)  # fmt: skip
 async def test_both_ways_answer_alike(server: Server, more: dict[str, Any]) -> None:
     number = crc32(str(more).encode())
-    short = await ask(server, {"owner": f"vm/short-{number}", **more})
     long = await ask(server, {"owner": f"vm/long-{number}", **more}, LONG)
+    async with server.client() as client:
+        before = await counted(client, SHORTCUTS)
+        short = await ask(server, {"owner": f"vm/short-{number}", **more})
+        taken = await counted(client, SHORTCUTS) - before
 
-    assert short.status == 200
+    assert (short.status, taken) == (200, 1)
     assert told(short) == told(long)
     assert short.json["address"] != long.json["address"]
 
@@ -205,10 +210,10 @@ async def test_requests_of_all_kinds_on_one_connection_are_answered_in_order(ser
 
 async def test_both_ways_are_logged_alike_and_counted_alike(server: Server) -> None:
     async with server.client() as client:
-        first = await counted(client)
+        first = await counted(client, ANSWERED)
         for lines in ((), (LONG,)):
             await ask(server, {"owner": f"vm/logged-{len(lines)}"}, b"X-Request-Id: logged-%d" % len(lines), *lines)
-        second = await counted(client)
+        second = await counted(client, ANSWERED)
     await asyncio.sleep(0.2)
     lines_of = [json.loads(line) for line in server.log.splitlines() if '"request_id":"logged-' in line]
 
@@ -221,10 +226,9 @@ async def test_both_ways_are_logged_alike_and_counted_alike(server: Server) -> N
     assert short["route"] == "/api/v1/networks/{network}:allocate"
 
 
-async def counted(client: Any) -> float:
-    """Return how many allocations were answered with 200."""
+async def counted(client: Any, name: str) -> float:
+    """Return what a metric says."""
     lines = (await client.ask("GET", "/metrics", below="")).body.decode().splitlines()
-    name = 'tenure_http_requests_total{method="POST",route="/api/v1/networks/{network}:allocate",status="2xx"}'
     return sum(float(line.rpartition(" ")[2]) for line in lines if line.startswith(name))
 
 

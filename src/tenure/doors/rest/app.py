@@ -12,6 +12,8 @@ from tenure.doors.rest.journal import Watch
 from tenure.doors.rest.outside import Outside
 from tenure.doors.rest.presence import while_there
 from tenure.doors.rest.requests import (
+    BEFORE,
+    Before,
     Gone,
     Receive,
     Scope,
@@ -30,9 +32,11 @@ from tenure.doors.rest.site import Site
 from tenure.doors.rest.visitors import Visitor
 from tenure.kernel.errors import KeyReused, StoreUnavailable, TenureError
 from tenure.remote.problems import status_of
-from tenure.remote.refusals import Fault, Overloaded
+from tenure.remote.refusals import Fault, Forbidden, Overloaded, RateLimited, Unauthorised
 
 BELOW = API.encode()
+BEFORE_THE_LEDGER = (Forbidden, Overloaded, RateLimited, StoreUnavailable, Unauthorised)
+"""Refusals that tell nothing of what the ledger did when the same was asked before."""
 
 
 class Application:
@@ -46,30 +50,16 @@ class Application:
         site.journal.know(endpoints)
 
     def __call__(self, scope: Scope, receive: Receive, send: Send) -> Awaitable[None]:
-        """Answer one request, or live through one start and stop."""
-        if scope["type"] == "http":
-            return self._answer(scope, receive, send)
-        if scope["type"] == "lifespan":
-            return self._live(receive, send)
-        raise RuntimeError(f"{scope['type']} is not spoken here")
-
-    async def _live(self, receive: Receive, send: Send) -> None:
-        await receive()
-        try:
-            await self._site.open()
-        except Exception as error:
-            await send({"type": "lifespan.startup.failed", "message": str(error)})
-            return
-        await send({"type": "lifespan.startup.complete"})
-        await receive()
-        await self._site.close()
-        await send({"type": "lifespan.shutdown.complete"})
+        """Answer one request."""
+        return self._answer(scope, receive, send)
 
     async def _answer(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer one request. Cost beside the ledger's work: some 60 µs, and as many in the server's parser."""
-        began = time.perf_counter()
+        before: Before | None = scope.get(BEFORE)
+        began = time.perf_counter() if before is None else before.began
         headers = dict(scope["headers"])
-        request_id = known_request_id(headers) or self._site.journal.next_id()
+        request_id = known_request_id(headers) if before is None else before.request_id
+        request_id = request_id or self._site.journal.next_id()
         watch = self._site.journal.begin(scope["method"], scope["raw_path"], scope.get("client"), request_id, began)
         try:
             check_headers(scope["headers"], headers)
@@ -97,9 +87,10 @@ class Application:
         except Gone:
             watch.status = 499
         except TenureError as error:
-            watch.error = error
-            watch.status = status_of(error)
-            watch.size = await send_problem(send, error, request_id)
+            watch.error = _doubtful(error) if before is not None and before.in_doubt else error
+            watch.status = status_of(watch.error)
+            with contextlib.suppress(RuntimeError):  # the answer may have begun
+                watch.size = await send_problem(send, watch.error, request_id)
         except asyncio.CancelledError:  # the server stops and could wait no longer; nobody waits for this task
             watch.error = _unfinished()
             watch.status = status_of(watch.error)
@@ -151,6 +142,11 @@ class Application:
         watch.size = written_whole(whole, status, answer, call.head, call.request_id) or await send_json(
             send, status, answer, call.head, call.request_id
         )
+
+
+def _doubtful(error: TenureError) -> TenureError:
+    """Tell of a refusal after a first try of which nobody knows the end: what the ledger itself says, it knows."""
+    return StoreUnavailable(error.message, outcome="unknown") if isinstance(error, BEFORE_THE_LEDGER) else error
 
 
 def _unfinished() -> TenureError:

@@ -9,6 +9,7 @@ from uvicorn.server import ServerState
 
 from tenure.doors.rest.dispatching import Match
 from tenure.doors.rest.guarding import GuardedProtocol
+from tenure.doors.rest.requests import BEFORE, Before
 from tenure.doors.rest.shortcut import Shortcut
 from tenure.doors.rest.site import Site
 
@@ -43,9 +44,9 @@ class ShortRequest:
         self.response_complete = True
         self._connection.answer_short(self, head, body)
 
-    def begin_anew(self) -> None:
-        """Go the long way."""
-        self._connection.go_long_way(self, whole=True)
+    def begin_anew(self, before: Before) -> None:
+        """Go the long way, where it is known what was done before."""
+        self._connection.go_long_way(self, before, whole=True)
 
 
 class Connection(GuardedProtocol):
@@ -71,7 +72,7 @@ class Connection(GuardedProtocol):
         if self._short is not None:
             short, self._short = self._short, None
             if not self.transport.is_closing():  # else it was no HTTP behind its head, and was told so
-                self.go_long_way(short, whole=False)
+                self.go_long_way(short, None, whole=False)
 
     def on_message_begin(self) -> None:
         """Begin a head; what only the long way needs is made when it is gone."""
@@ -81,8 +82,9 @@ class Connection(GuardedProtocol):
 
     def on_headers_complete(self) -> None:
         """Begin the request, or wait for its body if it may go the short way."""
-        match = self._shortcut.leads_to(self.url) if self._is_free() else None
-        if match is not None and self.parser.get_method() == b"POST":
+        may = self.parser.get_method() == b"POST" and self._is_free()
+        match = self._shortcut.leads_to(self.url) if may else None
+        if match is not None:
             self._end_head()
             self._short = ShortRequest(self, match, self.url, self.headers)
             return
@@ -116,7 +118,7 @@ class Connection(GuardedProtocol):
         self._body_since = None
         self.cycle = short  # type: ignore[assignment]
         if not self._shortcut.take(short):
-            self.go_long_way(short, whole=True)
+            self.go_long_way(short, None, whole=True)
 
     def answer_short(self, short: ShortRequest, head: bytes, body: bytes) -> None:
         """Write the answer of a request that went the short way, and go on with the next."""
@@ -127,10 +129,10 @@ class Connection(GuardedProtocol):
                 self.transport.close()
         self.on_response_complete()
 
-    def go_long_way(self, short: ShortRequest, *, whole: bool) -> None:
+    def go_long_way(self, short: ShortRequest, before: Before | None, *, whole: bool) -> None:
         """Hand a request to the application, as the server would have; what was sent after it waits for its turn."""
         cycle = RequestResponseCycle(
-            scope=self._scope_of(short),  # type: ignore[arg-type]
+            scope=self._scope_of(short, before),  # type: ignore[arg-type]
             transport=self.transport,
             flow=self.flow,
             logger=self.logger,
@@ -151,7 +153,7 @@ class Connection(GuardedProtocol):
             self.cycle = cycle
         self._start_asgi_task(cycle, self.app)
 
-    def _scope_of(self, short: ShortRequest) -> dict[str, Any]:
+    def _scope_of(self, short: ShortRequest, before: Before | None) -> dict[str, Any]:
         return {
             "type": "http",
             "asgi": {"version": self.asgi_version, "spec_version": "2.3"},
@@ -167,4 +169,5 @@ class Connection(GuardedProtocol):
             "raw_path": short.url,
             "query_string": b"",
             "extensions": self._extensions,
+            BEFORE: before,
         }

@@ -67,6 +67,11 @@ class GuardedProtocol(HttpToolsProtocol):
         if self._in_head and self._head_bytes > self._most_head and not self.transport.is_closing():
             self._refuse(self._too_large())
 
+    def on_header(self, name: bytes, value: bytes) -> None:
+        """Take a header; what comes behind a body as one is let be, or it would count as one, however much there is."""
+        if self._in_head:
+            super().on_header(name, value)
+
     def on_headers_complete(self) -> None:
         """Begin the request, unless its head, which came in one piece, is too large."""
         self._end_head()
@@ -161,16 +166,21 @@ class GuardedProtocol(HttpToolsProtocol):
     def _refuse(self, error: TenureError) -> None:
         """Answer a request that never became one, and close; an answer that is under way is let be."""
         self._site.meter.count("refused_connections" if isinstance(error, Overloaded) else "bad_requests")
-        peer = None if self.client is None else self.client[0]
-        self._site.journal.note("refused", "info", code=error.code, reason=error.message, peer=peer)
+        peer, request_id = None if self.client is None else self.client[0], self._site.journal.next_id()
+        said = {"code": error.code, "reason": error.message, "peer": peer, "request_id": request_id}
+        self._site.journal.note("refused", "info", **said)
         self._in_head, self._head_since = False, None
         if self.cycle is not None and not self.cycle.response_complete:
-            self.cycle.keep_alive = False
-            self.flow.pause_reading()
-            return
+            if self._body_since is None or self.cycle.response_started or self.pipeline:
+                self.cycle.keep_alive = False
+                self.flow.pause_reading()
+                return
+            self.cycle.disconnected = True  # the rest of its body will not come: nobody need wait for it
+            self.cycle.message_event.set()
         status = HEAD_TOO_LARGE if isinstance(error, TooLarge) else status_of(error)
-        body = encode(msgspec.structs.replace(problem_of(error), status=status))
+        body = encode(msgspec.structs.replace(problem_of(error, request_id), status=status))
         head = [PROBLEM, (b"content-length", b"%d" % len(body)), (b"connection", b"close"), *ALWAYS]
+        head.append((b"x-request-id", request_id.encode()))
         head += [(name.encode(), value.encode()) for name, value in problem_head(error).items()]
         lines = b"".join(b"%b: %b\r\n" % pair for pair in head)
         self.transport.write(b"%b%b\r\n%b" % (STATUS_LINE[status], lines, body))

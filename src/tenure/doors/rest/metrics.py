@@ -17,7 +17,7 @@ from tenure.doors.rest.endpoints import API, Endpoint
 from tenure.kernel.errors import PoolExhausted, TenureError
 from tenure.kernel.values import Holding, Outcome, Row, Verdict
 from tenure.remote.problems import KINDS, status_of
-from tenure.service.claims import Granted
+from tenure.service.claims import Granted, Known
 from tenure.service.operations import Allocate, AllocateRun, Operation, Release, ReleaseOwner, Shown
 
 SECONDS = (0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0)
@@ -27,7 +27,9 @@ BATCHES = ("grant", "release", "lane", "apply")
 OUTCOMES = tuple(outcome.value for outcome in Outcome)
 CODES = tuple(sorted({*KINDS, "internal"}))
 OUTSIDE = ("/", "/healthz", "/readyz", "/metrics", "/openapi.json", "/web/{file}", "other")
-PLAIN = ("in_flight", "streams", "allocations", "releases", "exhausted", "refused_connections", "bad_requests")
+PLAIN = (
+    "in_flight", "streams", "allocations", "releases", "exhausted", "shortcuts", "refused_connections", "bad_requests",
+)  # fmt: skip
 GONE = ("in_flight", "streams")
 """What ends with the process: a worker that takes a row over begins these at nothing."""
 
@@ -163,9 +165,10 @@ class Meter:
         self.count("releases", len(rows) - rows.count(None))
 
     def lane(self, answers: Sequence[object]) -> None:
-        """Count a batch that was served in a lane; what an owner had already is answered alike, and counted."""
+        """Count a batch that was served in a lane; what an owner had before is answered alike, and not counted."""
         self._batch("lane", len(answers))
-        self.count("allocations", sum(isinstance(answer, Granted) for answer in answers))
+        new = (answer for answer in answers if isinstance(answer, Granted) and not isinstance(answer, Known))
+        self.count("allocations", len({answer.row.generation for answer in new}))
 
     def applied(self, operations: Sequence[Operation], answers: Sequence[Shown]) -> None:
         """Count a group of operations that took effect together."""

@@ -58,8 +58,6 @@ def problem_responses() -> Json:
 def _response(status: int, reason: str) -> Json:
     codes = codes_of(status)
     head: Json = {"X-Request-Id": {"$ref": "#/components/headers/request_id"}}
-    if status == HEAD_TOO_LARGE:  # it never became a request
-        head = {}
     if status in TRY_LATER:
         head["Retry-After"] = {"$ref": "#/components/headers/retry_after"}
     schema = {

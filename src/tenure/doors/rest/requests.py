@@ -4,7 +4,7 @@ import asyncio
 import re
 import types
 from collections.abc import Awaitable, Callable, Coroutine, Generator, Mapping, Sequence
-from typing import Annotated, Any, Union, get_args, get_origin, get_type_hints
+from typing import Annotated, Any, NamedTuple, Union, get_args, get_origin, get_type_hints
 from urllib.parse import parse_qsl
 
 import msgspec
@@ -36,6 +36,19 @@ JSON = b"application/json"
 
 _decoders: dict[Any, msgspec.json.Decoder[Any]] = {}
 _query_hints: dict[type, dict[str, Any]] = {}
+
+
+BEFORE = "tenure.before"
+"""Where a request's scope says what was done for it already, if anything was."""
+
+
+class Before(NamedTuple):
+    """What was done for a request before it went the long way."""
+
+    request_id: str
+    began: float
+    in_doubt: bool
+    """What it wants may have been done already: then it is not true that nothing was changed."""
 
 
 class Gone(Exception):

@@ -102,6 +102,7 @@ def _problems(cells: Cells, numbers: Sequence[float]) -> Iterator[Metric]:
     yield problems
     for name, about in (
         ("exhausted", "Requests that found nothing free."),
+        ("shortcuts", "Plain allocations that were answered on the short way."),
         ("refused_connections", "Connections that were refused, because there were too many."),
         ("bad_requests", "Connections that did not speak HTTP, or too slowly, or said too much."),
     ):

@@ -10,7 +10,7 @@ import re
 import time
 from collections.abc import Sequence
 from functools import partial
-from typing import Protocol
+from typing import Any, Protocol
 
 import msgspec
 
@@ -18,17 +18,17 @@ from tenure.doors.rest.answers import USUAL, encode
 from tenure.doors.rest.dispatching import Dispatcher, Match
 from tenure.doors.rest.endpoints import API, Endpoint
 from tenure.doors.rest.journal import Watch
-from tenure.doors.rest.requests import JSON, known_request_id, read_key
+from tenure.doors.rest.requests import JSON, Before, known_request_id, read_key
 from tenure.doors.rest.routes.holdings import OneWish
 from tenure.doors.rest.site import Site
 from tenure.doors.rest.visitors import Visitor
 from tenure.kernel.asking import Asker
-from tenure.kernel.values import Verdict
+from tenure.kernel.errors import TenureError
 from tenure.remote import writing
-from tenure.service.at_once import AtOnce, Picked
+from tenure.service.at_once import AtOnce, Begun
 from tenure.service.claims import Claim, plain_claim, read_claim
 
-PLAIN_PATH = re.compile(rb"%b/networks/[A-Za-z0-9._~-]+:allocate" % re.escape(API.encode()))
+PLAIN_PATH = re.compile(rb"%b/networks/[A-Za-z0-9._~-]{1,255}:allocate" % re.escape(API.encode()))
 """Paths in which nothing is encoded, and that have no query."""
 
 REMEMBERED = 4096
@@ -51,8 +51,8 @@ class Request(Protocol):
     def answer(self, head: bytes, body: bytes) -> None:
         """Write an answer: 200, with this head and body."""
 
-    def begin_anew(self) -> None:
-        """Go the long way."""
+    def begin_anew(self, before: Before) -> None:
+        """Go the long way, where it is known what was done before."""
 
 
 class Shortcut:
@@ -62,16 +62,20 @@ class Shortcut:
         self._site = site
         self._ledger = AtOnce(site.ledger)
         self._dispatcher = Dispatcher(endpoints)
-        self._matches: dict[bytes, Match | None] = {}
+        self._matches: dict[bytes, Match] = {}
         self._decode = msgspec.json.Decoder(OneWish).decode
 
     def leads_to(self, url: bytes) -> Match | None:
-        """Return the route of a path that may go the short way."""
-        if url in self._matches:
-            return self._matches[url]
+        """Return the route of a path that may go the short way; a look in a dictionary if it did before."""
+        known = self._matches.get(url)
+        if known is not None or not PLAIN_PATH.fullmatch(url):
+            return known
+        try:
+            match = self._dispatcher.find("POST", url)
+        except TenureError:  # such as a name that is two dots
+            return None
         if len(self._matches) >= REMEMBERED:
             self._matches.clear()
-        match = self._dispatcher.find("POST", url) if PLAIN_PATH.fullmatch(url) else None
         self._matches[url] = match
         return match
 
@@ -83,14 +87,14 @@ class Shortcut:
         request_id = known_request_id(headers) or journal.next_id()
         try:
             visitor = self._visitor(request, headers)
-            picked = None if visitor is None else self._ledger.pick(self._claim(request, headers, visitor, request_id))
+            begun = None if visitor is None else self._ledger.begin(self._claim(request, headers, visitor, request_id))
         except Exception:  # whatever is wrong with it, the long way says so
             return False
-        if picked is None:
+        if begun is None:
             return False
         watch = journal.begin("POST", request.url, request.client, request_id, began)
         watch.route, watch.visitor = request.match.endpoint, visitor
-        picked.verdict.add_done_callback(partial(self._tell, request, picked, watch))
+        begun.answer.add_done_callback(partial(self._tell, request, begun, watch))
         return True
 
     def _visitor(self, request: Request, headers: dict[bytes, bytes]) -> Visitor | None:
@@ -114,13 +118,14 @@ class Shortcut:
         said.pop("wait_s", None)  # what is granted at once is not waited for
         return read_claim(network, key=key, **said).asked_by(asker)
 
-    def _tell(self, request: Request, picked: Picked, watch: Watch, _: "asyncio.Future[Verdict]") -> None:
-        """Answer a request whose pick was granted; else the long way finds out what there is to say."""
-        holding = picked.granted()
+    def _tell(self, request: Request, begun: Begun, watch: Watch, _: "asyncio.Future[Any]") -> None:
+        """Answer a request that was granted what it wants; else the long way finds out what there is to say."""
+        holding = begun.granted()
         if holding is None:
             self._site.meter.begin_anew()
-            request.begin_anew()
+            request.begin_anew(Before(watch.request_id, watch.began, in_doubt=begun.in_doubt()))
             return
+        self._site.meter.count("shortcuts")
         body = encode(writing.holding(holding))
         request.answer(USUAL % (len(body), watch.request_id.encode()), body)
         watch.status, watch.size = 200, len(body)

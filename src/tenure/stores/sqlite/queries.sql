@@ -33,6 +33,13 @@ FROM holding WHERE space = ? AND first = ?
 SELECT space, network, first, last, owner, slot, state, generation, since_us, until_us, request, details
 FROM holding WHERE owner = ? AND network = ? AND slot = ? AND state < 2
 
+-- :name rows_for
+-- :cost O(k log n): k claims, as a JSON array of owner, network and slot
+SELECT space, network, first, last, owner, slot, state, generation, since_us, until_us, request, details
+FROM json_each(?) AS claim CROSS JOIN holding
+WHERE owner = json_extract(claim.value, '$[0]') AND network = json_extract(claim.value, '$[1]')
+  AND slot = json_extract(claim.value, '$[2]') AND state < 2
+
 -- :name row_below
 -- :cost O(log n): the nearest holding that begins at or below a position
 SELECT space, network, first, last, owner, slot, state, generation, since_us, until_us, request, details

@@ -211,7 +211,9 @@ class SqliteTransaction(SqlitePapers):
 
     async def rows_for(self, claims: Sequence[tuple[NetworkId, str, str]]) -> Sequence[Row | None]:
         """Find the row of each claim."""
-        return [self._row("row_for", owner, network, slot) for network, owner, slot in claims]
+        wanted = json.dumps([(owner, network, slot) for network, owner, slot in claims])
+        found = {(row.network, row.owner, row.slot): row for row in map(read_row, self._all("rows_for", wanted))}
+        return [found.get((network, owner, slot)) for network, owner, slot in claims]
 
     async def rewrite(self, rows: Sequence[Row]) -> None:
         """Write rows anew."""
