@@ -157,6 +157,7 @@ class RemoteChanges(AsyncLedger):
         slot: str = "",
         pool: str | None = None,
         subnet: str | None = None,
+        zone: str | None = None,
         policy: str | None = None,
         labels: Mapping[str, str] | None = None,
         description: str = "",
@@ -172,8 +173,9 @@ class RemoteChanges(AsyncLedger):
         check_seconds(patience_s, field="patience_s")
         left_s = check_wait(wait_s)
         claim = read_claim(
-            network, owner, slot=slot, pool=pool, subnet=subnet, policy=policy, labels=labels, description=description,
-            carrier=carrier, plan=plan, pending=pending, lasts_s=lasts_s, request=request, key=key,
+            network, owner, slot=slot, pool=pool, subnet=subnet, zone=zone, policy=policy, labels=labels,
+            description=description, carrier=carrier, plan=plan, pending=pending, lasts_s=lasts_s, request=request,
+            key=key,
         )  # fmt: skip
         under, request_id = key or secrets.token_hex(16), id_for(key)
         async with self._or_leave(claim, request_id):

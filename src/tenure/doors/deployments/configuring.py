@@ -1,0 +1,136 @@
+"""Cloud configs: checked whole when they are uploaded, kept as papers, laid into the ledger in the same ``apply``."""
+
+import hashlib
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from tenure.doors.deployments.documents.cloud import read_cloud_configs
+from tenure.doors.deployments.faults import Fault
+from tenure.doors.deployments.ground import (
+    DOOR,
+    SPACE,
+    Block,
+    blocks_in,
+    blocks_of,
+    lay,
+    remnants,
+    removal,
+    renamed,
+    uncovered,
+)
+from tenure.doors.deployments.model import DYNAMIC, MANUAL, CloudConfig
+from tenure.doors.deployments.records import CONFIG, SNAPSHOT
+from tenure.kernel.configuration import Network
+from tenure.kernel.edits import Edit, ModifyNetwork
+from tenure.kernel.errors import AlreadyExists, Conflict, NotFound
+from tenure.kernel.values import Paper
+from tenure.service.ledger import AsyncLedger
+from tenure.service.operations import Expect, Operation, WritePaper
+
+TRIES = 8
+
+
+@dataclass(frozen=True, slots=True)
+class Configs:
+    """The cloud configs of a site as they were read: each with its revision, and all of them put together."""
+
+    papers: Sequence[Paper]
+    config: CloudConfig
+
+    @property
+    def texts(self) -> list[tuple[str, str]]:
+        """Return their names and texts."""
+        return [(paper.name, paper.document["text"]) for paper in self.papers]
+
+    @property
+    def snapshot(self) -> str:
+        """Name them as they are now: deployments remember what they were deployed with."""
+        return hashlib.sha256(json.dumps(self.texts).encode()).hexdigest()[:32]
+
+    def kept(self) -> WritePaper:
+        """Return the operation that keeps them as they are now."""
+        return WritePaper(kind=SNAPSHOT, name=self.snapshot, document={"configs": [list(each) for each in self.texts]})
+
+
+@dataclass(frozen=True, slots=True)
+class Uploaded:
+    """What came of an upload: warnings, and which networks changed."""
+
+    warnings: Sequence[Fault]
+    changed: Sequence[str]
+
+
+async def load_configs(ledger: AsyncLedger) -> Configs | None:
+    """Read the cloud configs that are in force; None if none was ever uploaded."""
+    papers = await ledger.papers(CONFIG)
+    if not papers:
+        return None
+    config, _ = read_cloud_configs([(paper.name, paper.document["text"]) for paper in papers])
+    return Configs(papers, config)
+
+
+async def load_snapshot(ledger: AsyncLedger, name: str) -> CloudConfig:
+    """Read the cloud configs that a deployment was deployed with."""
+    paper = await ledger.paper(SNAPSHOT, name)
+    config, _ = read_cloud_configs([(each[0], each[1]) for each in paper.document["configs"]])
+    return config
+
+
+async def upload(ledger: AsyncLedger, name: str, text: str, *, space: str = SPACE, dry: bool = False) -> Uploaded:
+    """Put a cloud config in force: all of its faults are told at once, and nothing is changed then."""
+    for tries_left in reversed(range(TRIES)):
+        papers = {paper.name: paper for paper in await ledger.papers(CONFIG)}
+        before = papers.get(name)
+        texts = {each.name: each.document["text"] for each in papers.values()} | {name: text}
+        config, warnings = read_cloud_configs(sorted(texts.items()))
+        write = WritePaper(kind=CONFIG, name=name, document={"text": text}, revision=before.revision if before else 0)
+        edits, expects = await _edits(ledger, config, space)
+        try:
+            await (ledger.rehearse if dry else ledger.apply)([*expects, *edits, write])
+        except (Conflict, NotFound) as error:
+            if not tries_left or isinstance(error, AlreadyExists):
+                raise
+            continue  # somebody uploaded, deployed or edited in this moment
+        return Uploaded(warnings, sorted({edit.network for edit in edits}))
+    raise AssertionError("unreachable")
+
+
+async def _edits(ledger: AsyncLedger, config: CloudConfig, space: str) -> tuple[list[Edit], list[Operation]]:
+    """Return what must change in the ledger so that it has the config's networks, and what that rests on."""
+    present = {each.name: each for each in await ledger.networks() if dict(each.notes.labels) == DOOR}
+    names = renamed(config, present)
+    edits: list[Edit] = [ModifyNetwork(network=old, name=new) for old, new in names.items()]
+    now = {names.get(name, name): network for name, network in present.items()}
+    for name, network in config.networks.items():
+        if network.kind == DYNAMIC:
+            continue
+        wanted = blocks_of(network)
+        found = now.get(name)
+        left = [] if found is None else await _remnants(ledger, found, wanted)
+        edits += lay(name, network.kind, [*wanted, *left], found, space)
+    for name, gone in now.items():
+        if name not in config.networks or config.networks[name].kind == DYNAMIC:
+            edits += await _retire(ledger, gone, space)
+    touched = {edit.network for edit in edits}
+    expects: list[Operation] = [
+        Expect(network=each.name, serial=each.serial, uuid=each.uuid)
+        for each in present.values()
+        if each.name in touched or names.get(each.name) in touched
+    ]
+    return edits, expects
+
+
+async def _retire(ledger: AsyncLedger, network: Network, space: str) -> list[Edit]:
+    """Remove a network that is in no config any more, or what of it nobody holds an address in."""
+    left = await _remnants(ledger, network, [])
+    return lay(network.name, MANUAL, left, network, space) if left else [removal(network)]
+
+
+async def _remnants(ledger: AsyncLedger, network: Network, wanted: Sequence[Block]) -> list[Block]:
+    present = blocks_in(network)
+    pieces = uncovered(wanted, present)
+    if not pieces:
+        return []
+    held = [each.row.first for each in await ledger.holdings(network.name)]
+    return remnants(wanted, present, [each for each in held if any(each in piece for piece in pieces)])

@@ -1,0 +1,158 @@
+"""YAML in which everything knows where it stands. Read by the library's safe loader: no tags, no objects."""
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import yaml
+
+from tenure.doors.deployments.faults import Fault, Kind, Place, Rejected
+
+LARGEST = 4 * 1024 * 1024
+DEEPEST = 64
+
+NAMES = {dict: "a mapping", list: "a list", str: "text", int: "a whole number", bool: "true or false"}
+
+
+class Tree:
+    """A value and where it stands. ``value`` is plain: mappings hold trees by key, lists hold trees."""
+
+    __slots__ = ("place", "value")
+
+    def __init__(self, value: Any, place: Place) -> None:
+        self.value = value
+        self.place = place
+
+    def __contains__(self, key: str) -> bool:
+        return isinstance(self.value, dict) and key in self.value
+
+    def plain(self) -> Any:
+        """Return the value without its places."""
+        if isinstance(self.value, dict):
+            return {key: tree.plain() for key, tree in self.value.items()}
+        if isinstance(self.value, list):
+            return [tree.plain() for tree in self.value]
+        return self.value
+
+
+class Faults:
+    """What was found wrong so far."""
+
+    def __init__(self) -> None:
+        self.found: list[Fault] = []
+
+    def add(self, kind: Kind, message: str, place: Place | None = None) -> None:
+        """Note a fault, and go on."""
+        self.found.append(Fault(kind, message, place))
+
+    def settle(self) -> None:
+        """Refuse the document if anything was wrong with it."""
+        if self.found:
+            raise Rejected(self.found)
+
+
+class Reader:
+    """Takes typed values out of trees; what has another type is a fault with its place, and stands for nothing."""
+
+    def __init__(self, faults: Faults) -> None:
+        self.faults = faults
+
+    def get(self, tree: Tree, key: str, kind: type, *, needed: bool = False) -> Any:
+        """Return the plain value (or for mappings and lists the tree) of a key; None if it is absent, null or wrong."""
+        child = tree.value.get(key) if isinstance(tree.value, dict) else None
+        if child is None or child.value is None:
+            if needed:
+                self.faults.add(Kind.GENERIC, f"Required property '{key}' was not specified", tree.place)
+            return None
+        if not _is(child.value, kind):
+            told = f"Property '{_path(tree, key)}' must be {NAMES[kind]}, not {_told(child.value)}"
+            self.faults.add(Kind.GENERIC, told, child.place)
+            return None
+        return child if kind in (dict, list) else child.value
+
+    def each(self, tree: Tree, key: str, kind: type = dict, *, needed: bool = False) -> Iterator[Tree]:
+        """Give the members of a list that have the right type."""
+        found = self.get(tree, key, list, needed=needed)
+        for member in [] if found is None else found.value:
+            if _is(member.value, kind):
+                yield member
+            else:
+                told = f"Property '{member.place.path}' must be {NAMES[kind]}, not {_told(member.value)}"
+                self.faults.add(Kind.GENERIC, told, member.place)
+
+    def refuse_others(self, tree: Tree, known: Sequence[str]) -> None:
+        """Refuse keys that nobody reads: a misspelt one would change nothing, silently."""
+        for key, child in tree.value.items():
+            if key not in known:
+                told = f"Unknown property '{_path(tree, key)}'; known here: {', '.join(known)}"
+                self.faults.add(Kind.GENERIC, told, child.place)
+
+
+def read_tree(text: str, document: str) -> Tree:
+    """Read a document, or say where it is no YAML."""
+    if len(text) > LARGEST:
+        raise _broken(f"at most {LARGEST} characters are read", Place(document, 1, 1, ""))
+    try:
+        node = yaml.compose(text, Loader=yaml.SafeLoader)
+    except yaml.MarkedYAMLError as error:
+        mark = error.problem_mark or error.context_mark
+        place = Place(document, 1 if mark is None else mark.line + 1, 1 if mark is None else mark.column + 1, "")
+        raise _broken(error.problem or error.context or "not YAML", place) from None
+    except (yaml.YAMLError, RecursionError) as error:
+        raise _broken(str(error)[:200] or "not YAML", Place(document, 1, 1, "")) from None
+    if node is None:
+        raise _broken("the document is empty", Place(document, 1, 1, ""))
+    tree = _Planter(document).plant(node, "", 0)
+    if not isinstance(tree.value, dict):
+        raise _broken("a mapping is needed", tree.place)
+    return tree
+
+
+class _Planter:
+    """Turns the library's nodes into trees; anchors may be used, but not to blow a document up."""
+
+    def __init__(self, document: str) -> None:
+        self._document = document
+        self._planted = 0
+        self._scalars = yaml.SafeLoader("")
+
+    def plant(self, node: yaml.Node, path: str, depth: int) -> Tree:
+        place = Place(self._document, node.start_mark.line + 1, node.start_mark.column + 1, path)
+        self._planted += 1
+        if depth > DEEPEST or self._planted > LARGEST:
+            raise _broken("too much inside each other", place)
+        if isinstance(node, yaml.MappingNode):
+            return Tree(self._mapping(node, path, depth), place)
+        if isinstance(node, yaml.SequenceNode):
+            members = enumerate(node.value)
+            return Tree([self.plant(member, f"{path}[{number}]", depth + 1) for number, member in members], place)
+        try:
+            return Tree(self._scalars.construct_object(node), place)
+        except (yaml.YAMLError, ValueError) as error:
+            raise _broken(str(error).splitlines()[0], place) from None
+
+    def _mapping(self, node: yaml.MappingNode, path: str, depth: int) -> dict[str, Tree]:
+        found: dict[str, Tree] = {}
+        for named, member in node.value:
+            key = self.plant(named, path, depth + 1)
+            if not isinstance(key.value, str):
+                raise _broken(f"a key must be text, not {_told(key.value)}", key.place)
+            if key.value in found:
+                raise _broken(f"the key '{key.value}' is there twice", key.place)
+            found[key.value] = self.plant(member, f"{path}.{key.value}" if path else key.value, depth + 1)
+        return found
+
+
+def _is(value: Any, kind: type) -> bool:
+    return isinstance(value, kind) and not (kind is int and isinstance(value, bool))
+
+
+def _path(tree: Tree, key: str) -> str:
+    return f"{tree.place.path}.{key}" if tree.place.path else key
+
+
+def _told(value: Any) -> str:
+    return next((name for kind, name in NAMES.items() if _is(value, kind)), repr(value)[:40])
+
+
+def _broken(message: str, place: Place) -> Rejected:
+    return Rejected([Fault(Kind.GENERIC, f"The document cannot be read: {message}", place)])

@@ -1,0 +1,177 @@
+"""A deployment's plan, before anything is asked of the ledger: who stays, who comes, who goes, and who needs what.
+
+Pure: documents and what instances have go in, steps come out. Linear in instances.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from tenure.doors.deployments.binding import Bound, Wants, bind
+from tenure.doors.deployments.faults import Kind, Refused
+from tenure.doors.deployments.model import (
+    CREATE_SWAP_DELETE,
+    DYNAMIC,
+    ERRAND,
+    VIP,
+    CloudConfig,
+    Group,
+    Manifest,
+    Properties,
+)
+from tenure.doors.deployments.placing import Placed, Present, adopt, place
+from tenure.doors.deployments.records import Instance
+from tenure.doors.deployments.settings import settings_of, without_hints
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """What a plan does for one instance: ``before`` is None for a new one, ``after`` for one that leaves.
+
+    ``swaps``: it gets a new VM on new addresses beside the old one (create-swap-delete).
+    """
+
+    before: Instance | None
+    after: Instance | None
+    bound: Bound
+    swaps: bool = False
+
+    @property
+    def instance(self) -> Instance:
+        """Return the instance: as it will be, or as it was if it leaves."""
+        found = self.after or self.before
+        assert found is not None
+        return found
+
+
+@dataclass(frozen=True, slots=True)
+class Order:
+    """What is asked for: whether all VMs are to be made anew, and under which name the plan goes."""
+
+    plan: str
+    recreate: bool = False
+
+
+def draft(
+    manifest: Manifest,
+    config: CloudConfig,
+    instances: Sequence[Instance],
+    order: Order,
+    new_uuid: Callable[[], str],
+) -> list[Step]:
+    """Return the steps of a plan: groups as the manifest lists them, in a group by AZ and index; then who leaves."""
+    by_group: dict[str, list[Instance]] = {}
+    for instance in instances:
+        by_group.setdefault(instance.group, []).append(instance)
+    steps: list[Step] = []
+    known: set[str] = set()
+    for group in manifest.groups:
+        present = _present(group, config, by_group)
+        known |= {each.uuid for each in present}
+        steps += _steps(manifest.name, group, config, present, {each.uuid: each for each in instances}, order, new_uuid)
+    left = [each for each in instances if each.uuid not in known]
+    return [*(step for step in steps if step.after), *(step for step in steps if not step.after), *map(_leaves, left)]
+
+
+def _present(group: Group, config: CloudConfig, by_group: Mapping[str, Sequence[Instance]]) -> Sequence[Present]:
+    shown = {name: [_shown(each) for each in group if not each.leaving] for name, group in by_group.items()}
+    return adopt(group, config, shown)
+
+
+def _shown(instance: Instance) -> Present:
+    addresses: dict[str, list[int]] = {}
+    for each in instance.has:
+        addresses.setdefault(each.network, []).append(each.position)
+    return Present(
+        uuid=instance.uuid, index=instance.index, az=instance.az, ignored=instance.ignored, has_disk=instance.disk,
+        has_vm=instance.vm is not None, addresses={name: tuple(found) for name, found in addresses.items()},
+    )  # fmt: skip
+
+
+def _steps(
+    deployment: str,
+    group: Group,
+    config: CloudConfig,
+    present: Sequence[Present],
+    known: Mapping[str, Instance],
+    order: Order,
+    new_uuid: Callable[[], str],
+) -> list[Step]:
+    placement = place(group, config, present)
+    said = _networks_of(group)
+    steps: list[Step] = []
+    for placed in placement.placed:
+        before = None if placed.present is None else known[placed.present.uuid]
+        uuid = new_uuid() if before is None else before.uuid
+        base = Instance(deployment, group.name, uuid, placed.index) if before is None else before
+        after = replace(
+            base, group=group.name, index=placed.index, az=placed.az, disk=group.persistent_disk, networks=said
+        )
+        step = _step(group, config, placed, before, after, order)
+        if _needs_vm(step, config, recreate=order.recreate):
+            step = replace(step, after=replace(after, plan=order.plan, failed=False, swaps=step.swaps))
+        steps.append(step)
+    return [*steps, *(_leaves(known[each.uuid]) for each in placement.obsolete)]
+
+
+def _step(
+    group: Group, config: CloudConfig, placed: Placed, before: Instance | None, after: Instance, order: Order
+) -> Step:
+    has = () if before is None else before.has
+    wants = [
+        Wants(each.name, placed.static.get(each.name), each.nic_group)
+        for each in group.networks
+        if config.networks[each.name].kind != DYNAMIC
+    ]
+    if group.lifecycle == ERRAND and (before is None or before.vm is None):
+        wants = [wish for wish in wants if any(each.network == wish.network for each in has)]  # what it has stays its
+    bound = bind(config, placed.az, has, wants)
+    if before is not None and before.ignored:
+        _check_ignored(before, bound)
+    if swaps(group, config, bound, recreate=order.recreate, vm=after.vm):
+        return Step(before, after, Bound((), tuple(wants), tuple(has)), swaps=True)
+    return Step(before, after, bound)
+
+
+def _needs_vm(step: Step, config: CloudConfig, *, recreate: bool) -> bool:
+    """Tell whether an instance's VM must be made, or made anew, before the plan is done with it."""
+    after = step.instance
+    if step.before is None or after.vm is None or recreate or step.bound.new or step.bound.obsolete:
+        return True
+    names = {(kept.has.network, kept.has.position): kept.wants.network for kept in step.bound.kept}
+    places = ((each, (each.network, each.row.first)) for each in after.holdings)
+    now = settings_of(after, config, [replace(each, network=names[place]) for each, place in places if place in names])
+    return after.made_with is None or without_hints(now) != without_hints(after.made_with)
+
+
+def swaps(group: Group, config: CloudConfig, bound: Bound, *, recreate: bool, vm: str | None) -> bool:
+    """Tell whether an instance gets all its addresses anew: a VM beside the old one cannot have the same."""
+    if group.vm_strategy != CREATE_SWAP_DELETE or vm is None:
+        return False
+    if any(each.static_ips is not None or config.networks[each.name].kind == VIP for each in group.networks):
+        return False
+    return recreate or bool(bound.new or bound.obsolete)
+
+
+def _check_ignored(instance: Instance, bound: Bound) -> None:
+    if bound.new or bound.obsolete:
+        raise Refused(
+            Kind.DEPLOYMENT_IGNORED_INSTANCES_MODIFICATION,
+            f"In instance group '{instance.group}', an attempt was made to modify the networks of an ignored instance "
+            f"'{instance.name}'. Modifying ignored instances is not allowed.",
+        )
+
+
+def _leaves(instance: Instance) -> Step:
+    if instance.ignored:
+        raise Refused(
+            Kind.DEPLOYMENT_IGNORED_INSTANCES_DELETION,
+            f"You are trying to delete instance group '{instance.group}', which contains ignored instance(s). "
+            "Deleting ignored instances is not allowed.",
+        )
+    return Step(instance, None, Bound((), (), tuple(instance.has)))
+
+
+def _networks_of(group: Group) -> list[Properties]:
+    return [
+        {"name": each.name, "nic_group": each.nic_group, "defaults": sorted(each.defaults)} for each in group.networks
+    ]

@@ -1,0 +1,169 @@
+"""Deployments and instances as the ledger keeps them: papers beside the holdings, written in the same ``apply``.
+
+A paper never tells an address: holdings do, so the two cannot disagree. What a paper tells is what the instance is
+(its place, its VM, what it waits for) and which settings its VM was made with.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from tenure.doors.deployments.binding import Has
+from tenure.doors.deployments.model import STARTED, Properties
+from tenure.kernel.errors import NotFound
+from tenure.kernel.names import Owner
+from tenure.kernel.values import Holding, Paper, State
+from tenure.service.ledger import AsyncLedger
+from tenure.service.operations import Operation, RemovePaper, WritePaper
+
+REALM = "bosh"
+CONFIG = "deployments.config"
+SNAPSHOT = "deployments.snapshot"
+DEPLOYMENT = "deployments.deployment"
+INSTANCE = "deployments.instance"
+ORPHAN = "deployments.orphan"
+
+
+def owner_of(uuid: str) -> Owner:
+    """Return the owner of an instance's addresses: the instance, whatever VM it has."""
+    return Owner(f"{REALM}:instance/{uuid}")
+
+
+@dataclass(frozen=True, slots=True)
+class Instance:
+    """An instance. ``vm`` carries its addresses now; ``made_with`` are the settings that VM was made with.
+
+    ``leaving``: it is not wanted any more, and goes when its VM is gone. ``plan``: what it waits for, None if nothing.
+    """
+
+    deployment: str
+    group: str
+    uuid: str
+    index: int
+    az: str | None = None
+    state: str = STARTED
+    ignored: bool = False
+    disk: bool = False
+    vm: str | None = None
+    leaving: bool = False
+    plan: str | None = None
+    failed: bool = False
+    swaps: bool = False
+    """The VM that it waits for comes beside the one it has."""
+    hints: Mapping[str, str] = field(default_factory=dict)
+    """Addresses that the IaaS picked, by dynamic network."""
+    networks: Sequence[Properties] = ()
+    """Which networks it is on, as its group said: name, nic_group, defaults."""
+    made_with: Properties | None = None
+    revision: int = 0
+    holdings: tuple[Holding, ...] = ()
+
+    @property
+    def name(self) -> str:
+        """Name it as BOSH does: ``group/uuid``."""
+        return f"{self.group}/{self.uuid}"
+
+    @property
+    def long_name(self) -> str:
+        """Name it with its index: ``group/uuid (index)``."""
+        return f"{self.name} ({self.index})"
+
+    @property
+    def owner(self) -> Owner:
+        """Return who holds its addresses."""
+        return owner_of(self.uuid)
+
+    @property
+    def has(self) -> tuple[Has, ...]:
+        """Return all that it holds, wanted or not."""
+        return tuple(Has(each.network, each.row.first, each.unit, each.carrier is not None) for each in self.holdings)
+
+    @property
+    def wanted(self) -> tuple[Holding, ...]:
+        """Return what it holds and is to keep."""
+        return tuple(each for each in self.holdings if each.state is State.HELD)
+
+    @property
+    def parting(self) -> tuple[Holding, ...]:
+        """Return what it holds until its VM is another."""
+        return tuple(each for each in self.holdings if each.state is State.DRAINING)
+
+    def written(self) -> Operation:
+        """Return the operation that writes it down, over the revision that was read."""
+        return WritePaper(kind=INSTANCE, name=self.paper_name, document=_document(self), revision=self.revision)
+
+    def removed(self) -> Operation:
+        """Return the operation that takes it out of the books."""
+        return RemovePaper(kind=INSTANCE, name=self.paper_name, revision=self.revision)
+
+    @property
+    def paper_name(self) -> str:
+        """Name its paper: papers of a deployment lie next to each other, those of a group too."""
+        return f"{self.deployment}/{self.group}/{self.uuid}"
+
+
+FIELDS = (
+    "index", "az", "state", "ignored", "disk", "vm", "leaving", "plan", "failed", "swaps", "hints", "networks", "made_with"
+)  # fmt: skip
+
+
+def _document(instance: Instance) -> dict[str, Any]:
+    told = {name: getattr(instance, name) for name in FIELDS}
+    return {**told, "hints": dict(instance.hints), "networks": [dict(each) for each in instance.networks]}
+
+
+def _read(paper: Paper) -> Instance:
+    deployment, group, uuid = paper.name.split("/")
+    said = {name: paper.document[name] for name in FIELDS}
+    return Instance(deployment, group, uuid, revision=paper.revision, **said)
+
+
+@dataclass(frozen=True, slots=True)
+class Deployment:
+    """A deployment: what its author wants, and the cloud configs it was last deployed with (a snapshot's name)."""
+
+    name: str
+    manifest: str
+    snapshot: str | None
+    plan: str | None = None
+    revision: int = 0
+
+    def written(self) -> Operation:
+        """Return the operation that writes it down, over the revision that was read."""
+        said = {"manifest": self.manifest, "snapshot": self.snapshot, "plan": self.plan}
+        return WritePaper(kind=DEPLOYMENT, name=self.name, document=said, revision=self.revision)
+
+    def removed(self) -> Operation:
+        """Return the operation that takes it out of the books."""
+        return RemovePaper(kind=DEPLOYMENT, name=self.name, revision=self.revision)
+
+
+async def load_deployment(ledger: AsyncLedger, name: str) -> Deployment | None:
+    """Read a deployment, if there is one of that name."""
+    try:
+        paper = await ledger.paper(DEPLOYMENT, name)
+    except NotFound:
+        return None
+    said = paper.document
+    return Deployment(name, said["manifest"], said["snapshot"], said["plan"], paper.revision)
+
+
+async def load_instances(ledger: AsyncLedger, deployment: str) -> list[Instance]:
+    """Read a deployment's instances with all they hold, in order of group, AZ and index. Costs a look for each."""
+    found = [_read(paper) for paper in await ledger.papers(INSTANCE, prefix=f"{deployment}/")]
+    held = [await ledger.holdings(owner=each.owner) for each in found]
+    whole = [replace(each, holdings=_ordered(its)) for each, its in zip(found, held, strict=True)]
+    return sorted(whole, key=lambda each: (each.group, each.az or "", each.index))
+
+
+async def load_instance(ledger: AsyncLedger, deployment: str, ident: str) -> Instance:
+    """Find an instance by ``group/uuid`` or ``group/index``."""
+    group, _, which = ident.partition("/")
+    for each in await load_instances(ledger, deployment):
+        if each.group == group and which in (each.uuid, str(each.index)):
+            return each
+    raise NotFound("instance", f"{ident} of deployment {deployment}")
+
+
+def _ordered(holdings: Sequence[Holding]) -> tuple[Holding, ...]:
+    return tuple(sorted(holdings, key=lambda each: (each.network, each.row.first)))

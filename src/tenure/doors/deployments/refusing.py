@@ -1,0 +1,81 @@
+"""The ledger's refusals in the words of BOSH: which instance wanted what, and who has it."""
+
+from tenure.doors.deployments.drafting import Step
+from tenure.doors.deployments.faults import Kind, Refused
+from tenure.doors.deployments.model import CloudConfig
+from tenure.doors.deployments.records import INSTANCE, REALM
+from tenure.doors.deployments.reserving import Work
+from tenure.kernel.addresses import parse_address, width
+from tenure.kernel.errors import AddressInUse, AddressReserved, PoolExhausted, TenureError
+from tenure.kernel.names import Owner
+from tenure.service.ledger import AsyncLedger
+from tenure.service.operations import Allocate
+
+Refusal = AddressInUse | AddressReserved | PoolExhausted
+
+
+async def explained(ledger: AsyncLedger, error: Refusal, work: Work, config: CloudConfig) -> TenureError:
+    """Return what BOSH says where the ledger says no; the error itself if no reservation of the plan is meant."""
+    if isinstance(error, PoolExhausted):
+        found = await _first_without_room(ledger, work)
+        return error if found is None else _full(found[0], found[1], config)
+    wanted = next((pair for pair in work.takes if pair[1].address == error.address), None)
+    if wanted is None:
+        return error
+    step, take = wanted
+    if isinstance(error, AddressReserved):
+        return Refused(
+            Kind.NETWORK_RESERVATION_IP_RESERVED,
+            f"Failed to reserve IP '{written(error.address)}' for network '{take.network}': IP belongs to reserved range",
+        )
+    told = f"Failed to reserve IP '{written(error.address)}' for instance '{step.instance.long_name}'"
+    return Refused(
+        Kind.NETWORK_RESERVATION_ALREADY_IN_USE, f"{told}: already reserved by {await holder(ledger, error.holder)}"
+    )
+
+
+async def _first_without_room(ledger: AsyncLedger, work: Work) -> tuple[Step, Allocate] | None:
+    """Find whom the last address was missing for: by halves, since a plan is tried without changing anything."""
+    low, high = 0, len(work.takes)
+    while low < high:
+        middle = (low + high) // 2
+        if await _has_room(ledger, work, middle + 1):
+            low = middle + 1
+        else:
+            high = middle
+    return work.takes[low] if low < len(work.takes) else None
+
+
+async def _has_room(ledger: AsyncLedger, work: Work, count: int) -> bool:
+    try:
+        await ledger.rehearse([*work.first, *(take for _, take in work.takes[:count])])
+    except PoolExhausted:
+        return False
+    return True
+
+
+def _full(step: Step, take: Allocate, config: CloudConfig) -> Refused:
+    kind = config.networks[take.network].kind
+    return Refused(
+        Kind.NETWORK_RESERVATION_NOT_ENOUGH_CAPACITY,
+        f"Failed to reserve IP for '{step.instance.long_name}' for {kind} network '{take.network}': no more available",
+    )
+
+
+async def holder(ledger: AsyncLedger, who: str) -> str:
+    """Say who has an address: an instance with its deployment, an orphaned one, or whoever came by another door."""
+    owner = Owner.trusted(who)
+    if owner.realm != REALM:
+        return f"'{who}'"
+    if owner.kind == "orphan":
+        return "orphaned instance"
+    for paper in await ledger.papers(INSTANCE):
+        deployment, group, uuid = paper.name.split("/")
+        if uuid == owner.id:
+            return f"instance '{group}/{uuid}' from deployment '{deployment}'"
+    return f"'{who}'"
+
+
+def written(address: str) -> str:
+    """Write an address as BOSH does today: with its length."""
+    return f"{address}/{width(parse_address(address))}"
