@@ -8,8 +8,9 @@ from dataclasses import dataclass
 from tenure.doors.deployments.configuring import Configs, load_configs
 from tenure.doors.deployments.documents.manifest import read_manifest
 from tenure.doors.deployments.drafting import Order, Step, draft
+from tenure.doors.deployments.drawing import dynamic_ranges
 from tenure.doors.deployments.faults import Kind, Refused
-from tenure.doors.deployments.model import VIP, CloudConfig
+from tenure.doors.deployments.model import MANUAL, VIP, CloudConfig
 from tenure.doors.deployments.records import SNAPSHOT, Deployment, load_deployment, load_instances
 from tenure.doors.deployments.refusing import explained
 from tenure.doors.deployments.reserving import Work, work_for
@@ -68,6 +69,7 @@ async def _attempt(ledger: AsyncLedger, configs: Configs, document: str, text: s
     instances = await load_instances(ledger, manifest.name)
     steps = draft(manifest, configs.config, instances, order, lambda: str(uuid.uuid4()))
     vips = await _vips(ledger, configs.config, steps)
+    _check_pools(configs.config, steps)
     work = work_for(steps, order.plan, vips)
     ground = await _ground(ledger, configs, Deployment(manifest.name, text, configs.snapshot, order.plan), before)
     try:
@@ -99,6 +101,21 @@ def _granted(work: Work, answers: Sequence[Shown]) -> dict[tuple[str, str], Hold
         for (step, _), answer in zip(work.takes, found, strict=True)
         if isinstance(answer, Holding)
     }
+
+
+def _check_pools(config: CloudConfig, steps: Sequence[Step]) -> None:
+    """Refuse what no subnet of its AZ could ever serve: the ledger has no pool to ask there."""
+    for step in steps:
+        for wish in step.bound.new:
+            network = config.networks[wish.network]
+            if wish.address is not None or network.kind != MANUAL:
+                continue
+            if not any(dynamic_ranges(subnet) for subnet in network.subnets if subnet.serves(step.instance.az)):
+                raise Refused(
+                    Kind.NETWORK_RESERVATION_NOT_ENOUGH_CAPACITY,
+                    f"Failed to reserve IP for '{step.instance.long_name}' for manual network '{network.name}': "
+                    "no more available",
+                )
 
 
 async def _vips(ledger: AsyncLedger, config: CloudConfig, steps: Sequence[Step]) -> dict[tuple[str, str], int]:

@@ -107,9 +107,8 @@ def _steps(
             base, group=group.name, index=placed.index, az=placed.az, disk=group.persistent_disk, networks=said
         )
         step = _step(group, config, placed, before, after, order)
-        if _needs_vm(step, config, recreate=order.recreate):
-            step = replace(step, after=replace(after, plan=order.plan, failed=False, swaps=step.swaps))
-        steps.append(step)
+        waits = order.plan if _needs_vm(step, config, recreate=order.recreate) else None
+        steps.append(replace(step, after=replace(after, plan=waits, failed=False, swaps=step.swaps)))
     return [*steps, *(_leaves(known[each.uuid]) for each in placement.obsolete)]
 
 
@@ -135,7 +134,8 @@ def _step(
 def _needs_vm(step: Step, config: CloudConfig, *, recreate: bool) -> bool:
     """Tell whether an instance's VM must be made, or made anew, before the plan is done with it."""
     after = step.instance
-    if step.before is None or after.vm is None or recreate or step.bound.new or step.bound.obsolete:
+    parts = any(each.carried for each in step.bound.obsolete)
+    if step.before is None or after.vm is None or recreate or step.bound.new or parts:
         return True
     names = {(kept.has.network, kept.has.position): kept.wants.network for kept in step.bound.kept}
     places = ((each, (each.network, each.row.first)) for each in after.holdings)

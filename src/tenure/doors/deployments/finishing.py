@@ -3,7 +3,7 @@
 Every report may be repeated: it says how things are, and what is so already is left as it is.
 """
 
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from tenure.doors.deployments.configuring import load_snapshot

@@ -105,13 +105,19 @@ def _papers(steps: Sequence[Step], plan: str) -> list[Operation]:
     operations: list[Operation] = []
     for step in steps:
         if step.after is not None:
-            if step.before is None or step.after != step.before:
-                operations.append(step.after.written())
+            operations += _rewritten(step.before, step.after)
         elif step.instance.vm is None:
             operations.append(step.instance.removed())
         elif not step.instance.leaving:
             operations.append(replace(step.instance, leaving=True, plan=plan).written())
     return operations
+
+
+def _rewritten(before: Instance | None, after: Instance) -> list[Operation]:
+    """Write an instance down, if it changed; one whose group has another name gets another paper."""
+    if before is not None and before.paper_name != after.paper_name:
+        return [before.removed(), replace(after, revision=0).written()]
+    return [] if after == before else [after.written()]
 
 
 def _modify(held: Holding, **changes: object) -> Operation:

@@ -86,9 +86,10 @@ async def test_b16_a_delegated_block_keeps_all_its_addresses_from_others(town: T
     wide = {"name": "p", "subnets": [{"range": "10.9.0.0/16", "gateway": "10.9.0.1", "prefix": 24,
                                      "reserved": ["10.9.0.0-10.9.3.255", "10.9.5.0-10.9.255.255"]}]}  # fmt: skip
     inside = {"name": "q", "subnets": [{"range": "10.9.4.128/25", "gateway": "10.9.4.129"}]}
-    await town.upload(config(more=[wide, inside]))
+    await town.upload(config(more=[wide]))
     both = [{"name": "lab", "default": ["dns", "gateway"]}, {"name": "p"}]
     await town.run(manifest("alpha", app(networks=both)))
+    await town.upload(config(more=[wide, inside]))
     with pytest.raises(Refused) as caught:
         await town.run(manifest("beta", app(network="q")))
 

@@ -1,5 +1,7 @@
 """Manifests as a whole: what is read, what only a cloud config may say, and where each fault stands."""
 
+from typing import Any
+
 import pytest
 
 from tenure.doors.deployments.documents.manifest import read_manifest
@@ -59,7 +61,14 @@ def test_a_deployment_may_have_no_groups_if_it_says_so() -> None:
 
 def test_what_has_no_effect_on_addresses_may_be_said() -> None:
     ignored = {"jobs": [], "vm_type": "small", "stemcell": "default", "env": {}, "properties": {}, "vm_extensions": []}
-    besides = {"releases": [], "stemcells": [], "variables": [], "addons": [], "features": {}, "tags": {}}
+    besides: dict[str, Any] = {
+        "releases": [],
+        "stemcells": [],
+        "variables": [],
+        "addons": [],
+        "features": {},
+        "tags": {},
+    }
 
     assert read(manifest(group(**ignored), **besides)).groups == read(manifest(group())).groups
 
@@ -168,4 +177,25 @@ def test_what_is_no_manifest_is_refused_with_its_place() -> None:
     ]
     assert told(faults("name: alpha\ninstance_groups: [app]\n")) == [
         (Kind.GENERIC, "Property 'instance_groups[0]' must be a mapping, not text", "instance_groups[0]")
+    ]
+
+
+def test_a_number_of_thousands_of_digits_is_refused_like_any_other() -> None:
+    """Such a number can be written, but Python refuses to print it."""
+    huge = "0x" + "f" * 5000
+    text = f"""\
+name: alpha
+instance_groups:
+- name: app
+  instances: {huge}
+  azs: [{huge}]
+  persistent_disk: -{huge}
+  networks:
+  - {{name: lab}}
+"""
+
+    assert [each.place.path for each in faults(text) if each.place] == [
+        "instance_groups[0].instances",
+        "instance_groups[0].azs[0]",
+        "instance_groups[0].persistent_disk",
     ]

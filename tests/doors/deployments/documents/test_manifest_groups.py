@@ -16,7 +16,7 @@ def test_a_group_may_have_no_instances() -> None:
     assert read_group(group(instances=0)).instances == 0
 
 
-@pytest.mark.parametrize("instances", [-1, 65537, 1 << 20000])
+@pytest.mark.parametrize("instances", [-1, 65537])
 def test_a_number_of_instances_that_nobody_could_place_is_refused(instances: int) -> None:
     [(kind, message, place)] = refused(group(instances=instances))
 
@@ -92,11 +92,12 @@ def test_a_group_without_azs_may_not_use_a_network_with_azs() -> None:
     [("zoned", ["z1", "z3"]), ("lab", ["z1"]), ("cloudy", ["z1"]), ("cloudy-zoned", ["z2"])],
 )
 def test_g4_a_network_must_reach_every_az_of_the_group(network: str, azs: list[str]) -> None:
+    message = f"must specify availability zone that matches availability zones of network '{network}'"
+
     assert refused(group({"name": network}, azs=azs)) == [
         (
             Kind.JOB_NETWORK_MISSING_REQUIRED_AVAILABILITY_ZONE,
-            "Instance group 'app' must specify availability zone that matches availability zones of network"
-            f" '{network}'",
+            f"Instance group 'app' {message}",
             "instance_groups[0].networks[0]",
         )
     ]

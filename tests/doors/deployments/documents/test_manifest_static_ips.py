@@ -28,6 +28,10 @@ def test_static_ips_may_be_one_text() -> None:
     assert addresses(listed) == ["172.20.5.10", "172.20.5.11"]
 
 
+def test_static_ips_of_nothing_are_not_asked_for() -> None:
+    assert read_group(group({"name": "lab", "static_ips": None})).networks[0].static_ips is None
+
+
 @pytest.mark.parametrize("instances", [1, 3])
 def test_c2_as_many_static_ips_as_instances_are_needed(instances: int) -> None:
     message = f"Instance group 'app' has {instances} instances but was allocated 2 static IPs in network 'lab'"

@@ -27,7 +27,6 @@ def claim_held(group: Group, networks: Sequence[StaticNetwork], present: Sequenc
     places = group.instances
     for instance in sorted(present, key=_rank):
         held = _held(instance, networks, taken) if places else {}
-        taken.update(held.values())
         places -= bool(held)
         claims.append(Claim(instance, held))
     for claim in claims:
@@ -40,15 +39,15 @@ def _rank(instance: Present) -> tuple[bool, bool, bool, int, str]:
 
 
 def _held(instance: Present, networks: Sequence[StaticNetwork], taken: set[int]) -> dict[str, int]:
-    """Find an address on each network: under the network's name, or under another that it had before."""
+    """Take an address on each network: under the network's name, or under another that it had before."""
     held: dict[str, int] = {}
     for network in networks:
         names = sorted(instance.addresses, key=lambda name: (name != network.name, name))
         positions = (position for name in names for position in instance.addresses[name])
-        free = (each for each in positions if each in network.homes and each not in taken | set(held.values()))
-        found = next(free, None)
+        found = next((each for each in positions if each in network.homes and each not in taken), None)
         if found is not None:
             held[network.name] = found
+            taken.add(found)
     return held
 
 

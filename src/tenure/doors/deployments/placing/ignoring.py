@@ -41,7 +41,7 @@ def _check_azs(group: Group, ignored: Sequence[Present]) -> None:
 
 
 def _check_networks(group: Group, config: CloudConfig, instance: Present) -> None:
-    """Refuse other networks than it has. On dynamic ones it holds nothing; one that holds nothing at all may come on."""
+    """Refuse other networks than it has. On dynamic ones it holds nothing; who holds nothing at all has none yet."""
     dynamic = {name for name, network in config.networks.items() if network.kind == DYNAMIC}
     held = {name for name, positions in instance.addresses.items() if positions} - dynamic
     if held and held != {wish.name for wish in group.networks} - dynamic:

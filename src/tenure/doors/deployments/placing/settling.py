@@ -104,15 +104,13 @@ def _blame_on_nic_group(group: Group, networks: Sequence[StaticNetwork], claims:
 
     Networks leave their nic_groups and join again one by one, until nothing fits any more.
     """
-    shared = shared_nic_groups(networks)
-    joined: list[StaticNetwork] = []
-    for number, network in enumerate(networks):
-        loose = [replace(each, nic_group=None) for each in networks[number:]]
-        if number == 0 and not _fits(group, loose, claims):
-            return None
-        joined.append(network)
-        if network.nic_group in shared and not _fits(group, [*joined, *loose[1:]], claims):
-            return _unfollowed(network, _Settling(group, [*joined, *loose[1:]]).stranded(claims))
+    loose = [replace(network, nic_group=None) for network in networks]
+    if not shared_nic_groups(networks) or not _fits(group, loose, claims):
+        return None
+    for number, network in enumerate(networks, 1):
+        tried = [*networks[:number], *loose[number:]]
+        if not _fits(group, tried, claims):
+            return _unfollowed(network, _Settling(group, tried).stranded(claims))
     return None
 
 

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from itertools import combinations
 
 from tenure.doors.deployments.placing.listing import StaticNetwork
-from tenure.doors.deployments.placing.meeting import meet
+from tenure.doors.deployments.placing.meeting import Supply, meet
 from tenure.doors.deployments.placing.spots import Ground
 
 

@@ -13,19 +13,21 @@ def give_vips(group: Group, config: CloudConfig, placed: Sequence[Placed]) -> li
     for wish in group.networks:
         if wish.static_ips is not None and config.networks[wish.name].kind == VIP:
             vips = _dealt(wish.name, wish.static_ips, given)
-            given = [replace(each, static={**each.static, wish.name: vips[each.index]}) for each in given]
+            given = [
+                replace(each, static={**each.static, wish.name: vip}) for each, vip in zip(given, vips, strict=True)
+            ]
     return given
 
 
-def _dealt(name: str, listed: Iterable[int], placed: Sequence[Placed]) -> dict[int, int]:
-    """Tell the VIP of each instance, by index."""
+def _dealt(name: str, listed: Iterable[int], placed: Sequence[Placed]) -> list[int]:
+    """Tell the VIP of each instance."""
     left = dict.fromkeys(listed)
-    vips: dict[int, int] = {}
-    for each in sorted(placed, key=lambda each: each.present is None or not each.present.has_vm):
+    kept: dict[int, int] = {}
+    for number, each in enumerate(placed):
         held = () if each.present is None else each.present.addresses.get(name, ())
-        kept = next((position for position in held if position in left), None)
-        if kept is not None:
-            vips[each.index] = kept
-            del left[kept]
-    others = [each.index for each in placed if each.index not in vips]
-    return vips | dict(zip(others, left, strict=True))
+        found = next((position for position in held if position in left), None)
+        if found is not None:
+            kept[number] = found
+            del left[found]
+    rest = iter(left)
+    return [kept[number] if number in kept else next(rest) for number in range(len(placed))]
