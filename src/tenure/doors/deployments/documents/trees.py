@@ -1,14 +1,18 @@
 """YAML in which everything knows where it stands. Read by the library's safe loader: no tags, no objects."""
 
+import re
 from collections.abc import Iterator, Sequence
 from typing import Any
 
 import yaml
 
 from tenure.doors.deployments.faults import Fault, Kind, Place, Rejected
+from tenure.kernel.names import shown
 
 LARGEST = 4 * 1024 * 1024
 DEEPEST = 64
+
+MERGE = "tag:yaml.org,2002:merge"
 
 NAMES = {dict: "a mapping", list: "a list", str: "text", int: "a whole number", bool: "true or false"}
 
@@ -92,7 +96,7 @@ def read_tree(text: str, document: str) -> Tree:
     if len(text) > LARGEST:
         raise _broken(f"at most {LARGEST} characters are read", Place(document, 1, 1, ""))
     try:
-        node = yaml.compose(text, Loader=yaml.SafeLoader)
+        node = yaml.compose(text, Loader=_Loader)
     except yaml.MarkedYAMLError as error:
         mark = error.problem_mark or error.context_mark
         place = Place(document, 1 if mark is None else mark.line + 1, 1 if mark is None else mark.column + 1, "")
@@ -107,16 +111,30 @@ def read_tree(text: str, document: str) -> Tree:
     return tree
 
 
+class _Loader(yaml.SafeLoader):
+    """Reads scalars as people mean them: what holds colons is text, and never a number to the base of sixty."""
+
+
+INT, FLOAT, TIME = (f"tag:yaml.org,2002:{kind}" for kind in ("int", "float", "timestamp"))
+_Loader.yaml_implicit_resolvers = {
+    first: [(tag, pattern) for tag, pattern in resolvers if tag not in (INT, FLOAT, TIME)]
+    for first, resolvers in yaml.SafeLoader.yaml_implicit_resolvers.items()
+}
+_DIGITS = list("-+0123456789")
+_Loader.add_implicit_resolver(INT, re.compile(r"[-+]?(?:0|[1-9][0-9]{0,17})$"), _DIGITS)
+_Loader.add_implicit_resolver(FLOAT, re.compile(r"[-+]?[0-9]+\.[0-9]*(?:[eE][-+]?[0-9]+)?$"), _DIGITS)
+
+
 class _Planter:
     """Turns the library's nodes into trees; anchors may be used, but not to blow a document up."""
 
     def __init__(self, document: str) -> None:
         self._document = document
         self._planted = 0
-        self._scalars = yaml.SafeLoader("")
+        self._scalars = _Loader("")
 
     def plant(self, node: yaml.Node, path: str, depth: int) -> Tree:
-        place = Place(self._document, node.start_mark.line + 1, node.start_mark.column + 1, path)
+        place = _place(self._document, node, path)
         self._planted += 1
         if depth > DEEPEST or self._planted > LARGEST:
             raise _broken("too much inside each other", place)
@@ -132,14 +150,28 @@ class _Planter:
 
     def _mapping(self, node: yaml.MappingNode, path: str, depth: int) -> dict[str, Tree]:
         found: dict[str, Tree] = {}
-        for named, member in node.value:
+        said: set[str] = set()
+        own = sum(named.tag != MERGE for named, _ in node.value)
+        try:
+            self._scalars.flatten_mapping(node)
+        except yaml.MarkedYAMLError as error:
+            raise _broken(error.problem or "not YAML", _place(self._document, node, path)) from None
+        # What merge keys (<<) bring in comes first, and may be said anew.
+        brought = len(node.value) - own
+        for number, (named, member) in enumerate(node.value):
             key = self.plant(named, path, depth + 1)
             if not isinstance(key.value, str):
                 raise _broken(f"a key must be text, not {_told(key.value)}", key.place)
-            if key.value in found:
+            if key.value in said:
                 raise _broken(f"the key '{key.value}' is there twice", key.place)
+            if number >= brought:
+                said.add(key.value)
             found[key.value] = self.plant(member, f"{path}.{key.value}" if path else key.value, depth + 1)
         return found
+
+
+def _place(document: str, node: yaml.Node, path: str) -> Place:
+    return Place(document, node.start_mark.line + 1, node.start_mark.column + 1, path)
 
 
 def _is(value: Any, kind: type) -> bool:
@@ -151,7 +183,7 @@ def _path(tree: Tree, key: str) -> str:
 
 
 def _told(value: Any) -> str:
-    return next((name for kind, name in NAMES.items() if _is(value, kind)), repr(value)[:40])
+    return next((name for kind, name in NAMES.items() if _is(value, kind)), None) or shown(value)
 
 
 def _broken(message: str, place: Place) -> Rejected:

@@ -4,7 +4,7 @@ from collections import Counter, deque
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
-from tenure.doors.deployments.placing.meeting import meet
+from tenure.doors.deployments.placing.meeting import Supply, meet
 
 
 class Shelf:
@@ -40,7 +40,7 @@ class Shelf:
             return True
         supply = Counter({each: len(pile) for each, pile in self._piles.items()})
         supply[spots] -= 1
-        wanted = {(each,): number - (each == spot) for each, number in enumerate(self._left)}
+        wanted: Supply = {(each,): number - (each == spot) for each, number in enumerate(self._left)}
         return meet(supply, wanted, [0] * len(self._left))
 
     def _hand_out(self, spots: tuple[int, ...], spot: int) -> int:
