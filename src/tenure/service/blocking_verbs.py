@@ -267,7 +267,7 @@ class BlockingVerbs(BlockingReadingVerbs):
         return self._portal.run(self._ledger.apply(operations, key=key))
 
     def rehearse(self, operations: Sequence[Operation]) -> list[Shown]:
-        """Tell what ``apply`` would answer now, or raise what it would raise; nothing is changed, and nothing logged."""
+        """Tell what ``apply`` would answer now, or raise what it would raise; nothing is changed or logged."""
         return self._portal.run(self._ledger.rehearse(operations))
 
     def claim(

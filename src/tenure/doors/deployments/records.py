@@ -151,8 +151,10 @@ async def load_deployment(ledger: AsyncLedger, name: str) -> Deployment | None:
 async def load_instances(ledger: AsyncLedger, deployment: str) -> list[Instance]:
     """Read a deployment's instances with all they hold, in order of group, AZ and index. Costs a look for each."""
     found = [_read(paper) for paper in await ledger.papers(INSTANCE, prefix=f"{deployment}/")]
-    held = [await ledger.holdings(owner=each.owner) for each in found]
-    whole = [replace(each, holdings=_ordered(its)) for each, its in zip(found, held, strict=True)]
+    held: dict[str, list[Holding]] = {each.owner: [] for each in found}
+    for holding in await ledger.holdings_of([each.owner for each in found]):
+        held[holding.owner].append(holding)
+    whole = [replace(each, holdings=_ordered(held[each.owner])) for each in found]
     return sorted(whole, key=lambda each: (each.group, each.az or "", each.index))
 
 

@@ -26,7 +26,7 @@ def balanced_cases(draw: st.DrawFn, *, pins: bool = True) -> Case:
     azs = draw(st.none() | st.lists(st.sampled_from(AZS), min_size=1, unique=True))
     site = config(manual("lab", subnet("10.0.0.0/16", azs=azs)))
     indexes = draw(st.lists(st.integers(0, 9), max_size=7, unique=True))
-    places = st.sampled_from([*(azs or [None]), None, "z1"])
+    places = st.sampled_from([*(azs or []), None, "z1"])
     present = [
         Present(
             f"uuid-{index}",

@@ -46,7 +46,7 @@ def test_nobody_is_lost_or_doubled(case: Case) -> None:
 def test_no_two_instances_have_one_index_and_known_ones_keep_theirs(case: Case) -> None:
     placement = found(case)
 
-    indexes = [each.index for each in [*placement.placed, *placement.obsolete]]
+    indexes = [each.index for each in placement.placed] + [each.index for each in placement.obsolete]
     assert len(set(indexes)) == len(indexes)
     assert all(each.present is None or each.present.index == each.index for each in placement.placed)
 
@@ -107,7 +107,7 @@ def test_the_order_in_which_instances_are_told_does_not_matter(case: Case, chanc
 
 def _turned(instance: Present) -> Present:
     """Tell an instance's networks in another order."""
-    return replace(instance, addresses=dict(reversed(instance.addresses.items())))
+    return replace(instance, addresses=dict(reversed(list(instance.addresses.items()))))
 
 
 @given(static_cases())
