@@ -196,6 +196,7 @@ def promises_table(measured: Sequence[Measured]) -> list[str]:
             what = {
                 "rate": title,
                 "seconds": f"{title}: time",
+                "p50_ms": f"{title}: time",
                 "cpu_us": f"{title}: CPU",
                 "peak_mb": f"{title.partition(' /')[0]}: memory",
             }
