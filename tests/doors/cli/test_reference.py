@@ -47,9 +47,9 @@ EXAMPLES = [words for command in COMMANDS.values() for words in examples(command
 
 
 @pytest.fixture
-def site(machines: Site) -> Site:
-    """Give what the examples speak of: the site, and machines on it."""
-    return machines
+def site(deployed: Site) -> Site:
+    """Give what the examples speak of: the site, and machines and deployments on it."""
+    return deployed
 
 
 def test_the_reference_is_what_the_commands_say() -> None:
@@ -63,7 +63,7 @@ def test_every_command_of_the_issue_is_there() -> None:
     wanted = (
         "network instance node group subnet pool reserve allocate release hold confirm cancel transfer show search "
         "history why watch "
-        "import export audit backup restore copy verify sweep waiting render bench completion"
+        "import export audit backup restore copy verify sweep waiting render bench completion deployment"
     )
 
     assert set(wanted.split()) <= {path[0] for path in COMMANDS}
@@ -125,7 +125,7 @@ def test_the_tour_in_the_main_help_runs_in_order(site: Site) -> None:
 def test_every_verb_of_a_noun_of_several_files_is_in_its_help_and_in_the_reference(site: Site) -> None:
     page = (ROOT / "docs" / "reference" / "cli.md").read_text("utf-8")
 
-    for noun in ("network", "instance"):
+    for noun in ("network", "instance", "deployment"):
         shown = site.text(noun, "--help")
         for verb in (path[1] for path in COMMANDS if path[0] == noun):
             assert f"\n  {verb} " in shown

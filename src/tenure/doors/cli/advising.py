@@ -3,6 +3,7 @@
 from typing import TYPE_CHECKING, Any
 
 from tenure.doors.cli.session import Session
+from tenure.doors.deployments.faults import Kind, Refused
 from tenure.kernel.errors import (
     AddressReserved,
     AlreadyExists,
@@ -45,6 +46,8 @@ HINTS = {
     **dict.fromkeys(
         ("no_such_route", "method_not_allowed", "not_json", "malformed", "precondition_required"), OTHER_SERVER
     ),
+    "document_rejected": "nothing was changed; correct the document, then run the command again",
+    "deployment_refused": "nothing was changed; `tenure deployment show DEPLOYMENT` tells how it stands",
     "cursor_expired": "read the present state with `tenure show`, then go on with `--after {oldest}`",
 }
 
@@ -55,6 +58,7 @@ CASCADE = "release the holdings, retire it to let it run dry, or end them all wi
 PENDING = "wait until the operations that want it are done, or end them with `tenure cancel`"
 
 LEDGER_MISSING = "look at `--store` or TENURE_STORE; `tenure network add NAME` begins a new ledger"
+CONFIG_MISSING = "look at `--store` or TENURE_STORE; `tenure deployment upload-config FILE` begins a new ledger"
 SERVER_SILENT = "look at `--server` or TENURE_SERVER; `tenure serve` starts a server"
 ORIGINS = {"restore": "FILE is what `tenure backup FILE` wrote", "copy": "SOURCE is the URL of the ledger to copy"}
 """What to look at when the ledger to read is not there, in commands that fill another."""
@@ -74,6 +78,7 @@ LISTED = {
     "tag": "`tenure network list-tags NETWORK` lists them",
     "field": "`list-fields` lists them",
     "token": "`tenure token list` lists them",
+    "deployment": "`tenure deployment list` lists them; `tenure deployment apply FILE` makes one",
 }
 """Where to look for what is not found, by its kind."""
 
@@ -102,6 +107,23 @@ INSTANCE_HINTS = {
     "pool_exhausted": "`tenure network modify --pool add:RANGE {network}` adds addresses",
 }
 """What commands on instances say otherwise."""
+
+DEPLOYMENT_HINTS = {
+    "not_found": "`tenure deployment show DEPLOYMENT` lists its instances",
+    "conflict": "`tenure deployment show DEPLOYMENT` tells how it stands",
+}
+"""What commands on deployments say otherwise."""
+
+UNIGNORE = "`tenure deployment unignore DEPLOYMENT INSTANCE` takes an instance into deploys again"
+REFUSED_HINTS = {
+    Kind.DEPLOYMENT_NO_NETWORKS: "`tenure deployment upload-config FILE` brings a cloud config with networks",
+    Kind.NETWORK_RESERVATION_ALREADY_IN_USE: "name another address, or free this one with a deploy of its own first",
+    Kind.NETWORK_RESERVATION_NOT_ENOUGH_CAPACITY: "widen the network in the cloud config, ask for fewer instances, or "
+    "free addresses: `tenure deployment list` shows who has some, `tenure deployment cleanup-orphans` VMs to delete",
+    Kind.DEPLOYMENT_IGNORED_INSTANCES_MODIFICATION: UNIGNORE,
+    Kind.DEPLOYMENT_IGNORED_INSTANCES_DELETION: UNIGNORE,
+}
+"""What helps against a refusal, by its kind."""
 
 NEUTRON_HINTS = {
     "store_unavailable": "look at `--database` and `--ledger`, or at the configuration file",
@@ -132,10 +154,12 @@ def _special_hint(error: TenureError, command: str) -> str | None:
     noun = command.partition(" ")[0]
     if noun == "neutron":
         return NEUTRON_HINTS.get(error.code)
+    if isinstance(error, Refused):
+        return REFUSED_HINTS.get(error.kind)
     if command in ORIGINS and error.field in ("path", "ledger"):
         return ORIGINS[command]
     if isinstance(error, NotFound):
-        return LEDGER_MISSING if error.kind == "ledger" else LISTED.get(error.kind)
+        return _missing_hint(error.kind, noun)
     if isinstance(error, AlreadyExists) and error.kind in TAKEN:
         return TAKEN[error.kind]
     if isinstance(error, StillInUse):
@@ -144,7 +168,15 @@ def _special_hint(error: TenureError, command: str) -> str | None:
         return found
     if error.code == "conflict" and error.field == "form":
         return FORM
-    return INSTANCE_HINTS.get(error.code) if noun == "instance" else None
+    return {"instance": INSTANCE_HINTS, "deployment": DEPLOYMENT_HINTS}.get(noun, {}).get(error.code)
+
+
+def _missing_hint(kind: str, noun: str) -> str | None:
+    if noun == "deployment" and kind == "instance":
+        return DEPLOYMENT_HINTS["not_found"]
+    if kind == "ledger":
+        return CONFIG_MISSING if noun == "deployment" else LEDGER_MISSING
+    return LISTED.get(kind)
 
 
 def _in_use_hint(error: StillInUse, command: str) -> str | None:

@@ -57,7 +57,7 @@ def bind(config: CloudConfig, az: str | None, has: Sequence[Has], wants: Sequenc
                 continue
             network = config.networks[wish.network]
             fitting = (each for each in left if (each.network == wish.network) is same_name)
-            found = next((each for each in fitting if _fits(network, az, each, wish, same_name=same_name)), None)
+            found = next((each for each in fitting if fits(network, az, each, wish, same_name=same_name)), None)
             if found is not None:
                 kept[wish.network] = found
                 left.remove(found)
@@ -68,7 +68,8 @@ def bind(config: CloudConfig, az: str | None, has: Sequence[Has], wants: Sequenc
     )
 
 
-def _fits(network: Network, az: str | None, has: Has, wants: Wants, *, same_name: bool) -> bool:
+def fits(network: Network, az: str | None, has: Has, wants: Wants, *, same_name: bool) -> bool:
+    """Tell whether an address can be what is wanted in a network, by the pools that the network has."""
     if wants.address is not None and wants.address != has.position:
         return False
     if network.kind == VIP:

@@ -19,8 +19,9 @@ from tenure.doors.deployments.ground import (
     renamed,
     uncovered,
 )
+from tenure.doors.deployments.legacy import MODE, Legacy, kept_back, load_legacy, load_mode, own_networks, turned
 from tenure.doors.deployments.model import DYNAMIC, MANUAL, CloudConfig
-from tenure.doors.deployments.records import CONFIG, SNAPSHOT
+from tenure.doors.deployments.records import CONFIG, SNAPSHOT, Deployment
 from tenure.kernel.configuration import Network
 from tenure.kernel.edits import Edit, ModifyNetwork
 from tenure.kernel.errors import AlreadyExists, Conflict, NotFound
@@ -77,6 +78,13 @@ async def load_snapshot(ledger: AsyncLedger, name: str) -> CloudConfig:
     return config
 
 
+async def load_networks(ledger: AsyncLedger, deployment: Deployment) -> CloudConfig:
+    """Read the networks that a deployment was deployed with: of its cloud configs, or of its own manifest."""
+    if deployment.snapshot is None:
+        return own_networks(deployment)
+    return await load_snapshot(ledger, deployment.snapshot)
+
+
 async def upload(ledger: AsyncLedger, name: str, text: str, *, space: str = SPACE, dry: bool = False) -> Uploaded:
     """Put a cloud config in force: all of its faults are told at once, and nothing is changed then."""
     for tries_left in reversed(range(TRIES)):
@@ -85,18 +93,23 @@ async def upload(ledger: AsyncLedger, name: str, text: str, *, space: str = SPAC
         texts = {each.name: each.document["text"] for each in papers.values()} | {name: text}
         config, warnings = read_cloud_configs(sorted(texts.items()))
         write = WritePaper(kind=CONFIG, name=name, document={"text": text}, revision=before.revision if before else 0)
-        edits, expects = await _edits(ledger, config, space)
+        mode = [] if papers else [turned(await load_mode(ledger))]
+        legacies = await load_legacy(ledger)
+        edits, expects = await _edits(ledger, config, space, legacies)
+        expects += [each.expected() for each in legacies]
         try:
-            await (ledger.rehearse if dry else ledger.apply)([*expects, *edits, write])
+            await (ledger.rehearse if dry else ledger.apply)([*expects, *edits, *mode, write])
         except (Conflict, NotFound) as error:
-            if not tries_left or isinstance(error, AlreadyExists):
+            if not tries_left or (isinstance(error, AlreadyExists) and error.kind != MODE):
                 raise
             continue  # somebody uploaded, deployed or edited in this moment
         return Uploaded(warnings, sorted({edit.network for edit in edits}))
     raise AssertionError("unreachable")
 
 
-async def _edits(ledger: AsyncLedger, config: CloudConfig, space: str) -> tuple[list[Edit], list[Operation]]:
+async def _edits(
+    ledger: AsyncLedger, config: CloudConfig, space: str, legacies: Sequence[Legacy]
+) -> tuple[list[Edit], list[Operation]]:
     """Return what must change in the ledger so that it has the config's networks, and what that rests on."""
     present = {each.name: each for each in await ledger.networks() if dict(each.notes.labels) == DOOR}
     names = renamed(config, present)
@@ -106,6 +119,8 @@ async def _edits(ledger: AsyncLedger, config: CloudConfig, space: str) -> tuple[
         if network.kind == DYNAMIC:
             continue
         wanted = blocks_of(network)
+        if network.kind == MANUAL:
+            wanted = kept_back(wanted, legacies, config)
         found = now.get(name)
         left = [] if found is None else await _remnants(ledger, found, wanted)
         edits += lay(name, network.kind, [*wanted, *left], found, space)

@@ -3,17 +3,24 @@
 import secrets
 import uuid
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from tenure.doors.deployments.configuring import Configs, load_configs
 from tenure.doors.deployments.documents.manifest import read_manifest
 from tenure.doors.deployments.drafting import Order, Step, draft
-from tenure.doors.deployments.drawing import dynamic_ranges
-from tenure.doors.deployments.faults import Kind, Refused
-from tenure.doors.deployments.model import MANUAL, VIP, CloudConfig
-from tenure.doors.deployments.records import SNAPSHOT, Deployment, load_deployment, load_instances
-from tenure.doors.deployments.refusing import explained
+from tenure.doors.deployments.drawing import has_pool
+from tenure.doors.deployments.ground import SPACE
+from tenure.doors.deployments.handing import Offers, offers_of, promised, promised_instead
+from tenure.doors.deployments.listening import Hearing
+from tenure.doors.deployments.memory_mode import alone, reserve, told, written
+from tenure.doors.deployments.model import MANUAL, VIP, CloudConfig, Network
+from tenure.doors.deployments.records import ORPHANED, SNAPSHOT, Deployment, load_deployment, load_instances
+from tenure.doors.deployments.refusing import explained, first_without_room, no_room
+from tenure.doors.deployments.reports import VmState
 from tenure.doors.deployments.reserving import Work, work_for
+from tenure.doors.deployments.surveying import load_orphans
+from tenure.doors.deployments.turning import arrive
+from tenure.doors.deployments.workers import ended
 from tenure.kernel.errors import AddressInUse, AddressReserved, Conflict, NotFound, PoolExhausted
 from tenure.kernel.values import Holding
 from tenure.service.ledger import AsyncLedger
@@ -41,20 +48,33 @@ class Deployed:
 
 
 async def deploy(
-    ledger: AsyncLedger, document: str, text: str, *, recreate: bool = False, dry: bool = False
+    ledger: AsyncLedger,
+    document: str,
+    text: str,
+    *,
+    recreate: bool = False,
+    hand_over: bool = False,
+    dry: bool = False,
+    vm_state: Mapping[str, VmState] | None = None,
+    fix: bool = False,
+    space: str = SPACE,
 ) -> Deployed:
     """Reserve all that a manifest wants, or (``dry``) tell what would be reserved and change nothing.
 
+    With ``hand_over`` an instance may wait for what another one gives up: see ``handing``. ``vm_state`` is what running
+    VMs say. Without a cloud config (see ``memory_mode``), and at the first deploy with one, they must be asked; a VM
+    that did not answer is a refusal, or with ``fix`` made anew.
     Cost: a look for every instance, a reservation for each that is new. Repeated, it changes nothing more.
     """
-    order = Order(secrets.token_hex(8), recreate=recreate)
+    order = Order(secrets.token_hex(8), recreate=recreate, hand_over=hand_over)
+    hearing = Hearing(vm_state, fix, space)
     act = ledger.rehearse if dry else ledger.apply
     for tries_left in reversed(range(TRIES)):
         configs = await load_configs(ledger)
-        if configs is None:
-            raise Refused(Kind.DEPLOYMENT_NO_NETWORKS, "No networks specified")
         try:
-            return await _attempt(ledger, configs, document, text, order, act)
+            if configs is None:
+                return await _attempt_alone(ledger, document, text, order, act, hearing)
+            return await _attempt(ledger, configs, document, text, order, act, hearing)
         except (AddressInUse, AddressReserved, PoolExhausted):
             raise
         except (Conflict, NotFound):
@@ -63,20 +83,54 @@ async def deploy(
     raise AssertionError("unreachable")
 
 
-async def _attempt(ledger: AsyncLedger, configs: Configs, document: str, text: str, order: Order, act: Act) -> Deployed:
+async def _attempt_alone(
+    ledger: AsyncLedger, document: str, text: str, order: Order, act: Act, hearing: Hearing
+) -> Deployed:
+    """Deploy without any cloud config, in a world that only this deployment has."""
+    async with alone(ledger, document, text, hearing) as world:
+        steps = draft(world.manifest, world.config, world.instances, order, lambda: str(uuid.uuid4()))
+        vips = await choose_vips(world.ledger, world.config, steps, Offers(world.config))
+        check_pools(world.config, steps)
+        work = replace(work_for(steps, order.plan, vips), last=())  # papers are not its world's
+        answers = await reserve(world, work)
+        steps = await told(world, steps)
+        await act(await written(ledger, world, text, order.plan, steps))
+        return Deployed(order.plan, world.manifest.name, world.config, steps, granted_by(work, answers))
+
+
+async def _attempt(
+    ledger: AsyncLedger, configs: Configs, document: str, text: str, order: Order, act: Act, hearing: Hearing
+) -> Deployed:
     manifest = read_manifest(document, text, configs.config)
     before = await load_deployment(ledger, manifest.name)
-    instances = await load_instances(ledger, manifest.name)
-    steps = draft(manifest, configs.config, instances, order, lambda: str(uuid.uuid4()))
-    vips = await _vips(ledger, configs.config, steps)
-    _check_pools(configs.config, steps)
-    work = work_for(steps, order.plan, vips)
+    arrival = await arrive(ledger, configs.config, before, await load_instances(ledger, manifest.name), hearing)
+    steps = draft(manifest, configs.config, arrival.instances, order, lambda: str(uuid.uuid4()))
+    offers = await _offers(ledger, manifest.name, configs.config, steps) if order.hand_over else Offers(configs.config)
+    vips = await choose_vips(ledger, configs.config, steps, offers)
+    steps = promised(steps, offers, vips)
+    check_pools(configs.config, steps)
     ground = await _ground(ledger, configs, Deployment(manifest.name, text, configs.snapshot, order.plan), before)
-    try:
-        answers = await act([*ground, *work.operations])
-    except (AddressInUse, AddressReserved, PoolExhausted) as error:
-        raise await explained(ledger, error, work, configs.config) from error
-    return Deployed(order.plan, manifest.name, configs.config, steps, _granted(work, answers[len(ground) :]))
+    left = await ended(ledger, manifest.name)
+    while True:
+        work = arrival.settled(work_for(arrival.compared(steps), order.plan, vips))
+        try:
+            answers = await act([*ground, *work.operations, *left])
+        except PoolExhausted as error:
+            first = await first_without_room(ledger, work) if offers.left else None
+            others = None if first is None else promised_instead(steps, offers, work.takes, first)
+            if others is None:
+                raise await explained(ledger, error, work, configs.config) from error
+            steps = others
+        except (AddressInUse, AddressReserved) as error:
+            raise await explained(ledger, error, work, configs.config) from error
+        else:
+            granted = granted_by(work, answers[len(ground) : len(answers) - len(left)])
+            return Deployed(order.plan, manifest.name, configs.config, steps, granted)
+
+
+async def _offers(ledger: AsyncLedger, deployment: str, config: CloudConfig, steps: Sequence[Step]) -> Offers:
+    orphans = [each for each in await load_orphans(ledger) if each.deployment == deployment]
+    return offers_of(steps, orphans, config)
 
 
 async def _ground(
@@ -94,49 +148,53 @@ async def _ground(
     return [*rests, ExpectPaper(kind=SNAPSHOT, name=known.name, revision=known.revision), written.written()]
 
 
-def _granted(work: Work, answers: Sequence[Shown]) -> dict[tuple[str, str], Holding]:
-    found = answers[len(work.first) : len(work.first) + len(work.takes)]
-    return {
-        (step.instance.uuid, answer.network): answer
-        for (step, _), answer in zip(work.takes, found, strict=True)
-        if isinstance(answer, Holding)
-    }
+def granted_by(work: Work, answers: Sequence[Shown]) -> dict[tuple[str, str], Holding]:
+    """Return what was reserved, or handed over at once, by uuid and network."""
+    found = answers[len(work.first) : len(answers) - len(work.last)]
+    held = [answer for answer in found if isinstance(answer, Holding) and answer.owner.kind != ORPHANED]
+    return {(each.owner.id, each.network): each for each in held}
 
 
-def _check_pools(config: CloudConfig, steps: Sequence[Step]) -> None:
+def check_pools(config: CloudConfig, steps: Sequence[Step]) -> None:
     """Refuse what no subnet of its AZ could ever serve: the ledger has no pool to ask there."""
     for step in steps:
         for wish in step.bound.new:
             network = config.networks[wish.network]
             if wish.address is not None or network.kind != MANUAL:
                 continue
-            if not any(dynamic_ranges(subnet) for subnet in network.subnets if subnet.serves(step.instance.az)):
-                raise Refused(
-                    Kind.NETWORK_RESERVATION_NOT_ENOUGH_CAPACITY,
-                    f"Failed to reserve IP for '{step.instance.long_name}' for manual network '{network.name}': "
-                    "no more available",
-                )
+            if not has_pool(network, step.instance.az):
+                raise no_room(step.instance.long_name, network)
 
 
-async def _vips(ledger: AsyncLedger, config: CloudConfig, steps: Sequence[Step]) -> dict[tuple[str, str], int]:
-    """Choose addresses from VIP pools: the first in the order written that nobody has, in a subnet of the AZ."""
+async def choose_vips(
+    ledger: AsyncLedger, config: CloudConfig, steps: Sequence[Step], offers: Offers
+) -> dict[tuple[str, str], int]:
+    """Choose addresses from VIP pools: the first in the order written that nobody has, in a subnet of the AZ.
+
+    Where there is none, the first that the plan itself gives up.
+    """
     chosen: dict[tuple[str, str], int] = {}
     for name in {wish.network for step in steps for wish in step.bound.new if wish.address is None}:
         network = config.networks[name]
         if network.kind != VIP:
             continue
-        taken = {each.row.first for each in await ledger.holdings(name)}
+        taken, offered = {each.row.first for each in await ledger.holdings(name)}, offers.positions(name)
+        present = (has for step in steps if step.before is not None for has in step.before.has)
+        taken |= {has.position for has in present if has.network == name}  # also what comes in with this very plan
         for step in steps:
             if not any(wish.network == name for wish in step.bound.new):
                 continue
-            ranges = (each for subnet in network.subnets if subnet.serves(step.instance.az) for each in subnet.static)
-            free = (place for each in ranges for place in range(each.first, each.last + 1) if place not in taken)
-            found = next(free, None)
+            found = _chosen(network, step.instance.az, taken, offered)
             if found is None:
-                raise Refused(
-                    Kind.NETWORK_RESERVATION_NOT_ENOUGH_CAPACITY,
-                    f"Failed to reserve IP for '{step.instance.long_name}' for vip network '{name}': no more available",
-                )
+                raise no_room(step.instance.long_name, network)
             taken.add(found)
+            offered.discard(found)
             chosen[step.instance.uuid, name] = found
     return chosen
+
+
+def _chosen(network: Network, az: str | None, taken: set[int], offered: set[int]) -> int | None:
+    ranges = [each for subnet in network.subnets if subnet.serves(az) for each in subnet.static]
+    free = (place for each in ranges for place in range(each.first, each.last + 1) if place not in taken)
+    found = next(free, None)
+    return next((place for place in sorted(offered) if any(place in each for each in ranges)), None) if found is None else found

@@ -2,12 +2,18 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
-from tenure.doors.deployments import finishing
+from tenure.doors.deployments import compiling, finishing
+from tenure.doors.deployments.asking import Compared, Explained, Standing, compare, explain_instance, stand
 from tenure.doors.deployments.configuring import Configs, Uploaded, load_configs, upload
 from tenure.doors.deployments.deploying import Deployed, deploy
 from tenure.doors.deployments.ground import SPACE
-from tenure.doors.deployments.records import Instance, load_instance, load_instances
+from tenure.doors.deployments.moving import Moved
+from tenure.doors.deployments.records import Deployment, Instance, load_instance, load_instances
+from tenure.doors.deployments.reports import VmState
+from tenure.doors.deployments.surveying import Orphan, load_orphans, moved_by_upload, survey
+from tenure.doors.deployments.workers import Compiling
 from tenure.kernel.values import Holding
 from tenure.service.ledger import AsyncLedger
 
@@ -27,13 +33,35 @@ class Deployments:
         """Read the cloud configs in force, if there are any."""
         return await load_configs(self.ledger)
 
-    async def plan(self, manifest: str, *, document: str = "manifest.yml", recreate: bool = False) -> Deployed:
+    async def plan(
+        self,
+        manifest: str,
+        *,
+        document: str = "manifest.yml",
+        recreate: bool = False,
+        vm_state: Mapping[str, VmState] | None = None,
+        fix: bool = False,
+    ) -> Deployed:
         """Tell what ``apply`` would do, with the addresses it would reserve; nothing is changed."""
-        return await deploy(self.ledger, document, manifest, recreate=recreate, dry=True)
+        asked: Any = {"recreate": recreate, "vm_state": vm_state, "fix": fix}
+        return await deploy(self.ledger, document, manifest, dry=True, space=self.space, **asked)
 
-    async def apply(self, manifest: str, *, document: str = "manifest.yml", recreate: bool = False) -> Deployed:
-        """Reserve all that a manifest wants, or nothing."""
-        return await deploy(self.ledger, document, manifest, recreate=recreate)
+    async def apply(
+        self,
+        manifest: str,
+        *,
+        document: str = "manifest.yml",
+        recreate: bool = False,
+        vm_state: Mapping[str, VmState] | None = None,
+        fix: bool = False,
+    ) -> Deployed:
+        """Reserve all that a manifest wants, or nothing.
+
+        ``vm_state`` is what running VMs say. Without a cloud config, and at the first deploy with one, they must be
+        asked; a VM that did not answer is a refusal, or with ``fix`` made anew.
+        """
+        asked: Any = {"recreate": recreate, "vm_state": vm_state, "fix": fix}
+        return await deploy(self.ledger, document, manifest, space=self.space, **asked)
 
     async def abort(self, deployment: str, plan: str) -> list[Holding]:
         """Take a plan back; return what was freed."""
@@ -80,3 +108,39 @@ class Deployments:
     async def instance(self, deployment: str, ident: str) -> Instance:
         """Find an instance by ``group/uuid`` or ``group/index``."""
         return await load_instance(self.ledger, deployment, ident)
+
+    async def moved_by(self, text: str, *, name: str = "default") -> list[Moved]:
+        """Tell whose addresses would no longer fit if this were the cloud config of that name."""
+        return await moved_by_upload(self.ledger, name, text)
+
+    async def every(self) -> list[tuple[Deployment, list[Instance]]]:
+        """Read all deployments with their instances."""
+        return await survey(self.ledger)
+
+    async def standing(self, deployment: str) -> Standing:
+        """Read how a deployment stands."""
+        return await stand(self.ledger, deployment)
+
+    async def why(self, deployment: str, instance: str) -> Explained:
+        """Explain why an instance has its addresses, and what would change them."""
+        return await explain_instance(self.ledger, deployment, instance)
+
+    async def diff(self, manifest: str, *, document: str = "manifest.yml") -> Compared:
+        """Tell how a manifest differs from what is deployed; nothing is planned."""
+        return await compare(self.ledger, document, manifest)
+
+    async def orphans(self) -> list[Orphan]:
+        """Read the VMs that were replaced and are to be deleted."""
+        return await load_orphans(self.ledger)
+
+    async def begin_compiling(self, deployment: str, plan: str, *, workers: int | None = None) -> Compiling:
+        """Reserve an address for each worker that compiles for a plan, all or none."""
+        return await compiling.begin(self.ledger, deployment, plan, workers=workers)
+
+    async def commit_worker(self, deployment: str, plan: str, number: int, *, vm: str) -> None:
+        """Report that a worker's VM is up."""
+        await compiling.commit(self.ledger, deployment, plan, number, vm=vm)
+
+    async def end_compiling(self, deployment: str, plan: str) -> Compiling | None:
+        """Report that a plan's compile is over and its VMs are deleted, or orphaned where the cloud config says so."""
+        return await compiling.end(self.ledger, deployment, plan)

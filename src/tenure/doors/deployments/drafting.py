@@ -21,19 +21,36 @@ from tenure.doors.deployments.model import (
 from tenure.doors.deployments.placing import Placed, Present, adopt, place
 from tenure.doors.deployments.records import Instance
 from tenure.doors.deployments.settings import settings_of, without_hints
+from tenure.kernel.values import Holding
+
+
+@dataclass(frozen=True, slots=True)
+class Promise:
+    """An address that another holds and does not need any more. ``now``: no VM carries it, so nobody has to wait."""
+
+    held: Holding
+    of: str
+    now: bool
+
+    @property
+    def place(self) -> tuple[str, int]:
+        """Return where it is: its network and position."""
+        return self.held.network, self.held.row.first
 
 
 @dataclass(frozen=True, slots=True)
 class Step:
     """What a plan does for one instance: ``before`` is None for a new one, ``after`` for one that leaves.
 
-    ``swaps``: it gets a new VM on new addresses beside the old one (create-swap-delete).
+    ``swaps``: it gets a new VM on new addresses beside the old one (create-swap-delete). ``gets``: which of its new
+    addresses others hand over to it.
     """
 
     before: Instance | None
     after: Instance | None
     bound: Bound
     swaps: bool = False
+    gets: tuple[Promise, ...] = ()
 
     @property
     def instance(self) -> Instance:
@@ -45,10 +62,20 @@ class Step:
 
 @dataclass(frozen=True, slots=True)
 class Order:
-    """What is asked for: whether all VMs are to be made anew, and under which name the plan goes."""
+    """What is asked for: whether all VMs are to be made anew, and under which name the plan goes.
+
+    ``errands``: groups that are run now. Others of their kind rest: nothing is reserved for them, and they wait for no VM.
+    ``hand_over``: what an instance gives up may be promised to another.
+    """
 
     plan: str
     recreate: bool = False
+    errands: frozenset[str] = frozenset()
+    hand_over: bool = False
+
+    def rests(self, group: Group, instance: Instance) -> bool:
+        """Tell whether an instance is of an errand that is not run."""
+        return group.lifecycle == ERRAND and group.name not in self.errands and instance.vm is None
 
 
 def draft(
@@ -79,7 +106,7 @@ def _present(group: Group, config: CloudConfig, by_group: Mapping[str, Sequence[
 
 def _shown(instance: Instance) -> Present:
     addresses: dict[str, list[int]] = {}
-    for each in instance.has:
+    for each in sorted(instance.has, key=lambda has: not has.carried):  # of several the VM's own comes first
         addresses.setdefault(each.network, []).append(each.position)
     return Present(
         uuid=instance.uuid, index=instance.index, az=instance.az, ignored=instance.ignored, has_disk=instance.disk,
@@ -107,8 +134,9 @@ def _steps(
             base, group=group.name, index=placed.index, az=placed.az, disk=group.persistent_disk, networks=said
         )
         step = _step(group, config, placed, before, after, order)
-        waits = order.plan if _needs_vm(step, config, recreate=order.recreate) else None
-        steps.append(replace(step, after=replace(after, plan=waits, failed=False, swaps=step.swaps)))
+        needs = not order.rests(group, after) and _needs_vm(step, config, recreate=order.recreate)
+        waits = order.plan if needs else None
+        steps.append(replace(step, after=replace(after, plan=waits, failed=False, swaps=step.swaps, waits=())))
     return [*steps, *(_leaves(known[each.uuid]) for each in placement.obsolete)]
 
 
@@ -121,7 +149,7 @@ def _step(
         for each in group.networks
         if config.networks[each.name].kind != DYNAMIC
     ]
-    if group.lifecycle == ERRAND and (before is None or before.vm is None):
+    if order.rests(group, after):
         wants = [wish for wish in wants if any(each.network == wish.network for each in has)]  # what it has stays its
     bound = bind(config, placed.az, has, wants)
     if before is not None and before.ignored:

@@ -1,6 +1,6 @@
 """What of a subnet may be drawn from when nobody asks for an address by name."""
 
-from tenure.doors.deployments.model import Subnet
+from tenure.doors.deployments.model import Network, Subnet
 from tenure.kernel.addresses import width
 from tenure.kernel.ranges import AddressRange, merge, subtract
 
@@ -18,3 +18,8 @@ def dynamic_ranges(subnet: Subnet) -> list[AddressRange]:
     # Positions of a family begin at a multiple of every block, so aligned means a multiple.
     bounds = [(-(-piece.first // block) * block, (piece.last + 1) // block * block - 1) for piece in free]
     return [AddressRange(first, last) for first, last in bounds if first <= last]
+
+
+def has_pool(network: Network, az: str | None) -> bool:
+    """Tell whether anything may be picked in a manual network for an AZ, whoever has it now."""
+    return any(dynamic_ranges(subnet) for subnet in network.subnets if subnet.serves(az))

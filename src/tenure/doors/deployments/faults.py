@@ -131,3 +131,8 @@ class Refused(TenureError):
     def fault(self) -> Fault:
         """Return it as a fault without a place."""
         return Fault(self.kind, self.message)
+
+    @property
+    def faults(self) -> tuple[Fault, ...]:
+        """Return all that is wrong, as a document that is rejected does: this alone."""
+        return (self.fault,)

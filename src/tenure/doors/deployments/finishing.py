@@ -6,28 +6,32 @@ Every report may be repeated: it says how things are, and what is so already is 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from tenure.doors.deployments.configuring import load_snapshot
+from tenure.doors.deployments.aborting import take_back
+from tenure.doors.deployments.configuring import load_configs, load_networks
 from tenure.doors.deployments.faults import Kind, Refused
-from tenure.doors.deployments.model import DETACHED, STARTED, STOPPED, CloudConfig
+from tenure.doors.deployments.model import DETACHED, STARTED, STOPPED, CloudConfig, Properties
+from tenure.doors.deployments.parting import Books
 from tenure.doors.deployments.records import (
     ORPHAN,
-    REALM,
     Deployment,
     Instance,
+    find_instance,
     load_deployment,
     load_instance,
     load_instances,
+    orphan_of,
 )
-from tenure.doors.deployments.reserving import DRAINED_BY
+from tenure.doors.deployments.refusing import written
+from tenure.doors.deployments.reserving import HANDED_FROM, modified
 from tenure.doors.deployments.settings import settings_of
+from tenure.doors.deployments.turning import lifted
+from tenure.doors.deployments.workers import ended
 from tenure.kernel.errors import Conflict, NotFound
-from tenure.kernel.names import Owner, check_name
-from tenure.kernel.values import Holding, State
+from tenure.kernel.names import check_name
+from tenure.kernel.values import Holding
 from tenure.service.ledger import AsyncLedger
 from tenure.service.operations import (
-    ModifyHolding,
     Operation,
-    Release,
     ReleaseOwner,
     RemovePaper,
     Transfer,
@@ -45,6 +49,12 @@ class Report:
     deployment: Deployment
     config: CloudConfig
     instance: Instance
+    instances: Sequence[Instance]
+
+    @property
+    def books(self) -> Books:
+        """Open the books of its deployment."""
+        return Books(self.instances)
 
 
 Decide = Callable[[Report], Sequence[Operation]]
@@ -64,38 +74,63 @@ async def commit(
         instance = report.instance
         if instance.leaving:
             raise Conflict(f"instance {instance.name} is not wanted any more; report that its VM is deleted")
+        if instance.waits:
+            raise still_waiting(instance)
         after = replace(instance, vm=vm, plan=None, failed=False, swaps=False, state=_running(instance))
         after = replace(after, hints={**instance.hints, **(hints or {})})
-        after = replace(after, made_with=settings_of(after, report.config))
-        bare = [each for each in instance.wanted if (each.carrier, each.plan) != (vm, None)]
-        carried = [_modify(each, carrier=vm, plan=None) for each in bare]
-        papers = [] if after == instance else [after.written()]
-        return [*_parted(instance, vm), *carried, *papers]
+        after = replace(after, made_with=_settings(after, report), meant=None)
+        books = report.books
+        _part(books, instance, vm)
+        books.do(_carried(each, vm) for each in instance.wanted if not _is_carried(each, vm))
+        books.write(after)
+        return books.operations
 
-    return await _reported(ledger, deployment, ident, decide)
+    return await reported(ledger, deployment, ident, decide)
+
+
+def _settings(instance: Instance, report: Report) -> Properties | None:
+    """Return the settings of an instance's VM: in the in-memory mode those that the plan meant it to have."""
+    if report.deployment.snapshot is None:
+        return instance.made_with if instance.meant is None else instance.meant
+    return settings_of(instance, report.config)
 
 
 def _running(instance: Instance) -> str:
     return STARTED if instance.state == DETACHED else instance.state
 
 
-def _parted(instance: Instance, vm: str) -> list[Operation]:
-    """Free what the new VM does not carry; a swapped VM takes its addresses along, as an orphan."""
+def _is_carried(held: Holding, vm: str) -> bool:
+    return (held.carrier, held.plan) == (vm, None) and HANDED_FROM not in held.labels
+
+
+def _carried(held: Holding, vm: str) -> Operation:
+    labels = {name: text for name, text in held.labels.items() if name != HANDED_FROM}
+    return modified(held, carrier=vm, plan=None, labels=labels)
+
+
+def _part(books: Books, instance: Instance, vm: str) -> None:
+    """Let go what the new VM does not carry; a swapped VM takes its addresses along, as an orphan."""
     if not instance.swaps or instance.vm in (None, vm):
-        return [_release(each) for each in instance.parting]
+        books.let_go(instance.parting)
+        return
     heir = orphan_of(instance.vm or "")
     document = {"deployment": instance.deployment, "instance": instance.name, "vm": instance.vm}
-    handed = [
+    books.do(
         Transfer(network=each.network, address=each.address, owner=each.owner, generation=each.generation, to=heir,
                  to_slot=each.address)
         for each in instance.parting
-    ]  # fmt: skip
-    return [*handed, WritePaper(kind=ORPHAN, name=instance.vm or "", document=document)]
+    )  # fmt: skip
+    books.do([WritePaper(kind=ORPHAN, name=instance.vm or "", document=document)])
 
 
-def orphan_of(vm: str) -> Owner:
-    """Return the owner of an orphaned VM's addresses."""
-    return Owner(f"{REALM}:orphan/{vm}")
+def still_waiting(instance: Instance) -> Refused:
+    """Refuse a VM whose addresses are still others'."""
+    [wait, *_] = instance.waits
+    return Refused(
+        Kind.NETWORK_RESERVATION_ALREADY_IN_USE,
+        f"Failed to reserve IP '{written(wait['address'])}' for instance '{instance.long_name}': it waits for "
+        f"'{wait['of']}' to hand it over. Report that its VM is replaced or gone.",
+    )
 
 
 async def fail(ledger: AsyncLedger, deployment: str, ident: str) -> Instance:
@@ -105,7 +140,7 @@ async def fail(ledger: AsyncLedger, deployment: str, ident: str) -> Instance:
         instance = report.instance
         return [] if instance.failed else [replace(instance, failed=True).written()]
 
-    return await _reported(ledger, deployment, ident, decide)
+    return await reported(ledger, deployment, ident, decide)
 
 
 async def stop(ledger: AsyncLedger, deployment: str, ident: str, *, hard: bool = False) -> Instance:
@@ -116,9 +151,11 @@ async def stop(ledger: AsyncLedger, deployment: str, ident: str, *, hard: bool =
         if not hard:
             after = replace(instance, state=STOPPED)
             return [] if after == instance else [after.written()]
-        return _without_vm(instance, replace(instance, state=DETACHED, vm=None))
+        books = report.books
+        books.without_vm(instance, state=DETACHED)
+        return books.operations
 
-    return await _reported(ledger, deployment, ident, decide)
+    return await reported(ledger, deployment, ident, decide)
 
 
 async def start(ledger: AsyncLedger, deployment: str, ident: str) -> Instance:
@@ -128,24 +165,18 @@ async def start(ledger: AsyncLedger, deployment: str, ident: str) -> Instance:
         after = replace(report.instance, state=STARTED)
         return [] if after == report.instance else [after.written()]
 
-    return await _reported(ledger, deployment, ident, decide)
+    return await reported(ledger, deployment, ident, decide)
 
 
 async def lose(ledger: AsyncLedger, deployment: str, ident: str) -> Instance | None:
     """Take the report that an instance's VM is gone. One that leaves is gone with it; others keep their addresses."""
 
     def decide(report: Report) -> Sequence[Operation]:
-        instance = report.instance
-        if instance.leaving:
-            return [ReleaseOwner(owner=instance.owner), instance.removed()]
-        return _without_vm(instance, replace(instance, vm=None))
+        books = report.books
+        books.lose(report.instance)
+        return books.operations
 
-    return await _reported(ledger, deployment, ident, decide)
-
-
-def _without_vm(before: Instance, after: Instance) -> list[Operation]:
-    bare = [_modify(each, carrier=None) for each in before.holdings if each.carrier is not None]
-    return bare if after == before else [*bare, after.written()]
+    return await reported(ledger, deployment, ident, decide)
 
 
 async def ignore(ledger: AsyncLedger, deployment: str, ident: str, *, ignored: bool = True) -> Instance:
@@ -155,49 +186,42 @@ async def ignore(ledger: AsyncLedger, deployment: str, ident: str, *, ignored: b
         after = replace(report.instance, ignored=ignored)
         return [] if after == report.instance else [after.written()]
 
-    return await _reported(ledger, deployment, ident, decide)
+    return await reported(ledger, deployment, ident, decide)
 
 
 async def abort(ledger: AsyncLedger, deployment: str, plan: str) -> list[Holding]:
     """Take a plan back: exactly what it reserved and no VM carries is freed, what it set to draining is held again."""
     for tries_left in reversed(range(TRIES)):
-        instances = await load_instances(ledger, deployment)
-        operations: list[Operation] = []
-        freed: list[Holding] = []
-        for instance in instances:
-            reserved = [each for each in instance.holdings if each.plan == plan and each.carrier is None]
-            drained = [each for each in instance.parting if each.labels.get(DRAINED_BY) == plan]
-            freed += reserved
-            operations += [_release(each) for each in reserved]
-            operations += [_modify(each, state=str(State.HELD), labels=_undrained(each)) for each in drained]
-            if instance.plan == plan:
-                stays = instance.vm is not None or len(reserved) < len(instance.holdings)
-                after = replace(instance, plan=None, swaps=False, leaving=False)
-                operations.append(after.written() if stays else instance.removed())
+        taken_back = take_back(await load_instances(ledger, deployment), plan)
         try:
-            await ledger.apply(operations)
+            await ledger.apply(taken_back.operations)
         except (Conflict, NotFound):
             if not tries_left:
                 raise
             continue
-        return freed
+        return list(taken_back.freed)
     raise AssertionError("unreachable")
 
 
-def _undrained(held: Holding) -> dict[str, str]:
-    return {name: text for name, text in held.labels.items() if name != DRAINED_BY}
-
-
 async def clean_up_orphan(ledger: AsyncLedger, vm: str) -> list[Holding]:
-    """Take the report that an orphaned VM is deleted: its addresses are free."""
-    try:
-        paper = await ledger.paper(ORPHAN, vm)
-    except NotFound:
-        return []
-    held = await ledger.holdings(owner=orphan_of(vm))
-    remove = RemovePaper(kind=ORPHAN, name=vm, revision=paper.revision)
-    await ledger.apply([ReleaseOwner(owner=orphan_of(vm)), remove])
-    return held
+    """Take the report that an orphaned VM is deleted: its addresses are free, or the ones' who wait for them."""
+    for tries_left in reversed(range(TRIES)):
+        try:
+            paper = await ledger.paper(ORPHAN, vm)
+        except NotFound:
+            return []
+        held = await ledger.holdings(owner=orphan_of(vm))
+        books = Books(await load_instances(ledger, paper.document["deployment"]))
+        books.let_go(held)
+        remove = RemovePaper(kind=ORPHAN, name=vm, revision=paper.revision)
+        try:
+            await ledger.apply([*books.operations, remove])
+        except (Conflict, NotFound):
+            if not tries_left:
+                raise
+            continue
+        return held
+    raise AssertionError("unreachable")
 
 
 async def delete(ledger: AsyncLedger, deployment: str) -> list[Instance]:
@@ -218,7 +242,8 @@ async def delete(ledger: AsyncLedger, deployment: str) -> list[Instance]:
         gone = [each for each in instances if each.vm is None]
         operations: list[Operation] = [operation for each in gone for operation in _removal(each)]
         operations += [replace(each, leaving=True).written() for each in left if not each.leaving]
-        operations += [known.removed()] if known is not None and not left else []
+        operations += [*await _unkept(ledger, known), known.removed()] if known is not None and not left else []
+        operations += await ended(ledger, deployment)
         try:
             await ledger.apply(operations)
         except (Conflict, NotFound):
@@ -229,22 +254,29 @@ async def delete(ledger: AsyncLedger, deployment: str) -> list[Instance]:
     raise AssertionError("unreachable")
 
 
+async def _unkept(ledger: AsyncLedger, known: Deployment) -> list[Operation]:
+    """Return the operations after which nothing is kept for a deployment that had no cloud config."""
+    configs = None if known.snapshot is not None else await load_configs(ledger)
+    return [] if configs is None else await lifted(ledger, configs.config, known.name)
+
+
 def _removal(instance: Instance) -> list[Operation]:
     return [ReleaseOwner(owner=instance.owner), instance.removed()]
 
 
-async def _reported(ledger: AsyncLedger, deployment: str, ident: str, decide: Decide) -> Instance:
+async def reported(ledger: AsyncLedger, deployment: str, ident: str, decide: Decide) -> Instance:
     """Decide on what is known of an instance, and do it; again if it changed in that moment."""
     for tries_left in reversed(range(TRIES)):
         known = await load_deployment(ledger, check_name(deployment, field="deployment"))
-        if known is None or known.snapshot is None:
+        if known is None:
             raise NotFound("deployment", deployment)
-        instance = await load_instance(ledger, deployment, ident)
-        config = await load_snapshot(ledger, known.snapshot)
-        operations = decide(Report(ledger, known, config, instance))
+        instances = await load_instances(ledger, deployment)
+        instance = find_instance(instances, deployment, ident)
+        config = await load_networks(ledger, known)
+        operations = decide(Report(ledger, known, config, instance, instances))
         try:
             await ledger.apply(operations)
-        except Conflict:
+        except (Conflict, NotFound):
             if not tries_left:
                 raise
             continue
@@ -253,14 +285,3 @@ async def _reported(ledger: AsyncLedger, deployment: str, ident: str, decide: De
         except NotFound:
             return instance
     raise AssertionError("unreachable")
-
-
-def _release(held: Holding) -> Operation:
-    return Release(network=held.network, address=held.address, owner=held.owner, generation=held.generation)
-
-
-def _modify(held: Holding, **changes: object) -> Operation:
-    return ModifyHolding(
-        network=held.network, address=held.address, owner=held.owner, generation=held.generation,
-        **changes,  # type: ignore[arg-type]
-    )  # fmt: skip

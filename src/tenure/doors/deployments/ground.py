@@ -23,13 +23,16 @@ SPACE = "site"
 DOOR = {"door": "deployments"}
 """How networks of this door are marked."""
 
+KEPT_FOR = "deployment"
+"""The label of what is kept back for a deployment that has no cloud config."""
+
 ANY = (parse_cidr("0.0.0.0/0"), parse_cidr("::/0"))
 LOWEST = "lowest"
 
 
 @dataclass(frozen=True, slots=True)
 class Block:
-    """A subnet as the ledger has it, or is to have it."""
+    """A subnet as the ledger has it, or is to have it. ``legacy``: what is kept for whom that has no cloud config."""
 
     cidr: Cidr
     gateway: int | None = None
@@ -39,6 +42,16 @@ class Block:
     pools: tuple[AddressRange, ...] = ()
     reserved: tuple[AddressRange, ...] = ()
     retired: bool = False
+    legacy: tuple[tuple[AddressRange, str], ...] = ()
+
+    def legacy_reserves(self, network: str) -> list[Edit]:
+        """Return the edits that keep back for deployments without a cloud config."""
+        return [
+            Reserve(
+                network=network, range=each, reason=f"deployment '{name}' has no cloud config", labels={KEPT_FOR: name}
+            )
+            for each, name in self.legacy
+        ]  # fmt: skip
 
 
 def blocks_of(network: Network) -> list[Block]:
@@ -69,13 +82,16 @@ def _single(position: int) -> int:
 
 def blocks_in(network: ledgers.Network) -> list[Block]:
     """Return the subnets that a network has in the ledger now."""
-    return [
-        Block(
-            subnet.cidr, subnet.gateway, subnet.dns, subnet.zones, subnet.unit,
-            tuple(pool.range for pool in subnet.pools), tuple(kept.range for kept in subnet.reserved), subnet.retired,
-        )
-        for subnet in network.subnets
-    ]  # fmt: skip
+    return [_block_in(subnet) for subnet in network.subnets]
+
+
+def _block_in(subnet: ledgers.Subnet) -> Block:
+    kept = [(each.range, each.notes.labels.get(KEPT_FOR)) for each in subnet.reserved]
+    return Block(
+        subnet.cidr, subnet.gateway, subnet.dns, subnet.zones, subnet.unit,
+        tuple(pool.range for pool in subnet.pools), tuple(each for each, name in kept if name is None), subnet.retired,
+        tuple((each, name) for each, name in kept if name is not None),
+    )  # fmt: skip
 
 
 def remnants(wanted: Sequence[Block], present: Sequence[Block], held: Iterable[int]) -> list[Block]:
@@ -128,6 +144,7 @@ def _add(name: str, block: Block, uuid: str | None) -> list[Edit]:
     ]  # fmt: skip
     edits += [AddPool(network=name, range=each, policy=LOWEST) for each in block.pools]
     edits += [Reserve(network=name, range=each, reason="restricted by the cloud config") for each in block.reserved]
+    edits += block.legacy_reserves(name)
     if block.retired:
         edits.append(ModifySubnet(network=name, subnet=cidr, retired=True))
     return edits

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from tenure.doors.deployments.binding import Has, Wants, bind, is_restricted, is_static, subnet_of
 from tenure.doors.deployments.model import DYNAMIC, MANUAL, VIP, CloudConfig, Network
 from tenure.doors.deployments.records import Instance
+from tenure.kernel.ranges import Cidr
 from tenure.kernel.values import Holding
 
 
@@ -76,8 +77,11 @@ def _reason(network: Network, az: str | None, has: Has, *, asked: bool) -> str:
         return f"subnet {subnet.range} hands out prefixes of length {subnet.prefix} now"
     if subnet.gateway == has.position:
         return f"it is the gateway of subnet {subnet.range} now"
+    whole = Cidr(has.position, has.prefix).range
+    if any(each.overlaps(whole) for each in subnet.reserved):
+        return f"it is reserved in subnet {subnet.range} now"
     if is_restricted(subnet, has.position, has.prefix):
-        return f"it is restricted in subnet {subnet.range} now: reserved, or kept back for DNS or the network itself"
+        return f"it is kept back in subnet {subnet.range} now: for DNS, Tenure's own host, or as first or last address"
     if asked:
         return f"it is no longer among the static addresses of subnet {subnet.range}"
     return f"it is among the static addresses of subnet {subnet.range} now, and nobody asked for it by name"

@@ -10,7 +10,7 @@ from typing import Any
 
 from tenure.doors.deployments.binding import Has
 from tenure.doors.deployments.model import STARTED, Properties
-from tenure.kernel.errors import NotFound
+from tenure.kernel.errors import Conflict, NotFound
 from tenure.kernel.names import Owner
 from tenure.kernel.values import Holding, Paper, State
 from tenure.service.ledger import AsyncLedger
@@ -22,11 +22,18 @@ SNAPSHOT = "deployments.snapshot"
 DEPLOYMENT = "deployments.deployment"
 INSTANCE = "deployments.instance"
 ORPHAN = "deployments.orphan"
+ORPHANED = "orphan"
+"""The kind of owner that an orphaned VM is."""
 
 
 def owner_of(uuid: str) -> Owner:
     """Return the owner of an instance's addresses: the instance, whatever VM it has."""
     return Owner(f"{REALM}:instance/{uuid}")
+
+
+def orphan_of(vm: str) -> Owner:
+    """Return the owner of an orphaned VM's addresses."""
+    return Owner(f"{REALM}:{ORPHANED}/{vm}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,11 +57,15 @@ class Instance:
     failed: bool = False
     swaps: bool = False
     """The VM that it waits for comes beside the one it has."""
+    waits: tuple[Properties, ...] = ()
+    """Addresses that others are to hand over before its VM can be made: network, address, and whose it is."""
     hints: Mapping[str, str] = field(default_factory=dict)
     """Addresses that the IaaS picked, by dynamic network."""
     networks: Sequence[Properties] = ()
     """Which networks it is on, as its group said: name, nic_group, defaults."""
     made_with: Properties | None = None
+    meant: Properties | None = None
+    """Settings of the VM that it waits for; only in the in-memory mode, where no holding tells its addresses."""
     revision: int = 0
     holdings: tuple[Holding, ...] = ()
 
@@ -103,34 +114,41 @@ class Instance:
 
 
 FIELDS = (
-    "index", "az", "state", "ignored", "disk", "vm", "leaving", "plan", "failed", "swaps", "hints", "networks", "made_with"
+    "index", "az", "state", "ignored", "disk", "vm", "leaving", "plan", "failed", "swaps", "waits", "hints", "networks",
+    "made_with", "meant",
 )  # fmt: skip
 
 
 def _document(instance: Instance) -> dict[str, Any]:
     told = {name: getattr(instance, name) for name in FIELDS}
-    return {**told, "hints": dict(instance.hints), "networks": [dict(each) for each in instance.networks]}
+    lists = {name: [dict(each) for each in told[name]] for name in ("networks", "waits")}
+    return {**told, "hints": dict(instance.hints), **lists}
 
 
 def _read(paper: Paper) -> Instance:
     deployment, group, uuid = paper.name.split("/")
     said = {name: paper.document[name] for name in FIELDS}
-    return Instance(deployment, group, uuid, revision=paper.revision, **said)
+    return Instance(deployment, group, uuid, revision=paper.revision, **{**said, "waits": tuple(said["waits"])})
 
 
 @dataclass(frozen=True, slots=True)
 class Deployment:
-    """A deployment: what its author wants, and the cloud configs it was last deployed with (a snapshot's name)."""
+    """A deployment: what its author wants, and the cloud configs it was last deployed with (a snapshot's name).
+
+    Without a snapshot it was deployed without any cloud config: its networks are its manifest's own.
+    """
 
     name: str
     manifest: str
     snapshot: str | None
     plan: str | None = None
     revision: int = 0
+    recent: tuple[str, ...] = ()
+    """Addresses that it gave up, the latest last; kept only in the in-memory mode, which gives them again last."""
 
     def written(self) -> Operation:
         """Return the operation that writes it down, over the revision that was read."""
-        said = {"manifest": self.manifest, "snapshot": self.snapshot, "plan": self.plan}
+        said = {"manifest": self.manifest, "snapshot": self.snapshot, "plan": self.plan, "recent": list(self.recent)}
         return WritePaper(kind=DEPLOYMENT, name=self.name, document=said, revision=self.revision)
 
     def removed(self) -> Operation:
@@ -141,11 +159,20 @@ class Deployment:
 async def load_deployment(ledger: AsyncLedger, name: str) -> Deployment | None:
     """Read a deployment, if there is one of that name."""
     try:
-        paper = await ledger.paper(DEPLOYMENT, name)
+        return _deployment(await ledger.paper(DEPLOYMENT, name))
     except NotFound:
         return None
+
+
+async def load_deployments(ledger: AsyncLedger) -> list[Deployment]:
+    """Read all deployments, in order of name."""
+    return [_deployment(paper) for paper in await ledger.papers(DEPLOYMENT)]
+
+
+def _deployment(paper: Paper) -> Deployment:
     said = paper.document
-    return Deployment(name, said["manifest"], said["snapshot"], said["plan"], paper.revision)
+    recent = tuple(said["recent"])
+    return Deployment(paper.name, said["manifest"], said["snapshot"], said["plan"], paper.revision, recent)
 
 
 async def load_instances(ledger: AsyncLedger, deployment: str) -> list[Instance]:
@@ -159,12 +186,20 @@ async def load_instances(ledger: AsyncLedger, deployment: str) -> list[Instance]
 
 
 async def load_instance(ledger: AsyncLedger, deployment: str, ident: str) -> Instance:
-    """Find an instance by ``group/uuid`` or ``group/index``."""
+    """Find an instance by ``group/uuid``, or by ``group/index`` where only one has that: one that leaves may, too."""
+    return find_instance(await load_instances(ledger, deployment), deployment, ident)
+
+
+def find_instance(instances: Sequence[Instance], deployment: str, ident: str) -> Instance:
+    """Find an instance among all of its deployment."""
     group, _, which = ident.partition("/")
-    for each in await load_instances(ledger, deployment):
-        if each.group == group and which in (each.uuid, str(each.index)):
-            return each
-    raise NotFound("instance", f"{ident} of deployment {deployment}")
+    found = [each for each in instances if each.group == group and which in (each.uuid, str(each.index))]
+    if not found:
+        raise NotFound("instance", f"{ident} of deployment {deployment}")
+    if len(found) > 1:
+        names = " and ".join(each.name for each in found)
+        raise Conflict(f"two instances of deployment {deployment} are {ident}; name one by its uuid: {names}")
+    return found[0]
 
 
 def _ordered(holdings: Sequence[Holding]) -> tuple[Holding, ...]:

@@ -1,15 +1,14 @@
 """The ledger's refusals in the words of BOSH: which instance wanted what, and who has it."""
 
-from tenure.doors.deployments.drafting import Step
 from tenure.doors.deployments.faults import Kind, Refused
-from tenure.doors.deployments.model import CloudConfig
+from tenure.doors.deployments.model import CloudConfig, Network
 from tenure.doors.deployments.records import INSTANCE, REALM
 from tenure.doors.deployments.reserving import Work
+from tenure.doors.deployments.workers import group_of
 from tenure.kernel.addresses import parse_address, width
 from tenure.kernel.errors import AddressInUse, AddressReserved, PoolExhausted, TenureError
 from tenure.kernel.names import Owner
 from tenure.service.ledger import AsyncLedger
-from tenure.service.operations import Allocate
 
 Refusal = AddressInUse | AddressReserved | PoolExhausted
 
@@ -17,8 +16,11 @@ Refusal = AddressInUse | AddressReserved | PoolExhausted
 async def explained(ledger: AsyncLedger, error: Refusal, work: Work, config: CloudConfig) -> TenureError:
     """Return what BOSH says where the ledger says no; the error itself if no reservation of the plan is meant."""
     if isinstance(error, PoolExhausted):
-        found = await _first_without_room(ledger, work)
-        return error if found is None else _full(found[0], found[1], config)
+        found = await first_without_room(ledger, work)
+        if found is None:
+            return error
+        step, take = work.takes[found]
+        return no_room(step.instance.long_name, config.networks[take.network])
     wanted = next((pair for pair in work.takes if pair[1].address == error.address), None)
     if wanted is None:
         return error
@@ -34,7 +36,7 @@ async def explained(ledger: AsyncLedger, error: Refusal, work: Work, config: Clo
     )
 
 
-async def _first_without_room(ledger: AsyncLedger, work: Work) -> tuple[Step, Allocate] | None:
+async def first_without_room(ledger: AsyncLedger, work: Work) -> int | None:
     """Find whom the last address was missing for: by halves, since a plan is tried without changing anything."""
     low, high = 0, len(work.takes)
     while low < high:
@@ -43,22 +45,22 @@ async def _first_without_room(ledger: AsyncLedger, work: Work) -> tuple[Step, Al
             low = middle + 1
         else:
             high = middle
-    return work.takes[low] if low < len(work.takes) else None
+    return low if low < len(work.takes) else None
 
 
 async def _has_room(ledger: AsyncLedger, work: Work, count: int) -> bool:
     try:
-        await ledger.rehearse([*work.first, *(take for _, take in work.takes[:count])])
+        await ledger.rehearse(work.up_to(count))
     except PoolExhausted:
         return False
     return True
 
 
-def _full(step: Step, take: Allocate, config: CloudConfig) -> Refused:
-    kind = config.networks[take.network].kind
+def no_room(name: str, network: Network) -> Refused:
+    """Refuse a reservation because all that could be picked for it is taken."""
     return Refused(
         Kind.NETWORK_RESERVATION_NOT_ENOUGH_CAPACITY,
-        f"Failed to reserve IP for '{step.instance.long_name}' for {kind} network '{take.network}': no more available",
+        f"Failed to reserve IP for '{name}' for {network.kind} network '{network.name}': no more available",
     )
 
 
@@ -69,6 +71,9 @@ async def holder(ledger: AsyncLedger, who: str) -> str:
         return f"'{who}'"
     if owner.kind == "orphan":
         return "orphaned instance"
+    if owner.kind == "compile":
+        deployment, _, number = owner.id.rpartition("-")
+        return f"instance '{group_of(deployment)}/{number}' from deployment '{deployment}'"
     for paper in await ledger.papers(INSTANCE):
         deployment, group, uuid = paper.name.split("/")
         if uuid == owner.id:

@@ -12,6 +12,8 @@ from tenure.kernel.ranges import Cidr
 from tenure.kernel.values import Holding
 
 HINTS = "ip"
+WAITING = "waiting"
+"""What stands in settings in place of an address that another is to hand over first."""
 
 
 def settings_of(instance: Instance, config: CloudConfig, held: Sequence[Holding] | None = None) -> dict[str, Any]:
@@ -30,6 +32,9 @@ def _settings(instance: Instance, network: Network, said: Properties, held: Hold
     if network.kind == DYNAMIC:
         return {**_dynamic(instance, network), **defaults, **more}
     if held is None:
+        for wait in instance.waits:
+            if wait["network"] == network.name:
+                return {"type": network.kind, WAITING: {"ip": wait["address"], "of": wait["of"]}, **defaults, **more}
         raise Refused(Kind.NETWORK_RESERVATION_IP_MISSING, "Can't generate network settings without an IP")
     if network.kind == VIP:
         properties = network.subnets[0].cloud_properties if network.subnets else {}

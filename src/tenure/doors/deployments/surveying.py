@@ -4,7 +4,6 @@ from dataclasses import dataclass
 
 from tenure.doors.deployments.configuring import load_snapshot
 from tenure.doors.deployments.documents.cloud import read_cloud_configs
-from tenure.doors.deployments.finishing import orphan_of
 from tenure.doors.deployments.moving import Moved, moved_by
 from tenure.doors.deployments.records import (
     CONFIG,
@@ -13,6 +12,7 @@ from tenure.doors.deployments.records import (
     Instance,
     load_deployments,
     load_instances,
+    orphan_of,
 )
 from tenure.kernel.values import Holding
 from tenure.service.ledger import AsyncLedger

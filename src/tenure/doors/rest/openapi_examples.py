@@ -22,9 +22,35 @@ PLAN: list[Json] = [
 ]
 """The plan that the examples speak of, as ``:apply`` takes it."""
 
+CLOUD_CONFIG = """\
+azs: [{name: z1}]
+networks:
+- name: apps
+  type: manual
+  subnets:
+  - range: 10.44.16.0/26
+    gateway: 10.44.16.1
+    az: z1
+    static: [10.44.16.10-10.44.16.13]
+"""
+
+MANIFEST = """\
+name: shop
+instance_groups:
+- name: web
+  instances: 2
+  azs: [z1]
+  networks: [{name: apps}]
+"""
+"""Where examples are of deployments, this cloud config is in force as well, and this manifest deployed."""
+
 PATH_EXAMPLES: Json = {
     "address": "192.0.2.10",
+    "config": "default",
+    "deployment": "shop",
+    "ident": "0",
     "instance": "web-0",
+    "instance_group": "web",
     "kind": "instance",
     "name": "web-0",
     "network": "net1",
@@ -34,6 +60,15 @@ PATH_EXAMPLES: Json = {
     "space": "net1",
     "subnet": "subnet1",
     "token": "ops",
+    "vm": "vm-9",
+}
+
+SOME_OPERATIONS: Json = {
+    "operations": [
+        {"op": "allocate", "network": "net1", "owner": "instance/web-4", "zone": "z1"},
+        {"op": "release", "network": "net1", "address": "192.0.2.10", "owner": "instance/web-0"},
+        {"op": "reserve", "network": "net1", "range": "192.0.2.240/28", "reason": "lab"},
+    ]
 }
 
 OF_WEB_0: Json = {"address": "192.0.2.10", "owner": "instance/web-0"}
@@ -140,16 +175,26 @@ EXAMPLES: dict[str, Json] = {
     "follow_changes": {"query": {"after": 0}},
     "list_papers": {"query": {"prefix": "web"}},
     "get_paper": {},
+    "list_cloud_configs": {},
+    "upload_cloud_config": {"body": {"text": CLOUD_CONFIG, "dry_run": True}},
+    "plan_deployment": {"body": {"manifest": MANIFEST, "recreate": True}},
+    "apply_deployment": {"body": {"manifest": MANIFEST, "document": "shop.yml"}},
+    "list_deployments": {},
+    "get_deployment": {},
+    "delete_deployment": {"body": {}},
+    "abort_deployment": {"body": {"plan": "0f8fad5bd9cb469f"}},
+    "commit_instance": {"body": {"vm": "vm-17", "hints": {"edge": "198.51.100.9"}}},
+    "fail_instance": {"body": {}},
+    "lose_instance": {"body": {}},
+    "stop_instance": {"body": {"hard": True}},
+    "start_instance": {"body": {}},
+    "ignore_instance": {"body": {}},
+    "unignore_instance": {"body": {}},
+    "list_orphans": {},
+    "clean_up_orphan": {"body": {}},
     "get_self": {},
-    "apply": {
-        "body": {
-            "operations": [
-                {"op": "allocate", "network": "net1", "owner": "instance/web-4"},
-                {"op": "release", "network": "net1", **OF_WEB_0},
-                {"op": "reserve", "network": "net1", "range": "192.0.2.240/28", "reason": "lab"},
-            ]
-        }
-    },
+    "apply": {"body": SOME_OPERATIONS},
+    "rehearse": {"body": SOME_OPERATIONS},
     "verify": {"body": {}},
     "sweep": {"body": {}},
     "trim_changes": {"body": {"before": 1}},

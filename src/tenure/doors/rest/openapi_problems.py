@@ -4,13 +4,15 @@ from typing import Any
 
 from tenure.doors.rest.endpoints import Endpoint, Rests
 from tenure.doors.rest.visitors import Need
-from tenure.remote.problems import KINDS, STATUS, TITLES
+from tenure.remote.problems import CODES, TITLES
 
 Json = dict[str, Any]
 
 ALWAYS = (400, 401, 403, 413, 422, 429, 500, 503)
 WITH_A_BODY = (408, 415)
 OF_THE_LOG = ("changes", "events")
+NEEDS_MORE = ("deployments",)
+"""Sections that a server may have been installed without."""
 INTERNAL = 500
 TRY_LATER = (429, 503)
 
@@ -29,6 +31,7 @@ REASONS = {
     428: "If-Match is needed: say which reading this rests on.",
     429: "Too many requests; Retry-After says when to try again.",
     500: "A fault of the server's own; its log tells more under the request id.",
+    501: "The server was installed without what this needs; detail says what.",
     503: "The store does not answer, or there is too much to do; try again.",
 }
 
@@ -37,12 +40,7 @@ def codes_of(status: int) -> list[str]:
     """List the codes that come with a status."""
     if status == INTERNAL:
         return ["internal"]
-    found = {code for code, kind in KINDS.items() if _status(kind) == status}
-    return sorted(found)
-
-
-def _status(kind: type) -> int:
-    return next((STATUS[above] for above in kind.__mro__ if above in STATUS), INTERNAL)
+    return sorted(code for code, known in CODES.items() if known == status)
 
 
 def problem_responses() -> Json:
@@ -87,6 +85,8 @@ def problems_of(endpoint: Endpoint) -> Json:
         statuses.add(409)
     if endpoint.section in OF_THE_LOG:
         statuses.add(410)
+    if endpoint.section in NEEDS_MORE:
+        statuses.add(501)
     if changes and endpoint.rests is not Rests.NOTHING:
         statuses.add(412)
     if endpoint.rests is Rests.NEEDS:

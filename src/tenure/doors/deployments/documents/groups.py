@@ -60,10 +60,14 @@ def read_name(tree: Tree, reader: Reader) -> str:
     name = reader.get(tree, "name", str, needed=True)
     if name is None:
         return tree.place.path
+    place = tree.value["name"].place
+    if "/" in name:  # it parts deployment, group and uuid where an instance is named
+        reader.faults.add(Kind.GENERIC, f"Invalid name '{name}', must not have a slash in it", place)
+        return tree.place.path
     try:
-        return check_name(name, field=tree.value["name"].place.path)
+        return check_name(name, field=place.path)
     except Invalid as error:
-        reader.faults.add(Kind.GENERIC, error.message, tree.value["name"].place)
+        reader.faults.add(Kind.GENERIC, error.message, place)
         return tree.place.path
 
 

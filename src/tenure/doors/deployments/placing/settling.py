@@ -31,6 +31,8 @@ def settle(group: Group, networks: Sequence[StaticNetwork], claims: Sequence[Cla
 
 
 class _Settling:
+    """One try to place a group, with its networks in the nic_groups that are told."""
+
     def __init__(self, group: Group, networks: Sequence[StaticNetwork]) -> None:
         self._group = group
         self._ground = Ground(sorted(set(group.azs)) if group.azs else [None], networks)
