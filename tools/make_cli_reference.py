@@ -29,8 +29,8 @@ standard error as `tenure: message` and a hint on what to do next; with `--json`
 more: `usage` for a command line that cannot be read, `file` for a file that cannot, `output` for an answer that cannot
 be written. Warnings go to standard error as `tenure: warning: message`; with `--json` into the answer, under
 `warnings`. A missing SQLite file is made by `network add`, `network import-ganeti`, `group add`,
-`deployment upload-config`, `import`, `restore`, `copy`, `serve` and `bench` only. Colours and progress appear on a
-terminal only. Times are ISO 8601 in UTC.
+`deployment upload-config` and `apply`, `import`, `restore`, `copy`, `serve` and `bench` only. Colours and progress
+appear on a terminal only. Times are ISO 8601 in UTC.
 
 A cloud config or manifest that is wrong is told with all its faults, one a line: document, line, column, path, message,
 BOSH's name and number; with `--json` in the error, as a list of faults under `faults`.

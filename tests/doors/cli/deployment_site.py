@@ -25,7 +25,7 @@ CONFIG: Document = {
                 {"range": "10.44.17.0/28", "gateway": "10.44.17.1", "az": "z2"},
             ],
         },
-        {"name": "edge", "type": "dynamic"},
+        {"name": "edge", "type": "dynamic", "subnets": [{"azs": ["z1", "z2"]}]},
         {"name": "public", "type": "vip"},
     ],
 }
@@ -42,6 +42,13 @@ SHOP: Document = {
         {"name": "web", "instances": 2, "azs": ["z1", "z2"], "networks": [{"name": "apps"}]},
     ],
 }
+
+MIXED: list[Document] = [
+    {"name": "apps", "default": ["dns", "gateway"]},
+    {"name": "edge"},
+    {"name": "public", "static_ips": ["203.0.113.9"]},
+]
+"""A network of each kind."""
 
 VMS = {"db/0": "vm-1", "web/0": "vm-2", "web/1": "vm-3"}
 

@@ -6,7 +6,7 @@ import sys
 import pytest
 
 from tenure.doors.cli.deployment_keys import ADDRESS_REASON, DEPLOYED_INSTANCE, DEPLOYMENT
-from tests.doors.cli.deployment_site import SHOP, config, group, manifest, write
+from tests.doors.cli.deployment_site import MIXED, SHOP, config, group, manifest, write
 from tests.doors.cli.processes import TENURE, surroundings
 from tests.doors.cli.site import Site
 
@@ -67,13 +67,7 @@ def test_a_manifest_is_compared_with_what_is_deployed(deployed: Site) -> None:
         "shop",
         {**DB, "networks": [{"name": "apps", "static_ips": ["10.44.16.11"], "nic_group": 1}]},
         {**WEB, "instances": 3, "networks": [*WEB["networks"]]},
-        group(
-            "cache",
-            networks=[
-                {"name": "apps", "default": ["dns", "gateway"]},
-                {"name": "public", "static_ips": ["203.0.113.9"]},
-            ],
-        ),  # fmt: skip
+        group("cache", networks=[MIXED[0], MIXED[2]]),
     )
     name = write(deployed, "other.yml", other)
     moved(deployed)
@@ -161,8 +155,8 @@ def test_why_tells_what_an_instance_waits_for(deployed: Site, words: list[str], 
 
 
 def test_why_tells_of_vips_and_of_what_the_iaas_picked(deployed: Site) -> None:
-    networks = [{"name": "apps", "default": ["dns", "gateway"]}, {"name": "edge"}, {"name": "public", "static_ips": ["203.0.113.9"]}]  # fmt: skip
-    deployed.text("deployment", "apply", write(deployed, "edge.yml", manifest("edgy", group("lb", networks=networks))))
+    name = write(deployed, "edge.yml", manifest("edgy", group("lb", networks=MIXED)))
+    deployed.text("deployment", "apply", name)
     before = deployed.text("deployment", "why", "edgy", "lb/0")
     deployed.text("deployment", "commit", "edgy", "lb/0", "--vm", "vm-7", "--hint", "edge=192.168.7.7")
     origins = {
@@ -178,7 +172,8 @@ def test_why_tells_of_vips_and_of_what_the_iaas_picked(deployed: Site) -> None:
 def test_names_are_completed(deployed: Site) -> None:
     def offered(line: str, *, word: int) -> list[str]:
         variables = {"_TENURE_COMPLETE": "bash_complete", "COMP_WORDS": line, "COMP_CWORD": str(word)}
-        done = subprocess.run(TENURE, env=surroundings(deployed.url, variables), capture_output=True, text=True, check=False)  # fmt: skip
+        around = surroundings(deployed.url, variables)
+        done = subprocess.run(TENURE, env=around, capture_output=True, text=True, check=False)
         return [each.removeprefix("plain,") for each in done.stdout.splitlines()]
 
     assert offered("tenure deployment show s", word=3) == ["shop"]

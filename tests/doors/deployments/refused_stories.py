@@ -47,10 +47,6 @@ def both(*networks: dict[str, Any], instances: int = 1, azs: Sequence[str] = ("z
     return manifest("alpha", app(instances, networks=said, azs=list(azs)))
 
 
-async def nothing_uploaded(town: Town) -> Act:
-    return town.deploy(manifest("alpha", app()))
-
-
 async def too_many(town: Town) -> Act:
     await town.upload(config())
     return town.deploy(manifest("alpha", app(14)))
@@ -214,7 +210,6 @@ FULL_NUMBER = "[NetworkReservationNotEnoughCapacity 130011]"
 IGNORED_NUMBER = "[DeploymentIgnoredInstancesModification 190020]"
 
 STORIES: list[Refusal] = [
-    Refusal("No networks specified [DeploymentNoNetworks 190008]", nothing_uploaded),
     Refusal(
         f"Failed to reserve IP for 'app/UUID (13)' for manual network 'lab': no more available {FULL_NUMBER}",
         too_many,

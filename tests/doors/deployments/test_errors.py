@@ -11,8 +11,10 @@ import tenure
 from tenure.doors import deployments
 from tenure.doors.deployments.documents.manifest import read_manifest
 from tenure.doors.deployments.faults import Fault, Kind, Refused, Rejected
+from tenure.doors.deployments.reports import read_vm_state
 from tests.doors.deployments.conformance.town import Town
 from tests.doors.deployments.documents import configs, manifests
+from tests.doors.deployments.refused_afterwards import AFTERWARDS, STATES
 from tests.doors.deployments.refused_stories import STORIES, Refusal
 from tests.doors.deployments.wrong_documents import CONFIGS, MANIFESTS, OWN_MANIFESTS, SECOND_CONFIGS, Wrong
 
@@ -24,11 +26,10 @@ UNRAISED = {
     Kind.NETWORK_RESERVATION_IP_NOT_OWNED,  # what is not held is released without a word
     Kind.NETWORK_RESERVATION_WRONG_TYPE,  # told before, as InstanceGroupNetworkInstanceIpMismatch
     Kind.NETWORK_RESERVATION_IP_OUTSIDE_SUBNET,  # the same
-    Kind.NETWORK_RESERVATION_INVALID_PREFIX,  # told before, as NetworkPrefixStaticIpNotBaseAddress
 }
 """Numbers of BOSH that are kept free here: what they stand for is told earlier, or is no fault."""
 
-EVERY: list[Wrong | Refusal] = [*CONFIGS, *SECOND_CONFIGS, *MANIFESTS, *OWN_MANIFESTS, *STORIES]
+EVERY: list[Wrong | Refusal] = [*CONFIGS, *SECOND_CONFIGS, *MANIFESTS, *OWN_MANIFESTS, *STATES, *STORIES, *AFTERWARDS]
 
 
 def named(case: Wrong | Refusal) -> str:
@@ -77,14 +78,23 @@ def test_what_is_wrong_with_a_manifest_with_its_own_networks_is_told(case: Wrong
     assert told(caught.value.faults) == [case.told]
 
 
-@pytest.mark.parametrize("case", STORIES, ids=named)
+@pytest.mark.parametrize("case", STATES, ids=named)
+def test_what_is_wrong_with_what_vms_say_is_told(case: Wrong) -> None:
+    with pytest.raises(Rejected) as caught:
+        read_vm_state(case.text, "state.json")
+
+    assert told(caught.value.faults) == [case.told]
+
+
+@pytest.mark.parametrize("case", [*STORIES, *AFTERWARDS], ids=named)
 async def test_what_cannot_be_had_is_refused_and_nothing_is_changed(case: Refusal, town: Town) -> None:
     refused = await case.story(town)
     before = [change.seq async for change in town.ledger.changes()]
-    with pytest.raises(Refused) as caught:
+    with pytest.raises((Refused, Rejected)) as caught:
         await refused
 
-    assert UUID.sub("UUID", str(caught.value.fault)) == case.told
+    assert isinstance(caught.value, Refused | Rejected)
+    assert [UUID.sub("UUID", text) for text in told(caught.value.faults)] == [case.told]
     assert [change.seq async for change in town.ledger.changes()] == before
 
 

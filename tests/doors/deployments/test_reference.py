@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from tenure.doors.deployments import reports
 from tenure.doors.deployments.documents import (
     azs,
     cloud,
@@ -38,11 +39,14 @@ READ: dict[str, Sequence[str]] = {
     "Instance group": groups.READ,
     "Network of a group": group_networks.KEYS,
     "Migrated from": migrations.KEYS,
+    "What VMs say": reports.STATE_KEYS,
+    "Network of a VM": reports.NETWORK_KEYS,
 }
 IGNORED: dict[str, Sequence[str]] = {
     "Cloud config": cloud.OTHER_KEYS,
     "Manifest": manifest.IGNORED,
     "Instance group": groups.IGNORED,
+    "Network of a VM": reports.OTHER_NETWORK_KEYS,
 }
 
 

@@ -372,6 +372,7 @@ MANIFESTS: list[Wrong] = [
 ]
 
 OWN_MANIFESTS: list[Wrong] = [
+    Wrong("No networks specified [DeploymentNoNetworks 190008]", manifest(group())),
     Wrong(
         "Deployment specifies both jobs and instance_groups keys, only one is allowed [DirectorError 100]",
         manifest(group(), networks=[lab(LAB)], jobs=[]),

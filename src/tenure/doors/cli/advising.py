@@ -3,7 +3,7 @@
 from typing import TYPE_CHECKING, Any
 
 from tenure.doors.cli.session import Session
-from tenure.doors.deployments.faults import Kind, Refused
+from tenure.doors.deployments.faults import Kind, Refused, Rejected
 from tenure.kernel.errors import (
     AddressReserved,
     AlreadyExists,
@@ -41,6 +41,7 @@ HINTS = {
     "forbidden": "`tenure token list` shows what a token may do; `tenure token add` makes another",
     **dict.fromkeys(("rate_limited", "overloaded", "too_slow"), "run the same command again, later"),
     "too_large": "ask for less at once",
+    "not_installed": "whoever runs the server installs what it names",
     "precondition_failed": "read again with `tenure show`, then decide",
     "internal": "whoever runs the server finds the reason in its log",
     **dict.fromkeys(
@@ -115,7 +116,7 @@ DEPLOYMENT_HINTS = {
 """What commands on deployments say otherwise."""
 
 UNIGNORE = "`tenure deployment unignore DEPLOYMENT INSTANCE` takes an instance into deploys again"
-REFUSED_HINTS = {
+FAULT_HINTS = {
     Kind.DEPLOYMENT_NO_NETWORKS: "`tenure deployment upload-config FILE` brings a cloud config with networks",
     Kind.NETWORK_RESERVATION_ALREADY_IN_USE: "name another address, or free this one with a deploy of its own first",
     Kind.NETWORK_RESERVATION_NOT_ENOUGH_CAPACITY: "widen the network in the cloud config, ask for fewer instances, or "
@@ -123,7 +124,7 @@ REFUSED_HINTS = {
     Kind.DEPLOYMENT_IGNORED_INSTANCES_MODIFICATION: UNIGNORE,
     Kind.DEPLOYMENT_IGNORED_INSTANCES_DELETION: UNIGNORE,
 }
-"""What helps against a refusal, by its kind."""
+"""What helps against a fault, by its kind."""
 
 NEUTRON_HINTS = {
     "store_unavailable": "look at `--database` and `--ledger`, or at the configuration file",
@@ -154,8 +155,8 @@ def _special_hint(error: TenureError, command: str) -> str | None:
     noun = command.partition(" ")[0]
     if noun == "neutron":
         return NEUTRON_HINTS.get(error.code)
-    if isinstance(error, Refused):
-        return REFUSED_HINTS.get(error.kind)
+    if isinstance(error, Refused | Rejected):
+        return next((FAULT_HINTS[fault.kind] for fault in error.faults if fault.kind in FAULT_HINTS), None)
     if command in ORIGINS and error.field in ("path", "ledger"):
         return ORIGINS[command]
     if isinstance(error, NotFound):

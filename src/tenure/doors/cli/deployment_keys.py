@@ -35,7 +35,8 @@ PLAN_STEP: Keys = {
     "vm": "the VM it has now, or null",
     "action": "`created`, `moved` (to another address), `changed` (a network more or less), `recreated` (a new VM on "
     "the same addresses), `kept` or `leaves`",
-    "waits_for": "`vm` (one to be made and committed), `deletion` (of the VM it has), `start` or null",
+    "waits_for": "`vm` (one to be made and committed), `deletion` (of the VM it has), `hand_over` (of addresses that "
+    "others still have), `start` or null",
     "swaps": "whether its new VM is made beside the old one",
     "hand_overs": "addresses that others must give up first: `network`, `address`, `of` (whose it is)",
     "networks": "its networks: `network`, `type`, `before` (addresses it gives up), `after` (the one it has then), "
@@ -79,8 +80,8 @@ DEPLOYMENT: Keys = {
 ADDRESS_REASON: Keys = {
     "network": "the network",
     "address": "the address; null where the IaaS has told none yet",
-    "state": "`held`, `draining` (until the VM is another), or null for one that the IaaS picked",
-    "origin": "`static` (asked for by name), `picked` or `iaas`",
+    "state": "`held`, `draining` (until the VM is another), or null for one that the ledger does not hold",
+    "origin": "`static` (asked for by name), `picked`, `iaas`, or `vm` where the deployment has networks of its own",
     "why": "why it is this one",
     "subnet": "the subnet it lies in, or null",
     "azs": "the availability zones of that subnet, or null",

@@ -16,6 +16,10 @@ BESIDE = (
     "make a VM beside {vm}, with the settings above, then `tenure deployment commit {deployment} {instance} --vm VM`"
 )
 DELETE = "delete its VM {vm}, then `tenure deployment lose {deployment} {instance}`"
+WAIT = "it waits for {handed}; `tenure deployment show {deployment} {instance}` tells when it has its turn"
+OR_DELETE = (
+    ". Where two wait for each other, delete its VM {vm} first, then `tenure deployment lose {deployment} {instance}`"
+)
 START = "it is stopped hard: `tenure deployment start {deployment} {instance}` when it is to run again"
 
 
@@ -59,6 +63,8 @@ def _network(network: Document, action: str) -> str:
 
 def _vm(step: Document) -> str | None:
     vm, waits = step["vm"], step["waits_for"]
+    if waits == "hand_over":
+        return "wait" if vm is None else f"{vm}, wait"
     if waits == "vm":
         return "make it" if vm is None else f"{'beside' if step['swaps'] else 'replace'} {vm}"
     if waits == "deletion":
@@ -94,11 +100,13 @@ def next_lines(deployment: str, waiting: Iterable[Document]) -> Iterator[str]:
     for each in waiting:
         form = _next_form(each)
         if form is not None:
-            first = "".join(f"once {wait['of']} has given up {wait['address']}, " for wait in each["hand_overs"])
-            yield f"  {each['instance']}: {first}" + form.format_map({**each, "deployment": deployment})
+            handed = ", ".join(f"{wait['address']} of {wait['of']}" for wait in each["hand_overs"])
+            yield f"  {each['instance']}: " + form.format_map({**each, "deployment": deployment, "handed": handed})
 
 
 def _next_form(said: Document) -> str | None:
+    if said["waits_for"] == "hand_over":
+        return WAIT if said["vm"] is None else WAIT + OR_DELETE
     if said["waits_for"] == "vm":
         return MAKE if said["vm"] is None else BESIDE if said.get("swaps") else REPLACE
     if said["waits_for"] == "deletion":
@@ -114,7 +122,7 @@ def ident(document: Document) -> str:
 def addresses_text(document: Document) -> str:
     """Write what an instance holds; what it only keeps until its VM is another is marked."""
     told = (f"{each['network']} {each['address']}{_mark(each)}" for each in document["addresses"])
-    return "; ".join(told) or "no address"
+    return "; ".join(told) or "no address held"
 
 
 def _mark(address: Document) -> str:

@@ -1,6 +1,6 @@
 """Cloud configs, and plans from their beginning to their end: shown, applied, taken back; and how a deployment goes."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -16,17 +16,31 @@ from tenure.doors.cli.deployment_door import (
 from tenure.doors.cli.deployment_lines import ident, next_lines, plan_lines, step_lines
 from tenure.doors.cli.failing import FINDINGS, warn
 from tenure.doors.cli.printing import answer
-from tenure.doors.cli.session import Session, pass_session
+from tenure.doors.cli.session import Session, missing_file, pass_session
 
 if TYPE_CHECKING:
     from tenure.doors.deployments.configuring import Uploaded
+    from tenure.doors.deployments.deploying import Deployed
     from tenure.doors.deployments.door import Deployments
     from tenure.doors.deployments.faults import Fault
     from tenure.doors.deployments.moving import Moved
     from tenure.kernel.values import Holding
 
+    Act = Callable[..., Awaitable[Deployed]]
+
 plan_options = with_options(
     click.option("--recreate", is_flag=True, help="Have every VM made anew, also where nothing changed."),
+    click.option(
+        "--hand-over", is_flag=True, help="Let instances wait for addresses that others of the deployment give up."
+    ),
+    click.option(
+        "--vm-state",
+        type=click.Path(path_type=Path, dir_okay=False, allow_dash=True),
+        metavar="FILE",
+        help="What running VMs say, in YAML or JSON: needed without a cloud config, and at the first deploy with one.",
+    ),
+    click.option("--vm-state-from", metavar="COMMAND", help="Run this, and read what running VMs say from its output."),
+    click.option("--fix", is_flag=True, help="Have VMs made anew that did not answer, instead of a refusal."),
     click.option("--changes", "changes_only", is_flag=True, help="Leave out the instances that are kept as they are."),
 )
 exit_code_option = click.option("--exit-code", is_flag=True, help="Exit with 1 if there is anything to do.")
@@ -119,7 +133,7 @@ def _upload_lines(document: dict[str, Any]) -> Iterator[str]:
 @click.pass_context
 @pass_session
 def plan(
-    session: Session, context: click.Context, file: Path, recreate: bool, changes_only: bool, exit_code: bool
+    session: Session, context: click.Context, file: Path, changes_only: bool, exit_code: bool, **said: Any
 ) -> None:
     """Tell what `apply` would do with a manifest, with the addresses it would reserve; nothing is changed.
 
@@ -129,24 +143,44 @@ def plan(
       tenure deployment plan shop.yml
       tenure deployment plan shop.yml --recreate --changes
     """
-    document, text = read_document(file)
-    found = run_on_deployments(session, lambda door: door.plan(text, document=document, recreate=recreate))
+    deploy = _wish(file, said)
+    found = run_on_deployments(session, lambda door: deploy(door.plan), try_on_new=True)
     from tenure.doors.deployments.telling import plan_document
 
     told = plan_document(found, applied=False)
-    answer(session, told, "\n".join(_plan_text(told, file, recreate=recreate, changes_only=changes_only)))
+    answer(session, told, "\n".join(_plan_text(told, file, said, changes_only=changes_only)))
     if exit_code and found.changes:
         context.exit(FINDINGS)
 
 
-def _plan_text(told: dict[str, Any], file: Path, *, recreate: bool, changes_only: bool) -> Iterator[str]:
+def _wish(file: Path, said: Mapping[str, Any]) -> "Callable[[Act], Awaitable[Deployed]]":
+    """Read what is to be deployed, and return how to plan or to apply it."""
+    if said["vm_state"] is not None and said["vm_state_from"] is not None:
+        raise click.UsageError("--vm-state and --vm-state-from exclude each other")
+    document, text = read_document(file)
+    reports = None if said["vm_state"] is None else read_document(said["vm_state"])
+    orders = {key: said[key] for key in ("recreate", "hand_over", "fix")}
+
+    async def deploy(act: "Act") -> "Deployed":
+        from tenure.doors.deployments.reports import ask_command, read_vm_state
+
+        heard = None if reports is None else read_vm_state(reports[1], reports[0])
+        if said["vm_state_from"] is not None:
+            heard = await ask_command(said["vm_state_from"])
+        return await act(text, document=document, vm_state=heard, **orders)
+
+    return deploy
+
+
+def _plan_text(told: dict[str, Any], file: Path, said: Mapping[str, Any], *, changes_only: bool) -> Iterator[str]:
     yield f"plan of deployment {told['deployment']}; nothing is reserved yet"
     yield from plan_lines(told, changes_only=changes_only)
     moved = [step["instance"] for step in told["instances"] if step["action"] == "moved"]
     if moved:
         yield f"moved to another address: {', '.join(moved)}"
     if told["changes"]:
-        yield f"`tenure deployment apply {file}{' --recreate' if recreate else ''}` does it"
+        flags = "".join(f" --{name}" for name in ("recreate", "hand-over", "fix") if said[name.replace("-", "_")])
+        yield f"`tenure deployment apply {file}{flags}` does it"
     else:
         yield "nothing to do"
 
@@ -155,7 +189,7 @@ def _plan_text(told: dict[str, Any], file: Path, *, recreate: bool, changes_only
 @file_argument
 @plan_options
 @pass_session
-def apply(session: Session, file: Path, recreate: bool, changes_only: bool) -> None:
+def apply(session: Session, file: Path, changes_only: bool, **said: Any) -> None:
     """Reserve all that a manifest wants, or nothing; print every VM's settings, and what to report next.
 
     Nothing is freed before all that is wanted is reserved. Repeated, it changes nothing more.
@@ -163,8 +197,10 @@ def apply(session: Session, file: Path, recreate: bool, changes_only: bool) -> N
     For example:
       tenure deployment apply shop.yml
     """
-    document, text = read_document(file)
-    found = run_on_deployments(session, lambda door: door.apply(text, document=document, recreate=recreate))
+    deploy = _wish(file, said)
+    if missing_file(session.url):  # a ledger is begun only by a manifest that can do without: with its own networks
+        run_on_deployments(session, lambda door: deploy(door.plan), try_on_new=True)
+    found = run_on_deployments(session, lambda door: deploy(door.apply), may_make=True)
     from tenure.doors.deployments.telling import plan_document
 
     told = plan_document(found, applied=True)

@@ -35,6 +35,7 @@ EXITS: dict[type[TenureError], int] = {
     **dict.fromkeys(refusals.FOR_NOW, 6),
     **dict.fromkeys(refusals.OF_PERSONS, 7),
     refusals.TooLarge: USAGE,
+    refusals.NotInstalled: 6,
     refusals.PreconditionFailed: 4,
     **dict.fromkeys(refusals.OF_CLIENTS, INTERNAL),
     refusals.Fault: INTERNAL,
@@ -52,8 +53,8 @@ EXIT_MEANINGS = {
     "`still_in_use`, `not_owner`, `key_reused`, `cursor_expired`, `hook_failed`, `in_flight`, `unreadable`, "
     "`deployment_refused`",
     NOTHING_FREE: "nothing is free (`pool_exhausted`; `deployment_refused` as NetworkReservationNotEnoughCapacity)",
-    6: "the store or the server did not answer, or has too much to do (`store_unavailable`, `overloaded`, "
-    "`rate_limited`, `too_slow`)",
+    6: "the store or the server did not answer, has too much to do, or lacks what it needs (`store_unavailable`, "
+    "`overloaded`, `rate_limited`, `too_slow`, `not_installed`)",
     7: "the server does not let you do that (`unauthorised`, `forbidden`)",
     INTERNAL: "a fault of Tenure itself, here or in the server (`internal`); please report it with the text it printed",
     UNTOLD: "done, but the answer could not be written to standard output (a full disk, say); `tenure show` tells it",

@@ -86,7 +86,7 @@ def _settle(books: Books, instance: Instance, back: Sequence[Holding], freed: Se
     if _is_new(instance) and not keeps and not gets:
         books.remove(instance)
     else:
-        books.change(instance, plan=None, swaps=False, leaving=False, waits=())
+        books.change(instance, plan=None, swaps=False, leaving=False, waits=(), meant=None)
 
 
 def _returned(held: Holding) -> Operation:

@@ -1,4 +1,4 @@
-"""Cloud check: which instances lost their VMs, and what is done about it. No deploy: the networks stay as remembered."""
+"""Cloud check: which instances lost their VMs, and what is done about it, with the networks that they were made on."""
 
 import secrets
 from collections.abc import Collection, Sequence
@@ -34,7 +34,7 @@ async def check(ledger: AsyncLedger, deployment: str, vms: Collection[str]) -> l
 async def recreate(ledger: AsyncLedger, deployment: str, ident: str, *, vm: str) -> Instance:
     """Let an instance wait for a VM in place of the lost one, on what it has; its settings are as remembered.
 
-    Once that VM is reported, what it does not carry is freed. If others wait for what the lost one had, they get it now.
+    Once that VM is reported, what it does not carry is freed. Whoever waits for something of the lost one gets it now.
     """
     plan = secrets.token_hex(8)
 
@@ -53,7 +53,7 @@ async def recreate(ledger: AsyncLedger, deployment: str, ident: str, *, vm: str)
 
 
 async def delete_reference(ledger: AsyncLedger, deployment: str, ident: str, *, vm: str) -> Instance:
-    """Forget an instance's VM and leave everything else as it is; its addresses stay its, for the VM may still be there."""
+    """Forget an instance's VM and leave the rest as it is: it may still be there, so nobody else gets what it has."""
 
     def decide(report: Report) -> Sequence[Operation]:
         _check_lost(report.instance, vm)

@@ -20,6 +20,7 @@ from tenure.doors.deployments.ground import (
     uncovered,
 )
 from tenure.doors.deployments.legacy import MODE, Legacy, kept_back, load_legacy, load_mode, own_networks, turned
+from tenure.doors.deployments.managed_records import complete
 from tenure.doors.deployments.model import DYNAMIC, MANUAL, CloudConfig
 from tenure.doors.deployments.records import CONFIG, SNAPSHOT, Deployment
 from tenure.kernel.configuration import Network
@@ -34,10 +35,14 @@ TRIES = 8
 
 @dataclass(frozen=True, slots=True)
 class Configs:
-    """The cloud configs of a site as they were read: each with its revision, and all of them put together."""
+    """The cloud configs of a site as they were read: each with its revision, and all of them put together.
+
+    ``written`` is what they say themselves, ``config`` the same with what the cloud chose for managed networks.
+    """
 
     papers: Sequence[Paper]
     config: CloudConfig
+    written: CloudConfig
 
     @property
     def texts(self) -> list[tuple[str, str]]:
@@ -68,14 +73,14 @@ async def load_configs(ledger: AsyncLedger) -> Configs | None:
     if not papers:
         return None
     config, _ = read_cloud_configs([(paper.name, paper.document["text"]) for paper in papers])
-    return Configs(papers, config)
+    return Configs(papers, await complete(ledger, config), config)
 
 
 async def load_snapshot(ledger: AsyncLedger, name: str) -> CloudConfig:
     """Read the cloud configs that a deployment was deployed with."""
     paper = await ledger.paper(SNAPSHOT, name)
     config, _ = read_cloud_configs([(each[0], each[1]) for each in paper.document["configs"]])
-    return config
+    return await complete(ledger, config)
 
 
 async def load_networks(ledger: AsyncLedger, deployment: Deployment) -> CloudConfig:
@@ -95,7 +100,7 @@ async def upload(ledger: AsyncLedger, name: str, text: str, *, space: str = SPAC
         write = WritePaper(kind=CONFIG, name=name, document={"text": text}, revision=before.revision if before else 0)
         mode = [] if papers else [turned(await load_mode(ledger))]
         legacies = await load_legacy(ledger)
-        edits, expects = await _edits(ledger, config, space, legacies)
+        edits, expects = await _edits(ledger, await complete(ledger, config), space, legacies)
         expects += [each.expected() for each in legacies]
         try:
             await (ledger.rehearse if dry else ledger.apply)([*expects, *edits, *mode, write])
@@ -105,6 +110,13 @@ async def upload(ledger: AsyncLedger, name: str, text: str, *, space: str = SPAC
             continue  # somebody uploaded, deployed or edited in this moment
         return Uploaded(warnings, sorted({edit.network for edit in edits}))
     raise AssertionError("unreachable")
+
+
+async def laid_out(ledger: AsyncLedger, config: CloudConfig, space: str) -> list[Operation]:
+    """Return the operations after which the ledger has the networks of a config, with what they rest on."""
+    legacies = await load_legacy(ledger)
+    edits, expects = await _edits(ledger, config, space, legacies)
+    return [*expects, *(each.expected() for each in legacies), *edits]
 
 
 async def _edits(

@@ -4,6 +4,7 @@ import secrets
 import uuid
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import chain
 
 from tenure.doors.deployments.configuring import Configs, load_configs
 from tenure.doors.deployments.documents.manifest import read_manifest
@@ -12,6 +13,8 @@ from tenure.doors.deployments.drawing import has_pool
 from tenure.doors.deployments.ground import SPACE
 from tenure.doors.deployments.handing import Offers, offers_of, promised, promised_instead
 from tenure.doors.deployments.listening import Hearing
+from tenure.doors.deployments.managed import Cloud, managed_networks, prepare
+from tenure.doors.deployments.managed_records import uses
 from tenure.doors.deployments.memory_mode import alone, reserve, told, written
 from tenure.doors.deployments.model import MANUAL, VIP, CloudConfig, Network
 from tenure.doors.deployments.records import ORPHANED, SNAPSHOT, Deployment, load_deployment, load_instances
@@ -58,18 +61,21 @@ async def deploy(
     vm_state: Mapping[str, VmState] | None = None,
     fix: bool = False,
     space: str = SPACE,
+    cloud: Cloud | None = None,
 ) -> Deployed:
     """Reserve all that a manifest wants, or (``dry``) tell what would be reserved and change nothing.
 
     With ``hand_over`` an instance may wait for what another one gives up: see ``handing``. ``vm_state`` is what running
     VMs say. Without a cloud config (see ``memory_mode``), and at the first deploy with one, they must be asked; a VM
-    that did not answer is a refusal, or with ``fix`` made anew.
+    that did not answer is a refusal, or with ``fix`` made anew. ``cloud`` makes managed networks that are missing.
     Cost: a look for every instance, a reservation for each that is new. Repeated, it changes nothing more.
     """
     order = Order(secrets.token_hex(8), recreate=recreate, hand_over=hand_over)
     hearing = Hearing(vm_state, fix, space)
     act = ledger.rehearse if dry else ledger.apply
     for tries_left in reversed(range(TRIES)):
+        if cloud is not None and not dry:
+            await prepare(ledger, cloud, document, text, space=space)
         configs = await load_configs(ledger)
         try:
             if configs is None:
@@ -109,7 +115,11 @@ async def _attempt(
     vips = await choose_vips(ledger, configs.config, steps, offers)
     steps = promised(steps, offers, vips)
     check_pools(configs.config, steps)
-    ground = await _ground(ledger, configs, Deployment(manifest.name, text, configs.snapshot, order.plan), before)
+    held = {has.network for each in arrival.instances for has in each.has}
+    ground = [
+        *await _ground(ledger, configs, Deployment(manifest.name, text, configs.snapshot, order.plan), before),
+        *await uses(ledger, manifest.name, managed_networks(manifest, configs.config), held),
+    ]
     left = await ended(ledger, manifest.name)
     while True:
         work = arrival.settled(work_for(arrival.compared(steps), order.plan, vips))
@@ -196,5 +206,5 @@ async def choose_vips(
 def _chosen(network: Network, az: str | None, taken: set[int], offered: set[int]) -> int | None:
     ranges = [each for subnet in network.subnets if subnet.serves(az) for each in subnet.static]
     free = (place for each in ranges for place in range(each.first, each.last + 1) if place not in taken)
-    found = next(free, None)
-    return next((place for place in sorted(offered) if any(place in each for each in ranges)), None) if found is None else found
+    given_up = (place for place in sorted(offered) if any(place in each for each in ranges))
+    return next(chain(free, given_up), None)

@@ -1,14 +1,18 @@
 """The door itself: what people and programs may do with deployments, over one ledger."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from tenure.doors.deployments import compiling, finishing
+from tenure.doors.deployments import checking, compiling, errands, finishing, recreating
 from tenure.doors.deployments.asking import Compared, Explained, Standing, compare, explain_instance, stand
+from tenure.doors.deployments.checking import Missing
 from tenure.doors.deployments.configuring import Configs, Uploaded, load_configs, upload
 from tenure.doors.deployments.deploying import Deployed, deploy
+from tenure.doors.deployments.faults import Kind, Refused
 from tenure.doors.deployments.ground import SPACE
+from tenure.doors.deployments.managed import Cloud, delete_network
+from tenure.doors.deployments.managed_records import Managed, load_managed
 from tenure.doors.deployments.moving import Moved
 from tenure.doors.deployments.records import Deployment, Instance, load_instance, load_instances
 from tenure.doors.deployments.reports import VmState
@@ -24,6 +28,8 @@ class Deployments:
 
     ledger: AsyncLedger
     space: str = SPACE
+    cloud: Cloud | None = None
+    """Makes and deletes managed networks; without it they are networks like all others."""
 
     async def upload_config(self, text: str, *, name: str = "default", dry: bool = False) -> Uploaded:
         """Put a cloud config in force; all its faults are told at once, and nothing is changed then."""
@@ -39,11 +45,12 @@ class Deployments:
         *,
         document: str = "manifest.yml",
         recreate: bool = False,
+        hand_over: bool = False,
         vm_state: Mapping[str, VmState] | None = None,
         fix: bool = False,
     ) -> Deployed:
         """Tell what ``apply`` would do, with the addresses it would reserve; nothing is changed."""
-        asked: Any = {"recreate": recreate, "vm_state": vm_state, "fix": fix}
+        asked: Any = {"recreate": recreate, "hand_over": hand_over, "vm_state": vm_state, "fix": fix}
         return await deploy(self.ledger, document, manifest, dry=True, space=self.space, **asked)
 
     async def apply(
@@ -52,16 +59,18 @@ class Deployments:
         *,
         document: str = "manifest.yml",
         recreate: bool = False,
+        hand_over: bool = False,
         vm_state: Mapping[str, VmState] | None = None,
         fix: bool = False,
     ) -> Deployed:
         """Reserve all that a manifest wants, or nothing.
 
-        ``vm_state`` is what running VMs say. Without a cloud config, and at the first deploy with one, they must be
-        asked; a VM that did not answer is a refusal, or with ``fix`` made anew.
+        With ``hand_over`` an instance may wait for what another one of the deployment gives up. ``vm_state`` is what
+        running VMs say. Without a cloud config, and at the first deploy with one, they must be asked; a VM that did not
+        answer is a refusal, or with ``fix`` made anew.
         """
-        asked: Any = {"recreate": recreate, "vm_state": vm_state, "fix": fix}
-        return await deploy(self.ledger, document, manifest, space=self.space, **asked)
+        asked: Any = {"recreate": recreate, "hand_over": hand_over, "vm_state": vm_state, "fix": fix}
+        return await deploy(self.ledger, document, manifest, space=self.space, cloud=self.cloud, **asked)
 
     async def abort(self, deployment: str, plan: str) -> list[Holding]:
         """Take a plan back; return what was freed."""
@@ -144,3 +153,37 @@ class Deployments:
     async def end_compiling(self, deployment: str, plan: str) -> Compiling | None:
         """Report that a plan's compile is over and its VMs are deleted, or orphaned where the cloud config says so."""
         return await compiling.end(self.ledger, deployment, plan)
+
+    async def run_errand(self, deployment: str, errand: str, *, dry: bool = False) -> Deployed:
+        """Reserve what an errand's instances need to be run, all or nothing."""
+        return await errands.run(self.ledger, deployment, errand, dry=dry)
+
+    async def end_errand(self, deployment: str, errand: str) -> list[Instance]:
+        """Report that the VMs of an errand are deleted; its instances keep their addresses."""
+        return await errands.end(self.ledger, deployment, errand)
+
+    async def check(self, deployment: str, vms: Collection[str]) -> list[Missing]:
+        """Tell which instances lost their VMs, given all VMs that exist."""
+        return await checking.check(self.ledger, deployment, vms)
+
+    async def recreate_missing(self, deployment: str, instance: str, *, vm: str) -> Instance:
+        """Let an instance wait for a VM in place of a lost one."""
+        return await checking.recreate(self.ledger, deployment, instance, vm=vm)
+
+    async def delete_reference(self, deployment: str, instance: str, *, vm: str) -> Instance:
+        """Forget an instance's VM; its addresses stay its."""
+        return await checking.delete_reference(self.ledger, deployment, instance, vm=vm)
+
+    async def recreate(self, deployment: str, instance: str | None = None, *, dry: bool = False) -> Deployed:
+        """Let an instance, or all of a deployment, wait for a new VM, without a deploy."""
+        return await recreating.recreate(self.ledger, deployment, instance, dry=dry)
+
+    async def managed_networks(self) -> list[Managed]:
+        """Read the managed networks that were made in the cloud; one that no deployment uses is an orphan."""
+        return list((await load_managed(self.ledger)).values())
+
+    async def delete_network(self, name: str) -> None:
+        """Delete a managed network that no deployment uses, in the cloud and here."""
+        if self.cloud is None:
+            raise Refused(Kind.GENERIC, "No cloud is known that could delete a network")
+        await delete_network(self.ledger, self.cloud, name, space=self.space)

@@ -64,7 +64,7 @@ class Step:
 class Order:
     """What is asked for: whether all VMs are to be made anew, and under which name the plan goes.
 
-    ``errands``: groups that are run now. Others of their kind rest: nothing is reserved for them, and they wait for no VM.
+    ``errands``: groups that are run now. Others of their kind rest: nothing is reserved for them, they wait for no VM.
     ``hand_over``: what an instance gives up may be promised to another.
     """
 

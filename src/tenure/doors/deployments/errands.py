@@ -40,7 +40,7 @@ async def run(ledger: AsyncLedger, deployment: str, errand: str, *, dry: bool = 
 
 
 async def end(ledger: AsyncLedger, deployment: str, errand: str) -> list[Instance]:
-    """Take the report that the VMs of an errand are deleted, in one ``apply``; return the instances, with what they keep."""
+    """Take the report that the VMs of an errand are deleted; return the instances, with what they keep."""
     for tries_left in reversed(range(TRIES)):
         remembered = await remember(ledger, deployment)
         own = [each for each in remembered.instances if each.group == errand]

@@ -11,11 +11,11 @@ from tenure.doors.deployments.records import Instance
 from tenure.doors.deployments.reserving import DRAINED_BY
 from tenure.kernel.values import Holding, State
 
-A_VM, DELETION, START = "vm", "deletion", "start"
+A_VM, DELETION, START, HAND_OVER = "vm", "deletion", "start", "hand_over"
 """What an instance may wait for: a VM that is made and reported, the deletion of the one it has, or being started."""
 
-STATIC, PICKED, BY_IAAS = "static", "picked", "iaas"
-"""How an address was come by: asked for by name, picked by us, or picked by the IaaS."""
+STATIC, PICKED, BY_IAAS, BY_VM = "static", "picked", "iaas", "vm"
+"""How an address was come by: asked for by name, picked by us or the IaaS, or (without a cloud config) told by VMs."""
 
 ALWAYS = "the group leaves the network, or the instance goes"
 SWAPPED = "it is recreated under create-swap-delete: the new VM cannot have what the old one still has"
@@ -28,6 +28,7 @@ CHANGES = {
         SWAPPED,
     ),
     BY_IAAS: (ALWAYS, "the IaaS gives another one to a new VM"),
+    BY_VM: (ALWAYS, "the manifest's networks have it no more", "a cloud config is uploaded where it does not fit"),
 }
 VIP_CHANGES = {
     STATIC: (ALWAYS, "static_ips lists it no more"),
@@ -62,7 +63,16 @@ def explain(instance: Instance, deployed_with: CloudConfig, in_force: CloudConfi
     places = {said["name"]: number for number, said in enumerate(instance.networks)}
     wanted = sorted(instance.wanted, key=lambda held: (places.get(held.network, len(places)), held.row.first))
     told = [_held(instance, held, deployed_with, in_force) for held in wanted]
-    return [*told, *_from_iaas(instance, deployed_with), *map(_parting, instance.parting)]
+    return [*told, *_remembered(instance), *_from_iaas(instance, deployed_with), *map(_parting, instance.parting)]
+
+
+def _remembered(instance: Instance) -> Iterator[Reason]:
+    """Explain an instance of the in-memory mode: nothing is held, its VM knows what it was made with."""
+    settings = instance.meant or instance.made_with or {}
+    for name, said in settings.items() if not instance.holdings else ():
+        if said["type"] != DYNAMIC:
+            why = "its VM is made with it; without a cloud config the ledger holds no addresses, and asks the VMs"
+            yield Reason(name, said["ip"], None, BY_VM, why, carrier=instance.vm, changes=CHANGES[BY_VM])
 
 
 def _held(instance: Instance, held: Holding, deployed_with: CloudConfig, in_force: CloudConfig | None) -> Reason:
@@ -117,6 +127,8 @@ def waits_for(instance: Instance) -> str | None:
     """Tell what an instance waits for, in one word for programs; None if for nothing."""
     if instance.leaving:
         return DELETION
+    if instance.waits:
+        return HAND_OVER
     if instance.plan is not None or (instance.vm is None and instance.state != DETACHED):
         return A_VM
     return START if instance.state == DETACHED else None
@@ -129,6 +141,9 @@ def waiting_text(instance: Instance) -> str:
         return f"the deletion of its VM {instance.vm}; its addresses are freed then"
     if wanted == START:
         return "being started: it was stopped hard, and keeps its addresses"
+    if wanted == HAND_OVER:
+        named = ", ".join(f"{each['address']} of {each['of']}" for each in instance.waits)
+        return f"{named}, to be handed over once the VM there is replaced or gone; then a VM with its settings"
     if wanted is None:
         return "nothing"
     text = "a VM with its settings" if instance.vm is None else f"a VM in place of {instance.vm}, with its settings"

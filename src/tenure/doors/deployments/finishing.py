@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 from tenure.doors.deployments.aborting import take_back
 from tenure.doors.deployments.configuring import load_configs, load_networks
 from tenure.doors.deployments.faults import Kind, Refused
+from tenure.doors.deployments.managed_records import uses
 from tenure.doors.deployments.model import DETACHED, STARTED, STOPPED, CloudConfig, Properties
 from tenure.doors.deployments.parting import Books
 from tenure.doors.deployments.records import (
@@ -242,7 +243,8 @@ async def delete(ledger: AsyncLedger, deployment: str) -> list[Instance]:
         gone = [each for each in instances if each.vm is None]
         operations: list[Operation] = [operation for each in gone for operation in _removal(each)]
         operations += [replace(each, leaving=True).written() for each in left if not each.leaving]
-        operations += [*await _unkept(ledger, known), known.removed()] if known is not None and not left else []
+        if known is not None and not left:
+            operations += [*await _unkept(ledger, known), *await uses(ledger, deployment, (), ()), known.removed()]
         operations += await ended(ledger, deployment)
         try:
             await ledger.apply(operations)

@@ -60,7 +60,7 @@ def blocks_of(network: Network) -> list[Block]:
         return []
     if network.kind == VIP:
         return [Block(cidr, unit=_single(cidr.first)) for cidr in ANY]
-    return [_block(subnet) for subnet in network.subnets]
+    return [_block(subnet) for subnet in network.subnets if subnet.range is not None]
 
 
 def _block(subnet: Subnet) -> Block:

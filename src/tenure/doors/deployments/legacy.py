@@ -14,7 +14,7 @@ from tenure.doors.deployments.model import MANUAL, CloudConfig
 from tenure.doors.deployments.records import DEPLOYMENT, Deployment, load_deployments
 from tenure.kernel import configuration as ledgers
 from tenure.kernel.edits import Edit, Unreserve
-from tenure.kernel.errors import NotFound
+from tenure.kernel.errors import Conflict, NotFound
 from tenure.kernel.ranges import AddressRange, merge, subtract
 from tenure.kernel.values import Paper
 from tenure.service.ledger import AsyncLedger
@@ -96,7 +96,7 @@ def relaid(networks: Mapping[str, ledgers.Network], legacies: Sequence[Legacy], 
 
 
 async def load_mode(ledger: AsyncLedger) -> Paper | None:
-    """Read the paper that says whether there are cloud configs; None if neither they nor deployments ever were."""
+    """Read the paper that says whether there are cloud configs; None if there was never anything."""
     try:
         return await ledger.paper(MODE, SITE)
     except NotFound:
@@ -106,13 +106,21 @@ async def load_mode(ledger: AsyncLedger) -> Paper | None:
 def turned(mode: Paper | None) -> Operation:
     """Return the operation by which the first cloud config ends the in-memory mode.
 
-    Whoever deploys without one in that moment, or has just done so, and whoever uploads notice each other by it.
+    By it, whoever uploads and whoever deploys a deployment for the first time in the same moment notice each other.
     """
-    return WritePaper(kind=MODE, name=SITE, document={"shared": True}, revision=mode.revision if mode else 0)
+    return _mode(mode, shared=True)
 
 
-def unturned(mode: Paper | None) -> Operation:
-    """Return the operation by which a deploy in the in-memory mode makes sure that this is still the mode."""
-    if mode is None:
-        return WritePaper(kind=MODE, name=SITE, document={"shared": False})
+def unturned(mode: Paper | None, *, first: bool) -> Operation:
+    """Return the operation by which a deploy makes sure that there is no cloud config; ``first``: of its deployment."""
+    if mode is not None and mode.document["shared"]:
+        raise Conflict("a cloud config was uploaded in this moment; try again")
+    return _mode(mode, shared=False) if first or mode is None else _expected(mode)
+
+
+def _mode(mode: Paper | None, *, shared: bool) -> Operation:
+    return WritePaper(kind=MODE, name=SITE, document={"shared": shared}, revision=mode.revision if mode else 0)
+
+
+def _expected(mode: Paper) -> Operation:
     return ExpectPaper(kind=MODE, name=SITE, revision=mode.revision)

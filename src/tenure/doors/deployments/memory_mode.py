@@ -60,9 +60,10 @@ async def alone(ledger: AsyncLedger, document: str, text: str, hearing: Hearing)
     known = await load_deployment(ledger, manifest.name)
     papers = await load_instances(ledger, manifest.name)
     instances, founds = heard(papers, config, hearing)
+    laid = {name: None for name, network in config.networks.items() if network.kind != DYNAMIC}
     async with await open_async("memory:") as own:
         try:
-            answers = await own.apply([*_ground(config, instances), *operations_for(founds, {}, SPACE)])
+            answers = await own.apply([*_ground(config, instances), *operations_for(founds, laid, SPACE)])
         except AddressInUse as error:
             raise await refused(own, error, founds) from error
         recent = await _kept_back(own, config, () if known is None else known.recent, founds)
@@ -182,7 +183,8 @@ async def written(ledger: AsyncLedger, world: World, text: str, plan: str, steps
     after = Deployment(world.manifest.name, text, None, plan, revision, _recent(world, steps))
     papers = {each.uuid: each for each in world.papers}
     bare = [_bare(step, papers.get(step.instance.uuid)) for step in steps]
-    return [unturned(await load_mode(ledger)), after.written(), *papers_for(bare, plan)]
+    mode = unturned(await load_mode(ledger), first=world.known is None)
+    return [mode, after.written(), *papers_for(bare, plan)]
 
 
 def _bare(step: Step, paper: Instance | None) -> Step:

@@ -26,10 +26,8 @@ async def explained(ledger: AsyncLedger, error: Refusal, work: Work, config: Clo
         return error
     step, take = wanted
     if isinstance(error, AddressReserved):
-        return Refused(
-            Kind.NETWORK_RESERVATION_IP_RESERVED,
-            f"Failed to reserve IP '{written(error.address)}' for network '{take.network}': IP belongs to reserved range",
-        )
+        told = f"Failed to reserve IP '{written(error.address)}' for network '{take.network}'"
+        return Refused(Kind.NETWORK_RESERVATION_IP_RESERVED, f"{told}: IP belongs to reserved range")
     told = f"Failed to reserve IP '{written(error.address)}' for instance '{step.instance.long_name}'"
     return Refused(
         Kind.NETWORK_RESERVATION_ALREADY_IN_USE, f"{told}: already reserved by {await holder(ledger, error.holder)}"

@@ -77,7 +77,9 @@ async def redo(ledger: AsyncLedger, name: str, plan: str, decide: Decide, *, dry
     raise AssertionError("unreachable")
 
 
-async def _attempt(ledger: AsyncLedger, remembered: Remembered, steps: Sequence[Step], plan: str, *, dry: bool) -> Deployed:
+async def _attempt(
+    ledger: AsyncLedger, remembered: Remembered, steps: Sequence[Step], plan: str, *, dry: bool
+) -> Deployed:
     deployment, config = remembered.deployment, remembered.config
     configs = await load_configs(ledger)
     work = work_for(steps, plan, await choose_vips(ledger, config, steps, Offers(config)))

@@ -64,9 +64,13 @@ def with_hints(instance: Instance, said: VmState, config: CloudConfig) -> Instan
     told = {
         name: format_address(carries.block.first)
         for name, carries in said.networks.items()
-        if name in config.networks and config.networks[name].kind == DYNAMIC
+        if _kind(instance, name, carries, config) == DYNAMIC and _is_dynamic(name, config)
     }
     return replace(instance, hints={**instance.hints, **told}) if told else instance
+
+
+def _is_dynamic(name: str, config: CloudConfig) -> bool:
+    return name in config.networks and config.networks[name].kind == DYNAMIC
 
 
 def find(instance: Instance, said: VmState, config: CloudConfig) -> list[Found]:
@@ -108,12 +112,15 @@ def _covers(name: str, carries: Carries, config: CloudConfig, *, named: bool) ->
     return prefix == block.prefix
 
 
-def operations_for(founds: Iterable[Found], present: Mapping[str, ledgers.Network], space: str) -> Iterator[Operation]:
-    """Give the operations that reserve what VMs carry, in a ledger that has these networks: one ``Allocate`` each.
+def operations_for(
+    founds: Iterable[Found], present: Mapping[str, ledgers.Network | None], space: str
+) -> Iterator[Operation]:
+    """Give the operations that reserve what VMs carry, one ``Allocate`` each, in a ledger that has these networks.
 
-    A VM has its address, whatever the networks say by now: also one that is reserved, or in no subnet.
+    None stands for a network that has no other subnets than the config says. A VM has its address, whatever the
+    networks say by now: also one that is reserved, or in no subnet.
     """
-    made: set[str] = set()
+    made: set[tuple[str, Cidr | None]] = set()
     for found in founds:
         take = Allocate(
             network=found.network, owner=found.instance.owner, address=format_address(found.block.first),
@@ -122,21 +129,25 @@ def operations_for(founds: Iterable[Found], present: Mapping[str, ledgers.Networ
         if not found.remnant:
             yield take
             continue
-        if found.network not in present and found.network not in made:
-            made.add(found.network)
+        if found.network not in present and (found.network, None) not in made:
+            made.add((found.network, None))
             yield AddNetwork(network=found.network, space=space, kind=MANUAL, labels=DOOR)
-        yield from _in_remnant(found, take, present.get(found.network))
+        cidr = _remnant_around(found, present.get(found.network))
+        if cidr is None and (found.network, found.block) not in made:
+            made.add((found.network, found.block))
+            yield AddSubnet(network=found.network, cidr=str(found.block), unit=found.block.prefix, keep_back=())
+        yield from _in_remnant(take, str(cidr or found.block))
 
 
-def _in_remnant(found: Found, take: Allocate, network: ledgers.Network | None) -> list[Operation]:
-    """Give a block to nobody else than the VM that is there: it is retired as soon as its address is taken."""
+def _remnant_around(found: Found, network: ledgers.Network | None) -> Cidr | None:
     subnets = () if network is None else network.subnets
-    around = next((each for each in subnets if each.cidr.range.covers(found.block.range)), None)
-    cidr = str(found.block if around is None else around.cidr)
-    opened: Operation = ModifySubnet(network=found.network, subnet=cidr, retired=False)
-    if around is None:
-        opened = AddSubnet(network=found.network, cidr=cidr, unit=found.block.prefix, keep_back=())
-    return [opened, take, ModifySubnet(network=found.network, subnet=cidr, retired=True)]
+    return next((each.cidr for each in subnets if each.cidr.range.covers(found.block.range)), None)
+
+
+def _in_remnant(take: Allocate, cidr: str) -> list[Operation]:
+    """Take an address out of a block that is retired again at once: nobody else is to get anything there."""
+    opened, closed = (ModifySubnet(network=take.network, subnet=cidr, retired=retired) for retired in (False, True))
+    return [opened, take, closed]
 
 
 def with_holdings(instances: Sequence[Instance], answers: Iterable[Shown]) -> list[Instance]:

@@ -51,7 +51,10 @@ def work_for(steps: Sequence[Step], plan: str, vips: Mapping[tuple[str, str], in
     drains = [operation for step in steps for operation in _drains(step, plan, heirs)]
     keeps = [operation for step in steps for operation in _keeps(step)]
     takes = [
-        (step, _take(step.instance, wish, plan, vips)) for step in steps for wish in step.bound.new if _takes(step, wish)
+        (step, _take(step.instance, wish, plan, vips))
+        for step in steps
+        for wish in step.bound.new
+        if _takes(step, wish)
     ]
     frees = [operation for step in steps for operation in _frees(step, heirs)]
     return Work([*drains, *keeps], takes, [*frees, *papers_for(steps, plan)], _handed(steps, plan))

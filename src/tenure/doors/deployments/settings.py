@@ -18,12 +18,25 @@ WAITING = "waiting"
 
 def settings_of(instance: Instance, config: CloudConfig, held: Sequence[Holding] | None = None) -> dict[str, Any]:
     """Return the settings of each network that an instance is on, by name, in the order of its group."""
-    addresses = {each.network: each for each in (instance.wanted if held is None else held)}
+    addresses = _by_network(instance, config, instance.wanted if held is None else held)
     return {
         said["name"]: _settings(instance, config.networks[said["name"]], said, addresses.get(said["name"]))
         for said in instance.networks
         if said["name"] in config.networks
     }
+
+
+def _by_network(instance: Instance, config: CloudConfig, held: Sequence[Holding]) -> dict[str, Holding]:
+    """Return what is held by the names that an instance's networks have in this config; the ledger's may be newer."""
+    found = {each.network: each for each in held}
+    names = [said["name"] for said in instance.networks if said["name"] in config.networks]
+    renamed = [each for each in held if each.network not in names]
+    for name in names:
+        fitting = (each for each in renamed if subnet_of(config.networks[name], each.row.first, instance.az))
+        if name not in found and (other := next(fitting, None)) is not None:
+            found[name] = other
+            renamed.remove(other)
+    return found
 
 
 def _settings(instance: Instance, network: Network, said: Properties, held: Holding | None) -> dict[str, Any]:

@@ -4,6 +4,7 @@ from dataclasses import dataclass
 
 from tenure.doors.deployments.configuring import load_snapshot
 from tenure.doors.deployments.documents.cloud import read_cloud_configs
+from tenure.doors.deployments.managed_records import complete
 from tenure.doors.deployments.moving import Moved, moved_by
 from tenure.doors.deployments.records import (
     CONFIG,
@@ -36,7 +37,8 @@ async def survey(ledger: AsyncLedger) -> list[tuple[Deployment, list[Instance]]]
 async def moved_by_upload(ledger: AsyncLedger, name: str, text: str) -> list[Moved]:
     """Tell whose addresses would no longer fit if this were the cloud config of that name; nothing is changed."""
     texts = {paper.name: paper.document["text"] for paper in await ledger.papers(CONFIG)} | {name: text}
-    config, _ = read_cloud_configs(sorted(texts.items()))
+    written, _ = read_cloud_configs(sorted(texts.items()))
+    config = await complete(ledger, written)
     moved: list[Moved] = []
     for deployment, instances in await survey(ledger):
         if deployment.snapshot is not None:

@@ -3,7 +3,7 @@
 This reads YAML, which a server may have been installed without: routes load it when they are asked.
 """
 
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
@@ -13,7 +13,9 @@ from tenure.doors.deployments.asking import Standing
 from tenure.doors.deployments.configuring import Configs
 from tenure.doors.deployments.door import Deployments
 from tenure.doors.deployments.explaining import waits_for
-from tenure.doors.deployments.records import Deployment, Instance
+from tenure.doors.deployments.faults import Refused
+from tenure.doors.deployments.records import Deployment, Instance, load_deployment
+from tenure.doors.deployments.reports import VmState, read_vm_state
 from tenure.doors.deployments.surveying import Orphan
 from tenure.doors.deployments.telling import (
     address_document,
@@ -23,9 +25,14 @@ from tenure.doors.deployments.telling import (
     settings,
 )
 from tenure.doors.rest import deployment_shapes as shapes
+from tenure.kernel.errors import NotFound
+from tenure.kernel.values import Holding
 
 CURRENT, OLDER, OWN = "current", "older", "own"
 """What a deployment was deployed with: the cloud configs in force, those of another time, or networks of its own."""
+
+VM_STATE = "vm_state"
+"""How faults name what VMs say."""
 
 Report = Callable[[Deployments], Awaitable[Instance | None]]
 
@@ -62,7 +69,14 @@ class Desk:
     async def deploy(self, body: shapes.ManifestBody, *, dry: bool) -> shapes.DeploymentPlan:
         """Deploy a manifest, or tell what that would do."""
         act = self.door.plan if dry else self.door.apply
-        done = await act(body.manifest, document=body.document, recreate=body.recreate)
+        done = await act(
+            body.manifest,
+            document=body.document,
+            recreate=body.recreate,
+            hand_over=body.hand_over,
+            vm_state=_vm_state(body.vm_state),
+            fix=body.fix,
+        )
         return _read(plan_document(done, applied=not dry), shapes.DeploymentPlan)
 
     async def every(self) -> list[shapes.DeploymentSummary]:
@@ -84,6 +98,12 @@ class Desk:
         """Let a deployment go; return the instances whose VMs are to be deleted and reported first."""
         left = [{**instance_document(each), "settings": None} for each in await self.door.delete(name)]
         return [_read({**each, "leaving": True, "waits_for": "deletion"}, shapes.DeployedInstance) for each in left]
+
+    async def abort(self, name: str, plan: str) -> list[Holding]:
+        """Take a plan back; return what was freed."""
+        if await load_deployment(self.door.ledger, name) is None:
+            raise NotFound("deployment", name)
+        return await self.door.abort(name, plan)
 
     async def report(self, deployment: str, report: Report, *, may_end: bool = False) -> shapes.ReportedInstance:
         """Take a report; return how the instance stands then. ``may_end``: one that leaves is gone with this report."""
@@ -123,8 +143,16 @@ def _config(deployment: Deployment, *, current: bool) -> str:
 
 def _instance(instance: Instance, found: Standing) -> dict[str, Any]:
     """Write an instance with the settings that a VM of it is made with; one that leaves gets none."""
-    made_with = None if instance.leaving else settings(instance, found.config)
+    try:
+        made_with = None if instance.leaving else settings(instance, found.config)
+    except Refused:  # no VM could be made now; the instance is there all the same
+        made_with = None
     return {**instance_document(instance), "settings": made_with}
+
+
+def _vm_state(said: dict[str, shapes.VmState | None] | None) -> Mapping[str, VmState] | None:
+    """Read what VMs say as the door does: so it is checked alike, and its faults have places."""
+    return None if said is None else read_vm_state(msgspec.json.encode(said).decode(), VM_STATE)
 
 
 def _orphan(orphan: Orphan) -> shapes.Orphan:

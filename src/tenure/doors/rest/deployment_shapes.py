@@ -8,9 +8,10 @@ from msgspec import Meta
 from tenure.remote import fields
 from tenure.remote.shapes import Address, Shape, Time
 
-MOST_TEXT = 1024 * 1024
+MOST_TEXT = 1_000_000
 """Characters of a document: whoever reads it lets all others wait meanwhile."""
 
+MOST_VMS = 10_000
 MOST_HINTS = 100
 LONGEST_HINT = 64
 
@@ -33,12 +34,34 @@ class CloudConfigBody(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
     dry_run: Annotated[bool, Meta(description="Only tell what would change, and who would be moved.")] = False
 
 
+class VmState(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
+    """What a running VM says of itself: its name, and by network the settings it has, of which ``ip`` counts."""
+
+    vm: Annotated[str, fields.told_name("The VM, as the IaaS names it.", "vm-17")]
+    networks: Annotated[dict[str, dict[str, Any]], Meta(examples=[{"apps": {"ip": "10.44.16.2"}}])]
+
+
+VmStates = Annotated[
+    dict[str, VmState | None],
+    Meta(
+        description="What running VMs say, by group/index or group/uuid; null is one that did not answer. They must be "
+        "asked where there is no cloud config, and at the first deploy with one.",
+        max_length=MOST_VMS,
+    ),
+]
+
+
 class ManifestBody(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
     """A manifest to plan or to deploy."""
 
     manifest: ManifestText
     document: Annotated[str, fields.told_name("How faults name the manifest.", "manifest.yml")] = "manifest.yml"
     recreate: Annotated[bool, Meta(description="Have every VM made anew, also where nothing changed.")] = False
+    hand_over: Annotated[
+        bool, Meta(description="Let an instance wait for what another of the deployment gives up.")
+    ] = False
+    vm_state: VmStates | None = None
+    fix: Annotated[bool, Meta(description="Have VMs made anew that did not answer.")] = False
 
 
 class AbortBody(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
@@ -126,6 +149,14 @@ class PlannedNetwork(Shape, frozen=True, kw_only=True):
     static: bool
 
 
+class HandOver(Shape, frozen=True, kw_only=True):
+    """An address that is waited for, and the instance that is to give it up first."""
+
+    network: str
+    address: str
+    of: str
+
+
 class PlannedInstance(Shape, frozen=True, kw_only=True):
     """What a plan does with one instance. ``waits_for`` tells what is to be done and reported next."""
 
@@ -138,6 +169,7 @@ class PlannedInstance(Shape, frozen=True, kw_only=True):
     action: str
     waits_for: str | None
     swaps: bool
+    hand_overs: list[HandOver]
     networks: list[PlannedNetwork]
     settings: Settings | None
 
@@ -189,6 +221,7 @@ class DeployedInstance(Shape, frozen=True, kw_only=True):
     leaving: bool
     ignored: bool
     addresses: list[HeldAddress]
+    hand_overs: list[HandOver]
     hints: dict[str, Address]
     networks: list[InstanceNetwork]
     settings: Settings | None

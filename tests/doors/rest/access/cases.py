@@ -78,6 +78,7 @@ PUBLIC, OPEN, READ, ALLOCATE, ADMIN = Need.PUBLIC, Need.OPEN, Need.READ, Need.AL
 NETWORK = "/networks/{network}"
 INSTANCE = "/deployments/{deployment}/instances/{instance_group}/{ident}"
 DEPLOYED = MANIFEST.replace("name: shop", "name: NAME")
+WIDE = CLOUD_CONFIG.replace("10.44.16.0/26", "10.44.0.0/16")
 WISH = {"operations": [{"op": "allocate", "network": "{network}", "owner": "instance/new"}]}
 
 CASES = [
@@ -140,7 +141,7 @@ CASES = [
     Case("GET", "/papers/{kind}", READ),
     Case("GET", "/papers/{kind}/{name}", READ),
     Case("GET", "/cloud-configs", READ),
-    Case("PUT", "/cloud-configs/{config}", ADMIN, {"text": CLOUD_CONFIG}),
+    Case("PUT", "/cloud-configs/{config}", ADMIN, {"text": WIDE}),
     Case("POST", "/deployments:plan", ADMIN, {"manifest": DEPLOYED}),
     Case("POST", "/deployments:apply", ADMIN, {"manifest": DEPLOYED}),
     Case("GET", "/deployments", READ),
@@ -191,5 +192,5 @@ async def prepare(ledger: tenure.AsyncLedger, network: str) -> None:
 
 async def prepare_site(ledger: tenure.AsyncLedger) -> None:
     """Write the paper of one machine, and put a cloud config in force."""
-    await Deployments(ledger).upload_config(CLOUD_CONFIG)
+    await Deployments(ledger).upload_config(WIDE)
     await ledger.apply([WritePaper(kind="instance", name="held", document={"name": "held"})])

@@ -21,6 +21,7 @@ from tenure.doors.rest.deployment_shapes import (
 from tenure.doors.rest.endpoints import Call, Section
 from tenure.doors.rest.visitors import Need
 from tenure.kernel.errors import NotFound
+from tenure.kernel.names import check_name
 from tenure.remote import shapes, writing
 from tenure.remote.refusals import NotInstalled
 
@@ -46,7 +47,8 @@ async def upload_cloud_config(call: Call) -> UploadedConfig:
     Nobody is moved by that: whose address no longer fits is told now, and gets another at the next deploy. With dry_run
     nothing is changed.
     """
-    return await _desk(call).upload(call.params["config"], call.body.text, dry=call.body.dry_run)
+    name = check_name(call.params["config"], field="config")
+    return await _desk(call).upload(name, call.body.text, dry=call.body.dry_run)
 
 
 @deployments.route("POST", "/deployments:plan", need=Need.ADMIN, body=ManifestBody, answer=DeploymentPlan)
@@ -100,7 +102,7 @@ async def delete_deployment(call: Call) -> shapes.Listing[DeployedInstance]:
 )
 async def abort_deployment(call: Call) -> shapes.Listing[shapes.Holding]:
     """Take a plan back: exactly what it reserved and no VM carries is freed, and answered."""
-    found = await _desk(call).door.abort(_deployment(call), call.body.plan)
+    found = await _desk(call).abort(_deployment(call), call.body.plan)
     return shapes.Listing(items=[writing.holding(each) for each in found])
 
 
@@ -158,7 +160,7 @@ async def list_orphans(call: Call) -> shapes.Listing[Orphan]:
 )
 async def clean_up_orphan(call: Call) -> shapes.Listing[shapes.Holding]:
     """Report that an orphaned VM is deleted: its addresses are freed, and answered. Of no orphan nothing is freed."""
-    found = await _desk(call).door.clean_up_orphan(call.params["vm"])
+    found = await _desk(call).door.clean_up_orphan(check_name(call.params["vm"], field="vm"))
     return shapes.Listing(items=[writing.holding(each) for each in found])
 
 
@@ -180,7 +182,7 @@ async def _reported(call: Call, report: "Report", *, may_end: bool = False) -> R
 
 def _deployment(call: Call) -> str:
     """Return the deployment that the path names; none has a slash in its name, behind which groups begin."""
-    name = call.params["deployment"]
+    name = check_name(call.params["deployment"], field="deployment")
     if "/" in name:
         raise NotFound("deployment", name)
     return name
