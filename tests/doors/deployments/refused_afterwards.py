@@ -1,9 +1,12 @@
-"""More stories that end in a refusal: VMs that are asked, errands, compiling, and VMs that are made anew."""
+"""More stories that end in a refusal: VMs that are asked, addresses that change hands, errands, compiling, clouds."""
 
 import json
 from typing import Any
 
 from tenure.doors.deployments import compiling, errands, finishing
+from tenure.doors.deployments.door import Deployments
+from tenure.doors.deployments.managed import WantedSubnet
+from tenure.doors.deployments.managed_records import CreatedSubnet
 from tenure.doors.deployments.recreating import recreate
 from tenure.doors.deployments.reports import ask_command
 from tests.doors.deployments.conformance.fleet import Fleet, own
@@ -60,6 +63,13 @@ async def vm_with_another_prefix(town: Town) -> Act:
     return alpha.deploy(_own(prefix=30))
 
 
+async def vm_before_its_address_is_handed_over(town: Town) -> Act:
+    await town.upload(config(lab(static=["172.20.5.10-172.20.5.11"])))
+    await town.run(manifest("alpha", app(static_ips=["172.20.5.10"])))
+    await town.deploy(manifest("alpha", app(0), app(name="db", static_ips=["172.20.5.10"])), hand_over=True)
+    return finishing.commit(town.ledger, "alpha", "db/0", vm="vm-2")
+
+
 async def command_that_fails(town: Town) -> Act:
     return ask_command("false")
 
@@ -95,7 +105,34 @@ async def ignored_and_recreated(town: Town) -> Act:
     return recreate(town.ledger, "alpha", "app/0")
 
 
+async def network_deleted_without_a_cloud(town: Town) -> Act:
+    return Deployments(town.ledger).delete_network("lab")
+
+
+class Careless:
+    """A cloud that makes subnets whose gateways are elsewhere."""
+
+    async def create_subnet(self, wanted: WantedSubnet) -> CreatedSubnet:
+        """Make a subnet that nobody can use."""
+        return CreatedSubnet(f"cid-{wanted.name}", range="10.61.0.0/28", gateway="10.62.0.1")
+
+    async def delete_subnet(self, cid: str) -> None:
+        """Delete it."""
+
+
+async def subnet_without_its_gateway(town: Town) -> Act:
+    made = {"name": "made", "managed": True, "subnets": [{"name": "s1"}]}
+    await town.upload(config(more=[made]))
+    return town.deploy(manifest("alpha", app(network="made")), cloud=Careless())
+
+
 AFTERWARDS = [
+    Refusal(
+        "Failed to reserve IP '172.20.5.10/32' for instance 'db/UUID (0)': it waits for 'app/UUID' to hand it over. "
+        "Report that its VM is replaced or gone. [NetworkReservationAlreadyInUse 130008]",
+        vm_before_its_address_is_handed_over,
+    ),
+    Refusal("No cloud is known that could delete a network [DirectorError 100]", network_deleted_without_a_cloud),
     Refusal(
         "The VMs of these instances were not asked: 'app/UUID (0)'. Only a deploy that fixes them makes them anew. "
         "[DirectorError 100]",
@@ -136,6 +173,15 @@ AFTERWARDS = [
         ignored_and_recreated,
     ),
 ]
+
+UNDONE = [
+    Refusal(
+        "The cloud made subnet 's1' of network 'made' unusable: not everything that it keeps lies in "
+        "10.61.0.0/28 [DirectorError 100]",
+        subnet_without_its_gateway,
+    ),
+]
+"""These leave something in the log: what was made in the cloud is deleted again."""
 
 
 def _state(**lab_said: Any) -> str:

@@ -14,7 +14,7 @@ from tenure.doors.deployments.faults import Fault, Kind, Refused, Rejected
 from tenure.doors.deployments.reports import read_vm_state
 from tests.doors.deployments.conformance.town import Town
 from tests.doors.deployments.documents import configs, manifests
-from tests.doors.deployments.refused_afterwards import AFTERWARDS, STATES
+from tests.doors.deployments.refused_afterwards import AFTERWARDS, STATES, UNDONE
 from tests.doors.deployments.refused_stories import STORIES, Refusal
 from tests.doors.deployments.wrong_documents import CONFIGS, MANIFESTS, OWN_MANIFESTS, SECOND_CONFIGS, Wrong
 
@@ -29,7 +29,16 @@ UNRAISED = {
 }
 """Numbers of BOSH that are kept free here: what they stand for is told earlier, or is no fault."""
 
-EVERY: list[Wrong | Refusal] = [*CONFIGS, *SECOND_CONFIGS, *MANIFESTS, *OWN_MANIFESTS, *STATES, *STORIES, *AFTERWARDS]
+EVERY: list[Wrong | Refusal] = [
+    *CONFIGS,
+    *SECOND_CONFIGS,
+    *MANIFESTS,
+    *OWN_MANIFESTS,
+    *STATES,
+    *STORIES,
+    *AFTERWARDS,
+    *UNDONE,
+]
 
 
 def named(case: Wrong | Refusal) -> str:
@@ -96,6 +105,16 @@ async def test_what_cannot_be_had_is_refused_and_nothing_is_changed(case: Refusa
     assert isinstance(caught.value, Refused | Rejected)
     assert [UUID.sub("UUID", text) for text in told(caught.value.faults)] == [case.told]
     assert [change.seq async for change in town.ledger.changes()] == before
+
+
+@pytest.mark.parametrize("case", UNDONE, ids=named)
+async def test_what_cannot_be_made_is_refused_and_undone(case: Refusal, town: Town) -> None:
+    refused = await case.story(town)
+    with pytest.raises(Refused) as caught:
+        await refused
+
+    assert told(caught.value.faults) == [case.told]
+    assert await town.ledger.papers("deployments.network") == []
 
 
 def raised() -> set[Kind]:
