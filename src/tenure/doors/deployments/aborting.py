@@ -1,7 +1,8 @@
 """A plan taken back: what it reserved is free again, what it gave up is kept, what changed hands goes back.
 
-Only what no VM carries is touched. What came from another instance goes back to it, unless whoever has it now would be
-left with nothing: the one that it gave its own to may have gone on.
+Only instances that still wait for the plan are touched, and of theirs only what no VM carries. What came from another
+instance goes back to it, unless whoever has it now would be left with nothing: the one that it gave its own to may have
+gone on.
 """
 
 from collections.abc import Sequence
@@ -41,9 +42,9 @@ def take_back(instances: Sequence[Instance], plan: str) -> TakenBack:
     books.do(_returned(each) for each in back)
     books.do(modified(each, plan=None, labels=_without(each, HANDED_FROM)) for each in stays)
     for instance in instances:
-        drained = _drained(instance, plan)
-        books.do(modified(each, state=str(State.HELD), labels=undrained(each)) for each in drained)
         if instance.plan == plan:
+            drained = _drained(instance, plan)
+            books.do(modified(each, state=str(State.HELD), labels=undrained(each)) for each in drained)
             noted = [each for each in instance.wanted if HANDED_TO in each.labels]
             books.do(modified(each, labels=undrained(each)) for each in noted)
             _settle(books, instance, back, freed)
@@ -56,22 +57,23 @@ def _drained(instance: Instance, plan: str) -> list[Holding]:
 
 def _sorted_out(instances: Sequence[Instance], plan: str) -> tuple[list[Holding], list[Holding], list[Holding]]:
     """Sort what a plan reserved and no VM carries: what goes back, what stays with who has it now, what is freed."""
-    reserved = [each for one in instances for each in one.holdings if each.plan == plan and each.carrier is None]
-    waiting = {each.uuid for each in instances if each.plan == plan and not each.leaving}
-    back = [each for each in reserved if each.labels.get(HANDED_FROM) in waiting]
-    own = {(one.uuid, each.network) for one in instances for each in _drained(one, plan)}
-    own_network = own | {(one.uuid, each.network) for one in instances if _is_new(one) for each in one.holdings}
-    while True:  # whoever would be left with nothing keeps it, and so may somebody else have to
-        again = own_network | {(each.labels[HANDED_FROM], each.network) for each in back}
-        kept = [each for each in back if (each.owner.id, each.network) in again]
-        if len(kept) == len(back):
+    waiting = [each for each in instances if each.plan == plan]
+    reserved = [each for one in waiting for each in one.holdings if each.plan == plan and each.carrier is None]
+    needless = {(one.uuid, each.network) for one in waiting for each in _drained(one, plan)}
+    needless |= {(one.uuid, each.network) for one in waiting if _is_new(one) for each in one.holdings}
+    takers = {each.uuid for each in waiting if not each.leaving}
+    back = [each for each in reserved if each.labels.get(HANDED_FROM) in takers]
+    while True:  # who would be left with nothing keeps it; so whom he had it from may have to keep something, too
+        served = needless | {(each.labels[HANDED_FROM], each.network) for each in back}
+        left = [each for each in back if (each.owner.id, each.network) in served]
+        if len(left) == len(back):
             break
-        back = kept
+        back = left
     gone = {_place(each) for each in back}
-    left = [each for each in reserved if _place(each) not in gone]
-    stays = [each for each in left if HANDED_FROM in each.labels and (each.owner.id, each.network) not in again]
+    others = [each for each in reserved if _place(each) not in gone]
+    stays = [each for each in others if HANDED_FROM in each.labels and (each.owner.id, each.network) not in served]
     gone |= {_place(each) for each in stays}
-    return back, stays, [each for each in reserved if _place(each) not in gone]
+    return back, stays, [each for each in others if _place(each) not in gone]
 
 
 def _is_new(instance: Instance) -> bool:

@@ -4,6 +4,7 @@ import hashlib
 import json
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 
 from tenure.doors.deployments.documents.cloud import read_cloud_configs
 from tenure.doors.deployments.faults import Fault
@@ -67,19 +68,25 @@ class Uploaded:
     changed: Sequence[str]
 
 
+@lru_cache(8)
+def _read(texts: tuple[tuple[str, str], ...]) -> CloudConfig:
+    """Read cloud configs that were found right before; those in force are read again and again, and parsing is slow."""
+    return read_cloud_configs(texts)[0]
+
+
 async def load_configs(ledger: AsyncLedger) -> Configs | None:
     """Read the cloud configs that are in force; None if none was ever uploaded."""
     papers = await ledger.papers(CONFIG)
     if not papers:
         return None
-    config, _ = read_cloud_configs([(paper.name, paper.document["text"]) for paper in papers])
+    config = _read(tuple((paper.name, paper.document["text"]) for paper in papers))
     return Configs(papers, await complete(ledger, config), config)
 
 
 async def load_snapshot(ledger: AsyncLedger, name: str) -> CloudConfig:
     """Read the cloud configs that a deployment was deployed with."""
     paper = await ledger.paper(SNAPSHOT, name)
-    config, _ = read_cloud_configs([(each[0], each[1]) for each in paper.document["configs"]])
+    config = _read(tuple((each[0], each[1]) for each in paper.document["configs"]))
     return await complete(ledger, config)
 
 

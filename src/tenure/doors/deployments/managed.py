@@ -7,6 +7,7 @@ it made is written down at once: whoever breaks off leaves a paper that says wha
 
 import asyncio
 import secrets
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from typing import Protocol
 
@@ -35,6 +36,7 @@ PATIENCE_S = 60.0
 """So long nothing may be heard of whoever is at work on a network, before another goes on in his place."""
 
 POLL_S = 0.25
+SHOWN = 4
 TRIES = 12
 
 
@@ -105,7 +107,7 @@ class _Making:
         while True:
             known = await find_managed(self.ledger, name)
             network = (await self._as_written()).networks.get(name)
-            if network is None or (known is not None and known.state == READY and not _missing(network, known)):
+            if network is None or _is_whole(network, known):
                 break
             if known is None or known.state == READY or await self._is_silent(known):
                 claimed = await self._claim(known or Managed(name), CREATING)
@@ -121,11 +123,19 @@ class _Making:
                 raise NotFound("managed network", name)
             if known.deployments:
                 raise StillInUse("managed network", name, list(known.deployments), hint="delete these deployments")
+            await self._check_unheld(name)
             if known.state == READY or await self._is_silent(known):
                 claimed = await self._claim(known, DELETING)
                 if claimed is not None:
                     await self._delete(claimed)
                     break
+
+    async def _check_unheld(self, name: str) -> None:
+        """Refuse to delete a network while anybody is in it: orphaned VMs stay longer than their deployments."""
+        with suppress(NotFound):  # in no cloud config any more
+            held = await self.ledger.holdings(name, limit=SHOWN)
+            if held:
+                raise StillInUse("managed network", name, [str(each) for each in held], hint="clean them up first")
 
     async def _as_written(self) -> CloudConfig:
         configs = await load_configs(self.ledger)
@@ -187,6 +197,7 @@ class _Making:
                 await self.cloud.delete_subnet(claimed.subnets[name].cid)
             except Exception as another:
                 error.add_note(f"subnet {name!r} of network {claimed.name!r} could not be deleted: {another}")
+                claimed = replace(claimed, subnets={**claimed.subnets, name: _bare(claimed.subnets[name])})
             else:
                 claimed = replace(claimed, subnets=_without(claimed, name))
         await self._finish(replace(claimed, revision=now.revision))
@@ -216,8 +227,20 @@ def _without(managed: Managed, name: str) -> dict[str, CreatedSubnet]:
     return {each: subnet for each, subnet in managed.subnets.items() if each != name}
 
 
+def _bare(subnet: CreatedSubnet) -> CreatedSubnet:
+    """Return a subnet of which nothing is known but that it is there."""
+    return CreatedSubnet(subnet.cid)
+
+
+def _is_whole(network: Network, managed: Managed | None) -> bool:
+    return managed is not None and managed.state == READY and not _missing(network, managed)
+
+
 def _missing(network: Network, managed: Managed) -> list[Subnet]:
-    return [subnet for subnet in network.subnets if subnet.name not in managed.subnets]
+    """Return the subnets that are not there, or of which no range is known."""
+    known = {name for name, each in managed.subnets.items() if each.range is not None}
+    there = [subnet.name for subnet in network.subnets if subnet.name in managed.subnets and subnet.range is not None]
+    return [subnet for subnet in network.subnets if subnet.name not in known.union(there)]
 
 
 def _wanted(network: Network, subnet: Subnet) -> WantedSubnet:
@@ -236,7 +259,7 @@ def _wanted(network: Network, subnet: Subnet) -> WantedSubnet:
 def _check(network: Network, subnet: Subnet, created: CreatedSubnet) -> None:
     """Refuse what cannot be worked with: a range must be known, and what the cloud keeps must lie in it."""
     check_name(created.cid, field="cid")
-    if subnet.range is not None:
+    if subnet.range is not None and created.range is None:
         return
     try:
         range = parse_cidr(created.range or "").range

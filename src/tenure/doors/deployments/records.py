@@ -10,8 +10,8 @@ from typing import Any
 
 from tenure.doors.deployments.binding import Has
 from tenure.doors.deployments.model import STARTED, Properties
-from tenure.kernel.errors import Conflict, NotFound
-from tenure.kernel.names import Owner
+from tenure.kernel.errors import Conflict, Invalid, NotFound
+from tenure.kernel.names import Owner, check_name
 from tenure.kernel.values import Holding, Paper, State
 from tenure.service.ledger import AsyncLedger
 from tenure.service.operations import Operation, RemovePaper, WritePaper
@@ -175,8 +175,16 @@ def _deployment(paper: Paper) -> Deployment:
     return Deployment(paper.name, said["manifest"], said["snapshot"], said["plan"], paper.revision, recent)
 
 
+def check_word(name: str, *, field: str) -> str:
+    """Return a name that may stand between slashes."""
+    if "/" in check_name(name, field=field):
+        raise Invalid(f"{field}: {name[:80]!r} has a slash in it, which no deployment's name has", field=field)
+    return name
+
+
 async def load_instances(ledger: AsyncLedger, deployment: str) -> list[Instance]:
     """Read a deployment's instances with all they hold, in order of group, AZ and index. Costs a look for each."""
+    check_word(deployment, field="deployment")
     found = [_read(paper) for paper in await ledger.papers(INSTANCE, prefix=f"{deployment}/")]
     held: dict[str, list[Holding]] = {each.owner: [] for each in found}
     for holding in await ledger.holdings_of([each.owner for each in found]):

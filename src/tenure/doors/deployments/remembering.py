@@ -83,19 +83,19 @@ async def _attempt(
     deployment, config = remembered.deployment, remembered.config
     configs = await load_configs(ledger)
     work = work_for(steps, plan, await choose_vips(ledger, config, steps, Offers(config)))
-    if work.operations:
-        check_pools(config, steps)
-        rests = _rests(deployment, configs)
-        try:
-            if configs is None or configs.snapshot != deployment.snapshot:
-                work = await _pinned(ledger, remembered, rests, work)
-            answers = await (ledger.rehearse if dry else ledger.apply)([*rests, *work.operations])
-        except (AddressInUse, AddressReserved, PoolExhausted) as error:
-            raise await explained(ledger, error, work, config) from error
-        granted: Mapping[tuple[str, str], Holding] = granted_by(work, answers[len(rests) :])
-    else:
-        granted = {}
-    return Deployed(plan, deployment.name, config, steps, granted)
+    if not work.operations:
+        return Deployed(plan, deployment.name, config, steps, {})
+    check_pools(config, steps)
+    rests = _rests(deployment, configs)
+    changed = configs is None or configs.snapshot != deployment.snapshot
+    work = await _pinned(ledger, remembered, rests, work) if changed else work
+    try:
+        answers = await (ledger.rehearse if dry else ledger.apply)([*rests, *work.operations])
+    except (AddressInUse, AddressReserved, PoolExhausted) as error:
+        if changed and isinstance(error, AddressInUse):
+            raise  # it was free a moment ago: another may do as well
+        raise await explained(ledger, error, work, config) from error
+    return Deployed(plan, deployment.name, config, steps, granted_by(work, answers[len(rests) :]))
 
 
 def _rests(deployment: Deployment, configs: Configs | None) -> list[Operation]:
@@ -113,7 +113,11 @@ async def _pinned(ledger: AsyncLedger, remembered: Remembered, rests: Sequence[O
         return work
     try:
         granted = granted_by(work, (await ledger.rehearse([*rests, *work.operations]))[len(rests) :])
+    except (AddressInUse, PoolExhausted) as error:
+        raise await explained(ledger, error, work, remembered.config) from error
     except (NotFound, AddressOutsideSubnet, AddressReserved) as error:
+        if isinstance(error, NotFound) and error.kind != "network":
+            raise
         raise _changed(remembered, work.takes[0][0]) from error
     takes = []
     for step, take in work.takes:

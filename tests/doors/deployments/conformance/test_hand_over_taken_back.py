@@ -114,3 +114,15 @@ async def test_a_deployment_that_is_deleted_hands_nothing_over(town: Town) -> No
 
     assert len(left) == 2
     assert await town.ledger.holdings("lab") == []
+
+
+async def test_aborting_a_plan_that_another_came_after_changes_nothing(town: Town) -> None:
+    first = await swapping(town)
+    await lose(town, "a")
+    await town.deploy(static(a=11, b=10), hand_over=True)
+    freed = await finishing.abort(town.ledger, "alpha", first)
+    await commit(town, "b")
+    await commit(town, "a")
+
+    assert freed == []
+    assert await town.tails("alpha") == {"a/0": ".11", "b/0": ".10"}

@@ -272,6 +272,20 @@ async def test_a_cloud_that_chooses_nothing_usable_is_refused_and_leaves_nothing
     assert await load_managed(town.ledger) == {}
 
 
+async def test_an_unusable_subnet_that_cannot_be_deleted_does_no_harm_and_is_asked_for_again(town: Town) -> None:
+    cloud = Recorder(chosen={"range": "nowhere"}, fails=frozenset({"delete cid-s1"}))
+    await town.upload(managed_config(OPEN))
+    with pytest.raises(Refused):
+        await run(town, cloud, "alpha")
+    left = await made(town)
+    await run(town, cloud, "beta", network="lab")
+    cloud.chosen = CHOSEN
+    await run(town, cloud, "alpha")
+
+    assert left.subnets == {"s1": CreatedSubnet("cid-s1")}
+    assert await town.has("alpha") == {"app/0": {"made": "10.61.0.5"}}
+
+
 async def test_an_orphan_can_be_deleted_and_made_again(town: Town) -> None:
     cloud = Recorder(chosen=CHOSEN)
     await town.upload(managed_config(OPEN))
@@ -289,6 +303,22 @@ async def test_an_orphan_can_be_deleted_and_made_again(town: Town) -> None:
     assert gone.subnets == ()
     assert cloud.asked == ["create s1 28", "delete cid-s1", "create s1 28"]
     assert await town.has("alpha") == {"app/0": {"made": "10.63.0.2"}}
+
+
+async def test_a_network_is_not_deleted_while_an_orphaned_vm_is_in_it(town: Town) -> None:
+    cloud = Recorder()
+    text = manifest("alpha", app(network="made", update={"vm_strategy": "create-swap-delete"}))
+    await town.upload(managed_config(FIRST))
+    await town.run(text, cloud=cloud)
+    [old] = [each.vm or "" for each in await town.instances("alpha")]
+    await town.run(text, cloud=cloud, recreate=True)
+    await delete(town, "alpha")
+    with pytest.raises(StillInUse, match=f"orphan/{old}"):
+        await managed.delete_network(town.ledger, cloud, "made")
+    await finishing.clean_up_orphan(town.ledger, old)
+    await managed.delete_network(town.ledger, cloud, "made")
+
+    assert await load_managed(town.ledger) == {}
 
 
 async def test_an_orphan_that_cannot_be_deleted_stays_with_what_is_left_of_it(town: Town) -> None:

@@ -111,7 +111,7 @@ def read_tree(text: str, document: str) -> Tree:
     return tree
 
 
-class _Loader(yaml.SafeLoader):
+class _Loader(getattr(yaml, "CSafeLoader", yaml.SafeLoader)):  # type: ignore[misc]  # libyaml's where it is there
     """Reads scalars as people mean them: what holds colons is text, and never a number to the base of sixty."""
 
 
