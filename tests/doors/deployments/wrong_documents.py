@@ -33,10 +33,7 @@ _MANAGED: dict[str, Any] = {"managed": True}
 
 CONFIGS: list[Wrong] = [
     # The document as such.
-    Wrong(
-        "The document cannot be read: expected the node content, but found '<stream end>' [DirectorError 100]",
-        "networks: [",
-    ),
+    Wrong("The document cannot be read: the key 'azs' is there twice [DirectorError 100]", "azs: []\nazs: []\n"),
     Wrong("Required property 'range' was not specified [DirectorError 100]", _on({"gateway": "172.20.5.1"})),
     Wrong(
         "Property 'networks[0].subnets' must be a list, not text [DirectorError 100]",

@@ -77,10 +77,16 @@ class Deployments:
         return await finishing.abort(self.ledger, deployment, plan)
 
     async def commit(
-        self, deployment: str, instance: str, *, vm: str, hints: Mapping[str, str] | None = None
+        self,
+        deployment: str,
+        instance: str,
+        *,
+        vm: str,
+        hints: Mapping[str, str] | None = None,
+        plan: str | None = None,
     ) -> Instance:
-        """Report that an instance's VM is up."""
-        return await finishing.commit(self.ledger, deployment, instance, vm=vm, hints=hints)
+        """Report that an instance's VM is up; with ``plan``, that it was made for that one, and no later one."""
+        return await finishing.commit(self.ledger, deployment, instance, vm=vm, hints=hints, plan=plan)
 
     async def fail(self, deployment: str, instance: str) -> Instance:
         """Report that an instance's VM could not be made."""

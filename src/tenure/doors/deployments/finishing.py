@@ -62,12 +62,19 @@ Decide = Callable[[Report], Sequence[Operation]]
 
 
 async def commit(
-    ledger: AsyncLedger, deployment: str, ident: str, *, vm: str, hints: Mapping[str, str] | None = None
+    ledger: AsyncLedger,
+    deployment: str,
+    ident: str,
+    *,
+    vm: str,
+    hints: Mapping[str, str] | None = None,
+    plan: str | None = None,
 ) -> Instance:
     """Take the report that a VM is up with the instance's settings: what it does not carry is freed.
 
-    ``hints`` are addresses that the IaaS picked, by dynamic network. A VM that was swapped is an orphan from now on,
-    and keeps its addresses until it is deleted.
+    ``hints`` are addresses that the IaaS picked, by dynamic network. ``plan`` is the one that the VM was made for: if
+    another came after, it has other settings than are wanted now, and is refused. A VM that was swapped is an orphan
+    from now on, and keeps its addresses until it is deleted.
     """
     check_name(vm, field="vm")
 
@@ -75,6 +82,8 @@ async def commit(
         instance = report.instance
         if instance.leaving:
             raise Conflict(f"instance {instance.name} is not wanted any more; report that its VM is deleted")
+        if plan is not None and plan != instance.plan and (instance.plan, instance.vm) != (None, vm):
+            raise Conflict(f"instance {instance.name} does not wait for a VM of plan {plan}, but of {instance.plan}")
         if instance.waits:
             raise still_waiting(instance)
         after = replace(instance, vm=vm, plan=None, failed=False, swaps=False, state=_running(instance))

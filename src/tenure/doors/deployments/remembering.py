@@ -4,7 +4,7 @@ The ledger has the networks of the cloud configs in force. Where these changed s
 fits the old ones as well: else the deployment is to be deployed again.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 from tenure.doors.deployments.binding import Has, fits
@@ -28,7 +28,6 @@ from tenure.kernel.errors import (
     TenureError,
 )
 from tenure.kernel.names import check_name
-from tenure.kernel.values import Holding
 from tenure.service.ledger import AsyncLedger
 from tenure.service.operations import ExpectPaper, Operation
 

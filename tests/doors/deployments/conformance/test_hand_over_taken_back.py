@@ -3,6 +3,7 @@
 import pytest
 
 from tenure.doors.deployments import finishing
+from tenure.kernel.errors import Conflict
 from tests.doors.deployments.conformance.swapping import POOL, commit, lose, static, swapping, waits
 from tests.doors.deployments.conformance.town import Town
 
@@ -126,3 +127,17 @@ async def test_aborting_a_plan_that_another_came_after_changes_nothing(town: Tow
 
     assert freed == []
     assert await town.tails("alpha") == {"a/0": ".11", "b/0": ".10"}
+
+
+async def test_a_vm_that_was_made_for_an_earlier_plan_is_refused(town: Town) -> None:
+    await town.upload(POOL)
+    await town.run(static(a=10))
+    earlier = await town.deploy(static(a=11))
+    later = await town.deploy(static(a=12))
+    with pytest.raises(Conflict, match=f"does not wait for a VM of plan {earlier.plan}"):
+        await finishing.commit(town.ledger, "alpha", "a/0", vm="vm-early", plan=earlier.plan)
+    first = await finishing.commit(town.ledger, "alpha", "a/0", vm="vm-late", plan=later.plan)
+    again = await finishing.commit(town.ledger, "alpha", "a/0", vm="vm-late", plan=later.plan)
+
+    assert first == again
+    assert await town.tails("alpha") == {"a/0": ".12"}
