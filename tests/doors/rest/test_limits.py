@@ -2,6 +2,7 @@
 
 import concurrent.futures
 import contextlib
+import re
 import socket
 import time
 from pathlib import Path
@@ -37,6 +38,32 @@ def test_a_second_head_on_a_connection_may_not_dawdle_either(tmp_path: Path) -> 
 
     assert answer.count(b"HTTP/1.1 ") == 2
     assert b"HTTP/1.1 408 " in answer
+
+
+def test_an_idle_connection_is_closed_and_one_in_use_is_not(tmp_path: Path) -> None:
+    with serving(tmp_path, "--keep-alive-s", "1") as server, server.connected() as idle, server.connected() as used:
+        idle.sendall(b"GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n")
+        for _ in range(8):
+            used.sendall(b"GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n")
+            time.sleep(0.5)
+        used.sendall(b"GET /healthz HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n")
+
+        assert _all(idle).count(b"HTTP/1.1 200 ") == 1
+        assert _all(used).count(b"HTTP/1.1 200 ") == 9
+
+
+def test_requests_that_come_at_once_on_one_connection_are_answered_in_order(tmp_path: Path) -> None:
+    with serving(tmp_path) as server, server.connected() as eager:
+        server.lay_out()
+        bodies = [b'{"owner": "vm/%d"}' % number for number in range(20)]
+        path, kind = "/api/v1/networks/net1:allocate", "Content-Type: application/json"
+        heads = [server.head("POST", path, kind, f"Content-Length: {len(body)}") for body in bodies]
+        eager.sendall(b"".join(head + body for head, body in zip(heads, bodies, strict=True)))
+        eager.sendall(b"GET /healthz HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n")
+        answer = _all(eager)
+
+    assert [int(owner) for owner in re.findall(rb'"owner":"vm/([0-9]+)"', answer)] == list(range(20))
+    assert answer.count(b"HTTP/1.1 200 ") == 21
 
 
 def test_a_body_that_comes_too_slowly_is_refused_and_the_connection_closed(tmp_path: Path) -> None:

@@ -25,7 +25,7 @@ HEAD_TOO_LARGE = 431
 
 
 class GuardedProtocol(HttpToolsProtocol):
-    """One connection. Cost of a request beside the parser's own: two looks at the loop's clock."""
+    """One connection. Cost of a request beside the parser's own: three looks at the loop's clock."""
 
     def __init__(
         self,

@@ -209,7 +209,6 @@ def _config(settings: Settings, application: Application, site: Site) -> uvicorn
         proxy_headers=False,
         backlog=BACKLOG,
         workers=1,
-        timeout_keep_alive=settings.limits.keep_alive_s,  # type: ignore[arg-type]  # a timer takes parts of seconds
         timeout_graceful_shutdown=settings.grace_s,  # type: ignore[arg-type]
         ssl_certfile=settings.certificate,
         ssl_keyfile=settings.certificate_key,

@@ -56,7 +56,7 @@ async def test_whoever_is_known_is_not_looked_up_until_the_log_tells_of_his_toke
         await access.admit(SCOPE, headers, ROUTE)
 
 
-async def test_without_news_he_is_looked_up_again_within_two_seconds(
+async def test_without_news_he_is_looked_up_again_before_two_seconds(
     ledger: tenure.AsyncLedger, access: Access
 ) -> None:
     token, headers = await made(ledger, "read")
