@@ -1,6 +1,6 @@
 """Quick answers about a configuration: which subnet, what is blocked, which line a wish is served from."""
 
-from bisect import bisect_right
+from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterator
 
 from tenure.kernel.addresses import format_address
@@ -155,10 +155,12 @@ def _pool_around(ordered: tuple[list[int], list[Pool]], position: int) -> Pool |
 
 
 def _runs(subnet: Subnet, pool: Pool, blocked: list[AddressRange]) -> Iterator[tuple[int, int, int]]:
-    """Cut a pool's range at blocked addresses and keep the whole units."""
+    """Cut a pool's range at blocked addresses, which are in order and disjoint, and keep the whole units."""
     size = subnet.unit_size
-    block = subnet.cidr.range
-    nearby = [_whole_units(subnet, piece) for piece in blocked if piece.overlaps(block)]
+    touched = AddressRange(subnet.unit_at(pool.range.first).first, subnet.unit_at(pool.range.last).last)
+    start = bisect_left(blocked, touched.first, key=lambda piece: piece.last)
+    end = bisect_right(blocked, touched.last, lo=start, key=lambda piece: piece.first)
+    nearby = [_whole_units(subnet, piece) for piece in blocked[start:end]]
     for free in subtract(pool.range, merge(nearby)):
         first = subnet.cidr.first + -(-(free.first - subnet.cidr.first) // size) * size
         count = (free.last + 1 - first) // size

@@ -53,6 +53,12 @@ MIXED: list[Document] = [
 VMS = {"db/0": "vm-1", "web/0": "vm-2", "web/1": "vm-3"}
 
 
+SMOKE: Document = {"name": "smoke-test", "instances": 1, "azs": ["z1"], "networks": [{"name": "apps"}]}
+COMPILING: Document = {**CONFIG, "compilation": {"workers": 2, "network": "apps", "az": "z1"}}
+TESTED: Document = {**SHOP, "instance_groups": [*SHOP["instance_groups"], {**SMOKE, "lifecycle": "errand"}]}
+"""The shop with an errand, on a site where packages can be compiled."""
+
+
 def write(site: Site, name: str, document: Document) -> str:
     """Write a document into the site's folder, and return its name."""
     (site.folder / name).write_text(yaml.safe_dump(document, sort_keys=False), "utf-8")
@@ -80,13 +86,24 @@ def manifest(name: str, *groups: Document, **more: Any) -> Document:
 
 
 def build_deployments(site: Site) -> None:
-    """Put a cloud config in force and deploy a shop, with all its VMs."""
+    """Put a cloud config in force and deploy a shop, with all its VMs; one of them the IaaS does not list."""
     write(site, "cloud.yml", CONFIG)
     write(site, "shop.yml", SHOP)
+    write(site, "compiling.yml", COMPILING)
+    write(site, "tested.yml", TESTED)
+    (site.folder / "vms.txt").write_text("vm-1\nvm-3\nof-somebody-else\n", "utf-8")
     site.text("deployment", "upload-config", str(site.folder / "cloud.yml"))
     site.text("deployment", "apply", str(site.folder / "shop.yml"))
     for instance, vm in VMS.items():
         site.text("deployment", "commit", "shop", instance, "--vm", vm)
+
+
+def build_work(site: Site) -> None:
+    """Deploy the shop with an errand, begin to compile packages for it, and have a VM made anew."""
+    site.text("deployment", "upload-config", str(site.folder / "compiling.yml"))
+    site.text("deployment", "apply", str(site.folder / "tested.yml"))
+    site.text("deployment", "compile", "shop")
+    site.text("deployment", "recreate", "shop", "web/0")
 
 
 def addresses(site: Site, deployment: str) -> dict[str, list[str]]:

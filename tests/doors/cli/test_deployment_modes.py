@@ -69,7 +69,9 @@ def test_a_manifest_with_networks_of_its_own_begins_a_ledger_and_holds_nothing(s
     [entry] = site.json("deployment", "list", *new)
     assert (entry["config"], entry["addresses"]) == ("own", 0)
     shown = site.json("deployment", "show", "alone", "app/0", *new)
-    assert (shown["addresses"], shown["settings"]["lab"]["ip"]) == ([], "172.20.5.2")
+    [told] = shown["addresses"]
+    assert (told["address"], told["state"], told["since"]) == ("172.20.5.2", "remembered", None)
+    assert shown["settings"]["lab"]["ip"] == "172.20.5.2"
     assert "networks of its own" in site.text("deployment", "show", "alone", *new)
 
 
@@ -91,6 +93,18 @@ def test_running_vms_are_asked_where_the_ledger_does_not_know(site: Site) -> Non
     assert from_command == site.text("deployment", "plan", *words)
     assert site.error("deployment", "plan", *words, "--vm-state-from", "cat vms.json")[0] == 2
     assert site.text("deployment", "diff", "own.yml").startswith("deployment alone is deployed as the manifest")
+
+
+def test_a_plan_says_how_it_is_applied_with_what_vms_say(site: Site) -> None:
+    words = alone(site, **{"app/1": None})
+    asked = "cat vms.json"
+
+    assert site.text("deployment", "plan", *words, "--fix").splitlines()[-1] == (
+        "`tenure deployment apply own.yml --fix --vm-state vms.json` does it"
+    )
+    assert site.text("deployment", "plan", "own.yml", "--vm-state-from", asked, "--fix").splitlines()[-1] == (
+        "`tenure deployment apply own.yml --fix --vm-state-from 'cat vms.json'` does it"
+    )
 
 
 def test_a_vm_that_did_not_answer_is_fixed_on_request(site: Site) -> None:
@@ -115,4 +129,4 @@ def test_why_says_that_the_vm_knows(site: Site) -> None:
     [reason] = site.json("deployment", "why", "alone", "app/0")["reasons"]
 
     assert (reason["address"], reason["origin"], reason["state"], reason["vm"]) == ("172.20.5.2", "vm", None, "vm-0")
-    assert addresses(site, "alone") == {"app/0": [], "app/1": []}
+    assert addresses(site, "alone") == {"app/0": ["172.20.5.2"], "app/1": ["172.20.5.3"]}

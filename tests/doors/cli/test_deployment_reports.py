@@ -27,6 +27,24 @@ def test_a_vm_that_is_up_frees_what_it_does_not_carry(deployed: Site) -> None:
     assert [(each["address"], each["vm"]) for each in document["addresses"]] == [("10.44.16.3", "vm-9")]
 
 
+def test_where_an_earlier_plan_wanted_other_addresses_a_vm_is_reported_with_its_plan(deployed: Site) -> None:
+    moving(deployed)
+    deployed.text(
+        "deployment", "upload-config", write(deployed, "newer.yml", config(reserved=["10.44.16.2-10.44.16.3"]))
+    )
+    lines = deployed.text("deployment", "apply", "shop.yml").splitlines()
+    shown = deployed.json("deployment", "show", "shop", "web/0")
+    code, error = deployed.error("deployment", "commit", "shop", "web/0", "--vm", "vm-9")
+    done = deployed.json("deployment", "commit", "shop", "web/0", "--vm", "vm-9", "--plan", shown["plan"])
+
+    assert shown["needs_plan"] is True
+    [told] = [line for line in lines if line.startswith("  web/0: ")]
+    assert told.endswith(f"then `tenure deployment commit shop web/0 --vm VM --plan {shown['plan']}`")
+    assert (code, error["code"], error["field"]) == (4, "conflict", "plan")
+    assert "`--plan` says which one you mean" in error["hint"]
+    assert (done["vm"], done["needs_plan"]) == ("vm-9", False)
+
+
 def test_a_vm_that_could_not_be_made_leaves_both_addresses(deployed: Site) -> None:
     moving(deployed)
 
@@ -97,18 +115,14 @@ def test_orphans_are_listed_and_freed_when_they_are_deleted(deployed: Site) -> N
     assert addresses(deployed, "swap") == {"app/0": ["10.44.16.4"]}
 
 
-def test_two_instances_of_one_index_are_told_apart_by_uuid(deployed: Site) -> None:
-    for instances in (1, 2):  # web/0 leaves z1, and before its VM is gone there is another web/0
+def test_a_new_instance_never_goes_by_the_index_of_one_that_leaves(deployed: Site) -> None:
+    for instances in (1, 2):  # web/0 leaves z1, and before its VM is gone there is one more
         other = write(deployed, "other.yml", manifest("shop", {**group("web", instances), "azs": ["z2"]}))
         applied = deployed.json("deployment", "apply", other)
-    twins = [each for each in applied["instances"] if (each["group"], each["index"]) == ("web", 0)]
-    code, error = deployed.error("deployment", "lose", "shop", "web/0")
+    names = [(each["instance"], each["action"]) for each in applied["instances"] if each["group"] == "web"]
 
-    assert [each["action"] for each in twins] == ["created", "leaves"]
-    assert [each["instance"] for each in twins] == [f"web/{each['uuid']}" for each in twins]
-    assert (code, error["code"]) == (4, "conflict")
-    assert all(each["uuid"] in error["message"] for each in twins)
-    assert " is gone; freed: apps 10.44.16.2" in deployed.text("deployment", "lose", "shop", twins[1]["instance"])
+    assert names == [("web/1", "kept"), ("web/2", "created"), ("web/0", "leaves")]
+    assert " is gone; freed: apps 10.44.16.2" in deployed.text("deployment", "lose", "shop", "web/0")
 
 
 @pytest.mark.parametrize(

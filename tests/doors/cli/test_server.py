@@ -98,6 +98,37 @@ SCRIPTS = {
         deployment lose shop nowhere/0
         verify --json
     """,
+    "work on deployments": """
+        deployment upload-config compiling.yml
+        deployment apply tested.yml --changes
+        deployment apply tested.yml --changes --json
+        deployment recreate shop --dry-run
+        deployment recreate shop web/0
+        deployment commit shop web/0 --vm vm-8 --plan nothing
+        deployment commit shop web/0 --vm vm-8 --json
+        deployment compile shop
+        deployment compile shop --workers 1 --json
+        deployment compile shop --plan nothing
+        deployment commit-worker shop 0 --vm vm-20
+        deployment commit-worker shop 9 --vm vm-20
+        deployment end-compile shop --json
+        deployment end-compile shop
+        deployment run-errand shop smoke-test --dry-run
+        deployment run-errand shop smoke-test
+        deployment fail shop smoke-test/0
+        deployment run-errand shop smoke-test --json
+        deployment commit shop smoke-test/0 --vm vm-9
+        deployment run-errand shop web
+        deployment end-errand shop web
+        deployment end-errand shop smoke-test --json
+        deployment cck shop --vms vms.txt
+        deployment cck shop --vms vms.txt --recreate --json
+        deployment cck shop --vms vms.txt --forget
+        deployment cck nowhere --vms vms.txt
+        deployment networks
+        deployment networks --json
+        deployment list
+    """,
     "holdings": """
         allocate net1 instance/a
         allocate net1 instance/a -q

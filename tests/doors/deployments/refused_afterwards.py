@@ -49,14 +49,6 @@ async def vm_told_of_twice(town: Town) -> Act:
     return alpha.deploy(_own())
 
 
-async def vm_of_one_of_two(town: Town) -> Act:
-    alpha = await _alpha(town)
-    await alpha.deploy(own("alpha", app(0)))  # app/0 leaves, and its VM is still there
-    await alpha.deploy(_own())
-    alpha.vms["app/0"] = None
-    return alpha.deploy(_own())
-
-
 async def vm_with_another_prefix(town: Town) -> Act:
     alpha = await _alpha(town, prefix=30)
     alpha.vms[await alpha.name_of("app", 0)]["networks"]["lab"]["ip"] = "172.20.5.4"
@@ -68,6 +60,10 @@ async def vm_before_its_address_is_handed_over(town: Town) -> Act:
     await town.run(manifest("alpha", app(static_ips=["172.20.5.10"])))
     await town.deploy(manifest("alpha", app(0), app(name="db", static_ips=["172.20.5.10"])), hand_over=True)
     return finishing.commit(town.ledger, "alpha", "db/0", vm="vm-2")
+
+
+async def hand_over_without_a_cloud_config(town: Town) -> Act:
+    return town.deploy(_own(), hand_over=True)
 
 
 async def command_that_fails(town: Town) -> Act:
@@ -144,7 +140,10 @@ AFTERWARDS = [
         vm_silent,
     ),
     Refusal("There is no instance 'web/0' [DirectorError 100]", vm_of_no_instance),
-    Refusal("Several instances are 'app/0': name each by its uuid [DirectorError 100]", vm_of_one_of_two),
+    Refusal(
+        "Addresses are handed over only where there is a cloud config [DirectorError 100]",
+        hand_over_without_a_cloud_config,
+    ),
     Refusal("Instance 'app/UUID' is told of twice [DirectorError 100]", vm_told_of_twice),
     Refusal(
         "Subnet Prefix 30 and ip reservation prefix 32 do not match [NetworkReservationInvalidPrefix 130015]",

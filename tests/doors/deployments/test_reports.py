@@ -94,16 +94,12 @@ def test_what_is_no_document_is_refused(text: str) -> None:
     assert message.startswith("The document cannot be read")
 
 
-def test_an_instance_is_meant_by_index_or_by_uuid_and_never_guessed() -> None:
-    first, second = (
-        Instance("alpha", "app", "u1", 0, vm="vm-1"),
-        Instance("alpha", "app", "u2", 0, vm="vm-2", leaving=True),
-    )
+def test_an_instance_is_meant_by_index_or_by_uuid() -> None:
+    first, second = Instance("alpha", "app", "u1", 0, vm="vm-1"), Instance("alpha", "app", "u2", 1, vm="vm-2")
     answer = VmState("vm-2", {"lab": Carries(parse_cidr("10.0.0.2/32"), None, None)})  # type: ignore[arg-type]
 
-    assert listen([first, second], Hearing({"app/u2": answer}), everybody=False).answers == {"u2": answer}
-    with pytest.raises(Rejected, match="Several instances are 'app/0': name each by its uuid"):
-        listen([first, second], Hearing({"app/0": answer}), everybody=False)
+    for name in ("app/u2", "app/1"):
+        assert listen([first, second], Hearing({name: answer}), everybody=False).answers == {"u2": answer}
 
 
 async def test_a_command_says_it_on_its_standard_output(tmp_path: Path) -> None:

@@ -164,7 +164,8 @@ CONFIGS: list[Wrong] = [
     ),
     # Compilation.
     Wrong(
-        "Property 'compilation.workers' must be at least 1, not 0 [DirectorError 100]", _compiling(az="z1", workers=0)
+        "Property 'compilation.workers' must be from 1 to 65536, not 0 [DirectorError 100]",
+        _compiling(az="z1", workers=0),
     ),
     Wrong(
         "Compilation config references an unknown network 'dark' [CompilationConfigUnknownNetwork 120001]",

@@ -24,6 +24,7 @@ def manifest(instances: int = 2, *, name: str = "shop", **group: Any) -> str:
     """Write the manifest of the examples with something in its group changed."""
     document = yaml.safe_load(MANIFEST)
     document["name"] = name
+    del document["instance_groups"][1:]
     document["instance_groups"][0].update(instances=instances, **group)
     return yaml.safe_dump(document)
 
@@ -44,7 +45,8 @@ async def run(admin: Client, text: str, **more: Any) -> Any:
     for each in plan["instances"]:
         path = f"/deployments/{plan['deployment']}/instances/{each['group']}/{each['uuid']}"
         if each["waits_for"] == "vm":
-            await admin.post(f"{path}:commit", {"vm": f"vm-{plan['plan'][:6]}-{each['index']}"})
+            vm = f"vm-{plan['plan'][:6]}-{each['index']}"
+            await admin.post(f"{path}:commit", {"vm": vm, "plan": plan["plan"]})
         elif each["waits_for"] == "deletion":
             await admin.post(f"{path}:lose")
     return plan

@@ -4,6 +4,7 @@ from typing import Any
 from urllib.parse import quote
 
 from tenure.doors.deployments.legacy import MODE
+from tenure.doors.deployments.managed_records import MANAGED
 from tenure.doors.deployments.records import CONFIG, DEPLOYMENT, INSTANCE, ORPHAN, SNAPSHOT
 from tenure.doors.deployments.workers import COMPILE
 from tenure.doors.rest.endpoints import Endpoint
@@ -11,7 +12,7 @@ from tenure.doors.rest.openapi_examples import CLOUD_CONFIG, MANIFEST, PLAN
 from tests.doors.rest.stage import Answer, Client
 
 ANY = {"If-Match": "*"}
-KINDS = ("instance", CONFIG, SNAPSHOT, DEPLOYMENT, INSTANCE, ORPHAN, COMPILE, MODE)
+KINDS = ("instance", CONFIG, SNAPSHOT, DEPLOYMENT, INSTANCE, ORPHAN, COMPILE, MODE, MANAGED)
 """Papers that examples and tests leave behind."""
 
 
@@ -66,5 +67,8 @@ async def lay(client: Client, *, deployed: bool = False) -> None:
 
 
 async def lay_for(client: Client, endpoint: Endpoint) -> None:
-    """Lay what the example of a route speaks of."""
-    await lay(client, deployed=endpoint.section == "deployments")
+    """Lay what the example of a route speaks of; where that is a deployment, packages are compiled for it as well."""
+    deployed = endpoint.section == "deployments"
+    await lay(client, deployed=deployed)
+    if deployed:
+        await client.post("/deployments/shop:compile", {"workers": 1})

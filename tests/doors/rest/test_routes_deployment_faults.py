@@ -114,11 +114,12 @@ sys.modules["yaml"] = None
 from tenure.doors.rest.catalogue import ENDPOINTS
 from tenure.doors.rest.endpoints import Call
 from tenure.remote.problems import problem_of
-path = {"deployment": "shop", "instance_group": "web", "ident": "0", "vm": "vm-1", "config": "default"}
+path = {"deployment": "shop", "instance_group": "web", "ident": "0", "vm": "vm-1", "config": "default", "errand": "x"}
+said = {**dict.fromkeys(("text", "manifest", "plan", "vm"), "x"), "vms": [], "number": 0}
 told = {}
 for endpoint in ENDPOINTS:
     if endpoint.section == "deployments":
-        body = endpoint.body and endpoint.body(**{name: "x" for name in ("text", "manifest", "plan", "vm")
+        body = endpoint.body and endpoint.body(**{name: value for name, value in said.items()
                                                   if name in endpoint.body.__struct_fields__})
         try:
             asyncio.run(endpoint.handler(Call(None, None, None, path, body=body)))

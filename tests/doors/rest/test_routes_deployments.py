@@ -54,7 +54,7 @@ async def test_a_manifest_is_planned_applied_and_its_vms_reported(admin: Client)
 async def test_a_deployment_is_read_with_addresses_states_and_settings(admin: Client) -> None:
     await lay(admin, deployed=True)
     shop = await admin.get(SHOP)
-    first, second = shop["instances"]
+    errand, first, second = shop["instances"]
     [held] = first["addresses"]
 
     assert (shop["name"], shop["config"], len(shop["plan"])) == ("shop", "current", 16)
@@ -62,6 +62,7 @@ async def test_a_deployment_is_read_with_addresses_states_and_settings(admin: Cl
         "web", 0, "z1", "started", "vm-1",
     )  # fmt: skip
     assert (second["vm"], second["waits_for"], second["plan"]) == (None, "vm", shop["plan"])
+    assert (errand["errand"], errand["waits_for"], errand["addresses"], errand["settings"]) == (True, None, [], None)
     assert (held["network"], held["address"], held["state"], held["vm"]) == ("apps", "10.44.16.2", "held", "vm-1")
     assert first["settings"]["apps"] == {
         "type": "manual", "ip": "10.44.16.2", "netmask": "255.255.255.192", "prefix": "32", "gateway": "10.44.16.1",
@@ -69,8 +70,8 @@ async def test_a_deployment_is_read_with_addresses_states_and_settings(admin: Cl
     }  # fmt: skip
     [listed] = (await admin.get("/deployments"))["items"]
     assert listed == {
-        "name": "shop", "plan": shop["plan"], "config": "current", "groups": ["web"], "instances": 2, "waiting": 1,
-        "leaving": 0, "ignored": 0, "addresses": 2,
+        "name": "shop", "plan": shop["plan"], "config": "current", "groups": ["smoke-test", "web"], "instances": 3,
+        "waiting": 1, "leaving": 0, "ignored": 0, "addresses": 2,
     }  # fmt: skip
 
 

@@ -30,6 +30,7 @@ HOMELY = {
     "path_address": ["192.0.2.10", "192.0.2.11", "192.0.2.12", "198.51.100.7", "2001:db8::1"],
     "path_config": ["default", "more"],
     "path_deployment": ["shop", "none"],
+    "path_errand": ["smoke-test", "web"],
     "path_ident": ["0", "1", "9"],
     "path_instance": ["web-0", "nobody"],
     "path_instance_group": ["web", "none"],

@@ -80,6 +80,8 @@ LISTED = {
     "field": "`list-fields` lists them",
     "token": "`tenure token list` lists them",
     "deployment": "`tenure deployment list` lists them; `tenure deployment apply FILE` makes one",
+    "errand": "an errand is a group of the deployed manifest whose lifecycle is `errand`",
+    "compile worker": "`tenure deployment compile DEPLOYMENT` tells the workers of a compile, or begins one",
 }
 """Where to look for what is not found, by its kind."""
 
@@ -102,6 +104,7 @@ IN_USE_HINTS = {
 
 NODE_ADDRESS = "give the node another address, or pass `--no-conflicts-check`"
 FORM = "`--form revised` can say it"
+PLAN = "`tenure deployment show DEPLOYMENT INSTANCE` names the plan that it waits for; `--plan` says which one you mean"
 
 INSTANCE_HINTS = {
     "address_reserved": "`--force` lets externally reserved addresses be had, too",
@@ -169,6 +172,8 @@ def _special_hint(error: TenureError, command: str) -> str | None:
         return found
     if error.code == "conflict" and error.field == "form":
         return FORM
+    if error.code == "conflict" and error.field == "plan" and noun == "deployment":
+        return PLAN
     return {"instance": INSTANCE_HINTS, "deployment": DEPLOYMENT_HINTS}.get(noun, {}).get(error.code)
 
 

@@ -22,11 +22,21 @@ VERBS = {
         "unignore": "deployment_reporting:unignore",
         "cleanup-orphans": "deployment_reporting:clean_up_orphans",
     },
+    "VMs without a deploy": {
+        "recreate": "deployment_working:recreate",
+        "cck": "deployment_checking:cck",
+        "run-errand": "deployment_working:run_errand",
+        "end-errand": "deployment_working:end_errand",
+        "compile": "deployment_working:compile_packages",
+        "commit-worker": "deployment_working:commit_worker",
+        "end-compile": "deployment_working:end_compile",
+    },
     "Reading": {
         "list": "deployment_reading:list_deployments",
         "show": "deployment_reading:show",
         "diff": "deployment_reading:diff",
         "why": "deployment_reading:why",
+        "networks": "deployment_reading:networks",
     },
 }
 

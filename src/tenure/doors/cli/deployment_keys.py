@@ -37,6 +37,7 @@ PLAN_STEP: Keys = {
     "the same addresses), `kept` or `leaves`",
     "waits_for": "`vm` (one to be made and committed), `deletion` (of the VM it has), `hand_over` (of addresses that "
     "others still have), `start` or null",
+    "needs_plan": "whether `commit` must say which plan the VM was made for: an earlier one wanted other addresses",
     "swaps": "whether its new VM is made beside the old one",
     "hand_overs": "addresses that others must give up first: `network`, `address`, `of` (whose it is)",
     "networks": "its networks: `network`, `type`, `before` (addresses it gives up), `after` (the one it has then), "
@@ -55,11 +56,13 @@ DEPLOYED_INSTANCE: Keys = {
     "vm": "the VM that it has, or null",
     "waits_for": "as of a plan step",
     "plan": "the plan that it waits for, or null",
+    "needs_plan": "as of a plan step",
     "failed": "whether its last VM could not be made",
     "leaving": "whether it goes when its VM is deleted",
     "ignored": "whether deploys leave it alone",
+    "errand": "whether its VM is there only while its group is run",
     "addresses": "what it holds: `network`, `address`, `state`, `vm` (that carries it), `plan` (that reserved it) "
-    "and `since`",
+    "and `since`; without a cloud config what it is made with, in state `remembered`",
     "hand_overs": "as of a plan step",
     "hints": "addresses that the IaaS picked, by dynamic network",
     "networks": "the networks it is on: `name`, `nic_group`, `defaults`",
@@ -99,6 +102,31 @@ ORPHAN: Keys = {
     "addresses": "what it keeps until it is deleted, as of a deployed instance",
 }
 
+LOST_VM: Keys = {
+    "vm": "the VM that is gone",
+    "resolution": "what was done about it: `recreate`, `forget`, or null",
+    "instance": "whose it was: a deployed instance with `settings`, as it is now",
+}
+
+COMPILE: Keys = {
+    "deployment": "the deployment",
+    "plan": "the plan that is compiled for",
+    "network": "the network that workers are in",
+    "az": "their availability zone, or null",
+    "orphan_workers": "whether their VMs keep their addresses until they are cleaned up",
+    "workers": "a list: `number`, `vm` (null until it is reported), `address` (null where the IaaS picks) and "
+    "`settings` (by network; only `compile` tells them)",
+}
+
+MANAGED_NETWORK: Keys = {
+    "name": "its name in the cloud config",
+    "state": "`ready`, or `creating` or `deleting` while somebody is at work on it",
+    "orphaned": "whether no deployment uses it",
+    "deployments": "which deployments use it",
+    "subnets": "what the cloud made: `name`, `cid` (its name there), and what the cloud chose: `range`, `gateway`, "
+    "`reserved`, `cloud_properties`",
+}
+
 DOCUMENTS: dict[str, Keys] = {
     "fault": FAULT,
     "config upload": CONFIG_UPLOAD,
@@ -108,6 +136,9 @@ DOCUMENTS: dict[str, Keys] = {
     "deployed instance": DEPLOYED_INSTANCE,
     "address reason": ADDRESS_REASON,
     "orphan": ORPHAN,
+    "lost VM": LOST_VM,
+    "compile": COMPILE,
+    "managed network": MANAGED_NETWORK,
 }
 
 ANSWERS: dict[str, str] = {
@@ -118,6 +149,12 @@ ANSWERS: dict[str, str] = {
     "deployment commit, fail, lose, stop, start, ignore, unignore": "a deployed instance, `gone` (whether it is) and "
     "`settings`",
     "deployment cleanup-orphans": "a list of orphans: those that are cleaned up, or without VM all",
+    "deployment recreate, run-errand": "a deployment plan",
+    "deployment cck": "`deployment` and `missing` (a list of lost VMs)",
+    "deployment end-errand": "`deployment`, `errand` and `instances` (deployed instances)",
+    "deployment compile, commit-worker": "a compile",
+    "deployment end-compile": "`deployment`, `ended` (whether there was one) and `compile` (the one that is over)",
+    "deployment networks": "a list of managed networks",
     "deployment list": "a list of deployments",
     "deployment show DEPLOYMENT": "`name`, `plan`, `config` and `instances` (deployed instances)",
     "deployment show DEPLOYMENT INSTANCE": "a deployed instance and `settings`",

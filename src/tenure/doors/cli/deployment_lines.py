@@ -8,13 +8,10 @@ from tenure.doors.cli.printing import Document, cell_text, counted, table_lines,
 SIGNS = {"created": "+", "kept": "=", "recreated": "*", "changed": "~", "moved": "~", "leaves": "-"}
 STEPS = {"WHAT": "what", "INSTANCE": "instance", "AZ": "az", "ADDRESSES": "addresses", "VM": "vm"}
 
-MAKE = "make its VM with the settings above, then `tenure deployment commit {deployment} {instance} --vm VM`"
-REPLACE = (
-    "replace its VM {vm}, with the settings above, then `tenure deployment commit {deployment} {instance} --vm VM`"
-)
-BESIDE = (
-    "make a VM beside {vm}, with the settings above, then `tenure deployment commit {deployment} {instance} --vm VM`"
-)
+COMMIT = "with the settings above, then `tenure deployment commit {deployment} {instance} --vm VM{of_plan}`"
+MAKE = f"make its VM {COMMIT}"
+REPLACE = "replace its VM {vm}, " + COMMIT
+BESIDE = "make a VM beside {vm}, " + COMMIT
 DELETE = "delete its VM {vm}, then `tenure deployment lose {deployment} {instance}`"
 WAIT = "it waits for {handed}; `tenure deployment show {deployment} {instance}` tells when it has its turn"
 OR_DELETE = (
@@ -23,11 +20,15 @@ OR_DELETE = (
 START = "it is stopped hard: `tenure deployment start {deployment} {instance}` when it is to run again"
 
 
-def plan_lines(plan: Document, *, changes_only: bool) -> Iterator[str]:
+def without_kept(plan: dict[str, Any]) -> dict[str, Any]:
+    """Return a plan without the instances that are kept as they are; they are counted all the same."""
+    return {**plan, "instances": [step for step in plan["instances"] if step["action"] != "kept"]}
+
+
+def plan_lines(plan: Document) -> Iterator[str]:
     """Tell what a plan does, instance by instance, and how many of each there are."""
-    steps = [step for step in plan["instances"] if not (changes_only and step["action"] == "kept")]
-    if steps:
-        yield from table_lines([_row(step) for step in steps], STEPS)
+    if plan["instances"]:
+        yield from table_lines([_row(step) for step in plan["instances"]], STEPS)
     yield counts_line(plan["counts"])
 
 
@@ -68,7 +69,7 @@ def _vm(step: Document) -> str | None:
     if waits == "vm":
         return "make it" if vm is None else f"{'beside' if step['swaps'] else 'replace'} {vm}"
     if waits == "deletion":
-        return "none" if vm is None else f"delete {vm}"
+        return f"delete {vm}"
     return vm if isinstance(vm, str) else None
 
 
@@ -82,8 +83,38 @@ def settings_lines(settings: Mapping[str, Any] | None, *, margin: str = "  ") ->
         yield f"{margin}{network}: {told}"
 
 
+def planned_lines(plan: Document, does: str) -> Iterator[str]:
+    """Tell a plan that was only tried, and the command that does it."""
+    yield f"plan of deployment {plan['deployment']}; nothing is reserved yet"
+    yield from plan_lines(plan)
+    moved = [step["instance"] for step in plan["instances"] if step["action"] == "moved"]
+    if moved:
+        yield f"moved to another address: {', '.join(moved)}"
+    yield f"`{does}` does it" if plan["changes"] else "nothing to do"
+
+
+def applied_lines(plan: Document, aborts: str) -> Iterator[str]:
+    """Tell a plan that is applied: the settings of every VM, what to report next, and how it is taken back."""
+    name = plan["deployment"]
+    yield f"applied plan {plan['plan']} of deployment {name}"
+    yield from plan_lines(plan)
+    yield ""
+    settings = list(step_lines(plan))
+    if settings:
+        yield from settings
+        yield ""
+    waiting = list(next_lines(name, [{**step, "plan": plan["plan"]} for step in plan["instances"]]))
+    if not waiting:
+        yield "nothing to report: all VMs are as they should be"
+        return
+    yield "next:"
+    yield from waiting
+    yield f"`tenure deployment fail {name} INSTANCE` reports a VM that could not be made;"
+    yield f"`{aborts}` takes back what no VM carries yet"
+
+
 def step_lines(plan: Document) -> Iterator[str]:
-    """Write every instance of a plan with the settings of its VM."""
+    """Write the instances of a plan with the settings of their VMs."""
     for step in plan["instances"]:
         if step["action"] != "leaves":
             yield f"{step['instance']} ({step['uuid']}){in_zone(step)}"
@@ -101,7 +132,13 @@ def next_lines(deployment: str, waiting: Iterable[Document]) -> Iterator[str]:
         form = _next_form(each)
         if form is not None:
             handed = ", ".join(f"{wait['address']} of {wait['of']}" for wait in each["hand_overs"])
-            yield f"  {each['instance']}: " + form.format_map({**each, "deployment": deployment, "handed": handed})
+            words = {**each, "deployment": deployment, "handed": handed, "of_plan": _of_plan(each)}
+            yield f"  {each['instance']}: " + form.format_map(words)
+
+
+def _of_plan(said: Document) -> str:
+    """Write how a report says which plan a VM was made for, where it must."""
+    return f" --plan {said['plan']}" if said["needs_plan"] else ""
 
 
 def _next_form(said: Document) -> str | None:

@@ -1,5 +1,6 @@
 """Cloud configs, and plans from their beginning to their end: shown, applied, taken back; and how a deployment goes."""
 
+import shlex
 from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -13,7 +14,7 @@ from tenure.doors.cli.deployment_door import (
     read_document,
     run_on_deployments,
 )
-from tenure.doors.cli.deployment_lines import ident, next_lines, plan_lines, step_lines
+from tenure.doors.cli.deployment_lines import applied_lines, ident, next_lines, planned_lines, without_kept
 from tenure.doors.cli.failing import FINDINGS, warn
 from tenure.doors.cli.printing import answer
 from tenure.doors.cli.session import Session, missing_file, pass_session
@@ -147,8 +148,9 @@ def plan(
     found = run_on_deployments(session, lambda door: deploy(door.plan), try_on_new=True)
     from tenure.doors.deployments.telling import plan_document
 
-    told = plan_document(found, applied=False)
-    answer(session, told, "\n".join(_plan_text(told, file, said, changes_only=changes_only)))
+    whole = plan_document(found, applied=False)
+    told = without_kept(whole) if changes_only else whole
+    answer(session, told, "\n".join(planned_lines(told, _apply_command(file, said))))
     if exit_code and found.changes:
         context.exit(FINDINGS)
 
@@ -172,17 +174,14 @@ def _wish(file: Path, said: Mapping[str, Any]) -> "Callable[[Act], Awaitable[Dep
     return deploy
 
 
-def _plan_text(told: dict[str, Any], file: Path, said: Mapping[str, Any], *, changes_only: bool) -> Iterator[str]:
-    yield f"plan of deployment {told['deployment']}; nothing is reserved yet"
-    yield from plan_lines(told, changes_only=changes_only)
-    moved = [step["instance"] for step in told["instances"] if step["action"] == "moved"]
-    if moved:
-        yield f"moved to another address: {', '.join(moved)}"
-    if told["changes"]:
-        flags = "".join(f" --{name}" for name in ("recreate", "hand-over", "fix") if said[name.replace("-", "_")])
-        yield f"`tenure deployment apply {file}{flags}` does it"
-    else:
-        yield "nothing to do"
+def _apply_command(file: Path, said: Mapping[str, Any]) -> str:
+    """Write the command that applies what was planned; where VMs were asked, with what they say."""
+    words = ["tenure", "deployment", "apply", str(file)]
+    words += [f"--{name}" for name in ("recreate", "hand-over", "fix") if said[name.replace("-", "_")]]
+    for name in ("vm-state", "vm-state-from"):
+        value = said[name.replace("-", "_")]
+        words += [] if value is None else [f"--{name}", str(value)]
+    return shlex.join(words)
 
 
 @command("apply")
@@ -203,25 +202,9 @@ def apply(session: Session, file: Path, changes_only: bool, **said: Any) -> None
     found = run_on_deployments(session, lambda door: deploy(door.apply), may_make=True)
     from tenure.doors.deployments.telling import plan_document
 
-    told = plan_document(found, applied=True)
-    answer(session, told, "\n".join(_applied_text(told, changes_only=changes_only)))
-
-
-def _applied_text(told: dict[str, Any], *, changes_only: bool) -> Iterator[str]:
-    name = told["deployment"]
-    yield f"applied plan {told['plan']} of deployment {name}"
-    yield from plan_lines(told, changes_only=changes_only)
-    yield ""
-    yield from step_lines(told)
-    waiting = list(next_lines(name, told["instances"]))
-    yield ""
-    if not waiting:
-        yield "nothing to report: all VMs are as they should be"
-        return
-    yield "next:"
-    yield from waiting
-    yield f"`tenure deployment fail {name} INSTANCE` reports a VM that could not be made;"
-    yield f"`tenure deployment abort {name}` takes back what no VM carries yet"
+    whole = plan_document(found, applied=True)
+    told = without_kept(whole) if changes_only else whole
+    answer(session, told, "\n".join(applied_lines(told, f"tenure deployment abort {told['deployment']}")))
 
 
 @command("abort")

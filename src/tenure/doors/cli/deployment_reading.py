@@ -43,6 +43,15 @@ INSTANCES = {
     "ADDRESSES": "addresses",
     "WAITS FOR": "waits_for",
 }
+MANAGED = {
+    "NETWORK": "name",
+    "STATE": "state",
+    "SUBNET": "subnet",
+    "RANGE": "range",
+    "CID": "cid",
+    "DEPLOYMENTS": "deployments",
+}
+NOT_MANAGED = "no managed networks were made; a program that brings the cloud along makes them"
 NOTHING = "no deployments; `tenure deployment apply FILE` makes one"
 NO_INSTANCES = "no instances"
 
@@ -153,16 +162,11 @@ def diff(session: Session, context: click.Context, file: Path, exit_code: bool) 
     """
     name, text = read_document(file)
     found = run_on_deployments(session, lambda door: door.diff(text, document=name))
-    differences = [{"path": each.path, "before": each.before, "after": each.after} for each in found.differences]
-    same = not differences and not found.networks
-    document = {
-        "deployment": found.deployment,
-        "same": same,
-        "differences": differences,
-        "networks": list(found.networks),
-    }
+    from tenure.doors.deployments.telling import difference_document
+
+    document = difference_document(found)
     answer(session, document, "\n".join(_difference_lines(document)))
-    if exit_code and not same:
+    if exit_code and not document["same"]:
         context.exit(FINDINGS)
 
 
@@ -200,15 +204,9 @@ def why(session: Session, deployment: str, instance: str) -> None:
       tenure deployment why shop web/0
     """
     found = run_on_deployments(session, lambda door: door.why(deployment, instance))
-    from tenure.doors.deployments.explaining import waiting_text
-    from tenure.doors.deployments.telling import instance_document, reason_document
+    from tenure.doors.deployments.telling import why_document
 
-    document = instance_document(found.instance)
-    told = {
-        **{key: document[key] for key in ("name", "deployment", "group", "index", "az", "state", "vm", "waits_for")},
-        "waiting": waiting_text(found.instance),
-        "reasons": [reason_document(reason) for reason in found.reasons],
-    }
+    told = why_document(found)
     answer(session, told, "\n".join(_why_lines(told)))
 
 
@@ -232,3 +230,29 @@ def _why_lines(told: dict[str, Any]) -> Iterator[str]:
 
 def _carried(vm: str | None) -> str:
     return "no VM carries it" if vm is None else f"{vm} carries it"
+
+
+@command("networks")
+@pass_session
+def networks(session: Session) -> None:
+    """List the managed networks that were made in the cloud; one that no deployment uses is an orphan.
+
+    They are made and deleted in Python only, by a program that can ask the cloud.
+
+    For example:
+      tenure deployment networks
+    """
+    found = run_on_deployments(session, lambda door: door.managed_networks())
+    from tenure.doors.deployments.telling import managed_document
+
+    documents = [managed_document(each) for each in found]
+    rows = documents if session.json else [row for each in documents for row in _subnet_rows(each)]
+    table(session, rows, MANAGED, nothing=NOT_MANAGED)
+
+
+def _subnet_rows(network: dict[str, Any]) -> Iterator[dict[str, Any]]:
+    """Write a network subnet by subnet; one that is just begun has none yet."""
+    state = "orphan" if network["orphaned"] and network["state"] == "ready" else network["state"]
+    shown = {**network, "state": state}
+    for each in network["subnets"] or [{"name": None, "range": None, "cid": None}]:
+        yield {**shown, "subnet": each["name"], "range": each["range"], "cid": each["cid"]}

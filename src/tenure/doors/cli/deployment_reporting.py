@@ -12,6 +12,7 @@ from tenure.doors.cli.printing import answer, table
 from tenure.doors.cli.session import Session, pass_session
 
 if TYPE_CHECKING:
+    from tenure.doors.deployments.asking import Standing
     from tenure.doors.deployments.door import Deployments
     from tenure.doors.deployments.records import Instance
     from tenure.doors.deployments.surveying import Orphan
@@ -45,14 +46,22 @@ def read_hints(context: click.Context, parameter: click.Parameter, pairs: Sequen
     callback=read_hints,
     help="An address that the IaaS picked on a dynamic network; repeat for more.",
 )
+@click.option("--plan", metavar="PLAN", help="The plan that the VM was made for; one of another plan is refused.")
 @pass_session
-def commit(session: Session, deployment: str, instance: str, vm: str, hints: Mapping[str, str]) -> None:
+def commit(
+    session: Session, deployment: str, instance: str, vm: str, hints: Mapping[str, str], plan: str | None
+) -> None:
     """Report that an instance's VM is up with its settings; what that VM does not carry is freed.
 
     For example:
       tenure deployment commit shop web/0 --vm vm-8
     """
-    _report(session, deployment, f"runs on {vm}", lambda door: door.commit(deployment, instance, vm=vm, hints=hints))
+    _report(
+        session,
+        deployment,
+        f"runs on {vm}",
+        lambda door: door.commit(deployment, instance, vm=vm, hints=hints, plan=plan),
+    )
 
 
 @command("fail")
@@ -143,40 +152,46 @@ def _report(session: Session, deployment: str, done: str, report: "Report", *, m
 
     ``may_end``: an instance that leaves is gone with this report.
     """
-    instance, settings = run_on_deployments(session, lambda door: _reported(door, deployment, report))
-    from tenure.doors.deployments.telling import instance_document
+    instance, standing = run_on_deployments(session, lambda door: _reported(door, deployment, report))
+    from tenure.doors.deployments.telling import instance_document, settings
 
-    gone = may_end and instance.leaving
-    document = {**instance_document(instance), "gone": gone, "settings": settings}
-    answer(session, document, "\n".join(_report_lines(document, done)))
+    document = {
+        **instance_document(instance),
+        "gone": may_end and instance.leaving,
+        "settings": None if instance.leaving else settings(instance, standing.config),
+    }
+    answer(session, document, "\n".join(_report_lines(document, done, standing.deployment.plan)))
 
 
-async def _reported(
-    door: "Deployments", deployment: str, report: "Report"
-) -> "tuple[Instance, Mapping[str, Any] | None]":
-    from tenure.doors.deployments.telling import settings
-
+async def _reported(door: "Deployments", deployment: str, report: "Report") -> "tuple[Instance, Standing]":
     instance = await report(door)
     assert instance is not None
-    return instance, None if instance.leaving else settings(instance, (await door.standing(deployment)).config)
+    return instance, await door.standing(deployment)
 
 
-def _report_lines(document: dict[str, Any], done: str) -> Iterator[str]:
+def _report_lines(document: dict[str, Any], done: str, last_plan: str | None) -> Iterator[str]:
     who, has = f"{ident(document)} of deployment {document['deployment']}", addresses_text(document)
     if document["gone"]:
         yield f"{who} is gone; freed: {has}"
         return
     yield f"{who} {done}: {has}"
-    waiting = [] if document["failed"] else [{**document, "instance": ident(document)}]
-    following = list(next_lines(document["deployment"], waiting))
     if document["failed"]:
-        name = document["deployment"]
-        yield f"`tenure deployment apply FILE` tries again; `tenure deployment abort {name}` takes the plan back"
+        yield _failed_line(document, last_plan)
+        return
+    following = list(next_lines(document["deployment"], [{**document, "instance": ident(document)}]))
     if following and document["waits_for"] == "vm":
         yield from settings_lines(document["settings"])
     if following:
         yield "next:"
         yield from following
+
+
+def _failed_line(document: dict[str, Any], last_plan: str | None) -> str:
+    """Tell how to try again, or to take back the plan: that of the last deploy, of an errand, or of VMs made anew."""
+    name, group, plan = document["deployment"], document["group"], document["plan"]
+    again = f"run-errand {name} {group}" if document["errand"] else "apply FILE"
+    which = "" if plan in (None, last_plan) else f" --plan {plan}"
+    return f"`tenure deployment {again}` tries again; `tenure deployment abort {name}{which}` takes the plan back"
 
 
 @command("cleanup-orphans")

@@ -8,6 +8,7 @@ gone on.
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from tenure.doors.deployments.model import DETACHED
 from tenure.doors.deployments.parting import Books
 from tenure.doors.deployments.records import Instance, owner_of
 from tenure.doors.deployments.reserving import (
@@ -27,10 +28,11 @@ Place = tuple[str, int]
 
 @dataclass(frozen=True, slots=True)
 class TakenBack:
-    """What taking a plan back does, and what becomes free by it."""
+    """What taking a plan back does, what becomes free by it, and which instances are left."""
 
     operations: Sequence[Operation]
     freed: Sequence[Holding]
+    left: Sequence[Instance]
 
 
 def take_back(instances: Sequence[Instance], plan: str) -> TakenBack:
@@ -42,13 +44,20 @@ def take_back(instances: Sequence[Instance], plan: str) -> TakenBack:
     books.do(_returned(each) for each in back)
     books.do(modified(each, plan=None, labels=_without(each, HANDED_FROM)) for each in stays)
     for instance in instances:
-        if instance.plan == plan:
+        if _waits_for(instance, plan):
             drained = _drained(instance, plan)
             books.do(modified(each, state=str(State.HELD), labels=undrained(each)) for each in drained)
             noted = [each for each in instance.wanted if HANDED_TO in each.labels]
             books.do(modified(each, labels=undrained(each)) for each in noted)
             _settle(books, instance, back, freed)
-    return TakenBack(books.operations, freed)
+    return TakenBack(books.operations, freed, books.instances)
+
+
+def _waits_for(instance: Instance, plan: str) -> bool:
+    """Tell whether an instance waits for a plan; stopped hard it waits for no VM, but has what was reserved."""
+    if instance.state != DETACHED:
+        return instance.plan == plan
+    return instance.plan == plan or any(each.plan == plan for each in instance.holdings)
 
 
 def _drained(instance: Instance, plan: str) -> list[Holding]:
@@ -57,7 +66,7 @@ def _drained(instance: Instance, plan: str) -> list[Holding]:
 
 def _sorted_out(instances: Sequence[Instance], plan: str) -> tuple[list[Holding], list[Holding], list[Holding]]:
     """Sort what a plan reserved and no VM carries: what goes back, what stays with who has it now, what is freed."""
-    waiting = [each for each in instances if each.plan == plan]
+    waiting = [each for each in instances if _waits_for(each, plan)]
     reserved = [each for one in waiting for each in one.holdings if each.plan == plan and each.carrier is None]
     needless = {(one.uuid, each.network) for one in waiting for each in _drained(one, plan)}
     needless |= {(one.uuid, each.network) for one in waiting if _is_new(one) for each in one.holdings}
@@ -88,7 +97,7 @@ def _settle(books: Books, instance: Instance, back: Sequence[Holding], freed: Se
     if _is_new(instance) and not keeps and not gets:
         books.remove(instance)
     else:
-        books.change(instance, plan=None, swaps=False, leaving=False, waits=(), meant=None)
+        books.change(instance, plan=None, swaps=False, overtakes=False, leaving=False, waits=(), meant=None)
 
 
 def _returned(held: Holding) -> Operation:

@@ -24,6 +24,8 @@ async def check(ledger: AsyncLedger, deployment: str, vms: Collection[str]) -> l
     """Tell which instances lost their VMs, given all that exist; ignored ones are left alone."""
     if await load_deployment(ledger, check_name(deployment, field="deployment")) is None:
         raise NotFound("deployment", deployment)
+    for vm in vms:
+        check_name(vm, field="vms")
     return [
         Missing(each, each.vm)
         for each in await load_instances(ledger, deployment)
@@ -36,6 +38,7 @@ async def recreate(ledger: AsyncLedger, deployment: str, ident: str, *, vm: str)
 
     Once that VM is reported, what it does not carry is freed. Whoever waits for something of the lost one gets it now.
     """
+    check_name(vm, field="vm")
     plan = secrets.token_hex(8)
 
     def decide(report: Report) -> Sequence[Operation]:
@@ -54,6 +57,7 @@ async def recreate(ledger: AsyncLedger, deployment: str, ident: str, *, vm: str)
 
 async def delete_reference(ledger: AsyncLedger, deployment: str, ident: str, *, vm: str) -> Instance:
     """Forget an instance's VM and leave the rest as it is: it may still be there, so nobody else gets what it has."""
+    check_name(vm, field="vm")
 
     def decide(report: Report) -> Sequence[Operation]:
         _check_lost(report.instance, vm)

@@ -28,10 +28,13 @@ from tenure.service.operations import Allocate, ExpectPaper, ModifyHolding, Oper
 TRIES = 12
 
 
-async def begin(ledger: AsyncLedger, deployment: str, plan: str, *, workers: int | None = None) -> Compiling:
+async def begin(
+    ledger: AsyncLedger, deployment: str, plan: str | None = None, *, workers: int | None = None
+) -> Compiling:
     """Reserve an address for each worker of a plan's compile, all or none; as many as the cloud config says at most.
 
-    Asked again for the same plan it answers the same, with more workers if more are wanted now.
+    The plan is the last one of the deployment; whoever names it is refused if there is a later one. Asked again for
+    the same plan it answers the same, with more workers if more are wanted now.
     """
     if workers is not None and (not isinstance(workers, int) or isinstance(workers, bool) or workers < 1):
         raise Invalid(f"workers: a number from 1 on is needed, not {shown(workers)}", field="workers")
@@ -48,17 +51,20 @@ async def begin(ledger: AsyncLedger, deployment: str, plan: str, *, workers: int
                 raise
             continue  # somebody deployed, uploaded or compiled in this moment
         begun = await load_compiling(ledger, deployment)
-        if begun is not None and begun.plan == plan:
+        if begun is not None and begun.plan == known.plan:
             return _settled(begun, configs.config)
     raise Conflict(f"deployment {deployment!r} kept changing while its compile began; try again")
 
 
-async def _ground(ledger: AsyncLedger, deployment: str, plan: str) -> tuple[Deployment, Configs]:
+async def _ground(ledger: AsyncLedger, deployment: str, plan: str | None) -> tuple[Deployment, Configs]:
+    _check_plan(plan)
     known = await load_deployment(ledger, check_name(deployment, field="deployment"))
     configs = await load_configs(ledger)
-    if known is None or configs is None:
+    if known is None:
         raise NotFound("deployment", deployment)
-    if known.plan != plan:
+    if configs is None:
+        raise Refused(Kind.GENERIC, f"Deployment '{deployment}' was deployed without a cloud config")
+    if plan not in (None, known.plan):
         raise Conflict(f"plan {plan} is not the last one of deployment {deployment!r}, which is {known.plan}")
     return known, configs
 
@@ -110,14 +116,15 @@ def _settled(compiling: Compiling, config: CloudConfig) -> Compiling:
     return replace(compiling, workers=tuple(workers))
 
 
-async def commit(ledger: AsyncLedger, deployment: str, plan: str, number: int, *, vm: str) -> None:
+async def commit(ledger: AsyncLedger, deployment: str, plan: str | None, number: int, *, vm: str) -> None:
     """Take the report that a worker's VM is up: it carries the address, whatever becomes of the compile."""
     check_name(vm, field="vm")
     for tries_left in reversed(range(TRIES)):
         compiling = await _going_on(ledger, deployment, plan)
         worker = None if compiling is None else compiling.worker(number)
         if compiling is None or worker is None:
-            raise NotFound("compile worker", f"{number} of plan {plan} of deployment {deployment}")
+            of_plan = "" if plan is None else f" of plan {plan}"
+            raise NotFound("compile worker", f"{number}{of_plan} of deployment {deployment}", field="number")
         if worker.vm == vm:
             return
         workers = tuple(replace(each, vm=vm) if each is worker else each for each in compiling.workers)
@@ -137,7 +144,7 @@ def _carried(worker: Worker, vm: str) -> list[Operation]:
     return [ModifyHolding(network=held.network, address=held.address, owner=held.owner, carrier=vm)]
 
 
-async def end(ledger: AsyncLedger, deployment: str, plan: str) -> Compiling | None:
+async def end(ledger: AsyncLedger, deployment: str, plan: str | None = None) -> Compiling | None:
     """Take the report that a plan's compile is over and its VMs are deleted: what the workers had is free.
 
     With ``orphan_workers`` the VMs are not deleted but orphaned, and keep what they have until they are cleaned up.
@@ -157,6 +164,12 @@ async def end(ledger: AsyncLedger, deployment: str, plan: str) -> Compiling | No
     raise AssertionError("unreachable")
 
 
-async def _going_on(ledger: AsyncLedger, deployment: str, plan: str) -> Compiling | None:
+async def _going_on(ledger: AsyncLedger, deployment: str, plan: str | None) -> Compiling | None:
+    _check_plan(plan)
     found = await load_compiling(ledger, check_name(deployment, field="deployment"))
-    return found if found is not None and found.plan == plan else None
+    return found if found is not None and plan in (None, found.plan) else None
+
+
+def _check_plan(plan: str | None) -> None:
+    if plan is not None:
+        check_name(plan, field="plan")

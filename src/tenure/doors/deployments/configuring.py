@@ -9,17 +9,18 @@ from functools import lru_cache
 from tenure.doors.deployments.documents.cloud import read_cloud_configs
 from tenure.doors.deployments.faults import Fault
 from tenure.doors.deployments.ground import (
-    DOOR,
     SPACE,
     Block,
     blocks_in,
     blocks_of,
+    is_ours,
     lay,
     remnants,
     removal,
     renamed,
     uncovered,
 )
+from tenure.doors.deployments.keeping import kept_by_hand, lost_by_hand
 from tenure.doors.deployments.legacy import MODE, Legacy, kept_back, load_legacy, load_mode, own_networks, turned
 from tenure.doors.deployments.managed_records import complete
 from tenure.doors.deployments.model import DYNAMIC, MANUAL, CloudConfig
@@ -107,7 +108,7 @@ async def upload(ledger: AsyncLedger, name: str, text: str, *, space: str = SPAC
         write = WritePaper(kind=CONFIG, name=name, document={"text": text}, revision=before.revision if before else 0)
         mode = [] if papers else [turned(await load_mode(ledger))]
         legacies = await load_legacy(ledger)
-        edits, expects = await _edits(ledger, await complete(ledger, config), space, legacies)
+        edits, expects, lost = await _edits(ledger, await complete(ledger, config), space, legacies)
         expects += [each.expected() for each in legacies]
         try:
             await (ledger.rehearse if dry else ledger.apply)([*expects, *edits, *mode, write])
@@ -115,56 +116,56 @@ async def upload(ledger: AsyncLedger, name: str, text: str, *, space: str = SPAC
             if not tries_left or (isinstance(error, AlreadyExists) and error.kind != MODE):
                 raise
             continue  # somebody uploaded, deployed or edited in this moment
-        return Uploaded(warnings, sorted({edit.network for edit in edits}))
+        return Uploaded([*warnings, *lost], sorted({edit.network for edit in edits}))
     raise AssertionError("unreachable")
 
 
 async def laid_out(ledger: AsyncLedger, config: CloudConfig, space: str) -> list[Operation]:
     """Return the operations after which the ledger has the networks of a config, with what they rest on."""
     legacies = await load_legacy(ledger)
-    edits, expects = await _edits(ledger, config, space, legacies)
+    edits, expects, _ = await _edits(ledger, config, space, legacies)
     return [*expects, *(each.expected() for each in legacies), *edits]
 
 
 async def _edits(
     ledger: AsyncLedger, config: CloudConfig, space: str, legacies: Sequence[Legacy]
-) -> tuple[list[Edit], list[Operation]]:
-    """Return what must change in the ledger so that it has the config's networks, and what that rests on."""
-    present = {each.name: each for each in await ledger.networks() if dict(each.notes.labels) == DOOR}
+) -> tuple[list[Edit], list[Operation], list[Fault]]:
+    """Return what must change in the ledger so that it has the config's networks, what that rests on, what is lost."""
+    present = {each.name: each for each in await ledger.networks() if is_ours(each)}
     names = renamed(config, present)
     edits: list[Edit] = [ModifyNetwork(network=old, name=new) for old, new in names.items()]
     now = {names.get(name, name): network for name, network in present.items()}
+    lost: list[Fault] = []
     for name, network in config.networks.items():
         if network.kind == DYNAMIC:
             continue
-        wanted = blocks_of(network)
+        found = now.get(name)
+        wanted = kept_by_hand(blocks_of(network), found)
         if network.kind == MANUAL:
             wanted = kept_back(wanted, legacies, config)
-        found = now.get(name)
         left = [] if found is None else await _remnants(ledger, found, wanted)
         edits += lay(name, network.kind, [*wanted, *left], found, space)
+        lost += lost_by_hand(name, found, [*wanted, *left])
     for name, gone in now.items():
         if name not in config.networks or config.networks[name].kind == DYNAMIC:
-            edits += await _retire(ledger, gone, space)
+            left = await _remnants(ledger, gone, [])
+            edits += lay(gone.name, MANUAL, left, gone, space) if left else [removal(gone)]
+            lost += lost_by_hand(name, gone, left)
     touched = {edit.network for edit in edits}
     expects: list[Operation] = [
         Expect(network=each.name, serial=each.serial, uuid=each.uuid)
         for each in present.values()
         if each.name in touched or names.get(each.name) in touched
     ]
-    return edits, expects
-
-
-async def _retire(ledger: AsyncLedger, network: Network, space: str) -> list[Edit]:
-    """Remove a network that is in no config any more, or what of it nobody holds an address in."""
-    left = await _remnants(ledger, network, [])
-    return lay(network.name, MANUAL, left, network, space) if left else [removal(network)]
+    return edits, expects, lost
 
 
 async def _remnants(ledger: AsyncLedger, network: Network, wanted: Sequence[Block]) -> list[Block]:
+    """Return what of a network is in no config any more, and where somebody holds an address."""
     present = blocks_in(network)
     pieces = uncovered(wanted, present)
     if not pieces:
         return []
     held = [each.row.first for each in await ledger.holdings(network.name)]
-    return remnants(wanted, present, [each for each in held if any(each in piece for piece in pieces)])
+    left = remnants(wanted, present, [each for each in held if any(each in piece for piece in pieces)])
+    return kept_by_hand(left, network)

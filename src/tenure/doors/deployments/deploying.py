@@ -2,7 +2,7 @@
 
 import secrets
 import uuid
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import chain
 
@@ -10,6 +10,7 @@ from tenure.doors.deployments.configuring import Configs, load_configs
 from tenure.doors.deployments.documents.manifest import read_manifest
 from tenure.doors.deployments.drafting import Order, Step, draft
 from tenure.doors.deployments.drawing import has_pool
+from tenure.doors.deployments.faults import Kind, Refused
 from tenure.doors.deployments.ground import SPACE
 from tenure.doors.deployments.handing import Offers, offers_of, promised, promised_instead
 from tenure.doors.deployments.listening import Hearing
@@ -23,7 +24,9 @@ from tenure.doors.deployments.reports import VmState
 from tenure.doors.deployments.reserving import Work, work_for
 from tenure.doors.deployments.surveying import load_orphans
 from tenure.doors.deployments.turning import arrive
+from tenure.doors.deployments.undoing import following
 from tenure.doors.deployments.workers import ended
+from tenure.kernel.addresses import parse_address
 from tenure.kernel.errors import AddressInUse, AddressReserved, Conflict, NotFound, PoolExhausted
 from tenure.kernel.values import Holding
 from tenure.service.ledger import AsyncLedger
@@ -81,6 +84,10 @@ async def deploy(
             if configs is None:
                 return await _attempt_alone(ledger, document, text, order, act, hearing)
             return await _attempt(ledger, configs, document, text, order, act, hearing)
+        except Overtaken as error:
+            order = replace(order, passed_over=order.passed_over | {error.position})
+            if not tries_left:
+                raise
         except (AddressInUse, AddressReserved, PoolExhausted):
             raise
         except (Conflict, NotFound):
@@ -93,6 +100,8 @@ async def _attempt_alone(
     ledger: AsyncLedger, document: str, text: str, order: Order, act: Act, hearing: Hearing
 ) -> Deployed:
     """Deploy without any cloud config, in a world that only this deployment has."""
+    if order.hand_over:
+        raise Refused(Kind.GENERIC, "Addresses are handed over only where there is a cloud config")
     async with alone(ledger, document, text, hearing) as world:
         steps = draft(world.manifest, world.config, world.instances, order, lambda: str(uuid.uuid4()))
         vips = await choose_vips(world.ledger, world.config, steps, Offers(world.config))
@@ -112,12 +121,13 @@ async def _attempt(
     arrival = await arrive(ledger, configs.config, before, await load_instances(ledger, manifest.name), hearing)
     steps = draft(manifest, configs.config, arrival.instances, order, lambda: str(uuid.uuid4()))
     offers = await _offers(ledger, manifest.name, configs.config, steps) if order.hand_over else Offers(configs.config)
-    vips = await choose_vips(ledger, configs.config, steps, offers)
+    vips = await choose_vips(ledger, configs.config, steps, offers, passed_over=order.passed_over)
     steps = promised(steps, offers, vips)
     check_pools(configs.config, steps)
     held = {has.network for each in arrival.instances for has in each.has}
     ground = [
-        *await _ground(ledger, configs, Deployment(manifest.name, text, configs.snapshot, order.plan), before),
+        *await _ground(ledger, configs),
+        following(before, Deployment(manifest.name, text, configs.snapshot, order.plan), steps).written(),
         *await uses(ledger, manifest.name, managed_networks(manifest, configs.config), held),
     ]
     left = await ended(ledger, manifest.name)
@@ -132,6 +142,8 @@ async def _attempt(
                 raise await explained(ledger, error, work, configs.config) from error
             steps = others
         except (AddressInUse, AddressReserved) as error:
+            if was_picked(error, vips):
+                raise Overtaken(error) from error
             raise await explained(ledger, error, work, configs.config) from error
         else:
             granted = granted_by(work, answers[len(ground) : len(answers) - len(left)])
@@ -143,19 +155,16 @@ async def _offers(ledger: AsyncLedger, deployment: str, config: CloudConfig, ste
     return offers_of(steps, orphans, config)
 
 
-async def _ground(
-    ledger: AsyncLedger, configs: Configs, after: Deployment, before: Deployment | None
-) -> list[Operation]:
-    """Return what a deploy rests on: the configs as they were read, and that nobody else deploys the same."""
+async def _ground(ledger: AsyncLedger, configs: Configs) -> list[Operation]:
+    """Return what a deploy rests on: the configs as they were read, which are kept."""
     rests: list[Operation] = [
         ExpectPaper(kind=paper.kind, name=paper.name, revision=paper.revision) for paper in configs.papers
     ]
-    written = Deployment(after.name, after.manifest, after.snapshot, after.plan, before.revision if before else 0)
     try:
         known = await ledger.paper(SNAPSHOT, configs.snapshot)
     except NotFound:
-        return [*rests, configs.kept(), written.written()]
-    return [*rests, ExpectPaper(kind=SNAPSHOT, name=known.name, revision=known.revision), written.written()]
+        return [*rests, configs.kept()]
+    return [*rests, ExpectPaper(kind=SNAPSHOT, name=known.name, revision=known.revision)]
 
 
 def granted_by(work: Work, answers: Sequence[Shown]) -> dict[tuple[str, str], Holding]:
@@ -176,12 +185,30 @@ def check_pools(config: CloudConfig, steps: Sequence[Step]) -> None:
                 raise no_room(step.instance.long_name, network)
 
 
+class Overtaken(Conflict):
+    """An address that was chosen from a VIP pool cannot be had: somebody was faster. Another may do as well."""
+
+    def __init__(self, error: AddressInUse | AddressReserved) -> None:
+        super().__init__(error.message)
+        self.position = parse_address(error.address)
+
+
+def was_picked(error: AddressInUse | AddressReserved, vips: Mapping[tuple[str, str], int]) -> bool:
+    """Tell whether an address that cannot be had was chosen from a pool, and not named by anybody."""
+    return parse_address(error.address) in vips.values()
+
+
 async def choose_vips(
-    ledger: AsyncLedger, config: CloudConfig, steps: Sequence[Step], offers: Offers
+    ledger: AsyncLedger,
+    config: CloudConfig,
+    steps: Sequence[Step],
+    offers: Offers,
+    *,
+    passed_over: Collection[int] = (),
 ) -> dict[tuple[str, str], int]:
     """Choose addresses from VIP pools: the first in the order written that nobody has, in a subnet of the AZ.
 
-    Where there is none, the first that the plan itself gives up.
+    Where there is none, the first that the plan itself gives up. ``passed_over`` are those that could not be had.
     """
     chosen: dict[tuple[str, str], int] = {}
     for name in {wish.network for step in steps for wish in step.bound.new if wish.address is None}:
@@ -189,6 +216,7 @@ async def choose_vips(
         if network.kind != VIP:
             continue
         taken, offered = {each.row.first for each in await ledger.holdings(name)}, offers.positions(name)
+        taken.update(passed_over)
         present = (has for step in steps if step.before is not None for has in step.before.has)
         taken |= {has.position for has in present if has.network == name}  # also what comes in with this very plan
         for step in steps:

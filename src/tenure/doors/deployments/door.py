@@ -17,7 +17,7 @@ from tenure.doors.deployments.moving import Moved
 from tenure.doors.deployments.records import Deployment, Instance, load_instance, load_instances
 from tenure.doors.deployments.reports import VmState
 from tenure.doors.deployments.surveying import Orphan, load_orphans, moved_by_upload, survey
-from tenure.doors.deployments.workers import Compiling
+from tenure.doors.deployments.workers import Compiling, load_compiling
 from tenure.kernel.values import Holding
 from tenure.service.ledger import AsyncLedger
 
@@ -148,16 +148,22 @@ class Deployments:
         """Read the VMs that were replaced and are to be deleted."""
         return await load_orphans(self.ledger)
 
-    async def begin_compiling(self, deployment: str, plan: str, *, workers: int | None = None) -> Compiling:
-        """Reserve an address for each worker that compiles for a plan, all or none."""
+    async def begin_compiling(
+        self, deployment: str, plan: str | None = None, *, workers: int | None = None
+    ) -> Compiling:
+        """Reserve an address for each worker that compiles for the last plan (``plan``, to be sure), all or none."""
         return await compiling.begin(self.ledger, deployment, plan, workers=workers)
 
-    async def commit_worker(self, deployment: str, plan: str, number: int, *, vm: str) -> None:
+    async def compiling(self, deployment: str) -> Compiling | None:
+        """Read a deployment's compile, if one goes on or broke off; what VMs are made with only its begin tells."""
+        return await load_compiling(self.ledger, deployment)
+
+    async def commit_worker(self, deployment: str, plan: str | None, number: int, *, vm: str) -> None:
         """Report that a worker's VM is up."""
         await compiling.commit(self.ledger, deployment, plan, number, vm=vm)
 
-    async def end_compiling(self, deployment: str, plan: str) -> Compiling | None:
-        """Report that a plan's compile is over and its VMs are deleted, or orphaned where the cloud config says so."""
+    async def end_compiling(self, deployment: str, plan: str | None = None) -> Compiling | None:
+        """Report that a compile is over and its VMs are deleted, or orphaned where the cloud config says so."""
         return await compiling.end(self.ledger, deployment, plan)
 
     async def run_errand(self, deployment: str, errand: str, *, dry: bool = False) -> Deployed:

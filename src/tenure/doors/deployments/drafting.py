@@ -6,10 +6,11 @@ Pure: documents and what instances have go in, steps come out. Linear in instanc
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from tenure.doors.deployments.binding import Bound, Wants, bind
+from tenure.doors.deployments.binding import Bound, Has, Wants, bind
 from tenure.doors.deployments.faults import Kind, Refused
 from tenure.doors.deployments.model import (
     CREATE_SWAP_DELETE,
+    DETACHED,
     DYNAMIC,
     ERRAND,
     VIP,
@@ -18,7 +19,7 @@ from tenure.doors.deployments.model import (
     Manifest,
     Properties,
 )
-from tenure.doors.deployments.placing import Placed, Present, adopt, place
+from tenure.doors.deployments.placing import Placed, Placement, Present, adopt, place
 from tenure.doors.deployments.records import Instance
 from tenure.doors.deployments.settings import settings_of, without_hints
 from tenure.kernel.values import Holding
@@ -65,13 +66,15 @@ class Order:
     """What is asked for: whether all VMs are to be made anew, and under which name the plan goes.
 
     ``errands``: groups that are run now. Others of their kind rest: nothing is reserved for them, they wait for no VM.
-    ``hand_over``: what an instance gives up may be promised to another.
+    ``hand_over``: what an instance gives up may be promised to another. ``passed_over``: what was chosen from VIP pools
+    when this was tried before, and could not be had.
     """
 
     plan: str
     recreate: bool = False
     errands: frozenset[str] = frozenset()
     hand_over: bool = False
+    passed_over: frozenset[int] = frozenset()
 
     def rests(self, group: Group, instance: Instance) -> bool:
         """Tell whether an instance is of an errand that is not run."""
@@ -86,22 +89,26 @@ def draft(
     new_uuid: Callable[[], str],
 ) -> list[Step]:
     """Return the steps of a plan: groups as the manifest lists them, in a group by AZ and index; then who leaves."""
+    known = {each.uuid: each for each in instances}
     by_group: dict[str, list[Instance]] = {}
     for instance in instances:
         by_group.setdefault(instance.group, []).append(instance)
     steps: list[Step] = []
-    known: set[str] = set()
+    seen: set[str] = set()
     for group in manifest.groups:
-        present = _present(group, config, by_group)
-        known |= {each.uuid for each in present}
-        steps += _steps(manifest.name, group, config, present, {each.uuid: each for each in instances}, order, new_uuid)
-    left = [each for each in instances if each.uuid not in known]
+        taken = {each.index for each in by_group.get(group.name, ()) if each.leaving}
+        present = adopt(group, config, _present(group, by_group), taken)
+        seen |= {each.uuid for each in present}
+        placement = place(group, config, present, taken)
+        steps += _steps(manifest.name, group, config, placement, known, order, new_uuid)
+    left = [each for each in instances if each.uuid not in seen]
     return [*(step for step in steps if step.after), *(step for step in steps if not step.after), *map(_leaves, left)]
 
 
-def _present(group: Group, config: CloudConfig, by_group: Mapping[str, Sequence[Instance]]) -> Sequence[Present]:
-    shown = {name: [_shown(each) for each in group if not each.leaving] for name, group in by_group.items()}
-    return adopt(group, config, shown)
+def _present(group: Group, by_group: Mapping[str, Sequence[Instance]]) -> dict[str, list[Present]]:
+    """Return the instances of a group, and of those that it takes over, without those that are to go already."""
+    names = {group.name, *(source.name for source in group.migrated_from)}
+    return {name: [_shown(each) for each in by_group.get(name, ()) if not each.leaving] for name in names}
 
 
 def _shown(instance: Instance) -> Present:
@@ -118,12 +125,11 @@ def _steps(
     deployment: str,
     group: Group,
     config: CloudConfig,
-    present: Sequence[Present],
+    placement: Placement,
     known: Mapping[str, Instance],
     order: Order,
     new_uuid: Callable[[], str],
 ) -> list[Step]:
-    placement = place(group, config, present)
     said = _networks_of(group)
     steps: list[Step] = []
     for placed in placement.placed:
@@ -131,12 +137,16 @@ def _steps(
         uuid = new_uuid() if before is None else before.uuid
         base = Instance(deployment, group.name, uuid, placed.index) if before is None else before
         after = replace(
-            base, group=group.name, index=placed.index, az=placed.az, disk=group.persistent_disk, networks=said
-        )
+            base, group=group.name, index=placed.index, az=placed.az, disk=group.persistent_disk, networks=said,
+            errand=group.lifecycle == ERRAND,
+        )  # fmt: skip
         step = _step(group, config, placed, before, after, order)
-        needs = not order.rests(group, after) and _needs_vm(step, config, recreate=order.recreate)
-        waits = order.plan if needs else None
-        steps.append(replace(step, after=replace(after, plan=waits, failed=False, swaps=step.swaps, waits=())))
+        if not after.ignored:  # one that is waits for what it waited for
+            needs = not order.rests(group, after) and _needs_vm(step, config, recreate=order.recreate)
+            waits = order.plan if needs else None
+            overtakes = needs and before is not None and _overtakes(before, step.bound)
+            after = replace(after, plan=waits, failed=False, swaps=step.swaps, overtakes=overtakes, waits=())
+        steps.append(replace(step, after=after))
     return [*steps, *(_leaves(known[each.uuid]) for each in placement.obsolete)]
 
 
@@ -154,14 +164,26 @@ def _step(
     bound = bind(config, placed.az, has, wants)
     if before is not None and before.ignored:
         _check_ignored(before, bound)
+        return Step(before, after, bound)
     if swaps(group, config, bound, recreate=order.recreate, vm=after.vm):
-        return Step(before, after, Bound((), tuple(wants), tuple(has)), swaps=True)
+        return Step(before, after, _beside(config, placed.az, has, wants), swaps=True)
     return Step(before, after, bound)
 
 
+def _beside(config: CloudConfig, az: str | None, has: Sequence[Has], wants: Sequence[Wants]) -> Bound:
+    """Bind for a VM beside the old one: what that carries is not for it, what an earlier plan reserved for it is."""
+    fresh = bind(config, az, [each for each in has if not each.carried], wants)
+    return Bound(fresh.kept, fresh.new, (*fresh.obsolete, *(each for each in has if each.carried)))
+
+
 def _needs_vm(step: Step, config: CloudConfig, *, recreate: bool) -> bool:
-    """Tell whether an instance's VM must be made, or made anew, before the plan is done with it."""
+    """Tell whether an instance's VM must be made, or made anew, before the plan is done with it.
+
+    One that was stopped hard has none, and gets none before it is started.
+    """
     after = step.instance
+    if after.state == DETACHED:
+        return False
     parts = any(each.carried for each in step.bound.obsolete)
     if step.before is None or after.vm is None or recreate or step.bound.new or parts:
         return True
@@ -171,13 +193,22 @@ def _needs_vm(step: Step, config: CloudConfig, *, recreate: bool) -> bool:
     return after.made_with is None or without_hints(now) != without_hints(after.made_with)
 
 
+def _overtakes(before: Instance, bound: Bound) -> bool:
+    """Tell whether a VM that is perhaps being made for an earlier plan would not have what is wanted now."""
+    if before.plan is None or before.overtakes:
+        return before.overtakes
+    if before.failed or before.waits:
+        return False
+    return bool(bound.new) or any(not each.carried for each in bound.obsolete)
+
+
 def swaps(group: Group, config: CloudConfig, bound: Bound, *, recreate: bool, vm: str | None) -> bool:
     """Tell whether an instance gets all its addresses anew: a VM beside the old one cannot have the same."""
     if group.vm_strategy != CREATE_SWAP_DELETE or vm is None:
         return False
     if any(each.static_ips is not None or config.networks[each.name].kind == VIP for each in group.networks):
         return False
-    return recreate or bool(bound.new or bound.obsolete)
+    return recreate or bool(bound.new) or any(each.carried for each in bound.obsolete)
 
 
 def _check_ignored(instance: Instance, bound: Bound) -> None:

@@ -8,7 +8,7 @@ from dataclasses import replace
 from tenure.doors.deployments.deploying import Deployed
 from tenure.doors.deployments.drafting import Order, Step, draft
 from tenure.doors.deployments.faults import Kind, Refused
-from tenure.doors.deployments.model import ERRAND, Manifest
+from tenure.doors.deployments.model import ERRAND, Group, Manifest
 from tenure.doors.deployments.parting import Books
 from tenure.doors.deployments.records import Instance
 from tenure.doors.deployments.remembering import Remembered, redo, remember
@@ -29,10 +29,8 @@ async def run(ledger: AsyncLedger, deployment: str, errand: str, *, dry: bool = 
         group = remembered.group(errand)
         if group is None:
             raise NotFound("errand", f"{errand} of deployment {deployment}")
-        if group.lifecycle != ERRAND:
-            told = f"Instance group '{errand}' is not an errand. To mark an instance group as an errand"
-            raise Refused(Kind.GENERIC, f"{told} set its lifecycle to 'errand' in the deployment manifest.")
-        own = [each for each in remembered.instances if each.group == errand and not each.leaving]
+        _check_errand(group)
+        own = [each for each in remembered.instances if each.group == errand]
         only = Manifest(deployment, [replace(group, migrated_from=())])
         return draft(only, remembered.config, own, order, lambda: str(uuid.uuid4()))
 
@@ -43,8 +41,11 @@ async def end(ledger: AsyncLedger, deployment: str, errand: str) -> list[Instanc
     """Take the report that the VMs of an errand are deleted; return the instances, with what they keep."""
     for tries_left in reversed(range(TRIES)):
         remembered = await remember(ledger, deployment)
-        own = [each for each in remembered.instances if each.group == errand]
-        if not own and remembered.group(errand) is None:
+        group = remembered.group(errand)
+        own = [each for each in remembered.instances if each.group == errand and each.errand]
+        if group is not None:
+            _check_errand(group)
+        elif not own:
             raise NotFound("errand", f"{errand} of deployment {deployment}")
         books = Books(remembered.instances)
         for each in own:
@@ -57,3 +58,10 @@ async def end(ledger: AsyncLedger, deployment: str, errand: str) -> list[Instanc
             continue
         return [each for each in (await remember(ledger, deployment)).instances if each.group == errand]
     raise AssertionError("unreachable")
+
+
+def _check_errand(group: Group) -> None:
+    """Refuse a group whose VMs are to stay."""
+    if group.lifecycle != ERRAND:
+        told = f"Instance group '{group.name}' is not an errand. To mark an instance group as an errand"
+        raise Refused(Kind.GENERIC, f"{told} set its lifecycle to 'errand' in the deployment manifest.")

@@ -68,11 +68,9 @@ def explain(instance: Instance, deployed_with: CloudConfig, in_force: CloudConfi
 
 def _remembered(instance: Instance) -> Iterator[Reason]:
     """Explain an instance of the in-memory mode: nothing is held, its VM knows what it was made with."""
-    settings = instance.meant or instance.made_with or {}
-    for name, said in settings.items() if not instance.holdings else ():
-        if said["type"] != DYNAMIC:
-            why = "its VM is made with it; without a cloud config the ledger holds no addresses, and asks the VMs"
-            yield Reason(name, said["ip"], None, BY_VM, why, carrier=instance.vm, changes=CHANGES[BY_VM])
+    for name, address in instance.remembered.items():
+        why = "its VM is made with it; without a cloud config the ledger holds no addresses, and asks the VMs"
+        yield Reason(name, address, None, BY_VM, why, carrier=instance.vm, changes=CHANGES[BY_VM])
 
 
 def _held(instance: Instance, held: Holding, deployed_with: CloudConfig, in_force: CloudConfig | None) -> Reason:
@@ -129,9 +127,11 @@ def waits_for(instance: Instance) -> str | None:
         return DELETION
     if instance.waits:
         return HAND_OVER
-    if instance.plan is not None or (instance.vm is None and instance.state != DETACHED):
+    if instance.plan is not None:
         return A_VM
-    return START if instance.state == DETACHED else None
+    if instance.state == DETACHED:
+        return START
+    return A_VM if instance.vm is None and not instance.errand else None
 
 
 def waiting_text(instance: Instance) -> str:
@@ -145,6 +145,6 @@ def waiting_text(instance: Instance) -> str:
         named = ", ".join(f"{each['address']} of {each['of']}" for each in instance.waits)
         return f"{named}, to be handed over once the VM there is replaced or gone; then a VM with its settings"
     if wanted is None:
-        return "nothing"
+        return "nothing" if instance.vm is not None else f"nothing: it rests until errand {instance.group} is run"
     text = "a VM with its settings" if instance.vm is None else f"a VM in place of {instance.vm}, with its settings"
     return f"{text}; the last one could not be made" if instance.failed else text

@@ -7,9 +7,9 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from tenure.doors.deployments.aborting import take_back
-from tenure.doors.deployments.configuring import load_configs, load_networks
+from tenure.doors.deployments.configuring import load_networks
 from tenure.doors.deployments.faults import Kind, Refused
-from tenure.doors.deployments.managed_records import uses
+from tenure.doors.deployments.hinting import check_hints, read_hints
 from tenure.doors.deployments.model import DETACHED, STARTED, STOPPED, CloudConfig, Properties
 from tenure.doors.deployments.parting import Books
 from tenure.doors.deployments.records import (
@@ -25,7 +25,7 @@ from tenure.doors.deployments.records import (
 from tenure.doors.deployments.refusing import written
 from tenure.doors.deployments.reserving import HANDED_FROM, modified
 from tenure.doors.deployments.settings import settings_of
-from tenure.doors.deployments.turning import lifted
+from tenure.doors.deployments.undoing import begun, gone, undone
 from tenure.doors.deployments.workers import ended
 from tenure.kernel.errors import Conflict, NotFound
 from tenure.kernel.names import check_name
@@ -73,29 +73,53 @@ async def commit(
     """Take the report that a VM is up with the instance's settings: what it does not carry is freed.
 
     ``hints`` are addresses that the IaaS picked, by dynamic network. ``plan`` is the one that the VM was made for: if
-    another came after, it has other settings than are wanted now, and is refused. A VM that was swapped is an orphan
-    from now on, and keeps its addresses until it is deleted.
+    another came after, it has other settings than are wanted now, and is refused. Where an earlier plan wanted other
+    addresses and nobody said what became of its VM, ``plan`` is needed. The VM that the instance has is no news while
+    it waits for another: nothing is freed. A VM that was swapped is an orphan from now on, and keeps its addresses
+    until it is deleted.
     """
     check_name(vm, field="vm")
+    if plan is not None:
+        check_name(plan, field="plan")
+
+    picked = read_hints(hints)
 
     def decide(report: Report) -> Sequence[Operation]:
         instance = report.instance
         if instance.leaving:
             raise Conflict(f"instance {instance.name} is not wanted any more; report that its VM is deleted")
-        if plan is not None and plan != instance.plan and (instance.plan, instance.vm) != (None, vm):
-            raise Conflict(f"instance {instance.name} does not wait for a VM of plan {plan}, but of {instance.plan}")
+        check_hints(picked, instance, report.config)
+        if instance.vm == vm and instance.plan not in (None, plan):
+            told = replace(instance, hints={**instance.hints, **picked})
+            return [] if told == instance else [told.written()]
+        _check_awaited(instance, vm, plan)
         if instance.waits:
             raise still_waiting(instance)
         after = replace(instance, vm=vm, plan=None, failed=False, swaps=False, state=_running(instance))
-        after = replace(after, hints={**instance.hints, **(hints or {})})
+        after = replace(after, hints={**instance.hints, **picked}, overtakes=False)
         after = replace(after, made_with=_settings(after, report), meant=None)
         books = report.books
         _part(books, instance, vm)
         books.do(_carried(each, vm) for each in instance.wanted if not _is_carried(each, vm))
         books.write(after)
-        return books.operations
+        return [*books.operations, *begun(report.deployment, instance)]
 
     return await reported(ledger, deployment, ident, decide)
+
+
+def _check_awaited(instance: Instance, vm: str, plan: str | None) -> None:
+    """Refuse a VM that nobody waits for, or of which it is not sure that it has what is wanted now."""
+    if plan is not None and plan != instance.plan and (instance.plan, instance.vm) != (None, vm):
+        waits = "" if instance.plan is None else f", but of {instance.plan}"
+        raise Conflict(f"instance {instance.name} does not wait for a VM of plan {plan}{waits}", field="plan")
+    if plan is not None or vm == instance.vm:
+        return
+    if instance.plan is None and instance.vm is not None:
+        told = f"has VM {instance.vm!r} and waits for no other"
+        raise Conflict(f"instance {instance.name} {told}; report first that it is gone", field="vm")
+    if instance.overtakes:
+        told = f"waits for a VM of plan {instance.plan}, and an earlier plan wanted other addresses"
+        raise Conflict(f"instance {instance.name} {told}; say which one {vm!r} was made for", field="plan")
 
 
 def _settings(instance: Instance, report: Report) -> Properties | None:
@@ -184,7 +208,7 @@ async def lose(ledger: AsyncLedger, deployment: str, ident: str) -> Instance | N
     def decide(report: Report) -> Sequence[Operation]:
         books = report.books
         books.lose(report.instance)
-        return books.operations
+        return [*books.operations, *(begun(report.deployment, report.instance) if report.instance.leaving else [])]
 
     return await reported(ledger, deployment, ident, decide)
 
@@ -200,11 +224,16 @@ async def ignore(ledger: AsyncLedger, deployment: str, ident: str, *, ignored: b
 
 
 async def abort(ledger: AsyncLedger, deployment: str, plan: str) -> list[Holding]:
-    """Take a plan back: exactly what it reserved and no VM carries is freed, what it set to draining is held again."""
+    """Take a plan back: exactly what it reserved and no VM carries is freed, what it set to draining is held again.
+
+    If nothing of it was done, the deployment is what it was before; after its first plan there is none.
+    """
+    check_name(plan, field="plan")
     for tries_left in reversed(range(TRIES)):
         taken_back = take_back(await load_instances(ledger, deployment), plan)
+        back = await undone(ledger, deployment, plan, taken_back.left)
         try:
-            await ledger.apply(taken_back.operations)
+            await ledger.apply([*taken_back.operations, *back])
         except (Conflict, NotFound):
             if not tries_left:
                 raise
@@ -249,11 +278,11 @@ async def delete(ledger: AsyncLedger, deployment: str) -> list[Instance]:
                     "Deleting ignored instances is not allowed.",
                 )
         left = [each for each in instances if each.vm is not None]
-        gone = [each for each in instances if each.vm is None]
-        operations: list[Operation] = [operation for each in gone for operation in _removal(each)]
+        bare = [each for each in instances if each.vm is None]
+        operations: list[Operation] = [operation for each in bare for operation in _removal(each)]
         operations += [replace(each, leaving=True).written() for each in left if not each.leaving]
         if known is not None and not left:
-            operations += [*await _unkept(ledger, known), *await uses(ledger, deployment, (), ()), known.removed()]
+            operations += await gone(ledger, known)
         operations += await ended(ledger, deployment)
         try:
             await ledger.apply(operations)
@@ -263,12 +292,6 @@ async def delete(ledger: AsyncLedger, deployment: str) -> list[Instance]:
             continue
         return left
     raise AssertionError("unreachable")
-
-
-async def _unkept(ledger: AsyncLedger, known: Deployment) -> list[Operation]:
-    """Return the operations after which nothing is kept for a deployment that had no cloud config."""
-    configs = None if known.snapshot is not None else await load_configs(ledger)
-    return [] if configs is None else await lifted(ledger, configs.config, known.name)
 
 
 def _removal(instance: Instance) -> list[Operation]:

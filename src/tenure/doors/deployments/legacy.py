@@ -9,7 +9,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from tenure.doors.deployments.documents.manifest import read_manifest
-from tenure.doors.deployments.ground import Block, blocks_in
+from tenure.doors.deployments.ground import Block, blocks_in, blocks_of
 from tenure.doors.deployments.model import MANUAL, CloudConfig
 from tenure.doors.deployments.records import DEPLOYMENT, Deployment, load_deployments
 from tenure.kernel import configuration as ledgers
@@ -66,7 +66,7 @@ def kept_back(blocks: Iterable[Block], legacies: Sequence[Legacy], config: Cloud
 
 
 def _shares(block: Block, legacies: Sequence[Legacy], static: Sequence[AddressRange]) -> list[tuple[AddressRange, str]]:
-    taken = merge([*block.reserved, *static])
+    taken = merge([*block.restricted, *(each.range for each in block.by_hand), *static])
     found: list[tuple[AddressRange, str]] = []
     for legacy in legacies:
         pieces = [piece for each in legacy.ranges for piece in _shared(block.cidr.range, each, taken)]
@@ -87,7 +87,9 @@ def relaid(networks: Mapping[str, ledgers.Network], legacies: Sequence[Legacy], 
     for name, network in networks.items():
         if name not in config.networks or config.networks[name].kind != MANUAL:
             continue
-        blocks = [block for block in blocks_in(network) if not block.retired]
+        restricted = {block.cidr: block.restricted for block in blocks_of(config.networks[name])}
+        present = [block for block in blocks_in(network) if not block.retired]
+        blocks = [replace(block, restricted=restricted.get(block.cidr, ())) for block in present]
         for had, has in zip(blocks, kept_back(blocks, legacies, config), strict=True):
             if had != has:
                 edits += [Unreserve(network=name, range=each) for each, _ in had.legacy]

@@ -29,10 +29,11 @@ class Heard:
 def listen(instances: Sequence[Instance], hearing: Hearing, *, everybody: bool) -> Heard:
     """Match what VMs said with their instances; ``everybody`` who has a VM must have said something.
 
-    A VM that did not answer is a refusal; it is lost where it is to be fixed.
+    A VM that did not answer is a refusal; it is lost where it is to be fixed. Else ignored instances are left alone.
     """
     said = _matched(instances, hearing.state or {})
-    silent = [each for each in instances if each.vm is not None and _is_silent(said.get(each.uuid), everybody)]
+    asked = [each for each in instances if each.vm is not None and (everybody or not each.ignored)]
+    silent = [each for each in asked if _is_silent(said.get(each.uuid), everybody)]
     if silent and not hearing.fix:
         names = ", ".join(f"'{each.long_name}'" for each in silent)
         what = "were not asked" if hearing.state is None else "did not answer"
@@ -49,22 +50,15 @@ def _is_silent(said: VmState | None, everybody: bool) -> bool:
 
 def _matched(instances: Sequence[Instance], state: Mapping[str, VmState]) -> dict[str, VmState]:
     """Return what was said by uuid; whatever is of no instance, or of one twice, is a fault."""
-    names: dict[str, list[Instance]] = {}
-    for each in instances:
-        for which in (each.uuid, each.index):
-            names.setdefault(f"{each.group}/{which}", []).append(each)
+    names = {f"{each.group}/{which}": each for each in instances for which in (each.uuid, each.index)}
     found: dict[str, VmState] = {}
     faults: list[Fault] = []
     for ident, said in state.items():
-        known = names.get(ident, [])
-        if len(known) == 1 and known[0].uuid not in found:
-            found[known[0].uuid] = said
+        known = names.get(ident)
+        if known is not None and known.uuid not in found:
+            found[known.uuid] = said
             continue
-        told = f"There is no instance '{ident}'"
-        if len(known) > 1:
-            told = f"Several instances are '{ident}': name each by its uuid"
-        elif known:
-            told = f"Instance '{known[0].name}' is told of twice"
+        told = f"There is no instance '{ident}'" if known is None else f"Instance '{known.name}' is told of twice"
         faults.append(Fault(Kind.GENERIC, told, said.place))
     if faults:
         raise Rejected(faults)

@@ -22,6 +22,7 @@ from tenure.doors.deployments.refusing import explained
 from tenure.doors.deployments.rereserving import Found, heard, operations_for, refused, with_holdings
 from tenure.doors.deployments.reserving import Work, papers_for
 from tenure.doors.deployments.settings import settings_of
+from tenure.doors.deployments.undoing import following
 from tenure.kernel.addresses import format_address, parse_address, width
 from tenure.kernel.errors import AddressInUse, AddressReserved, PoolExhausted
 from tenure.kernel.ranges import AddressRange, Cidr
@@ -179,8 +180,8 @@ def _meant(world: World, after: Instance | None, holdings: Sequence[Holding]) ->
 
 async def written(ledger: AsyncLedger, world: World, text: str, plan: str, steps: Sequence[Step]) -> list[Operation]:
     """Return what the ledger keeps of a deploy: that there is still no cloud config, the deployment, its instances."""
-    revision = 0 if world.known is None else world.known.revision
-    after = Deployment(world.manifest.name, text, None, plan, revision, _recent(world, steps))
+    after = Deployment(world.manifest.name, text, None, plan, recent=_recent(world, steps))
+    after = following(world.known, after, steps)
     papers = {each.uuid: each for each in world.papers}
     bare = [_bare(step, papers.get(step.instance.uuid)) for step in steps]
     mode = unturned(await load_mode(ledger), first=world.known is None)

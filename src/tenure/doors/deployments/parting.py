@@ -26,6 +26,11 @@ class Books:
         gone = [each for uuid, each in self._before.items() if uuid not in self._now]
         return [*self._done, *(each.written() for each in changed), *(each.removed() for each in gone)]
 
+    @property
+    def instances(self) -> list[Instance]:
+        """Return the instances as they are then."""
+        return list(self._now.values())
+
     def do(self, operations: Iterable[Operation]) -> None:
         """Do something to addresses."""
         self._done.extend(operations)

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from tenure.doors.deployments.binding import Has
-from tenure.doors.deployments.model import STARTED, Properties
+from tenure.doors.deployments.model import DYNAMIC, STARTED, Properties
 from tenure.kernel.errors import Conflict, Invalid, NotFound
 from tenure.kernel.names import Owner, check_name
 from tenure.kernel.values import Holding, Paper, State
@@ -51,12 +51,16 @@ class Instance:
     state: str = STARTED
     ignored: bool = False
     disk: bool = False
+    errand: bool = False
+    """Its VM is there only while its group is run."""
     vm: str | None = None
     leaving: bool = False
     plan: str | None = None
     failed: bool = False
     swaps: bool = False
     """The VM that it waits for comes beside the one it has."""
+    overtakes: bool = False
+    """It waits for a VM with other addresses than an earlier plan asked for, and nobody said what became of that."""
     waits: tuple[Properties, ...] = ()
     """Addresses that others are to hand over before its VM can be made: network, address, and whose it is."""
     hints: Mapping[str, str] = field(default_factory=dict)
@@ -99,6 +103,13 @@ class Instance:
         """Return what it holds until its VM is another."""
         return tuple(each for each in self.holdings if each.state is State.DRAINING)
 
+    @property
+    def remembered(self) -> dict[str, str]:
+        """Return the addresses that only its VM holds, or is to hold, by network: so it is in the in-memory mode."""
+        settings = self.meant or (self.made_with if self.vm is not None else None) or {}
+        told = {name: said["ip"] for name, said in settings.items() if said["type"] != DYNAMIC and "ip" in said}
+        return {} if self.holdings else told
+
     def written(self) -> Operation:
         """Return the operation that writes it down, over the revision that was read."""
         return WritePaper(kind=INSTANCE, name=self.paper_name, document=_document(self), revision=self.revision)
@@ -114,8 +125,8 @@ class Instance:
 
 
 FIELDS = (
-    "index", "az", "state", "ignored", "disk", "vm", "leaving", "plan", "failed", "swaps", "waits", "hints", "networks",
-    "made_with", "meant",
+    "index", "az", "state", "ignored", "disk", "errand", "vm", "leaving", "plan", "failed", "swaps", "overtakes",
+    "waits", "hints", "networks", "made_with", "meant",
 )  # fmt: skip
 
 
@@ -145,10 +156,13 @@ class Deployment:
     revision: int = 0
     recent: tuple[str, ...] = ()
     """Addresses that it gave up, the latest last; kept only in the in-memory mode, which gives them again last."""
+    undo: Properties | None = None
+    """What it goes back to if its plan is taken back: see ``undoing``. None if it stays as it is."""
 
     def written(self) -> Operation:
         """Return the operation that writes it down, over the revision that was read."""
-        said = {"manifest": self.manifest, "snapshot": self.snapshot, "plan": self.plan, "recent": list(self.recent)}
+        said: Properties = {"manifest": self.manifest, "snapshot": self.snapshot, "plan": self.plan, "undo": self.undo}
+        said = {**said, "recent": list(self.recent)}
         return WritePaper(kind=DEPLOYMENT, name=self.name, document=said, revision=self.revision)
 
     def removed(self) -> Operation:
@@ -172,7 +186,8 @@ async def load_deployments(ledger: AsyncLedger) -> list[Deployment]:
 def _deployment(paper: Paper) -> Deployment:
     said = paper.document
     recent = tuple(said["recent"])
-    return Deployment(paper.name, said["manifest"], said["snapshot"], said["plan"], paper.revision, recent)
+    fields = (said["manifest"], said["snapshot"], said["plan"], paper.revision, recent, said["undo"])
+    return Deployment(paper.name, *fields)
 
 
 def check_word(name: str, *, field: str) -> str:

@@ -4,13 +4,14 @@ import secrets
 from collections.abc import Sequence
 from dataclasses import replace
 
-from tenure.doors.deployments.binding import Bound, Wants
+from tenure.doors.deployments.binding import Bound, Has, Kept, Wants
 from tenure.doors.deployments.deploying import Deployed
 from tenure.doors.deployments.drafting import Step, swaps
 from tenure.doors.deployments.faults import Kind, Refused
 from tenure.doors.deployments.model import DETACHED, DYNAMIC, ERRAND
 from tenure.doors.deployments.records import Instance, find_instance
 from tenure.doors.deployments.remembering import Remembered, redo
+from tenure.kernel.values import Holding
 from tenure.service.ledger import AsyncLedger
 
 NOTHING = Bound((), (), ())
@@ -57,7 +58,12 @@ def _step(remembered: Remembered, instance: Instance, plan: str) -> Step:
     config = remembered.config
     after = replace(instance, plan=plan, failed=False)
     if not swaps(group, config, NOTHING, recreate=True, vm=instance.vm):
-        return Step(instance, after, NOTHING)
+        return Step(instance, after, Bound(tuple(map(_kept, instance.wanted)), (), ()))
     kinds = ((each, config.networks[each.name].kind) for each in group.networks)
     wants = tuple(Wants(each.name, None, each.nic_group) for each, kind in kinds if kind != DYNAMIC)
     return Step(instance, replace(after, swaps=True), Bound((), wants, instance.has), swaps=True)
+
+
+def _kept(held: Holding) -> Kept:
+    """Return an address as what it is: whatever networks are called by now, nothing is done to it."""
+    return Kept(Wants(held.network), Has(held.network, held.row.first, held.unit, held.carrier is not None))

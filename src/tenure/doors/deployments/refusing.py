@@ -6,7 +6,7 @@ from tenure.doors.deployments.records import INSTANCE, REALM
 from tenure.doors.deployments.reserving import Work
 from tenure.doors.deployments.workers import group_of
 from tenure.kernel.addresses import parse_address, width
-from tenure.kernel.errors import AddressInUse, AddressReserved, PoolExhausted, TenureError
+from tenure.kernel.errors import AddressInUse, AddressReserved, Conflict, PoolExhausted, TenureError
 from tenure.kernel.names import Owner
 from tenure.service.ledger import AsyncLedger
 
@@ -14,16 +14,20 @@ Refusal = AddressInUse | AddressReserved | PoolExhausted
 
 
 async def explained(ledger: AsyncLedger, error: Refusal, work: Work, config: CloudConfig) -> TenureError:
-    """Return what BOSH says where the ledger says no; the error itself if no reservation of the plan is meant."""
+    """Return what BOSH says where the ledger says no.
+
+    A conflict where there is room by now, or where no reservation of the plan is meant: somebody else did something in
+    this moment, and all is to be tried again.
+    """
     if isinstance(error, PoolExhausted):
         found = await first_without_room(ledger, work)
         if found is None:
-            return error
+            return Conflict("addresses became free in this moment; try again")
         step, take = work.takes[found]
         return no_room(step.instance.long_name, config.networks[take.network])
     wanted = next((pair for pair in work.takes if pair[1].address == error.address), None)
     if wanted is None:
-        return error
+        return Conflict(error.message)
     step, take = wanted
     if isinstance(error, AddressReserved):
         told = f"Failed to reserve IP '{written(error.address)}' for network '{take.network}'"

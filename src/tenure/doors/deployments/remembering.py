@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 
 from tenure.doors.deployments.binding import Has, fits
 from tenure.doors.deployments.configuring import Configs, load_configs, load_snapshot
-from tenure.doors.deployments.deploying import Deployed, check_pools, choose_vips, granted_by
+from tenure.doors.deployments.deploying import Deployed, check_pools, choose_vips, granted_by, was_picked
 from tenure.doors.deployments.documents.manifest import read_manifest
 from tenure.doors.deployments.drafting import Step
 from tenure.doors.deployments.faults import Kind, Refused
@@ -81,7 +81,8 @@ async def _attempt(
 ) -> Deployed:
     deployment, config = remembered.deployment, remembered.config
     configs = await load_configs(ledger)
-    work = work_for(steps, plan, await choose_vips(ledger, config, steps, Offers(config)))
+    vips = await choose_vips(ledger, config, steps, Offers(config))
+    work = work_for(steps, plan, vips)
     if not work.operations:
         return Deployed(plan, deployment.name, config, steps, {})
     check_pools(config, steps)
@@ -91,7 +92,7 @@ async def _attempt(
     try:
         answers = await (ledger.rehearse if dry else ledger.apply)([*rests, *work.operations])
     except (AddressInUse, AddressReserved, PoolExhausted) as error:
-        if changed and isinstance(error, AddressInUse):
+        if isinstance(error, AddressInUse) and (changed or was_picked(error, vips)):
             raise  # it was free a moment ago: another may do as well
         raise await explained(ledger, error, work, config) from error
     return Deployed(plan, deployment.name, config, steps, granted_by(work, answers[len(rests) :]))

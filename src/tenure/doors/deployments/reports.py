@@ -90,8 +90,14 @@ def _read_state(ident: str, said: Tree, reader: Reader) -> VmState:
     if vm is not None:
         _check_vm(vm, said.value["vm"].place, reader.faults)
     networks = reader.get(said, "networks", dict, needed=True)
-    read = {} if networks is None else {name: _read_network(each, reader) for name, each in networks.value.items()}
+    said_of = {} if networks is None else networks.value
+    read = {name: _read_network(each, reader) for name, each in said_of.items() if _is_name(name, each.place, reader)}
     return VmState(vm, {name: carries for name, carries in read.items() if carries is not None}, said.place)
+
+
+def _is_name(name: str, place: Place, reader: Reader) -> bool:
+    """Tell whether a network can be called so: what a VM has on one that is gone is held under its name."""
+    return not reader.refuse_name(Tree(name, place))
 
 
 def _check_vm(vm: str, place: Place, faults: Faults) -> None:

@@ -49,7 +49,7 @@ def work_for(steps: Sequence[Step], plan: str, vips: Mapping[tuple[str, str], in
     """Return what a plan does in the ledger. ``vips``: addresses chosen from VIP pools, by uuid and network."""
     heirs = {promise.place: step.instance.uuid for step in steps for promise in step.gets}
     drains = [operation for step in steps for operation in _drains(step, plan, heirs)]
-    keeps = [operation for step in steps for operation in _keeps(step)]
+    keeps = [operation for step in steps for operation in _keeps(step, plan)]
     takes = [
         (step, _take(step.instance, wish, plan, vips))
         for step in steps
@@ -74,12 +74,12 @@ def holdings_of(instance: Instance | None, those: Iterable[Has]) -> list[Holding
 def _drains(step: Step, plan: str, heirs: Mapping[tuple[str, int], str]) -> list[Operation]:
     """Set to draining what a VM carries and the instance is not to keep; what leaves altogether stays as it is.
 
-    Whoever waits for an address is noted on it.
+    What an earlier plan set so is this one's now. Whoever waits for an address is noted on it.
     """
     operations: list[Operation] = []
     for held in holdings_of(step.before, step.bound.obsolete):
         state, labels = held.state, {name: text for name, text in held.labels.items() if name != HANDED_TO}
-        if step.after is not None and state is State.HELD:
+        if step.after is not None:
             state, labels = State.DRAINING, {**labels, DRAINED_BY: plan}
         if (held.network, held.row.first) in heirs:
             labels[HANDED_TO] = heirs[held.network, held.row.first]
@@ -88,25 +88,31 @@ def _drains(step: Step, plan: str, heirs: Mapping[tuple[str, int], str]) -> list
     return operations
 
 
-def _keeps(step: Step) -> list[Operation]:
-    """Put right what is kept: held again if it was draining, and under the name that its network has now."""
+def _keeps(step: Step, plan: str) -> list[Operation]:
+    """Put right what is kept: held again if it was draining, and under the name that its network has now.
+
+    What an earlier plan reserved and no VM carries yet is this one's now: whoever aborts it takes that back as well.
+    """
     operations: list[Operation] = []
     for kept in step.bound.kept:
         [held] = holdings_of(step.before, [kept.has])
+        meant_for = plan if held.plan is not None and step.instance.plan == plan else held.plan
         if held.network != kept.wants.network:
-            operations += _moved(step.instance, held, kept)
+            operations += _moved(step.instance, held, kept, meant_for)
         elif held.state is State.DRAINING:
-            operations.append(modified(held, state=str(State.HELD), labels=undrained(held)))
+            operations.append(modified(held, state=str(State.HELD), labels=undrained(held), plan=meant_for))
+        elif held.plan != meant_for:
+            operations.append(modified(held, plan=meant_for))
     return operations
 
 
-def _moved(instance: Instance, held: Holding, kept: Kept) -> list[Operation]:
+def _moved(instance: Instance, held: Holding, kept: Kept, plan: str | None) -> list[Operation]:
     """Let an address stay with its instance in another network: nobody can get it in between."""
     return [
         released(held),
         Allocate(
             network=kept.wants.network, owner=instance.owner, address=held.address, reserved="allow",
-            carrier=held.carrier, plan=held.plan, request=held.request,
+            carrier=held.carrier, plan=plan, request=held.request,
         ),
     ]  # fmt: skip
 
@@ -176,7 +182,7 @@ def papers_for(steps: Sequence[Step], plan: str) -> list[Operation]:
             operations += _rewritten(step.before, step.after)
         elif step.instance.vm is None:
             operations.append(step.instance.removed())
-        elif not step.instance.leaving:
+        elif not step.instance.leaving or step.instance.plan is not None:  # an earlier plan's is this one's now
             operations.append(replace(step.instance, leaving=True, plan=plan).written())
     return operations
 

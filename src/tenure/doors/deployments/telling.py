@@ -1,22 +1,28 @@
 """Instances and plans as documents, for programs and for whoever writes lines of them. Keys are stable."""
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any
 
+from tenure.doors.deployments.asking import Compared, Explained
 from tenure.doors.deployments.deploying import Deployed
 from tenure.doors.deployments.drafting import Step
-from tenure.doors.deployments.explaining import Reason, waits_for, written
+from tenure.doors.deployments.explaining import Reason, waiting_text, waits_for, written
 from tenure.doors.deployments.faults import Kind, Refused
+from tenure.doors.deployments.managed_records import Managed
 from tenure.doors.deployments.model import DYNAMIC, CloudConfig
 from tenure.doors.deployments.moving import Moved, was_asked_for
 from tenure.doors.deployments.records import Instance
 from tenure.doors.deployments.settings import settings_of
+from tenure.doors.deployments.workers import Compiling
 from tenure.kernel.values import Holding
 
 Document = dict[str, Any]
+
+REMEMBERED = "remembered"
+"""The state of an address that no ledger holds: without a cloud config only VMs do."""
 
 CREATED, KEPT, RECREATED, CHANGED, MOVED, LEAVES = "created", "kept", "recreated", "changed", "moved", "leaves"
 """What a plan does with an instance. Recreated: a new VM on the same addresses. Changed: a network more or less."""
@@ -37,14 +43,25 @@ def instance_document(instance: Instance) -> Document:
         "vm": instance.vm,
         "waits_for": waits_for(instance),
         "plan": instance.plan,
+        "needs_plan": instance.overtakes,
         "failed": instance.failed,
         "leaving": instance.leaving,
         "ignored": instance.ignored,
-        "addresses": [address_document(held) for held in instance.holdings],
+        "errand": instance.errand,
+        "addresses": [*map(address_document, instance.holdings), *_remembered_documents(instance)],
         "hand_overs": [dict(each) for each in instance.waits],
         "hints": dict(instance.hints),
         "networks": [dict(said) for said in instance.networks],
     }
+
+
+def _remembered_documents(instance: Instance) -> Iterator[Document]:
+    """Write the addresses that, without a cloud config, only an instance's VM holds."""
+    vm = instance.vm if instance.meant is None else None
+    for network, address in instance.remembered.items():
+        yield {
+            "network": network, "address": address, "state": REMEMBERED, "vm": vm, "plan": instance.plan, "since": None
+        }  # fmt: skip
 
 
 def address_document(held: Holding) -> Document:
@@ -96,6 +113,69 @@ def reason_document(reason: Reason) -> Document:
     }
 
 
+def why_document(explained: Explained) -> Document:
+    """Write why an instance has its addresses."""
+    document = instance_document(explained.instance)
+    told = ("name", "deployment", "group", "index", "az", "state", "vm", "waits_for")
+    return {
+        **{key: document[key] for key in told},
+        "waiting": waiting_text(explained.instance),
+        "reasons": [reason_document(reason) for reason in explained.reasons],
+    }
+
+
+def difference_document(compared: Compared) -> Document:
+    """Write how a manifest differs from what is deployed."""
+    differences = [{"path": each.path, "before": each.before, "after": each.after} for each in compared.differences]
+    return {
+        "deployment": compared.deployment,
+        "same": not differences and not compared.networks,
+        "differences": differences,
+        "networks": list(compared.networks),
+    }
+
+
+def compile_document(compiling: Compiling) -> Document:
+    """Write a compile; workers have settings only where it was just begun, which is told to whoever makes the VMs."""
+    return {
+        "deployment": compiling.deployment,
+        "plan": compiling.plan,
+        "network": compiling.network,
+        "az": compiling.az,
+        "orphan_workers": compiling.orphans,
+        "workers": [
+            {
+                "number": each.number,
+                "vm": each.vm,
+                "address": None if each.holding is None else written(each.holding),
+                "settings": each.settings or None,
+            }
+            for each in compiling.workers
+        ],
+    }
+
+
+def managed_document(managed: Managed) -> Document:
+    """Write a managed network: what the cloud made, and who uses it."""
+    return {
+        "name": managed.name,
+        "state": managed.state,
+        "orphaned": managed.orphaned,
+        "deployments": list(managed.deployments),
+        "subnets": [
+            {
+                "name": name,
+                "cid": each.cid,
+                "range": each.range,
+                "gateway": each.gateway,
+                "reserved": list(each.reserved),
+                "cloud_properties": dict(each.cloud_properties),
+            }
+            for name, each in managed.subnets.items()
+        ],
+    }
+
+
 def plan_document(deployed: Deployed, *, applied: bool) -> Document:
     """Write a plan: what it does with each instance, and with which settings VMs are to be made.
 
@@ -127,7 +207,8 @@ def _step(step: Step, deployed: Deployed, names: Mapping[tuple[str, int], int], 
         "az": instance.az,
         "vm": instance.vm,
         "action": _action(step, deployed.plan),
-        "waits_for": waits_for(_outcome(step)),
+        "waits_for": _waits_for(step),
+        "needs_plan": step.after is not None and step.after.overtakes,
         "swaps": step.swaps,
         "hand_overs": [dict(each) for each in instance.waits],
         "networks": network_documents(step, deployed),
@@ -135,8 +216,11 @@ def _step(step: Step, deployed: Deployed, names: Mapping[tuple[str, int], int], 
     }
 
 
-def _outcome(step: Step) -> Instance:
-    return step.instance if step.after is not None else replace(step.instance, leaving=True)
+def _waits_for(step: Step) -> str | None:
+    """Tell what an instance waits for once the plan is applied; one that leaves and has no VM is gone then."""
+    if step.after is not None:
+        return waits_for(step.after)
+    return None if step.instance.vm is None else waits_for(replace(step.instance, leaving=True))
 
 
 def _action(step: Step, plan: str) -> str:

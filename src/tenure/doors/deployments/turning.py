@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from tenure.doors.deployments.drafting import Step
-from tenure.doors.deployments.ground import DOOR
+from tenure.doors.deployments.ground import is_ours
 from tenure.doors.deployments.legacy import load_legacy, relaid
 from tenure.doors.deployments.listening import Hearing, listen
 from tenure.doors.deployments.model import CloudConfig
@@ -105,7 +105,7 @@ async def _turn(
 
 
 async def _networks(ledger: AsyncLedger) -> dict[str, Network]:
-    return {each.name: each for each in await ledger.networks() if dict(each.notes.labels) == DOOR}
+    return {each.name: each for each in await ledger.networks() if is_ours(each)}
 
 
 async def lifted(

@@ -56,7 +56,7 @@ class Desk:
             "moves": [moved_document(each) for each in moves],
             "warnings": [fault.told() for fault in done.warnings],
         }
-        return _read(document, shapes.UploadedConfig)
+        return answered(document, shapes.UploadedConfig)
 
     async def configs(self) -> list[shapes.CloudConfig]:
         """Read the cloud configs in force."""
@@ -77,7 +77,7 @@ class Desk:
             vm_state=_vm_state(body.vm_state),
             fix=body.fix,
         )
-        return _read(plan_document(done, applied=not dry), shapes.DeploymentPlan)
+        return answered(plan_document(done, applied=not dry), shapes.DeploymentPlan)
 
     async def every(self) -> list[shapes.DeploymentSummary]:
         """Read all deployments in numbers."""
@@ -91,13 +91,13 @@ class Desk:
             name=found.deployment.name,
             plan=found.deployment.plan,
             config=_config(found.deployment, current=found.up_to_date),
-            instances=[_read(_instance(each, found), shapes.DeployedInstance) for each in found.instances],
+            instances=[answered(instance_told(each, found), shapes.DeployedInstance) for each in found.instances],
         )
 
     async def delete(self, name: str) -> list[shapes.DeployedInstance]:
         """Let a deployment go; return the instances whose VMs are to be deleted and reported first."""
         left = [{**instance_document(each), "settings": None} for each in await self.door.delete(name)]
-        return [_read({**each, "leaving": True, "waits_for": "deletion"}, shapes.DeployedInstance) for each in left]
+        return [answered({**each, "leaving": True, "waits_for": "deletion"}, shapes.DeployedInstance) for each in left]
 
     async def abort(self, name: str, plan: str) -> list[Holding]:
         """Take a plan back; return what was freed."""
@@ -110,8 +110,8 @@ class Desk:
         instance = await report(self.door)
         assert instance is not None
         gone = may_end and instance.leaving
-        document = {**_instance(instance, await self.door.standing(deployment)), "gone": gone}
-        return _read(document, shapes.ReportedInstance)
+        document = {**instance_told(instance, await self.door.standing(deployment)), "gone": gone}
+        return answered(document, shapes.ReportedInstance)
 
     async def orphans(self) -> list[shapes.Orphan]:
         """Read the VMs that were replaced and are to be deleted."""
@@ -141,7 +141,7 @@ def _config(deployment: Deployment, *, current: bool) -> str:
     return CURRENT if current else OLDER
 
 
-def _instance(instance: Instance, found: Standing) -> dict[str, Any]:
+def instance_told(instance: Instance, found: Standing) -> dict[str, Any]:
     """Write an instance with the settings that a VM of it is made with; one that leaves gets none."""
     try:
         made_with = None if instance.leaving else settings(instance, found.config)
@@ -160,9 +160,10 @@ def _orphan(orphan: Orphan) -> shapes.Orphan:
         vm=orphan.vm,
         deployment=orphan.deployment,
         instance=orphan.instance,
-        addresses=[_read(address_document(each), shapes.HeldAddress) for each in orphan.holdings],
+        addresses=[answered(address_document(each), shapes.HeldAddress) for each in orphan.holdings],
     )
 
 
-def _read(document: dict[str, Any], shape: type[S]) -> S:
+def answered(document: dict[str, Any], shape: type[S]) -> S:
+    """Answer one of the door's documents in its shape."""
     return msgspec.convert(document, shape)

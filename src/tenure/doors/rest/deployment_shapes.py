@@ -76,8 +76,18 @@ class CommitBody(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
     vm: Annotated[str, fields.told_name("The VM, as the IaaS names it.", "vm-17")]
     hints: Annotated[
         dict[fields.Name, Annotated[fields.Address, Meta(max_length=LONGEST_HINT)]],
-        Meta(description="Addresses that the IaaS picked, by dynamic network.", max_length=MOST_HINTS),
+        Meta(
+            description="Addresses that the IaaS picked, by dynamic network.",
+            max_length=MOST_HINTS,
+            examples=[{"edge": "198.51.100.9"}],
+        ),
     ] = msgspec.field(default_factory=dict)
+    plan: (
+        Annotated[
+            str, fields.told_name("The plan it was made for; one of another plan is refused.", "0f8fad5bd9cb469f")
+        ]
+        | None
+    ) = None
 
 
 class StopBody(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
@@ -158,7 +168,10 @@ class HandOver(Shape, frozen=True, kw_only=True):
 
 
 class PlannedInstance(Shape, frozen=True, kw_only=True):
-    """What a plan does with one instance. ``waits_for`` tells what is to be done and reported next."""
+    """What a plan does with one instance. ``waits_for`` tells what is to be done and reported next.
+
+    ``needs_plan``: the report must say which plan the VM was made for, since an earlier one wanted other addresses.
+    """
 
     instance: str
     uuid: str | None
@@ -168,6 +181,7 @@ class PlannedInstance(Shape, frozen=True, kw_only=True):
     vm: str | None
     action: str
     waits_for: str | None
+    needs_plan: bool
     swaps: bool
     hand_overs: list[HandOver]
     networks: list[PlannedNetwork]
@@ -186,14 +200,17 @@ class DeploymentPlan(Shape, frozen=True, kw_only=True):
 
 
 class HeldAddress(Shape, frozen=True, kw_only=True):
-    """An address (or prefix) that is held; ``vm`` carries it now, ``plan`` reserved it."""
+    """An address (or prefix) that is held; ``vm`` carries it now, ``plan`` reserved it.
+
+    Without a cloud config it is *remembered*: the ledger does not hold it, and ``since`` is null.
+    """
 
     network: str
     address: str
     state: str
     vm: str | None
     plan: str | None
-    since: Time
+    since: Time | None
 
 
 class InstanceNetwork(Shape, frozen=True, kw_only=True):
@@ -217,9 +234,11 @@ class DeployedInstance(Shape, frozen=True, kw_only=True):
     vm: str | None
     waits_for: str | None
     plan: str | None
+    needs_plan: bool
     failed: bool
     leaving: bool
     ignored: bool
+    errand: bool
     addresses: list[HeldAddress]
     hand_overs: list[HandOver]
     hints: dict[str, Address]

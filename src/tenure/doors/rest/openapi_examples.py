@@ -32,6 +32,7 @@ networks:
     gateway: 10.44.16.1
     az: z1
     static: [10.44.16.10-10.44.16.13]
+compilation: {workers: 2, network: apps, az: z1}
 """
 
 MANIFEST = """\
@@ -41,13 +42,19 @@ instance_groups:
   instances: 2
   azs: [z1]
   networks: [{name: apps}]
+- name: smoke-test
+  lifecycle: errand
+  instances: 1
+  azs: [z1]
+  networks: [{name: apps}]
 """
-"""Where examples are of deployments, this cloud config is in force as well, and this manifest deployed."""
+"""Where examples are of deployments, this cloud config is in force as well, this manifest deployed, and compiled."""
 
 PATH_EXAMPLES: Json = {
     "address": "192.0.2.10",
     "config": "default",
     "deployment": "shop",
+    "errand": "smoke-test",
     "ident": "0",
     "instance": "web-0",
     "instance_group": "web",
@@ -183,7 +190,20 @@ EXAMPLES: dict[str, Json] = {
     "get_deployment": {},
     "delete_deployment": {"body": {}},
     "abort_deployment": {"body": {"plan": "0f8fad5bd9cb469f"}},
-    "commit_instance": {"body": {"vm": "vm-17", "hints": {"edge": "198.51.100.9"}}},
+    "diff_deployment": {"body": {"manifest": MANIFEST}},
+    "recreate_deployment": {"body": {"dry_run": True}},
+    "check_deployment": {"body": {"vms": ["vm-1", "vm-20"]}},
+    "compile_deployment": {"body": {"workers": 2}},
+    "commit_worker": {"body": {"number": 0, "vm": "vm-20"}},
+    "end_compile": {"body": {}},
+    "run_errand": {"body": {"dry_run": True}},
+    "end_errand": {"body": {}},
+    "why_instance": {},
+    "recreate_instance": {"body": {"dry_run": True}},
+    "recreate_missing": {"body": {"vm": "vm-1"}},
+    "delete_reference": {"body": {"vm": "vm-1"}},
+    "list_managed_networks": {},
+    "commit_instance": {"path": {"ident": "1"}, "body": {"vm": "vm-17"}},
     "fail_instance": {"body": {}},
     "lose_instance": {"body": {}},
     "stop_instance": {"body": {"hard": True}},

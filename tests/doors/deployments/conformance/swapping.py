@@ -25,7 +25,8 @@ async def waits(town: Town, group: str) -> list[str]:
 
 async def commit(town: Town, group: str) -> Instance:
     """Report a new VM of a group."""
-    return await finishing.commit(town.ledger, "alpha", f"{group}/0", vm=f"vm-{next(town.numbers)}")
+    vm, plan = f"vm-{next(town.numbers)}", (await one(town, group)).plan
+    return await finishing.commit(town.ledger, "alpha", f"{group}/0", vm=vm, plan=plan)
 
 
 async def lose(town: Town, group: str) -> None:

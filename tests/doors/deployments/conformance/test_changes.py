@@ -46,8 +46,11 @@ async def test_d3_another_gateway_makes_other_vms_on_the_same_addresses(town: To
     assert not set(before) & set(await vms(town))
     assert await town.tails("alpha") == {"app/0": ".2", "app/1": ".3"}
     await town.run(manifest("beta", app(11)))
-    with pytest.raises(Refused):
-        await town.run(manifest("gamma", app()))  # .1 is free now, .14 is not
+    with pytest.raises(Refused) as caught:
+        await town.run(manifest("gamma", app()))
+
+    assert ".1" in (await town.tails("beta")).values(), ".1 is free now, .14 is not"
+    assert caught.value.kind is Kind.NETWORK_RESERVATION_NOT_ENOUGH_CAPACITY
 
 
 async def test_d4_another_dns_makes_other_vms_on_the_same_addresses(town: Town) -> None:
@@ -73,7 +76,8 @@ async def test_d7_d8_a_moved_range_moves_everybody_and_the_old_address_is_held_u
     town: Town,
 ) -> None:
     await deployed(town, manifest("alpha", app()))
-    await town.upload(config(lab(range="172.20.6.0/28", gateway="172.20.6.1"), more=[{"name": "old", "subnets": [lab(static=["172.20.5.2"])]}]))  # fmt: skip
+    old = {"name": "old", "subnets": [lab(static=["172.20.5.2"])]}
+    await town.upload(config(lab(range="172.20.6.0/28", gateway="172.20.6.1"), more=[old]))
     moving = await town.deploy(manifest("alpha", app()))
     with pytest.raises(Refused) as caught:
         await town.run(manifest("beta", app(network="old", static_ips=["172.20.5.2"])))
@@ -111,16 +115,21 @@ async def test_d11_a_network_that_is_gone_from_the_config_is_freed_the_same_way(
 
     assert old == {"app/0": {"b": "172.20.9.2"}}
     assert await town.has("alpha") == {"app/0": {"lab": "172.20.5.2"}}
+    assert await town.parting("alpha") == {}
+    assert [each.name for each in await town.ledger.networks()] == ["b", "lab"]
+    await town.upload(config())
+    assert [each.name for each in await town.ledger.networks()] == ["lab"], "gone with its last address"
 
 
 async def test_d12_a_renamed_network_keeps_its_addresses(town: Town) -> None:
     await deployed(town)
     await town.upload(config(name="lab9"))
     renamed = manifest("alpha", app(2, network="lab9"))
-    await town.run(renamed)
+    second = await town.run(renamed)
     third = await town.run(renamed)
 
     assert await town.has("alpha") == {"app/0": {"lab9": "172.20.5.2"}, "app/1": {"lab9": "172.20.5.3"}}
+    assert second.granted == {}
     assert not third.changes
 
 
@@ -163,6 +172,23 @@ async def test_d16_another_az_makes_another_instance_and_both_hold_until_the_old
     assert held == {"172.20.5.2", "172.20.6.2"}
     assert new.uuid != old.uuid
     assert {each.address for each in await town.ledger.holdings("lab")} == {"172.20.6.2"}
+
+
+@pytest.mark.parametrize(("first", "then"), [("dyn", "lab"), ("lab", "dyn")])
+async def test_d18_from_a_dynamic_network_to_a_manual_one_an_address_comes_and_back_it_goes(
+    town: Town, first: str, then: str
+) -> None:
+    await town.upload(config(more=[{"name": "dyn", "type": "dynamic"}]))
+    await town.run(manifest("alpha", app(network=first)))
+    [before] = await town.instances("alpha")
+    changing = await town.deploy(manifest("alpha", app(network=then)))
+    held = [each.address for each in await town.ledger.holdings("lab")]
+    await town.finish(changing)
+    [after] = await town.instances("alpha")
+
+    assert held == ["172.20.5.2"], "reserved before the VM, or held until it is replaced"
+    assert await town.has("alpha") == {"app/0": {"lab": "172.20.5.2"} if then == "lab" else {}}
+    assert (after.uuid, after.vm != before.vm) == (before.uuid, True)
 
 
 async def test_d19_a_network_twice_in_a_group_is_refused(town: Town) -> None:

@@ -106,6 +106,7 @@ async def test_a_deleted_reference_of_an_instance_that_leaves_keeps_its_address_
 
 async def test_what_was_decided_for_another_vm_is_refused(town: Town) -> None:
     [old] = await up(town)
+    await finishing.lose(town.ledger, "alpha", "app/0")
     await finishing.commit(town.ledger, "alpha", "app/0", vm="vm-new")
     with pytest.raises(Conflict, match="has VM 'vm-new' now"):
         await checking.recreate(town.ledger, "alpha", "app/0", vm=old)

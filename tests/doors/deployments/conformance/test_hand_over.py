@@ -93,7 +93,8 @@ async def test_c8_reports_may_come_at_once_and_twice(town: Town) -> None:
     await swapping(town)
     await asyncio.gather(lose(town, "a"), lose(town, "b"), lose(town, "a"), lose(town, "b"))
     waiting = [await waits(town, "a"), await waits(town, "b")]
-    await asyncio.gather(commit(town, "a"), commit(town, "b"), town.deploy(static(a=11, b=10), hand_over=True))
+    commits = [finishing.commit(town.ledger, "alpha", f"{group}/0", vm=f"vm-new-{group}") for group in ("a", "b")]
+    await asyncio.gather(*commits, town.deploy(static(a=11, b=10), hand_over=True))
 
     assert waiting == [[], []]
     assert await town.tails("alpha") == {"a/0": ".11", "b/0": ".10"}

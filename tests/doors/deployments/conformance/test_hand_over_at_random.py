@@ -40,7 +40,8 @@ class Cloud:
                 raise
 
     async def commit(self, instance: Instance) -> None:
-        made = await finishing.commit(self.town.ledger, "alpha", instance.name, vm=f"vm-{next(self.town.numbers)}")
+        vm = f"vm-{next(self.town.numbers)}"
+        made = await finishing.commit(self.town.ledger, "alpha", instance.name, vm=vm, plan=instance.plan)
         assert made.made_with is not None
         self.vms[made.uuid] = made.made_with["lab"]["ip"]
 

@@ -10,6 +10,7 @@ from tenure.doors.deployments.deploying import deploy
 from tenure.doors.deployments.faults import Kind, Refused, Rejected
 from tenure.doors.deployments.records import load_deployment
 from tenure.doors.deployments.reports import read_vm_state
+from tenure.doors.deployments.telling import instance_document
 from tenure.kernel.values import Paper
 from tenure.service.ledger import AsyncLedger
 from tests.doors.deployments.conformance.fleet import Fleet, own
@@ -39,6 +40,20 @@ async def test_no_address_is_kept_in_the_ledger(town: Town, alpha: Fleet) -> Non
     assert await town.ledger.networks() == []
     assert [each.holdings for each in await town.instances("alpha")] == [(), ()]
     assert [each.plan for each in await town.instances("alpha")] == [None, None]
+
+
+async def test_an_instance_tells_the_addresses_that_its_vm_has_or_is_to_have(town: Town, alpha: Fleet) -> None:
+    deployed = await alpha.deploy(own("alpha", app()))
+    [waiting] = await town.instances("alpha")
+    await finishing.commit(town.ledger, "alpha", "app/0", vm="vm-1")
+    [made] = await town.instances("alpha")
+    lost = await finishing.lose(town.ledger, "alpha", "app/0")
+
+    told: dict[str, object] = {"network": "lab", "address": "172.20.5.2", "state": "remembered", "since": None}
+    assert instance_document(waiting)["addresses"] == [{**told, "vm": None, "plan": deployed.plan}]
+    assert instance_document(made)["addresses"] == [{**told, "vm": "vm-1", "plan": None}]
+    assert lost is not None
+    assert instance_document(lost)["addresses"] == []
 
 
 async def test_deploying_again_changes_nothing(town: Town, alpha: Fleet) -> None:

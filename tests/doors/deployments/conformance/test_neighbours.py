@@ -8,10 +8,11 @@ from tenure.doors.deployments.faults import Kind, Refused
 from tests.doors.deployments.conformance.town import Town, app, config, lab, manifest
 from tests.doors.networks.conformance.door import Door
 
+NICS = "--subnet add:cidr=172.20.5.0/28,gateway=172.20.5.1 --pool add:172.20.5.2-172.20.5.14,name=pool1"
 CLUSTER = (
     "group add default",
     "node add node1",
-    "network add nics --space site --subnet add:cidr=172.20.5.0/28,gateway=172.20.5.1 --pool add:172.20.5.2-172.20.5.14,name=pool1",
+    f"network add nics --space site {NICS}",
     "network connect nics default -N mode=bridged,link=br0",
 )
 

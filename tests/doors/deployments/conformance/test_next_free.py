@@ -82,6 +82,23 @@ async def test_b12_a_dns_server_in_the_range_is_kept_back_with_a_warning(town: T
     assert await town.tails("alpha") == {"app/0": ".3"}
 
 
+async def test_b13_tenures_own_addresses_are_skipped_in_every_range(town: Town) -> None:
+    other = {"name": "other", "subnets": [{"range": "172.20.6.0/28", "gateway": "172.20.6.1"}]}
+    await town.upload(config(more=[other], own_addresses=["172.20.5.2", "172.20.6.2"]))
+    await town.run(manifest("alpha", app(), app(name="more", network="other")))
+
+    assert await town.has("alpha") == {"app/0": {"lab": "172.20.5.3"}, "more/0": {"other": "172.20.6.3"}}
+
+
+async def test_b13_an_upload_that_names_an_instances_address_as_tenures_own_moves_it(town: Town) -> None:
+    await town.upload(config())
+    await town.run(manifest("alpha", app()))
+    await town.upload(config(own_addresses="172.20.5.2"))
+    await town.run(manifest("alpha", app()))
+
+    assert await town.tails("alpha") == {"app/0": ".3"}
+
+
 async def test_b16_a_delegated_block_keeps_all_its_addresses_from_others(town: Town) -> None:
     wide = {"name": "p", "subnets": [{"range": "10.9.0.0/16", "gateway": "10.9.0.1", "prefix": 24,
                                      "reserved": ["10.9.0.0-10.9.3.255", "10.9.5.0-10.9.255.255"]}]}  # fmt: skip
@@ -98,6 +115,11 @@ async def test_b16_a_delegated_block_keeps_all_its_addresses_from_others(town: T
 
 
 async def test_b17_a_pair_is_full_unless_the_subnet_says_that_it_is_one(town: Town) -> None:
+    await town.upload(config(lab(range="172.20.5.0/31", gateway=None)))
+    with pytest.raises(Refused) as caught:
+        await town.run(manifest("alpha", app()))
+    assert caught.value.kind is Kind.NETWORK_RESERVATION_NOT_ENOUGH_CAPACITY
+
     await town.upload(config(more=[{"name": "pair", "subnets": [{"range": "10.1.0.0/31", "point_to_point": True}]}]))
     await town.run(manifest("alpha", app(2, network="pair")))
 

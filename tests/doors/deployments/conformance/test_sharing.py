@@ -1,12 +1,8 @@
 """A: who owns an address, and who shares the addresses of a site."""
 
-import asyncio
-
 import pytest
 
-import tenure
 from tenure.doors.deployments import finishing
-from tenure.doors.deployments.deploying import deploy
 from tenure.doors.deployments.faults import Kind, Refused
 from tests.doors.deployments.conformance.town import Town, app, config, lab, manifest
 
@@ -60,20 +56,3 @@ async def test_a6_networks_over_each_other_share_their_addresses(town: Town) -> 
     await town.run(manifest("alpha", app(), app(name="other", network="lab2")))
 
     assert await town.has("alpha") == {"app/0": {"lab": "172.20.5.2"}, "other/0": {"lab2": "172.20.5.3"}}
-
-
-async def test_a12_of_two_who_race_for_the_last_address_one_gets_it(town: Town, place: str) -> None:
-    await town.upload(config(lab(reserved=["172.20.5.3-172.20.5.14"])))
-
-    async def run(name: str) -> str | None:
-        async with await tenure.open_async(place) as own:
-            try:
-                await deploy(own, "manifest.yml", manifest(name, app()))
-            except Refused as error:
-                return error.kind.title
-            return None
-
-    outcomes = await asyncio.gather(run("alpha"), run("beta"))
-
-    assert sorted(map(str, outcomes)) == ["NetworkReservationNotEnoughCapacity", "None"]
-    assert len(await town.ledger.holdings("lab")) == 1

@@ -3,6 +3,7 @@
 import pytest
 
 from tenure.doors.deployments.faults import Kind, Refused, Rejected
+from tenure.doors.deployments.moving import was_asked_for
 from tests.doors.deployments.conformance.town import Town, app, config, lab, manifest
 
 POOL = config(lab(static=["172.20.5.10-172.20.5.12"]))
@@ -59,6 +60,7 @@ async def test_c7_only_whose_static_ip_is_gone_moves(town: Town) -> None:
 
     assert old == {"app/1": {"lab": "172.20.5.11"}}
     assert await town.tails("alpha") == {"app/0": ".10", "app/1": ".12"}
+    assert len(await town.ledger.holdings("lab")) == 2, ".11 is free"
     assert (after[0].vm == before[0].vm, after[1].vm == before[1].vm) == (True, False)
 
 
@@ -67,24 +69,25 @@ async def test_c8_two_groups_cannot_swap_in_one_deploy(town: Town) -> None:
     await town.run(
         manifest("alpha", app(name="a", static_ips=["172.20.5.10"]), app(name="b", static_ips=["172.20.5.11"]))
     )
-    before = await town.has("alpha")
+    before = await town.instances("alpha")
     with pytest.raises(Refused) as caught:
         await town.run(
             manifest("alpha", app(name="a", static_ips=["172.20.5.11"]), app(name="b", static_ips=["172.20.5.10"]))
         )
 
     assert caught.value.kind is Kind.NETWORK_RESERVATION_ALREADY_IN_USE
-    assert await town.has("alpha") == before
+    assert await town.instances("alpha") == before
 
 
 async def test_c10_what_a_removed_group_had_is_free_for_the_next_deploy(town: Town) -> None:
     await town.upload(POOL)
     await town.run(manifest("alpha", app(name="a", static_ips=["172.20.5.10"])))
-    with pytest.raises(Refused):
+    with pytest.raises(Refused) as caught:
         await town.run(manifest("alpha", app(name="b", static_ips=["172.20.5.10"])))
     await town.run(manifest("alpha"))
     await town.run(manifest("alpha", app(name="b", static_ips=["172.20.5.10"])))
 
+    assert caught.value.kind is Kind.NETWORK_RESERVATION_ALREADY_IN_USE
     assert await town.tails("alpha") == {"b/0": ".10"}
 
 
@@ -93,11 +96,13 @@ async def test_c11_an_automatic_ip_becomes_static_without_another_vm(town: Town)
     await town.run(manifest("alpha", app()))
     [before] = await town.instances("alpha")
     await town.upload(config(lab(static=["172.20.5.2"])))
-    await town.run(static(2))
+    made_static = await town.run(static(2))
     [after] = await town.instances("alpha")
 
+    assert not made_static.changes
     assert await town.tails("alpha") == {"app/0": ".2"}
     assert after.vm == before.vm
+    assert was_asked_for(made_static.config, after.holdings[0])
 
 
 async def test_c13_without_static_ips_an_instance_leaves_the_static_pool(town: Town) -> None:

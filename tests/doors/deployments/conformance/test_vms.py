@@ -56,6 +56,7 @@ async def test_e7_e8_a_static_ip_without_a_vm_is_held_until_its_instance_drops_i
     static = app(static_ips=["172.20.5.10"])
     await town.upload(config(lab(static=["172.20.5.10"])))
     await town.deploy(manifest("alpha", static))
+    await finishing.fail(town.ledger, "alpha", "app/0")
     with pytest.raises(Refused) as caught:
         await town.run(manifest("beta", static))
     await town.run(ONE)
@@ -110,6 +111,51 @@ async def test_e17_a_dry_run_changes_nothing_and_tells_the_addresses(town: Town)
     assert sorted(each.address for each in planned.granted.values()) == ["172.20.5.2", "172.20.5.3"]
     assert await town.ledger.last_change() == before
     assert await town.instances("alpha") == []
+
+
+async def test_e18_what_is_not_held_is_released_without_a_word_and_without_a_change(town: Town) -> None:
+    name = await up(town)
+    moving = await town.run(ONE)
+    await finishing.lose(town.ledger, "alpha", name)
+    before = await town.ledger.last_change()
+    again = await finishing.lose(town.ledger, "alpha", name)
+    freed = [
+        *await finishing.clean_up_orphan(town.ledger, "vm-of-nobody"),
+        *await finishing.abort(town.ledger, "alpha", moving.plan),
+        *await finishing.abort(town.ledger, "alpha", "no-plan"),
+        *await finishing.abort(town.ledger, "nobody", "no-plan"),
+    ]
+
+    assert again is not None
+    assert freed == []
+    assert await town.ledger.last_change() == before
+    assert await town.tails("alpha") == {"app/0": ".2"}
+
+
+async def test_a_plan_that_comes_again_takes_over_what_the_first_reserved(town: Town) -> None:
+    await up(town)
+    await town.upload(MOVED)
+    wanted = manifest("alpha", app(), app(name="more"))
+    first = await town.deploy(wanted)
+    second = await town.deploy(wanted)
+    of_first = await finishing.abort(town.ledger, "alpha", first.plan)
+    of_second = await finishing.abort(town.ledger, "alpha", second.plan)
+
+    assert (second.granted, of_first) == ({}, [])
+    assert sorted(each.address for each in of_second) == ["172.20.6.2", "172.20.6.3"]
+    assert await town.has("alpha") == {"app/0": {"lab": "172.20.5.2"}}
+    assert await town.parting("alpha") == {}
+
+
+async def test_who_leaves_by_a_plan_that_comes_again_stays_when_that_is_aborted(town: Town) -> None:
+    await up(town, manifest("alpha", app(2)))
+    await town.deploy(ONE)
+    again = await town.deploy(ONE)
+    await finishing.abort(town.ledger, "alpha", again.plan)
+    whole = await town.deploy(manifest("alpha", app(2)))
+
+    assert not whole.changes
+    assert [each.leaving for each in await town.instances("alpha")] == [False, False]
 
 
 async def test_aborting_a_plan_frees_exactly_what_it_reserved(town: Town) -> None:

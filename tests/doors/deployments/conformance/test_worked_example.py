@@ -1,6 +1,10 @@
 """The worked example (1.5) of the conformance file: exactly its table, first and second deploy."""
 
-from tests.doors.deployments.conformance.town import Town
+import pytest
+
+from tenure.doors.deployments import compiling
+from tenure.doors.deployments.faults import Kind, Refused
+from tests.doors.deployments.conformance.town import Town, app, manifest
 
 CONFIG = """
 azs:
@@ -95,13 +99,38 @@ async def test_the_first_deploy_gives_the_table(town: Town) -> None:
     }  # fmt: skip
 
 
+async def test_workers_compile_in_their_own_network_and_are_gone_afterwards(town: Town) -> None:
+    await town.upload(CONFIG)
+    deployed = await town.deploy(MANIFEST)
+    working = await compiling.begin(town.ledger, "shop", deployed.plan)
+    built = [each.address for each in await town.ledger.holdings("build")]
+    await compiling.end(town.ledger, "shop", deployed.plan)
+
+    assert [each.settings["build"]["ip"] for each in working.workers] == ["10.44.24.2", "10.44.24.3", "10.44.24.4"]
+    assert sorted(built) == ["10.44.24.2", "10.44.24.3", "10.44.24.4"]
+    assert await town.ledger.holdings("build") == []
+
+
+async def test_fourteen_blocks_of_the_pods_can_be_had(town: Town) -> None:
+    await town.upload(CONFIG)
+    pods = manifest("pods", app(14, network="pods6", azs=["z1", "z2"]))
+    await town.run(pods)
+    with pytest.raises(Refused) as caught:
+        await town.run(manifest("more", app(network="pods6", azs=["z1"])))
+
+    blocks = {held["pods6"] for held in (await town.has("pods")).values()}
+    assert blocks == {f"2001:db8:44:10{digit:x}::/64" for digit in range(1, 15)}
+    assert caught.value.kind is Kind.NETWORK_RESERVATION_NOT_ENOUGH_CAPACITY
+
+
 async def test_the_second_deploy_moves_only_whom_it_must(town: Town) -> None:
     await town.upload(CONFIG)
     await town.run(MANIFEST)
+    before = {each.vm for each in await town.instances("shop")}
     second = CONFIG.replace("[10.44.16.2-10.44.16.7]", "[10.44.16.2-10.44.16.8]").replace("10.44.0.53", "10.44.0.54")
     await town.upload(second)
-    smaller = MANIFEST.replace("instances: 2\n  azs: [z1, z2]\n  networks:\n  - {name: apps, static_ips: [10.44.16.10, 10.44.17.10]}",
-                               "instances: 1\n  azs: [z1, z2]\n  networks:\n  - {name: apps, static_ips: [10.44.16.10]}")  # fmt: skip
+    smaller = MANIFEST.replace("name: db\n  instances: 2", "name: db\n  instances: 1")
+    smaller = smaller.replace("[10.44.16.10, 10.44.17.10]", "[10.44.16.10]")
     deployed = await town.deploy(smaller)
     both = await town.has("shop")
     old = await town.parting("shop")
@@ -116,3 +145,4 @@ async def test_the_second_deploy_moves_only_whom_it_must(town: Town) -> None:
     assert await town.parting("shop") == {}
     made = {each.vm for each in await town.instances("shop")}
     assert len(made) == 6
+    assert not made & before, "all others are made anew for the new DNS server"

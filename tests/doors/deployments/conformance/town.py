@@ -68,7 +68,8 @@ class Town:
         """Make the VMs of a plan, then delete those of instances that leave."""
         for each in await self.instances(deployed.deployment):
             if each.plan is not None and not each.leaving:
-                await finishing.commit(self.ledger, each.deployment, each.name, vm=f"vm-{next(self.numbers)}")
+                vm = f"vm-{next(self.numbers)}"
+                await finishing.commit(self.ledger, each.deployment, each.name, vm=vm, plan=each.plan)
         for each in await self.instances(deployed.deployment):
             if each.leaving:
                 await finishing.lose(self.ledger, each.deployment, each.name)

@@ -171,9 +171,10 @@ def test_workers_cannot_be_reached_at_a_vip_only() -> None:
     ]
 
 
-def test_there_is_at_least_one_worker() -> None:
-    assert refused(compiling(lab(LAB), workers=0)) == [
-        (Kind.GENERIC, "Property 'compilation.workers' must be at least 1, not 0")
+@pytest.mark.parametrize("workers", [0, -1, 65537, 10**15])
+def test_there_is_at_least_one_worker_and_not_more_than_can_be_counted(workers: int) -> None:
+    assert refused(compiling(lab(LAB), workers=workers)) == [
+        (Kind.GENERIC, f"Property 'compilation.workers' must be from 1 to 65536, not {workers}")
     ]
 
 
@@ -286,6 +287,15 @@ def test_what_bosh_knows_and_addresses_do_not_need_is_left_alone() -> None:
     besides: dict[str, Any] = {"vm_types": [{"name": "small"}], "disk_types": 7, "vm_extensions": None, "tags": {}}
 
     assert list(accepted(written(lab(LAB), **besides)).networks) == ["lab"]
+
+
+def test_a_place_for_anchors_is_the_authors_own() -> None:
+    text = "meta: {net: &net {type: vip}}\nx-more: &name [1]\nnetworks: [{name: a, <<: *net}]"
+
+    assert accepted(text).networks["a"].kind == "vip"
+    assert [fault.message.partition(";")[0] for fault in faults(f"{text}\nazs: [{{name: z, x-own: 1}}]")] == [
+        "Unknown property 'azs[0].x-own'"
+    ]
 
 
 def test_azs_that_cannot_be_read_make_no_az_unknown() -> None:

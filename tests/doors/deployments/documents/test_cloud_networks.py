@@ -3,6 +3,7 @@
 from typing import Any
 
 import pytest
+import yaml
 
 from tenure.doors.deployments.documents.networks import canonical
 from tenure.doors.deployments.faults import Kind
@@ -66,6 +67,23 @@ def test_a_name_in_dns_is_lower_case_with_hyphens_and_nothing_else(name: str, le
 def test_two_networks_of_one_canonical_name_are_refused() -> None:
     assert refused(written({**lab(LAB), "name": "lab_1"}, {**lab(NEXT), "name": "LAB-1"})) == [
         (Kind.DEPLOYMENT_CANONICAL_NETWORK_NAME_TAKEN, "Invalid network name 'LAB-1', canonical name already taken")
+    ]
+
+
+@pytest.mark.parametrize(
+    ("name", "why"),
+    [
+        (" lab", "' lab' begins or ends with white space"),
+        ("la\nb", "'la\\nb' holds a control character"),
+        ("lab" * 100, "a name has at most 255 characters, not 300"),
+    ],
+)
+def test_a_name_that_the_ledger_cannot_have_is_refused_with_its_place(name: str, why: str) -> None:
+    text = yaml.safe_dump({"azs": [{"name": name}], "networks": [{**lab(LAB), "name": name}]})
+
+    assert refused(text) == [
+        (Kind.GENERIC, f"azs[0].name: {why}"),
+        (Kind.GENERIC, f"networks[0].name: {why}"),
     ]
 
 

@@ -7,6 +7,8 @@ import pytest
 from tenure.doors.deployments.faults import Kind
 from tenure.kernel.addresses import format_address, parse_address
 from tests.doors.deployments.documents.configs import (
+    LAB,
+    accepted,
     faults,
     lab,
     on_lab,
@@ -159,10 +161,11 @@ def test_a_name_server_in_the_static_pool_stays_there_for_the_group_that_serves_
 
 
 def test_b13_the_allocators_own_addresses_are_kept_back_in_the_ranges_that_they_are_in() -> None:
-    own = [parse_address(each) for each in ("172.20.5.2", "192.0.2.9", "2001:db8:5::7")]
+    own = ["172.20.5.2", "192.0.2.9", "2001:db8:5::7"]
+    [four, six] = (accepted(written(lab(each), own_addresses=own)).networks["lab"].subnets[0] for each in (LAB, SIX))
 
-    assert told(subnet(own_addresses=own).restricted) == ["172.20.5.0-172.20.5.2", "172.20.5.15"]
-    assert told(subnet(SIX, own_addresses=own).restricted) == [
+    assert told(four.restricted) == ["172.20.5.0-172.20.5.2", "172.20.5.15"]
+    assert told(six.restricted) == [
         "2001:db8:5::-2001:db8:5::1",
         "2001:db8:5::7",
         "2001:db8:5::ff",
@@ -252,8 +255,7 @@ def test_c20_every_address_of_a_static_block_counts() -> None:
 
 
 def test_the_allocators_own_address_is_no_static_one() -> None:
-    text = written(lab(on_lab(static=["172.20.5.5"])))
-    [fault] = faults(text, own_addresses=[parse_address("172.20.5.5")])
+    [fault] = faults(written(lab(on_lab(static=["172.20.5.5"])), own_addresses="172.20.5.4-172.20.5.7"))
 
     assert fault.message == "Static IP '172.20.5.5/32' is in network 'lab' reserved range"
 

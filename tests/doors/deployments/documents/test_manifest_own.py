@@ -18,8 +18,8 @@ compilation: {workers: 2, network: lab}
 """
 
 
-def read_own(text: str, **options: bool | tuple[int, ...]) -> Manifest:
-    return read_manifest("alpha.yml", text, None, **options)  # type: ignore[arg-type]
+def read_own(text: str, **options: bool) -> Manifest:
+    return read_manifest("alpha.yml", text, None, **options)
 
 
 def refused(text: str) -> list[Told]:
@@ -111,9 +111,9 @@ def test_where_an_az_cannot_be_read_none_is_unknown() -> None:
 
 
 def test_networks_of_its_own_are_read_with_the_options_of_a_cloud_config() -> None:
-    text = OWN.replace("gateway: 172.20.5.1, ", "") + "jobs: []\n"
+    text = OWN.replace("gateway: 172.20.5.1, ", "") + "own_addresses: 172.20.5.2\njobs: []\n"
 
-    alpha = read_own(text, gateways_optional=True, own_addresses=(parse_address("172.20.5.2"),))
+    alpha = read_own(text, gateways_optional=True)
 
     assert alpha.own is not None
     subnet = alpha.own.networks["lab"].subnets[0]

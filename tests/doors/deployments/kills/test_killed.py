@@ -1,61 +1,41 @@
 """A deploy that is killed at any call of the store, and repeated, ends as if it had never been killed."""
 
 import asyncio
-from collections.abc import Iterator
-from contextlib import ExitStack
 from itertools import count
-from pathlib import Path
 
 import pytest
 
-from tests.doors.deployments.kills.story import ending, live
-from tests.infrastructure.postgres import schema_in_thread
-
-LANES = 4
-"""Parts that the calls are dealt out to, so that they can be tried side by side."""
-
-
-class Places:
-    """Fresh ledgers of one kind."""
-
-    def __init__(self, kind: str, folder: Path, stack: ExitStack) -> None:
-        self._kind = kind
-        self._folder = folder
-        self._stack = stack
-        self._numbers = count()
-
-    def fresh(self) -> tuple[str, Path]:
-        """Give the URL of an empty ledger, and the file in which the story's progress is noted."""
-        number = next(self._numbers)
-        progress = self._folder / f"progress-{number}"
-        progress.write_bytes(b"")
-        if self._kind == "sqlite":
-            return f"sqlite:///{self._folder / f'{number}.db'}", progress
-        return self._stack.enter_context(schema_in_thread()), progress
+from tests.doors.deployments.kills.dying import live
+from tests.doors.deployments.kills.grid import compared, killed_once, undisturbed
+from tests.doors.deployments.kills.places import STORES, fresh
+from tests.doors.deployments.kills.story import standing
 
 
-@pytest.fixture(params=["sqlite", "postgres"])
-def places(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Places]:
-    """Give fresh ledgers of every kind that deployments can share."""
-    with ExitStack() as stack:
-        yield Places(request.param, tmp_path, stack)
-
-
-@pytest.mark.parametrize("lane", range(LANES))
+@pytest.mark.parametrize("store", STORES)
 @pytest.mark.parametrize("after", [False, True], ids=["before", "after"])
-def test_killed_at_every_call_and_repeated_it_ends_as_if_never_killed(places: Places, lane: int, after: bool) -> None:
-    url, progress = places.fresh()
-    assert live(url, progress)
-    expected = asyncio.run(ending(url))
-    assert expected["breaches"] == []
+def test_a_step_killed_at_its_first_call_then_its_second_and_so_on_ends_as_if_never_killed(
+    store: str, after: bool
+) -> None:
+    with fresh(store) as quiet, fresh(store) as url:
+        for step, expected in undisturbed(quiet):
+            kills = next(calls for calls in count() if live(url, [step], dies_at=calls + 1, after=after))
 
-    killed = 0
-    for call in count(1 + lane, LANES):
-        url, progress = places.fresh()
-        if live(url, progress, dies_at=call, after=after):
-            break
-        assert live(url, progress)
-        assert asyncio.run(ending(url)) == expected, f"killed at call {call}"
-        killed += 1
+            assert kills > 0, step
+            assert asyncio.run(standing(url)) == expected, step
+            assert expected["breaches"] == []
 
-    assert killed > 5
+
+@pytest.mark.parametrize("store", STORES)
+def test_a_deploy_killed_once_and_repeated_leaks_nothing_and_doubles_nothing(store: str) -> None:
+    figures = killed_once(store, ["apply"])
+
+    assert figures["kills"] > 10
+    assert +figures == {"kills": figures["kills"]}
+
+
+def test_what_a_death_leaves_behind_is_counted() -> None:
+    sound = {"held": [("alpha/a", "172.20.5.2"), ("alpha/b", "172.20.5.3")], "breaches": []}
+    leaking = {"held": [("alpha/a", "172.20.5.2"), ("alpha/b", "172.20.5.2")], "breaches": ["twice"]}
+
+    assert compared(sound, sound) == {"kills": 1, "lost": 0, "doubled": 0, "breaches": 0, "unexplained": 0}
+    assert compared(leaking, sound) == {"kills": 1, "lost": 1, "doubled": 1, "breaches": 1, "unexplained": 1}

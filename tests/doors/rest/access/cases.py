@@ -57,6 +57,7 @@ class Case:
             "deployment": network,
             "instance_group": "web",
             "ident": "0",
+            "errand": "smoke-test",
             "vm": "vm-1",
         }
         return self.path.format_map(said) + self.query
@@ -77,6 +78,7 @@ def _filled(value: Any, network: str) -> Any:
 PUBLIC, OPEN, READ, ALLOCATE, ADMIN = Need.PUBLIC, Need.OPEN, Need.READ, Need.ALLOCATE, Need.ADMIN
 NETWORK = "/networks/{network}"
 INSTANCE = "/deployments/{deployment}/instances/{instance_group}/{ident}"
+ERRAND = "/deployments/{deployment}/errands/{errand}"
 DEPLOYED = MANIFEST.replace("name: shop", "name: NAME")
 WIDE = CLOUD_CONFIG.replace("10.44.16.0/26", "10.44.0.0/16")
 WISH = {"operations": [{"op": "allocate", "network": "{network}", "owner": "instance/new"}]}
@@ -148,6 +150,19 @@ CASES = [
     Case("GET", "/deployments/{deployment}", READ),
     Case("POST", "/deployments/{deployment}:delete", ADMIN, {}),
     Case("POST", "/deployments/{deployment}:abort", ADMIN, {"plan": "p"}),
+    Case("POST", "/deployments:diff", READ, {"manifest": DEPLOYED}),
+    Case("POST", "/deployments/{deployment}:recreate", ADMIN, {}),
+    Case("POST", "/deployments/{deployment}:check", READ, {"vms": []}),
+    Case("POST", "/deployments/{deployment}:compile", ADMIN, {}),
+    Case("POST", "/deployments/{deployment}:commit_worker", ADMIN, {"number": 0, "vm": "vm-9"}),
+    Case("POST", "/deployments/{deployment}:end_compile", ADMIN, {}),
+    Case("POST", f"{ERRAND}:run", ADMIN, {}),
+    Case("POST", f"{ERRAND}:end", ADMIN, {}),
+    Case("GET", f"{INSTANCE}/why", READ),
+    Case("POST", f"{INSTANCE}:recreate", ADMIN, {}),
+    Case("POST", f"{INSTANCE}:recreate_missing", ADMIN, {"vm": "vm-1"}),
+    Case("POST", f"{INSTANCE}:delete_reference", ADMIN, {"vm": "vm-1"}),
+    Case("GET", "/managed-networks", READ),
     Case("POST", f"{INSTANCE}:commit", ADMIN, {"vm": "vm-1"}),
     Case("POST", f"{INSTANCE}:fail", ADMIN, {}),
     Case("POST", f"{INSTANCE}:lose", ADMIN, {}),
@@ -188,6 +203,7 @@ async def prepare(ledger: tenure.AsyncLedger, network: str) -> None:
     await ledger.allocate(network, owner="instance/held", address=HELD)
     await ledger.hold(network, owner="instance/pending", address=PENDING)
     await Deployments(ledger).apply(DEPLOYED.replace("NAME", network))
+    await Deployments(ledger).begin_compiling(network)
 
 
 async def prepare_site(ledger: tenure.AsyncLedger) -> None:

@@ -38,7 +38,7 @@ def _read_az(tree: Tree, reader: Reader, azs: Azs) -> None:
     name = reader.get(tree, "name", str, needed=True)
     properties = reader.get(tree, "cloud_properties", dict)
     cpi = reader.get(tree, "cpi", str)
-    if name is None:
+    if name is None or reader.refuse_name(tree.value["name"]):
         azs.complete = False
     elif name in azs.by_name:
         place = tree.value["name"].place

@@ -1,15 +1,19 @@
 """Cloud configs: what the operator says for all deployments of a site. Several are read as if they were one."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 from tenure.doors.deployments.documents.azs import Azs, read_azs
 from tenure.doors.deployments.documents.networks import read_networks
+from tenure.doors.deployments.documents.spans import read_spans
+from tenure.doors.deployments.documents.static_ips import MOST
 from tenure.doors.deployments.documents.subnet_parts import Reading
 from tenure.doors.deployments.documents.trees import Faults, Reader, Tree, read_tree
 from tenure.doors.deployments.faults import Fault, Kind, Place, Rejected
 from tenure.doors.deployments.model import DYNAMIC, VIP, CloudConfig, Compilation, Network
+from tenure.kernel.names import shown
+from tenure.kernel.ranges import AddressRange
 
-KEYS = ("azs", "networks", "compilation")
+KEYS = ("azs", "networks", "compilation", "own_addresses")
 OTHER_KEYS = (
     "vm_types",
     "vm_extensions",
@@ -24,6 +28,7 @@ OTHER_KEYS = (
     "features",
     "tags",
     "properties",
+    "meta",
 )
 """Known to BOSH, and nothing to addresses."""
 
@@ -42,32 +47,40 @@ COMPILATION_KEYS = (
 
 
 def read_cloud_configs(
-    texts: Sequence[tuple[str, str]], *, own_addresses: Sequence[int] = (), gateways_optional: bool = False
+    texts: Sequence[tuple[str, str]], *, gateways_optional: bool = False
 ) -> tuple[CloudConfig, list[Fault]]:
     """Read documents, each a name and a text, into one model, and tell what is worth a warning.
 
-    ``own_addresses`` are never given out. ``Rejected`` carries everything that is wrong with any of the documents.
+    ``Rejected`` carries everything that is wrong with any of the documents.
     """
     trees = _read_trees(texts)
     faults = Faults()
     for tree in trees:
         Reader(faults).refuse_others(tree, (*KEYS, *OTHER_KEYS))
-    found = read_site(trees, faults, own_addresses=own_addresses, gateways_optional=gateways_optional)
+    found = read_site(trees, faults, gateways_optional=gateways_optional)
     faults.settle()
     return found
 
 
 def read_site(
-    trees: Sequence[Tree], faults: Faults, *, own_addresses: Sequence[int] = (), gateways_optional: bool = False
+    trees: Sequence[Tree], faults: Faults, *, gateways_optional: bool = False
 ) -> tuple[CloudConfig, list[Fault]]:
     """Read AZs, networks and compilation out of trees, and note the faults; with any, the model is good for nothing."""
     reader = Reader(faults)
     azs = read_azs(trees, reader)
-    reading = Reading(reader, azs, tuple(own_addresses), gateways_optional)
+    reading = Reading(reader, azs, tuple(_own_addresses(trees, faults)), gateways_optional)
     networks = read_networks(trees, reading)
     compilation = _read_compilation(trees, networks, azs, reader)
     known = {name: network for name, network in networks.items() if network is not None}
     return CloudConfig(azs.by_name, known, compilation), reading.warnings
+
+
+def _own_addresses(trees: Sequence[Tree], faults: Faults) -> Iterator[AddressRange]:
+    """Read the addresses of the machines that Tenure itself runs on: they are kept back in every range."""
+    for tree in trees:
+        said = tree.value.get("own_addresses")
+        if said is not None and said.value is not None:
+            yield from (span for span, _ in read_spans(said, faults))
 
 
 def _read_trees(texts: Sequence[tuple[str, str]]) -> list[Tree]:
@@ -110,9 +123,10 @@ def _read_compilation(
 
 def _workers(tree: Tree, reader: Reader) -> int:
     workers: int | None = reader.get(tree, "workers", int)
-    if workers is not None and workers < 1:
+    if workers is not None and not 1 <= workers <= MOST:
         place = tree.value["workers"].place
-        reader.faults.add(Kind.GENERIC, f"Property '{place.path}' must be at least 1, not {workers}", place)
+        told = f"Property '{place.path}' must be from 1 to {MOST}, not {shown(workers)}"
+        reader.faults.add(Kind.GENERIC, told, place)
     return 1 if workers is None else workers
 
 

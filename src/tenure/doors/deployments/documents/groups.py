@@ -9,8 +9,7 @@ from tenure.doors.deployments.documents.static_ips import MOST
 from tenure.doors.deployments.documents.trees import Reader, Tree
 from tenure.doors.deployments.faults import Kind, Place
 from tenure.doors.deployments.model import CREATE_SWAP_DELETE, DELETE_CREATE, ERRAND, SERVICE, Group
-from tenure.kernel.errors import Invalid
-from tenure.kernel.names import check_name, shown
+from tenure.kernel.names import shown
 
 LIFECYCLES = (SERVICE, ERRAND)
 STRATEGIES = (DELETE_CREATE, CREATE_SWAP_DELETE)
@@ -64,11 +63,7 @@ def read_name(tree: Tree, reader: Reader) -> str:
     if "/" in name:  # it parts deployment, group and uuid where an instance is named
         reader.faults.add(Kind.GENERIC, f"Invalid name '{name}', must not have a slash in it", place)
         return tree.place.path
-    try:
-        return check_name(name, field=place.path)
-    except Invalid as error:
-        reader.faults.add(Kind.GENERIC, error.message, place)
-        return tree.place.path
+    return tree.place.path if reader.refuse_name(tree.value["name"]) else name
 
 
 def read_strategy(tree: Tree, reader: Reader) -> str | None:

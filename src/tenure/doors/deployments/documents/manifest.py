@@ -15,28 +15,21 @@ from tenure.doors.deployments.model import DELETE_CREATE, CloudConfig, Manifest
 READ = ("name", "update", "instance_groups")
 IGNORED = (
     *("releases", "release", "stemcells", "addons", "properties", "variables", "features", "tags", "director_uuid"),
-    *("manifest_version", "vm_types", "vm_extensions", "disk_types", "disk_pools", "resource_pools"),
+    *("manifest_version", "vm_types", "vm_extensions", "disk_types", "disk_pools", "resource_pools", "meta"),
 )
 """Keys that BOSH has or lets pass, and that have no effect on addresses."""
 
 
-def read_manifest(
-    document: str,
-    text: str,
-    config: CloudConfig | None,
-    *,
-    own_addresses: Sequence[int] = (),
-    gateways_optional: bool = False,
-) -> Manifest:
+def read_manifest(document: str, text: str, config: CloudConfig | None, *, gateways_optional: bool = False) -> Manifest:
     """Read a manifest against the cloud config of the site; with None it brings its own networks.
 
-    The options are those of ``read_cloud_configs``, for such networks. ``Rejected`` carries everything that is wrong.
+    The option is that of ``read_cloud_configs``, for such networks. ``Rejected`` carries everything that is wrong.
     """
     tree, faults = read_tree(text, document), Faults()
     reader = Reader(faults)
     reader.refuse_others(tree, (*READ, *OWN_KEYS, "jobs", *IGNORED))
     if config is None:
-        known = read_own(tree, faults, own_addresses=own_addresses, gateways_optional=gateways_optional)
+        known = read_own(tree, faults, gateways_optional=gateways_optional)
     else:
         known = Known(config)
         _refuse_own(tree, faults)
@@ -55,7 +48,7 @@ def _refuse_own(tree: Tree, faults: Faults) -> None:
             "Deployment 'networks' are no longer supported. Network definitions must now be provided in a cloud-config."
         )
         faults.add(Kind.V1_DEPRECATED_NETWORKS, told, tree.value["networks"].place)
-    for key in ("azs", "compilation"):
+    for key in ("azs", "compilation", "own_addresses"):
         if key in tree:
             told = f"Deployment manifest contains '{key}' section, but this can only be set in a cloud-config."
             faults.add(Kind.GENERIC, told, tree.value[key].place)

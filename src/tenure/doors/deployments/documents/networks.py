@@ -50,6 +50,8 @@ def _take_name(tree: Tree, name: str, taken: set[str], reading: Reading) -> None
     place = tree.value["name"].place
     if not canonical(name):
         reading.faults.add(Kind.GENERIC, f"Invalid network name '{name}', must have a letter or a digit", place)
+    elif reading.reader.refuse_name(tree.value["name"]):
+        return
     elif canonical(name) in taken:
         told = f"Invalid network name '{name}', canonical name already taken"
         reading.faults.add(Kind.DEPLOYMENT_CANONICAL_NETWORK_NAME_TAKEN, told, place)

@@ -8,15 +8,15 @@ from tenure.doors.deployments.documents.standing import Known
 from tenure.doors.deployments.documents.trees import Faults, Tree
 from tenure.doors.deployments.faults import Fault
 
-KEYS = ("azs", "networks", "compilation")
+KEYS = ("azs", "networks", "compilation", "own_addresses")
 
 _ENTRY = re.compile(r"networks\[\d+\]")
 
 
-def read_own(tree: Tree, faults: Faults, *, own_addresses: Sequence[int], gateways_optional: bool) -> Known:
+def read_own(tree: Tree, faults: Faults, *, gateways_optional: bool) -> Known:
     """Read the manifest's own AZs, networks and compilation, and note which of them groups cannot be held against."""
     mine = Faults()
-    config, _ = read_site([tree], mine, own_addresses=own_addresses, gateways_optional=gateways_optional)
+    config, _ = read_site([tree], mine, gateways_optional=gateways_optional)
     faults.found.extend(mine.found)
     wrong = frozenset(_wrong_entries(mine.found))
     networks = list(_entries(tree, "networks"))

@@ -39,10 +39,15 @@ def divide(draft: Draft, reading: Reading) -> Pools:
     """Tell the kinds of addresses apart; what contradicts itself is a fault, and name servers are kept back."""
     reserved = [span for span, _ in _reserved(draft, reading.faults)]
     static = _static(draft, reading.faults)
-    kept = [own for own in reading.own_addresses if own in draft.cidr.range]
-    kept += [] if draft.usable_ends else [draft.cidr.first, draft.cidr.last]
+    whole = draft.cidr.range
+    own = [
+        AddressRange(max(each.first, whole.first), min(each.last, whole.last))
+        for each in reading.own_addresses
+        if each.overlaps(whole)
+    ]
+    kept = [] if draft.usable_ends else [draft.cidr.first, draft.cidr.last]
     kept += [] if draft.gateway is None else [draft.gateway]
-    restricted = merge([*reserved, *_each(kept)])
+    restricted = merge([*reserved, *own, *_each(kept)])
     servers = _silent_servers(draft, restricted, merge(span for span, _ in static))
     reading.warnings.extend(_warning(draft, *server) for server in servers)
     restricted = merge([*restricted, *_each(server for server, _ in servers)])

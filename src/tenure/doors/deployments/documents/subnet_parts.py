@@ -8,6 +8,7 @@ from tenure.doors.deployments.documents.trees import Faults, Reader, Tree
 from tenure.doors.deployments.faults import Fault, Kind, Place
 from tenure.doors.deployments.model import Properties
 from tenure.kernel.errors import Invalid
+from tenure.kernel.ranges import AddressRange
 
 
 @dataclass(slots=True)
@@ -16,7 +17,7 @@ class Reading:
 
     reader: Reader
     azs: Azs
-    own_addresses: tuple[int, ...] = ()
+    own_addresses: tuple[AddressRange, ...] = ()
     gateways_optional: bool = False
     warnings: list[Fault] = field(default_factory=list)
 

@@ -1,6 +1,6 @@
 """Instances of other groups that become a group's own (``migrated_from``)."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 
 from tenure.doors.deployments.faults import Kind, Refused
@@ -8,19 +8,24 @@ from tenure.doors.deployments.model import CloudConfig, Group, MigratedFrom
 from tenure.doors.deployments.placing.values import Present, by_index, unused_indexes
 
 
-def adopt(group: Group, config: CloudConfig, present_by_group: Mapping[str, Sequence[Present]]) -> Sequence[Present]:
+def adopt(
+    group: Group,
+    config: CloudConfig,
+    present_by_group: Mapping[str, Sequence[Present]],
+    taken: Collection[int] = frozenset(),
+) -> Sequence[Present]:
     """Return all instances that a group has now: its own, then those of the groups that it migrates from.
 
     An instance without an AZ gets the one that the manifest tells for its group; a group may migrate from itself for
     that alone. Indexes change only where two instances have the same: an own one keeps its, then whoever is listed
-    first, and the others get the lowest that nobody has.
+    first, and the others get the lowest that nobody has. ``taken`` are indexes of own ones that are about to go.
     """
     adopted = {instance.uuid: instance for instance in sorted(present_by_group.get(group.name, ()), key=by_index)}
     for source in group.migrated_from:
         _check_az_is_known(group, config, source)
         for instance in sorted(present_by_group.get(source.name, ()), key=by_index):
             adopted[instance.uuid] = _in_az(group, source, instance)
-    return _renumbered(adopted.values())
+    return _renumbered(adopted.values(), taken)
 
 
 def _check_az_is_known(group: Group, config: CloudConfig, source: MigratedFrom) -> None:
@@ -38,9 +43,9 @@ def _in_az(group: Group, source: MigratedFrom, instance: Present) -> Present:
     return replace(instance, az=instance.az or source.az)
 
 
-def _renumbered(instances: Iterable[Present]) -> list[Present]:
+def _renumbered(instances: Iterable[Present], taken: Collection[int]) -> list[Present]:
     """Give new indexes to those who come too late for theirs."""
-    first: dict[int, Present] = {}
+    first: dict[int, Present | None] = dict.fromkeys(taken)
     for instance in instances:
         first.setdefault(instance.index, instance)
     unused = unused_indexes(first)

@@ -5,7 +5,7 @@ The rest are new: they take addresses in the order listed, and the address tells
 """
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from tenure.doors.deployments.model import Group
@@ -15,19 +15,18 @@ from tenure.doors.deployments.placing.listing import StaticNetwork
 from tenure.doors.deployments.placing.settling import Settled, settle
 from tenure.doors.deployments.placing.shelves import Shelf
 from tenure.doors.deployments.placing.spreading import Stock
-from tenure.doors.deployments.placing.values import Placed, Present, unused_indexes
+from tenure.doors.deployments.placing.values import Placed, Present
 
 
 def place_static(
-    group: Group, networks: Sequence[StaticNetwork], present: Sequence[Present]
+    group: Group, networks: Sequence[StaticNetwork], present: Sequence[Present], new: Iterator[int]
 ) -> tuple[list[Placed], list[Present]]:
-    """Place a group's instances; return them and those that go."""
+    """Place a group's instances; return them and those that go. ``new`` are the indexes of new ones."""
     settled = settle(group, networks, claim_held(group, networks, present))
     stays = {claim.present.uuid for claim, _ in settled.kept}
     obsolete = [instance for instance in present if instance.uuid not in stays]
     if any(instance.ignored for instance in obsolete):
         raise static_ip_removed(group)
-    new = unused_indexes(instance.index for instance in present)
     return [
         Placed(row.present, next(new) if row.present is None else row.present.index, row.az, row.static)
         for row in _hand_out(settled)

@@ -37,7 +37,7 @@ MISSING = "PyYAML is missing, without which no manifest can be read; on the serv
 @deployments.route("GET", "/cloud-configs", need=Need.READ, answer=shapes.Listing[CloudConfig])
 async def list_cloud_configs(call: Call) -> shapes.Listing[CloudConfig]:
     """Read the cloud configs in force, in order of name; all of them are read as if they were one."""
-    return shapes.Listing(items=await _desk(call).configs())
+    return shapes.Listing(items=await desk_of(call).configs())
 
 
 @deployments.route("PUT", "/cloud-configs/{config}", need=Need.ADMIN, body=CloudConfigBody, answer=UploadedConfig)
@@ -48,13 +48,13 @@ async def upload_cloud_config(call: Call) -> UploadedConfig:
     nothing is changed.
     """
     name = check_name(call.params["config"], field="config")
-    return await _desk(call).upload(name, call.body.text, dry=call.body.dry_run)
+    return await desk_of(call).upload(name, call.body.text, dry=call.body.dry_run)
 
 
 @deployments.route("POST", "/deployments:plan", need=Need.ADMIN, body=ManifestBody, answer=DeploymentPlan)
 async def plan_deployment(call: Call) -> DeploymentPlan:
     """Tell what :apply would do with a manifest, with the addresses that it would reserve; nothing is changed."""
-    return await _desk(call).deploy(call.body, dry=True)
+    return await desk_of(call).deploy(call.body, dry=True)
 
 
 @deployments.route("POST", "/deployments:apply", need=Need.ADMIN, body=ManifestBody, answer=DeploymentPlan)
@@ -63,19 +63,19 @@ async def apply_deployment(call: Call) -> DeploymentPlan:
 
     Repeated, it reserves nothing more. Faults of the manifest (422) and what cannot be had (409) are in data.faults.
     """
-    return await _desk(call).deploy(call.body, dry=False)
+    return await desk_of(call).deploy(call.body, dry=False)
 
 
 @deployments.route("GET", "/deployments", need=Need.READ, answer=shapes.Listing[DeploymentSummary])
 async def list_deployments(call: Call) -> shapes.Listing[DeploymentSummary]:
     """Read all deployments in numbers, in order of name."""
-    return shapes.Listing(items=await _desk(call).every())
+    return shapes.Listing(items=await desk_of(call).every())
 
 
 @deployments.route("GET", "/deployments/{deployment}", need=Need.READ, answer=Deployment)
 async def get_deployment(call: Call) -> Deployment:
     """Read a deployment: its instances with their states, VMs, addresses and network settings."""
-    return await _desk(call).standing(_deployment(call))
+    return await desk_of(call).standing(deployment_of(call))
 
 
 @deployments.route(
@@ -90,7 +90,7 @@ async def delete_deployment(call: Call) -> shapes.Listing[DeployedInstance]:
 
     What has no VM is gone at once. An empty list is the end of it.
     """
-    return shapes.Listing(items=await _desk(call).delete(_deployment(call)))
+    return shapes.Listing(items=await desk_of(call).delete(deployment_of(call)))
 
 
 @deployments.route(
@@ -102,57 +102,59 @@ async def delete_deployment(call: Call) -> shapes.Listing[DeployedInstance]:
 )
 async def abort_deployment(call: Call) -> shapes.Listing[shapes.Holding]:
     """Take a plan back: exactly what it reserved and no VM carries is freed, and answered."""
-    found = await _desk(call).abort(_deployment(call), call.body.plan)
+    found = await desk_of(call).abort(deployment_of(call), call.body.plan)
     return shapes.Listing(items=[writing.holding(each) for each in found])
 
 
 @deployments.route("POST", f"{INSTANCE}:commit", need=Need.ADMIN, body=CommitBody, answer=ReportedInstance)
 async def commit_instance(call: Call) -> ReportedInstance:
     """Report that an instance's VM is up with its settings: what the VM does not carry is freed."""
-    vm, hints = call.body.vm, call.body.hints
-    return await _reported(call, lambda door: door.commit(*_instance(call), vm=vm, hints=hints))
+    said = call.body
+    return await reported(
+        call, lambda door: door.commit(*instance_of(call), vm=said.vm, hints=said.hints, plan=said.plan)
+    )
 
 
 @deployments.route("POST", f"{INSTANCE}:fail", need=Need.ADMIN, body=ReportBody, answer=ReportedInstance)
 async def fail_instance(call: Call) -> ReportedInstance:
     """Report that an instance's VM could not be made: it keeps old and new addresses until the next good deploy."""
-    return await _reported(call, lambda door: door.fail(*_instance(call)))
+    return await reported(call, lambda door: door.fail(*instance_of(call)))
 
 
 @deployments.route("POST", f"{INSTANCE}:lose", need=Need.ADMIN, body=ReportBody, answer=ReportedInstance)
 async def lose_instance(call: Call) -> ReportedInstance:
     """Report that an instance's VM is gone. One that leaves is gone with it; others keep their addresses."""
-    return await _reported(call, lambda door: door.lose(*_instance(call)), may_end=True)
+    return await reported(call, lambda door: door.lose(*instance_of(call)), may_end=True)
 
 
 @deployments.route("POST", f"{INSTANCE}:stop", need=Need.ADMIN, body=StopBody, answer=ReportedInstance)
 async def stop_instance(call: Call) -> ReportedInstance:
     """Report that an instance is stopped; it keeps its addresses, with hard also though its VM is gone."""
-    return await _reported(call, lambda door: door.stop(*_instance(call), hard=call.body.hard))
+    return await reported(call, lambda door: door.stop(*instance_of(call), hard=call.body.hard))
 
 
 @deployments.route("POST", f"{INSTANCE}:start", need=Need.ADMIN, body=ReportBody, answer=ReportedInstance)
 async def start_instance(call: Call) -> ReportedInstance:
     """Let an instance be started again; if it has no VM, one is to be made on the addresses it has."""
-    return await _reported(call, lambda door: door.start(*_instance(call)))
+    return await reported(call, lambda door: door.start(*instance_of(call)))
 
 
 @deployments.route("POST", f"{INSTANCE}:ignore", need=Need.ADMIN, body=ReportBody, answer=ReportedInstance)
 async def ignore_instance(call: Call) -> ReportedInstance:
     """Leave an instance out of deploys: whatever would change it is refused."""
-    return await _reported(call, lambda door: door.ignore(*_instance(call)))
+    return await reported(call, lambda door: door.ignore(*instance_of(call)))
 
 
 @deployments.route("POST", f"{INSTANCE}:unignore", need=Need.ADMIN, body=ReportBody, answer=ReportedInstance)
 async def unignore_instance(call: Call) -> ReportedInstance:
     """Take an ignored instance into deploys again."""
-    return await _reported(call, lambda door: door.ignore(*_instance(call), ignored=False))
+    return await reported(call, lambda door: door.ignore(*instance_of(call), ignored=False))
 
 
 @deployments.route("GET", "/orphans", need=Need.READ, answer=shapes.Listing[Orphan])
 async def list_orphans(call: Call) -> shapes.Listing[Orphan]:
     """Read the VMs that were replaced and are to be deleted, with the addresses that they keep until then."""
-    return shapes.Listing(items=await _desk(call).orphans())
+    return shapes.Listing(items=await desk_of(call).orphans())
 
 
 @deployments.route(
@@ -160,11 +162,11 @@ async def list_orphans(call: Call) -> shapes.Listing[Orphan]:
 )
 async def clean_up_orphan(call: Call) -> shapes.Listing[shapes.Holding]:
     """Report that an orphaned VM is deleted: its addresses are freed, and answered. Of no orphan nothing is freed."""
-    found = await _desk(call).door.clean_up_orphan(check_name(call.params["vm"], field="vm"))
+    found = await desk_of(call).door.clean_up_orphan(check_name(call.params["vm"], field="vm"))
     return shapes.Listing(items=[writing.holding(each) for each in found])
 
 
-def _desk(call: Call) -> "Desk":
+def desk_of(call: Call) -> "Desk":
     """Open the door to deployments, if what it needs is there."""
     try:
         from tenure.doors.deployments.door import Deployments
@@ -176,21 +178,24 @@ def _desk(call: Call) -> "Desk":
     return Desk(Deployments(call.ledger))
 
 
-async def _reported(call: Call, report: "Report", *, may_end: bool = False) -> ReportedInstance:
-    return await _desk(call).report(_deployment(call), report, may_end=may_end)
+async def reported(call: Call, report: "Report", *, may_end: bool = False) -> ReportedInstance:
+    """Take a report about the instance that the path names; ``may_end``: one that leaves is gone with it."""
+    return await desk_of(call).report(deployment_of(call), report, may_end=may_end)
 
 
-def _deployment(call: Call) -> str:
+def deployment_of(call: Call) -> str:
     """Return the deployment that the path names; none has a slash in its name, behind which groups begin."""
-    name = check_name(call.params["deployment"], field="deployment")
-    if "/" in name:
-        raise NotFound("deployment", name)
-    return name
+    return slashless(check_name(call.params["deployment"], field="deployment"), kind="deployment")
 
 
-def _instance(call: Call) -> tuple[str, str]:
+def instance_of(call: Call) -> tuple[str, str]:
     """Return the deployment and the instance that the path names, as the door takes them."""
-    group = call.params["instance_group"]
-    if "/" in group:
-        raise NotFound("instance_group", group)
-    return _deployment(call), f"{group}/{call.params['ident']}"
+    group = slashless(call.params["instance_group"], kind="instance_group")
+    return deployment_of(call), f"{group}/{call.params['ident']}"
+
+
+def slashless(name: str, *, kind: str) -> str:
+    """Return a name in which there is no slash: no deployment or group has one in its name."""
+    if "/" in name:
+        raise NotFound(kind, name)
+    return name
