@@ -23,9 +23,9 @@ NAMED = re.compile(r"\[(\w+) (\d+)\]$")
 UUID = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 
 UNRAISED = {
-    Kind.NETWORK_RESERVATION_IP_NOT_OWNED,  # what is not held is released without a word
-    Kind.NETWORK_RESERVATION_WRONG_TYPE,  # told before, as InstanceGroupNetworkInstanceIpMismatch
-    Kind.NETWORK_RESERVATION_IP_OUTSIDE_SUBNET,  # the same
+    Kind.NETWORK_RESERVATION_IP_NOT_OWNED,  # what is not held is released without a word: E18
+    Kind.NETWORK_RESERVATION_WRONG_TYPE,  # told before, as a mismatch or as not supported: C4, G3
+    Kind.NETWORK_RESERVATION_IP_OUTSIDE_SUBNET,  # told before: C4; what a VM says and no subnet has is kept
 }
 """Numbers of BOSH that are kept free here: what they stand for is told earlier, or is no fault."""
 

@@ -84,10 +84,10 @@ async def deploy(
             if configs is None:
                 return await _attempt_alone(ledger, document, text, order, act, hearing)
             return await _attempt(ledger, configs, document, text, order, act, hearing)
-        except Overtaken as error:
-            order = replace(order, passed_over=order.passed_over | {error.position})
+        except Overtaken as late:
             if not tries_left:
-                raise
+                raise late.error from None
+            order = replace(order, passed_over=order.passed_over | {parse_address(late.error.address)})
         except (AddressInUse, AddressReserved, PoolExhausted):
             raise
         except (Conflict, NotFound):
@@ -185,12 +185,12 @@ def check_pools(config: CloudConfig, steps: Sequence[Step]) -> None:
                 raise no_room(step.instance.long_name, network)
 
 
-class Overtaken(Conflict):
+class Overtaken(Exception):
     """An address that was chosen from a VIP pool cannot be had: somebody was faster. Another may do as well."""
 
     def __init__(self, error: AddressInUse | AddressReserved) -> None:
         super().__init__(error.message)
-        self.position = parse_address(error.address)
+        self.error = error
 
 
 def was_picked(error: AddressInUse | AddressReserved, vips: Mapping[tuple[str, str], int]) -> bool:

@@ -55,6 +55,8 @@ async def _has_room(ledger: AsyncLedger, work: Work, count: int) -> bool:
         await ledger.rehearse(work.up_to(count))
     except PoolExhausted:
         return False
+    except (AddressInUse, AddressReserved) as error:  # it was none a moment ago
+        raise Conflict(error.message) from error
     return True
 
 

@@ -86,7 +86,9 @@ async def test_an_index_is_given_again_only_when_who_had_it_is_gone(town: Town, 
     await town.upload(config(lab(static=["172.20.5.10-172.20.5.12"])))
 
     def wanted(number: int) -> str:
-        named = {"static_ips": [f"172.20.5.{tail}" for tail in range(10, 10 + number)]} if static else {}
+        named: dict[str, Any] = (
+            {"static_ips": [f"172.20.5.{tail}" for tail in range(10, 10 + number)]} if static else {}
+        )
         return manifest("alpha", app(number, **named))
 
     await town.run(wanted(2))
