@@ -10,6 +10,8 @@ from pathlib import Path
 from typing import Any
 
 from bench.cases import FILLS, MILLION, Case, Pair, Scale, burst_case, pairs_for, selected
+from bench.deployment_cases import deployment_pairs, is_deployment
+from bench.deployment_measuring import measure_deployments
 from bench.http_cases import http_pairs, is_http
 from bench.http_measuring import measure_http
 from bench.measuring import Bench, Measured, Progress, measure_pairs, median
@@ -86,7 +88,8 @@ def all_pairs(places: Places, scale: Scale, *, quick: bool) -> list[Pair]:
     """List everything that can be measured here."""
     small = NEUTRON_QUICK if quick else NeutronScale()
     neutrons = neutron_pairs(databases(places.tiers), places.tiers, small)
-    return [*pairs_for(places.tiers, scale), *http_pairs(places.tiers, scale), *neutrons]
+    deployments = deployment_pairs(places.tiers, quick=quick)
+    return [*pairs_for(places.tiers, scale), *deployments, *http_pairs(places.tiers, scale), *neutrons]
 
 
 async def run(chosen: argparse.Namespace) -> bool:
@@ -106,9 +109,12 @@ async def run(chosen: argparse.Namespace) -> bool:
         few = min(chosen.rounds, SWEEP_ROUNDS)
         progress = Progress(len(pairs) * chosen.rounds + len(picture) * few)
         async with Bench(places, chosen.seconds) as bench:
-            ours = [pair for pair in pairs if not is_neutron(pair) and not is_http(pair)]
+            others = (is_neutron, is_http, is_deployment)
+            ours = [pair for pair in pairs if not any(is_other(pair) for is_other in others)]
             measured = await measure_pairs(bench, ours, chosen.rounds, progress)
             swept = await measure_pairs(bench, picture, few, progress)
+        plans = [pair for pair in pairs if is_deployment(pair)]
+        measured += await measure_deployments(places, plans, chosen.rounds, progress)
         https = [pair for pair in pairs if is_http(pair)]
         measured += await measure_http(places, https, chosen.rounds, chosen.seconds, progress)
         neutrons = [pair for pair in pairs if is_neutron(pair)]

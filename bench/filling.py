@@ -63,6 +63,11 @@ async def make_ground(store: str, url: str, plan: Plan, held: int) -> None:
     """Lay out a ledger, put a raw table beside it, and fill each network."""
     async with await tenure.open_async(url) as ledger:
         await lay_out(ledger, plan)
+    await fill(store, url, plan, held)
+
+
+async def fill(store: str, url: str, plan: Plan, held: int) -> None:
+    """Put a raw table beside a ledger that is laid out, and fill each network of the plan."""
     if store == "postgres":
         await _finish_postgres(url, plan, held)
     elif store == "sqlite":

@@ -28,8 +28,12 @@ standard error as `tenure: message` and a hint on what to do next; with `--json`
 `{"error": {"code", "message", "field", …, "hint"}}`. Codes and data are those of [errors](errors.md), and three
 more: `usage` for a command line that cannot be read, `file` for a file that cannot, `output` for an answer that cannot
 be written. Warnings go to standard error as `tenure: warning: message`; with `--json` into the answer, under
-`warnings`. A missing SQLite file is made by `network add`, `network import-ganeti`, `group add`, `import`, `restore`,
-`copy`, `serve` and `bench` only. Colours and progress appear on a terminal only. Times are ISO 8601 in UTC.
+`warnings`. A missing SQLite file is made by `network add`, `network import-ganeti`, `group add`,
+`deployment upload-config` and `apply`, `import`, `restore`, `copy`, `serve` and `bench` only. Colours and progress
+appear on a terminal only. Times are ISO 8601 in UTC.
+
+A cloud config or manifest that is wrong is told with all its faults, one a line: document, line, column, path, message,
+BOSH's name and number; with `--json` in the error, as a list of faults under `faults`.
 
 Fields of `-o` are listed in [network-fields](network-fields.md), hooks and their variables in [hooks](hooks.md).
 """
@@ -41,8 +45,8 @@ eval "$(tenure completion bash)"        # in ~/.bashrc; likewise zsh in ~/.zshrc
 tenure completion fish | source         # in ~/.config/fish/config.fish
 ```
 
-Names of networks, subnets, pools, instances, nodes and groups are completed from the store, if it answers within two
-seconds.
+Names of networks, subnets, pools, instances, nodes, groups and deployments are completed from the store, if it answers
+within two seconds.
 """
 
 

@@ -1,4 +1,7 @@
-"""Pages that show a terminal are played in one: every command runs, and prints what the page says."""
+"""Pages that show a terminal are played in one: every command runs, and prints what the page says.
+
+A YAML block that begins with a comment of nothing but a file's name is that file: a reader saves it where it stands.
+"""
 
 import doctest
 import os
@@ -11,11 +14,12 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parent.parent.parent
-BLOCK = re.compile(r"^```console\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+BLOCK = re.compile(r"^```(console|yaml)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+SAVED = re.compile(r"# ([\w.-]+)\n")
 PAGES = [
     path
     for path in (ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md")))
-    if BLOCK.search(path.read_text("utf-8"))
+    if "```console\n" in path.read_text("utf-8")
 ]
 MARK = "-- end of what a command printed --"
 FLAGS = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
@@ -27,12 +31,17 @@ SOON_S = 3
 def commands_of(page: str) -> list[tuple[str, str]]:
     """Return every command of a page and what it prints."""
     found: list[tuple[str, str]] = []
-    for line in "".join(BLOCK.findall(page)).splitlines(keepends=True):
-        if line.startswith("$ "):
-            found.append((line[2:].rstrip("\n"), ""))
-        else:
-            command, printed = found.pop()
-            found.append((command, printed + line))
+    for kind, text in BLOCK.findall(page):
+        saved = SAVED.match(text)
+        if kind == "yaml":
+            found += [(f"cat > {saved[1]} <<'END'\n{text}END", "")] if saved else []
+            continue
+        for line in text.splitlines(keepends=True):
+            if line.startswith("$ "):
+                found.append((line[2:].rstrip("\n"), ""))
+            else:
+                command, printed = found.pop()
+                found.append((command, printed + line))
     return found
 
 
@@ -74,5 +83,18 @@ def test_commands_print_what_the_page_says(page: Path, tmp_path: Path) -> None:
     assert wrong == []
 
 
-def test_the_tutorial_is_among_the_pages() -> None:
-    assert ROOT / "docs" / "tutorial" / "shared-site.md" in PAGES
+def test_the_tutorials_are_among_the_pages() -> None:
+    tutorials = ROOT / "docs" / "tutorial"
+
+    assert {tutorials / "shared-site.md", tutorials / "networks.md", tutorials / "deployments.md"} <= set(PAGES)
+
+
+def test_a_file_that_a_page_shows_is_saved_where_it_stands(tmp_path: Path) -> None:
+    show, file = "```console\n$ cat a.yml\n{}```\n\n", "# a.yml\nx: $HOME\n"
+    page = show.format("") + f"```yaml\n{file}```\n\n" + show.format(file)
+    expected = commands_of(page)
+
+    missing, _, shown, _ = play([command for command, _ in expected], tmp_path)
+
+    assert "No such file" in missing
+    assert shown == expected[-1][1] == file

@@ -1,5 +1,7 @@
 """Lines: units numbered in the order they are handed out, with everything that is kept away left out."""
 
+import time
+
 import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
@@ -148,6 +150,23 @@ def test_a_line_of_larger_units_holds_exactly_the_whole_units_that_nothing_touch
 
     whole = [u for u in range(0, 256, 8) if first <= u and u + 7 <= last and kept.isdisjoint(range(u, u + 8))]
     assert [line.unit(number) for number in range(line.size)] == [(base + u, base + u + 7) for u in whole]
+
+
+def test_a_line_of_thousands_of_pools_between_reserved_addresses_is_laid_at_once() -> None:
+    """Each pool looks only at what lies near it: every pool at everything would take minutes."""
+    number = 3000
+    plan = planned(
+        edits.AddNetwork(network="net1"),
+        edits.AddSubnet(network="net1", cidr="10.0.0.0/16", keep_back=(), uuid="u"),
+        *(edits.Reserve(network="net1", range=f"10.0.{each // 64}.{each % 64 * 4}") for each in range(number)),
+        *(edits.AddPool(network="net1", range=f"10.0.{at // 64}.{at % 64 * 4}/30") for at in range(number)),
+    )
+
+    begun = time.monotonic()
+    line = Layout(plan).line("net1")
+
+    assert line.size == number * 3
+    assert time.monotonic() - begun < 5
 
 
 def test_a_line_of_a_64_is_laid_at_once() -> None:

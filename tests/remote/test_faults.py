@@ -106,6 +106,17 @@ async def test_a_reading_that_failed_changed_nothing(wire: Wire) -> None:
     assert none.value.outcome == "none"
 
 
+async def test_a_rehearsal_that_failed_changed_nothing(wire: Wire, direct: Ledger) -> None:
+    before = await direct.last_change()
+    wire.will(*[Fault.LOST] * 100)
+    async with await tenure.open_async(f"{wire.url}?within_s=0.2") as ledger:
+        with pytest.raises(tenure.StoreUnavailable) as none:
+            await ledger.rehearse([tenure.Allocate(network="net", owner="vm/a")])
+
+    assert none.value.outcome == "none"
+    assert await direct.last_change() == before
+
+
 async def test_many_at_once_over_a_bad_wire_get_one_address_each(ledger: Ledger, direct: Ledger, wire: Wire) -> None:
     await direct.add_subnet("net", "10.0.0.0/24")
     await direct.add_pool("net", "10.0.0.10-10.0.0.250", name="wide")

@@ -13,6 +13,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+from tests.doors.deployments.kills.grid import killed_once
 from tests.doors.neutron.stage.deployment import DATABASES, MODES
 from tests.doors.neutron.stage.judging import crowd_rounds
 from tests.doors.neutron.suites.running import run_all as run_suites
@@ -72,6 +73,12 @@ def tell(number: int, rounds: int, reckoning: Reckoning) -> None:
         print(f"    {finding.kind}: {finding.text}", flush=True)
 
 
+def deployment_kills(store: str, seed: int, scale: Scale) -> Figures:
+    """Kill a story of deployments at every call of the store, either side of it, each in a ledger of its own; once."""
+    with run_folder():
+        return killed_once(store)
+
+
 def waiting(store: str, seed: int, scale: Scale) -> Figures:
     """Let two hundred wait in four processes, again and again."""
     total: Counter[str] = Counter()
@@ -129,6 +136,7 @@ def proof(name: str, seed: int, scale: Scale) -> Figures:
 
 PARTS: dict[str, Part] = {
     **{f"kills-{store}": partial(kills, store) for store in BREAKABLE},
+    **{f"kills-deployments-{store}": partial(deployment_kills, store) for store in LEDGERS},
     **{f"waiting-{store}": partial(waiting, store) for store in LEDGERS},
     **{f"clock-{store}": partial(clock, store) for store in LEDGERS},
     **{name: partial(proof, name) for name in PROOFS},

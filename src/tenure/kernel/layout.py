@@ -1,6 +1,6 @@
 """Quick answers about a configuration: which subnet, what is blocked, which line a wish is served from."""
 
-from bisect import bisect_right
+from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterator
 
 from tenure.kernel.addresses import format_address
@@ -19,7 +19,7 @@ class Layout:
         self.configuration = configuration
         self.mixed_units = configuration.mixed_units
         self._places: dict[str, Places] = {}
-        self._lines: dict[tuple[str, str | None, str | None], Line] = {}
+        self._lines: dict[tuple[str, str | None, str | None, str | None], Line] = {}
         self._names = {network.id: name for name, network in configuration.networks.items()}
         self._shown: dict[str, tuple[int, str | None]] = {}
         self._remembering: dict[str, bool] = {}
@@ -51,18 +51,20 @@ class Layout:
             found = self._shown[subnet.uuid] = (subnet.cidr.prefix, gateway)
         return found
 
-    def line(self, network: str, pool: str | None = None, subnet: str | None = None) -> Line:
-        """Lay out a network's pools, or those of one name, or of one subnet; built once."""
-        wanted = (network, pool, subnet)
+    def line(self, network: str, pool: str | None = None, subnet: str | None = None, zone: str | None = None) -> Line:
+        """Lay out a network's pools, or those of one name, of one subnet, or of subnets in one zone; built once."""
+        wanted = (network, pool, subnet, zone)
         if wanted not in self._lines:
-            self._lines[wanted] = self._lay(self.configuration.network(network), pool, subnet)
+            self._lines[wanted] = self._lay(self.configuration.network(network), pool, subnet, zone)
         return self._lines[wanted]
 
-    def _lay(self, network: Network, name: str | None, subnet_ident: str | None) -> Line:
+    def _lay(self, network: Network, name: str | None, subnet_ident: str | None, zone: str | None) -> Line:
         pools = network.pools_named(name) if name is not None else list(network.pools())
         if subnet_ident is not None:
             chosen = network.subnet(subnet_ident)
             pools = [(subnet, pool) for subnet, pool in pools if subnet == chosen]
+        if zone is not None:
+            pools = [(subnet, pool) for subnet, pool in pools if not subnet.zones or zone in subnet.zones]
         if not pools:
             hint = "add one with add_pool, or name the address you want"
             raise NotFound("pool", f"of network {network.name}", hint=hint)
@@ -153,10 +155,12 @@ def _pool_around(ordered: tuple[list[int], list[Pool]], position: int) -> Pool |
 
 
 def _runs(subnet: Subnet, pool: Pool, blocked: list[AddressRange]) -> Iterator[tuple[int, int, int]]:
-    """Cut a pool's range at blocked addresses and keep the whole units."""
+    """Cut a pool's range at blocked addresses, which are in order and disjoint, and keep the whole units."""
     size = subnet.unit_size
-    block = subnet.cidr.range
-    nearby = [_whole_units(subnet, piece) for piece in blocked if piece.overlaps(block)]
+    touched = AddressRange(subnet.unit_at(pool.range.first).first, subnet.unit_at(pool.range.last).last)
+    start = bisect_left(blocked, touched.first, key=lambda piece: piece.last)
+    end = bisect_right(blocked, touched.last, lo=start, key=lambda piece: piece.first)
+    nearby = [_whole_units(subnet, piece) for piece in blocked[start:end]]
     for free in subtract(pool.range, merge(nearby)):
         first = subnet.cidr.first + -(-(free.first - subnet.cidr.first) // size) * size
         count = (free.last + 1 - first) // size

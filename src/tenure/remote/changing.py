@@ -70,6 +70,15 @@ class RemoteChanges(AsyncLedger):
         )
 
     async def _apply(self, operations: Sequence[Operation], key: str | None = None) -> list[Shown]:
+        return await self._asked(":apply", operations, key=key)
+
+    async def rehearse(self, operations: Sequence[Operation]) -> list[Shown]:
+        """Tell what ``apply`` would answer now, or raise what it would raise; nothing is changed or logged."""
+        return await self._asked(":rehearse", operations, changes=False) if check_operations(operations) else []
+
+    async def _asked(
+        self, path: str, operations: Sequence[Operation], *, key: str | None = None, changes: bool = True
+    ) -> list[Shown]:
         for operation in check_operations(operations):
             check_said(operation)
         if key is not None:
@@ -78,8 +87,8 @@ class RemoteChanges(AsyncLedger):
         body = {"operations": [bodies.written(with_short_key(operation)) for operation in operations]}
         try:
             answers: shapes.Listing[shapes.Answer] = await self._transport.ask(
-                "POST", ":apply", shapes.Listing[shapes.Answer], body=body, key=key, request_id=id_for(key or inner),
-                answer_s=MANY_S,
+                "POST", path, shapes.Listing[shapes.Answer], body=body, key=key, request_id=id_for(key or inner),
+                answer_s=MANY_S, changes=changes,
             )  # fmt: skip
         except Invalid as error:
             raise as_asked(error) from None
@@ -157,6 +166,7 @@ class RemoteChanges(AsyncLedger):
         slot: str = "",
         pool: str | None = None,
         subnet: str | None = None,
+        zone: str | None = None,
         policy: str | None = None,
         labels: Mapping[str, str] | None = None,
         description: str = "",
@@ -172,8 +182,9 @@ class RemoteChanges(AsyncLedger):
         check_seconds(patience_s, field="patience_s")
         left_s = check_wait(wait_s)
         claim = read_claim(
-            network, owner, slot=slot, pool=pool, subnet=subnet, policy=policy, labels=labels, description=description,
-            carrier=carrier, plan=plan, pending=pending, lasts_s=lasts_s, request=request, key=key,
+            network, owner, slot=slot, pool=pool, subnet=subnet, zone=zone, policy=policy, labels=labels,
+            description=description, carrier=carrier, plan=plan, pending=pending, lasts_s=lasts_s, request=request,
+            key=key,
         )  # fmt: skip
         under, request_id = key or secrets.token_hex(16), id_for(key)
         async with self._or_leave(claim, request_id):

@@ -104,6 +104,8 @@ KNOWN: dict[str, Any] = {
     "gateway": Address,
     "generation": Annotated[int, count("The holding's generation: a late request never meets a later grant.", 17)],
     "group": Annotated[str, told_name("A group of nodes.", "rack1")],
+    "ident": Annotated[str, told_name("An instance of the group, by its index or its uuid.", "0")],
+    "instance_group": Annotated[str, told_name("A group of instances.", "web")],
     "keep_back": list[Annotated[str, one_of("What a subnet keeps back by itself.", KeepBack)]],
     "key": Annotated[str, told_name("An idempotency key of this wish alone.")],
     "kind": Annotated[str, told_name("The kind of a paper.", "instance")],
@@ -143,6 +145,7 @@ KNOWN: dict[str, Any] = {
     ],
     "uuid": Annotated[str, told_name("A uuid that others know it by.")],
     "vlan": Text,
+    "zone": Annotated[str, told_name("Only from subnets in this zone, or in none.", "z1")],
     "zones": list[Name],
 }
 """Fields that mean the same wherever they stand."""

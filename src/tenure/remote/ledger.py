@@ -1,7 +1,7 @@
 """The ledger over HTTP: the same verbs, asked of a server."""
 
 import asyncio
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
@@ -84,6 +84,11 @@ class RemoteLedger(RemoteChanges):
         start = None if after is None else format_address(parse_address(after, field="after"))
         path, kind = f"{_network(network)}/holdings", shapes.Page[shapes.Holding]
         return [reading.holding(each) async for each in self._pages(path, kind, {}, start, check_limit(limit))]
+
+    async def holdings_of(self, owners: Sequence[str]) -> list[Holding]:
+        """Read all that owners hold, owner by owner as they are named; one request each."""
+        wanted = dict.fromkeys(Owner(owner) for owner in owners)
+        return [held for owner in wanted for held in await self._owned(owner, None)]
 
     async def _owned(self, owner: Owner, network: str | None) -> list[Holding]:
         query = {"network": None if network is None else check_name(network, field="network")}

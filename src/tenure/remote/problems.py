@@ -26,8 +26,12 @@ STATUS: dict[type[TenureError], int] = {
     refusals.NotJson: 415,
     refusals.PreconditionRequired: 428,
     refusals.RateLimited: 429,
+    refusals.NotInstalled: 501,
     refusals.Overloaded: 503,
 }
+
+OF_DOORS = {"document_rejected": 422, "deployment_refused": 409}
+"""Statuses of errors that doors behind a server raise, by their codes: their classes lie above this room."""
 
 TITLES = {
     "invalid": "The request says something wrong",
@@ -44,6 +48,8 @@ TITLES = {
     "pool_exhausted": "Nothing is free there",
     "cursor_expired": "The log no longer reaches back that far",
     "store_unavailable": "The store did not answer",
+    "document_rejected": "The document has faults",
+    "deployment_refused": "The deployment cannot have what it wants",
     "unauthorised": "A good token is needed",
     "forbidden": "The token is not good for this",
     "rate_limited": "Too many requests",
@@ -55,6 +61,7 @@ TITLES = {
     "malformed": "The request cannot be read",
     "not_json": "JSON is needed",
     "too_slow": "The request came too slowly",
+    "not_installed": "The server was installed without this",
     "overloaded": "The server has more to do than it can",
     "internal": "A fault of the server",
 }
@@ -73,14 +80,22 @@ KINDS = _all_kinds(TenureError)
 """Which error a code stands for."""
 
 
+def _status(kind: type[TenureError]) -> int:
+    return next((STATUS[above] for above in kind.__mro__ if above in STATUS), 500)
+
+
+CODES: dict[str, int] = {**{code: _status(kind) for code, kind in KINDS.items()}, **OF_DOORS}
+"""Every code that a server may tell, and the status it comes with."""
+
+
 def status_of(error: TenureError) -> int:
-    """Return the HTTP status of an error: that of the nearest class above it."""
-    return next((STATUS[kind] for kind in type(error).__mro__ if kind in STATUS), 500)
+    """Return the HTTP status of an error: that of the nearest class above it, or of its code where a door has it."""
+    return OF_DOORS.get(error.code) or _status(type(error))
 
 
 def problem_of(error: TenureError, request_id: str | None = None) -> shapes.Problem:
     """Write an error as a problem document."""
-    data = {name: _plain(value) for name, value in vars(error).items() if name not in ("message", "field")}
+    data = {name: _plain(value) for name, value in _said(error).items() if name not in ("message", "field")}
     return shapes.Problem(
         type=f"urn:tenure:problem:{error.code}",
         title=TITLES.get(error.code, error.code),
@@ -104,7 +119,15 @@ def error_of(problem: shapes.Problem) -> TenureError:
     return error
 
 
+def _said(error: TenureError) -> dict[str, Any]:
+    """Return what an error carries: its attributes, or its faults where a door tells those."""
+    faults = getattr(error, "faults", None)
+    return vars(error) if faults is None else {"faults": faults}
+
+
 def _plain(value: Any) -> Any:
+    if hasattr(value, "told"):
+        return value.told()
     if isinstance(value, str):
         return str(value)  # an owner is a text with more to it, which the encoder does not know
     if isinstance(value, list | tuple):

@@ -178,6 +178,7 @@ def waiting_claim(shape: shapes.WaitingClaim) -> showing.WaitingClaim:
         until=shape.until,
         pool=shape.pool,
         subnet=shape.subnet,
+        zone=shape.zone,
     )
 
 

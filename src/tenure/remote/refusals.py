@@ -77,6 +77,12 @@ class TooSlow(TenureError):
     code = "too_slow"
 
 
+class NotInstalled(TenureError):
+    """The server was installed without what this needs."""
+
+    code = "not_installed"
+
+
 class Overloaded(TenureError):
     """So many requests wait already that another one would only wait for nothing."""
 

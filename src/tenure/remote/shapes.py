@@ -276,6 +276,7 @@ class WaitingClaim(Shape, frozen=True, kw_only=True):
     until: Time
     pool: str | None
     subnet: str | None
+    zone: str | None = None
 
 
 class Withdrawn(Shape, frozen=True, kw_only=True):

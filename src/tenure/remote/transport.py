@@ -78,16 +78,19 @@ class Transport:
         request_id: str | None = None,
         waits_s: float = 0.0,
         answer_s: float = ANSWER_S,
+        changes: bool = True,
     ) -> T:
         """Ask for something and read the answer as a kind; errors of the ledger are raised as they are.
 
-        A change goes under an idempotency key, so that it can be asked for again when its answer was lost.
+        A change goes under an idempotency key, so that it can be asked for again when its answer was lost. A POST
+        without ``changes`` only asks.
         """
         head = {"X-Request-Id": request_id or id_for(key)}
         under = short_key(key or secrets.token_hex(16))
         if method == "POST":
-            head |= {"Content-Type": "application/json", "Idempotency-Key": under}
-        request = _Request(method, _target(path, query), head, _encoded(body), kind, answer_s + waits_s)
+            head |= {"Content-Type": "application/json"} | ({"Idempotency-Key": under} if changes else {})
+        effects = method != "GET" and changes
+        request = _Request(method, _target(path, query), head, _encoded(body), kind, answer_s + waits_s, effects)
         try:
             answer: T = await (self._tried(self._patient, request) if waits_s else self._counted(request))
         except KeyReused as error:
@@ -196,14 +199,11 @@ class _Request(msgspec.Struct, frozen=True):
     body: bytes | None
     kind: Any
     answer_s: float
-
-    @property
-    def changes(self) -> bool:
-        """Tell whether it may change something."""
-        return self.method != "GET"
+    changes: bool
+    """Whether it may change something."""
 
 
-READING = _Request("GET", "", {}, None, None, 0.0)
+READING = _Request("GET", "", {}, None, None, 0.0, changes=False)
 
 
 def _judged(response: aiohttp.ClientResponse, content: bytes, base: str, request: _Request) -> Any:

@@ -20,6 +20,7 @@ def wish_of(claim: Claim) -> dict[str, Any]:
         "address": None if claim.address is None else format_address(claim.address),
         "pool": claim.pool,
         "subnet": claim.subnet,
+        "zone": claim.zone,
         "policy": None if claim.policy is None else str(claim.policy),
         "reserved": claim.reserved if claim.address is not None else None,  # it is about named addresses only
         "request": claim.request,

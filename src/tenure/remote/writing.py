@@ -257,6 +257,7 @@ def waiting_claim(claim: showing.WaitingClaim) -> shapes.WaitingClaim:
         until=claim.until,
         pool=claim.pool,
         subnet=claim.subnet,
+        zone=claim.zone,
     )
 
 

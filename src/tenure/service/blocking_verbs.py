@@ -23,6 +23,7 @@ class BlockingVerbs(BlockingReadingVerbs):
         address: AddressLike | None = None,
         pool: str | None = None,
         subnet: str | None = None,
+        zone: str | None = None,
         policy: str | None = None,
         reserved: str = "refuse",
         labels: Mapping[str, str] | None = None,
@@ -37,7 +38,8 @@ class BlockingVerbs(BlockingReadingVerbs):
 
         Asking again gives the same answer; under an idempotency ``key`` even after a release. ``reserved`` says how far
         a named address may reach: ``refuse`` reserved and kept-back ones, ``allow`` reserved ones, or ``force`` any.
-        With ``wait_s`` a full pool is waited for so long, in order of arrival. Cost: O(log n), a share of one commit.
+        ``zone``: only from subnets in that zone, or in none. With ``wait_s`` a full pool is waited for so long, in
+        order of arrival. Cost: O(log n), a share of one commit.
         """
         return self._portal.run(
             self._ledger.allocate(
@@ -47,6 +49,7 @@ class BlockingVerbs(BlockingReadingVerbs):
                 address=address,
                 pool=pool,
                 subnet=subnet,
+                zone=zone,
                 policy=policy,
                 reserved=reserved,
                 labels=labels,
@@ -69,6 +72,7 @@ class BlockingVerbs(BlockingReadingVerbs):
         address: AddressLike | None = None,
         pool: str | None = None,
         subnet: str | None = None,
+        zone: str | None = None,
         policy: str | None = None,
         reserved: str = "refuse",
         labels: Mapping[str, str] | None = None,
@@ -93,6 +97,7 @@ class BlockingVerbs(BlockingReadingVerbs):
                 address=address,
                 pool=pool,
                 subnet=subnet,
+                zone=zone,
                 policy=policy,
                 reserved=reserved,
                 labels=labels,
@@ -116,6 +121,7 @@ class BlockingVerbs(BlockingReadingVerbs):
         slot: str = "",
         pool: str | None = None,
         subnet: str | None = None,
+        zone: str | None = None,
         policy: str | None = None,
         labels: Mapping[str, str] | None = None,
         request: str | None = None,
@@ -137,6 +143,7 @@ class BlockingVerbs(BlockingReadingVerbs):
                 slot=slot,
                 pool=pool,
                 subnet=subnet,
+                zone=zone,
                 policy=policy,
                 labels=labels,
                 request=request,
@@ -259,6 +266,10 @@ class BlockingVerbs(BlockingReadingVerbs):
         """
         return self._portal.run(self._ledger.apply(operations, key=key))
 
+    def rehearse(self, operations: Sequence[Operation]) -> list[Shown]:
+        """Tell what ``apply`` would answer now, or raise what it would raise; nothing is changed or logged."""
+        return self._portal.run(self._ledger.rehearse(operations))
+
     def claim(
         self,
         network: str,
@@ -268,6 +279,7 @@ class BlockingVerbs(BlockingReadingVerbs):
         slot: str = "",
         pool: str | None = None,
         subnet: str | None = None,
+        zone: str | None = None,
         policy: str | None = None,
         labels: Mapping[str, str] | None = None,
         description: str = "",
@@ -294,6 +306,7 @@ class BlockingVerbs(BlockingReadingVerbs):
                 slot=slot,
                 pool=pool,
                 subnet=subnet,
+                zone=zone,
                 policy=policy,
                 labels=labels,
                 description=description,

@@ -42,6 +42,7 @@ class Claim(NamedTuple):
     details: Mapping[str, Any] = NO_DETAILS
     key: str | None = None
     body: bytes = b""
+    zone: str | None = None
 
     def at(self, layout: Layout, first: int, last: int) -> Wish:
         """Turn the claim into a wish for one address."""
@@ -100,10 +101,11 @@ def read_claim(
     pending: bool = False,
     lasts_s: float | None = None,
     key: str | None = None,
+    zone: str | None = None,
 ) -> Claim:
     """Read a claim from a caller's words."""
-    if address is not None and (pool, subnet, policy) != (None, None, None):
-        raise Invalid("address: name an address, or a pool, a subnet and a policy, not both", field="address")
+    if address is not None and (pool, subnet, policy, zone) != (None, None, None, None):
+        raise Invalid("address: name an address, or a pool, a subnet, a zone and a policy, not both", field="address")
     if reserved not in REACHES:
         raise Invalid(f"reserved: {shown(reserved)} is none of {', '.join(REACHES)}", field="reserved")
     if not isinstance(pending, bool):
@@ -123,8 +125,16 @@ def read_claim(
         lasts_us=None if lasts_s is None else check_seconds(lasts_s, field="lasts_s"),
         request=None if request is None else check_name(request, field="request"),
         details=_details(labels, description, carrier, plan),
+        zone=None if zone is None else check_name(zone, field="zone"),
     )
-    return claim if key is None else Claim(*claim[:-2], check_key(key), body_of("allocate", *claim[:-2]))
+    return claim if key is None else _keyed(claim, check_key(key))
+
+
+def _keyed(claim: Claim, key: str) -> Claim:
+    """Write on a claim its key, and what it must say whenever it is repeated under it."""
+    said = claim[:12]  # all that stands before the key
+    more = () if claim.zone is None else (claim.zone,)  # claims without a zone say what they always said
+    return Claim(*said, key, body_of("allocate", *said, *more), claim.zone)
 
 
 def plain_claim(network: str, owner: str, key: str | None, asker: Asker) -> Claim:
@@ -146,7 +156,12 @@ def check_patience(claim: Claim, wait_s: float | None) -> float:
 
 def claim_document(claim: Claim) -> dict[str, Any]:
     """Write what others must know of a claim that waits: where it may be served from, and how it is picked."""
-    told = {"pool": claim.pool, "subnet": claim.subnet, "policy": claim.policy and str(claim.policy)}
+    told = {
+        "pool": claim.pool,
+        "subnet": claim.subnet,
+        "policy": claim.policy and str(claim.policy),
+        "zone": claim.zone,
+    }
     return {name: value for name, value in told.items() if value is not None}
 
 
@@ -156,7 +171,7 @@ def claim_of(waiter: Waiter, network: str) -> Claim:
     policy = told.get("policy")
     return Claim(
         network, Owner.trusted(waiter.owner), waiter.slot, pool=told.get("pool"), subnet=told.get("subnet"),
-        policy=None if policy is None else Policy(policy),
+        policy=None if policy is None else Policy(policy), zone=told.get("zone"),
     )  # fmt: skip
 
 

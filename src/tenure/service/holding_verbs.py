@@ -34,7 +34,8 @@ from tenure.service.operations import (
     Transfer,
     check_operations,
 )
-from tenure.service.plan_verbs import PlanVerbs
+from tenure.service.plan_verbs import PlanVerbs, with_uuids
+from tenure.service.rehearsing import rehearse
 from tenure.service.showing import holding_of
 
 MOST_AT_ONCE = 65_536
@@ -53,6 +54,7 @@ class HoldingVerbs(PlanVerbs):
         address: AddressLike | None = None,
         pool: str | None = None,
         subnet: str | None = None,
+        zone: str | None = None,
         policy: str | None = None,
         reserved: str = "refuse",
         labels: Mapping[str, str] | None = None,
@@ -67,7 +69,8 @@ class HoldingVerbs(PlanVerbs):
 
         Asking again gives the same answer; under an idempotency ``key`` even after a release. ``reserved`` says how far
         a named address may reach: ``refuse`` reserved and kept-back ones, ``allow`` reserved ones, or ``force`` any.
-        With ``wait_s`` a full pool is waited for so long, in order of arrival. Cost: O(log n), a share of one commit.
+        ``zone``: only from subnets in that zone, or in none. With ``wait_s`` a full pool is waited for so long, in
+        order of arrival. Cost: O(log n), a share of one commit.
         """
         claim = read_claim(
             network,
@@ -76,6 +79,7 @@ class HoldingVerbs(PlanVerbs):
             address=address,
             pool=pool,
             subnet=subnet,
+            zone=zone,
             policy=policy,
             reserved=reserved,
             labels=labels,
@@ -97,6 +101,7 @@ class HoldingVerbs(PlanVerbs):
         address: AddressLike | None = None,
         pool: str | None = None,
         subnet: str | None = None,
+        zone: str | None = None,
         policy: str | None = None,
         reserved: str = "refuse",
         labels: Mapping[str, str] | None = None,
@@ -119,6 +124,7 @@ class HoldingVerbs(PlanVerbs):
             address=address,
             pool=pool,
             subnet=subnet,
+            zone=zone,
             policy=policy,
             reserved=reserved,
             labels=labels,
@@ -153,6 +159,7 @@ class HoldingVerbs(PlanVerbs):
         slot: str = "",
         pool: str | None = None,
         subnet: str | None = None,
+        zone: str | None = None,
         policy: str | None = None,
         labels: Mapping[str, str] | None = None,
         request: str | None = None,
@@ -170,7 +177,7 @@ class HoldingVerbs(PlanVerbs):
         operations = [
             Allocate(
                 network=name, owner=holder, slot=place, pool=pool, subnet=subnet, policy=policy, labels=labels,
-                request=request,
+                request=request, zone=zone,
             )
             for holder, place in places
             for name in networks
@@ -184,7 +191,7 @@ class HoldingVerbs(PlanVerbs):
         runs = [
             AllocateRun(
                 network=name, owners=holders, slots=slots, pool=pool, subnet=subnet, policy=policy, labels=labels,
-                request=request,
+                request=request, zone=zone,
             )
             for name in networks
         ]  # fmt: skip
@@ -343,6 +350,12 @@ class HoldingVerbs(PlanVerbs):
         Transfers that stand next to each other change hands together, so two owners may swap.
         """
         return await self._apply(operations, key) if check_operations(operations) else []
+
+    async def rehearse(self, operations: Sequence[Operation]) -> list[Shown]:
+        """Tell what ``apply`` would answer now, or raise what it would raise; nothing is changed or logged."""
+        if not check_operations(operations):
+            return []
+        return await rehearse(self._server, with_uuids(operations), self._asker)
 
     def inside(self, connection: object) -> AsyncInside:
         """Work inside a transaction that the caller has open on the same database, and will end.

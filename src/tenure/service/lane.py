@@ -33,7 +33,7 @@ class Restart(Exception):
 
 def line_key(claim: Claim) -> LineKey:
     """Name the line a claim is served from."""
-    return (claim.network, claim.pool, claim.subnet)
+    return (claim.network, claim.pool, claim.subnet, claim.zone)
 
 
 def wanted_address(claim: Claim, layout: Layout) -> int | None:

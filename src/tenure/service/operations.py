@@ -33,6 +33,7 @@ class Allocate:
     pending: bool = False
     lasts_s: float | None = None
     key: str | None = None
+    zone: str | None = None
 
     def claim(self) -> Claim:
         """Read it as a claim."""
@@ -53,6 +54,7 @@ class Allocate:
             pending=self.pending,
             lasts_s=self.lasts_s,
             key=self.key,
+            zone=self.zone,
         )
 
 
@@ -68,6 +70,7 @@ class AllocateRun:
     policy: str | None = None
     labels: Mapping[str, str] | None = None
     request: str | None = None
+    zone: str | None = None
 
     def claims(self) -> list[Claim]:
         """Read it as claims, in the order of their addresses."""
@@ -79,7 +82,7 @@ class AllocateRun:
         claims = [
             read_claim(
                 self.network, owner, slot=slot, pool=self.pool, subnet=self.subnet, policy=self.policy,
-                labels=self.labels, request=self.request,
+                labels=self.labels, request=self.request, zone=self.zone,
             )
             for owner, slot in zip(self.owners, self.slots, strict=True)
         ]  # fmt: skip

@@ -31,7 +31,7 @@ class PlanVerbs:
     async def _apply(self, operations: Sequence[Operation], key: str | None = None) -> list[Shown]:
         check_operations(operations)
         body = b"" if key is None else body_of_operations(operations, check_key(key))
-        return await self._server.apply([_with_uuid(operation) for operation in operations], key, body, self._asker)
+        return await self._server.apply(with_uuids(operations), key, body, self._asker)
 
     async def _edit(self, edit: edits.Edit) -> Network:
         [result] = await self._apply([edit])
@@ -282,6 +282,11 @@ class PlanVerbs:
     async def remove_preallocation(self, network: str, owner: str, *, slot: str = "") -> Network:
         """Forget that an address waits for an owner."""
         return await self._edit(edits.RemovePreallocation(network=network, owner=owner, slot=slot))
+
+
+def with_uuids(operations: Sequence[Operation]) -> list[Operation]:
+    """Give new networks and subnets their uuids, before anything is tried: a second try makes the same."""
+    return [_with_uuid(operation) for operation in operations]
 
 
 def _with_uuid(operation: Operation) -> Operation:

@@ -1,6 +1,6 @@
 """The ledger's reading verbs: the plan, holdings, changes, explanations."""
 
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Mapping, Sequence
 from datetime import datetime
 
 from tenure.kernel.addresses import AddressLike, format_address, parse_address
@@ -66,9 +66,8 @@ class ReadingVerbs(WaitingVerbs):
         if owner is not None:
             if after is not None or limit is not None:
                 raise Invalid("after: an owner's holdings come whole, without cursor and limit", field="after")
-            return await self._holdings_of(
-                Owner(owner), None if network is None else (await self.network(network)).name
-            )
+            named = None if network is None else (await self.network(network)).name
+            return [each for each in await self.holdings_of([owner]) if named in (None, each.network)]
         if network is None:
             raise Invalid("network: name a network or an owner", field="network")
         layout = await self._server.reread(check_name(network, field="network"))
@@ -93,16 +92,22 @@ class ReadingVerbs(WaitingVerbs):
                     break
                 start = page[-1].last + 1
 
-    async def _holdings_of(self, owner: Owner, network: str | None) -> list[Holding]:
+    async def holdings_of(self, owners: Sequence[str]) -> list[Holding]:
+        """Read all that owners hold: owner by owner as they are named, each in order of network, slot and address.
+
+        Cost: O(log n) an owner, one question for a thousand of them.
+        """
+        wanted = list(dict.fromkeys(Owner(owner) for owner in owners))
         layouts: dict[SpaceId, Layout | None] = {}
-        found: list[Holding] = []
-        for row in await self._server.store.by_owner([owner]):
-            if row.space not in layouts:
-                layouts[row.space] = await self._server.layout_of_space(row.space)
-            layout = layouts[row.space]
-            found.extend([] if layout is None else known_holdings([row], layout))
-        found = [holding for holding in found if network in (None, holding.network)]
-        return sorted(found, key=lambda holding: (holding.network, holding.slot, holding.row.first))
+        found: dict[str, list[Holding]] = {owner: [] for owner in wanted}
+        for start in range(0, len(wanted), PAGE):
+            for row in await self._server.store.by_owner(wanted[start : start + PAGE]):
+                if row.space not in layouts:
+                    layouts[row.space] = await self._server.layout_of_space(row.space)
+                layout = layouts[row.space]
+                found[row.owner].extend([] if layout is None else known_holdings([row], layout))
+        ordered = (sorted(each, key=lambda held: (held.network, held.slot, held.row.first)) for each in found.values())
+        return [held for each in ordered for held in each]
 
     async def paper(self, kind: str, name: str) -> Paper:
         """Read a document that a door keeps in the ledger."""

@@ -278,7 +278,7 @@ class Server:
         for attempt in range(RESTARTS):
             spaces: list[SpaceId] = []
             try:
-                spaces = await self._spaces_for(operations)
+                spaces = await self.spaces_for(operations)
                 results, edited = await self._transact_apply(operations, spaces, key, body, asker)
             except (Restart, KeyTaken):
                 await self.pause(attempt)
@@ -312,7 +312,7 @@ class Server:
         async with self.lanes.alone_in(spaces):
             kept = False
             try:
-                done = await self.store.transact(partial(self._apply_once, operations, spaces, key, body, asker))
+                done = await self.store.transact(partial(self.apply_once, operations, spaces, key, body, asker))
                 kept = True
                 return done
             except (Conflict, NotFound):
@@ -324,7 +324,7 @@ class Server:
             finally:
                 self.lanes.settle(spaces, kept=kept)
 
-    async def _apply_once(
+    async def apply_once(
         self,
         operations: Sequence[Operation],
         spaces: Sequence[SpaceId],
@@ -333,6 +333,7 @@ class Server:
         asker: Asker | None,
         tx: Transaction,
     ) -> tuple[list[Shown], list[SpaceId]]:
+        """Do the operations in a transaction; return what they answer, and the spaces that were edited."""
         applying = Applying(tx, self.chance, self.lanes.exact, self._layouts, asker)
         await applying.open(operations, spaces)
         # Looked for only now: the same request elsewhere held these spaces until its answer was kept.
@@ -363,7 +364,7 @@ class Server:
         while await self.store.transact(lambda tx: tx.forget_replies(self.keys_live_us, limit=FORGET_PAGE)):
             pass
 
-    async def _spaces_for(self, operations: Sequence[Operation]) -> list[SpaceId]:
+    async def spaces_for(self, operations: Sequence[Operation]) -> list[SpaceId]:
         """Find the spaces that operations touch and that exist."""
         names = networks_of(operations)
         found = set((await self.store.locate(sorted(names))).values()) if names else set()

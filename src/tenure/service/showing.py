@@ -35,6 +35,7 @@ class WaitingClaim:
     until: datetime
     pool: str | None = None
     subnet: str | None = None
+    zone: str | None = None
 
 
 def holding_of(row: Row, layout: Layout) -> Holding:

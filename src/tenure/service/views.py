@@ -20,7 +20,8 @@ from tenure.service.operations import Cancel, Operation, Release, ReleaseOwner, 
 BLIND = 1 << 20
 """Lines longer than this are first tried without reading who holds what: a pick there is nearly always free."""
 
-LineKey = tuple[str, str | None, str | None]
+LineKey = tuple[str, str | None, str | None, str | None]
+"""A network, and where they are named a pool, a subnet and a zone."""
 
 
 @dataclass(slots=True)

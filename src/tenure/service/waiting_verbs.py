@@ -29,6 +29,7 @@ class WaitingVerbs(HoldingVerbs):
         slot: str = "",
         pool: str | None = None,
         subnet: str | None = None,
+        zone: str | None = None,
         policy: str | None = None,
         labels: Mapping[str, str] | None = None,
         description: str = "",
@@ -54,6 +55,7 @@ class WaitingVerbs(HoldingVerbs):
             slot=slot,
             pool=pool,
             subnet=subnet,
+            zone=zone,
             policy=policy,
             labels=labels,
             description=description,
@@ -152,6 +154,7 @@ def _shown(waiters: Sequence[Waiter], layout: Layout) -> list[WaitingClaim]:
         WaitingClaim(
             layout.name_of(waiter.network), Owner.trusted(waiter.owner), waiter.slot, place, moment(waiter.since_us),
             moment(waiter.until_us), waiter.document.get("pool"), waiter.document.get("subnet"),
+            waiter.document.get("zone"),
         )
         for place, waiter in enumerate(waiters, 1)
         if waiter.network in known

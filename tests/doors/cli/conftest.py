@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.doors.cli.deployment_site import build_deployments
 from tests.doors.cli.neutron_site import build_neutron
 from tests.doors.cli.site import Site, build, build_machines
 
@@ -41,5 +42,23 @@ def machines(built_machines: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPat
     """Give a copy of the site with machines, and stand in its folder."""
     folder = tmp_path / "machines"
     shutil.copytree(built_machines, folder)
+    monkeypatch.chdir(folder)
+    return Site(folder)
+
+
+@pytest.fixture(scope="session")
+def built_deployments(built_machines: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Build the site with machines and deployments once a run."""
+    folder = tmp_path_factory.mktemp("deployments") / "site"
+    shutil.copytree(built_machines, folder)
+    build_deployments(Site(folder))
+    return folder
+
+
+@pytest.fixture
+def deployed(built_deployments: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Site:
+    """Give a copy of the site with machines and deployments, and stand in its folder."""
+    folder = tmp_path / "deployed"
+    shutil.copytree(built_deployments, folder)
     monkeypatch.chdir(folder)
     return Site(folder)

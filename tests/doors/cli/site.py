@@ -30,8 +30,8 @@ class Site:
         """Return the ledger's URL."""
         return f"sqlite:///{self.folder / 'tenure.db'}"
 
-    def call(self, *words: str, env: Mapping[str, str] | None = None) -> Result:
-        """Run the command line in this process."""
+    def call(self, *words: str, env: Mapping[str, str] | None = None, fed: str | bytes | None = None) -> Result:
+        """Run the command line in this process; ``fed`` is its standard input."""
         around = {
             "TENURE_STORE": self.url,
             "LANG": "C.UTF-8",
@@ -40,7 +40,7 @@ class Site:
             "TENURE_HOOKS": None,
             **(env or {}),
         }
-        return CliRunner().invoke(main, list(words), env=around)
+        return CliRunner().invoke(main, list(words), env=around, input=fed)
 
     def text(self, *words: str, code: int = 0) -> str:
         """Run a command that ends as expected, and return what it prints."""

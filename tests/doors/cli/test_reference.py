@@ -3,6 +3,7 @@
 import inspect
 import json
 import shlex
+import shutil
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -14,6 +15,7 @@ import pytest
 from tenure.doors.cli.failing import EXIT_MEANINGS, EXITS
 from tenure.doors.cli.keys import ANSWERS
 from tenure.doors.cli.main import main
+from tests.doors.cli.deployment_site import build_work
 from tests.doors.cli.site import Site
 
 ROOT = Path(__file__).parents[3]
@@ -46,10 +48,22 @@ def examples(command: click.Command) -> list[list[str]]:
 EXAMPLES = [words for command in COMMANDS.values() for words in examples(command)]
 
 
+@pytest.fixture(scope="module")
+def built_examples(built_deployments: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Build what the examples speak of: the site, machines and deployments on it, and work that goes on."""
+    folder = tmp_path_factory.mktemp("examples") / "site"
+    shutil.copytree(built_deployments, folder)
+    build_work(Site(folder))
+    return folder
+
+
 @pytest.fixture
-def site(machines: Site) -> Site:
-    """Give what the examples speak of: the site, and machines on it."""
-    return machines
+def site(built_examples: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Site:
+    """Give a copy of what the examples speak of, and stand in its folder."""
+    folder = tmp_path / "examples"
+    shutil.copytree(built_examples, folder)
+    monkeypatch.chdir(folder)
+    return Site(folder)
 
 
 def test_the_reference_is_what_the_commands_say() -> None:
@@ -63,7 +77,7 @@ def test_every_command_of_the_issue_is_there() -> None:
     wanted = (
         "network instance node group subnet pool reserve allocate release hold confirm cancel transfer show search "
         "history why watch "
-        "import export audit backup restore copy verify sweep waiting render bench completion"
+        "import export audit backup restore copy verify sweep waiting render bench completion deployment"
     )
 
     assert set(wanted.split()) <= {path[0] for path in COMMANDS}
@@ -125,7 +139,7 @@ def test_the_tour_in_the_main_help_runs_in_order(site: Site) -> None:
 def test_every_verb_of_a_noun_of_several_files_is_in_its_help_and_in_the_reference(site: Site) -> None:
     page = (ROOT / "docs" / "reference" / "cli.md").read_text("utf-8")
 
-    for noun in ("network", "instance"):
+    for noun in ("network", "instance", "deployment"):
         shown = site.text(noun, "--help")
         for verb in (path[1] for path in COMMANDS if path[0] == noun):
             assert f"\n  {verb} " in shown

@@ -22,9 +22,9 @@ MADE_UP = re.compile(
     r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d(:\d\d)?(\.\d+)?Z?( UTC)?"
     r"|[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}"
     r"|([0-9a-f]{2}:){5}[0-9a-f]{2}"
-    r"|[0-9a-f]{32}|\b\d{16}\b|sqlite:///\S+|http://\S+"
+    r"|[0-9a-f]{32}|\b[0-9a-f]{16}\b|sqlite:///\S+|http://\S+"
 )
-"""What is new each time: times, uuids, addresses of network cards; and where the ledger is."""
+"""What is new each time: times, uuids, plans, addresses of network cards; and where the ledger is."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,10 +33,10 @@ class Served(Site):
 
     server: str
 
-    def call(self, *words: str, env: Mapping[str, str] | None = None) -> Result:
+    def call(self, *words: str, env: Mapping[str, str] | None = None, fed: str | bytes | None = None) -> Result:
         """Run the command line in this process, with the server in its environment."""
         around = {"TENURE_SERVER": self.server, "TENURE_STORE": f"sqlite:///{self.folder / 'nothing.db'}"}
-        return Site.call(self, *words, env={**around, **(env or {})})
+        return Site.call(self, *words, env={**around, **(env or {})}, fed=fed)
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,11 +60,11 @@ def _told(result: Result) -> tuple[int, str, str]:
 
 
 @pytest.fixture
-def twins(built_machines: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Twins]:
+def twins(built_deployments: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Twins]:
     """Give the site twice, and stand in a folder with its files."""
     here, there = tmp_path / "here", tmp_path / "there"
-    shutil.copytree(built_machines, here)
-    shutil.copytree(built_machines, there)
+    shutil.copytree(built_deployments, here)
+    shutil.copytree(built_deployments, there)
     build_full(Site(here))
     build_full(Site(there))
     monkeypatch.chdir(here)
@@ -73,6 +73,62 @@ def twins(built_machines: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
 
 
 SCRIPTS = {
+    "deployments": """
+        deployment upload-config cloud.yml --dry-run --json
+        deployment list --json
+        deployment plan shop.yml --recreate
+        deployment apply shop.yml --recreate --json
+        deployment show shop
+        deployment commit shop web/0 --vm vm-8
+        deployment fail shop web/1
+        deployment why shop web/0
+        deployment why shop web/1
+        deployment abort shop
+        deployment stop shop db/0 --hard
+        deployment start shop db/0 --json
+        deployment ignore shop db/0
+        deployment delete shop
+        deployment unignore shop db/0
+        deployment diff shop.yml
+        deployment plan cloud.yml
+        deployment plan cloud.yml --json
+        deployment cleanup-orphans
+        deployment delete shop
+        deployment lose shop web/0
+        deployment lose shop nowhere/0
+        verify --json
+    """,
+    "work on deployments": """
+        deployment upload-config compiling.yml
+        deployment apply tested.yml --changes
+        deployment apply tested.yml --changes --json
+        deployment recreate shop --dry-run
+        deployment recreate shop web/0
+        deployment commit shop web/0 --vm vm-8 --plan nothing
+        deployment commit shop web/0 --vm vm-8 --json
+        deployment compile shop
+        deployment compile shop --workers 1 --json
+        deployment compile shop --plan nothing
+        deployment commit-worker shop 0 --vm vm-20
+        deployment commit-worker shop 9 --vm vm-20
+        deployment end-compile shop --json
+        deployment end-compile shop
+        deployment run-errand shop smoke-test --dry-run
+        deployment run-errand shop smoke-test
+        deployment fail shop smoke-test/0
+        deployment run-errand shop smoke-test --json
+        deployment commit shop smoke-test/0 --vm vm-9
+        deployment run-errand shop web
+        deployment end-errand shop web
+        deployment end-errand shop smoke-test --json
+        deployment cck shop --vms vms.txt
+        deployment cck shop --vms vms.txt --recreate --json
+        deployment cck shop --vms vms.txt --forget
+        deployment cck nowhere --vms vms.txt
+        deployment networks
+        deployment networks --json
+        deployment list
+    """,
     "holdings": """
         allocate net1 instance/a
         allocate net1 instance/a -q

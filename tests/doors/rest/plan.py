@@ -3,10 +3,17 @@
 from typing import Any
 from urllib.parse import quote
 
-from tenure.doors.rest.openapi_examples import PLAN
+from tenure.doors.deployments.legacy import MODE
+from tenure.doors.deployments.managed_records import MANAGED
+from tenure.doors.deployments.records import CONFIG, DEPLOYMENT, INSTANCE, ORPHAN, SNAPSHOT
+from tenure.doors.deployments.workers import COMPILE
+from tenure.doors.rest.endpoints import Endpoint
+from tenure.doors.rest.openapi_examples import CLOUD_CONFIG, MANIFEST, PLAN
 from tests.doors.rest.stage import Answer, Client
 
 ANY = {"If-Match": "*"}
+KINDS = ("instance", CONFIG, SNAPSHOT, DEPLOYMENT, INSTANCE, ORPHAN, COMPILE, MODE, MANAGED)
+"""Papers that examples and tests leave behind."""
 
 
 def at(path: str, **params: str) -> str:
@@ -37,18 +44,31 @@ async def refused(
 
 
 async def clear(client: Client) -> None:
-    """Remove all networks, and the papers of instances."""
+    """Remove all networks, and the papers of instances and deployments."""
     for network in (await client.get("/networks?limit=1000"))["items"]:
         path = at("/networks/{network}", network=network["name"])
         for connection in network["connections"]:
             await client.post(f"{path}:disconnect", {"group": connection["group"]})
         await good(client, "DELETE", f"{path}?cascade=true", headers=ANY)
-    for paper in (await client.get("/papers/instance?limit=1000"))["items"]:
-        gone = {"op": "remove_paper", "kind": "instance", "name": paper["name"], "revision": paper["revision"]}
-        await client.post(":apply", {"operations": [gone]})
+    papers = [paper for kind in KINDS for paper in (await client.get(f"/papers/{kind}?limit=1000"))["items"]]
+    named = [{name: paper[name] for name in ("kind", "name", "revision")} for paper in papers]
+    if named:
+        await client.post(":apply", {"operations": [{"op": "remove_paper", **each} for each in named]})
 
 
-async def lay(client: Client) -> None:
-    """Lay the plan of the examples on a server, in place of whatever was there."""
+async def lay(client: Client, *, deployed: bool = False) -> None:
+    """Lay the plan of the examples on a server, in place of whatever was there; with their deployment, if wanted."""
     await clear(client)
     await client.post(":apply", {"operations": PLAN})
+    if deployed:
+        await good(client, "PUT", "/cloud-configs/default", {"text": CLOUD_CONFIG})
+        await client.post("/deployments:apply", {"manifest": MANIFEST})
+        await client.post("/deployments/shop/instances/web/0:commit", {"vm": "vm-1"})
+
+
+async def lay_for(client: Client, endpoint: Endpoint) -> None:
+    """Lay what the example of a route speaks of; where that is a deployment, packages are compiled for it as well."""
+    deployed = endpoint.section == "deployments"
+    await lay(client, deployed=deployed)
+    if deployed:
+        await client.post("/deployments/shop:compile", {"workers": 1})

@@ -9,8 +9,8 @@ import pytest
 
 from tenure.doors.rest.catalogue import ENDPOINTS
 from tenure.doors.rest.endpoints import Endpoint
-from tenure.doors.rest.openapi_examples import PATH_EXAMPLES
-from tests.doors.rest.plan import ANY, at, lay, refused
+from tenure.doors.rest.openapi_examples import MANIFEST, PATH_EXAMPLES
+from tests.doors.rest.plan import ANY, at, lay_for, refused
 from tests.doors.rest.stage import Client
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
@@ -18,6 +18,7 @@ pytestmark = pytest.mark.asyncio(loop_scope="module")
 NOWHERE = {"network": "nowhere"}
 OLD = {"If-Match": '"no-such-uuid.1"'}
 OTHER = {"owner": "instance/other"}
+TOO_MANY = MANIFEST.replace("instances: 2", "instances: 99")
 
 Failure = tuple[int, str, str | None, dict[str, Any]]
 """Status, code, field; and what is asked: ``path``, ``query``, ``body``, ``headers``."""
@@ -84,6 +85,37 @@ FAILURES: dict[str, Failure] = {
     "get_paper": (404, "not_found", "name", {"path": {"name": "none"}}),
     "get_self": (422, "invalid", "who", {"query": "who=me"}),
     "apply": (404, "not_found", "network", {"body": {"operations": [{"op": "allocate", **NOWHERE, **OTHER}]}}),
+    "rehearse": (404, "not_found", "network", {"body": {"operations": [{"op": "allocate", **NOWHERE, **OTHER}]}}),
+    "list_cloud_configs": (422, "invalid", "limit", {"query": "limit=3"}),
+    "upload_cloud_config": (422, "document_rejected", None, {"body": {"text": "networks: [{name: a}]"}}),
+    "plan_deployment": (422, "document_rejected", None, {"body": {"manifest": "name: shop\ncats: 9"}}),
+    "apply_deployment": (409, "deployment_refused", None, {"body": {"manifest": TOO_MANY}}),
+    "list_deployments": (422, "invalid", "limit", {"query": "limit=3"}),
+    "get_deployment": (404, "not_found", "deployment", {"path": {"deployment": "none"}}),
+    "delete_deployment": (404, "not_found", "deployment", {"path": {"deployment": "none"}, "body": {}}),
+    "abort_deployment": (422, "invalid", "plan", {"body": {}}),
+    "diff_deployment": (404, "not_found", "deployment", {"body": {"manifest": MANIFEST.replace("shop", "none")}}),
+    "recreate_deployment": (404, "not_found", "deployment", {"path": {"deployment": "none"}, "body": {}}),
+    "check_deployment": (422, "invalid", "vms", {"body": {}}),
+    "compile_deployment": (409, "conflict", None, {"body": {"plan": "0f8fad5bd9cb469f"}}),
+    "commit_worker": (404, "not_found", "number", {"body": {"number": 9, "vm": "vm-9"}}),
+    "end_compile": (404, "not_found", "deployment", {"path": {"deployment": "none"}, "body": {}}),
+    "run_errand": (409, "deployment_refused", None, {"path": {"errand": "web"}, "body": {}}),
+    "end_errand": (404, "not_found", "errand", {"path": {"errand": "no/ne"}, "body": {}}),
+    "why_instance": (404, "not_found", "instance", {"path": {"ident": "9"}}),
+    "recreate_instance": (404, "not_found", "instance", {"path": {"ident": "9"}, "body": {}}),
+    "recreate_missing": (409, "conflict", "vm", {"body": {"vm": "vm-9"}}),
+    "delete_reference": (422, "invalid", "vm", {"body": {"vm": ""}}),
+    "list_managed_networks": (422, "invalid", "limit", {"query": "limit=3"}),
+    "commit_instance": (404, "not_found", "instance", {"path": {"ident": "9"}, "body": {"vm": "vm-9"}}),
+    "fail_instance": (404, "not_found", "instance", {"path": {"instance_group": "none"}, "body": {}}),
+    "lose_instance": (404, "not_found", "deployment", {"path": {"deployment": "none"}, "body": {}}),
+    "stop_instance": (422, "invalid", "hard", {"body": {"hard": "yes"}}),
+    "start_instance": (404, "not_found", "deployment", {"path": {"deployment": "shop/web"}, "body": {}}),
+    "ignore_instance": (404, "not_found", "instance_group", {"path": {"instance_group": "we/b"}, "body": {}}),
+    "unignore_instance": (422, "invalid", "hard", {"body": {"hard": True}}),
+    "list_orphans": (422, "invalid", "vm", {"query": "vm=vm-1"}),
+    "clean_up_orphan": (422, "invalid", "vm", {"path": {"vm": " "}, "body": {}}),
     "verify": (422, "invalid", "deep", {"body": {"deep": True}}),
     "sweep": (422, "invalid", "deep", {"body": {"deep": True}}),
     "trim_changes": (422, "invalid", "before", {"body": {"before": 0}}),
@@ -108,7 +140,7 @@ async def test_every_route_is_here() -> None:
 @pytest.mark.parametrize("endpoint", ENDPOINTS, ids=lambda endpoint: endpoint.name)
 async def test_a_request_that_fails_is_told_why_and_changes_nothing(admin: Client, endpoint: Endpoint) -> None:
     status, code, field, asked = FAILURES[endpoint.name]
-    await lay(admin)
+    await lay_for(admin, endpoint)
     path = at(endpoint.path, **{**PATH_EXAMPLES, **asked.get("path", {})})
     where = f"{path}?{asked['query']}" if "query" in asked else path
     headers = asked.get(

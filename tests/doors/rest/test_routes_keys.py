@@ -7,13 +7,16 @@ import pytest
 
 from tenure.doors.rest.catalogue import ENDPOINTS
 from tenure.doors.rest.openapi_examples import EXAMPLES, PATH_EXAMPLES
-from tests.doors.rest.plan import at, good, lay, refused
+from tests.doors.rest.plan import at, good, lay, lay_for, refused
 from tests.doors.rest.stage import Client, Server
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 
 POSTS = {endpoint.name: endpoint for endpoint in ENDPOINTS if endpoint.method == "POST"}
-TELL_WHAT_IS_SO_NOW = {"verify", "sweep", "withdraw", "trim_changes", "revoke_token", "login", "logout"}
+DEPLOYMENTS = {name for name, endpoint in POSTS.items() if endpoint.section == "deployments"}
+TELL_WHAT_IS_SO_NOW = {
+    *DEPLOYMENTS, "login", "logout", "rehearse", "revoke_token", "sweep", "trim_changes", "verify", "withdraw",
+}  # fmt: skip
 """Routes that may be repeated as they are: the effect is the same, the answer tells what is so now."""
 
 TELLS_A_SECRET_ONCE = {"add_token"}
@@ -45,8 +48,8 @@ async def test_the_same_request_under_a_key_is_answered_the_same_and_done_once(a
 
 @pytest.mark.parametrize("name", sorted(TELL_WHAT_IS_SO_NOW - {"login", "revoke_token"}))
 async def test_what_tells_what_is_so_now_may_be_repeated(admin: Client, name: str) -> None:
-    await lay(admin)
-    path = at(POSTS[name].path, **PATH_EXAMPLES)
+    await lay_for(admin, POSTS[name])
+    path = at(POSTS[name].path, **{**PATH_EXAMPLES, **EXAMPLES[name].get("path", {})})
     for _ in range(2):
         await good(admin, "POST", path, EXAMPLES[name].get("body"), headers=key(f"now-{name}"))
 

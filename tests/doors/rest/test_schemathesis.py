@@ -28,7 +28,12 @@ NEVER_ENDS = ["follow_changes"]
 HOMELY = {
     "path_network": ["net1", "lab", "nowhere"],
     "path_address": ["192.0.2.10", "192.0.2.11", "192.0.2.12", "198.51.100.7", "2001:db8::1"],
+    "path_config": ["default", "more"],
+    "path_deployment": ["shop", "none"],
+    "path_errand": ["smoke-test", "web"],
+    "path_ident": ["0", "1", "9"],
     "path_instance": ["web-0", "nobody"],
+    "path_instance_group": ["web", "none"],
     "path_kind": ["instance", "nothing"],
     "path_name": ["web-0", "nothing"],
     "path_owner": ["instance/web-0", "instance/db-0", "pod/none"],
@@ -37,6 +42,7 @@ HOMELY = {
     "path_space": ["net1", "site", "none"],
     "path_subnet": ["subnet1", "192.0.2.0/24", "bench"],
     "path_token": ["ops", "nobody"],
+    "path_vm": ["vm-1", "vm-9"],
 }
 """What paths say when they are right: names that are there, and some that are not."""
 
@@ -107,7 +113,7 @@ def plan(server: Server) -> Server:
 
     async def laying() -> None:
         async with server.client() as client:
-            await lay(client)
+            await lay(client, deployed=True)
 
     asyncio.run(laying())
     return server

@@ -3,6 +3,7 @@
 from typing import TYPE_CHECKING, Any
 
 from tenure.doors.cli.session import Session
+from tenure.doors.deployments.faults import Kind, Refused, Rejected
 from tenure.kernel.errors import (
     AddressReserved,
     AlreadyExists,
@@ -40,11 +41,14 @@ HINTS = {
     "forbidden": "`tenure token list` shows what a token may do; `tenure token add` makes another",
     **dict.fromkeys(("rate_limited", "overloaded", "too_slow"), "run the same command again, later"),
     "too_large": "ask for less at once",
+    "not_installed": "whoever runs the server installs what it names",
     "precondition_failed": "read again with `tenure show`, then decide",
     "internal": "whoever runs the server finds the reason in its log",
     **dict.fromkeys(
         ("no_such_route", "method_not_allowed", "not_json", "malformed", "precondition_required"), OTHER_SERVER
     ),
+    "document_rejected": "nothing was changed; correct the document, then run the command again",
+    "deployment_refused": "nothing was changed; `tenure deployment show DEPLOYMENT` tells how it stands",
     "cursor_expired": "read the present state with `tenure show`, then go on with `--after {oldest}`",
 }
 
@@ -55,6 +59,7 @@ CASCADE = "release the holdings, retire it to let it run dry, or end them all wi
 PENDING = "wait until the operations that want it are done, or end them with `tenure cancel`"
 
 LEDGER_MISSING = "look at `--store` or TENURE_STORE; `tenure network add NAME` begins a new ledger"
+CONFIG_MISSING = "look at `--store` or TENURE_STORE; `tenure deployment upload-config FILE` begins a new ledger"
 SERVER_SILENT = "look at `--server` or TENURE_SERVER; `tenure serve` starts a server"
 ORIGINS = {"restore": "FILE is what `tenure backup FILE` wrote", "copy": "SOURCE is the URL of the ledger to copy"}
 """What to look at when the ledger to read is not there, in commands that fill another."""
@@ -74,6 +79,9 @@ LISTED = {
     "tag": "`tenure network list-tags NETWORK` lists them",
     "field": "`list-fields` lists them",
     "token": "`tenure token list` lists them",
+    "deployment": "`tenure deployment list` lists them; `tenure deployment apply FILE` makes one",
+    "errand": "an errand is a group of the deployed manifest whose lifecycle is `errand`",
+    "compile worker": "`tenure deployment compile DEPLOYMENT` tells the workers of a compile, or begins one",
 }
 """Where to look for what is not found, by its kind."""
 
@@ -96,12 +104,30 @@ IN_USE_HINTS = {
 
 NODE_ADDRESS = "give the node another address, or pass `--no-conflicts-check`"
 FORM = "`--form revised` can say it"
+PLAN = "`tenure deployment show DEPLOYMENT INSTANCE` names the plan that it waits for; `--plan` says which one you mean"
 
 INSTANCE_HINTS = {
     "address_reserved": "`--force` lets externally reserved addresses be had, too",
     "pool_exhausted": "`tenure network modify --pool add:RANGE {network}` adds addresses",
 }
 """What commands on instances say otherwise."""
+
+DEPLOYMENT_HINTS = {
+    "not_found": "`tenure deployment show DEPLOYMENT` lists its instances",
+    "conflict": "`tenure deployment show DEPLOYMENT` tells how it stands",
+}
+"""What commands on deployments say otherwise."""
+
+UNIGNORE = "`tenure deployment unignore DEPLOYMENT INSTANCE` takes an instance into deploys again"
+FAULT_HINTS = {
+    Kind.DEPLOYMENT_NO_NETWORKS: "`tenure deployment upload-config FILE` brings a cloud config with networks",
+    Kind.NETWORK_RESERVATION_ALREADY_IN_USE: "name another address, or free this one with a deploy of its own first",
+    Kind.NETWORK_RESERVATION_NOT_ENOUGH_CAPACITY: "widen the network in the cloud config, ask for fewer instances, or "
+    "free addresses: `tenure deployment list` shows who has some, `tenure deployment cleanup-orphans` VMs to delete",
+    Kind.DEPLOYMENT_IGNORED_INSTANCES_MODIFICATION: UNIGNORE,
+    Kind.DEPLOYMENT_IGNORED_INSTANCES_DELETION: UNIGNORE,
+}
+"""What helps against a fault, by its kind."""
 
 NEUTRON_HINTS = {
     "store_unavailable": "look at `--database` and `--ledger`, or at the configuration file",
@@ -132,10 +158,12 @@ def _special_hint(error: TenureError, command: str) -> str | None:
     noun = command.partition(" ")[0]
     if noun == "neutron":
         return NEUTRON_HINTS.get(error.code)
+    if isinstance(error, Refused | Rejected):
+        return next((FAULT_HINTS[fault.kind] for fault in error.faults if fault.kind in FAULT_HINTS), None)
     if command in ORIGINS and error.field in ("path", "ledger"):
         return ORIGINS[command]
     if isinstance(error, NotFound):
-        return LEDGER_MISSING if error.kind == "ledger" else LISTED.get(error.kind)
+        return _missing_hint(error.kind, noun)
     if isinstance(error, AlreadyExists) and error.kind in TAKEN:
         return TAKEN[error.kind]
     if isinstance(error, StillInUse):
@@ -144,7 +172,17 @@ def _special_hint(error: TenureError, command: str) -> str | None:
         return found
     if error.code == "conflict" and error.field == "form":
         return FORM
-    return INSTANCE_HINTS.get(error.code) if noun == "instance" else None
+    if error.code == "conflict" and error.field == "plan" and noun == "deployment":
+        return PLAN
+    return {"instance": INSTANCE_HINTS, "deployment": DEPLOYMENT_HINTS}.get(noun, {}).get(error.code)
+
+
+def _missing_hint(kind: str, noun: str) -> str | None:
+    if noun == "deployment" and kind == "instance":
+        return DEPLOYMENT_HINTS["not_found"]
+    if kind == "ledger":
+        return CONFIG_MISSING if noun == "deployment" else LEDGER_MISSING
+    return LISTED.get(kind)
 
 
 def _in_use_hint(error: StillInUse, command: str) -> str | None:

@@ -84,6 +84,7 @@ async def _many(
         slot=said["slot"],
         pool=said["pool"],
         subnet=said["subnet"],
+        zone=said["zone"],
         policy=said["policy"],
         labels=said["labels"] or None,
         request=said["request"],

@@ -48,6 +48,18 @@ def complete_instance(context: click.Context, parameter: click.Parameter, incomp
     return _names(context, "instance", incomplete)
 
 
+def complete_deployment(context: click.Context, parameter: click.Parameter, incomplete: str) -> list[str]:
+    """Offer the names of deployments."""
+    return _names(context, "deployments.deployment", incomplete)
+
+
+def complete_deployed_instance(context: click.Context, parameter: click.Parameter, incomplete: str) -> list[str]:
+    """Offer the instances of the deployment that stands before, by group and uuid."""
+    above = f"{context.params.get('deployment')}/"
+    papers = _asked(context, lambda ledger: ledger.papers("deployments.instance", prefix=above + incomplete))
+    return _beginning(incomplete, [paper.name.removeprefix(above) for paper in papers])
+
+
 def _names(context: click.Context, kind: str, incomplete: str) -> list[str]:
     papers = _asked(context, lambda ledger: ledger.papers(kind, prefix=incomplete))
     return _beginning(incomplete, [paper.name for paper in papers])

@@ -124,6 +124,7 @@ def waiting_document(claim: WaitingClaim) -> Document:
         "until": time_text(claim.until),
         "pool": claim.pool,
         "subnet": claim.subnet,
+        "zone": claim.zone,
     }
 
 

@@ -9,6 +9,7 @@ import click
 
 from tenure.doors.cli.advising import CASCADING
 from tenure.doors.cli.session import Session
+from tenure.doors.deployments.faults import Kind, Refused, Rejected
 from tenure.kernel.errors import (
     Conflict,
     CursorExpired,
@@ -20,18 +21,21 @@ from tenure.kernel.errors import (
 )
 from tenure.remote import refusals
 
-FINDINGS, USAGE, INTERNAL, UNTOLD, INTERRUPTED, PIPE_CLOSED = 1, 2, 70, 74, 130, 141
+FINDINGS, USAGE, NOTHING_FREE, INTERNAL, UNTOLD, INTERRUPTED, PIPE_CLOSED = 1, 2, 5, 70, 74, 130, 141
 
 EXITS: dict[type[TenureError], int] = {
     Invalid: USAGE,
     NotFound: 3,
     Conflict: 4,
     CursorExpired: 4,
-    PoolExhausted: 5,
+    PoolExhausted: NOTHING_FREE,
+    Rejected: USAGE,
+    Refused: 4,
     StoreUnavailable: 6,
     **dict.fromkeys(refusals.FOR_NOW, 6),
     **dict.fromkeys(refusals.OF_PERSONS, 7),
     refusals.TooLarge: USAGE,
+    refusals.NotInstalled: 6,
     refusals.PreconditionFailed: 4,
     **dict.fromkeys(refusals.OF_CLIENTS, INTERNAL),
     refusals.Fault: INTERNAL,
@@ -40,16 +44,17 @@ EXITS: dict[type[TenureError], int] = {
 EXIT_MEANINGS = {
     0: "done",
     FINDINGS: "done, and there are findings: `verify`, `audit` or a dry run of an import found something, something of "
-    "a Neutron is left that cannot be repaired, or a hook failed after an operation on an instance",
-    USAGE: "the command line or what it says is wrong (`invalid`, `address_outside_subnet`), or too much at once "
-    "(`too_large`); nothing was changed",
+    "a Neutron is left that cannot be repaired, a hook failed after an operation on an instance, or there is something "
+    "to deploy (with `--exit-code`)",
+    USAGE: "the command line or what it says is wrong (`invalid`, `address_outside_subnet`, `document_rejected`), or "
+    "too much at once (`too_large`); nothing was changed",
     3: "nothing goes by that name (`not_found`)",
     4: "the present state forbids it: `conflict`, `already_exists`, `address_in_use`, `address_reserved`, `overlap`, "
-    "`still_in_use`, `not_owner`, `key_reused`, `cursor_expired`, `hook_failed`, `in_flight`, "
-    "`unreadable`",
-    5: "nothing is free (`pool_exhausted`)",
-    6: "the store or the server did not answer, or has too much to do (`store_unavailable`, `overloaded`, "
-    "`rate_limited`, `too_slow`)",
+    "`still_in_use`, `not_owner`, `key_reused`, `cursor_expired`, `hook_failed`, `in_flight`, `unreadable`, "
+    "`deployment_refused`",
+    NOTHING_FREE: "nothing is free (`pool_exhausted`; `deployment_refused` as NetworkReservationNotEnoughCapacity)",
+    6: "the store or the server did not answer, has too much to do, or lacks what it needs (`store_unavailable`, "
+    "`overloaded`, `rate_limited`, `too_slow`, `not_installed`)",
     7: "the server does not let you do that (`unauthorised`, `forbidden`)",
     INTERNAL: "a fault of Tenure itself, here or in the server (`internal`); please report it with the text it printed",
     UNTOLD: "done, but the answer could not be written to standard output (a full disk, say); `tenure show` tells it",
@@ -74,11 +79,17 @@ ALL_WAYS_OUT = "release them, retire it, or pass cascade=True"
 
 def exit_code(error: TenureError) -> int:
     """Return the exit code of an error: that of the nearest class above it."""
+    if isinstance(error, Refused) and error.kind is Kind.NETWORK_RESERVATION_NOT_ENOUGH_CAPACITY:
+        return NOTHING_FREE
     return next((EXITS[kind] for kind in type(error).__mro__ if kind in EXITS), USAGE)
 
 
 def error_data(error: TenureError, command: str) -> dict[str, Any]:
     """Return what an error carries, under stable keys."""
+    if isinstance(error, Rejected | Refused):
+        faults = error.faults if isinstance(error, Rejected) else [error.fault]
+        message = "\n".join(map(str, faults))
+        return {"code": error.code, "message": message, "field": None, "faults": [fault.told() for fault in faults]}
     data = {name: _plain(value) for name, value in vars(error).items() if name not in ("message", "field")}
     return {"code": error.code, "message": translated(error.message, command), "field": error.field, **data}
 
@@ -115,6 +126,7 @@ def tell(session: Session, data: dict[str, Any], next_step: str | None) -> None:
         document = {**data, **({"hint": next_step} if next_step else {})}
         click.echo(json.dumps({"error": document}, default=str), err=True)
         return
-    click.echo(click.style("tenure: ", fg="red") + data["message"], err=True, color=session.colour)
+    for line in data["message"].splitlines():
+        click.echo(click.style("tenure: ", fg="red") + line, err=True, color=session.colour)
     if next_step:
         click.echo(f"  {next_step}", err=True, color=session.colour)

@@ -1,5 +1,8 @@
 """What the keys of JSON documents mean: the reference is written from here, a test compares it with the documents."""
 
+from tenure.doors.cli.deployment_keys import ANSWERS as DEPLOYMENT_ANSWERS
+from tenure.doors.cli.deployment_keys import DOCUMENTS as OF_DEPLOYMENTS
+
 Keys = dict[str, str]
 
 NOTES: Keys = {"labels": "labels, name to text", "description": "a few words for people"}
@@ -122,6 +125,7 @@ WAITING: Keys = {
     "until": "until when it is taken for alive unless it says so again",
     "pool": "the pool it wants, or null",
     "subnet": "the subnet it wants, or null",
+    "zone": "the zone it wants, or null",
 }
 
 FINDING: Keys = {
@@ -291,6 +295,7 @@ DOCUMENTS: dict[str, Keys] = {
     "group": GROUP,
     "Ganeti import": GANETI_IMPORT,
     "Neutron report": NEUTRON,
+    **OF_DEPLOYMENTS,
     "copy": COPY,
     "token": TOKEN,
 }
@@ -339,6 +344,7 @@ ANSWERS: dict[str, str] = {
     "render": "`text` (or `zones`, or with a file `file` or `files`) and `left_out`",
     "backup, restore, copy": "a copy",
     "neutron verify, reconcile, import": "a Neutron report",
+    **DEPLOYMENT_ANSWERS,
     "token add": "a token and its text, `token`",
     "token list": "a list of tokens",
     "token revoke": "a token",

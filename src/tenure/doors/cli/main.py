@@ -64,6 +64,7 @@ SECTIONS = {
         "token": "token:token",
     },
     "Orchestrators": {
+        "deployment": "deployment:deployment",
         "neutron": "neutron:neutron",
     },
     "Care": {

@@ -82,6 +82,7 @@ claim_options = with_options(
     click.option("--address", callback=read_address, help="This address and no other."),
     click.option("--pool", shell_complete=complete_pool, help="Only from this pool."),
     click.option("--subnet", shell_complete=complete_subnet, help="Only from this subnet."),
+    click.option("--zone", metavar="NAME", help="Only from subnets in this zone, or in none."),
     policy_option,
     click.option("--reserved", type=click.Choice(REACHES), help="How far --address may reach; refuse unless said."),
     labels_option,

@@ -156,7 +156,11 @@ def _could_serve(network: Network, pool: str | None, claim: WaitingClaim) -> boo
     if claim.network != network.name or claim.pool not in (None, pool):
         return False
     subnets = [subnet for subnet, part in network.pools() if part.name == pool]
-    return claim.subnet is None or any(subnet.answers_to(claim.subnet) for subnet in subnets)
+    if claim.subnet is not None:
+        subnets = [subnet for subnet in subnets if subnet.answers_to(claim.subnet)]
+    if claim.zone is not None:
+        subnets = [subnet for subnet in subnets if not subnet.zones or claim.zone in subnet.zones]
+    return bool(subnets) or (claim.subnet, claim.zone) == (None, None)
 
 
 def _is_address(text: str) -> bool:

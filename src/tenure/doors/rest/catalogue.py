@@ -1,7 +1,7 @@
 """All routes, in the order the document tells them."""
 
 from tenure.doors.rest.endpoints import Endpoint, Section
-from tenure.doors.rest.routes import claims, events, holdings, maps, plan, reading, tokens, whole
+from tenure.doors.rest.routes import claims, deployment_work, events, holdings, maps, plan, reading, tokens, whole
 
 SECTIONS: list[Section] = [
     plan.spaces,
@@ -19,6 +19,7 @@ SECTIONS: list[Section] = [
     reading.log,
     events.events,
     reading.papers,
+    deployment_work.deployments,
     whole.whole,
     tokens.tokens,
 ]

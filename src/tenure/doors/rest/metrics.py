@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 from tenure.doors.rest.endpoints import API, Endpoint
 from tenure.kernel.errors import PoolExhausted, TenureError
 from tenure.kernel.values import Holding, Outcome, Row, Verdict
-from tenure.remote.problems import KINDS, status_of
+from tenure.remote import problems
 from tenure.service.claims import Granted, Known
 from tenure.service.operations import Allocate, AllocateRun, Operation, Release, ReleaseOwner, Shown
 
@@ -25,7 +25,7 @@ SIZES = (1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1024)
 CLASSES = ("2xx", "3xx", "4xx", "5xx")
 BATCHES = ("grant", "release", "lane", "apply")
 OUTCOMES = tuple(outcome.value for outcome in Outcome)
-CODES = tuple(sorted({*KINDS, "internal"}))
+CODES = tuple(sorted({*problems.CODES, "internal"}))
 OUTSIDE = ("/", "/healthz", "/readyz", "/metrics", "/openapi.json", "/web/{file}", "other")
 PLAIN = (
     "in_flight", "streams", "allocations", "releases", "exhausted", "shortcuts", "refused_connections", "bad_requests",
@@ -181,5 +181,5 @@ class Meter:
                 self.count("releases", many)
 
 
-CONFLICTS = frozenset(code for code, kind in KINDS.items() if status_of(kind.__new__(kind)) in (409, 412))
+CONFLICTS = frozenset(code for code, status in problems.CODES.items() if status in (409, 412))
 """Codes of requests that the present state forbids."""

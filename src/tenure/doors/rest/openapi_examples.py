@@ -22,9 +22,42 @@ PLAN: list[Json] = [
 ]
 """The plan that the examples speak of, as ``:apply`` takes it."""
 
+CLOUD_CONFIG = """\
+azs: [{name: z1}]
+networks:
+- name: apps
+  type: manual
+  subnets:
+  - range: 10.44.16.0/26
+    gateway: 10.44.16.1
+    az: z1
+    static: [10.44.16.10-10.44.16.13]
+compilation: {workers: 2, network: apps, az: z1}
+"""
+
+MANIFEST = """\
+name: shop
+instance_groups:
+- name: web
+  instances: 2
+  azs: [z1]
+  networks: [{name: apps}]
+- name: smoke-test
+  lifecycle: errand
+  instances: 1
+  azs: [z1]
+  networks: [{name: apps}]
+"""
+"""Where examples are of deployments, this cloud config is in force as well, this manifest deployed, and compiled."""
+
 PATH_EXAMPLES: Json = {
     "address": "192.0.2.10",
+    "config": "default",
+    "deployment": "shop",
+    "errand": "smoke-test",
+    "ident": "0",
     "instance": "web-0",
+    "instance_group": "web",
     "kind": "instance",
     "name": "web-0",
     "network": "net1",
@@ -34,6 +67,15 @@ PATH_EXAMPLES: Json = {
     "space": "net1",
     "subnet": "subnet1",
     "token": "ops",
+    "vm": "vm-9",
+}
+
+SOME_OPERATIONS: Json = {
+    "operations": [
+        {"op": "allocate", "network": "net1", "owner": "instance/web-4", "zone": "z1"},
+        {"op": "release", "network": "net1", "address": "192.0.2.10", "owner": "instance/web-0"},
+        {"op": "reserve", "network": "net1", "range": "192.0.2.240/28", "reason": "lab"},
+    ]
 }
 
 OF_WEB_0: Json = {"address": "192.0.2.10", "owner": "instance/web-0"}
@@ -140,16 +182,39 @@ EXAMPLES: dict[str, Json] = {
     "follow_changes": {"query": {"after": 0}},
     "list_papers": {"query": {"prefix": "web"}},
     "get_paper": {},
+    "list_cloud_configs": {},
+    "upload_cloud_config": {"body": {"text": CLOUD_CONFIG, "dry_run": True}},
+    "plan_deployment": {"body": {"manifest": MANIFEST, "recreate": True}},
+    "apply_deployment": {"body": {"manifest": MANIFEST, "document": "shop.yml"}},
+    "list_deployments": {},
+    "get_deployment": {},
+    "delete_deployment": {"body": {}},
+    "abort_deployment": {"body": {"plan": "0f8fad5bd9cb469f"}},
+    "diff_deployment": {"body": {"manifest": MANIFEST}},
+    "recreate_deployment": {"body": {"dry_run": True}},
+    "check_deployment": {"body": {"vms": ["vm-1", "vm-20"]}},
+    "compile_deployment": {"body": {"workers": 2}},
+    "commit_worker": {"body": {"number": 0, "vm": "vm-20"}},
+    "end_compile": {"body": {}},
+    "run_errand": {"body": {"dry_run": True}},
+    "end_errand": {"body": {}},
+    "why_instance": {},
+    "recreate_instance": {"body": {"dry_run": True}},
+    "recreate_missing": {"body": {"vm": "vm-1"}},
+    "delete_reference": {"body": {"vm": "vm-1"}},
+    "list_managed_networks": {},
+    "commit_instance": {"path": {"ident": "1"}, "body": {"vm": "vm-17"}},
+    "fail_instance": {"body": {}},
+    "lose_instance": {"body": {}},
+    "stop_instance": {"body": {"hard": True}},
+    "start_instance": {"body": {}},
+    "ignore_instance": {"body": {}},
+    "unignore_instance": {"body": {}},
+    "list_orphans": {},
+    "clean_up_orphan": {"body": {}},
     "get_self": {},
-    "apply": {
-        "body": {
-            "operations": [
-                {"op": "allocate", "network": "net1", "owner": "instance/web-4"},
-                {"op": "release", "network": "net1", **OF_WEB_0},
-                {"op": "reserve", "network": "net1", "range": "192.0.2.240/28", "reason": "lab"},
-            ]
-        }
-    },
+    "apply": {"body": SOME_OPERATIONS},
+    "rehearse": {"body": SOME_OPERATIONS},
     "verify": {"body": {}},
     "sweep": {"body": {}},
     "trim_changes": {"body": {"before": 1}},

@@ -4,7 +4,7 @@ from typing import Any
 
 from tenure.doors.rest.endpoints import Endpoint, Rests
 from tenure.doors.rest.visitors import Need
-from tenure.remote.problems import KINDS, STATUS, TITLES
+from tenure.remote.problems import CODES, TITLES
 from tenure.remote.refusals import TooLarge
 
 Json = dict[str, Any]
@@ -12,6 +12,8 @@ Json = dict[str, Any]
 ALWAYS = (400, 401, 403, 413, 422, 429, 431, 500, 503)
 WITH_A_BODY = (408, 415)
 OF_THE_LOG = ("changes", "events")
+NEEDS_MORE = ("deployments",)
+"""Sections that a server may have been installed without."""
 INTERNAL = 500
 HEAD_TOO_LARGE = 431
 TRY_LATER = (429, 503)
@@ -32,6 +34,7 @@ REASONS = {
     429: "Too many requests; Retry-After says when to try again.",
     431: "The head of the request is too large.",
     500: "A fault of the server's own; its log tells more under the request id.",
+    501: "The server was installed without what this needs; detail says what.",
     503: "The store does not answer, or there is too much to do; try again.",
 }
 
@@ -42,12 +45,7 @@ def codes_of(status: int) -> list[str]:
         return ["internal"]
     if status == HEAD_TOO_LARGE:
         return [TooLarge.code]
-    found = {code for code, kind in KINDS.items() if _status(kind) == status}
-    return sorted(found)
-
-
-def _status(kind: type) -> int:
-    return next((STATUS[above] for above in kind.__mro__ if above in STATUS), INTERNAL)
+    return sorted(code for code, known in CODES.items() if known == status)
 
 
 def problem_responses() -> Json:
@@ -92,6 +90,8 @@ def problems_of(endpoint: Endpoint) -> Json:
         statuses.add(409)
     if endpoint.section in OF_THE_LOG:
         statuses.add(410)
+    if endpoint.section in NEEDS_MORE:
+        statuses.add(501)
     if changes and endpoint.rests is not Rests.NOTHING:
         statuses.add(412)
     if endpoint.rests is Rests.NEEDS:

@@ -19,8 +19,9 @@ the last counts. Times are RFC 3339.
 **Safe to repeat**: every POST takes an `Idempotency-Key`. The answer is kept with the effect, in the same transaction,
 and the same request under the same key is answered the same; another request under it is refused (`key_reused`). Keys
 of one token are unknown to others. Where many wishes stand each on its own, each has a key of its own: the key, a slash
-and its place in the list. `:verify`, `:sweep`, `:withdraw`, `changes:trim` and `tokens/{token}:revoke` may be repeated
-as they are: their effect is the same, their answer tells what is so now.
+and its place in the list. `:rehearse`, `:verify`, `:sweep`, `:withdraw`, `changes:trim`, `tokens/{token}:revoke` and
+all verbs of deployments and orphans may be repeated as they are: their effect is the same, and their answer tells what
+is so now.
 
 **Readings**: what can be edited is answered with an `ETag`. PATCH and DELETE need it as `If-Match` (428 without it, 412
 if the thing changed since; `*` is whatever it is now). GET answers 304 to `If-None-Match`. What lies in a network has
@@ -30,6 +31,8 @@ the ETag of the network.
 whatever comes and goes meanwhile. With filters a page may be short and still have a next.
 
 **Errors** are RFC 9457 problems. `code` is stable, `field` names what is wrong, `data` has the error's own attributes.
+Of documents (`document_rejected`) and deployments (`deployment_refused`) these are `faults`: of each the `error` and
+its `number`, as BOSH has them, the `message`, and the `place` (`document`, `line`, `column`, `path`) or null.
 
 **Who sees what**: the scope read sees everything. A token that may allocate on some networks sees only those, and is
 refused alike whether another network is there or not. Networks of one space share their addresses: who asks for one

@@ -7,6 +7,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import tenure
+from tenure.doors.deployments.door import Deployments
+from tenure.doors.rest.openapi_examples import CLOUD_CONFIG, MANIFEST
 from tenure.doors.rest.visitors import Need
 from tenure.kernel.edits import Connect
 from tenure.service.operations import WritePaper
@@ -51,6 +53,12 @@ class Case:
             "name": "held",
             "instance": "held",
             "token": token,
+            "config": "default",
+            "deployment": network,
+            "instance_group": "web",
+            "ident": "0",
+            "errand": "smoke-test",
+            "vm": "vm-1",
         }
         return self.path.format_map(said) + self.query
 
@@ -61,7 +69,7 @@ class Case:
 
 def _filled(value: Any, network: str) -> Any:
     if isinstance(value, str):
-        return value.replace("{network}", network)
+        return value.replace("{network}", network).replace("NAME", network)
     if isinstance(value, dict):
         return {name: _filled(each, network) for name, each in value.items()}
     return [_filled(each, network) for each in value] if isinstance(value, list) else value
@@ -69,6 +77,11 @@ def _filled(value: Any, network: str) -> Any:
 
 PUBLIC, OPEN, READ, ALLOCATE, ADMIN = Need.PUBLIC, Need.OPEN, Need.READ, Need.ALLOCATE, Need.ADMIN
 NETWORK = "/networks/{network}"
+INSTANCE = "/deployments/{deployment}/instances/{instance_group}/{ident}"
+ERRAND = "/deployments/{deployment}/errands/{errand}"
+DEPLOYED = MANIFEST.replace("name: shop", "name: NAME")
+WIDE = CLOUD_CONFIG.replace("10.44.16.0/26", "10.44.0.0/16")
+WISH = {"operations": [{"op": "allocate", "network": "{network}", "owner": "instance/new"}]}
 
 CASES = [
     Case("GET", "/spaces", READ),
@@ -129,8 +142,39 @@ CASES = [
     Case("GET", "/events", READ),
     Case("GET", "/papers/{kind}", READ),
     Case("GET", "/papers/{kind}/{name}", READ),
+    Case("GET", "/cloud-configs", READ),
+    Case("PUT", "/cloud-configs/{config}", ADMIN, {"text": WIDE}),
+    Case("POST", "/deployments:plan", ADMIN, {"manifest": DEPLOYED}),
+    Case("POST", "/deployments:apply", ADMIN, {"manifest": DEPLOYED}),
+    Case("GET", "/deployments", READ),
+    Case("GET", "/deployments/{deployment}", READ),
+    Case("POST", "/deployments/{deployment}:delete", ADMIN, {}),
+    Case("POST", "/deployments/{deployment}:abort", ADMIN, {"plan": "p"}),
+    Case("POST", "/deployments:diff", READ, {"manifest": DEPLOYED}),
+    Case("POST", "/deployments/{deployment}:recreate", ADMIN, {}),
+    Case("POST", "/deployments/{deployment}:check", READ, {"vms": []}),
+    Case("POST", "/deployments/{deployment}:compile", ADMIN, {}),
+    Case("POST", "/deployments/{deployment}:commit_worker", ADMIN, {"number": 0, "vm": "vm-9"}),
+    Case("POST", "/deployments/{deployment}:end_compile", ADMIN, {}),
+    Case("POST", f"{ERRAND}:run", ADMIN, {}),
+    Case("POST", f"{ERRAND}:end", ADMIN, {}),
+    Case("GET", f"{INSTANCE}/why", READ),
+    Case("POST", f"{INSTANCE}:recreate", ADMIN, {}),
+    Case("POST", f"{INSTANCE}:recreate_missing", ADMIN, {"vm": "vm-1"}),
+    Case("POST", f"{INSTANCE}:delete_reference", ADMIN, {"vm": "vm-1"}),
+    Case("GET", "/managed-networks", READ),
+    Case("POST", f"{INSTANCE}:commit", ADMIN, {"vm": "vm-1"}),
+    Case("POST", f"{INSTANCE}:fail", ADMIN, {}),
+    Case("POST", f"{INSTANCE}:lose", ADMIN, {}),
+    Case("POST", f"{INSTANCE}:stop", ADMIN, {}),
+    Case("POST", f"{INSTANCE}:start", ADMIN, {}),
+    Case("POST", f"{INSTANCE}:ignore", ADMIN, {}),
+    Case("POST", f"{INSTANCE}:unignore", ADMIN, {}),
+    Case("GET", "/orphans", READ),
+    Case("POST", "/orphans/{vm}:clean_up", ADMIN, {}),
     Case("GET", "/self", OPEN),
-    Case("POST", ":apply", OPEN, {"operations": [{"op": "allocate", "network": "{network}", "owner": "instance/new"}]}),
+    Case("POST", ":apply", OPEN, WISH),
+    Case("POST", ":rehearse", OPEN, WISH),
     Case("POST", ":verify", ADMIN, {}),
     Case("POST", ":sweep", ADMIN, {}),
     Case("POST", "/changes:trim", ADMIN, {"before": 1}),
@@ -147,7 +191,7 @@ LOGIN = "POST /login"
 
 
 async def prepare(ledger: tenure.AsyncLedger, network: str) -> None:
-    """Make a network with a little of everything, and a bare one."""
+    """Make a network with a little of everything, a bare one, and a deployment of the same name."""
     await ledger.add_network(f"bare-{network}")
     await ledger.add_network(network)
     await ledger.add_subnet(network, "203.0.113.0/24", name="spare")
@@ -158,8 +202,11 @@ async def prepare(ledger: tenure.AsyncLedger, network: str) -> None:
     await ledger.apply([Connect(network=network, group="rack0", link="br0")])
     await ledger.allocate(network, owner="instance/held", address=HELD)
     await ledger.hold(network, owner="instance/pending", address=PENDING)
+    await Deployments(ledger).apply(DEPLOYED.replace("NAME", network))
+    await Deployments(ledger).begin_compiling(network)
 
 
-async def prepare_machine(ledger: tenure.AsyncLedger) -> None:
-    """Write the paper of one machine."""
+async def prepare_site(ledger: tenure.AsyncLedger) -> None:
+    """Write the paper of one machine, and put a cloud config in force."""
+    await Deployments(ledger).upload_config(WIDE)
     await ledger.apply([WritePaper(kind="instance", name="held", document={"name": "held"})])

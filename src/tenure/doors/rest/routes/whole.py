@@ -80,11 +80,23 @@ async def get_self(call: Call) -> Self:
 @whole.route("POST", ":apply", need=Need.OPEN, body=Operations, answer=shapes.Listing[shapes.Answer])
 async def apply(call: Call) -> shapes.Listing[shapes.Answer]:
     """Make several edits, allocations, releases and transfers one transaction: all of it, or nothing."""
+    answers = await call.ledger.apply(_operations(call), key=call.key)
+    return shapes.Listing(items=[writing.answer(answer) for answer in answers])
+
+
+@whole.route("POST", ":rehearse", need=Need.OPEN, body=Operations, answer=shapes.Listing[shapes.Answer])
+async def rehearse(call: Call) -> shapes.Listing[shapes.Answer]:
+    """Tell what :apply would answer now, or refuse what it would refuse; nothing is changed, kept or logged."""
+    answers = await call.ledger.rehearse(_operations(call))
+    return shapes.Listing(items=[writing.answer(answer) for answer in answers])
+
+
+def _operations(call: Call) -> list[Operation]:
+    """Return the operations of a body, all of which whoever asks may do."""
     operations = [operation_of(body) for body in call.body.operations]
     for operation in operations:
         check_may(call.visitor, operation)
-    answers = await call.ledger.apply([_own_key(call.visitor, each) for each in operations], key=call.key)
-    return shapes.Listing(items=[writing.answer(answer) for answer in answers])
+    return [_own_key(call.visitor, each) for each in operations]
 
 
 def _own_key(visitor: Visitor, operation: Operation) -> Operation:

@@ -1,0 +1,55 @@
+"""What commands on deployments share: the door, which is loaded when it is needed, and the documents they read."""
+
+import sys
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, TypeVar
+
+import click
+
+from tenure.doors.cli.completing import complete_deployed_instance, complete_deployment
+from tenure.doors.cli.session import Session
+from tenure.kernel.errors import Invalid
+
+if TYPE_CHECKING:
+    from tenure.doors.deployments.door import Deployments
+
+T = TypeVar("T")
+
+STANDARD_INPUT = "standard input"
+MISSING = "deployment: PyYAML is missing: pip install 'tenure[deployments]'"
+
+file_argument = click.argument("file", type=click.Path(path_type=Path, dir_okay=False, allow_dash=True))
+deployment_argument = click.argument("deployment", shell_complete=complete_deployment)
+instance_argument = click.argument("instance", shell_complete=complete_deployed_instance)
+
+
+def run_on_deployments(
+    session: Session,
+    work: "Callable[[Deployments], Awaitable[T]]",
+    *,
+    may_make: bool = False,
+    try_on_new: bool = False,
+) -> T:
+    """Do one piece of work on the deployments of the ledger."""
+    try:
+        from tenure.doors.deployments.door import Deployments
+    except ModuleNotFoundError as error:
+        if error.name != "yaml":
+            raise
+        raise Invalid(MISSING) from None
+    return session.run(lambda ledger: work(Deployments(ledger)), may_make=may_make, try_on_new=try_on_new)
+
+
+def read_document(file: Path) -> tuple[str, str]:
+    """Read a document; return how faults name it, and its text."""
+    if str(file) == "-":
+        return STANDARD_INPUT, _text(STANDARD_INPUT, sys.stdin.buffer.read())
+    return str(file), _text(str(file), file.read_bytes())
+
+
+def _text(name: str, data: bytes) -> str:
+    try:
+        return data.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise Invalid(f"{name}: not UTF-8 ({error.reason} at byte {error.start})", field="file") from None

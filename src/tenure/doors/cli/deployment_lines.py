@@ -1,0 +1,166 @@
+"""Plans, instances and settings of deployments as lines that people read; all of them are made from the documents."""
+
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any
+
+from tenure.doors.cli.printing import Document, cell_text, counted, table_lines, unicode_wanted
+
+SIGNS = {"created": "+", "kept": "=", "recreated": "*", "changed": "~", "moved": "~", "leaves": "-"}
+STEPS = {"WHAT": "what", "INSTANCE": "instance", "AZ": "az", "ADDRESSES": "addresses", "VM": "vm"}
+
+COMMIT = "with the settings above, then `tenure deployment commit {deployment} {instance} --vm VM{of_plan}`"
+MAKE = f"make its VM {COMMIT}"
+REPLACE = "replace its VM {vm}, " + COMMIT
+BESIDE = "make a VM beside {vm}, " + COMMIT
+DELETE = "delete its VM {vm}, then `tenure deployment lose {deployment} {instance}`"
+WAIT = "it waits for {handed}; `tenure deployment show {deployment} {instance}` tells when it has its turn"
+OR_DELETE = (
+    ". Where two wait for each other, delete its VM {vm} first, then `tenure deployment lose {deployment} {instance}`"
+)
+START = "it is stopped hard: `tenure deployment start {deployment} {instance}` when it is to run again"
+
+
+def without_kept(plan: dict[str, Any]) -> dict[str, Any]:
+    """Return a plan without the instances that are kept as they are; they are counted all the same."""
+    return {**plan, "instances": [step for step in plan["instances"] if step["action"] != "kept"]}
+
+
+def plan_lines(plan: Document) -> Iterator[str]:
+    """Tell what a plan does, instance by instance, and how many of each there are."""
+    if plan["instances"]:
+        yield from table_lines([_row(step) for step in plan["instances"]], STEPS)
+    yield counts_line(plan["counts"])
+
+
+def counts_line(counts: Mapping[str, int]) -> str:
+    """Tell how many instances are created, moved, and so on."""
+    told = ", ".join(f"{count} {action}" for action, count in counts.items() if count)
+    return f"{counted({'instances': sum(counts.values())}) or 'no instances'}{told and ': ' + told}"
+
+
+def _row(step: Document) -> Document:
+    return {
+        "what": f"{SIGNS[step['action']]} {step['action']}",
+        "instance": step["instance"],
+        "az": step["az"],
+        "addresses": "; ".join(_network(network, step["action"]) for network in step["networks"]),
+        "vm": _vm(step),
+    }
+
+
+def _network(network: Document, action: str) -> str:
+    """Write an address, or old and new ones; what an instance gains or gives up beside others is marked."""
+    name, before, after = network["network"], ", ".join(network["before"]), network["after"]
+    arrow = "→" if unicode_wanted() else "->"
+    if network["type"] == "dynamic":
+        return f"{name} by the IaaS" + (f" ({after})" if after else "")
+    if after is None:
+        text = f"{name} {before or 'none yet'}"
+        return text if action == "leaves" or not before else f"{text} {arrow} none"
+    gained = "none" if network["new"] and not before and action in ("changed", "moved") else before
+    static = " (static)" if network["static"] else ""
+    return f"{name} {gained and f'{gained} {arrow} '}{after}{static}"
+
+
+def _vm(step: Document) -> str | None:
+    vm, waits = step["vm"], step["waits_for"]
+    if waits == "hand_over":
+        return "wait" if vm is None else f"{vm}, wait"
+    if waits == "vm":
+        return "make it" if vm is None else f"{'beside' if step['swaps'] else 'replace'} {vm}"
+    if waits == "deletion":
+        return f"delete {vm}"
+    return vm if isinstance(vm, str) else None
+
+
+def settings_lines(settings: Mapping[str, Any] | None, *, margin: str = "  ") -> Iterator[str]:
+    """Write the network settings of a VM, one network a line."""
+    if settings is None:
+        yield f"{margin}no settings yet: its addresses are reserved when it runs"
+        return
+    for network, said in settings.items():
+        told = ", ".join(f"{key} {cell_text(value)}" for key, value in said.items() if value not in ({}, []))
+        yield f"{margin}{network}: {told}"
+
+
+def planned_lines(plan: Document, does: str) -> Iterator[str]:
+    """Tell a plan that was only tried, and the command that does it."""
+    yield f"plan of deployment {plan['deployment']}; nothing is reserved yet"
+    yield from plan_lines(plan)
+    moved = [step["instance"] for step in plan["instances"] if step["action"] == "moved"]
+    if moved:
+        yield f"moved to another address: {', '.join(moved)}"
+    yield f"`{does}` does it" if plan["changes"] else "nothing to do"
+
+
+def applied_lines(plan: Document, aborts: str) -> Iterator[str]:
+    """Tell a plan that is applied: the settings of every VM, what to report next, and how it is taken back."""
+    name = plan["deployment"]
+    yield f"applied plan {plan['plan']} of deployment {name}"
+    yield from plan_lines(plan)
+    yield ""
+    settings = list(step_lines(plan))
+    if settings:
+        yield from settings
+        yield ""
+    waiting = list(next_lines(name, [{**step, "plan": plan["plan"]} for step in plan["instances"]]))
+    if not waiting:
+        yield "nothing to report: all VMs are as they should be"
+        return
+    yield "next:"
+    yield from waiting
+    yield f"`tenure deployment fail {name} INSTANCE` reports a VM that could not be made;"
+    yield f"`{aborts}` takes back what no VM carries yet"
+
+
+def step_lines(plan: Document) -> Iterator[str]:
+    """Write the instances of a plan with the settings of their VMs."""
+    for step in plan["instances"]:
+        if step["action"] != "leaves":
+            yield f"{step['instance']} ({step['uuid']}){in_zone(step)}"
+            yield from settings_lines(step["settings"])
+
+
+def in_zone(said: Document) -> str:
+    """Tell the AZ, where there is one."""
+    return "" if said["az"] is None else f" in {said['az']}"
+
+
+def next_lines(deployment: str, waiting: Iterable[Document]) -> Iterator[str]:
+    """Tell what is to be done and reported next, for everybody who waits for something."""
+    for each in waiting:
+        form = _next_form(each)
+        if form is not None:
+            handed = ", ".join(f"{wait['address']} of {wait['of']}" for wait in each["hand_overs"])
+            words = {**each, "deployment": deployment, "handed": handed, "of_plan": _of_plan(each)}
+            yield f"  {each['instance']}: " + form.format_map(words)
+
+
+def _of_plan(said: Document) -> str:
+    """Write how a report says which plan a VM was made for, where it must."""
+    return f" --plan {said['plan']}" if said["needs_plan"] else ""
+
+
+def _next_form(said: Document) -> str | None:
+    if said["waits_for"] == "hand_over":
+        return WAIT if said["vm"] is None else WAIT + OR_DELETE
+    if said["waits_for"] == "vm":
+        return MAKE if said["vm"] is None else BESIDE if said.get("swaps") else REPLACE
+    if said["waits_for"] == "deletion":
+        return None if said["vm"] is None else DELETE
+    return START if said["waits_for"] == "start" else None
+
+
+def ident(document: Document) -> str:
+    """Name an instance by its group and index."""
+    return f"{document['group']}/{document['index']}"
+
+
+def addresses_text(document: Document) -> str:
+    """Write what an instance holds; what it only keeps until its VM is another is marked."""
+    told = (f"{each['network']} {each['address']}{_mark(each)}" for each in document["addresses"])
+    return "; ".join(told) or "no address held"
+
+
+def _mark(address: Document) -> str:
+    return " (draining)" if address["state"] == "draining" else ""

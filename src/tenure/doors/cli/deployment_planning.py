@@ -1,0 +1,262 @@
+"""Cloud configs, and plans from their beginning to their end: shown, applied, taken back; and how a deployment goes."""
+
+import shlex
+from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from tenure.doors.cli.commands import command, with_options
+from tenure.doors.cli.deployment_door import (
+    deployment_argument,
+    file_argument,
+    read_document,
+    run_on_deployments,
+)
+from tenure.doors.cli.deployment_lines import applied_lines, ident, next_lines, planned_lines, without_kept
+from tenure.doors.cli.failing import FINDINGS, warn
+from tenure.doors.cli.printing import answer
+from tenure.doors.cli.session import Session, missing_file, pass_session
+
+if TYPE_CHECKING:
+    from tenure.doors.deployments.configuring import Uploaded
+    from tenure.doors.deployments.deploying import Deployed
+    from tenure.doors.deployments.door import Deployments
+    from tenure.doors.deployments.faults import Fault
+    from tenure.doors.deployments.moving import Moved
+    from tenure.kernel.values import Holding
+
+    Act = Callable[..., Awaitable[Deployed]]
+
+plan_options = with_options(
+    click.option("--recreate", is_flag=True, help="Have every VM made anew, also where nothing changed."),
+    click.option(
+        "--hand-over", is_flag=True, help="Let instances wait for addresses that others of the deployment give up."
+    ),
+    click.option(
+        "--vm-state",
+        type=click.Path(path_type=Path, dir_okay=False, allow_dash=True),
+        metavar="FILE",
+        help="What running VMs say, in YAML or JSON: needed without a cloud config, and at the first deploy with one.",
+    ),
+    click.option("--vm-state-from", metavar="COMMAND", help="Run this, and read what running VMs say from its output."),
+    click.option("--fix", is_flag=True, help="Have VMs made anew that did not answer, instead of a refusal."),
+    click.option("--changes", "changes_only", is_flag=True, help="Leave out the instances that are kept as they are."),
+)
+exit_code_option = click.option("--exit-code", is_flag=True, help="Exit with 1 if there is anything to do.")
+
+
+@command("upload-config")
+@file_argument
+@click.option(
+    "--name", default="default", show_default=True, help="Which cloud config; several are read as if they were one."
+)
+@click.option("--dry-run", is_flag=True, help="Only tell what would change, and who would be moved.")
+@pass_session
+def upload_config(session: Session, file: Path, name: str, dry_run: bool) -> None:
+    """Put a cloud config in force: it is checked whole, and every fault is told at once.
+
+    Nobody is moved by that: whose address no longer fits is told now, and gets another at the next deploy.
+
+    For example:
+      tenure deployment upload-config cloud.yml --dry-run
+      tenure deployment upload-config cloud.yml --name default
+    """
+    from tenure.doors.deployments.faults import Rejected
+
+    document, text = read_document(file)
+    try:
+        uploaded, moves = run_on_deployments(
+            session, lambda door: _upload(door, text, name, dry_run), may_make=not dry_run, try_on_new=dry_run
+        )
+    except Rejected as error:
+        raise Rejected(_in_file(error.faults, name, document)) from None
+    _tell_upload(session, name, _in_file(uploaded.warnings, name, document), uploaded, moves, written=not dry_run)
+
+
+async def _upload(door: "Deployments", text: str, name: str, dry_run: bool) -> "tuple[Uploaded, list[Moved]]":
+    """Upload; whom it moves is asked first, while networks have the names that instances know."""
+    moves = await door.moved_by(text, name=name)
+    return await door.upload_config(text, name=name, dry=dry_run), moves
+
+
+def _in_file(faults: "Sequence[Fault]", name: str, document: str) -> "list[Fault]":
+    """Let faults of a config be told with the file they are in; those of other configs keep their name."""
+    return [
+        fault._replace(place=fault.place._replace(document=document))
+        if fault.place is not None and fault.place.document == name
+        else fault
+        for fault in faults
+    ]
+
+
+def _tell_upload(
+    session: Session,
+    name: str,
+    warnings: "Sequence[Fault]",
+    uploaded: "Uploaded",
+    moves: "Sequence[Moved]",
+    *,
+    written: bool,
+) -> None:
+    from tenure.doors.deployments.telling import moved_document
+
+    document: dict[str, Any] = {
+        "name": name,
+        "written": written,
+        "networks": list(uploaded.changed),
+        "moves": [moved_document(each) for each in moves],
+        "warnings": [fault.told() for fault in warnings],
+    }
+    warn(session, [str(fault) for fault in warnings])
+    answer(session, document, "\n".join(_upload_lines(document)))
+
+
+def _upload_lines(document: dict[str, Any]) -> Iterator[str]:
+    done = "uploaded" if document["written"] else "nothing is changed; would be uploaded:"
+    networks = ", ".join(document["networks"]) or "none"
+    yield f"{done} cloud config {document['name']}; networks that change: {networks}"
+    if document["moves"]:
+        yield "these addresses fit no more; the next deploy of their deployments gives others:"
+    for move in document["moves"]:
+        ignored = " (ignored: the deploy would be refused)" if move["ignored"] else ""
+        place = f"{move['deployment']} {move['instance']}: {move['network']} {move['address']}"
+        yield f"  {place}: {move['reason']}{ignored}"
+    if document["moves"]:
+        yield "`tenure deployment plan FILE` shows where they go"
+
+
+@command("plan")
+@file_argument
+@plan_options
+@exit_code_option
+@click.pass_context
+@pass_session
+def plan(
+    session: Session, context: click.Context, file: Path, changes_only: bool, exit_code: bool, **said: Any
+) -> None:
+    """Tell what `apply` would do with a manifest, with the addresses it would reserve; nothing is changed.
+
+    Who is moved is shown with the old address and the new one.
+
+    For example:
+      tenure deployment plan shop.yml
+      tenure deployment plan shop.yml --recreate --changes
+    """
+    deploy = _wish(file, said)
+    found = run_on_deployments(session, lambda door: deploy(door.plan), try_on_new=True)
+    from tenure.doors.deployments.telling import plan_document
+
+    whole = plan_document(found, applied=False)
+    told = without_kept(whole) if changes_only else whole
+    answer(session, told, "\n".join(planned_lines(told, _apply_command(file, said))))
+    if exit_code and found.changes:
+        context.exit(FINDINGS)
+
+
+def _wish(file: Path, said: Mapping[str, Any]) -> "Callable[[Act], Awaitable[Deployed]]":
+    """Read what is to be deployed, and return how to plan or to apply it."""
+    if said["vm_state"] is not None and said["vm_state_from"] is not None:
+        raise click.UsageError("--vm-state and --vm-state-from exclude each other")
+    document, text = read_document(file)
+    reports = None if said["vm_state"] is None else read_document(said["vm_state"])
+    orders = {key: said[key] for key in ("recreate", "hand_over", "fix")}
+
+    async def deploy(act: "Act") -> "Deployed":
+        from tenure.doors.deployments.reports import ask_command, read_vm_state
+
+        heard = None if reports is None else read_vm_state(reports[1], reports[0])
+        if said["vm_state_from"] is not None:
+            heard = await ask_command(said["vm_state_from"])
+        return await act(text, document=document, vm_state=heard, **orders)
+
+    return deploy
+
+
+def _apply_command(file: Path, said: Mapping[str, Any]) -> str:
+    """Write the command that applies what was planned; where VMs were asked, with what they say."""
+    words = ["tenure", "deployment", "apply", str(file)]
+    words += [f"--{name}" for name in ("recreate", "hand-over", "fix") if said[name.replace("-", "_")]]
+    for name in ("vm-state", "vm-state-from"):
+        value = said[name.replace("-", "_")]
+        words += [] if value is None else [f"--{name}", str(value)]
+    return shlex.join(words)
+
+
+@command("apply")
+@file_argument
+@plan_options
+@pass_session
+def apply(session: Session, file: Path, changes_only: bool, **said: Any) -> None:
+    """Reserve all that a manifest wants, or nothing; print every VM's settings, and what to report next.
+
+    Nothing is freed before all that is wanted is reserved. Repeated, it changes nothing more.
+
+    For example:
+      tenure deployment apply shop.yml
+    """
+    deploy = _wish(file, said)
+    if missing_file(session.url):  # a ledger is begun only by a manifest that can do without: with its own networks
+        run_on_deployments(session, lambda door: deploy(door.plan), try_on_new=True)
+    found = run_on_deployments(session, lambda door: deploy(door.apply), may_make=True)
+    from tenure.doors.deployments.telling import plan_document
+
+    whole = plan_document(found, applied=True)
+    told = without_kept(whole) if changes_only else whole
+    answer(session, told, "\n".join(applied_lines(told, f"tenure deployment abort {told['deployment']}")))
+
+
+@command("abort")
+@deployment_argument
+@click.option("--plan", "name", metavar="PLAN", help="Which plan; else the last one that was applied.")
+@pass_session
+def abort(session: Session, deployment: str, name: str | None) -> None:
+    """Take a plan back: what it reserved and no VM carries is freed, what it was to give up is kept.
+
+    For example:
+      tenure deployment abort shop
+    """
+    wanted, freed = run_on_deployments(session, lambda door: _abort(door, deployment, name))
+    from tenure.doors.deployments.telling import address_document
+
+    addresses = [address_document(held) for held in freed]
+    told = ", ".join(f"{each['network']} {each['address']}" for each in addresses) or "nothing"
+    document = {"deployment": deployment, "plan": wanted, "freed": addresses}
+    answer(session, document, f"took back plan {wanted} of deployment {deployment}; freed: {told}")
+
+
+async def _abort(door: "Deployments", deployment: str, plan: str | None) -> "tuple[str | None, list[Holding]]":
+    standing = await door.standing(deployment)
+    wanted = plan or standing.deployment.plan
+    return wanted, [] if wanted is None else await door.abort(deployment, wanted)
+
+
+@command("delete")
+@deployment_argument
+@pass_session
+def delete(session: Session, deployment: str) -> None:
+    """Let a deployment go; its addresses are freed one by one, when its VMs are deleted.
+
+    What has no VM is freed at once. Run it again when all VMs are deleted and reported: then the deployment is gone.
+
+    For example:
+      tenure deployment delete shop
+    """
+    left = run_on_deployments(session, lambda door: door.delete(deployment))
+    from tenure.doors.deployments.telling import instance_document
+
+    waiting = [{**instance_document(each), "waits_for": "deletion", "leaving": True} for each in left]
+    document = {"deployment": deployment, "gone": not left, "waiting": waiting}
+    answer(session, document, "\n".join(_delete_text(document)))
+
+
+def _delete_text(document: dict[str, Any]) -> Iterator[str]:
+    name, waiting = document["deployment"], document["waiting"]
+    if document["gone"]:
+        yield f"deployment {name} is gone, and its addresses are free"
+        return
+    yield f"deployment {name} goes when its VMs are deleted"
+    yield "next:"
+    yield from next_lines(name, [{**each, "instance": ident(each)} for each in waiting])
+    yield f"then `tenure deployment delete {name}` once more"

@@ -1,0 +1,236 @@
+"""Reports about the VMs of instances. Each may be repeated: it says how things are, not what to do."""
+
+from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from tenure.doors.cli.commands import command
+from tenure.doors.cli.deployment_door import deployment_argument, instance_argument, run_on_deployments
+from tenure.doors.cli.deployment_lines import addresses_text, ident, next_lines, settings_lines
+from tenure.doors.cli.printing import answer, table
+from tenure.doors.cli.session import Session, pass_session
+
+if TYPE_CHECKING:
+    from tenure.doors.deployments.asking import Standing
+    from tenure.doors.deployments.door import Deployments
+    from tenure.doors.deployments.records import Instance
+    from tenure.doors.deployments.surveying import Orphan
+
+    Report = Callable[[Deployments], Awaitable[Instance | None]]
+
+ORPHANS = {"VM": "vm", "DEPLOYMENT": "deployment", "INSTANCE": "instance", "ADDRESSES": "addresses"}
+NO_ORPHANS = "no orphaned VMs"
+
+
+def read_hints(context: click.Context, parameter: click.Parameter, pairs: Sequence[str]) -> dict[str, str]:
+    """Read addresses that the IaaS picked, written as network=address."""
+    hints: dict[str, str] = {}
+    for pair in pairs:
+        network, equals, address = pair.partition("=")
+        if not equals or not network or not address:
+            raise click.BadParameter(f"{pair!r} is not of the form NETWORK=ADDRESS", context, parameter)
+        hints[network] = address
+    return hints
+
+
+@command("commit")
+@deployment_argument
+@instance_argument
+@click.option("--vm", required=True, metavar="NAME", help="The VM that is up, by its name at the IaaS.")
+@click.option(
+    "--hint",
+    "hints",
+    multiple=True,
+    metavar="NETWORK=ADDRESS",
+    callback=read_hints,
+    help="An address that the IaaS picked on a dynamic network; repeat for more.",
+)
+@click.option("--plan", metavar="PLAN", help="The plan that the VM was made for; one of another plan is refused.")
+@pass_session
+def commit(
+    session: Session, deployment: str, instance: str, vm: str, hints: Mapping[str, str], plan: str | None
+) -> None:
+    """Report that an instance's VM is up with its settings; what that VM does not carry is freed.
+
+    For example:
+      tenure deployment commit shop web/0 --vm vm-8
+    """
+    _report(
+        session,
+        deployment,
+        f"runs on {vm}",
+        lambda door: door.commit(deployment, instance, vm=vm, hints=hints, plan=plan),
+    )
+
+
+@command("fail")
+@deployment_argument
+@instance_argument
+@pass_session
+def fail(session: Session, deployment: str, instance: str) -> None:
+    """Report that an instance's VM could not be made; it keeps old and new addresses.
+
+    The next good deploy frees what is not needed.
+
+    For example:
+      tenure deployment fail shop web/1
+    """
+    _report(session, deployment, "has no new VM", lambda door: door.fail(deployment, instance))
+
+
+@command("lose")
+@deployment_argument
+@instance_argument
+@pass_session
+def lose(session: Session, deployment: str, instance: str) -> None:
+    """Report that an instance's VM is gone; who leaves is gone with it, others keep their addresses.
+
+    For example:
+      tenure deployment lose shop web/0
+    """
+    _report(session, deployment, "lost its VM", lambda door: door.lose(deployment, instance), may_end=True)
+
+
+@command("stop")
+@deployment_argument
+@instance_argument
+@click.option("--hard", is_flag=True, help="Its VM is deleted, too; its addresses wait for it.")
+@pass_session
+def stop(session: Session, deployment: str, instance: str, hard: bool) -> None:
+    """Report that an instance is stopped; it keeps its addresses.
+
+    For example:
+      tenure deployment stop shop web/0 --hard
+    """
+    done = "is stopped, and has no VM" if hard else "is stopped"
+    _report(session, deployment, done, lambda door: door.stop(deployment, instance, hard=hard))
+
+
+@command("start")
+@deployment_argument
+@instance_argument
+@pass_session
+def start(session: Session, deployment: str, instance: str) -> None:
+    """Let an instance be started again; if it has no VM, one is to be made on the addresses it has.
+
+    For example:
+      tenure deployment start shop web/0
+    """
+    _report(session, deployment, "is started", lambda door: door.start(deployment, instance))
+
+
+@command("ignore")
+@deployment_argument
+@instance_argument
+@pass_session
+def ignore(session: Session, deployment: str, instance: str) -> None:
+    """Leave an instance out of deploys: whatever would change it is refused.
+
+    For example:
+      tenure deployment ignore shop web/0
+    """
+    _report(session, deployment, "is ignored by deploys", lambda door: door.ignore(deployment, instance))
+
+
+@command("unignore")
+@deployment_argument
+@instance_argument
+@pass_session
+def unignore(session: Session, deployment: str, instance: str) -> None:
+    """Take an ignored instance into deploys again.
+
+    For example:
+      tenure deployment unignore shop web/0
+    """
+    done = "takes part in deploys again"
+    _report(session, deployment, done, lambda door: door.ignore(deployment, instance, ignored=False))
+
+
+def _report(session: Session, deployment: str, done: str, report: "Report", *, may_end: bool = False) -> None:
+    """Take a report; tell how the instance stands then, and what is to be done and reported next.
+
+    ``may_end``: an instance that leaves is gone with this report.
+    """
+    instance, standing = run_on_deployments(session, lambda door: _reported(door, deployment, report))
+    from tenure.doors.deployments.telling import instance_document, settings
+
+    document = {
+        **instance_document(instance),
+        "gone": may_end and instance.leaving,
+        "settings": None if instance.leaving else settings(instance, standing.config),
+    }
+    answer(session, document, "\n".join(_report_lines(document, done, standing.deployment.plan)))
+
+
+async def _reported(door: "Deployments", deployment: str, report: "Report") -> "tuple[Instance, Standing]":
+    instance = await report(door)
+    assert instance is not None
+    return instance, await door.standing(deployment)
+
+
+def _report_lines(document: dict[str, Any], done: str, last_plan: str | None) -> Iterator[str]:
+    who, has = f"{ident(document)} of deployment {document['deployment']}", addresses_text(document)
+    if document["gone"]:
+        yield f"{who} is gone; freed: {has}"
+        return
+    yield f"{who} {done}: {has}"
+    if document["failed"]:
+        yield _failed_line(document, last_plan)
+        return
+    following = list(next_lines(document["deployment"], [{**document, "instance": ident(document)}]))
+    if following and document["waits_for"] == "vm":
+        yield from settings_lines(document["settings"])
+    if following:
+        yield "next:"
+        yield from following
+
+
+def _failed_line(document: dict[str, Any], last_plan: str | None) -> str:
+    """Tell how to try again, or to take back the plan: that of the last deploy, of an errand, or of VMs made anew."""
+    name, group, plan = document["deployment"], document["group"], document["plan"]
+    again = f"run-errand {name} {group}" if document["errand"] else "apply FILE"
+    which = "" if plan in (None, last_plan) else f" --plan {plan}"
+    return f"`tenure deployment {again}` tries again; `tenure deployment abort {name}{which}` takes the plan back"
+
+
+@command("cleanup-orphans")
+@click.argument("vms", nargs=-1, metavar="[VM]...")
+@pass_session
+def clean_up_orphans(session: Session, vms: tuple[str, ...]) -> None:
+    """Report that orphaned VMs are deleted, which frees their addresses; without VM, list them.
+
+    An orphan is a VM that was swapped for a new one: it keeps its addresses until it is deleted.
+
+    For example:
+      tenure deployment cleanup-orphans
+      tenure deployment cleanup-orphans vm-9
+    """
+    if not vms:
+        found = [_orphan(each) for each in run_on_deployments(session, lambda door: door.orphans())]
+        rows = found if session.json else [{**each, "addresses": addresses_text(each)} for each in found]
+        table(session, rows, ORPHANS, nothing=NO_ORPHANS)
+        return
+    found = [_orphan(each) for each in run_on_deployments(session, lambda door: _cleaned_up(door, vms))]
+    known = {each["vm"] for each in found}
+    lines = [f"{each['vm']} is gone; freed: {addresses_text(each)}" for each in found]
+    lines += [f"{vm} is no orphan, or was cleaned up before" for vm in vms if vm not in known]
+    answer(session, found, "\n".join(lines))
+
+
+async def _cleaned_up(door: "Deployments", vms: Sequence[str]) -> "list[Orphan]":
+    orphans = [orphan for orphan in await door.orphans() if orphan.vm in vms]
+    for orphan in orphans:
+        await door.clean_up_orphan(orphan.vm)
+    return orphans
+
+
+def _orphan(orphan: "Orphan") -> dict[str, Any]:
+    from tenure.doors.deployments.telling import address_document
+
+    return {
+        "vm": orphan.vm,
+        "deployment": orphan.deployment,
+        "instance": orphan.instance,
+        "addresses": [address_document(held) for held in orphan.holdings],
+    }

@@ -1,0 +1,115 @@
+"""A plan taken back: what it reserved is free again, what it gave up is kept, what changed hands goes back.
+
+Only instances that still wait for the plan are touched, and of theirs only what no VM carries. What came from another
+instance goes back to it, unless whoever has it now would be left with nothing: the one that it gave its own to may have
+gone on.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from tenure.doors.deployments.model import DETACHED
+from tenure.doors.deployments.parting import Books
+from tenure.doors.deployments.records import Instance, owner_of
+from tenure.doors.deployments.reserving import (
+    DRAINED_BY,
+    HANDED_FROM,
+    HANDED_TO,
+    modified,
+    released,
+    transferred,
+    undrained,
+)
+from tenure.kernel.values import Holding, State
+from tenure.service.operations import ModifyHolding, Operation
+
+Place = tuple[str, int]
+
+
+@dataclass(frozen=True, slots=True)
+class TakenBack:
+    """What taking a plan back does, what becomes free by it, and which instances are left."""
+
+    operations: Sequence[Operation]
+    freed: Sequence[Holding]
+    left: Sequence[Instance]
+
+
+def take_back(instances: Sequence[Instance], plan: str) -> TakenBack:
+    """Return what takes a plan back, as far as no VM carries what it reserved."""
+    back, stays, freed = _sorted_out(instances, plan)
+    books = Books(instances)
+    books.do(released(each) for each in freed)
+    books.do(transferred(each, owner_of(each.labels[HANDED_FROM])) for each in back)  # together: two may swap
+    books.do(_returned(each) for each in back)
+    books.do(modified(each, plan=None, labels=_without(each, HANDED_FROM)) for each in stays)
+    for instance in instances:
+        if _waits_for(instance, plan):
+            drained = _drained(instance, plan)
+            books.do(modified(each, state=str(State.HELD), labels=undrained(each)) for each in drained)
+            noted = [each for each in instance.wanted if HANDED_TO in each.labels]
+            books.do(modified(each, labels=undrained(each)) for each in noted)
+            _settle(books, instance, back, freed)
+    return TakenBack(books.operations, freed, books.instances)
+
+
+def _waits_for(instance: Instance, plan: str) -> bool:
+    """Tell whether an instance waits for a plan; stopped hard it waits for no VM, but has what was reserved."""
+    if instance.state != DETACHED:
+        return instance.plan == plan
+    return instance.plan == plan or any(each.plan == plan for each in instance.holdings)
+
+
+def _drained(instance: Instance, plan: str) -> list[Holding]:
+    return [each for each in instance.parting if each.labels.get(DRAINED_BY) == plan]
+
+
+def _sorted_out(instances: Sequence[Instance], plan: str) -> tuple[list[Holding], list[Holding], list[Holding]]:
+    """Sort what a plan reserved and no VM carries: what goes back, what stays with who has it now, what is freed."""
+    waiting = [each for each in instances if _waits_for(each, plan)]
+    reserved = [each for one in waiting for each in one.holdings if each.plan == plan and each.carrier is None]
+    needless = {(one.uuid, each.network) for one in waiting for each in _drained(one, plan)}
+    needless |= {(one.uuid, each.network) for one in waiting if _is_new(one) for each in one.holdings}
+    takers = {each.uuid for each in waiting if not each.leaving}
+    back = [each for each in reserved if each.labels.get(HANDED_FROM) in takers]
+    while True:  # who would be left with nothing keeps it; so whom he had it from may have to keep something, too
+        served = needless | {(each.labels[HANDED_FROM], each.network) for each in back}
+        left = [each for each in back if (each.owner.id, each.network) in served]
+        if len(left) == len(back):
+            break
+        back = left
+    gone = {_place(each) for each in back}
+    others = [each for each in reserved if _place(each) not in gone]
+    stays = [each for each in others if HANDED_FROM in each.labels and (each.owner.id, each.network) not in served]
+    gone |= {_place(each) for each in stays}
+    return back, stays, [each for each in others if _place(each) not in gone]
+
+
+def _is_new(instance: Instance) -> bool:
+    return instance.vm is None and instance.made_with is None
+
+
+def _settle(books: Books, instance: Instance, back: Sequence[Holding], freed: Sequence[Holding]) -> None:
+    """Let an instance wait for nothing; one that never was and has nothing is not written down any more."""
+    gone = {_place(each) for each in (*back, *freed)}
+    keeps = any(_place(each) not in gone for each in instance.holdings)
+    gets = any(each.labels[HANDED_FROM] == instance.uuid for each in back)
+    if _is_new(instance) and not keeps and not gets:
+        books.remove(instance)
+    else:
+        books.change(instance, plan=None, swaps=False, overtakes=False, leaving=False, waits=(), meant=None)
+
+
+def _returned(held: Holding) -> Operation:
+    return ModifyHolding(
+        network=held.network, address=held.address, owner=owner_of(held.labels[HANDED_FROM]), plan=None,
+        state=str(State.HELD), labels=_without(held, HANDED_FROM),
+    )  # fmt: skip
+
+
+def _without(held: Holding, label: str) -> dict[str, str]:
+    return {name: text for name, text in held.labels.items() if name != label}
+
+
+def _place(held: Holding) -> Place:
+    return held.network, held.row.first

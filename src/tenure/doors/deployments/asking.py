@@ -1,0 +1,81 @@
+"""What may be asked of one deployment: how it stands, why it has its addresses, how a manifest differs from it."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from tenure.doors.deployments.comparing import Difference, changed_networks, manifest_differences
+from tenure.doors.deployments.configuring import Configs, load_configs, load_snapshot
+from tenure.doors.deployments.documents.manifest import read_manifest
+from tenure.doors.deployments.explaining import Reason, explain
+from tenure.doors.deployments.model import CloudConfig
+from tenure.doors.deployments.records import Deployment, Instance, load_deployment, load_instance, load_instances
+from tenure.kernel.errors import NotFound
+from tenure.service.ledger import AsyncLedger
+
+AS_DEPLOYED = "as deployed"
+"""How the manifest that a deployment was deployed with is called, should it be found wrong."""
+
+
+@dataclass(frozen=True, slots=True)
+class Standing:
+    """How a deployment stands: its instances, the config it was deployed with, and whether that is the one in force."""
+
+    deployment: Deployment
+    instances: Sequence[Instance]
+    config: CloudConfig
+    up_to_date: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Explained:
+    """Why an instance has its addresses."""
+
+    instance: Instance
+    reasons: Sequence[Reason]
+
+
+@dataclass(frozen=True, slots=True)
+class Compared:
+    """How a manifest differs from what is deployed, and which networks changed in the cloud config since."""
+
+    deployment: str
+    differences: Sequence[Difference]
+    networks: Sequence[str]
+
+
+async def stand(ledger: AsyncLedger, name: str) -> Standing:
+    """Read how a deployment stands."""
+    deployment, config, configs = await _deployed(ledger, name)
+    up_to_date = configs is not None and configs.snapshot == deployment.snapshot
+    return Standing(deployment, await load_instances(ledger, name), config, up_to_date)
+
+
+async def explain_instance(ledger: AsyncLedger, name: str, ident: str) -> Explained:
+    """Explain the addresses of an instance."""
+    _, config, configs = await _deployed(ledger, name)
+    instance = await load_instance(ledger, name, ident)
+    return Explained(instance, explain(instance, config, None if configs is None else configs.config))
+
+
+async def compare(ledger: AsyncLedger, document: str, text: str) -> Compared:
+    """Hold a manifest against the one that its deployment was last deployed with."""
+    configs = await load_configs(ledger)
+    after = read_manifest(document, text, None if configs is None else configs.config)
+    deployment, config, _ = await _deployed(ledger, after.name)
+    before = read_manifest(AS_DEPLOYED, deployment.manifest, None if deployment.snapshot is None else config)
+    now = after.own if configs is None else configs.config
+    networks = [] if now is None else changed_networks(config, now)
+    return Compared(after.name, manifest_differences(before, after), networks)
+
+
+async def _deployed(ledger: AsyncLedger, name: str) -> tuple[Deployment, CloudConfig, Configs | None]:
+    """Read a deployment, the config it was deployed with (perhaps its own), and the configs in force."""
+    deployment = await load_deployment(ledger, name)
+    if deployment is None:
+        raise NotFound("deployment", name)
+    configs = await load_configs(ledger)
+    if deployment.snapshot is not None:
+        return deployment, await load_snapshot(ledger, deployment.snapshot), configs
+    own = read_manifest(AS_DEPLOYED, deployment.manifest, None).own
+    assert own is not None
+    return deployment, own, configs

@@ -1,0 +1,74 @@
+"""Cloud check: which instances lost their VMs, and what is done about it, with the networks that they were made on."""
+
+import secrets
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+
+from tenure.doors.deployments.finishing import Report, reported
+from tenure.doors.deployments.records import Instance, load_deployment, load_instances
+from tenure.kernel.errors import Conflict, NotFound
+from tenure.kernel.names import check_name
+from tenure.service.ledger import AsyncLedger
+from tenure.service.operations import Operation
+
+
+@dataclass(frozen=True, slots=True)
+class Missing:
+    """An instance whose VM is not there any more."""
+
+    instance: Instance
+    vm: str
+
+
+async def check(ledger: AsyncLedger, deployment: str, vms: Collection[str]) -> list[Missing]:
+    """Tell which instances lost their VMs, given all that exist; ignored ones are left alone."""
+    if await load_deployment(ledger, check_name(deployment, field="deployment")) is None:
+        raise NotFound("deployment", deployment)
+    for vm in vms:
+        check_name(vm, field="vms")
+    return [
+        Missing(each, each.vm)
+        for each in await load_instances(ledger, deployment)
+        if each.vm is not None and each.vm not in vms and not each.ignored
+    ]
+
+
+async def recreate(ledger: AsyncLedger, deployment: str, ident: str, *, vm: str) -> Instance:
+    """Let an instance wait for a VM in place of the lost one, on what it has; its settings are as remembered.
+
+    Once that VM is reported, what it does not carry is freed. Whoever waits for something of the lost one gets it now.
+    """
+    check_name(vm, field="vm")
+    plan = secrets.token_hex(8)
+
+    def decide(report: Report) -> Sequence[Operation]:
+        instance = report.instance
+        _check_lost(instance, vm)
+        if instance.leaving:
+            raise Conflict(f"instance {instance.name} is not wanted any more; report that its VM is gone")
+        if instance.vm is None and instance.plan is not None:
+            return []
+        books = report.books
+        books.without_vm(instance, plan=instance.plan or plan)
+        return books.operations
+
+    return await reported(ledger, deployment, ident, decide)
+
+
+async def delete_reference(ledger: AsyncLedger, deployment: str, ident: str, *, vm: str) -> Instance:
+    """Forget an instance's VM and leave the rest as it is: it may still be there, so nobody else gets what it has."""
+    check_name(vm, field="vm")
+
+    def decide(report: Report) -> Sequence[Operation]:
+        _check_lost(report.instance, vm)
+        books = report.books
+        books.forget_vm(report.instance)
+        return books.operations
+
+    return await reported(ledger, deployment, ident, decide)
+
+
+def _check_lost(instance: Instance, vm: str) -> None:
+    """Refuse what was decided for another VM: the instance has a new one by now."""
+    if instance.vm not in (None, vm):
+        raise Conflict(f"instance {instance.name} has VM {instance.vm!r} now, not {vm!r}", field="vm")

@@ -1,0 +1,175 @@
+"""Compiling: workers come with an address each, report their VMs, and go. Each is one ``apply``, and may be repeated.
+
+A compile belongs to the plan of a deployment. If it breaks off, the next deploy (or a compile for another plan) ends
+it, after everybody has what he wants: so what it left can be used only by whoever comes after.
+"""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from itertools import islice
+
+from tenure.doors.deployments.binding import Bound, Wants
+from tenure.doors.deployments.configuring import Configs, load_configs
+from tenure.doors.deployments.drafting import Step
+from tenure.doors.deployments.drawing import has_pool
+from tenure.doors.deployments.faults import Kind, Refused
+from tenure.doors.deployments.model import DYNAMIC, CloudConfig, Compilation
+from tenure.doors.deployments.placing.values import unused_indexes
+from tenure.doors.deployments.records import DEPLOYMENT, Deployment, load_deployment
+from tenure.doors.deployments.refusing import explained, no_room
+from tenure.doors.deployments.reserving import Work
+from tenure.doors.deployments.settings import settings_of
+from tenure.doors.deployments.workers import Compiling, Worker, load_compiling, worker_of
+from tenure.kernel.errors import AddressInUse, AddressReserved, Conflict, Invalid, NotFound, PoolExhausted
+from tenure.kernel.names import check_name, shown
+from tenure.service.ledger import AsyncLedger
+from tenure.service.operations import Allocate, ExpectPaper, ModifyHolding, Operation
+
+TRIES = 12
+
+
+async def begin(
+    ledger: AsyncLedger, deployment: str, plan: str | None = None, *, workers: int | None = None
+) -> Compiling:
+    """Reserve an address for each worker of a plan's compile, all or none; as many as the cloud config says at most.
+
+    The plan is the last one of the deployment; whoever names it is refused if there is a later one. Asked again for
+    the same plan it answers the same, with more workers if more are wanted now.
+    """
+    if workers is not None and (not isinstance(workers, int) or isinstance(workers, bool) or workers < 1):
+        raise Invalid(f"workers: a number from 1 on is needed, not {shown(workers)}", field="workers")
+    for tries_left in reversed(range(TRIES)):
+        known, configs = await _ground(ledger, deployment, plan)
+        where = configs.config.compilation
+        if where is None:
+            raise Refused(Kind.GENERIC, "Required property 'compilation' was not specified in a cloud config")
+        wanted = where.workers if workers is None else min(workers, where.workers)
+        try:
+            await _begin(ledger, known, configs, where, wanted)
+        except (Conflict, NotFound) as error:
+            if not tries_left or isinstance(error, AddressInUse | AddressReserved):
+                raise
+            continue  # somebody deployed, uploaded or compiled in this moment
+        begun = await load_compiling(ledger, deployment)
+        if begun is not None and begun.plan == known.plan:
+            return _settled(begun, configs.config)
+    raise Conflict(f"deployment {deployment!r} kept changing while its compile began; try again")
+
+
+async def _ground(ledger: AsyncLedger, deployment: str, plan: str | None) -> tuple[Deployment, Configs]:
+    _check_plan(plan)
+    known = await load_deployment(ledger, check_name(deployment, field="deployment"))
+    configs = await load_configs(ledger)
+    if known is None:
+        raise NotFound("deployment", deployment)
+    if configs is None:
+        raise Refused(Kind.GENERIC, f"Deployment '{deployment}' was deployed without a cloud config")
+    if plan not in (None, known.plan):
+        raise Conflict(f"plan {plan} is not the last one of deployment {deployment!r}, which is {known.plan}")
+    return known, configs
+
+
+async def _begin(ledger: AsyncLedger, known: Deployment, configs: Configs, where: Compilation, wanted: int) -> None:
+    """Let as many work as are wanted, and end what another compile left."""
+    before = await load_compiling(ledger, known.name)
+    after = Compiling(known.name, known.plan or "", where.network, where.az, where.orphan_workers)
+    if before is not None and (before.plan, before.network, before.az) == (after.plan, after.network, after.az):
+        after, left = before, []
+    else:
+        left = [] if before is None else before.freed(orphaned=True)
+    used = {each.number for each in (() if before is None else before.workers)}
+    fresh = [Worker(number) for number in islice(unused_indexes(used), max(wanted - len(after.workers), 0))]
+    if not fresh and not left:
+        return
+    after = replace(after, workers=(*after.workers, *fresh), revision=0 if before is None else before.revision)
+    work = _work(after, fresh, configs.config)
+    rests = [ExpectPaper(kind=paper.kind, name=paper.name, revision=paper.revision) for paper in configs.papers]
+    rests.append(ExpectPaper(kind=DEPLOYMENT, name=known.name, revision=known.revision))
+    try:
+        await ledger.apply([*rests, *work.operations, *left, after.written()])
+    except (AddressInUse, AddressReserved, PoolExhausted) as error:
+        raise await explained(ledger, error, work, configs.config) from error
+
+
+def _work(compiling: Compiling, fresh: Sequence[Worker], config: CloudConfig) -> Work:
+    """Return the reservations of new workers; none on a dynamic network."""
+    network = config.networks[compiling.network]
+    if network.kind == DYNAMIC:
+        return Work([], [], [])
+    wish = Wants(compiling.network)
+    steps = [Step(None, compiling.instance(each), Bound((), (wish,), ())) for each in fresh]
+    if not has_pool(network, compiling.az):
+        for step in steps:
+            raise no_room(step.instance.long_name, network)
+    takes = [
+        Allocate(
+            network=compiling.network, owner=worker_of(compiling.deployment, each.number), zone=compiling.az,
+            plan=compiling.plan, request=compiling.plan,
+        )
+        for each in fresh
+    ]  # fmt: skip
+    return Work([], list(zip(steps, takes, strict=True)), [])
+
+
+def _settled(compiling: Compiling, config: CloudConfig) -> Compiling:
+    workers = [replace(each, settings=settings_of(compiling.instance(each), config)) for each in compiling.workers]
+    return replace(compiling, workers=tuple(workers))
+
+
+async def commit(ledger: AsyncLedger, deployment: str, plan: str | None, number: int, *, vm: str) -> None:
+    """Take the report that a worker's VM is up: it carries the address, whatever becomes of the compile."""
+    check_name(vm, field="vm")
+    for tries_left in reversed(range(TRIES)):
+        compiling = await _going_on(ledger, deployment, plan)
+        worker = None if compiling is None else compiling.worker(number)
+        if compiling is None or worker is None:
+            of_plan = "" if plan is None else f" of plan {plan}"
+            raise NotFound("compile worker", f"{number}{of_plan} of deployment {deployment}", field="number")
+        if worker.vm == vm:
+            return
+        workers = tuple(replace(each, vm=vm) if each is worker else each for each in compiling.workers)
+        try:
+            await ledger.apply([*_carried(worker, vm), replace(compiling, workers=workers).written()])
+        except (Conflict, NotFound):
+            if not tries_left:
+                raise
+            continue
+        return
+
+
+def _carried(worker: Worker, vm: str) -> list[Operation]:
+    held = worker.holding
+    if held is None:
+        return []
+    return [ModifyHolding(network=held.network, address=held.address, owner=held.owner, carrier=vm)]
+
+
+async def end(ledger: AsyncLedger, deployment: str, plan: str | None = None) -> Compiling | None:
+    """Take the report that a plan's compile is over and its VMs are deleted: what the workers had is free.
+
+    With ``orphan_workers`` the VMs are not deleted but orphaned, and keep what they have until they are cleaned up.
+    Returns what was ended; None if there is nothing (any more).
+    """
+    for tries_left in reversed(range(TRIES)):
+        compiling = await _going_on(ledger, deployment, plan)
+        if compiling is None:
+            return None
+        try:
+            await ledger.apply([*compiling.freed(orphaned=compiling.orphans), compiling.removed()])
+        except (Conflict, NotFound):
+            if not tries_left:
+                raise
+            continue
+        return compiling
+    raise AssertionError("unreachable")
+
+
+async def _going_on(ledger: AsyncLedger, deployment: str, plan: str | None) -> Compiling | None:
+    _check_plan(plan)
+    found = await load_compiling(ledger, check_name(deployment, field="deployment"))
+    return found if found is not None and plan in (None, found.plan) else None
+
+
+def _check_plan(plan: str | None) -> None:
+    if plan is not None:
+        check_name(plan, field="plan")

@@ -1,0 +1,238 @@
+"""Plan and apply: from a manifest to reservations. One reading of the books, one ``apply``; again if need be."""
+
+import secrets
+import uuid
+from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import chain
+
+from tenure.doors.deployments.configuring import Configs, load_configs
+from tenure.doors.deployments.documents.manifest import read_manifest
+from tenure.doors.deployments.drafting import Order, Step, draft
+from tenure.doors.deployments.drawing import has_pool
+from tenure.doors.deployments.faults import Kind, Refused
+from tenure.doors.deployments.ground import SPACE
+from tenure.doors.deployments.handing import Offers, offers_of, promised, promised_instead
+from tenure.doors.deployments.listening import Hearing
+from tenure.doors.deployments.managed import Cloud, managed_networks, prepare
+from tenure.doors.deployments.managed_records import uses
+from tenure.doors.deployments.memory_mode import alone, reserve, told, written
+from tenure.doors.deployments.model import MANUAL, VIP, CloudConfig, Network
+from tenure.doors.deployments.records import ORPHANED, SNAPSHOT, Deployment, load_deployment, load_instances
+from tenure.doors.deployments.refusing import explained, first_without_room, no_room
+from tenure.doors.deployments.reports import VmState
+from tenure.doors.deployments.reserving import Work, work_for
+from tenure.doors.deployments.surveying import load_orphans
+from tenure.doors.deployments.turning import arrive
+from tenure.doors.deployments.undoing import following
+from tenure.doors.deployments.workers import ended
+from tenure.kernel.addresses import parse_address
+from tenure.kernel.errors import AddressInUse, AddressReserved, Conflict, NotFound, PoolExhausted
+from tenure.kernel.values import Holding
+from tenure.service.ledger import AsyncLedger
+from tenure.service.operations import ExpectPaper, Operation, Shown
+
+TRIES = 12
+
+Act = Callable[[Sequence[Operation]], Awaitable[list[Shown]]]
+
+
+@dataclass(frozen=True, slots=True)
+class Deployed:
+    """What a plan does, or did: its steps, and the addresses that were reserved for them (by uuid and network)."""
+
+    plan: str
+    deployment: str
+    config: CloudConfig
+    steps: Sequence[Step]
+    granted: Mapping[tuple[str, str], Holding]
+
+    @property
+    def changes(self) -> bool:
+        """Tell whether there is anything to do."""
+        return any(step.after is None or step.after.plan == self.plan for step in self.steps)
+
+
+async def deploy(
+    ledger: AsyncLedger,
+    document: str,
+    text: str,
+    *,
+    recreate: bool = False,
+    hand_over: bool = False,
+    dry: bool = False,
+    vm_state: Mapping[str, VmState] | None = None,
+    fix: bool = False,
+    space: str = SPACE,
+    cloud: Cloud | None = None,
+) -> Deployed:
+    """Reserve all that a manifest wants, or (``dry``) tell what would be reserved and change nothing.
+
+    With ``hand_over`` an instance may wait for what another one gives up: see ``handing``. ``vm_state`` is what running
+    VMs say. Without a cloud config (see ``memory_mode``), and at the first deploy with one, they must be asked; a VM
+    that did not answer is a refusal, or with ``fix`` made anew. ``cloud`` makes managed networks that are missing.
+    Cost: a look for every instance, a reservation for each that is new. Repeated, it changes nothing more.
+    """
+    order = Order(secrets.token_hex(8), recreate=recreate, hand_over=hand_over)
+    hearing = Hearing(vm_state, fix, space)
+    act = ledger.rehearse if dry else ledger.apply
+    for tries_left in reversed(range(TRIES)):
+        if cloud is not None and not dry:
+            await prepare(ledger, cloud, document, text, space=space)
+        configs = await load_configs(ledger)
+        try:
+            if configs is None:
+                return await _attempt_alone(ledger, document, text, order, act, hearing)
+            return await _attempt(ledger, configs, document, text, order, act, hearing)
+        except Overtaken as late:
+            if not tries_left:
+                raise late.error from None
+            order = replace(order, passed_over=order.passed_over | {parse_address(late.error.address)})
+        except (AddressInUse, AddressReserved, PoolExhausted):
+            raise
+        except (Conflict, NotFound):
+            if not tries_left:
+                raise  # else: somebody deployed, uploaded or edited in this moment
+    raise AssertionError("unreachable")
+
+
+async def _attempt_alone(
+    ledger: AsyncLedger, document: str, text: str, order: Order, act: Act, hearing: Hearing
+) -> Deployed:
+    """Deploy without any cloud config, in a world that only this deployment has."""
+    if order.hand_over:
+        raise Refused(Kind.GENERIC, "Addresses are handed over only where there is a cloud config")
+    async with alone(ledger, document, text, hearing) as world:
+        steps = draft(world.manifest, world.config, world.instances, order, lambda: str(uuid.uuid4()))
+        vips = await choose_vips(world.ledger, world.config, steps, Offers(world.config))
+        check_pools(world.config, steps)
+        work = replace(work_for(steps, order.plan, vips), last=())  # papers are not its world's
+        answers = await reserve(world, work)
+        steps = await told(world, steps)
+        await act(await written(ledger, world, text, order.plan, steps))
+        return Deployed(order.plan, world.manifest.name, world.config, steps, granted_by(work, answers))
+
+
+async def _attempt(
+    ledger: AsyncLedger, configs: Configs, document: str, text: str, order: Order, act: Act, hearing: Hearing
+) -> Deployed:
+    manifest = read_manifest(document, text, configs.config)
+    before = await load_deployment(ledger, manifest.name)
+    arrival = await arrive(ledger, configs.config, before, await load_instances(ledger, manifest.name), hearing)
+    steps = draft(manifest, configs.config, arrival.instances, order, lambda: str(uuid.uuid4()))
+    offers = await _offers(ledger, manifest.name, configs.config, steps) if order.hand_over else Offers(configs.config)
+    vips = await choose_vips(ledger, configs.config, steps, offers, passed_over=order.passed_over)
+    steps = promised(steps, offers, vips)
+    check_pools(configs.config, steps)
+    held = {has.network for each in arrival.instances for has in each.has}
+    ground = [
+        *await _ground(ledger, configs),
+        following(before, Deployment(manifest.name, text, configs.snapshot, order.plan), steps).written(),
+        *await uses(ledger, manifest.name, managed_networks(manifest, configs.config), held),
+    ]
+    left = await ended(ledger, manifest.name)
+    while True:
+        work = arrival.settled(work_for(arrival.compared(steps), order.plan, vips))
+        try:
+            answers = await act([*ground, *work.operations, *left])
+        except PoolExhausted as error:
+            first = await first_without_room(ledger, work) if offers.left else None
+            others = None if first is None else promised_instead(steps, offers, work.takes, first)
+            if others is None:
+                raise await explained(ledger, error, work, configs.config) from error
+            steps = others
+        except (AddressInUse, AddressReserved) as error:
+            if was_picked(error, vips):
+                raise Overtaken(error) from error
+            raise await explained(ledger, error, work, configs.config) from error
+        else:
+            granted = granted_by(work, answers[len(ground) : len(answers) - len(left)])
+            return Deployed(order.plan, manifest.name, configs.config, steps, granted)
+
+
+async def _offers(ledger: AsyncLedger, deployment: str, config: CloudConfig, steps: Sequence[Step]) -> Offers:
+    orphans = [each for each in await load_orphans(ledger) if each.deployment == deployment]
+    return offers_of(steps, orphans, config)
+
+
+async def _ground(ledger: AsyncLedger, configs: Configs) -> list[Operation]:
+    """Return what a deploy rests on: the configs as they were read, which are kept."""
+    rests: list[Operation] = [
+        ExpectPaper(kind=paper.kind, name=paper.name, revision=paper.revision) for paper in configs.papers
+    ]
+    try:
+        known = await ledger.paper(SNAPSHOT, configs.snapshot)
+    except NotFound:
+        return [*rests, configs.kept()]
+    return [*rests, ExpectPaper(kind=SNAPSHOT, name=known.name, revision=known.revision)]
+
+
+def granted_by(work: Work, answers: Sequence[Shown]) -> dict[tuple[str, str], Holding]:
+    """Return what was reserved, or handed over at once, by uuid and network."""
+    found = answers[len(work.first) : len(answers) - len(work.last)]
+    held = [answer for answer in found if isinstance(answer, Holding) and answer.owner.kind != ORPHANED]
+    return {(each.owner.id, each.network): each for each in held}
+
+
+def check_pools(config: CloudConfig, steps: Sequence[Step]) -> None:
+    """Refuse what no subnet of its AZ could ever serve: the ledger has no pool to ask there."""
+    for step in steps:
+        for wish in step.bound.new:
+            network = config.networks[wish.network]
+            if wish.address is not None or network.kind != MANUAL:
+                continue
+            if not has_pool(network, step.instance.az):
+                raise no_room(step.instance.long_name, network)
+
+
+class Overtaken(Exception):
+    """An address that was chosen from a VIP pool cannot be had: somebody was faster. Another may do as well."""
+
+    def __init__(self, error: AddressInUse | AddressReserved) -> None:
+        super().__init__(error.message)
+        self.error = error
+
+
+def was_picked(error: AddressInUse | AddressReserved, vips: Mapping[tuple[str, str], int]) -> bool:
+    """Tell whether an address that cannot be had was chosen from a pool, and not named by anybody."""
+    return parse_address(error.address) in vips.values()
+
+
+async def choose_vips(
+    ledger: AsyncLedger,
+    config: CloudConfig,
+    steps: Sequence[Step],
+    offers: Offers,
+    *,
+    passed_over: Collection[int] = (),
+) -> dict[tuple[str, str], int]:
+    """Choose addresses from VIP pools: the first in the order written that nobody has, in a subnet of the AZ.
+
+    Where there is none, the first that the plan itself gives up. ``passed_over`` are those that could not be had.
+    """
+    chosen: dict[tuple[str, str], int] = {}
+    for name in {wish.network for step in steps for wish in step.bound.new if wish.address is None}:
+        network = config.networks[name]
+        if network.kind != VIP:
+            continue
+        taken, offered = {each.row.first for each in await ledger.holdings(name)}, offers.positions(name)
+        taken.update(passed_over)
+        present = (has for step in steps if step.before is not None for has in step.before.has)
+        taken |= {has.position for has in present if has.network == name}  # also what comes in with this very plan
+        for step in steps:
+            if not any(wish.network == name for wish in step.bound.new):
+                continue
+            found = _chosen(network, step.instance.az, taken, offered)
+            if found is None:
+                raise no_room(step.instance.long_name, network)
+            taken.add(found)
+            offered.discard(found)
+            chosen[step.instance.uuid, name] = found
+    return chosen
+
+
+def _chosen(network: Network, az: str | None, taken: set[int], offered: set[int]) -> int | None:
+    ranges = [each for subnet in network.subnets if subnet.serves(az) for each in subnet.static]
+    free = (place for each in ranges for place in range(each.first, each.last + 1) if place not in taken)
+    given_up = (place for place in sorted(offered) if any(place in each for each in ranges))
+    return next(chain(free, given_up), None)

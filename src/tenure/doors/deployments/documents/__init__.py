@@ -1,0 +1,1 @@
+"""Documents as people write them: YAML with places, cloud configs, manifests; every fault at once."""

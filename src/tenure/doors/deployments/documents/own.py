@@ -1,0 +1,42 @@
+"""The in-memory mode: a manifest that brings its own networks, as manifests did before there were cloud configs."""
+
+import re
+from collections.abc import Iterator, Sequence
+
+from tenure.doors.deployments.documents.cloud import read_site
+from tenure.doors.deployments.documents.standing import Known
+from tenure.doors.deployments.documents.trees import Faults, Tree
+from tenure.doors.deployments.faults import Fault
+
+KEYS = ("azs", "networks", "compilation", "own_addresses")
+
+_ENTRY = re.compile(r"networks\[\d+\]")
+
+
+def read_own(tree: Tree, faults: Faults, *, gateways_optional: bool) -> Known:
+    """Read the manifest's own AZs, networks and compilation, and note which of them groups cannot be held against."""
+    mine = Faults()
+    config, _ = read_site([tree], mine, gateways_optional=gateways_optional)
+    faults.found.extend(mine.found)
+    wrong = frozenset(_wrong_entries(mine.found))
+    networks = list(_entries(tree, "networks"))
+    spoilt = frozenset(name for name, path in networks if name is not None and path in wrong)
+    names = [name for name, _ in (*networks, *_entries(tree, "azs"))]
+    return Known(config, spoilt, complete=bool(networks) and None not in names)
+
+
+def _entries(tree: Tree, key: str) -> Iterator[tuple[str | None, str]]:
+    """Give the name and the path of what a list describes; where it is no list, something without a name."""
+    said = tree.value.get(key)
+    if said is None or said.value is None:
+        return
+    for entry in said.value if isinstance(said.value, list) else [said]:
+        name = entry.value["name"].value if "name" in entry else None
+        yield name if isinstance(name, str) else None, entry.place.path
+
+
+def _wrong_entries(faults: Sequence[Fault]) -> Iterator[str]:
+    for fault in faults:
+        found = None if fault.place is None else _ENTRY.match(fault.place.path)
+        if found is not None:
+            yield found[0]

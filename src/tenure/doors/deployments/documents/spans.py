@@ -1,0 +1,59 @@
+"""Addresses as ``reserved``, ``static`` and ``static_ips`` list them: one, a block, or ``first - last``."""
+
+import ipaddress
+
+from tenure.doors.deployments.documents.trees import Faults, Tree
+from tenure.doors.deployments.faults import Kind, Place
+from tenure.kernel.addresses import is_v6, parse_address
+from tenure.kernel.errors import Invalid
+from tenure.kernel.ranges import AddressRange, parse_cidr
+
+Spans = list[tuple[AddressRange, Place]]
+
+
+def read_spans(tree: Tree, faults: Faults) -> Spans:
+    """Read one span or a list of them, in the order written; what is none is a fault with its place."""
+    found: Spans = []
+    for member in tree.value if isinstance(tree.value, list) else [tree]:
+        if not isinstance(member.value, str):
+            told = f"Property '{member.place.path}' must be text: an address, a block, or first - last"
+            faults.add(Kind.GENERIC, told, member.place)
+            continue
+        try:
+            found.append((parse_span(member.value), member.place))
+        except Invalid as error:
+            faults.add(Kind.NETWORK_INVALID_IP_RANGE_FORMAT, error.message, member.place)
+    return found
+
+
+def parse_span(text: str) -> AddressRange:
+    """Turn one address, a block, or ``first - last`` into a range; one that runs backwards is none."""
+    ends = [part.strip() for part in text.split("-")]
+    if len(ends) == 1:
+        return parse_address_or_block(ends[0])
+    if len(ends) > 2 or any("/" in end or not end for end in ends):
+        raise Invalid(f"Invalid IP range format: {text}")
+    first, last = (parse_address_or_block(end).first for end in ends)
+    if is_v6(first) != is_v6(last) or first > last:
+        raise Invalid(f"Invalid IP range format: {text}")
+    return AddressRange(first, last)
+
+
+def parse_address_or_block(text: str) -> AddressRange:
+    """Turn one address or a block into a range."""
+    try:
+        if "/" in text:
+            return parse_cidr(text).range
+        position = parse_address(text)
+    except Invalid:
+        raise Invalid(f"Invalid IP or CIDR format: {text}{_rather(text)}") from None
+    return AddressRange(position, position)
+
+
+def _rather(text: str) -> str:
+    """Say how a block is written that was given by an address inside it: all of it is seldom what was meant."""
+    try:
+        meant = str(ipaddress.ip_network(text, strict=False))
+    except ValueError:
+        return ""
+    return "" if "%" in meant else f" (the block around it is {meant})"

@@ -1,0 +1,163 @@
+"""The addresses that a group asks for by name: as many as instances, each once, each in a static pool of its AZs."""
+
+from bisect import bisect_right
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+
+from tenure.doors.deployments.documents.spans import read_spans
+from tenure.doors.deployments.documents.standing import Standing
+from tenure.doors.deployments.documents.trees import Faults, Tree
+from tenure.doors.deployments.faults import Kind, Place
+from tenure.doors.deployments.model import MANUAL, Network, Subnet
+from tenure.kernel.addresses import is_v6, width
+from tenure.kernel.ranges import AddressRange, Cidr, merge
+
+MOST = 1 << 16
+"""As many static IPs are read for one network of a group: each is kept by itself."""
+
+
+@dataclass(frozen=True, slots=True)
+class Listed:
+    """A span of static IPs on a network that hands out blocks of this prefix, mostly single addresses.
+
+    Each static IP is the base address of a block. The span ends with a base address, or with a whole block.
+    """
+
+    span: AddressRange
+    prefix: int
+    place: Place
+
+    @property
+    def step(self) -> int:
+        """Return how far one is from the next."""
+        return 1 << (width(self.span.first) - self.prefix)
+
+    @property
+    def count(self) -> int:
+        """Count the static IPs."""
+        return (self.span.last - self.span.first) // self.step + 1
+
+    @property
+    def positions(self) -> range:
+        """Return the static IPs in order."""
+        return range(self.span.first, self.span.last + 1, self.step)
+
+    @property
+    def stray_end(self) -> int | None:
+        """Return the end that is not the edge of a block, if there is one."""
+        if self.span.first % self.step:
+            return self.span.first
+        return self.span.last if self.span.last % self.step and (self.span.last + 1) % self.step else None
+
+    def runs(self, positions: Iterable[int]) -> Iterator[str]:
+        """Write some of the static IPs, neighbours together: a wrong range is one fault, not thousands."""
+        run: range | None = None
+        for position in positions:
+            if run is not None and position == run.stop:
+                run = range(run.start, position + self.step, self.step)
+                continue
+            if run is not None:
+                yield self._written(run)
+            run = range(position, position + self.step, self.step)
+        if run is not None:
+            yield self._written(run)
+
+    def _written(self, run: range) -> str:
+        return written(run[0], self.prefix) if len(run) == 1 else str(AddressRange(run[0], run[-1]))
+
+
+def written(position: int, prefix: int | None = None) -> str:
+    """Write an address, or the block it begins, as messages do: ``10.0.0.5/32``."""
+    return str(Cidr(position, width(position) if prefix is None else prefix))
+
+
+def read_static_ips(
+    tree: Tree, group: Standing, name: str, network: Network | None, faults: Faults
+) -> tuple[int, ...] | None:
+    """Read a group's static IPs on a network, in the order written; None where they are too many.
+
+    ``network`` is None if it is not known: then only what needs no network is judged.
+    """
+    before = len(faults.found)
+    listed = _read_listed(tree, network, faults)
+    total = sum(piece.count for piece in listed)
+    if total > MOST:
+        told = f"asks for {total} static IPs in network '{name}', at most {MOST} are read"
+        faults.add(Kind.GENERIC, f"Instance group '{group.name}' {told}", tree.place)
+        return None
+    _refuse_repeated(listed, group, faults)
+    # What is unreadable or there twice is not counted: the number would only tell the same fault again.
+    if len(faults.found) == before and group.instances not in (None, total):
+        told = f"has {group.instances} instances but was allocated {total} static IPs in network '{name}'"
+        kind = Kind.INSTANCE_GROUP_NETWORK_INSTANCE_IP_MISMATCH
+        faults.add(kind, f"Instance group '{group.name}' {told}", tree.place)
+    if network is not None and network.kind == MANUAL:
+        _refuse_homeless(listed, group, network, faults)
+    return tuple(position for piece in listed for position in piece.positions)
+
+
+def _read_listed(tree: Tree, network: Network | None, faults: Faults) -> list[Listed]:
+    listed = []
+    for span, place in read_spans(tree, faults):
+        piece = Listed(span, _prefix(network, span.first), place)
+        if piece.stray_end is None:
+            listed.append(piece)
+            continue
+        assert network is not None, "single addresses have no stray ends"
+        told = f"of network '{network.name}' is no base address of prefix '{piece.prefix}'"
+        kind = Kind.NETWORK_PREFIX_STATIC_IP_NOT_BASE_ADDRESS
+        faults.add(kind, f"Static IP '{written(piece.stray_end)}' {told}", place)
+    return listed
+
+
+def _prefix(network: Network | None, position: int) -> int:
+    """Return the prefix of what the network hands out; addresses of another family are in no block of it."""
+    for subnet in () if network is None else network.subnets:
+        if subnet.range is not None and is_v6(subnet.range.first) == is_v6(position):
+            return subnet.prefix
+    return width(position)
+
+
+def _refuse_repeated(listed: Iterable[Listed], group: Standing, faults: Faults) -> None:
+    seen: set[int] = set()
+    for piece in listed:
+        for run in piece.runs(position for position in piece.positions if position in seen):
+            told = f"specifies static IP '{run}' more than once"
+            faults.add(Kind.JOB_INVALID_STATIC_IPS, f"Instance group '{group.name}' {told}", piece.place)
+        seen.update(piece.positions)
+
+
+def _refuse_homeless(listed: Iterable[Listed], group: Standing, network: Network, faults: Faults) -> None:
+    """Refuse what is in no static pool, and what is in one that none of the group's AZs reaches."""
+    pools, ours = _StaticPools(network), frozenset(group.azs or ())
+    for piece in listed:
+        homes = [(position, pools.subnet_of(position)) for position in piece.positions]
+        for run in piece.runs(position for position, home in homes if home is None):
+            told = f"with network '{network.name}' declares static ip '{run}', which belongs to no subnet"
+            kind = Kind.INSTANCE_GROUP_NETWORK_INSTANCE_IP_MISMATCH
+            faults.add(kind, f"Instance group '{group.name}' {told}", piece.place)
+        for run in piece.runs(position for position, home in homes if home is not None and _is_far(home, ours)):
+            told = f"static ip '{run}' which does not belong to any of the instance group's availability zones."
+            kind = Kind.JOB_STATIC_IPS_FROM_INVALID_AVAILABILITY_ZONE
+            faults.add(kind, f"Instance group '{group.name}' declares {told}", piece.place)
+
+
+def _is_far(subnet: Subnet, azs: frozenset[str]) -> bool:
+    """Tell whether a subnet is in none of the AZs; where one of the two names none, that is told elsewhere."""
+    return bool(azs) and subnet.azs is not None and azs.isdisjoint(subnet.azs)
+
+
+class _StaticPools:
+    """Finds the subnet in whose static pool an address is. Cost: O(log n) of n static ranges."""
+
+    def __init__(self, network: Network) -> None:
+        pieces = [(piece, subnet) for subnet in network.subnets for piece in merge(subnet.static)]
+        self._pieces = sorted(pieces, key=lambda pair: pair[0])
+        self._firsts = [piece.first for piece, _ in self._pieces]
+
+    def subnet_of(self, position: int) -> Subnet | None:
+        at = bisect_right(self._firsts, position) - 1
+        if at < 0:
+            return None
+        piece, subnet = self._pieces[at]
+        return subnet if position in piece else None

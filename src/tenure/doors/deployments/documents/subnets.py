@@ -1,0 +1,161 @@
+"""Manual subnets as they are written: a range, and what is said about its addresses."""
+
+from typing import Any
+
+from tenure.doors.deployments.documents.pools import Draft, Pools, divide
+from tenure.doors.deployments.documents.spans import Spans, parse_address_or_block, read_spans
+from tenure.doors.deployments.documents.subnet_parts import (
+    Reading,
+    read_cloud_properties,
+    read_name_servers,
+    read_subnet_azs,
+)
+from tenure.doors.deployments.documents.trees import Tree
+from tenure.doors.deployments.faults import Fault, Kind, Place
+from tenure.doors.deployments.model import Subnet
+from tenure.kernel.addresses import V4_BASE, format_address, width
+from tenure.kernel.errors import Invalid
+from tenure.kernel.ranges import AddressRange, Cidr
+
+NEEDING_RANGE = ("gateway", "reserved", "static", "point_to_point")
+KEYS = ("range", *NEEDING_RANGE, "dns", "prefix", "az", "azs", "cloud_properties", "name", "netmask_bits")
+
+
+def read_manual_subnet(tree: Tree, network: str, reading: Reading, *, managed: bool) -> Subnet:
+    """Read a manual subnet; where something in it is wrong, what is returned is good only to go on reading."""
+    return _ManualSubnet(tree, network, reading, managed).read()
+
+
+class _ManualSubnet:
+    """One subnet while it is read. Every text is looked at even if the range is wrong: all faults at once."""
+
+    def __init__(self, tree: Tree, network: str, reading: Reading, managed: bool) -> None:
+        self._tree = tree
+        self._network = network
+        self._reading = reading
+        self._managed = managed
+
+    def read(self) -> Subnet:
+        self._reading.reader.refuse_others(self._tree, KEYS)
+        cidr = self._range()
+        prefix = self._prefix(cidr)
+        usable_ends = self._point_to_point(cidr)
+        gateway = self._gateway(cidr, usable_ends)
+        servers = read_name_servers(self._tree, self._network, self._reading)
+        reserved, static = self._spans("reserved"), self._spans("static")
+        pools = Pools((), (), ())
+        if cidr is not None:
+            draft = Draft(self._network, cidr, prefix, usable_ends, gateway, servers, reserved, static)
+            pools = divide(draft, self._reading)
+        return Subnet(
+            azs=read_subnet_azs(self._tree, self._network, self._reading),
+            dns=tuple(format_address(server) for server, _ in servers),
+            cloud_properties=read_cloud_properties(self._tree, self._reading),
+            range=cidr,
+            gateway=gateway,
+            reserved=pools.reserved,
+            restricted=pools.restricted,
+            static=pools.static,
+            prefix=prefix,
+            name=self._get("name", str, needed=self._managed),
+            netmask_bits=self._get("netmask_bits", int),
+        )
+
+    def _range(self) -> Cidr | None:
+        """Read the range. A managed subnet may come without: then the cloud chooses, and nothing can be said of it."""
+        text = self._get("range", str, needed=not self._managed)
+        if text is None:
+            if "range" not in self._tree and self._managed:
+                self._refuse_without_range()
+            return None
+        span = self._address_or_block("range", text)
+        if span is None:
+            return None
+        if span.size < 2:
+            told = f"Invalid network range '{text}', should include at least 2 IPs"
+            self._fault(Kind.NETWORK_INVALID_RANGE, told, "range")
+            return None
+        return Cidr(span.first, width(span.first) - (span.size.bit_length() - 1))
+
+    def _refuse_without_range(self) -> None:
+        for key in NEEDING_RANGE:
+            if key in self._tree:
+                told = f"Network '{self._network}' must not specify '{key}' without specifying 'range'."
+                self._fault(Kind.NETWORK_INVALID_PROPERTY, told, key)
+
+    def _prefix(self, cidr: Cidr | None) -> int:
+        """Read the length of what is handed out: one address unless it says otherwise."""
+        most = width(V4_BASE if cidr is None else cidr.first)
+        prefix: int | None = self._get("prefix", int)
+        if prefix is None:
+            return most
+        if cidr is not None and prefix < cidr.prefix:
+            told = f"Prefix size '{prefix}' is larger than range prefix '{cidr.prefix}'"
+            self._fault(Kind.NETWORK_PREFIX_SIZE_TOO_BIG, told, "prefix")
+            return most
+        if cidr is not None and prefix > most:
+            told = f"Network '{self._network}' must not specify a 'prefix' above '{most}'."
+            self._fault(Kind.NETWORK_INVALID_PROPERTY, told, "prefix")
+            return most
+        return prefix
+
+    def _point_to_point(self, cidr: Cidr | None) -> bool:
+        """Tell whether both ends of the range may be used, as on a link between two (RFC 3021, RFC 6164)."""
+        wanted = bool(self._get("point_to_point", bool))
+        two = cidr is not None and cidr.range.size == 2
+        if wanted and cidr is not None and not two:
+            told = f"Network '{self._network}' must not specify 'point_to_point' for more than 2 IPs."
+            self._fault(Kind.NETWORK_INVALID_PROPERTY, told, "point_to_point")
+        if two and not wanted:
+            told = f"Network '{self._network}' has no IP to give in range '{cidr}': 'point_to_point: true' frees both"
+            self._reading.warnings.append(Fault(Kind.GENERIC, told, self._place("range")))
+        return wanted and two
+
+    def _gateway(self, cidr: Cidr | None, usable_ends: bool) -> int | None:
+        roomless = cidr is not None and cidr.range.size == 2
+        optional = self._managed or self._reading.gateways_optional or roomless
+        text = self._get("gateway", str, needed=not optional)
+        span = None if text is None else self._address_or_block("gateway", text)
+        if span is None:
+            return None
+        wrong = "must be a single IP" if span.size > 1 else _misplaced(span.first, cidr, usable_ends)
+        if wrong:
+            told = f"Invalid gateway for network '{self._network}': {wrong}"
+            self._fault(Kind.NETWORK_INVALID_GATEWAY, told, "gateway")
+            return None
+        return span.first
+
+    def _spans(self, key: str) -> Spans:
+        if key not in self._tree or self._tree.value[key].value is None:
+            return []
+        return read_spans(self._tree.value[key], self._reading.faults)
+
+    def _address_or_block(self, key: str, text: str) -> AddressRange | None:
+        try:
+            return parse_address_or_block(text.strip())
+        except Invalid as error:
+            self._fault(Kind.GENERIC, error.message, key)
+            return None
+
+    def _get(self, key: str, kind: type, *, needed: bool = False) -> Any:
+        return self._reading.reader.get(self._tree, key, kind, needed=needed)
+
+    def _place(self, key: str) -> Place:
+        place: Place = self._tree.value[key].place
+        return place
+
+    def _fault(self, kind: Kind, told: str, key: str) -> None:
+        self._reading.faults.add(kind, told, self._place(key))
+
+
+def _misplaced(gateway: int, cidr: Cidr | None, usable_ends: bool) -> str:
+    """Say why a gateway cannot be where it is; nothing if it can, or if nobody knows the range."""
+    if cidr is None:
+        return ""
+    if gateway not in cidr.range:
+        return "must be inside the range"
+    if gateway == cidr.first and not usable_ends:
+        return "can't be the network id"
+    if gateway == cidr.last and not usable_ends:
+        return "can't be the broadcast IP"
+    return ""

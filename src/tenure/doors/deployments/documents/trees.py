@@ -1,0 +1,256 @@
+"""YAML in which everything knows where it stands. Read by the library's safe loader: no tags, no objects."""
+
+import math
+import re
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import yaml
+
+from tenure.doors.deployments.faults import Fault, Kind, Place, Rejected
+from tenure.kernel.errors import Invalid
+from tenure.kernel.names import check_name, shown
+
+LARGEST = 4 * 1024 * 1024
+DEEPEST = 64
+
+SPARE = 100_000
+"""So many nodes more than it has characters may a document come to by its anchors."""
+
+OWN = "x-"
+MERGE = "tag:yaml.org,2002:merge"
+
+Pairs = dict[str, yaml.Node]
+"""What a mapping says: nodes by key."""
+
+NAMES = {dict: "a mapping", list: "a list", str: "text", int: "a whole number", bool: "true or false"}
+
+
+class Tree:
+    """A value and where it stands. ``value`` is plain: mappings hold trees by key, lists hold trees."""
+
+    __slots__ = ("place", "value")
+
+    def __init__(self, value: Any, place: Place) -> None:
+        self.value = value
+        self.place = place
+
+    def __contains__(self, key: str) -> bool:
+        return isinstance(self.value, dict) and key in self.value
+
+    def plain(self) -> Any:
+        """Return the value without its places."""
+        if isinstance(self.value, dict):
+            return {key: tree.plain() for key, tree in self.value.items()}
+        if isinstance(self.value, list):
+            return [tree.plain() for tree in self.value]
+        return self.value
+
+
+class Faults:
+    """What was found wrong so far."""
+
+    def __init__(self) -> None:
+        self.found: list[Fault] = []
+
+    def add(self, kind: Kind, message: str, place: Place | None = None) -> None:
+        """Note a fault, and go on."""
+        self.found.append(Fault(kind, message, place))
+
+    def settle(self) -> None:
+        """Refuse the document if anything was wrong with it."""
+        if self.found:
+            raise Rejected(self.found)
+
+
+class Reader:
+    """Takes typed values out of trees; what has another type is a fault with its place, and stands for nothing."""
+
+    def __init__(self, faults: Faults) -> None:
+        self.faults = faults
+
+    def get(self, tree: Tree, key: str, kind: type, *, needed: bool = False) -> Any:
+        """Return the plain value (or for mappings and lists the tree) of a key; None if it is absent, null or wrong."""
+        child = tree.value.get(key) if isinstance(tree.value, dict) else None
+        if child is None or child.value is None:
+            if needed:
+                self.faults.add(Kind.GENERIC, f"Required property '{key}' was not specified", tree.place)
+            return None
+        if not _is(child.value, kind):
+            told = f"Property '{_path(tree, key)}' must be {NAMES[kind]}, not {_told(child.value)}"
+            self.faults.add(Kind.GENERIC, told, child.place)
+            return None
+        return child if kind in (dict, list) else child.value
+
+    def each(self, tree: Tree, key: str, kind: type = dict, *, needed: bool = False) -> Iterator[Tree]:
+        """Give the members of a list that have the right type."""
+        found = self.get(tree, key, list, needed=needed)
+        for member in [] if found is None else found.value:
+            if _is(member.value, kind):
+                yield member
+            else:
+                told = f"Property '{member.place.path}' must be {NAMES[kind]}, not {_told(member.value)}"
+                self.faults.add(Kind.GENERIC, told, member.place)
+
+    def refuse_name(self, tree: Tree) -> bool:
+        """Refuse a text that the ledger takes for no name; tell whether it was."""
+        try:
+            check_name(tree.value, field=tree.place.path)
+        except Invalid as error:
+            self.faults.add(Kind.GENERIC, error.message, tree.place)
+            return True
+        return False
+
+    def refuse_others(self, tree: Tree, known: Sequence[str]) -> None:
+        """Refuse keys that nobody reads: a misspelt one would change nothing, silently.
+
+        At the top of a document those that begin with ``x-`` are their author's own, as a place for anchors.
+        """
+        for key, child in tree.value.items():
+            if key not in known and (tree.place.path or not key.startswith(OWN)):
+                told = f"Unknown property '{_path(tree, key)}'; known here: {', '.join(known)}"
+                self.faults.add(Kind.GENERIC, told, child.place)
+
+
+def read_tree(text: str, document: str) -> Tree:
+    """Read a document, or say where it is no YAML."""
+    if len(text) > LARGEST:
+        raise _broken(f"at most {LARGEST} characters are read", Place(document, 1, 1, ""))
+    try:
+        node = yaml.compose(text, Loader=_Loader)
+    except yaml.MarkedYAMLError as error:
+        mark = error.problem_mark or error.context_mark
+        place = Place(document, 1 if mark is None else mark.line + 1, 1 if mark is None else mark.column + 1, "")
+        raise _broken(error.problem or error.context or "not YAML", place) from None
+    except (yaml.YAMLError, RecursionError) as error:
+        raise _broken(str(error).partition("\n")[0] or "not YAML", Place(document, 1, 1, "")) from None
+    if node is None:
+        raise _broken("the document is empty", Place(document, 1, 1, ""))
+    tree = _Planter(document, len(text) + SPARE).plant(node, "", 0)
+    if not isinstance(tree.value, dict):
+        raise _broken("a mapping is needed", tree.place)
+    return tree
+
+
+class _Loader(getattr(yaml, "CSafeLoader", yaml.SafeLoader)):  # type: ignore[misc]  # libyaml's where it is there
+    """Reads scalars as people mean them: what holds colons is text, and never a number to the base of sixty."""
+
+
+INT, FLOAT, TIME, BOOL, NULL, TEXT = (
+    f"tag:yaml.org,2002:{kind}" for kind in ("int", "float", "timestamp", "bool", "null", "str")
+)
+SIGNS = (MERGE, "tag:yaml.org,2002:value")
+"""Where they are no keys, << and = are texts like any other."""
+
+SCALARS = (INT, FLOAT, BOOL, NULL, TEXT)
+MAPPING, SEQUENCE = ("tag:yaml.org,2002:map",), ("tag:yaml.org,2002:seq",)
+_Loader.yaml_implicit_resolvers = {
+    first: [(tag, pattern) for tag, pattern in resolvers if tag not in (INT, FLOAT, TIME)]
+    for first, resolvers in yaml.SafeLoader.yaml_implicit_resolvers.items()
+}
+_DIGITS = list("-+0123456789")
+_Loader.add_implicit_resolver(INT, re.compile(r"[-+]?(?:0|[1-9][0-9]{0,17})$"), _DIGITS)
+_Loader.add_implicit_resolver(FLOAT, re.compile(r"[-+]?[0-9]+\.[0-9]*(?:[eE][-+]?[0-9]+)?$"), _DIGITS)
+
+
+class _Planter:
+    """Turns the library's nodes into trees; anchors may be used, but not to blow a document up."""
+
+    def __init__(self, document: str, most: int) -> None:
+        self._document = document
+        self._most = most
+        self._planted = 0
+        self._scalars = _Loader("")
+        self._merged: dict[int, Pairs | None] = {}
+
+    def plant(self, node: yaml.Node, path: str, depth: int) -> Tree:
+        place = _place(self._document, node, path)
+        self._count(1, place, depth)
+        if isinstance(node, yaml.MappingNode):
+            pairs = self._pairs(node, path, depth).items()
+            found = {key: self.plant(member, f"{path}.{key}" if path else key, depth + 1) for key, member in pairs}
+            return Tree(found, place)
+        if isinstance(node, yaml.SequenceNode):
+            self._refuse_tag(node, SEQUENCE, place)
+            members = enumerate(node.value)
+            return Tree([self.plant(member, f"{path}[{number}]", depth + 1) for number, member in members], place)
+        return Tree(self._scalar(node, place), place)
+
+    def _scalar(self, node: yaml.Node, place: Place) -> Any:
+        if node.tag in SIGNS:
+            return node.value
+        self._refuse_tag(node, SCALARS, place)
+        try:
+            value = self._scalars.construct_object(node)
+        except (yaml.YAMLError, ValueError, KeyError):
+            raise _broken(f"'{node.value[:80]}' is not what its tag says", place) from None
+        if isinstance(value, float) and not math.isfinite(value):
+            raise _broken(f"the number {node.value[:80]} is too large", place)
+        return value
+
+    def _count(self, number: int, place: Place, depth: int) -> None:
+        self._planted += number
+        if depth > DEEPEST or self._planted > self._most:
+            raise _broken("too much inside each other", place)
+
+    def _refuse_tag(self, node: yaml.Node, known: Sequence[str], place: Place) -> None:
+        if node.tag not in known:
+            raise _broken(f"the tag '{node.tag}' is not read", place)
+
+    def _pairs(self, node: yaml.MappingNode, path: str, depth: int) -> Pairs:
+        """Return what a mapping says by key: what merge keys (<<) bring in comes first, and may be said anew."""
+        place = _place(self._document, node, path)
+        self._refuse_tag(node, MAPPING, place)
+        if id(node) in self._merged:
+            known = self._merged[id(node)]
+            if known is None:
+                raise _broken("a merge key (<<) brings a mapping into itself", place)
+            return known
+        self._merged[id(node)] = None
+        brought: Pairs = {}
+        own: Pairs = {}
+        for named, member in node.value:
+            if named.tag == MERGE:
+                brought = {**self._brought(member, path, depth + 1), **brought}
+                continue
+            key = self.plant(named, path, depth + 1)
+            if not isinstance(key.value, str):
+                raise _broken(f"a key must be text, not {_told(key.value)}", key.place)
+            if key.value in own:
+                raise _broken(f"the key '{key.value}' is there twice", key.place)
+            own[key.value] = member
+        found = self._merged[id(node)] = {**brought, **own}
+        return found
+
+    def _brought(self, source: yaml.Node, path: str, depth: int) -> Pairs:
+        """Return what a merge key brings in: of several mappings the first that says something counts."""
+        sources = source.value if isinstance(source, yaml.SequenceNode) else [source]
+        found: Pairs = {}
+        for each in reversed(sources):
+            place = _place(self._document, each, path)
+            if not isinstance(each, yaml.MappingNode):
+                raise _broken("a merge key (<<) needs a mapping, or a list of mappings", place)
+            brought = self._pairs(each, path, depth)
+            self._count(len(brought), place, depth)
+            found = {**found, **brought}
+        return found
+
+
+def _place(document: str, node: yaml.Node, path: str) -> Place:
+    return Place(document, node.start_mark.line + 1, node.start_mark.column + 1, path)
+
+
+def _is(value: Any, kind: type) -> bool:
+    return isinstance(value, kind) and not (kind is int and isinstance(value, bool))
+
+
+def _path(tree: Tree, key: str) -> str:
+    return f"{tree.place.path}.{key}" if tree.place.path else key
+
+
+def _told(value: Any) -> str:
+    return next((name for kind, name in NAMES.items() if _is(value, kind)), None) or shown(value)
+
+
+def _broken(message: str, place: Place) -> Rejected:
+    return Rejected([Fault(Kind.GENERIC, f"The document cannot be read: {message}", place)])

@@ -1,0 +1,201 @@
+"""The door itself: what people and programs may do with deployments, over one ledger."""
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from tenure.doors.deployments import checking, compiling, errands, finishing, recreating
+from tenure.doors.deployments.asking import Compared, Explained, Standing, compare, explain_instance, stand
+from tenure.doors.deployments.checking import Missing
+from tenure.doors.deployments.configuring import Configs, Uploaded, load_configs, upload
+from tenure.doors.deployments.deploying import Deployed, deploy
+from tenure.doors.deployments.faults import Kind, Refused
+from tenure.doors.deployments.ground import SPACE
+from tenure.doors.deployments.managed import Cloud, delete_network
+from tenure.doors.deployments.managed_records import Managed, load_managed
+from tenure.doors.deployments.moving import Moved
+from tenure.doors.deployments.records import Deployment, Instance, load_instance, load_instances
+from tenure.doors.deployments.reports import VmState
+from tenure.doors.deployments.surveying import Orphan, load_orphans, moved_by_upload, survey
+from tenure.doors.deployments.workers import Compiling, load_compiling
+from tenure.kernel.values import Holding
+from tenure.service.ledger import AsyncLedger
+
+
+@dataclass(frozen=True, slots=True)
+class Deployments:
+    """Deployments of one site: they share a space, and their owners are instances."""
+
+    ledger: AsyncLedger
+    space: str = SPACE
+    cloud: Cloud | None = None
+    """Makes and deletes managed networks; without it they are networks like all others."""
+
+    async def upload_config(self, text: str, *, name: str = "default", dry: bool = False) -> Uploaded:
+        """Put a cloud config in force; all its faults are told at once, and nothing is changed then."""
+        return await upload(self.ledger, name, text, space=self.space, dry=dry)
+
+    async def configs(self) -> Configs | None:
+        """Read the cloud configs in force, if there are any."""
+        return await load_configs(self.ledger)
+
+    async def plan(
+        self,
+        manifest: str,
+        *,
+        document: str = "manifest.yml",
+        recreate: bool = False,
+        hand_over: bool = False,
+        vm_state: Mapping[str, VmState] | None = None,
+        fix: bool = False,
+    ) -> Deployed:
+        """Tell what ``apply`` would do, with the addresses it would reserve; nothing is changed."""
+        asked: Any = {"recreate": recreate, "hand_over": hand_over, "vm_state": vm_state, "fix": fix}
+        return await deploy(self.ledger, document, manifest, dry=True, space=self.space, **asked)
+
+    async def apply(
+        self,
+        manifest: str,
+        *,
+        document: str = "manifest.yml",
+        recreate: bool = False,
+        hand_over: bool = False,
+        vm_state: Mapping[str, VmState] | None = None,
+        fix: bool = False,
+    ) -> Deployed:
+        """Reserve all that a manifest wants, or nothing.
+
+        With ``hand_over`` an instance may wait for what another one of the deployment gives up. ``vm_state`` is what
+        running VMs say. Without a cloud config, and at the first deploy with one, they must be asked; a VM that did not
+        answer is a refusal, or with ``fix`` made anew.
+        """
+        asked: Any = {"recreate": recreate, "hand_over": hand_over, "vm_state": vm_state, "fix": fix}
+        return await deploy(self.ledger, document, manifest, space=self.space, cloud=self.cloud, **asked)
+
+    async def abort(self, deployment: str, plan: str) -> list[Holding]:
+        """Take a plan back; return what was freed."""
+        return await finishing.abort(self.ledger, deployment, plan)
+
+    async def commit(
+        self,
+        deployment: str,
+        instance: str,
+        *,
+        vm: str,
+        hints: Mapping[str, str] | None = None,
+        plan: str | None = None,
+    ) -> Instance:
+        """Report that an instance's VM is up; with ``plan``, that it was made for that one, and no later one."""
+        return await finishing.commit(self.ledger, deployment, instance, vm=vm, hints=hints, plan=plan)
+
+    async def fail(self, deployment: str, instance: str) -> Instance:
+        """Report that an instance's VM could not be made."""
+        return await finishing.fail(self.ledger, deployment, instance)
+
+    async def lose(self, deployment: str, instance: str) -> Instance | None:
+        """Report that an instance's VM is gone."""
+        return await finishing.lose(self.ledger, deployment, instance)
+
+    async def stop(self, deployment: str, instance: str, *, hard: bool = False) -> Instance:
+        """Report that an instance is stopped."""
+        return await finishing.stop(self.ledger, deployment, instance, hard=hard)
+
+    async def start(self, deployment: str, instance: str) -> Instance:
+        """Let an instance be started again."""
+        return await finishing.start(self.ledger, deployment, instance)
+
+    async def ignore(self, deployment: str, instance: str, *, ignored: bool = True) -> Instance:
+        """Leave an instance out of deploys, or take it in again."""
+        return await finishing.ignore(self.ledger, deployment, instance, ignored=ignored)
+
+    async def clean_up_orphan(self, vm: str) -> Sequence[Holding]:
+        """Report that an orphaned VM is deleted."""
+        return await finishing.clean_up_orphan(self.ledger, vm)
+
+    async def delete(self, deployment: str) -> list[Instance]:
+        """Let a deployment go; return whose VMs must be deleted first."""
+        return await finishing.delete(self.ledger, deployment)
+
+    async def instances(self, deployment: str) -> list[Instance]:
+        """Read a deployment's instances with all they hold."""
+        return await load_instances(self.ledger, deployment)
+
+    async def instance(self, deployment: str, ident: str) -> Instance:
+        """Find an instance by ``group/uuid`` or ``group/index``."""
+        return await load_instance(self.ledger, deployment, ident)
+
+    async def moved_by(self, text: str, *, name: str = "default") -> list[Moved]:
+        """Tell whose addresses would no longer fit if this were the cloud config of that name."""
+        return await moved_by_upload(self.ledger, name, text)
+
+    async def every(self) -> list[tuple[Deployment, list[Instance]]]:
+        """Read all deployments with their instances."""
+        return await survey(self.ledger)
+
+    async def standing(self, deployment: str) -> Standing:
+        """Read how a deployment stands."""
+        return await stand(self.ledger, deployment)
+
+    async def why(self, deployment: str, instance: str) -> Explained:
+        """Explain why an instance has its addresses, and what would change them."""
+        return await explain_instance(self.ledger, deployment, instance)
+
+    async def diff(self, manifest: str, *, document: str = "manifest.yml") -> Compared:
+        """Tell how a manifest differs from what is deployed; nothing is planned."""
+        return await compare(self.ledger, document, manifest)
+
+    async def orphans(self) -> list[Orphan]:
+        """Read the VMs that were replaced and are to be deleted."""
+        return await load_orphans(self.ledger)
+
+    async def begin_compiling(
+        self, deployment: str, plan: str | None = None, *, workers: int | None = None
+    ) -> Compiling:
+        """Reserve an address for each worker that compiles for the last plan (``plan``, to be sure), all or none."""
+        return await compiling.begin(self.ledger, deployment, plan, workers=workers)
+
+    async def compiling(self, deployment: str) -> Compiling | None:
+        """Read a deployment's compile, if one goes on or broke off; what VMs are made with only its begin tells."""
+        return await load_compiling(self.ledger, deployment)
+
+    async def commit_worker(self, deployment: str, plan: str | None, number: int, *, vm: str) -> None:
+        """Report that a worker's VM is up."""
+        await compiling.commit(self.ledger, deployment, plan, number, vm=vm)
+
+    async def end_compiling(self, deployment: str, plan: str | None = None) -> Compiling | None:
+        """Report that a compile is over and its VMs are deleted, or orphaned where the cloud config says so."""
+        return await compiling.end(self.ledger, deployment, plan)
+
+    async def run_errand(self, deployment: str, errand: str, *, dry: bool = False) -> Deployed:
+        """Reserve what an errand's instances need to be run, all or nothing."""
+        return await errands.run(self.ledger, deployment, errand, dry=dry)
+
+    async def end_errand(self, deployment: str, errand: str) -> list[Instance]:
+        """Report that the VMs of an errand are deleted; its instances keep their addresses."""
+        return await errands.end(self.ledger, deployment, errand)
+
+    async def check(self, deployment: str, vms: Collection[str]) -> list[Missing]:
+        """Tell which instances lost their VMs, given all VMs that exist."""
+        return await checking.check(self.ledger, deployment, vms)
+
+    async def recreate_missing(self, deployment: str, instance: str, *, vm: str) -> Instance:
+        """Let an instance wait for a VM in place of a lost one."""
+        return await checking.recreate(self.ledger, deployment, instance, vm=vm)
+
+    async def delete_reference(self, deployment: str, instance: str, *, vm: str) -> Instance:
+        """Forget an instance's VM; its addresses stay its."""
+        return await checking.delete_reference(self.ledger, deployment, instance, vm=vm)
+
+    async def recreate(self, deployment: str, instance: str | None = None, *, dry: bool = False) -> Deployed:
+        """Let an instance, or all of a deployment, wait for a new VM, without a deploy."""
+        return await recreating.recreate(self.ledger, deployment, instance, dry=dry)
+
+    async def managed_networks(self) -> list[Managed]:
+        """Read the managed networks that were made in the cloud; one that no deployment uses is an orphan."""
+        return list((await load_managed(self.ledger)).values())
+
+    async def delete_network(self, name: str) -> None:
+        """Delete a managed network that no deployment uses, in the cloud and here."""
+        if self.cloud is None:
+            raise Refused(Kind.GENERIC, "No cloud is known that could delete a network")
+        await delete_network(self.ledger, self.cloud, name, space=self.space)

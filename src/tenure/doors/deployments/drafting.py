@@ -1,0 +1,236 @@
+"""A deployment's plan, before anything is asked of the ledger: who stays, who comes, who goes, and who needs what.
+
+Pure: documents and what instances have go in, steps come out. Linear in instances.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from tenure.doors.deployments.binding import Bound, Has, Wants, bind
+from tenure.doors.deployments.faults import Kind, Refused
+from tenure.doors.deployments.model import (
+    CREATE_SWAP_DELETE,
+    DETACHED,
+    DYNAMIC,
+    ERRAND,
+    VIP,
+    CloudConfig,
+    Group,
+    Manifest,
+    Properties,
+)
+from tenure.doors.deployments.placing import Placed, Placement, Present, adopt, place
+from tenure.doors.deployments.records import Instance
+from tenure.doors.deployments.settings import settings_of, without_hints
+from tenure.kernel.values import Holding
+
+
+@dataclass(frozen=True, slots=True)
+class Promise:
+    """An address that another holds and does not need any more. ``now``: no VM carries it, so nobody has to wait."""
+
+    held: Holding
+    of: str
+    now: bool
+
+    @property
+    def place(self) -> tuple[str, int]:
+        """Return where it is: its network and position."""
+        return self.held.network, self.held.row.first
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """What a plan does for one instance: ``before`` is None for a new one, ``after`` for one that leaves.
+
+    ``swaps``: it gets a new VM on new addresses beside the old one (create-swap-delete). ``gets``: which of its new
+    addresses others hand over to it.
+    """
+
+    before: Instance | None
+    after: Instance | None
+    bound: Bound
+    swaps: bool = False
+    gets: tuple[Promise, ...] = ()
+
+    @property
+    def instance(self) -> Instance:
+        """Return the instance: as it will be, or as it was if it leaves."""
+        found = self.after or self.before
+        assert found is not None
+        return found
+
+
+@dataclass(frozen=True, slots=True)
+class Order:
+    """What is asked for: whether all VMs are to be made anew, and under which name the plan goes.
+
+    ``errands``: groups that are run now. Others of their kind rest: nothing is reserved for them, they wait for no VM.
+    ``hand_over``: what an instance gives up may be promised to another. ``passed_over``: what was chosen from VIP pools
+    when this was tried before, and could not be had.
+    """
+
+    plan: str
+    recreate: bool = False
+    errands: frozenset[str] = frozenset()
+    hand_over: bool = False
+    passed_over: frozenset[int] = frozenset()
+
+    def rests(self, group: Group, instance: Instance) -> bool:
+        """Tell whether an instance is of an errand that is not run."""
+        return group.lifecycle == ERRAND and group.name not in self.errands and instance.vm is None
+
+
+def draft(
+    manifest: Manifest,
+    config: CloudConfig,
+    instances: Sequence[Instance],
+    order: Order,
+    new_uuid: Callable[[], str],
+) -> list[Step]:
+    """Return the steps of a plan: groups as the manifest lists them, in a group by AZ and index; then who leaves."""
+    known = {each.uuid: each for each in instances}
+    by_group: dict[str, list[Instance]] = {}
+    for instance in instances:
+        by_group.setdefault(instance.group, []).append(instance)
+    steps: list[Step] = []
+    seen: set[str] = set()
+    for group in manifest.groups:
+        taken = {each.index for each in by_group.get(group.name, ()) if each.leaving}
+        present = adopt(group, config, _present(group, by_group), taken)
+        seen |= {each.uuid for each in present}
+        placement = place(group, config, present, taken)
+        steps += _steps(manifest.name, group, config, placement, known, order, new_uuid)
+    left = [each for each in instances if each.uuid not in seen]
+    return [*(step for step in steps if step.after), *(step for step in steps if not step.after), *map(_leaves, left)]
+
+
+def _present(group: Group, by_group: Mapping[str, Sequence[Instance]]) -> dict[str, list[Present]]:
+    """Return the instances of a group, and of those that it takes over, without those that are to go already."""
+    names = {group.name, *(source.name for source in group.migrated_from)}
+    return {name: [_shown(each) for each in by_group.get(name, ()) if not each.leaving] for name in names}
+
+
+def _shown(instance: Instance) -> Present:
+    addresses: dict[str, list[int]] = {}
+    for each in sorted(instance.has, key=lambda has: not has.carried):  # of several the VM's own comes first
+        addresses.setdefault(each.network, []).append(each.position)
+    return Present(
+        uuid=instance.uuid, index=instance.index, az=instance.az, ignored=instance.ignored, has_disk=instance.disk,
+        has_vm=instance.vm is not None, addresses={name: tuple(found) for name, found in addresses.items()},
+    )  # fmt: skip
+
+
+def _steps(
+    deployment: str,
+    group: Group,
+    config: CloudConfig,
+    placement: Placement,
+    known: Mapping[str, Instance],
+    order: Order,
+    new_uuid: Callable[[], str],
+) -> list[Step]:
+    said = _networks_of(group)
+    steps: list[Step] = []
+    for placed in placement.placed:
+        before = None if placed.present is None else known[placed.present.uuid]
+        uuid = new_uuid() if before is None else before.uuid
+        base = Instance(deployment, group.name, uuid, placed.index) if before is None else before
+        after = replace(
+            base, group=group.name, index=placed.index, az=placed.az, disk=group.persistent_disk, networks=said,
+            errand=group.lifecycle == ERRAND,
+        )  # fmt: skip
+        step = _step(group, config, placed, before, after, order)
+        if not after.ignored:  # one that is waits for what it waited for
+            needs = not order.rests(group, after) and _needs_vm(step, config, recreate=order.recreate)
+            waits = order.plan if needs else None
+            overtakes = needs and before is not None and _overtakes(before, step.bound)
+            after = replace(after, plan=waits, failed=False, swaps=step.swaps, overtakes=overtakes, waits=())
+        steps.append(replace(step, after=after))
+    return [*steps, *(_leaves(known[each.uuid]) for each in placement.obsolete)]
+
+
+def _step(
+    group: Group, config: CloudConfig, placed: Placed, before: Instance | None, after: Instance, order: Order
+) -> Step:
+    has = () if before is None else before.has
+    wants = [
+        Wants(each.name, placed.static.get(each.name), each.nic_group)
+        for each in group.networks
+        if config.networks[each.name].kind != DYNAMIC
+    ]
+    if order.rests(group, after):
+        wants = [wish for wish in wants if any(each.network == wish.network for each in has)]  # what it has stays its
+    bound = bind(config, placed.az, has, wants)
+    if before is not None and before.ignored:
+        _check_ignored(before, bound)
+        return Step(before, after, bound)
+    if swaps(group, config, bound, recreate=order.recreate, vm=after.vm):
+        return Step(before, after, _beside(config, placed.az, has, wants), swaps=True)
+    return Step(before, after, bound)
+
+
+def _beside(config: CloudConfig, az: str | None, has: Sequence[Has], wants: Sequence[Wants]) -> Bound:
+    """Bind for a VM beside the old one: what that carries is not for it, what an earlier plan reserved for it is."""
+    fresh = bind(config, az, [each for each in has if not each.carried], wants)
+    return Bound(fresh.kept, fresh.new, (*fresh.obsolete, *(each for each in has if each.carried)))
+
+
+def _needs_vm(step: Step, config: CloudConfig, *, recreate: bool) -> bool:
+    """Tell whether an instance's VM must be made, or made anew, before the plan is done with it.
+
+    One that was stopped hard has none, and gets none before it is started.
+    """
+    after = step.instance
+    if after.state == DETACHED:
+        return False
+    parts = any(each.carried for each in step.bound.obsolete)
+    if step.before is None or after.vm is None or recreate or step.bound.new or parts:
+        return True
+    names = {(kept.has.network, kept.has.position): kept.wants.network for kept in step.bound.kept}
+    places = ((each, (each.network, each.row.first)) for each in after.holdings)
+    now = settings_of(after, config, [replace(each, network=names[place]) for each, place in places if place in names])
+    return after.made_with is None or without_hints(now) != without_hints(after.made_with)
+
+
+def _overtakes(before: Instance, bound: Bound) -> bool:
+    """Tell whether a VM that is perhaps being made for an earlier plan would not have what is wanted now."""
+    if before.plan is None or before.overtakes:
+        return before.overtakes
+    if before.failed or before.waits:
+        return False
+    return bool(bound.new) or any(not each.carried for each in bound.obsolete)
+
+
+def swaps(group: Group, config: CloudConfig, bound: Bound, *, recreate: bool, vm: str | None) -> bool:
+    """Tell whether an instance gets all its addresses anew: a VM beside the old one cannot have the same."""
+    if group.vm_strategy != CREATE_SWAP_DELETE or vm is None:
+        return False
+    if any(each.static_ips is not None or config.networks[each.name].kind == VIP for each in group.networks):
+        return False
+    return recreate or bool(bound.new) or any(each.carried for each in bound.obsolete)
+
+
+def _check_ignored(instance: Instance, bound: Bound) -> None:
+    if bound.new or bound.obsolete:
+        raise Refused(
+            Kind.DEPLOYMENT_IGNORED_INSTANCES_MODIFICATION,
+            f"In instance group '{instance.group}', an attempt was made to modify the networks of an ignored instance "
+            f"'{instance.name}'. Modifying ignored instances is not allowed.",
+        )
+
+
+def _leaves(instance: Instance) -> Step:
+    if instance.ignored:
+        raise Refused(
+            Kind.DEPLOYMENT_IGNORED_INSTANCES_DELETION,
+            f"You are trying to delete instance group '{instance.group}', which contains ignored instance(s). "
+            "Deleting ignored instances is not allowed.",
+        )
+    return Step(instance, None, Bound((), (), tuple(instance.has)))
+
+
+def _networks_of(group: Group) -> list[Properties]:
+    return [
+        {"name": each.name, "nic_group": each.nic_group, "defaults": sorted(each.defaults)} for each in group.networks
+    ]

@@ -1,0 +1,150 @@
+"""Why an instance has the addresses it has, what would change them, and what it waits for. Pure: nothing is asked."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import datetime
+
+from tenure.doors.deployments.binding import subnet_of
+from tenure.doors.deployments.model import DETACHED, DYNAMIC, VIP, CloudConfig, Network, Subnet
+from tenure.doors.deployments.moving import misfit, was_asked_for
+from tenure.doors.deployments.records import Instance
+from tenure.doors.deployments.reserving import DRAINED_BY
+from tenure.kernel.values import Holding, State
+
+A_VM, DELETION, START, HAND_OVER = "vm", "deletion", "start", "hand_over"
+"""What an instance may wait for: a VM that is made and reported, the deletion of the one it has, or being started."""
+
+STATIC, PICKED, BY_IAAS, BY_VM = "static", "picked", "iaas", "vm"
+"""How an address was come by: asked for by name, picked by us or the IaaS, or (without a cloud config) told by VMs."""
+
+ALWAYS = "the group leaves the network, or the instance goes"
+SWAPPED = "it is recreated under create-swap-delete: the new VM cannot have what the old one still has"
+CHANGES = {
+    STATIC: (ALWAYS, "static_ips lists it no more", "the cloud config takes it out of the static addresses"),
+    PICKED: (
+        ALWAYS,
+        "the group asks for static_ips",
+        "the cloud config takes it out of the range, the availability zone or what is picked from",
+        SWAPPED,
+    ),
+    BY_IAAS: (ALWAYS, "the IaaS gives another one to a new VM"),
+    BY_VM: (ALWAYS, "the manifest's networks have it no more", "a cloud config is uploaded where it does not fit"),
+}
+VIP_CHANGES = {
+    STATIC: (ALWAYS, "static_ips lists it no more"),
+    PICKED: (ALWAYS, "the cloud config takes it out of the pool, or out of its availability zone"),
+}
+"""What would change an address. Another gateway, DNS or cloud property makes a new VM, on the same address."""
+
+
+@dataclass(frozen=True, slots=True)
+class Reason:
+    """Why an instance has one address. ``address`` is None on a dynamic network where the IaaS told none yet.
+
+    ``moves`` says why the next deploy gives it another, None if it does not; ``plan`` is the one that reserved it.
+    """
+
+    network: str
+    address: str | None
+    state: str | None
+    origin: str
+    why: str
+    subnet: str | None = None
+    azs: tuple[str, ...] | None = None
+    since: datetime | None = None
+    plan: str | None = None
+    carrier: str | None = None
+    moves: str | None = None
+    changes: tuple[str, ...] = ()
+
+
+def explain(instance: Instance, deployed_with: CloudConfig, in_force: CloudConfig | None) -> list[Reason]:
+    """Explain every address of an instance: networks in the order of its group, then what it is about to give up."""
+    places = {said["name"]: number for number, said in enumerate(instance.networks)}
+    wanted = sorted(instance.wanted, key=lambda held: (places.get(held.network, len(places)), held.row.first))
+    told = [_held(instance, held, deployed_with, in_force) for held in wanted]
+    return [*told, *_remembered(instance), *_from_iaas(instance, deployed_with), *map(_parting, instance.parting)]
+
+
+def _remembered(instance: Instance) -> Iterator[Reason]:
+    """Explain an instance of the in-memory mode: nothing is held, its VM knows what it was made with."""
+    for name, address in instance.remembered.items():
+        why = "its VM is made with it; without a cloud config the ledger holds no addresses, and asks the VMs"
+        yield Reason(name, address, None, BY_VM, why, carrier=instance.vm, changes=CHANGES[BY_VM])
+
+
+def _held(instance: Instance, held: Holding, deployed_with: CloudConfig, in_force: CloudConfig | None) -> Reason:
+    network, position = deployed_with.networks.get(held.network), held.row.first
+    subnet = None if network is None else subnet_of(network, position, instance.az)
+    origin = STATIC if was_asked_for(deployed_with, held) else PICKED
+    is_vip = network is not None and network.kind == VIP
+    moves = None if in_force is None or instance.leaving else misfit(in_force, deployed_with, instance, held)
+    return Reason(
+        network=held.network, address=written(held), state=str(held.state), origin=origin,
+        why=_why(instance, network, subnet, origin), subnet=None if subnet is None else str(subnet.range),
+        azs=None if subnet is None else subnet.azs, since=held.since, plan=held.plan or held.request,
+        carrier=held.carrier, moves=moves, changes=(VIP_CHANGES if is_vip else CHANGES)[origin],
+    )  # fmt: skip
+
+
+def _why(instance: Instance, network: Network | None, subnet: Subnet | None, origin: str) -> str:
+    if network is not None and network.kind == VIP:
+        return "static_ips names it" if origin == STATIC else "it was the first free one in the pool of the vip network"
+    place = "its subnet" if subnet is None else f"subnet {subnet.range}"
+    zone = "" if instance.az is None or subnet is None or subnet.azs is None else f", which serves '{instance.az}'"
+    if origin == STATIC:
+        return f"static_ips names it; it is among the static addresses of {place}{zone}"
+    return f"it was the lowest free address of {place}{zone}"
+
+
+def _from_iaas(instance: Instance, config: CloudConfig) -> Iterator[Reason]:
+    """Explain dynamic networks: nothing is reserved on them."""
+    for said in instance.networks:
+        network = config.networks.get(said["name"])
+        if network is not None and network.kind == DYNAMIC:
+            hint = instance.hints.get(network.name)
+            why = "the network is dynamic: the IaaS picks, and told none yet" if hint is None else "the IaaS picked it"
+            yield Reason(network.name, hint, None, BY_IAAS, why, carrier=instance.vm, changes=CHANGES[BY_IAAS])
+
+
+def _parting(held: Holding) -> Reason:
+    by = held.labels.get(DRAINED_BY)
+    why = "it is not wanted any more" + ("" if by is None else f" since plan {by}") + "; freed once the VM is another"
+    return Reason(
+        network=held.network, address=written(held), state=str(State.DRAINING), origin=PICKED, why=why,
+        since=held.since, plan=held.request, carrier=held.carrier,
+    )  # fmt: skip
+
+
+def written(held: Holding) -> str:
+    """Write what is held: an address, or a prefix with its length."""
+    return held.address if held.row.first == held.row.last else f"{held.address}/{held.unit}"
+
+
+def waits_for(instance: Instance) -> str | None:
+    """Tell what an instance waits for, in one word for programs; None if for nothing."""
+    if instance.leaving:
+        return DELETION
+    if instance.waits:
+        return HAND_OVER
+    if instance.plan is not None:
+        return A_VM
+    if instance.state == DETACHED:
+        return START
+    return A_VM if instance.vm is None and not instance.errand else None
+
+
+def waiting_text(instance: Instance) -> str:
+    """Tell what an instance waits for, in words."""
+    wanted = waits_for(instance)
+    if wanted == DELETION:
+        return f"the deletion of its VM {instance.vm}; its addresses are freed then"
+    if wanted == START:
+        return "being started: it was stopped hard, and keeps its addresses"
+    if wanted == HAND_OVER:
+        named = ", ".join(f"{each['address']} of {each['of']}" for each in instance.waits)
+        return f"{named}, to be handed over once the VM there is replaced or gone; then a VM with its settings"
+    if wanted is None:
+        return "nothing" if instance.vm is not None else f"nothing: it rests until errand {instance.group} is run"
+    text = "a VM with its settings" if instance.vm is None else f"a VM in place of {instance.vm}, with its settings"
+    return f"{text}; the last one could not be made" if instance.failed else text

@@ -1,0 +1,41 @@
+"""What people said of a network by hand, in the ledger itself: an upload keeps it, as far as it still has a place.
+
+Ranges that were reserved by hand stay reserved. Subnets keep their names and notes, pools how they pick and cool. Which
+addresses there are, and which of them may be picked, is what the cloud config says.
+"""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+
+from tenure.doors.deployments.faults import Fault, Kind
+from tenure.doors.deployments.ground import Block, blocks_in
+from tenure.kernel import configuration as ledgers
+from tenure.kernel.configuration import Reserved
+from tenure.kernel.ranges import AddressRange, subtract
+
+
+def kept_by_hand(blocks: Iterable[Block], present: ledgers.Network | None) -> list[Block]:
+    """Return blocks with what people reserved there."""
+    made = _made(present)
+    return [_with(block, made) for block in blocks] if made else list(blocks)
+
+
+def _made(network: ledgers.Network | None) -> list[Reserved]:
+    return [] if network is None else [each for block in blocks_in(network) for each in block.by_hand]
+
+
+def _with(block: Block, made: Sequence[Reserved]) -> Block:
+    own = [replace(each, range=piece) for each in made if (piece := _shared(block.cidr.range, each.range)) is not None]
+    return replace(block, by_hand=tuple(own))
+
+
+def _shared(one: AddressRange, other: AddressRange) -> AddressRange | None:
+    return AddressRange(max(one.first, other.first), min(one.last, other.last)) if one.overlaps(other) else None
+
+
+def lost_by_hand(name: str, present: ledgers.Network | None, blocks: Sequence[Block]) -> list[Fault]:
+    """Tell what people reserved in a network and no block has room for any more."""
+    covers = [block.cidr.range for block in blocks]
+    lost = [piece for each in _made(present) for piece in subtract(each.range, covers)]
+    told = f"of network '{name}' was reserved by hand, and is in no subnet any more: nobody keeps it back"
+    return [Fault(Kind.GENERIC, f"Range '{piece}' {told}") for piece in lost]

@@ -1,0 +1,65 @@
+"""What VMs said, held against the instances they are of: who answered, and who did not."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from tenure.doors.deployments.faults import Fault, Kind, Refused, Rejected
+from tenure.doors.deployments.ground import SPACE
+from tenure.doors.deployments.records import Instance
+from tenure.doors.deployments.reports import VmState
+
+
+@dataclass(frozen=True, slots=True)
+class Hearing:
+    """What VMs said, None if they were not asked, and whether those that did not answer are to be made anew."""
+
+    state: Mapping[str, VmState] | None = None
+    fix: bool = False
+    space: str = SPACE
+
+
+@dataclass(frozen=True, slots=True)
+class Heard:
+    """Who answered, by the uuid of the instance, and whose VM is as good as lost."""
+
+    answers: Mapping[str, VmState]
+    lost: frozenset[str]
+
+
+def listen(instances: Sequence[Instance], hearing: Hearing, *, everybody: bool) -> Heard:
+    """Match what VMs said with their instances; ``everybody`` who has a VM must have said something.
+
+    A VM that did not answer is a refusal; it is lost where it is to be fixed. Else ignored instances are left alone.
+    """
+    said = _matched(instances, hearing.state or {})
+    asked = [each for each in instances if each.vm is not None and (everybody or not each.ignored)]
+    silent = [each for each in asked if _is_silent(said.get(each.uuid), everybody)]
+    if silent and not hearing.fix:
+        names = ", ".join(f"'{each.long_name}'" for each in silent)
+        what = "were not asked" if hearing.state is None else "did not answer"
+        raise Refused(
+            Kind.GENERIC, f"The VMs of these instances {what}: {names}. Only a deploy that fixes them makes them anew."
+        )
+    answers = {uuid: each for uuid, each in said.items() if each.vm is not None}
+    return Heard(answers, frozenset(each.uuid for each in silent))
+
+
+def _is_silent(said: VmState | None, everybody: bool) -> bool:
+    return everybody if said is None else said.vm is None
+
+
+def _matched(instances: Sequence[Instance], state: Mapping[str, VmState]) -> dict[str, VmState]:
+    """Return what was said by uuid; whatever is of no instance, or of one twice, is a fault."""
+    names = {f"{each.group}/{which}": each for each in instances for which in (each.uuid, each.index)}
+    found: dict[str, VmState] = {}
+    faults: list[Fault] = []
+    for ident, said in state.items():
+        known = names.get(ident)
+        if known is not None and known.uuid not in found:
+            found[known.uuid] = said
+            continue
+        told = f"There is no instance '{ident}'" if known is None else f"Instance '{known.name}' is told of twice"
+        faults.append(Fault(Kind.GENERIC, told, said.place))
+    if faults:
+        raise Rejected(faults)
+    return found

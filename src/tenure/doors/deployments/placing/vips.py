@@ -1,0 +1,33 @@
+"""Gives out the VIPs that a group lists: who has one that is still listed keeps it, others take the rest in order."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+
+from tenure.doors.deployments.model import VIP, CloudConfig, Group
+from tenure.doors.deployments.placing.values import Placed
+
+
+def give_vips(group: Group, config: CloudConfig, placed: Sequence[Placed]) -> list[Placed]:
+    """Give each instance a VIP on every VIP network for which the group lists any; pools are not touched here."""
+    given = list(placed)
+    for wish in group.networks:
+        if wish.static_ips is not None and config.networks[wish.name].kind == VIP:
+            vips = _dealt(wish.name, wish.static_ips, given)
+            given = [
+                replace(each, static={**each.static, wish.name: vip}) for each, vip in zip(given, vips, strict=True)
+            ]
+    return given
+
+
+def _dealt(name: str, listed: Iterable[int], placed: Sequence[Placed]) -> list[int]:
+    """Tell the VIP of each instance."""
+    left = dict.fromkeys(listed)
+    kept: dict[int, int] = {}
+    for number, each in enumerate(placed):
+        held = () if each.present is None else each.present.addresses.get(name, ())
+        found = next((position for position in held if position in left), None)
+        if found is not None:
+            kept[number] = found
+            del left[found]
+    rest = iter(left)
+    return [kept[number] if number in kept else next(rest) for number in range(len(placed))]

@@ -1,0 +1,229 @@
+"""Deployments and instances as the ledger keeps them: papers beside the holdings, written in the same ``apply``.
+
+A paper never tells an address: holdings do, so the two cannot disagree. What a paper tells is what the instance is
+(its place, its VM, what it waits for) and which settings its VM was made with.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from tenure.doors.deployments.binding import Has
+from tenure.doors.deployments.model import DYNAMIC, STARTED, Properties
+from tenure.kernel.errors import Conflict, Invalid, NotFound
+from tenure.kernel.names import Owner, check_name
+from tenure.kernel.values import Holding, Paper, State
+from tenure.service.ledger import AsyncLedger
+from tenure.service.operations import Operation, RemovePaper, WritePaper
+
+REALM = "bosh"
+CONFIG = "deployments.config"
+SNAPSHOT = "deployments.snapshot"
+DEPLOYMENT = "deployments.deployment"
+INSTANCE = "deployments.instance"
+ORPHAN = "deployments.orphan"
+ORPHANED = "orphan"
+"""The kind of owner that an orphaned VM is."""
+
+
+def owner_of(uuid: str) -> Owner:
+    """Return the owner of an instance's addresses: the instance, whatever VM it has."""
+    return Owner(f"{REALM}:instance/{uuid}")
+
+
+def orphan_of(vm: str) -> Owner:
+    """Return the owner of an orphaned VM's addresses."""
+    return Owner(f"{REALM}:{ORPHANED}/{vm}")
+
+
+@dataclass(frozen=True, slots=True)
+class Instance:
+    """An instance. ``vm`` carries its addresses now; ``made_with`` are the settings that VM was made with.
+
+    ``leaving``: it is not wanted any more, and goes when its VM is gone. ``plan``: what it waits for, None if nothing.
+    """
+
+    deployment: str
+    group: str
+    uuid: str
+    index: int
+    az: str | None = None
+    state: str = STARTED
+    ignored: bool = False
+    disk: bool = False
+    errand: bool = False
+    """Its VM is there only while its group is run."""
+    vm: str | None = None
+    leaving: bool = False
+    plan: str | None = None
+    failed: bool = False
+    swaps: bool = False
+    """The VM that it waits for comes beside the one it has."""
+    overtakes: bool = False
+    """It waits for a VM with other addresses than an earlier plan asked for, and nobody said what became of that."""
+    waits: tuple[Properties, ...] = ()
+    """Addresses that others are to hand over before its VM can be made: network, address, and whose it is."""
+    hints: Mapping[str, str] = field(default_factory=dict)
+    """Addresses that the IaaS picked, by dynamic network."""
+    networks: Sequence[Properties] = ()
+    """Which networks it is on, as its group said: name, nic_group, defaults."""
+    made_with: Properties | None = None
+    meant: Properties | None = None
+    """Settings of the VM that it waits for; only in the in-memory mode, where no holding tells its addresses."""
+    revision: int = 0
+    holdings: tuple[Holding, ...] = ()
+
+    @property
+    def name(self) -> str:
+        """Name it as BOSH does: ``group/uuid``."""
+        return f"{self.group}/{self.uuid}"
+
+    @property
+    def long_name(self) -> str:
+        """Name it with its index: ``group/uuid (index)``."""
+        return f"{self.name} ({self.index})"
+
+    @property
+    def owner(self) -> Owner:
+        """Return who holds its addresses."""
+        return owner_of(self.uuid)
+
+    @property
+    def has(self) -> tuple[Has, ...]:
+        """Return all that it holds, wanted or not."""
+        return tuple(Has(each.network, each.row.first, each.unit, each.carrier is not None) for each in self.holdings)
+
+    @property
+    def wanted(self) -> tuple[Holding, ...]:
+        """Return what it holds and is to keep."""
+        return tuple(each for each in self.holdings if each.state is State.HELD)
+
+    @property
+    def parting(self) -> tuple[Holding, ...]:
+        """Return what it holds until its VM is another."""
+        return tuple(each for each in self.holdings if each.state is State.DRAINING)
+
+    @property
+    def remembered(self) -> dict[str, str]:
+        """Return the addresses that only its VM holds, or is to hold, by network: so it is in the in-memory mode."""
+        settings = self.meant or (self.made_with if self.vm is not None else None) or {}
+        told = {name: said["ip"] for name, said in settings.items() if said["type"] != DYNAMIC and "ip" in said}
+        return {} if self.holdings else told
+
+    def written(self) -> Operation:
+        """Return the operation that writes it down, over the revision that was read."""
+        return WritePaper(kind=INSTANCE, name=self.paper_name, document=_document(self), revision=self.revision)
+
+    def removed(self) -> Operation:
+        """Return the operation that takes it out of the books."""
+        return RemovePaper(kind=INSTANCE, name=self.paper_name, revision=self.revision)
+
+    @property
+    def paper_name(self) -> str:
+        """Name its paper: papers of a deployment lie next to each other, those of a group too."""
+        return f"{self.deployment}/{self.group}/{self.uuid}"
+
+
+FIELDS = (
+    "index", "az", "state", "ignored", "disk", "errand", "vm", "leaving", "plan", "failed", "swaps", "overtakes",
+    "waits", "hints", "networks", "made_with", "meant",
+)  # fmt: skip
+
+
+def _document(instance: Instance) -> dict[str, Any]:
+    told = {name: getattr(instance, name) for name in FIELDS}
+    lists = {name: [dict(each) for each in told[name]] for name in ("networks", "waits")}
+    return {**told, "hints": dict(instance.hints), **lists}
+
+
+def _read(paper: Paper) -> Instance:
+    deployment, group, uuid = paper.name.split("/")
+    said = {name: paper.document[name] for name in FIELDS}
+    return Instance(deployment, group, uuid, revision=paper.revision, **{**said, "waits": tuple(said["waits"])})
+
+
+@dataclass(frozen=True, slots=True)
+class Deployment:
+    """A deployment: what its author wants, and the cloud configs it was last deployed with (a snapshot's name).
+
+    Without a snapshot it was deployed without any cloud config: its networks are its manifest's own.
+    """
+
+    name: str
+    manifest: str
+    snapshot: str | None
+    plan: str | None = None
+    revision: int = 0
+    recent: tuple[str, ...] = ()
+    """Addresses that it gave up, the latest last; kept only in the in-memory mode, which gives them again last."""
+    undo: Properties | None = None
+    """What it goes back to if its plan is taken back: see ``undoing``. None if it stays as it is."""
+
+    def written(self) -> Operation:
+        """Return the operation that writes it down, over the revision that was read."""
+        said: Properties = {"manifest": self.manifest, "snapshot": self.snapshot, "plan": self.plan, "undo": self.undo}
+        said = {**said, "recent": list(self.recent)}
+        return WritePaper(kind=DEPLOYMENT, name=self.name, document=said, revision=self.revision)
+
+    def removed(self) -> Operation:
+        """Return the operation that takes it out of the books."""
+        return RemovePaper(kind=DEPLOYMENT, name=self.name, revision=self.revision)
+
+
+async def load_deployment(ledger: AsyncLedger, name: str) -> Deployment | None:
+    """Read a deployment, if there is one of that name."""
+    try:
+        return _deployment(await ledger.paper(DEPLOYMENT, name))
+    except NotFound:
+        return None
+
+
+async def load_deployments(ledger: AsyncLedger) -> list[Deployment]:
+    """Read all deployments, in order of name."""
+    return [_deployment(paper) for paper in await ledger.papers(DEPLOYMENT)]
+
+
+def _deployment(paper: Paper) -> Deployment:
+    said = paper.document
+    recent = tuple(said["recent"])
+    fields = (said["manifest"], said["snapshot"], said["plan"], paper.revision, recent, said["undo"])
+    return Deployment(paper.name, *fields)
+
+
+def check_word(name: str, *, field: str) -> str:
+    """Return a name that may stand between slashes."""
+    if "/" in check_name(name, field=field):
+        raise Invalid(f"{field}: {name[:80]!r} has a slash in it, which no deployment's name has", field=field)
+    return name
+
+
+async def load_instances(ledger: AsyncLedger, deployment: str) -> list[Instance]:
+    """Read a deployment's instances with all they hold, in order of group, AZ and index. Costs a look for each."""
+    check_word(deployment, field="deployment")
+    found = [_read(paper) for paper in await ledger.papers(INSTANCE, prefix=f"{deployment}/")]
+    held: dict[str, list[Holding]] = {each.owner: [] for each in found}
+    for holding in await ledger.holdings_of([each.owner for each in found]):
+        held[holding.owner].append(holding)
+    whole = [replace(each, holdings=_ordered(held[each.owner])) for each in found]
+    return sorted(whole, key=lambda each: (each.group, each.az or "", each.index))
+
+
+async def load_instance(ledger: AsyncLedger, deployment: str, ident: str) -> Instance:
+    """Find an instance by ``group/uuid``, or by ``group/index`` where only one has that: one that leaves may, too."""
+    return find_instance(await load_instances(ledger, deployment), deployment, ident)
+
+
+def find_instance(instances: Sequence[Instance], deployment: str, ident: str) -> Instance:
+    """Find an instance among all of its deployment."""
+    group, _, which = ident.partition("/")
+    found = [each for each in instances if each.group == group and which in (each.uuid, str(each.index))]
+    if not found:
+        raise NotFound("instance", f"{ident} of deployment {deployment}")
+    if len(found) > 1:
+        names = " and ".join(each.name for each in found)
+        raise Conflict(f"two instances of deployment {deployment} are {ident}; name one by its uuid: {names}")
+    return found[0]
+
+
+def _ordered(holdings: Sequence[Holding]) -> tuple[Holding, ...]:
+    return tuple(sorted(holdings, key=lambda each: (each.network, each.row.first)))

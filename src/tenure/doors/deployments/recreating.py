@@ -1,0 +1,69 @@
+"""VMs made anew without a deploy: same manifest, same networks as remembered, same addresses unless VMs are swapped."""
+
+import secrets
+from collections.abc import Sequence
+from dataclasses import replace
+
+from tenure.doors.deployments.binding import Bound, Has, Kept, Wants
+from tenure.doors.deployments.deploying import Deployed
+from tenure.doors.deployments.drafting import Step, swaps
+from tenure.doors.deployments.faults import Kind, Refused
+from tenure.doors.deployments.model import DETACHED, DYNAMIC, ERRAND
+from tenure.doors.deployments.records import Instance, find_instance
+from tenure.doors.deployments.remembering import Remembered, redo
+from tenure.kernel.values import Holding
+from tenure.service.ledger import AsyncLedger
+
+NOTHING = Bound((), (), ())
+
+
+async def recreate(ledger: AsyncLedger, deployment: str, ident: str | None = None, *, dry: bool = False) -> Deployed:
+    """Let an instance, or all of a deployment, wait for a new VM; swapped ones get new addresses beside the old.
+
+    Who waits already, is stopped hard, leaves, is of an errand at rest or (of all) is ignored stays as it is.
+    """
+    plan = secrets.token_hex(8)
+
+    def decide(remembered: Remembered) -> Sequence[Step]:
+        if ident is None:
+            chosen = [each for each in remembered.instances if not each.ignored]
+        else:
+            chosen = [find_instance(remembered.instances, deployment, ident)]
+            _check_ignored(chosen[0])
+        return [_step(remembered, each, plan) for each in chosen if _is_up(remembered, each)]
+
+    return await redo(ledger, deployment, plan, decide, dry=dry)
+
+
+def _check_ignored(instance: Instance) -> None:
+    if instance.ignored:
+        raise Refused(
+            Kind.DEPLOYMENT_IGNORED_INSTANCES_MODIFICATION,
+            f"You are trying to change the state of the ignored instance '{instance.name}'. "
+            "This operation is not allowed. You need to unignore it first.",
+        )
+
+
+def _is_up(remembered: Remembered, instance: Instance) -> bool:
+    """Tell whether an instance is wanted with a VM, and waits for none yet."""
+    group = remembered.group(instance.group)
+    if group is None or instance.leaving or instance.plan is not None or instance.state == DETACHED:
+        return False
+    return group.lifecycle != ERRAND or instance.vm is not None
+
+
+def _step(remembered: Remembered, instance: Instance, plan: str) -> Step:
+    group = remembered.group(instance.group)
+    assert group is not None
+    config = remembered.config
+    after = replace(instance, plan=plan, failed=False)
+    if not swaps(group, config, NOTHING, recreate=True, vm=instance.vm):
+        return Step(instance, after, Bound(tuple(map(_kept, instance.wanted)), (), ()))
+    kinds = ((each, config.networks[each.name].kind) for each in group.networks)
+    wants = tuple(Wants(each.name, None, each.nic_group) for each, kind in kinds if kind != DYNAMIC)
+    return Step(instance, replace(after, swaps=True), Bound((), wants, instance.has), swaps=True)
+
+
+def _kept(held: Holding) -> Kept:
+    """Return an address as what it is: whatever networks are called by now, nothing is done to it."""
+    return Kept(Wants(held.network), Has(held.network, held.row.first, held.unit, held.carrier is not None))

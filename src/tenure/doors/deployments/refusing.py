@@ -1,0 +1,90 @@
+"""The ledger's refusals in the words of BOSH: which instance wanted what, and who has it."""
+
+from tenure.doors.deployments.faults import Kind, Refused
+from tenure.doors.deployments.model import CloudConfig, Network
+from tenure.doors.deployments.records import INSTANCE, REALM
+from tenure.doors.deployments.reserving import Work
+from tenure.doors.deployments.workers import group_of
+from tenure.kernel.addresses import parse_address, width
+from tenure.kernel.errors import AddressInUse, AddressReserved, Conflict, PoolExhausted, TenureError
+from tenure.kernel.names import Owner
+from tenure.service.ledger import AsyncLedger
+
+Refusal = AddressInUse | AddressReserved | PoolExhausted
+
+
+async def explained(ledger: AsyncLedger, error: Refusal, work: Work, config: CloudConfig) -> TenureError:
+    """Return what BOSH says where the ledger says no.
+
+    A conflict where there is room by now, or where no reservation of the plan is meant: somebody else did something in
+    this moment, and all is to be tried again.
+    """
+    if isinstance(error, PoolExhausted):
+        found = await first_without_room(ledger, work)
+        if found is None:
+            return Conflict("addresses became free in this moment; try again")
+        step, take = work.takes[found]
+        return no_room(step.instance.long_name, config.networks[take.network])
+    wanted = next((pair for pair in work.takes if pair[1].address == error.address), None)
+    if wanted is None:
+        return Conflict(error.message)
+    step, take = wanted
+    if isinstance(error, AddressReserved):
+        told = f"Failed to reserve IP '{written(error.address)}' for network '{take.network}'"
+        return Refused(Kind.NETWORK_RESERVATION_IP_RESERVED, f"{told}: IP belongs to reserved range")
+    told = f"Failed to reserve IP '{written(error.address)}' for instance '{step.instance.long_name}'"
+    return Refused(
+        Kind.NETWORK_RESERVATION_ALREADY_IN_USE, f"{told}: already reserved by {await holder(ledger, error.holder)}"
+    )
+
+
+async def first_without_room(ledger: AsyncLedger, work: Work) -> int | None:
+    """Find whom the last address was missing for: by halves, since a plan is tried without changing anything."""
+    low, high = 0, len(work.takes)
+    while low < high:
+        middle = (low + high) // 2
+        if await _has_room(ledger, work, middle + 1):
+            low = middle + 1
+        else:
+            high = middle
+    return low if low < len(work.takes) else None
+
+
+async def _has_room(ledger: AsyncLedger, work: Work, count: int) -> bool:
+    try:
+        await ledger.rehearse(work.up_to(count))
+    except PoolExhausted:
+        return False
+    except (AddressInUse, AddressReserved) as error:  # it was none a moment ago
+        raise Conflict(error.message) from error
+    return True
+
+
+def no_room(name: str, network: Network) -> Refused:
+    """Refuse a reservation because all that could be picked for it is taken."""
+    return Refused(
+        Kind.NETWORK_RESERVATION_NOT_ENOUGH_CAPACITY,
+        f"Failed to reserve IP for '{name}' for {network.kind} network '{network.name}': no more available",
+    )
+
+
+async def holder(ledger: AsyncLedger, who: str) -> str:
+    """Say who has an address: an instance with its deployment, an orphaned one, or whoever came by another door."""
+    owner = Owner.trusted(who)
+    if owner.realm != REALM:
+        return f"'{who}'"
+    if owner.kind == "orphan":
+        return "orphaned instance"
+    if owner.kind == "compile":
+        deployment, _, number = owner.id.rpartition("-")
+        return f"instance '{group_of(deployment)}/{number}' from deployment '{deployment}'"
+    for paper in await ledger.papers(INSTANCE):
+        deployment, group, uuid = paper.name.split("/")
+        if uuid == owner.id:
+            return f"instance '{group}/{uuid}' from deployment '{deployment}'"
+    return f"'{who}'"
+
+
+def written(address: str) -> str:
+    """Write an address as BOSH does today: with its length."""
+    return f"{address}/{width(parse_address(address))}"

@@ -1,0 +1,138 @@
+"""What is done to a deployment as it was last deployed: by its own manifest, with the cloud configs of that time.
+
+The ledger has the networks of the cloud configs in force. Where these changed since, an address is reserved only if it
+fits the old ones as well: else the deployment is to be deployed again.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+
+from tenure.doors.deployments.binding import Has, fits
+from tenure.doors.deployments.configuring import Configs, load_configs, load_snapshot
+from tenure.doors.deployments.deploying import Deployed, check_pools, choose_vips, granted_by, was_picked
+from tenure.doors.deployments.documents.manifest import read_manifest
+from tenure.doors.deployments.drafting import Step
+from tenure.doors.deployments.faults import Kind, Refused
+from tenure.doors.deployments.handing import Offers
+from tenure.doors.deployments.model import CloudConfig, Group, Manifest
+from tenure.doors.deployments.records import Deployment, Instance, load_deployment, load_instances
+from tenure.doors.deployments.refusing import explained
+from tenure.doors.deployments.reserving import Work, work_for
+from tenure.kernel.errors import (
+    AddressInUse,
+    AddressOutsideSubnet,
+    AddressReserved,
+    Conflict,
+    NotFound,
+    PoolExhausted,
+    TenureError,
+)
+from tenure.kernel.names import check_name
+from tenure.service.ledger import AsyncLedger
+from tenure.service.operations import ExpectPaper, Operation
+
+TRIES = 12
+
+
+@dataclass(frozen=True, slots=True)
+class Remembered:
+    """A deployment as it was last deployed, with its instances as they are now."""
+
+    deployment: Deployment
+    manifest: Manifest
+    config: CloudConfig
+    instances: Sequence[Instance]
+
+    def group(self, name: str) -> Group | None:
+        """Find a group of the manifest."""
+        return next((each for each in self.manifest.groups if each.name == name), None)
+
+
+Decide = Callable[[Remembered], Sequence[Step]]
+
+
+async def remember(ledger: AsyncLedger, name: str) -> Remembered:
+    """Read a deployment as it was last deployed."""
+    deployment = await load_deployment(ledger, check_name(name, field="deployment"))
+    if deployment is None:
+        raise NotFound("deployment", name)
+    if deployment.snapshot is None:
+        raise Refused(Kind.GENERIC, f"Deployment '{name}' was deployed without a cloud config")
+    config = await load_snapshot(ledger, deployment.snapshot)
+    manifest = read_manifest(name, deployment.manifest, config)
+    return Remembered(deployment, manifest, config, await load_instances(ledger, name))
+
+
+async def redo(ledger: AsyncLedger, name: str, plan: str, decide: Decide, *, dry: bool = False) -> Deployed:
+    """Do steps for a deployment as it was last deployed, in one ``apply``, or (``dry``) tell what would be done."""
+    for tries_left in reversed(range(TRIES)):
+        remembered = await remember(ledger, name)
+        steps = decide(remembered)
+        try:
+            return await _attempt(ledger, remembered, steps, plan, dry=dry)
+        except (Conflict, NotFound):
+            if not tries_left:
+                raise  # else: somebody deployed, uploaded or reported in this moment
+    raise AssertionError("unreachable")
+
+
+async def _attempt(
+    ledger: AsyncLedger, remembered: Remembered, steps: Sequence[Step], plan: str, *, dry: bool
+) -> Deployed:
+    deployment, config = remembered.deployment, remembered.config
+    configs = await load_configs(ledger)
+    vips = await choose_vips(ledger, config, steps, Offers(config))
+    work = work_for(steps, plan, vips)
+    if not work.operations:
+        return Deployed(plan, deployment.name, config, steps, {})
+    check_pools(config, steps)
+    rests = _rests(deployment, configs)
+    changed = configs is None or configs.snapshot != deployment.snapshot
+    work = await _pinned(ledger, remembered, rests, work) if changed else work
+    try:
+        answers = await (ledger.rehearse if dry else ledger.apply)([*rests, *work.operations])
+    except (AddressInUse, AddressReserved, PoolExhausted) as error:
+        if isinstance(error, AddressInUse) and (changed or was_picked(error, vips)):
+            raise  # it was free a moment ago: another may do as well
+        raise await explained(ledger, error, work, config) from error
+    return Deployed(plan, deployment.name, config, steps, granted_by(work, answers[len(rests) :]))
+
+
+def _rests(deployment: Deployment, configs: Configs | None) -> list[Operation]:
+    """Return what reservations rest on: the configs in force, and that nobody deploys in this moment."""
+    papers = () if configs is None else configs.papers
+    return [
+        *(ExpectPaper(kind=paper.kind, name=paper.name, revision=paper.revision) for paper in papers),
+        deployment.written(),
+    ]
+
+
+async def _pinned(ledger: AsyncLedger, remembered: Remembered, rests: Sequence[Operation], work: Work) -> Work:
+    """Try reservations on networks that changed, and make sure of those that fit what they were; or refuse."""
+    if not work.takes:
+        return work
+    try:
+        granted = granted_by(work, (await ledger.rehearse([*rests, *work.operations]))[len(rests) :])
+    except (AddressInUse, PoolExhausted) as error:
+        raise await explained(ledger, error, work, remembered.config) from error
+    except (NotFound, AddressOutsideSubnet, AddressReserved) as error:
+        if isinstance(error, NotFound) and error.kind != "network":
+            raise
+        raise _changed(remembered, work.takes[0][0]) from error
+    takes = []
+    for step, take in work.takes:
+        held = granted[step.instance.uuid, take.network]
+        wish = next(each for each in step.bound.new if each.network == take.network)
+        has = Has(held.network, held.row.first, held.unit)
+        if not fits(remembered.config.networks[take.network], step.instance.az, has, wish, same_name=True):
+            raise _changed(remembered, step)
+        takes.append((step, replace(take, address=held.address, zone=None)))
+    return replace(work, takes=takes)
+
+
+def _changed(remembered: Remembered, step: Step) -> TenureError:
+    return Refused(
+        Kind.NETWORK_RESERVATION_ERROR,
+        f"Failed to reserve IP for '{step.instance.long_name}': the cloud config changed since deployment "
+        f"'{remembered.deployment.name}' was deployed. Deploy it again.",
+    )

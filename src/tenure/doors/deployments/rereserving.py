@@ -1,0 +1,174 @@
+"""What running VMs carry, reserved for their instances before anything new is: VMs are asked, and what they say holds.
+
+So it is in the in-memory mode at every deploy, and once when a deployment that was in it is deployed with a cloud
+config.
+"""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from tenure.doors.deployments.binding import subnet_of
+from tenure.doors.deployments.faults import Kind, Refused
+from tenure.doors.deployments.ground import DOOR
+from tenure.doors.deployments.listening import Hearing, listen
+from tenure.doors.deployments.model import DYNAMIC, MANUAL, VIP, CloudConfig
+from tenure.doors.deployments.records import Instance
+from tenure.doors.deployments.refusing import holder
+from tenure.doors.deployments.reports import Carries, VmState
+from tenure.kernel import configuration as ledgers
+from tenure.kernel.addresses import format_address, width
+from tenure.kernel.edits import AddNetwork, AddSubnet, ModifySubnet
+from tenure.kernel.errors import AddressInUse, TenureError
+from tenure.kernel.ranges import Cidr
+from tenure.kernel.values import Holding
+from tenure.service.ledger import AsyncLedger
+from tenure.service.operations import Allocate, Operation, Shown
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """An address that an instance's VM carries, and the network of the ledger that has it.
+
+    ``remnant``: no subnet of today has it. It gets a block of its own that nobody picks from: BOSH's dummy subnet.
+    """
+
+    instance: Instance
+    network: str
+    block: Cidr
+    remnant: bool = False
+
+
+def heard(papers: Sequence[Instance], config: CloudConfig, hearing: Hearing) -> tuple[list[Instance], list[Found]]:
+    """Return instances as their VMs say they are, and what those carry; a VM that is lost carries nothing."""
+    answers = listen(papers, hearing, everybody=True).answers
+    instances: list[Instance] = []
+    founds: list[Found] = []
+    for each in papers:
+        said = answers.get(each.uuid)
+        if said is None:
+            instances.append(replace(each, vm=None, meant=None))
+            continue
+        instances.append(with_hints(_as_told(each, said), said, config))
+        founds += find(instances[-1], said, config)
+    return instances, founds
+
+
+def _as_told(instance: Instance, said: VmState) -> Instance:
+    """Return an instance with the VM that speaks for it: if another than was known, the one that it waited for."""
+    made_with = instance.made_with if said.vm == instance.vm else instance.meant
+    return replace(instance, vm=said.vm, made_with=made_with, meant=None)
+
+
+def with_hints(instance: Instance, said: VmState, config: CloudConfig) -> Instance:
+    """Return an instance with the addresses that its VM got from the IaaS."""
+    told = {
+        name: format_address(carries.block.first)
+        for name, carries in said.networks.items()
+        if _kind(instance, name, carries, config) == DYNAMIC and _is_dynamic(name, config)
+    }
+    return replace(instance, hints={**instance.hints, **told}) if told else instance
+
+
+def _is_dynamic(name: str, config: CloudConfig) -> bool:
+    return name in config.networks and config.networks[name].kind == DYNAMIC
+
+
+def find(instance: Instance, said: VmState, config: CloudConfig) -> list[Found]:
+    """Return what a VM carries, each in the network that has it: the one it names, or else any that covers it."""
+    found: dict[str, Found] = {}
+    for name, carries in said.networks.items():
+        if _kind(instance, name, carries, config) == DYNAMIC:
+            continue  # the IaaS picked it: there is nothing to reserve
+        others = [each for each in config.networks if each not in found and each not in said.networks]
+        home = next((each for each in (name, *others) if _covers(each, carries, config, named=each == name)), None)
+        found[home or name] = Found(instance, home or name, carries.block, remnant=home is None)
+    return list(found.values())
+
+
+def _kind(instance: Instance, name: str, carries: Carries, config: CloudConfig) -> str:
+    """Tell the kind of the network that a VM was made on: as it says, as it was made, or as the network is now."""
+    if carries.kind is not None:
+        return carries.kind
+    made_with = (instance.made_with or {}).get(name)
+    if made_with is not None:
+        return str(made_with["type"])
+    return config.networks[name].kind if name in config.networks else MANUAL
+
+
+def _covers(name: str, carries: Carries, config: CloudConfig, *, named: bool) -> bool:
+    """Tell whether a network can have what a VM carries; the one it names must have it as large as it is."""
+    network, block = config.networks.get(name), carries.block
+    if network is None or network.kind == DYNAMIC or (network.kind == VIP and not named):
+        return False
+    subnet = subnet_of(network, block.first, None)
+    if network.kind == MANUAL and subnet is None:
+        return False
+    prefix = width(block.first) if subnet is None else subnet.prefix
+    if named and prefix != block.prefix:
+        raise Refused(
+            Kind.NETWORK_RESERVATION_INVALID_PREFIX,
+            f"Subnet Prefix {prefix} and ip reservation prefix {block.prefix} do not match",
+        )
+    return prefix == block.prefix
+
+
+def operations_for(
+    founds: Iterable[Found], present: Mapping[str, ledgers.Network | None], space: str
+) -> Iterator[Operation]:
+    """Give the operations that reserve what VMs carry, one ``Allocate`` each, in a ledger that has these networks.
+
+    None stands for a network that has no other subnets than the config says. A VM has its address, whatever the
+    networks say by now: also one that is reserved, or in no subnet.
+    """
+    made: set[tuple[str, Cidr | None]] = set()
+    for found in founds:
+        take = Allocate(
+            network=found.network, owner=found.instance.owner, address=format_address(found.block.first),
+            reserved="force", carrier=found.instance.vm,
+        )  # fmt: skip
+        if not found.remnant:
+            yield take
+            continue
+        if found.network not in present and (found.network, None) not in made:
+            made.add((found.network, None))
+            yield AddNetwork(network=found.network, space=space, kind=MANUAL, labels=DOOR)
+        cidr = _remnant_around(found, present.get(found.network))
+        if cidr is None and (found.network, found.block) not in made:
+            made.add((found.network, found.block))
+            yield AddSubnet(network=found.network, cidr=str(found.block), unit=found.block.prefix, keep_back=())
+        yield from _in_remnant(take, str(cidr or found.block))
+
+
+def _remnant_around(found: Found, network: ledgers.Network | None) -> Cidr | None:
+    subnets = () if network is None else network.subnets
+    return next((each.cidr for each in subnets if each.cidr.range.covers(found.block.range)), None)
+
+
+def _in_remnant(take: Allocate, cidr: str) -> list[Operation]:
+    """Take an address out of a block that is retired again at once: nobody else is to get anything there."""
+    opened, closed = (ModifySubnet(network=take.network, subnet=cidr, retired=retired) for retired in (False, True))
+    return [opened, take, closed]
+
+
+def with_holdings(instances: Sequence[Instance], answers: Iterable[Shown]) -> list[Instance]:
+    """Return instances with what a ledger answered to those operations."""
+    held: dict[str, list[Holding]] = {}
+    for answer in answers:
+        if isinstance(answer, Holding):
+            held.setdefault(answer.owner, []).append(answer)
+    return [replace(each, holdings=(*each.holdings, *held.get(each.owner, ()))) for each in instances]
+
+
+async def refused(ledger: AsyncLedger, error: AddressInUse, founds: Sequence[Found]) -> TenureError:
+    """Return what BOSH says where a VM carries what somebody else has."""
+    who = [found for found in founds if format_address(found.block.first) == error.address]
+    if not who:
+        return error
+    last = next((found for found in reversed(who) if found.instance.owner != error.holder), who[-1])
+    first = next((found.instance for found in founds if found.instance.owner == error.holder), None)
+    known = None if first is None else f"instance '{first.name}' from deployment '{first.deployment}'"
+    return Refused(
+        Kind.NETWORK_RESERVATION_ALREADY_IN_USE,
+        f"Failed to reserve IP '{last.block}' for instance '{last.instance.long_name}': already reserved by "
+        f"{known or await holder(ledger, error.holder)}",
+    )

@@ -1,0 +1,207 @@
+"""A plan's steps as operations of the ledger: one ``apply`` for all, so that a plan is made whole or not at all.
+
+The order is the promise: first what is not needed any more is set to *draining* (it stays held, and only its slot is
+free), then what is kept is put right, then everything that is wanted is reserved in the order of the steps, and only
+then is freed what no VM carries. Nothing is freed before all that is wanted is reserved.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from tenure.doors.deployments.binding import Has, Kept, Wants
+from tenure.doors.deployments.drafting import Step
+from tenure.doors.deployments.records import ORPHANED, Instance
+from tenure.kernel.addresses import format_address
+from tenure.kernel.names import Owner
+from tenure.kernel.values import Holding, State
+from tenure.service.operations import Allocate, ModifyHolding, Operation, Release, Transfer
+
+DRAINED_BY = "drained_by"
+"""The label that tells which plan set a holding to draining: aborting the plan takes that back."""
+
+HANDED_TO, HANDED_FROM = "handed_to", "handed_from"
+"""Labels of what changes hands: the instance that waits for it, and then, until its VM is up, the one that had it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Work:
+    """All that a plan does in the ledger: what comes before the reservations, those with their steps, what follows.
+
+    ``handed`` is what changes hands before anything is reserved.
+    """
+
+    first: Sequence[Operation]
+    takes: Sequence[tuple[Step, Allocate]]
+    last: Sequence[Operation]
+    handed: Sequence[Operation] = ()
+
+    @property
+    def operations(self) -> list[Operation]:
+        """Return all of it, in order."""
+        return [*self.up_to(len(self.takes)), *self.last]
+
+    def up_to(self, count: int) -> list[Operation]:
+        """Return what is done up to a number of reservations."""
+        return [*self.first, *self.handed, *(take for _, take in self.takes[:count])]
+
+
+def work_for(steps: Sequence[Step], plan: str, vips: Mapping[tuple[str, str], int]) -> Work:
+    """Return what a plan does in the ledger. ``vips``: addresses chosen from VIP pools, by uuid and network."""
+    heirs = {promise.place: step.instance.uuid for step in steps for promise in step.gets}
+    drains = [operation for step in steps for operation in _drains(step, plan, heirs)]
+    keeps = [operation for step in steps for operation in _keeps(step, plan)]
+    takes = [
+        (step, _take(step.instance, wish, plan, vips))
+        for step in steps
+        for wish in step.bound.new
+        if _takes(step, wish)
+    ]
+    frees = [operation for step in steps for operation in _frees(step, heirs)]
+    return Work([*drains, *keeps], takes, [*frees, *papers_for(steps, plan)], _handed(steps, plan))
+
+
+def _takes(step: Step, wish: Wants) -> bool:
+    return all(promise.held.network != wish.network for promise in step.gets)
+
+
+def holdings_of(instance: Instance | None, those: Iterable[Has]) -> list[Holding]:
+    """Return the holdings of an instance that are meant."""
+    places = {(each.network, each.position) for each in those}
+    found = () if instance is None else instance.holdings
+    return [each for each in found if (each.network, each.row.first) in places]
+
+
+def _drains(step: Step, plan: str, heirs: Mapping[tuple[str, int], str]) -> list[Operation]:
+    """Set to draining what a VM carries and the instance is not to keep; what leaves altogether stays as it is.
+
+    What an earlier plan set so is this one's now. Whoever waits for an address is noted on it.
+    """
+    operations: list[Operation] = []
+    for held in holdings_of(step.before, step.bound.obsolete):
+        state, labels = held.state, {name: text for name, text in held.labels.items() if name != HANDED_TO}
+        if step.after is not None:
+            state, labels = State.DRAINING, {**labels, DRAINED_BY: plan}
+        if (held.network, held.row.first) in heirs:
+            labels[HANDED_TO] = heirs[held.network, held.row.first]
+        if (state, labels) != (held.state, held.labels):
+            operations.append(modified(held, state=str(state), labels=labels))
+    return operations
+
+
+def _keeps(step: Step, plan: str) -> list[Operation]:
+    """Put right what is kept: held again if it was draining, and under the name that its network has now.
+
+    What an earlier plan reserved and no VM carries yet is this one's now: whoever aborts it takes that back as well.
+    """
+    operations: list[Operation] = []
+    for kept in step.bound.kept:
+        [held] = holdings_of(step.before, [kept.has])
+        meant_for = plan if held.plan is not None and step.instance.plan == plan else held.plan
+        if held.network != kept.wants.network:
+            operations += _moved(step.instance, held, kept, meant_for)
+        elif held.state is State.DRAINING:
+            operations.append(modified(held, state=str(State.HELD), labels=undrained(held), plan=meant_for))
+        elif held.plan != meant_for:
+            operations.append(modified(held, plan=meant_for))
+    return operations
+
+
+def _moved(instance: Instance, held: Holding, kept: Kept, plan: str | None) -> list[Operation]:
+    """Let an address stay with its instance in another network: nobody can get it in between."""
+    return [
+        released(held),
+        Allocate(
+            network=kept.wants.network, owner=instance.owner, address=held.address, reserved="allow",
+            carrier=held.carrier, plan=plan, request=held.request,
+        ),
+    ]  # fmt: skip
+
+
+def _take(instance: Instance, wish: Wants, plan: str, vips: Mapping[tuple[str, str], int]) -> Allocate:
+    """Reserve for a plan. As request its name stays with the address when the plan is done: so it can be explained."""
+    position = wish.address if wish.address is not None else vips.get((instance.uuid, wish.network))
+    place = {"zone": instance.az} if position is None else {"address": format_address(position)}
+    return Allocate(network=wish.network, owner=instance.owner, plan=plan, request=plan, **place)
+
+
+def _handed(steps: Sequence[Step], plan: str) -> list[Operation]:
+    """Hand over what no VM carries; note on what orphaned VMs have who waits for it."""
+    pairs = [(step.instance, promise.held, promise.now) for step in steps for promise in step.gets]
+    now = [(instance, held) for instance, held, at_once in pairs if at_once]
+    noted = [
+        modified(held, labels={**held.labels, HANDED_TO: instance.uuid})
+        for instance, held, _ in pairs
+        if held.owner.kind == ORPHANED
+    ]
+    return [
+        *noted,
+        *(transferred(held, instance.owner) for instance, held in now),
+        *(received(held, instance.owner, plan) for instance, held in now),
+    ]
+
+
+def transferred(held: Holding, to: Owner) -> Operation:
+    """Return the operation that hands an address over; nobody else can get it in between."""
+    return Transfer(network=held.network, address=held.address, owner=held.owner, generation=held.generation, to=to)
+
+
+def received(held: Holding, by: Owner, plan: str | None) -> Operation:
+    """Return the operation that makes an address its new owner's own: it is held for a plan, and no VM has it yet."""
+    kept = {name: text for name, text in undrained(held).items() if name != HANDED_FROM}
+    labels = kept if held.owner.kind == ORPHANED else {**kept, HANDED_FROM: held.owner.id}
+    return ModifyHolding(
+        network=held.network, address=held.address, owner=by, state=str(State.HELD), carrier=None, plan=plan,
+        labels=labels,
+    )  # fmt: skip
+
+
+def undrained(held: Holding) -> dict[str, str]:
+    """Return the labels of a holding without those of a plan that gave it up."""
+    return {name: text for name, text in held.labels.items() if name not in (DRAINED_BY, HANDED_TO)}
+
+
+def is_free(step: Step, held: Holding) -> bool:
+    """Tell whether a plan frees at once what it gives up: no VM carries it, or whoever leaves has none."""
+    return held.carrier is None and (step.after is not None or step.instance.vm is None)
+
+
+def _frees(step: Step, heirs: Mapping[tuple[str, int], str]) -> list[Operation]:
+    """Free what the instance is not to keep and no VM carries; an instance that leaves without a VM is gone now."""
+    return [
+        Release(network=each.network, address=each.address, owner=each.owner, generation=None)
+        for each in holdings_of(step.before, step.bound.obsolete)
+        if is_free(step, each) and (each.network, each.row.first) not in heirs
+    ]
+
+
+def papers_for(steps: Sequence[Step], plan: str) -> list[Operation]:
+    """Write down every instance that changed; one that leaves and has no VM is written down no more."""
+    operations: list[Operation] = []
+    for step in steps:
+        if step.after is not None:
+            operations += _rewritten(step.before, step.after)
+        elif step.instance.vm is None:
+            operations.append(step.instance.removed())
+        elif not step.instance.leaving or step.instance.plan is not None:  # an earlier plan's is this one's now
+            operations.append(replace(step.instance, leaving=True, plan=plan).written())
+    return operations
+
+
+def _rewritten(before: Instance | None, after: Instance) -> list[Operation]:
+    """Write an instance down, if it changed; one whose group has another name gets another paper."""
+    if before is not None and before.paper_name != after.paper_name:
+        return [before.removed(), replace(after, revision=0).written()]
+    return [] if after == before else [after.written()]
+
+
+def released(held: Holding) -> Operation:
+    """Return the operation that frees an address."""
+    return Release(network=held.network, address=held.address, owner=held.owner, generation=held.generation)
+
+
+def modified(held: Holding, **changes: object) -> Operation:
+    """Return the operation that changes what is written on a holding."""
+    return ModifyHolding(
+        network=held.network, address=held.address, owner=held.owner, generation=held.generation,
+        **changes,  # type: ignore[arg-type]
+    )  # fmt: skip

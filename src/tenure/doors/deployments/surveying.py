@@ -1,0 +1,58 @@
+"""All deployments of a site at once: which there are, whom a cloud config would move, which VMs are orphans."""
+
+from dataclasses import dataclass
+
+from tenure.doors.deployments.configuring import load_snapshot
+from tenure.doors.deployments.documents.cloud import read_cloud_configs
+from tenure.doors.deployments.managed_records import complete
+from tenure.doors.deployments.moving import Moved, moved_by
+from tenure.doors.deployments.records import (
+    CONFIG,
+    ORPHAN,
+    Deployment,
+    Instance,
+    load_deployments,
+    load_instances,
+    orphan_of,
+)
+from tenure.kernel.values import Holding
+from tenure.service.ledger import AsyncLedger
+
+
+@dataclass(frozen=True, slots=True)
+class Orphan:
+    """A VM that was replaced and is still there, with the addresses that it keeps until it is deleted."""
+
+    vm: str
+    deployment: str
+    instance: str
+    holdings: tuple[Holding, ...]
+
+
+async def survey(ledger: AsyncLedger) -> list[tuple[Deployment, list[Instance]]]:
+    """Read all deployments with their instances, in order of name. Costs two looks for each deployment."""
+    return [(each, await load_instances(ledger, each.name)) for each in await load_deployments(ledger)]
+
+
+async def moved_by_upload(ledger: AsyncLedger, name: str, text: str) -> list[Moved]:
+    """Tell whose addresses would no longer fit if this were the cloud config of that name; nothing is changed."""
+    texts = {paper.name: paper.document["text"] for paper in await ledger.papers(CONFIG)} | {name: text}
+    written, _ = read_cloud_configs(sorted(texts.items()))
+    config = await complete(ledger, written)
+    moved: list[Moved] = []
+    for deployment, instances in await survey(ledger):
+        if deployment.snapshot is not None:
+            moved += moved_by(config, await load_snapshot(ledger, deployment.snapshot), instances)
+    return moved
+
+
+async def load_orphans(ledger: AsyncLedger) -> list[Orphan]:
+    """Read the orphaned VMs, in order of name, with what they hold."""
+    papers = await ledger.papers(ORPHAN)
+    held: dict[str, list[Holding]] = {orphan_of(paper.name): [] for paper in papers}
+    for holding in await ledger.holdings_of(list(held)):
+        held[holding.owner].append(holding)
+    return [
+        Orphan(paper.name, paper.document["deployment"], paper.document["instance"], tuple(held[orphan_of(paper.name)]))
+        for paper in papers
+    ]

@@ -1,0 +1,293 @@
+"""Instances and plans as documents, for programs and for whoever writes lines of them. Keys are stable."""
+
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from datetime import UTC, datetime
+from typing import Any
+
+from tenure.doors.deployments.asking import Compared, Explained
+from tenure.doors.deployments.deploying import Deployed
+from tenure.doors.deployments.drafting import Step
+from tenure.doors.deployments.explaining import Reason, waiting_text, waits_for, written
+from tenure.doors.deployments.faults import Kind, Refused
+from tenure.doors.deployments.managed_records import Managed
+from tenure.doors.deployments.model import DYNAMIC, CloudConfig
+from tenure.doors.deployments.moving import Moved, was_asked_for
+from tenure.doors.deployments.records import Instance
+from tenure.doors.deployments.settings import settings_of
+from tenure.doors.deployments.workers import Compiling
+from tenure.kernel.values import Holding
+
+Document = dict[str, Any]
+
+REMEMBERED = "remembered"
+"""The state of an address that no ledger holds: without a cloud config only VMs do."""
+
+CREATED, KEPT, RECREATED, CHANGED, MOVED, LEAVES = "created", "kept", "recreated", "changed", "moved", "leaves"
+"""What a plan does with an instance. Recreated: a new VM on the same addresses. Changed: a network more or less."""
+
+ACTIONS = (CREATED, MOVED, CHANGED, RECREATED, LEAVES, KEPT)
+
+
+def instance_document(instance: Instance) -> Document:
+    """Write an instance with all that it holds."""
+    return {
+        "name": instance.name,
+        "deployment": instance.deployment,
+        "group": instance.group,
+        "index": instance.index,
+        "uuid": instance.uuid,
+        "az": instance.az,
+        "state": instance.state,
+        "vm": instance.vm,
+        "waits_for": waits_for(instance),
+        "plan": instance.plan,
+        "needs_plan": instance.overtakes,
+        "failed": instance.failed,
+        "leaving": instance.leaving,
+        "ignored": instance.ignored,
+        "errand": instance.errand,
+        "addresses": [*map(address_document, instance.holdings), *_remembered_documents(instance)],
+        "hand_overs": [dict(each) for each in instance.waits],
+        "hints": dict(instance.hints),
+        "networks": [dict(said) for said in instance.networks],
+    }
+
+
+def _remembered_documents(instance: Instance) -> Iterator[Document]:
+    """Write the addresses that, without a cloud config, only an instance's VM holds."""
+    vm = instance.vm if instance.meant is None else None
+    for network, address in instance.remembered.items():
+        yield {
+            "network": network, "address": address, "state": REMEMBERED, "vm": vm, "plan": instance.plan, "since": None
+        }  # fmt: skip
+
+
+def address_document(held: Holding) -> Document:
+    """Write an address that is held."""
+    return {
+        "network": held.network,
+        "address": written(held),
+        "state": str(held.state),
+        "vm": held.carrier,
+        "plan": held.plan or held.request,
+        "since": time_text(held.since),
+    }
+
+
+def time_text(moment: datetime | None) -> str | None:
+    """Write a time: ISO 8601, UTC."""
+    return None if moment is None else moment.astimezone(UTC).isoformat().replace("+00:00", "Z")
+
+
+def moved_document(moved: Moved) -> Document:
+    """Write whom a cloud config would move."""
+    instance = moved.instance
+    return {
+        "deployment": instance.deployment,
+        "instance": f"{instance.group}/{instance.index}",
+        "uuid": instance.uuid,
+        "ignored": instance.ignored,
+        "network": moved.held.network,
+        "address": written(moved.held),
+        "reason": moved.reason,
+    }
+
+
+def reason_document(reason: Reason) -> Document:
+    """Write why an instance has an address."""
+    return {
+        "network": reason.network,
+        "address": reason.address,
+        "state": reason.state,
+        "origin": reason.origin,
+        "why": reason.why,
+        "subnet": reason.subnet,
+        "azs": None if reason.azs is None else list(reason.azs),
+        "since": time_text(reason.since),
+        "plan": reason.plan,
+        "vm": reason.carrier,
+        "moves": reason.moves,
+        "changes": list(reason.changes),
+    }
+
+
+def why_document(explained: Explained) -> Document:
+    """Write why an instance has its addresses."""
+    document = instance_document(explained.instance)
+    told = ("name", "deployment", "group", "index", "az", "state", "vm", "waits_for")
+    return {
+        **{key: document[key] for key in told},
+        "waiting": waiting_text(explained.instance),
+        "reasons": [reason_document(reason) for reason in explained.reasons],
+    }
+
+
+def difference_document(compared: Compared) -> Document:
+    """Write how a manifest differs from what is deployed."""
+    differences = [{"path": each.path, "before": each.before, "after": each.after} for each in compared.differences]
+    return {
+        "deployment": compared.deployment,
+        "same": not differences and not compared.networks,
+        "differences": differences,
+        "networks": list(compared.networks),
+    }
+
+
+def compile_document(compiling: Compiling) -> Document:
+    """Write a compile; workers have settings only where it was just begun, which is told to whoever makes the VMs."""
+    return {
+        "deployment": compiling.deployment,
+        "plan": compiling.plan,
+        "network": compiling.network,
+        "az": compiling.az,
+        "orphan_workers": compiling.orphans,
+        "workers": [
+            {
+                "number": each.number,
+                "vm": each.vm,
+                "address": None if each.holding is None else written(each.holding),
+                "settings": each.settings or None,
+            }
+            for each in compiling.workers
+        ],
+    }
+
+
+def managed_document(managed: Managed) -> Document:
+    """Write a managed network: what the cloud made, and who uses it."""
+    return {
+        "name": managed.name,
+        "state": managed.state,
+        "orphaned": managed.orphaned,
+        "deployments": list(managed.deployments),
+        "subnets": [
+            {
+                "name": name,
+                "cid": each.cid,
+                "range": each.range,
+                "gateway": each.gateway,
+                "reserved": list(each.reserved),
+                "cloud_properties": dict(each.cloud_properties),
+            }
+            for name, each in managed.subnets.items()
+        ],
+    }
+
+
+def plan_document(deployed: Deployed, *, applied: bool) -> Document:
+    """Write a plan: what it does with each instance, and with which settings VMs are to be made.
+
+    One that was only tried has no name, and its new instances have no uuids: the next try would give others.
+    """
+    names = Counter((step.instance.group, step.instance.index) for step in deployed.steps)
+    steps = [_step(step, deployed, names, applied=applied) for step in deployed.steps]
+    counts = {action: sum(step["action"] == action for step in steps) for action in ACTIONS}
+    return {
+        "deployment": deployed.deployment,
+        "plan": deployed.plan if applied else None,
+        "applied": applied,
+        "changes": deployed.changes,
+        "counts": counts,
+        "instances": steps,
+    }
+
+
+def _step(step: Step, deployed: Deployed, names: Mapping[tuple[str, int], int], *, applied: bool) -> Document:
+    """Write what a plan does with one instance, which is named as briefly as it can be told from the others."""
+    instance = step.instance
+    known = applied or step.before is not None
+    alone = names[instance.group, instance.index] == 1
+    return {
+        "instance": f"{instance.group}/{instance.index}" if alone or not known else instance.name,
+        "uuid": instance.uuid if known else None,
+        "group": instance.group,
+        "index": instance.index,
+        "az": instance.az,
+        "vm": instance.vm,
+        "action": _action(step, deployed.plan),
+        "waits_for": _waits_for(step),
+        "needs_plan": step.after is not None and step.after.overtakes,
+        "swaps": step.swaps,
+        "hand_overs": [dict(each) for each in instance.waits],
+        "networks": network_documents(step, deployed),
+        "settings": None if step.after is None else settings(step.after, deployed.config, held_after(step, deployed)),
+    }
+
+
+def _waits_for(step: Step) -> str | None:
+    """Tell what an instance waits for once the plan is applied; one that leaves and has no VM is gone then."""
+    if step.after is not None:
+        return waits_for(step.after)
+    return None if step.instance.vm is None else waits_for(replace(step.instance, leaving=True))
+
+
+def _action(step: Step, plan: str) -> str:
+    if step.before is None:
+        return CREATED
+    if step.after is None:
+        return LEAVES
+    new, old = ({each.network for each in some} for some in (step.bound.new, step.bound.obsolete))
+    if old & (new | {kept.wants.network for kept in step.bound.kept}):
+        return MOVED
+    if new or old:
+        return CHANGED
+    return RECREATED if step.after.plan == plan else KEPT
+
+
+def held_after(step: Step, deployed: Deployed) -> list[Holding]:
+    """Return what an instance holds and keeps once the plan is done, under the names that networks have now."""
+    names = {(kept.has.network, kept.has.position): kept.wants.network for kept in step.bound.kept}
+    had = () if step.before is None else step.before.holdings
+    places = ((held, (held.network, held.row.first)) for held in had)
+    kept = [replace(held, network=names[place]) for held, place in places if place in names]
+    given = {promise.held.network: promise.held for promise in step.gets}
+    wishes = (wish.network for wish in step.bound.new)
+    new = (deployed.granted.get((step.instance.uuid, name)) or given.get(name) for name in wishes)
+    return kept + [held for held in new if held is not None]
+
+
+def network_documents(step: Step, deployed: Deployed) -> list[Document]:
+    """Write an instance's addresses by network: those it gives up (``before``) and the one it has then (``after``)."""
+    after = {held.network: held for held in held_after(step, deployed)}
+    given_up: dict[str, list[str]] = {}
+    gone = {(each.network, each.position) for each in step.bound.obsolete}
+    for held in () if step.before is None else step.before.holdings:
+        if (held.network, held.row.first) in gone:
+            given_up.setdefault(held.network, []).append(written(held))
+    said = [each["name"] for each in step.instance.networks] if step.after is not None else []
+    new = {wish.network for wish in step.bound.new}
+    return [
+        {
+            **_network(name, deployed.config, after.get(name), step.instance),
+            "before": given_up.get(name, []),
+            "new": name in new,
+        }
+        for name in [*said, *(name for name in given_up if name not in said)]
+    ]
+
+
+def _network(name: str, config: CloudConfig, after: Holding | None, instance: Instance) -> Document:
+    network = config.networks.get(name)
+    by_iaas = instance.hints.get(name) if network is not None and network.kind == DYNAMIC else None
+    return {
+        "network": name,
+        "type": None if network is None else network.kind,
+        "after": by_iaas if after is None else written(after),
+        "static": after is not None and was_asked_for(config, after),
+    }
+
+
+def settings(
+    instance: Instance, config: CloudConfig, held: Sequence[Holding] | None = None
+) -> Mapping[str, Any] | None:
+    """Return the settings that a VM is to be made with; None while addresses are missing, as before an errand."""
+    if instance.meant is not None:
+        return instance.meant
+    try:
+        return settings_of(instance, config, held)
+    except Refused as error:
+        if error.kind is Kind.NETWORK_RESERVATION_IP_MISSING:
+            return None
+        raise

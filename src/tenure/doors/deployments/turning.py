@@ -1,0 +1,120 @@
+"""What VMs say at a deploy with a cloud config: who is lost, and what a deployment brings that had none so far.
+
+A deployment that was deployed without a cloud config has VMs, and no address in the ledger. Its first deploy with one
+reserves what its VMs carry, and ends that its networks are kept for it alone; all in the ``apply`` of that deploy.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from tenure.doors.deployments.drafting import Step
+from tenure.doors.deployments.ground import is_ours
+from tenure.doors.deployments.legacy import load_legacy, relaid
+from tenure.doors.deployments.listening import Hearing, listen
+from tenure.doors.deployments.model import CloudConfig
+from tenure.doors.deployments.records import Deployment, Instance
+from tenure.doors.deployments.rereserving import heard, operations_for, refused, with_hints, with_holdings
+from tenure.doors.deployments.reserving import Work
+from tenure.kernel.configuration import Network
+from tenure.kernel.errors import AddressInUse
+from tenure.kernel.values import Holding
+from tenure.service.ledger import AsyncLedger
+from tenure.service.operations import Expect, ModifyHolding, OfHolding, Operation
+
+
+@dataclass(frozen=True, slots=True)
+class Arrival:
+    """Instances as their VMs say they are, and the operations that make the ledger so."""
+
+    papers: Sequence[Instance]
+    instances: Sequence[Instance]
+    operations: Sequence[Operation]
+    turned: bool = False
+
+    def compared(self, steps: Sequence[Step]) -> list[Step]:
+        """Return steps held against the papers: an instance that its VM tells otherwise is written down anew."""
+        papers = {each.uuid: each for each in self.papers}
+        return [
+            step
+            if step.before is None or step.after is None
+            else replace(step, before=_as_written(step.before, papers))
+            for step in steps
+        ]
+
+    def settled(self, work: Work) -> Work:
+        """Put before the work what it rests on. All is one ``apply``: what comes into being there has no number yet."""
+        if not self.turned:
+            return replace(work, first=[*self.operations, *work.first])
+        first, handed, last = ([_any(each) for each in part] for part in (work.first, work.handed, work.last))
+        return replace(work, first=[*self.operations, *first], handed=handed, last=last)
+
+
+def _as_written(before: Instance, papers: dict[str, Instance]) -> Instance:
+    return replace(papers[before.uuid], holdings=before.holdings)
+
+
+def _any(operation: Operation) -> Operation:
+    return replace(operation, generation=None) if isinstance(operation, OfHolding) else operation
+
+
+async def arrive(
+    ledger: AsyncLedger, config: CloudConfig, known: Deployment | None, papers: Sequence[Instance], hearing: Hearing
+) -> Arrival:
+    """Take what VMs say into a deploy with a cloud config."""
+    if known is not None and known.snapshot is None:
+        return await _turn(ledger, config, known, papers, hearing)
+    who = listen(papers, hearing, everybody=False)
+    spoken = [with_hints(each, who.answers[each.uuid], config) if each.uuid in who.answers else each for each in papers]
+    lost = [each for each in papers if each.uuid in who.lost]
+    instances = [_without_vm(each) if each.uuid in who.lost else each for each in spoken]
+    return Arrival(papers, instances, [each for instance in lost for each in _uncarried(instance)])
+
+
+def _without_vm(instance: Instance) -> Instance:
+    """Return an instance whose VM is lost; its addresses are its own, and carried by none."""
+    bare = (each.row._replace(details={**each.row.details, "carrier": None}) for each in instance.holdings)
+    holdings = tuple(replace(each, row=row) for each, row in zip(instance.holdings, bare, strict=True))
+    return replace(instance, vm=None, holdings=holdings)
+
+
+def _uncarried(instance: Instance) -> list[Operation]:
+    return [
+        ModifyHolding(
+            network=each.network, address=each.address, owner=each.owner, generation=each.generation, carrier=None
+        )
+        for each in instance.holdings
+        if each.carrier is not None
+    ]  # fmt: skip
+
+
+async def _turn(
+    ledger: AsyncLedger, config: CloudConfig, known: Deployment, papers: Sequence[Instance], hearing: Hearing
+) -> Arrival:
+    instances, founds = heard(papers, config, hearing)
+    present = await _networks(ledger)
+    operations = [
+        *await lifted(ledger, config, known.name, present), *operations_for(founds, present, hearing.space)
+    ]  # fmt: skip
+    try:
+        # What is tried here is done in the deploy's own ``apply``: until then nobody else sees it.
+        answers = await ledger.rehearse(operations)
+    except AddressInUse as error:
+        raise await refused(ledger, error, founds) from error
+    held = [each for each in answers if isinstance(each, Holding)]
+    return Arrival(papers, with_holdings(instances, held), operations, turned=True)
+
+
+async def _networks(ledger: AsyncLedger) -> dict[str, Network]:
+    return {each.name: each for each in await ledger.networks() if is_ours(each)}
+
+
+async def lifted(
+    ledger: AsyncLedger, config: CloudConfig, deployment: str, present: dict[str, Network] | None = None
+) -> list[Operation]:
+    """Return the operations after which a deployment's networks are no longer kept for it alone."""
+    networks = await _networks(ledger) if present is None else present
+    others = await load_legacy(ledger, but=deployment)
+    edits = relaid(networks, others, config)
+    touched = {edit.network for edit in edits}
+    rests = [Expect(network=name, serial=networks[name].serial, uuid=networks[name].uuid) for name in sorted(touched)]
+    return [*rests, *(each.expected() for each in others), *edits]

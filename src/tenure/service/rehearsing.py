@@ -1,0 +1,44 @@
+"""Operations that are only tried: done as ``apply`` does them, told, and taken back."""
+
+from collections.abc import Sequence
+from functools import partial
+
+from tenure.kernel.asking import Asker
+from tenure.kernel.errors import Conflict
+from tenure.kernel.values import SpaceId
+from tenure.ports import Transaction
+from tenure.service.lane import Restart
+from tenure.service.lanes import RESTARTS
+from tenure.service.operations import Operation, Shown
+from tenure.service.server import Server
+
+
+class Rehearsed(Exception):
+    """Ends a transaction that was only tried; carries what it would have answered."""
+
+    def __init__(self, answers: list[Shown]) -> None:
+        super().__init__()
+        self.answers = answers
+
+
+async def rehearse(server: Server, operations: Sequence[Operation], asker: Asker | None) -> list[Shown]:
+    """Return what operations would answer now. Costs what they cost, but for the commit."""
+    for attempt in range(RESTARTS):
+        spaces = await server.spaces_for(operations)
+        async with server.lanes.alone_in(spaces):
+            try:
+                await server.store.transact(partial(_rehearse_once, server, operations, spaces, asker))
+            except Rehearsed as done:
+                return done.answers
+            except Restart:
+                await server.pause(attempt)
+            finally:
+                server.lanes.settle(spaces, kept=False)
+    raise Conflict("the ledger kept changing while the operations were tried; try again")
+
+
+async def _rehearse_once(
+    server: Server, operations: Sequence[Operation], spaces: Sequence[SpaceId], asker: Asker | None, tx: Transaction
+) -> None:
+    answers, _ = await server.apply_once(operations, spaces, None, b"", asker, tx)
+    raise Rehearsed(answers)

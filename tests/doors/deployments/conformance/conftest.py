@@ -1,0 +1,28 @@
+"""The cases run on SQLite and on PostgreSQL, each in a town of its own."""
+
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import pytest
+
+import tenure
+from tests.doors.deployments.conformance.town import Town
+from tests.infrastructure.postgres import fresh_schema
+
+
+@pytest.fixture(params=["sqlite", "postgres"])
+async def place(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[str]:
+    """Give the URL of an empty ledger of every kind that deployments can share."""
+    if request.param == "sqlite":
+        yield f"sqlite:///{tmp_path / 'tenure.db'}"
+        return
+    async with fresh_schema() as url:
+        yield url
+
+
+@pytest.fixture
+async def town(place: str) -> AsyncIterator[Town]:
+    """Give an empty town, and find its ledger without breaches at the end."""
+    async with await tenure.open_async(place) as ledger:
+        yield Town(ledger)
+        assert await ledger.verify() == []

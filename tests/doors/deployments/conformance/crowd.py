@@ -1,0 +1,50 @@
+"""Deploys at once, each by a process of its own."""
+
+import asyncio
+import os
+from collections.abc import Sequence
+
+import tenure
+from tenure.doors.deployments.deploying import deploy
+from tenure.doors.deployments.faults import Kind, Refused
+
+SERVED, OTHER = 0, 1
+OUTCOMES = {
+    3: Kind.NETWORK_RESERVATION_NOT_ENOUGH_CAPACITY,
+    4: Kind.NETWORK_RESERVATION_ALREADY_IN_USE,
+}
+"""What processes that are refused end with."""
+
+
+async def _apply(place: str, text: str) -> int:
+    async with await tenure.open_async(place) as ledger:
+        try:
+            await deploy(ledger, "manifest.yml", text)
+        except Refused as error:
+            return next((code for code, kind in OUTCOMES.items() if kind is error.kind), OTHER)
+        return SERVED
+
+
+def _in_processes(place: str, manifests: Sequence[str]) -> list[Kind | None]:
+    ready, go = os.pipe()
+    children = []
+    for text in manifests:
+        child = os.fork()
+        if not child:
+            outcome = OTHER
+            try:
+                os.close(go)
+                os.read(ready, 1)  # until all are there
+                outcome = asyncio.run(_apply(place, text))
+            finally:
+                os._exit(outcome)
+        children.append(child)
+    os.close(ready)
+    os.close(go)
+    codes = [os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) for child in children]
+    return [None if code == SERVED else OUTCOMES[code] for code in codes]
+
+
+async def at_once(place: str, *manifests: str) -> list[Kind | None]:
+    """Apply manifests at once, each in a process; return why each was refused, None for who was served."""
+    return await asyncio.to_thread(_in_processes, place, manifests)

@@ -1,0 +1,96 @@
+"""Hand-overs in any order: whatever is planned, reported and taken back, a VM's address is its instance's alone."""
+
+import random
+from dataclasses import dataclass, field
+
+import pytest
+
+from tenure.doors.deployments import finishing
+from tenure.doors.deployments.faults import Kind, Refused
+from tenure.doors.deployments.records import Instance
+from tests.doors.deployments.conformance.town import Document, Town, app, config, lab, manifest
+
+STATIC = [f"172.20.5.{tail}" for tail in (10, 11, 12, 13)]
+GROUPS = ("a", "b", "c", "d")
+STEPS = 40
+
+
+@dataclass
+class Cloud:
+    """The VMs that are really there, with the addresses that they have."""
+
+    town: Town
+    chance: random.Random
+    vms: dict[str, str] = field(default_factory=dict)
+    plan: str = ""
+
+    def wanted(self) -> list[Document]:
+        """Write some of the groups, each with an address of its own or any that is free."""
+        addresses = self.chance.sample(STATIC, len(STATIC))
+        chosen = self.chance.sample(GROUPS, self.chance.randint(1, len(GROUPS)))
+        named = zip(sorted(chosen), addresses, strict=False)
+        return [app(name=name, static_ips=[ip]) if self.chance.random() < 0.7 else app(name=name) for name, ip in named]
+
+    async def deploy(self, groups: list[Document]) -> None:
+        """Deploy, unless the pool has no room; nothing else may be in the way."""
+        try:
+            self.plan = (await self.town.deploy(manifest("alpha", *groups), hand_over=True)).plan
+        except Refused as error:
+            if error.kind is not Kind.NETWORK_RESERVATION_NOT_ENOUGH_CAPACITY:
+                raise
+
+    async def commit(self, instance: Instance) -> None:
+        vm = f"vm-{next(self.town.numbers)}"
+        made = await finishing.commit(self.town.ledger, "alpha", instance.name, vm=vm, plan=instance.plan)
+        assert made.made_with is not None
+        self.vms[made.uuid] = made.made_with["lab"]["ip"]
+
+    async def lose(self, instance: Instance) -> None:
+        self.vms.pop(instance.uuid, None)
+        await finishing.lose(self.town.ledger, "alpha", instance.name)
+
+    async def act(self) -> None:
+        """Let anything happen that may happen."""
+        instances = await self.town.instances("alpha")
+        ready = [each for each in instances if each.plan and not each.leaving and not each.waits]
+        up = [each for each in instances if each.vm]
+        chosen = self.chance.random()
+        if chosen < 0.4 and ready:
+            await self.commit(self.chance.choice(ready))
+        elif chosen < 0.7 and up:
+            await self.lose(self.chance.choice(up))
+        elif chosen < 0.8 and self.plan:
+            await finishing.abort(self.town.ledger, "alpha", self.plan)
+        else:
+            await self.deploy(self.wanted())
+
+    async def check(self) -> None:
+        """Make sure that every VM's address is held by its own instance."""
+        held = {each.address: each.owner.id for each in await self.town.ledger.holdings("lab")}
+        assert {uuid: held.get(ip) for uuid, ip in self.vms.items()} == {uuid: uuid for uuid in self.vms}
+
+    async def settle(self, groups: list[Document]) -> None:
+        """Deploy, delete all VMs that are to be replaced, and make what is missing."""
+        await self.deploy(groups)
+        for each in await self.town.instances("alpha"):
+            if each.vm and (each.leaving or each.plan):
+                await self.lose(each)
+        for each in await self.town.instances("alpha"):
+            if each.plan:
+                await self.commit(each)
+
+
+@pytest.mark.parametrize("seed", range(6))
+async def test_a_live_vm_always_has_its_address_alone(town: Town, seed: int) -> None:
+    await town.upload(config(lab(static=STATIC, reserved=["172.20.5.6-172.20.5.9"])))
+    cloud = Cloud(town, random.Random(seed))
+    for _ in range(STEPS):
+        await cloud.act()
+        await cloud.check()
+    last = [app(name=name, static_ips=[ip]) for name, ip in zip(GROUPS, STATIC, strict=True)]
+    await cloud.settle(last)
+    await cloud.check()
+
+    assert await town.tails("alpha") == {"a/0": ".10", "b/0": ".11", "c/0": ".12", "d/0": ".13"}
+    assert len(await town.ledger.holdings("lab")) == 4
+    assert [dict(each.labels) for each in await town.ledger.holdings("lab")] == [{}] * 4
