@@ -59,7 +59,7 @@ class Claim(NamedTuple):
         return Claim(*self[:11], asked(self.details, asker), *self[12:])  # a fourth of what _replace costs
 
 
-_NO_MORE = repr(Claim("", Owner.trusted(""))[2:-2])[1:]
+_NO_MORE = repr(Claim("", Owner.trusted(""))[2:12])[1:]
 """The rest of a claim that says no more than who wants an address, as its mark is made of it."""
 
 

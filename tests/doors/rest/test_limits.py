@@ -166,6 +166,40 @@ def test_a_body_that_is_no_http_is_refused_at_once(path: str, tmp_path: Path) ->
     assert b"x-request-id: " in answer
 
 
+def test_requests_that_nobody_waits_to_answer_do_not_pile_up(tmp_path: Path) -> None:
+    one = b"GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n"
+    with serving(tmp_path) as server, server.connected() as eager:
+        before = psutil.Process(server.process.pid).memory_info().rss
+        with contextlib.suppress(OSError):
+            for _ in range(200):
+                eager.sendall(one * 2000)
+        grown = psutil.Process(server.process.pid).memory_info().rss - before
+        answer = _all(eager)
+        fine = server.ask("GET", "/healthz")
+
+    assert grown < 60_000_000
+    assert answer.count(b"HTTP/1.1 200 ") >= 128  # those that were taken in have their answers
+    assert fine.status == 200
+
+
+@pytest.mark.parametrize("policy", ["lowest", "random"])
+def test_an_offer_to_speak_something_else_is_declined_and_the_request_served_whole(policy: str, tmp_path: Path) -> None:
+    offer = ("Connection: Upgrade, HTTP2-Settings", "Upgrade: h2c", "HTTP2-Settings: AAMAAABkAAQAAP__")
+    body, kind = b'{"owner": "vm/java"}', "Content-Type: application/json"
+    with serving(tmp_path) as server, server.connected() as java, server.connected() as slow:
+        server.lay_out(policy=policy)
+        head = server.head("POST", "/api/v1/networks/net1:allocate", kind, *offer, f"Content-Length: {len(body)}")
+        java.sendall(head + body + b"GET /healthz HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n")
+        slow.sendall(head)
+        time.sleep(0.2)
+        slow.sendall(body)
+        both, late = _all(java), slow.recv(65536)
+
+    assert both.startswith(b"HTTP/1.1 200 ")
+    assert (both.count(b"HTTP/1.1 200 "), both.count(b'"owner":"vm/java"')) == (2, 1)
+    assert late.startswith(b"HTTP/1.1 200 ")
+
+
 def _all(connection: socket.socket) -> bytes:
     data = b""
     with contextlib.suppress(ConnectionResetError):

@@ -5,6 +5,7 @@ import contextlib
 import http.client
 import json
 import signal
+import sqlite3
 import threading
 import time
 from pathlib import Path
@@ -13,7 +14,7 @@ import psutil
 import pytest
 
 import tenure
-from tests.doors.rest.processes import Serving, serving, until
+from tests.doors.rest.processes import STOP_S, Serving, serving, until
 
 
 def test_workers_share_one_ledger_and_count_together(tmp_path: Path) -> None:
@@ -109,6 +110,34 @@ def test_long_polls_and_streams_do_not_hold_up_a_stop(tmp_path: Path) -> None:
     assert (code, poll.status, told["code"]) == (0, 503, "overloaded")
     assert rest.endswith(b": the stream ends\n\n")
     assert took < 5
+
+
+@pytest.mark.parametrize("policy", ["lowest", "random"])
+def test_a_store_that_is_stuck_does_not_keep_anybody_beyond_the_grace(policy: str, tmp_path: Path) -> None:
+    with serving(tmp_path, "--grace-s", "1") as server:
+        server.lay_out(policy=policy)
+        server.allocate("instance/first")
+        body = b'{"owner": "instance/late"}'
+        head = server.head(
+            "POST", "/api/v1/networks/net1:allocate", "Content-Type: application/json", f"Content-Length: {len(body)}"
+        )
+        with contextlib.closing(sqlite3.connect(tmp_path / "tenure.db")) as other, server.connected() as waiting:
+            other.execute("BEGIN IMMEDIATE")
+            waiting.sendall(head + body)
+            until(lambda: server.process.poll() is None and _in_flight(server) >= 2)
+            server.process.send_signal(signal.SIGTERM)
+            answer = waiting.recv(65536)
+            other.rollback()
+        code = server.process.wait(STOP_S)
+
+    assert code == 0
+    assert answer.startswith(b"HTTP/1.1 503 ")
+    assert b'"outcome":"unknown"' in answer
+    assert "Traceback" not in server.log.read_text("utf-8")
+
+
+def _in_flight(server: Serving) -> float:
+    return server.metrics()["tenure_http_requests_in_flight"]
 
 
 def test_a_second_signal_stops_at_once(tmp_path: Path) -> None:

@@ -6,7 +6,7 @@ from typing import Any
 import msgspec
 
 from tenure.doors.rest.requests import Send
-from tenure.kernel.errors import TenureError
+from tenure.kernel.errors import StoreUnavailable, TenureError
 from tenure.remote import refusals
 from tenure.remote.problems import problem_of, status_of
 
@@ -56,6 +56,11 @@ async def send_problem(send: Send, error: TenureError, request_id: str) -> int:
     body = encode(problem_of(error, request_id))
     await send_bytes(send, status_of(error), body, [PROBLEM, *_said(problem_head(error))], request_id)
     return len(body)
+
+
+def unfinished() -> TenureError:
+    """Say to whoever still waits when a server can wait no longer that nobody knows what becomes of his request."""
+    return StoreUnavailable("the server stopped before this was done", outcome="unknown")
 
 
 def problem_head(error: TenureError) -> dict[str, str]:

@@ -5,7 +5,7 @@ import contextlib
 import time
 from collections.abc import Awaitable
 
-from tenure.doors.rest.answers import STREAM, WHOLE, send_bytes, send_json, send_problem, written_whole
+from tenure.doors.rest.answers import STREAM, WHOLE, send_bytes, send_json, send_problem, unfinished, written_whole
 from tenure.doors.rest.dispatching import Dispatcher, Match
 from tenure.doors.rest.endpoints import API, Call, Endpoint, Rests, Streaming
 from tenure.doors.rest.journal import Watch
@@ -92,7 +92,7 @@ class Application:
             with contextlib.suppress(RuntimeError):  # the answer may have begun
                 watch.size = await send_problem(send, watch.error, request_id)
         except asyncio.CancelledError:  # the server stops and could wait no longer; nobody waits for this task
-            watch.error = _unfinished()
+            watch.error = unfinished()
             watch.status = status_of(watch.error)
             with contextlib.suppress(RuntimeError):
                 watch.size = await send_problem(send, watch.error, request_id)
@@ -147,10 +147,6 @@ class Application:
 def _doubtful(error: TenureError) -> TenureError:
     """Tell of a refusal after a first try of which nobody knows the end: what the ledger itself says, it knows."""
     return StoreUnavailable(error.message, outcome="unknown") if isinstance(error, BEFORE_THE_LEDGER) else error
-
-
-def _unfinished() -> TenureError:
-    return StoreUnavailable("the server stopped before this was done", outcome="unknown")
 
 
 def _internal() -> TenureError:

@@ -12,6 +12,8 @@ from tenure.doors.rest.guarding import GuardedProtocol
 from tenure.doors.rest.requests import BEFORE, Before
 from tenure.doors.rest.shortcut import Shortcut
 from tenure.doors.rest.site import Site
+from tenure.kernel.errors import TenureError
+from tenure.remote.problems import status_of
 
 CLOSE = b"connection: close\r\n"
 
@@ -43,6 +45,12 @@ class ShortRequest:
         """Write an answer; whoever went away meanwhile gets none."""
         self.response_complete = True
         self._connection.answer_short(self, head, body)
+
+    def refuse(self, error: TenureError, body: bytes, request_id: str) -> None:
+        """Write a problem, and close."""
+        self.response_complete = True
+        if not self._connection.transport.is_closing():
+            self._connection.write_problem(status_of(error), error, body, request_id)
 
     def begin_anew(self, before: Before) -> None:
         """Go the long way, where it is known what was done before."""
@@ -82,7 +90,7 @@ class Connection(GuardedProtocol):
 
     def on_headers_complete(self) -> None:
         """Begin the request, or wait for its body if it may go the short way."""
-        may = self.parser.get_method() == b"POST" and self._is_free()
+        may = self.parser.get_method() == b"POST" and self._is_free() and not self.parser.should_upgrade()
         match = self._shortcut.leads_to(self.url) if may else None
         if match is not None:
             self._end_head()

@@ -7,9 +7,11 @@ once a second all are looked at: no timer is set for a request.
 import asyncio
 from typing import Any
 
+import httptools
 import msgspec
 from uvicorn.config import Config
-from uvicorn.protocols.http.httptools_impl import STATUS_LINE, HttpToolsProtocol
+from uvicorn.protocols.http.flow_control import FlowControl
+from uvicorn.protocols.http.httptools_impl import STATUS_LINE, HttpToolsProtocol, RequestResponseCycle
 from uvicorn.server import ServerState
 
 from tenure.doors.rest.answers import ALWAYS, PROBLEM, WHOLE, encode, problem_head
@@ -18,10 +20,29 @@ from tenure.kernel.errors import TenureError
 from tenure.remote.problems import problem_of, status_of
 from tenure.remote.refusals import Malformed, Overloaded, TooLarge, TooSlow
 
+MOST_IN_LINE = 128
+"""Requests on one connection that may wait for the answers before theirs."""
+
+UPGRADING = frozenset({b"connection", b"http2-settings", b"upgrade"})
+"""Headers by which a client offers to speak something else."""
+
 LINGER_S = 5.0
 """How long the rest of a body is still taken in, after its answer was sent: or the caller might not see the answer."""
 
 HEAD_TOO_LARGE = 431
+
+
+class Flow(FlowControl):
+    """Reads on only when no request waits in line: a body that is waited for lies before those who do."""
+
+    def __init__(self, connection: "GuardedProtocol") -> None:
+        super().__init__(connection.transport)
+        self._line = connection.pipeline
+
+    def resume_reading(self) -> None:
+        """Read on, if nobody waits in line."""
+        if not self._line:
+            super().resume_reading()
 
 
 class GuardedProtocol(HttpToolsProtocol):
@@ -49,10 +70,13 @@ class GuardedProtocol(HttpToolsProtocol):
         self._extensions = {WHOLE: self.answer_whole}
         self._defaults: list[tuple[bytes, bytes]] = []
         self._default_lines = b""
+        self._served: RequestResponseCycle | None = None
+        self._offered = False
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         """Take a connection, unless there are too many."""
         super().connection_made(transport)
+        self.flow = Flow(self)
         if len(self.connections) > self._site.limits.connections:
             self._refuse(Overloaded("too many connections; try again"))
 
@@ -63,7 +87,13 @@ class GuardedProtocol(HttpToolsProtocol):
             self._head_bytes += len(data)
             if self._head_since is None:
                 self._head_since = self.loop.time()
-        super().data_received(data)
+        try:
+            self.parser.feed_data(data)
+        except httptools.HttpParserUpgrade as offer:
+            if self._offered:
+                self._decline(data[offer.args[0] :])
+        except httptools.HttpParserError:
+            self.send_400_response("")
         if self._in_head and self._head_bytes > self._most_head and not self.transport.is_closing():
             self._refuse(self._too_large())
 
@@ -72,8 +102,25 @@ class GuardedProtocol(HttpToolsProtocol):
         if self._in_head:
             super().on_header(name, value)
 
+    def _decline(self, rest: bytes) -> None:
+        """Read a request on as if it had not offered to speak something else, which the parser takes for granted."""
+        version = self.parser.get_http_version().encode()
+        head = [b"%b %b HTTP/%b\r\n" % (self.parser.get_method(), self.url, version)]
+        head += [b"%b: %b\r\n" % pair for pair in self.headers if pair[0] not in UPGRADING]
+        self._offered = False
+        self._head_bytes = 0
+        self.parser = httptools.HttpRequestParser(self)
+        self.parser.set_dangerous_leniencies(lenient_data_after_close=True)  # as the server's own has it
+        self.data_received(b"".join([*head, b"\r\n", rest]))
+
     def on_headers_complete(self) -> None:
-        """Begin the request, unless its head, which came in one piece, is too large."""
+        """Begin the request, unless its head, which came in one piece, is too large, or it waits with too many."""
+        self._offered = self.parser.should_upgrade() and self.parser.get_method() != b"CONNECT"
+        if self._offered:
+            return
+        if len(self.pipeline) >= MOST_IN_LINE:
+            self._refusal = Overloaded(f"more than {MOST_IN_LINE} requests before their answers on one connection")
+            raise ValueError("too many requests wait in line")
         self._end_head()
         super().on_headers_complete()
         self.scope["extensions"] = self._extensions  # type: ignore[typeddict-item]
@@ -91,19 +138,38 @@ class GuardedProtocol(HttpToolsProtocol):
 
     def on_message_complete(self) -> None:
         """End the request; the next head may come."""
+        if self._offered:
+            return
         self._in_head = True
         self._body_since = None
         super().on_message_complete()
 
     def on_response_complete(self) -> None:
         """Go on with the next request, if one waits; else note since when nothing happens: a timer would cost more."""
-        if self.pipeline:
-            super().on_response_complete()
-            return
         self.server_state.total_requests += 1
-        if not self.transport.is_closing():
-            self.flow.resume_reading()
+        if self.transport.is_closing():
+            return
+        if self.pipeline:
+            cycle, app = self.pipeline.pop()
+            self._start_asgi_task(cycle, app)
+        else:
             self._idle_since = self.loop.time()
+        self.flow.resume_reading()
+
+    def _start_asgi_task(self, cycle: RequestResponseCycle, app: Any) -> None:
+        self._served = cycle
+        super()._start_asgi_task(cycle, app)
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        """Let go of all requests; those in line are not begun any more."""
+        self._forget_requests()
+        super().connection_lost(exc)
+
+    def _forget_requests(self) -> None:
+        self.pipeline.clear()
+        if self._served is not None:
+            self._served.disconnected = True
+            self._served.message_event.set()
 
     def answer_whole(self, status: int, head: bytes, body: bytes) -> bool:
         """Write an answer in one piece, if nothing stands in the way; the usual way costs some 15 µs more."""
@@ -134,6 +200,7 @@ class GuardedProtocol(HttpToolsProtocol):
         """Close the connection if it is too slow."""
         limits = self._site.limits
         if self._stalls(now):
+            self._forget_requests()
             self.transport.abort()
         elif self._head_since is not None and now - self._head_since > limits.head_s:
             if self._head_bytes:
@@ -179,6 +246,10 @@ class GuardedProtocol(HttpToolsProtocol):
             self.cycle.message_event.set()
         status = HEAD_TOO_LARGE if isinstance(error, TooLarge) else status_of(error)
         body = encode(msgspec.structs.replace(problem_of(error, request_id), status=status))
+        self.write_problem(status, error, body, request_id)
+
+    def write_problem(self, status: int, error: TenureError, body: bytes, request_id: str) -> None:
+        """Write a problem as the last thing on this connection."""
         head = [PROBLEM, (b"content-length", b"%d" % len(body)), (b"connection", b"close"), *ALWAYS]
         head.append((b"x-request-id", request_id.encode()))
         head += [(name.encode(), value.encode()) for name, value in problem_head(error).items()]

@@ -178,10 +178,12 @@ async def _serve(settings: Settings, bound: socket.socket, ready: Callable[[Read
     try:
         token = await _first_token(site, settings)
         said = Ready(url_of(settings, bound), without_secrets(settings.store), token, settings.first_token_file)
-        protocol = partial(Connection, site, Shortcut(site, ENDPOINTS))
+        shortcut = Shortcut(site, ENDPOINTS)
+        protocol = partial(Connection, site, shortcut)
         server = Server(_config(settings, application, protocol), site, partial(_begun, site, settings, said, ready))
         with _while_parent_lives(server):
             await server.serve([bound])
+        shortcut.give_up()  # the server has cancelled what else it could wait for no longer
     finally:
         await site.close()
         site.journal.note("stopped")

@@ -14,7 +14,7 @@ from typing import Any, Protocol
 
 import msgspec
 
-from tenure.doors.rest.answers import USUAL, encode
+from tenure.doors.rest.answers import USUAL, encode, unfinished
 from tenure.doors.rest.dispatching import Dispatcher, Match
 from tenure.doors.rest.endpoints import API, Endpoint
 from tenure.doors.rest.journal import Watch
@@ -25,6 +25,7 @@ from tenure.doors.rest.visitors import Visitor
 from tenure.kernel.asking import Asker
 from tenure.kernel.errors import TenureError
 from tenure.remote import writing
+from tenure.remote.problems import problem_of, status_of
 from tenure.service.at_once import AtOnce, Begun
 from tenure.service.claims import Claim, plain_claim, read_claim
 
@@ -51,6 +52,9 @@ class Request(Protocol):
     def answer(self, head: bytes, body: bytes) -> None:
         """Write an answer: 200, with this head and body."""
 
+    def refuse(self, error: TenureError, body: bytes, request_id: str) -> None:
+        """Write a problem, and close."""
+
     def begin_anew(self, before: Before) -> None:
         """Go the long way, where it is known what was done before."""
 
@@ -64,6 +68,7 @@ class Shortcut:
         self._dispatcher = Dispatcher(endpoints)
         self._matches: dict[bytes, Match] = {}
         self._decode = msgspec.json.Decoder(OneWish).decode
+        self._under_way: dict[Request, Watch] = {}
 
     def leads_to(self, url: bytes) -> Match | None:
         """Return the route of a path that may go the short way; a look in a dictionary if it did before."""
@@ -94,8 +99,20 @@ class Shortcut:
             return False
         watch = journal.begin("POST", request.url, request.client, request_id, began)
         watch.route, watch.visitor = request.match.endpoint, visitor
-        begun.answer.add_done_callback(partial(self._tell, request, begun, watch))
+        self._under_way[request] = watch
+        begun.answer.add_done_callback(partial(self._tell, request, begun))
         return True
+
+    def give_up(self) -> None:
+        """Tell everybody who still waits that the server stops, and that nobody knows what becomes of his wish."""
+        for request, watch in self._under_way.items():
+            watch.error = unfinished()
+            watch.status = status_of(watch.error)
+            body = encode(problem_of(watch.error, watch.request_id))
+            request.refuse(watch.error, body, watch.request_id)
+            watch.size = len(body)
+            watch.end()
+        self._under_way.clear()
 
     def _visitor(self, request: Request, headers: dict[bytes, bytes]) -> Visitor | None:
         """Return who asks, if he is known and nothing about his request is unusual."""
@@ -118,9 +135,11 @@ class Shortcut:
         said.pop("wait_s", None)  # what is granted at once is not waited for
         return read_claim(network, key=key, **said).asked_by(asker)
 
-    def _tell(self, request: Request, begun: Begun, watch: Watch, _: "asyncio.Future[Any]") -> None:
+    def _tell(self, request: Request, begun: Begun, _: "asyncio.Future[Any]") -> None:
         """Answer a request that was granted what it wants; else the long way finds out what there is to say."""
-        holding = begun.granted()
+        holding, watch = begun.granted(), self._under_way.pop(request, None)
+        if watch is None:  # it was given up
+            return
         if holding is None:
             self._site.meter.begin_anew()
             request.begin_anew(Before(watch.request_id, watch.began, in_doubt=begun.in_doubt()))

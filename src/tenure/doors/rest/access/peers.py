@@ -37,7 +37,10 @@ def peer_of(scope: Scope) -> str:
 def host_of(headers: Mapping[bytes, bytes]) -> str:
     """Return the host that a request is for, without its port."""
     said = headers.get(b"host", b"").decode("latin-1")
-    return said[: said.find("]") + 1] if said.startswith("[") else said.partition(":")[0]
+    if not said.startswith("["):
+        return said.partition(":")[0]
+    host, _, rest = said.partition("]")
+    return f"{host}]" if not rest or rest.startswith(":") else said  # what goes on behind it is another name
 
 
 def check_anonymous(settings: Settings) -> None:
