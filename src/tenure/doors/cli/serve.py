@@ -85,3 +85,6 @@ def _announce(session: Session, ready: "Ready") -> None:
     echo(session, f"Tenure serves {ready.store} at {ready.url}")
     if ready.token is not None:
         echo(session, f"First admin token, shown this once: {ready.token}")
+    elif ready.token_file is None:
+        told = f"tenure --store {ready.store} token add NAME --scope admin"
+        echo(session, f"Log in with a token that you have, or make one: {told}")
