@@ -128,19 +128,19 @@ def _parts(thing: object) -> Iterable[object]:
     return thing if isinstance(thing, list) else ()
 
 
-@whole.route("POST", ":verify", need=Need.ADMIN, body=Nothing, answer=shapes.Listing[shapes.Breach])
+@whole.route("POST", ":verify", need=Need.ADMIN, body=Nothing, answer=shapes.Listing[shapes.Breach], keyed=False)
 async def verify(call: Call) -> shapes.Listing[shapes.Breach]:
     """Check every invariant; an empty list is a clean ledger."""
     return shapes.Listing(items=[writing.breach(each) for each in await call.ledger.verify()])
 
 
-@whole.route("POST", ":sweep", need=Need.ADMIN, body=Nothing, answer=shapes.Listing[shapes.Holding])
+@whole.route("POST", ":sweep", need=Need.ADMIN, body=Nothing, answer=shapes.Listing[shapes.Holding], keyed=False)
 async def sweep(call: Call) -> shapes.Listing[shapes.Holding]:
     """Remove what is overdue: pending and cooling holdings, dead claims, old idempotency keys."""
     return shapes.Listing(items=[writing.holding(each) for each in await call.ledger.sweep()])
 
 
-@whole.route("POST", "/changes:trim", need=Need.ADMIN, body=Trim, answer=shapes.Newest)
+@whole.route("POST", "/changes:trim", need=Need.ADMIN, body=Trim, answer=shapes.Newest, keyed=False)
 async def trim_changes(call: Call) -> shapes.Newest:
     """Drop the log below a number; readers who still need it will be told."""
     await call.ledger.trim_changes(call.body.before)
