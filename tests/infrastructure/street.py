@@ -94,9 +94,9 @@ class Street:
         return await asyncio.wrap_future(asyncio.run_coroutine_threadsafe(work, self._loop))
 
     @asynccontextmanager
-    async def house(self, store: str) -> AsyncIterator[str]:
-        """Serve a store; give its URL."""
-        name = await self._on_street(self._built(store))
+    async def house(self, store: str, *, guarded: bool = False) -> AsyncIterator[str]:
+        """Serve a store; give its URL. A guarded one lets in who has a token of that ledger."""
+        name = await self._on_street(self._built(store, guarded))
         try:
             yield f"http://127.0.0.1:{self.port}/{name}"
         finally:

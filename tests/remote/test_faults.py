@@ -2,12 +2,15 @@
 
 import asyncio
 from collections.abc import Awaitable, Callable
+from pathlib import Path
 
 import pytest
 
 import tenure
-from tests.contract.ledger.plan import addresses
+from tests.contract.ledger.plan import addresses, small_plan
 from tests.contract.ledger.timing import until_waiting
+from tests.doors.rest.stage import token_in
+from tests.infrastructure.street import street
 from tests.remote.proxy import Fault, Wire, wire_to
 
 BROKEN = [fault for fault in Fault if fault not in (Fault.NONE, Fault.MUTE)]
@@ -208,6 +211,53 @@ async def test_what_was_granted_in_the_moment_of_leaving_is_given_back(
             await direct.release_owner(f"vm/late{number}")
         await _none_held(direct, f"vm/late{number}")
         await direct.allocate("net", owner="vm/held", address="192.0.2.19")
+
+
+async def test_who_may_only_allocate_gives_back_what_he_was_granted_unheard(tmp_path: Path) -> None:
+    store = f"sqlite:///{tmp_path / 'guarded.db'}"
+    async with await tenure.open_async(store) as near:
+        await small_plan(near)
+    token = await token_in(store, "tenant", "allocate:net")
+    async with (
+        street().house(store, guarded=True) as url,
+        wire_to(url, [Fault.MUTE]) as wire,
+        await tenure.open_async(wire.url, token=token) as ledger,
+        await tenure.open_async(store) as near,
+    ):
+        waiting = asyncio.create_task(ledger.allocate("net", owner="vm/late", wait_s=10))
+        async with asyncio.timeout(5):
+            while not await near.holdings(owner="vm/late"):  # noqa: ASYNC110 - its answer is never heard
+                await asyncio.sleep(0.02)
+        waiting.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await waiting
+
+        assert await near.holdings(owner="vm/late") == []
+
+
+async def test_who_follows_a_quiet_log_outlives_one_short_outage_after_another(direct: Ledger, wire: Wire) -> None:
+    start, seen = await direct.last_change(), []
+
+    async def follow() -> None:
+        async with await tenure.open_async(f"{wire.url}?within_s=0.5") as ledger:
+            async for change in ledger.tail(start):
+                seen.append(change.seq)  # noqa: PERF401 - it is looked at meanwhile
+
+    following = asyncio.create_task(follow())
+    for outage in range(1, 4):
+        async with asyncio.timeout(5):
+            while wire.connections < outage:  # noqa: ASYNC110 - nobody tells
+                await asyncio.sleep(0.02)
+        await asyncio.sleep(0.6)
+        wire.cut()
+    await direct.allocate("net", owner="vm/a")
+    async with asyncio.timeout(5):
+        while not seen and not following.done():  # noqa: ASYNC110 - nobody tells
+            await asyncio.sleep(0.02)
+    following.cancel()
+    await asyncio.gather(following, return_exceptions=True)
+
+    assert seen == [start + 1]
 
 
 async def _none_held(ledger: Ledger, owner: str) -> None:

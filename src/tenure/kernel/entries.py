@@ -69,6 +69,11 @@ def waiting_entry(verb: str, waiter: Waiter) -> Entry:
     return Entry(verb, waiter.space, waiter.network, owner=waiter.owner, slot=waiter.slot, details=told)
 
 
+def trim_entry(before: int) -> Entry:
+    """Tell the log that it was dropped below a number."""
+    return Entry("trim", details={"before": before})
+
+
 def paper_entry(verb: str, paper: Paper) -> Entry:
     """Tell the log of a paper that was written or removed."""
     return Entry(verb, details={"kind": paper.kind, "name": paper.name, "revision": paper.revision})

@@ -22,12 +22,13 @@ from tenure.kernel.names import (
 )
 from tenure.kernel.values import Holding
 from tenure.remote import bodies, reading, shapes
-from tenure.remote.transport import Transport, id_for, segment
+from tenure.remote.transport import Query, Transport, id_for, segment
 from tenure.remote.wishes import as_asked, check_said, wish_of, with_short_key
 from tenure.service.claims import Claim, check_patience, read_claim
 from tenure.service.inside import AsyncInside
 from tenure.service.ledger import AsyncLedger, check_before
 from tenure.service.operations import Allocate, Operation, Shown, check_operations
+from tenure.service.reading_verbs import LIMITLESS, PAGE
 from tenure.service.replaying import body_of_operations
 from tenure.service.showing import ClaimStatus
 from tenure.service.verifying import Breach
@@ -68,6 +69,20 @@ class RemoteChanges(AsyncLedger):
             "connection: a ledger over HTTP cannot work inside a transaction of yours; open the store itself",
             field="connection",
         )
+
+    async def _get(self, path: str, kind: Any, query: Query | None = None, *, answer_s: float = LONG_S) -> Any:
+        return await self._transport.ask("GET", path, kind, query=query, answer_s=answer_s)
+
+    async def _pages(self, path: str, kind: Any, query: Query, after: str | None, left: int) -> AsyncIterator[Any]:
+        """Walk a list page by page."""
+        while left > 0:
+            asked = {**query, "limit": str(min(PAGE, left)), "after": after}
+            page = await self._get(path, kind, asked)
+            for each in page.items:
+                yield each
+            left, after = left - len(page.items), page.next
+            if after is None:
+                return
 
     async def _apply(self, operations: Sequence[Operation], key: str | None = None) -> list[Shown]:
         return await self._asked(":apply", operations, key=key)
@@ -139,11 +154,14 @@ class RemoteChanges(AsyncLedger):
         """Take a claim out of the line, and give back what this very request was granted meanwhile.
 
         Twice: the server may have been granting it, and notices only a moment later that nobody listens any more.
+        It is read by the network's own list: who may only allocate on the network may read no other.
         """
+        path, owned = f"/networks/{segment(claim.network)}/holdings", {"owner": str(claim.owner)}
         for pause_s in (0.0, NOTICED_S):
             await asyncio.sleep(pause_s)
             await self.withdraw(claim.network, owner=claim.owner, slot=claim.slot)
-            for held in await self.holdings(claim.network, owner=claim.owner):
+            async for each in self._pages(path, shapes.Page[shapes.Holding], owned, None, LIMITLESS):
+                held = reading.holding(each)
                 if held.slot == claim.slot and (held.row.details.get(BY) or [None, None])[1] == request_id:
                     await self.release(claim.network, held.address, owner=claim.owner, generation=held.generation)
 

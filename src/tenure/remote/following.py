@@ -1,6 +1,6 @@
 """The log as a server streams it: server-sent events, read back as changes."""
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from typing import NamedTuple
 
 import msgspec
@@ -24,10 +24,14 @@ class Event(NamedTuple):
     data: bytes
 
 
-async def follow(transport: Transport, after: int) -> AsyncIterator[Change]:
-    """Follow the log behind a number until the stream ends; a log that no longer reaches back so far raises that."""
+async def follow(transport: Transport, after: int, opened: Callable[[], None]) -> AsyncIterator[Change]:
+    """Follow the log behind a number until the stream ends; a log that no longer reaches back so far raises that.
+
+    ``opened`` is called when the server streams, though there be nothing to tell for long.
+    """
     head = {"Accept": "text/event-stream", "Last-Event-ID": str(after)}
     async with transport.stream("/events", {}, head, answer_s=SILENCE_S) as chunks:
+        opened()
         async for event in events_in(chunks):
             if event.name == "change":
                 yield reading.change(_changes.decode(event.data))

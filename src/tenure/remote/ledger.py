@@ -3,7 +3,6 @@
 import asyncio
 from collections.abc import AsyncIterator, Mapping, Sequence
 from datetime import datetime
-from typing import Any
 
 from tenure.kernel.addresses import AddressLike, format_address, parse_address
 from tenure.kernel.configuration import Configuration, Network
@@ -12,10 +11,10 @@ from tenure.kernel.names import Owner, check_name, check_text, shown
 from tenure.kernel.tenures import History
 from tenure.kernel.values import Change, Holding, Paper
 from tenure.remote import reading, shapes
-from tenure.remote.changing import LONG_S, RemoteChanges
+from tenure.remote.changing import RemoteChanges
 from tenure.remote.following import follow
 from tenure.remote.refusals import FOR_NOW
-from tenure.remote.transport import Query, segment
+from tenure.remote.transport import segment
 from tenure.remote.trying import pause_s
 from tenure.service.explaining import Explanation
 from tenure.service.history import check_time
@@ -30,9 +29,6 @@ MOST_FOUND = 10_000
 class RemoteLedger(RemoteChanges):
     """One ledger of addresses behind a server: who holds which, since when, on whose word."""
 
-    async def _get(self, path: str, kind: Any, query: Query | None = None, *, answer_s: float = LONG_S) -> Any:
-        return await self._transport.ask("GET", path, kind, query=query, answer_s=answer_s)
-
     async def spaces(self) -> list[Configuration]:
         """Read all spaces, in order of name."""
         found = await self._get("/spaces", shapes.Listing[shapes.Space])
@@ -42,17 +38,6 @@ class RemoteLedger(RemoteChanges):
         """Read all networks, in order of name."""
         pages = self._pages("/networks", shapes.Page[shapes.Network], {}, None, LIMITLESS)
         return [reading.network(each) async for each in pages]
-
-    async def _pages(self, path: str, kind: Any, query: Query, after: str | None, left: int) -> AsyncIterator[Any]:
-        """Walk a list page by page."""
-        while left > 0:
-            asked = {**query, "limit": str(min(PAGE, left)), "after": after}
-            page = await self._get(path, kind, asked)
-            for each in page.items:
-                yield each
-            left, after = left - len(page.items), page.next
-            if after is None:
-                return
 
     async def network(self, name: str) -> Network:
         """Read one network."""
@@ -131,10 +116,15 @@ class RemoteLedger(RemoteChanges):
         cursor, tries = check_cursor(after), 0
         loop = asyncio.get_running_loop()
         lost_at: float | None = None
+
+        def opened() -> None:
+            nonlocal lost_at
+            lost_at = None
+
         while True:
             try:
-                async for change in follow(self._transport, cursor):
-                    cursor, tries, lost_at = change.seq, 0, None
+                async for change in follow(self._transport, cursor, opened):
+                    cursor, tries = change.seq, 0
                     yield change
             except (StoreUnavailable, *FOR_NOW):
                 lost_at = lost_at or loop.time()

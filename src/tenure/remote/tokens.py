@@ -1,5 +1,6 @@
 """Tokens, asked of a server."""
 
+import re
 from collections.abc import Sequence
 from datetime import datetime
 
@@ -8,6 +9,9 @@ from tenure.remote.changing import RemoteChanges
 from tenure.remote.shapes import KnownToken, NewToken
 from tenure.remote.transport import Transport, segment
 from tenure.service.ledger import AsyncLedger
+
+_TEXT = re.compile(r"\s*tnr_([0-9a-f]{16})_")
+"""How a token's text begins."""
 
 
 async def add_token(ledger: AsyncLedger, name: str, scopes: Sequence[str], expires: datetime | None = None) -> NewToken:
@@ -26,8 +30,10 @@ async def all_tokens(ledger: AsyncLedger) -> list[KnownToken]:
 
 
 async def revoke_token(ledger: AsyncLedger, ident: str) -> KnownToken:
-    """Have a server close the door to a token, found by its id or name."""
-    ended: KnownToken = await _servers(ledger).ask("POST", f"/tokens/{segment(ident)}:revoke", KnownToken, body={})
+    """Have a server close the door to a token, found by its id, its name, or its text, of which only the id is sent."""
+    read = _TEXT.match(ident)
+    named = ident if read is None else read[1]  # paths are written to logs, here and on the way
+    ended: KnownToken = await _servers(ledger).ask("POST", f"/tokens/{segment(named)}:revoke", KnownToken, body={})
     return ended
 
 

@@ -340,5 +340,5 @@ class BlockingVerbs(BlockingReadingVerbs):
         return self._portal.run(self._ledger.verify())
 
     def trim_changes(self, before: int) -> None:
-        """Drop the log below a number; readers who still need it will be told (CursorExpired)."""
+        """Drop the log below a number; readers who still need it will be told (CursorExpired). The log tells of it."""
         return self._portal.run(self._ledger.trim_changes(before))

@@ -2,6 +2,8 @@
 
 from types import TracebackType
 
+from tenure.kernel.asking import asked_entry
+from tenure.kernel.entries import trim_entry
 from tenure.kernel.errors import Invalid
 from tenure.kernel.names import shown
 from tenure.ports import Transaction
@@ -17,11 +19,12 @@ class AsyncLedger(ReadingVerbs):
         return await verify(self._server.store)
 
     async def trim_changes(self, before: int) -> None:
-        """Drop the log below a number; readers who still need it will be told (CursorExpired)."""
+        """Drop the log below a number; readers who still need it will be told (CursorExpired). The log tells of it."""
         end = min(check_before(before), await self.last_change() + 1)
 
         async def trimming(tx: Transaction) -> None:
             await tx.trim(end)
+            await tx.log([asked_entry(trim_entry(end), self._asker)])
 
         await self._server.store.transact(trimming)
 

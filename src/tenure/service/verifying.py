@@ -61,7 +61,7 @@ async def _touched(store: LedgerStore, after: int) -> set[tuple[int, int]] | Non
     touched: set[tuple[int, int]] = set()
     while page := await store.watch(after, limit=PAGE):
         for change in page:
-            if change.verb in ("wait", "leave") or change.verb.startswith("paper."):
+            if change.verb in ("wait", "leave", "trim") or change.verb.startswith("paper."):
                 continue
             if change.space is None or change.first is None:
                 return None

@@ -4,6 +4,7 @@ import pytest
 
 import tenure
 from tests.contract.ledger.plan import small_plan
+from tests.contract.ledger.timing import let_deadlines_pass, let_waiters_die
 
 pytestmark = pytest.mark.usefixtures("embedded")
 
@@ -66,6 +67,21 @@ async def test_waiting_and_giving_up_tell_who_asked(ledger: tenure.AsyncLedger, 
     await anns.withdraw("net", owner="vm/late")
 
     assert await told(ledger, start) == [("wait", *ANN), ("leave", *ANN)]
+
+
+async def test_sweeping_and_trimming_tell_who_asked(ledger: tenure.AsyncLedger, anns: tenure.AsyncLedger) -> None:
+    await ledger.hold("net", owner="vm/late", lasts_s=60)
+    await ledger.allocate_many("net", owner="vm/full", count=9)
+    await ledger.claim("net", owner="vm/waits", patience_s=60)
+    await let_deadlines_pass(ledger)
+    await let_waiters_die(ledger)
+    start = await ledger.last_change()
+
+    await anns.sweep()
+    await anns.trim_changes(start)
+
+    assert await told(ledger, start) == [("release", *ANN), ("leave", *ANN), ("trim", *ANN)]
+    assert [change.details async for change in ledger.changes(start + 2)] == [{"before": start}]
 
 
 async def test_a_holding_tells_on_whose_word_it_is_held_until_somebody_else_hands_it_on(

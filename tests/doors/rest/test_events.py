@@ -1,5 +1,6 @@
 """Server-sent events: the whole log, once, in order; over reconnects, servers, slow readers and a trimmed log."""
 
+import asyncio
 import contextlib
 import http.client
 import itertools
@@ -11,6 +12,12 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
+from tenure.doors.rest.endpoints import Call
+from tenure.doors.rest.routes.events import Followed, follow_changes
+from tenure.doors.rest.settings import Limits, Settings
+from tenure.doors.rest.site import Site
+from tenure.doors.rest.visitors import Visitor
+from tenure.remote.refusals import Overloaded
 from tests.doors.rest.processes import Serving, serving, until
 from tests.infrastructure.postgres import PostgresServer, fresh_schema
 
@@ -296,6 +303,37 @@ def test_streams_are_bounded_and_a_reader_who_left_makes_room(tmp_path: Path) ->
         until(lambda: server.metrics()["tenure_event_streams"] == 0)
 
     assert (refused, counted) == (503, 2)
+
+
+async def test_a_burst_of_streams_is_bounded_too() -> None:
+    site = Site(Settings(store="memory:", limits=Limits(streams=3)))
+    await site.open()
+
+    async def waiting() -> dict[str, Any]:
+        await asyncio.sleep(3600)
+        return {}
+
+    async def sent(_: dict[str, Any]) -> None:
+        await asyncio.sleep(0)
+
+    async def read() -> None:
+        call = Call(site, site.ledger, Visitor("public", "nobody", anonymous=True), {}, Followed())
+        await (await follow_changes(call))(waiting, sent)
+
+    opened = [asyncio.create_task(read()) for _ in range(10)]
+    async with asyncio.timeout(5):
+        while sum(task.done() for task in opened) < 7:  # noqa: ASYNC110 - nobody tells
+            await asyncio.sleep(0.01)
+    await asyncio.sleep(0.05)
+    refused = [task for task in opened if task.done()]
+    counted = site.events.streams
+    for task in opened:
+        task.cancel()
+    ends = await asyncio.gather(*opened, return_exceptions=True)
+    await site.close()
+
+    assert (len(refused), counted, site.events.streams) == (7, 3, 0)
+    assert sum(isinstance(end, Overloaded) for end in ends) == 7
 
 
 def _status(opened: Callable[[], Reader]) -> int:

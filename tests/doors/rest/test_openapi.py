@@ -143,7 +143,7 @@ async def test_every_route_is_told_whole(endpoint: Endpoint) -> None:
     )
     assert not [each["name"] for each in parameters if each["in"] == "query" and each.get("required")]
     assert endpoint.query is None or endpoint.query()
-    assert (("header", "Idempotency-Key") in named) == (endpoint.method == "POST")
+    assert (("header", "Idempotency-Key") in named) == (endpoint.method == "POST" and endpoint.keyed)
     assert ("header", "X-Request-Id") in named
     assert ("requestBody" in route) == (endpoint.body is not None)
     assert (route.get("security") == []) == (endpoint.need is Need.PUBLIC)

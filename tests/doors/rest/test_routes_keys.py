@@ -1,11 +1,14 @@
 """Idempotency keys over HTTP: the answer is kept with the effect, and the same request gets it again."""
 
 import asyncio
+import json
 from typing import Any
 
 import pytest
 
 from tenure.doors.rest.catalogue import ENDPOINTS
+from tenure.doors.rest.endpoints import API
+from tenure.doors.rest.openapi import document
 from tenure.doors.rest.openapi_examples import EXAMPLES, PATH_EXAMPLES
 from tests.doors.rest.plan import at, good, lay, lay_for, refused
 from tests.doors.rest.stage import Client, Server
@@ -44,6 +47,14 @@ async def test_the_same_request_under_a_key_is_answered_the_same_and_done_once(a
     assert again.headers.get("ETag") == first.headers.get("ETag")
     assert again.headers["X-Request-Id"] != first.headers["X-Request-Id"]
     assert await admin.get("/changes/last") == done
+
+
+async def test_the_document_tells_which_routes_take_a_key() -> None:
+    paths = json.loads(document())["paths"]
+    ref = {"$ref": "#/components/parameters/idempotency_key"}
+    taking = {name for name, each in POSTS.items() if ref in paths[API + each.path]["post"]["parameters"]}
+
+    assert taking == set(POSTS) - TELL_WHAT_IS_SO_NOW
 
 
 @pytest.mark.parametrize("name", sorted(TELL_WHAT_IS_SO_NOW - {"login", "revoke_token"}))

@@ -36,6 +36,22 @@ async def crowd(admin: Client) -> AsyncIterator[Client]:
     await clear(admin)
 
 
+@pytest.mark.parametrize("limit", [1000, 2])
+async def test_an_owners_holdings_in_a_network_come_in_pages_and_with_filters(crowd: Client, limit: int) -> None:
+    wishes = [{"owner": "host/1", "slot": f"nic{9 - number}", "labels": {"n": str(number % 2)}} for number in range(5)]
+    await crowd.post("/networks/wide:allocate_many", {"wishes": wishes})
+    await crowd.post("/networks/prefixes:allocate", {"owner": "host/1"})
+    path = f"/networks/wide/holdings?limit={limit}&owner=host%2F1"
+    found, some = await read(crowd, path), await read(crowd, f"{path}&label=n%3D1")
+    await crowd.post("/owners/host%2F1:release", {})
+    places = [tuple(map(int, each["address"].split("."))) for each in found]
+
+    assert {(each["owner"], each["network"]) for each in found} == {("host/1", "wide")}
+    assert (len(places), places) == (5, sorted(places))
+    assert len(some) == 2
+    assert await read(crowd, path) == []
+
+
 async def walk(client: Client, path: str) -> AsyncIterator[list[dict[str, Any]]]:
     """Read a list page by page."""
     after = ""

@@ -1,7 +1,6 @@
 """Many wishes in one request: all or none, or each on its own; and whoever goes away leaves nothing behind."""
 
 import asyncio
-import time
 from collections import Counter
 
 import pytest
@@ -17,6 +16,12 @@ MANY, RELEASE = "/networks/net1:allocate_many", "/networks/net1:release_many"
 
 async def owners(admin: Client) -> list[str]:
     return sorted(each["owner"] for each in (await admin.get("/networks/net1/holdings?state=held"))["items"])
+
+
+async def commits(admin: Client) -> float:
+    """Count how often the store was called to grant or to end holdings."""
+    lines = (await admin.ask("GET", "/metrics", below="")).body.decode().splitlines()
+    return sum(float(line.rpartition(" ")[2]) for line in lines if line.startswith("tenure_batch_size_count{"))
 
 
 async def test_all_or_none_is_all(admin: Client) -> None:
@@ -60,16 +65,16 @@ async def test_each_on_its_own_shares_commits(admin: Client) -> None:
     await admin.post("/networks/net1/subnets", {"cidr": "10.0.0.0/16"})
     await admin.post("/networks/net1/pools", {"range": "10.0.0.0/16", "name": "wide", "policy": "random"})
     wishes = [{"owner": f"pod/{number}", "pool": "wide"} for number in range(2000)]
-    began = time.perf_counter()
+    before = await commits(admin)
     answer = await good(admin, "POST", MANY, {"wishes": wishes, "all_or_none": False})
-    took = time.perf_counter() - began
+    took = await commits(admin) - before
     given = [each["holding"]["address"] for each in answer.json["items"]]
     releases = [{"owner": f"pod/{number}", "address": address} for number, address in enumerate(given)]
     ended = await good(admin, "POST", RELEASE, {"releases": releases, "all_or_none": False})
 
     assert len(set(given)) == 2000
     assert all(each["holding"] for each in ended.json["items"])
-    assert took < 20  # one commit each would take longer than this on any disk
+    assert 0 < took < 200
 
 
 async def test_releases_each_on_their_own_or_all_or_none(admin: Client) -> None:

@@ -5,7 +5,9 @@ import contextlib
 import http.client
 import json
 import signal
+import socket
 import sqlite3
+import subprocess
 import threading
 import time
 from pathlib import Path
@@ -14,7 +16,7 @@ import psutil
 import pytest
 
 import tenure
-from tests.doors.rest.processes import STOP_S, Serving, serving, until
+from tests.doors.rest.processes import STOP_S, TENURE, Serving, environment, serving, until
 
 
 def test_workers_share_one_ledger_and_count_together(tmp_path: Path) -> None:
@@ -46,6 +48,22 @@ def test_a_worker_that_dies_is_started_again_and_its_numbers_are_kept(tmp_path: 
     assert answers == {200}
     assert counted == 20.0
     assert any('"event":"worker died"' in line for line in server.lines())
+
+
+def test_a_stop_is_heard_while_the_first_worker_still_waits_for_its_store(tmp_path: Path) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as mute:
+        store = f"postgresql://nobody@127.0.0.1:{mute.getsockname()[1]}/none"
+        words = [*TENURE, "serve", "--port", "0", "--workers", "2", "--store", store]
+        with subprocess.Popen(words, cwd=tmp_path, env=environment(), stderr=subprocess.DEVNULL) as process:
+            mute.settimeout(30)
+            with mute.accept()[0]:
+                process.send_signal(signal.SIGTERM)
+                try:
+                    code = process.wait(15)
+                finally:
+                    process.kill()
+
+    assert code == 0
 
 
 def test_workers_stop_when_their_supervisor_is_killed(tmp_path: Path) -> None:
@@ -107,7 +125,8 @@ def test_long_polls_and_streams_do_not_hold_up_a_stop(tmp_path: Path) -> None:
             poll, rest = waits.getresponse(), stream.read()
             told = json.loads(poll.read())
 
-    assert (code, poll.status, told["code"]) == (0, 503, "overloaded")
+    assert (code, poll.status, told["code"]) == (0, 503, "store_unavailable")
+    assert told["data"] == {"outcome": "unknown"}
     assert rest.endswith(b": the stream ends\n\n")
     assert took < 5
 

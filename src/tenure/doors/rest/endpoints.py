@@ -65,6 +65,9 @@ class Endpoint:
     waits: bool = False
     """A request with ``wait_s`` may take long; it ends when whoever asked goes away."""
 
+    keyed: bool = True
+    """A POST takes an idempotency key; without, it may be repeated as it is, and tells what is so now."""
+
     @property
     def name(self) -> str:
         """Name the route: what clients that are made from the document call it."""

@@ -19,6 +19,7 @@ from tenure.kernel.errors import CursorExpired, StoreUnavailable
 from tenure.kernel.values import Change
 from tenure.remote import writing
 from tenure.remote.problems import problem_of
+from tenure.remote.refusals import Overloaded
 from tenure.service.ledger import AsyncLedger
 
 KEPT = 4096
@@ -88,9 +89,15 @@ class Events:
             found.append(entry)
         return found[: -PAGE - 1 : -1]
 
+    def check_room(self, most: int) -> None:
+        """Refuse a stream where so many are read already."""
+        if self.streams >= most:
+            raise Overloaded(f"{most} streams are read from this server already; try again, or another one")
+
     @contextlib.contextmanager
-    def stream(self) -> Iterator[None]:
-        """Count a stream while it is read."""
+    def stream(self, most: int) -> Iterator[None]:
+        """Count a stream while it is read, if there is room for it: nothing comes between the check and the count."""
+        self.check_room(most)
         self.streams += 1
         self._meter.count("streams")
         try:
@@ -119,8 +126,7 @@ class Stream:
         ends = [asyncio.ensure_future(work) for work in (gone(receive), stopping.wait())]
         pump = asyncio.ensure_future(self._pump(send, welcome))
         try:
-            with self._events.stream():
-                await asyncio.wait([pump, *ends], return_when=asyncio.FIRST_COMPLETED)
+            await asyncio.wait([pump, *ends], return_when=asyncio.FIRST_COMPLETED)
             if pump.done() and (error := pump.exception()) is not None:
                 raise error
             if not ends[0].done():

@@ -15,9 +15,14 @@ MOST_TEXT = 300
 """Letters of a path or name that are kept."""
 
 REMEMBERED = 4096
+LONGEST_REMEMBERED = 512
+"""Bytes of what is remembered; what is longer, nobody sends again and again."""
 
-_SECRET = re.compile(r"(tnr_[0-9a-f]{1,16})_[0-9a-f]+")
+_SECRET = re.compile(r"(tnr(?:_|%5f)[0-9a-f]{1,16})(?:_|%5f)[0-9a-f]+", re.IGNORECASE)
 """A token that somebody wrote where it does not belong, such as into a path."""
+
+_ENCODED = re.compile(r"%([2-7][0-9a-f])", re.IGNORECASE)
+"""A letter as it may stand in a path: percent-encoded."""
 
 _encode = msgspec.json.Encoder().encode
 
@@ -47,6 +52,8 @@ class Remembered(dict[Any, str]):
         self._write = write
 
     def __missing__(self, key: Any) -> str:
+        if isinstance(key, str | bytes) and len(key) > LONGEST_REMEMBERED:
+            return self._write(key)
         if len(self) >= REMEMBERED:
             self.clear()
         written = self[key] = self._write(key)
@@ -55,8 +62,18 @@ class Remembered(dict[Any, str]):
 
 def as_text(value: Any) -> str:
     """Return a value as short text: bytes from the wire are taken letter by letter."""
-    text = _SECRET.sub(r"\1_…", value.decode("latin-1") if isinstance(value, bytes) else str(value))
+    text = _masked(value.decode("latin-1") if isinstance(value, bytes) else str(value))
     return text if len(text) <= MOST_TEXT else f"{text[:MOST_TEXT]}…"
+
+
+def _masked(text: str) -> str:
+    """Take the secret out of a token; where one shows only once the text is decoded, the decoded text is told."""
+    masked = _SECRET.sub(r"\1_…", text)
+    if "%" in masked:
+        decoded = _ENCODED.sub(lambda match: chr(int(match[1], 16)), masked)
+        if _SECRET.search(decoded):
+            return _masked(decoded)
+    return masked
 
 
 def as_json(value: Any) -> str:

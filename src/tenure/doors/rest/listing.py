@@ -40,6 +40,21 @@ class Holdings(Paged, kw_only=True, forbid_unknown_fields=True):
     text: SoughtText | None = None
 
 
+class OwnedHoldings(Holdings, kw_only=True, forbid_unknown_fields=True):
+    """Which holdings of a network; of one owner, if he is named."""
+
+    owner: fields.Owner | None = None
+
+
+async def list_owned(ledger: AsyncLedger, network: str, wanted: OwnedHoldings) -> shapes.Page[shapes.Holding]:
+    """Read one page of what an owner holds in a network. Cost: by what he holds everywhere."""
+    fits, start = _filter(wanted), -1 if wanted.after is None else parse_address(wanted.after, field="after")
+    held = sorted(await ledger.holdings(network, owner=wanted.owner), key=lambda holding: holding.row.first)
+    rest = [each for each in held if each.row.first > start and (fits is None or fits(each))]
+    items = rest[: wanted.limit]
+    return _page(items, items[-1].last_address if len(rest) > len(items) else None)
+
+
 async def list_page(ledger: AsyncLedger, network: str, wanted: Holdings) -> shapes.Page[shapes.Holding]:
     """Read one page; with filters it may be shorter than asked for, and still have a next."""
     fits = _filter(wanted)

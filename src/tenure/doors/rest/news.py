@@ -1,14 +1,13 @@
 """The log, followed once for the whole process: events, caches and counts all listen here."""
 
 import asyncio
-import contextlib
 from collections.abc import Callable
 
 from tenure.kernel.errors import CursorExpired, StoreUnavailable
 from tenure.kernel.values import Change
 from tenure.service.ledger import AsyncLedger
 from tenure.service.surveying import Survey
-from tenure.service.telling import TAIL_PAUSE_S
+from tenure.service.telling import TAIL_PAUSE_S, Teller
 
 Listener = Callable[[Change], None]
 
@@ -16,8 +15,11 @@ AFTER_OUTAGE_S = 0.5
 PAGE = 500
 """Changes that are told without letting others go on in between."""
 
-LINGERS_S = 30.0
-"""How long the log is still followed after somebody wanted to know; then nobody pays for it."""
+LINGERS_S = 150.0
+"""How long the log is still followed after somebody wanted to know; then nobody pays for it.
+
+Longer than monitoring lets pass between two looks: it would find everything counted afresh each time.
+"""
 
 FAR_BEHIND = 20_000
 """Changes after which it is cheaper to start afresh than to follow them one by one."""
@@ -26,8 +28,8 @@ FAR_BEHIND = 20_000
 class News:
     """Follows the log while somebody wants to know. Listeners are called in commit order, each change once.
 
-    Whoever was told of a ``gap`` (the log was trimmed past us, or went far ahead while nobody cared) must start
-    afresh. Cost of a change: some 10 µs; none while nobody has asked for a while.
+    Whoever was told of a ``gap`` (the log was trimmed past us, or went far ahead while nobody cared, or a listener
+    failed) must start afresh. Cost of a change: some 10 µs; none while nobody has asked for a while.
     """
 
     def __init__(self, ledger: AsyncLedger) -> None:
@@ -38,6 +40,7 @@ class News:
         self._called = asyncio.Event()
         self._waiting = 0
         self._until = 0.0
+        self._failed = False
         self._task: asyncio.Task[None] | None = None
         self.seen = 0
 
@@ -70,17 +73,30 @@ class News:
         teller = self._survey.teller()
         while True:
             try:
-                await self._wanted()
-                page = await teller.page(self.seen, PAGE)
-                if page:
-                    self._tell(page)
-                    await self._notify()
-                else:
-                    await asyncio.sleep(TAIL_PAUSE_S)
-            except CursorExpired as error:
-                await self._skip(error.oldest)
+                await self._step(teller)
             except StoreUnavailable:
                 await asyncio.sleep(AFTER_OUTAGE_S)
+            except Exception as error:  # a fault of ours must not leave everybody with what was, for ever
+                _report(error)
+                self._failed = True
+                await asyncio.sleep(AFTER_OUTAGE_S)
+
+    async def _step(self, teller: Teller) -> None:
+        """Tell a page, or wait a moment for one; what could not be told is a gap."""
+        await self._wanted()
+        if self._failed:
+            await self._skip(await self._survey.last_change())
+            self._failed = False
+        try:
+            page = await teller.page(self.seen, PAGE)
+        except CursorExpired as error:
+            await self._skip(error.oldest)
+            return
+        if page:
+            self._tell(page)
+            await self._notify()
+        else:
+            await asyncio.sleep(TAIL_PAUSE_S)
 
     async def _wanted(self) -> None:
         """Go on only while somebody wants to know; when he comes back, what lies far behind is skipped."""
@@ -95,7 +111,10 @@ class News:
     async def _skip(self, seq: int) -> None:
         self.seen = seq
         for gap in self._on_gap:
-            gap()
+            try:
+                gap()
+            except Exception as error:  # the others must hear of it all the same
+                _report(error)
         await self._notify()
 
     async def _notify(self) -> None:
@@ -112,5 +131,9 @@ class News:
         """Stop following."""
         if self._task is not None:
             self._task.cancel()
-            with contextlib.suppress(asyncio.CancelledError):
-                await self._task
+            await asyncio.gather(self._task, return_exceptions=True)
+
+
+def _report(error: Exception) -> None:
+    said = {"message": "following the log met a fault; what was counted is counted afresh", "exception": error}
+    asyncio.get_running_loop().call_exception_handler(said)

@@ -152,7 +152,7 @@ def _needs(endpoint: Endpoint) -> str:
 def _parameters(endpoint: Endpoint) -> list[Json]:
     refs = [f"path_{name}" for name in _PARAM.findall(endpoint.path)]
     refs.append("request_id")
-    if endpoint.method == "POST":
+    if endpoint.method == "POST" and endpoint.keyed:
         refs.append("idempotency_key")
     if endpoint.rests is Rests.NEEDS:
         refs.append("if_match")

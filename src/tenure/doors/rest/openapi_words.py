@@ -16,12 +16,12 @@ ABOUT = """Who holds which address, since when, on whose word.
 parameter; a field that is left out is left as it is. An empty body is `{}`. Of a name that is there twice in an object,
 the last counts. Times are RFC 3339.
 
-**Safe to repeat**: every POST takes an `Idempotency-Key`. The answer is kept with the effect, in the same transaction,
+**Safe to repeat**: a POST takes an `Idempotency-Key`. The answer is kept with the effect, in the same transaction,
 and the same request under the same key is answered the same; another request under it is refused (`key_reused`). Keys
 of one token are unknown to others. Where many wishes stand each on its own, each has a key of its own: the key, a slash
-and its place in the list. `:rehearse`, `:verify`, `:sweep`, `:withdraw`, `changes:trim`, `tokens/{token}:revoke` and
-all verbs of deployments and orphans may be repeated as they are: their effect is the same, and their answer tells what
-is so now.
+and its place in the list. `:rehearse`, `:verify`, `:sweep`, `:withdraw`, `changes:trim`, `tokens/{token}:revoke`,
+`login`, `logout` and all verbs of deployments and orphans take no notice of a key. They may be repeated as they are:
+their effect is the same, their answer tells what is so now.
 
 **Readings**: what can be edited is answered with an `ETag`. PATCH and DELETE need it as `If-Match` (428 without it, 412
 if the thing changed since; `*` is whatever it is now). GET answers 304 to `If-None-Match`. What lies in a network has

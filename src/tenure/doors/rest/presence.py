@@ -6,7 +6,7 @@ from collections.abc import Coroutine
 from typing import Any, TypeVar
 
 from tenure.doors.rest.requests import Gone, Receive
-from tenure.remote.refusals import Overloaded
+from tenure.kernel.errors import StoreUnavailable
 
 T = TypeVar("T")
 
@@ -23,7 +23,8 @@ async def while_there(receive: Receive, work: Coroutine[Any, Any, T], stopping: 
         await _ended(working)
         if leaving.done():
             raise Gone
-        raise Overloaded("the server stops, and can wait no longer; nothing was changed, ask again")
+        # What was granted in this very moment may stay: under a key it does, and giving it back can fail.
+        raise StoreUnavailable("the server stops, and can wait no longer", outcome="unknown")
     finally:
         for task in (working, leaving, closing):
             await _ended(task)

@@ -174,19 +174,21 @@ async def _serve(settings: Settings, bound: socket.socket, ready: Callable[[Read
     site = Site(settings, Meter(place))
     application = Application(site, ENDPOINTS)
     log_to(site.journal)
-    await site.open()
     try:
-        token = await _first_token(site, settings)
-        said = Ready(url_of(settings, bound), without_secrets(settings.store), token, settings.first_token_file)
-        shortcut = Shortcut(site, ENDPOINTS)
-        protocol = partial(Connection, site, shortcut)
-        server = Server(_config(settings, application, protocol), site, partial(_begun, site, settings, said, ready))
-        with _while_parent_lives(server):
-            await server.serve([bound])
-        shortcut.give_up()  # the server has cancelled what else it could wait for no longer
+        await site.open()
+        try:
+            token = await _first_token(site, settings)
+            said = Ready(url_of(settings, bound), without_secrets(settings.store), token, settings.first_token_file)
+            shortcut = Shortcut(site, ENDPOINTS)
+            config = _config(settings, application, partial(Connection, site, shortcut))
+            server = Server(config, site, partial(_begun, site, settings, said, ready))
+            with _while_parent_lives(server):
+                await server.serve([bound])
+            shortcut.give_up()  # the server has cancelled what else it could wait for no longer
+        finally:
+            await site.close()
+            site.journal.note("stopped")
     finally:
-        await site.close()
-        site.journal.note("stopped")
         site.journal.sink.flush()
 
 
@@ -236,15 +238,24 @@ async def _first_token(site: Site, settings: Settings) -> str | None:
 def _private_file(name: str) -> Iterator[TextIO]:
     """Open a file that only its owner can read; if nothing is written to a new one, it goes again."""
     own = stat.S_IRUSR | stat.S_IWUSR
-    try:
+    with _told_of(name):
         descriptor = os.open(name, os.O_WRONLY | os.O_CREAT | os.O_NOFOLLOW, own)
-        os.fchmod(descriptor, own)
+    try:
+        with os.fdopen(descriptor, "w") as file:
+            with _told_of(name):
+                os.fchmod(descriptor, own)
+            yield file
+    finally:
+        if not os.path.getsize(name):
+            os.unlink(name)
+
+
+@contextlib.contextmanager
+def _told_of(name: str) -> Iterator[None]:
+    try:
+        yield
     except OSError as error:
         raise Invalid(f"first_token_file: {name}: {error.strerror}", field="first_token_file") from None
-    with os.fdopen(descriptor, "w") as file:
-        yield file
-    if not os.path.getsize(name):
-        os.unlink(name)
 
 
 class _ToJournal(logging.Handler):

@@ -1,6 +1,7 @@
 """One running server: the ledger, who may come in, what is written down of every request, and what else it serves."""
 
 import asyncio
+from contextlib import AsyncExitStack
 from dataclasses import dataclass, field
 
 from tenure.doors.rest.access.desk import Access
@@ -28,6 +29,8 @@ class Site:
     news: News = field(init=False)
     events: Events = field(init=False)
     census: Census = field(init=False)
+    _opened: AsyncExitStack = field(default_factory=AsyncExitStack)
+    """What is to be closed, the last that was opened first, whatever becomes of the others."""
 
     @property
     def limits(self) -> Limits:
@@ -38,18 +41,21 @@ class Site:
         self.journal = Journal(self.settings, self.meter)
 
     async def open(self) -> None:
-        """Open the ledger, and whatever follows it."""
-        self.ledger = await open_metered(self.settings.store, self.meter)
-        self.news = News(self.ledger)
-        self.events = Events(self.news, self.meter)
-        self.access = Access(self.ledger, self.settings)
-        self.news.listen(self.access.hear, gap=self.access.forget)
-        await self.news.open()
-        self.census = Census(self.ledger, self.news)
-        await self.census.open()
+        """Open the ledger, and whatever follows it; if that fails half-way, nothing stays open."""
+        async with AsyncExitStack() as opened:
+            self.ledger = await open_metered(self.settings.store, self.meter)
+            opened.push_async_callback(self.ledger.close)
+            self.news = News(self.ledger)
+            opened.push_async_callback(self.news.close)
+            self.events = Events(self.news, self.meter)
+            self.access = Access(self.ledger, self.settings)
+            self.news.listen(self.access.hear, gap=self.access.forget)
+            await self.news.open()
+            self.census = Census(self.ledger, self.news)
+            opened.push_async_callback(self.census.close)
+            await self.census.open()
+            self._opened = opened.pop_all()
 
     async def close(self) -> None:
         """Finish what was accepted, then let go of the ledger."""
-        await self.census.close()
-        await self.news.close()
-        await self.ledger.close()
+        await self._opened.aclose()

@@ -68,17 +68,27 @@ class Supervisor:
             self._file = str(Path(folder) / "counts")
             make_rows(Path(self._file), len(self._workers), ENDPOINTS)
             try:
-                self._ready(self._first_ready(self._workers[0]))
+                first = self._first_ready(self._workers[0], woken)
+                if first is None:
+                    return
+                self._ready(first)
                 for worker in self._workers[1:]:
                     self._start(worker)
                 self._watch(woken)
             finally:
                 self._stop()
 
-    def _first_ready(self, worker: Worker) -> Ready:
-        """Start a worker and wait until it answers; what is in its way is told as if it had happened here."""
+    def _first_ready(self, worker: Worker, woken: Connection) -> Ready | None:
+        """Start a worker and wait until it answers; what is in its way is told as if it had happened here.
+
+        None: we are told to stop meanwhile.
+        """
         self._start(worker)
         assert worker.pipe is not None
+        assert worker.process is not None
+        wait([worker.pipe, worker.process.sentinel, woken])
+        if self._signalled:
+            return None
         try:
             said = worker.pipe.recv()
         except EOFError:

@@ -1,13 +1,20 @@
 """The first token: made if nobody could make another, once however many servers start."""
 
 import asyncio
+import errno
 import multiprocessing
+import os
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
+import pytest
+
 import tenure
+from tenure.doors.rest import serving
 from tenure.doors.rest.access.first import first_token
 from tenure.doors.rest.access.tokens import Wish, add_token, all_tokens, good_token, revoke_token
+from tenure.doors.rest.settings import Settings
+from tenure.doors.rest.site import Site
 from tests.infrastructure.postgres import fresh_schema
 
 SERVERS = 6
@@ -77,3 +84,40 @@ async def test_of_several_servers_that_start_at_once_one_makes_it(tmp_path: Path
     told = [(tmp_path / str(number)).read_text("utf-8") for number in range(SERVERS)]
     assert len([text for text in told if text]) == 1
     assert [token.name for token in made] == ["admin"]
+
+
+@pytest.mark.parametrize("before", [None, "", "kept"], ids=["no file", "an empty file", "a file"])
+async def test_where_no_token_could_be_made_no_empty_file_is_left(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, before: str | None
+) -> None:
+    async def fail(_: tenure.AsyncLedger) -> None:
+        raise tenure.StoreUnavailable("away", outcome="none")
+
+    monkeypatch.setattr(serving, "first_token", fail)
+    file, site = tmp_path / "first", Site(Settings(store="memory:"))
+    if before is not None:
+        file.write_text(before)
+    await site.open()
+    with pytest.raises(tenure.StoreUnavailable):
+        await serving._first_token(site, Settings(first_token_file=str(file)))
+    await site.close()
+
+    assert (file.read_text() if file.exists() else None) == (before or None)
+
+
+def test_a_file_that_cannot_be_made_private_is_told_of_and_closed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    taken: list[int] = []
+
+    def refuse(descriptor: int, _: int) -> None:
+        taken.append(descriptor)
+        raise PermissionError(errno.EPERM, "Operation not permitted")
+
+    monkeypatch.setattr(os, "fchmod", refuse)
+    with pytest.raises(tenure.Invalid, match="first_token_file"), serving._private_file(str(tmp_path / "first")):
+        pass
+
+    with pytest.raises(OSError, match="Bad file descriptor"):
+        os.fstat(taken[0])
+    assert list(tmp_path.iterdir()) == []

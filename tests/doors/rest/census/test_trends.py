@@ -102,3 +102,23 @@ async def test_a_trimmed_log_says_since_when_it_is_complete(ledger: tenure.Async
     assert late.census.trends.cut
     assert abs(since - datetime.now(UTC).timestamp()) < 600
     await late.close()
+
+
+async def test_a_gap_costs_trends_only_what_was_not_told(ledger: tenure.AsyncLedger) -> None:
+    await build(ledger)
+    await ledger.allocate_many("alone", owners=["vm/1", "vm/2", "vm/3"])
+    late = Counted(ledger)
+    await late.open()
+    await late.settle()
+    assert await late.census.wait_until(lambda: late.census.trends.read)
+    await late.news.close()
+    await ledger.allocate("alone", owner="vm/4")
+    await ledger.trim_changes(await ledger.last_change())  # the past is no longer to be had
+    late.news.seen = await ledger.last_change()
+    late.census._begin()
+    assert await late.census.wait_until(lambda: late.census.trends.read)
+
+    alone = await ledger.network("alone")
+    [begin] = late.census.trends.of(alone.id).points(Point(NOW, 4, 0), [0])
+    assert (begin, late.census.trends.cut) == (Point(0, 0, 0), False)
+    await late.close()

@@ -10,7 +10,7 @@ from datetime import datetime
 from tenure.doors.rest.access import sessions
 from tenure.doors.rest.access.limiting import Limiter
 from tenure.doors.rest.access.peers import is_here, is_own_page, is_secure, peer_of
-from tenure.doors.rest.access.seats import Found, Seats
+from tenure.doors.rest.access.seats import ENDED, Found, Seats
 from tenure.doors.rest.access.sessions import Login
 from tenure.doors.rest.access.tokens import SESSION, TOKEN, Token, good_token, read_text, token_of
 from tenure.doors.rest.dispatching import Match
@@ -151,12 +151,12 @@ class Access:
     async def _looked_up(self, seats: Seats, given: bytes | None, scope: Scope, now: float) -> Visitor:
         """Ask the ledger, unless this address was wrong so often that it must wait first."""
         if given is not None and seats.needs_no_count(given):
-            visitor = await seats.find(given)
+            visitor = None if seats.wrong(given, now) else await seats.find(given)
         else:
             async with self._suspected(peer_of(scope), now):
                 wrong = given is None or seats.wrong(given, now)
                 visitor = None if wrong or given is None else await seats.find(given)
-                if visitor is None:
+                if visitor is None and not (given is not None and seats.was_good(given)):
                     raise _unknown()
         if visitor is None:
             raise _unknown()
@@ -182,7 +182,9 @@ class Access:
 
     async def _look_for_login(self, cookie: bytes) -> Found | None:
         login = await sessions.good_login(self._ledger, cookie)
-        return None if login is None else (login.visitor(), login.until)
+        if login is not None:
+            return login.visitor(), login.until
+        return ENDED if await sessions.was_login(self._ledger, cookie) else None
 
     def _stranger(self, scope: Scope, headers: Headers) -> Stranger:
         if not is_own_page(headers):

@@ -13,9 +13,12 @@ KEPT_WRONG_S = 1.0
 LATELY_S = 600.0
 MOST_SEATS = 4096
 MOST_WRONG = 1024
+MOST_ONCE_GOOD = 16_384
 
-Found = tuple[Visitor, datetime | None]
-"""Whom the ledger knows, and until when."""
+Found = tuple[Visitor | None, datetime | None]
+"""Whom the ledger knows, and until when; nobody, where it knows this as one that was good once."""
+
+ENDED: Found = (None, None)
 
 Look = Callable[[bytes], Awaitable[Found | None]]
 
@@ -38,14 +41,20 @@ class Seats:
         self._look = look
         self._looking: dict[bytes, asyncio.Task[Seat]] = {}
         self._wrong: dict[bytes, Seat] = {}
+        self._once_good: dict[bytes, None] = {}
         self.known: dict[bytes, Seat] = {}
 
     def needs_no_count(self, given: bytes) -> bool:
-        """Tell whether looking for this tries nothing new: it was good, or somebody else asks for the same just now.
+        """Tell whether looking for this guesses nothing: it is or was good, or somebody else asks for it just now.
 
-        So a crowd that begins with one new token at once is not taken for one that guesses.
+        So a crowd that begins with one new token at once is not taken for one that guesses; nor are pages that are
+        still open when their login is over.
         """
-        return given in self.known or given in self._looking
+        return given in self.known or given in self._once_good or given in self._looking
+
+    def was_good(self, given: bytes) -> bool:
+        """Tell whether this was good once: whoever sends it did not guess it."""
+        return given in self._once_good
 
     def wrong(self, given: bytes, now: float) -> bool:
         """Tell whether this was found wrong a moment ago."""
@@ -73,17 +82,25 @@ class Seats:
     async def _ask(self, given: bytes) -> Seat:
         found = await self._look(given)
         now = time.monotonic()
-        if found is None:
+        if found is not None:
+            self._note_good(given)
+        visitor, until = found or ENDED
+        if visitor is None:
             self.known.pop(given, None)
             _make_room(self._wrong, MOST_WRONG, now)
             seat = self._wrong[given] = Seat(None, now + KEPT_WRONG_S)
             return seat
-        visitor, until = found
         left = KEPT_S if until is None else min(KEPT_S, (until - datetime.now(UTC)).total_seconds())
         if given not in self.known:
             _make_room(self.known, MOST_SEATS, now)
         seat = self.known[given] = Seat(visitor, now + left)
         return seat
+
+    def _note_good(self, given: bytes) -> None:
+        """Remember that this was good; when there is no more room, what was noted first is forgotten."""
+        if given not in self._once_good and len(self._once_good) >= MOST_ONCE_GOOD:
+            del self._once_good[next(iter(self._once_good))]
+        self._once_good[given] = None
 
     def forget(self, token: str | None = None) -> None:
         """Ask again for whoever came in by a token; or for everybody."""

@@ -119,6 +119,19 @@ async def good_login(ledger: AsyncLedger, cookie: bytes) -> Login | None:
     return Login(name, token, _until(paper), csrf_of(secret))
 
 
+async def was_login(ledger: AsyncLedger, cookie: bytes) -> bool:
+    """Tell whether a cookie stood for a login once, as far as the ledger still knows."""
+    read = _FORM.fullmatch(cookie)
+    if read is None:
+        return False
+    name, _, secret = (piece.decode("ascii") for piece in read.groups())
+    try:
+        paper = await ledger.paper(SESSION, name)
+    except NotFound:
+        return False
+    return hmac.compare_digest(digest_of(secret), paper.document["sha256"])
+
+
 async def lives(ledger: AsyncLedger, name: str) -> bool:
     """Tell whether a login has not ended."""
     try:

@@ -69,7 +69,8 @@ class Census:
         for task in self._tasks.values():
             task.cancel()
         self._tasks.clear()
-        self.spaces, self._places, self.trends = {}, {}, Trends()
+        self.spaces, self._places = {}, {}
+        self.trends.missed()
         newest = self._news.seen
         self.do(FINDING, self._find_spaces)
         self.do("trends", lambda: self._read_back(newest))
@@ -169,20 +170,20 @@ class Census:
             await self._news.beyond(seq - 1)
 
     async def _read_back(self, newest: int) -> None:
-        """Read what the log has of the past, for trends."""
-        trends, after = self.trends, max(0, newest - READ_BACK)
-        trends.restart(cut=after > 0)
-        while after < newest:
+        """Read what the log has of the past, for trends: behind what they know, unless that is far behind."""
+        trends = self.trends
+        if newest - trends.at > READ_BACK:
+            trends.restart(newest - READ_BACK)
+        while trends.at < newest:
             try:
-                page = await self.survey.changes(after, limit=LOG_PAGE)
+                page = await self.survey.changes(trends.at, limit=LOG_PAGE)
             except CursorExpired as error:
-                after = error.oldest
-                trends.restart(cut=True)
+                trends.restart(error.oldest)
                 continue
             for change in page:
                 if change.seq <= newest:
                     trends.take(change)
-            after = page[-1].seq if page else newest
+            trends.at = min(page[-1].seq, newest) if page else newest
             await asyncio.sleep(0)
         trends.caught_up()
 

@@ -107,12 +107,19 @@ class Trends:
         self._cooling: set[tuple[SpaceId | None, int]] = set()
         self._later: list[Change] = []
         self._noted = 0
+        self.at = 0
+        """The number of the newest change that is in."""
 
-    def restart(self, *, cut: bool) -> None:
-        """Begin to read the past, or begin again; ``cut``: there was more before."""
-        self.cut, self.complete_s = cut, None
+    def restart(self, at: int) -> None:
+        """Begin again behind a number; there was more before."""
+        self.at, self.cut, self.complete_s = at, True, None
         self._trends.clear()
         self._cooling.clear()
+
+    def missed(self) -> None:
+        """Take nothing in that is told, until what was not told is read from the log; what is in stays."""
+        self.read = False
+        self._later.clear()
 
     def follow(self, change: Change) -> None:
         """Take a change in that the log told of just now."""
@@ -130,6 +137,7 @@ class Trends:
 
     def take(self, change: Change) -> None:
         """Take a change in, in the order of the log."""
+        self.at = change.seq
         if self.cut and self.complete_s is None:
             self.complete_s = -(-change.at_us // 1_000_000)
         if change.network is None or change.first is None:

@@ -59,7 +59,9 @@ async def claim(call: Call) -> shapes.ClaimStatus:
     return writing.claim_status(await call.ledger.claim(call.params["network"], key=call.key, **said))
 
 
-@claims.route("POST", "/networks/{network}:withdraw", need=Need.ALLOCATE, body=Withdrawal, answer=shapes.Withdrawn)
+@claims.route(
+    "POST", "/networks/{network}:withdraw", need=Need.ALLOCATE, body=Withdrawal, answer=shapes.Withdrawn, keyed=False
+)
 async def withdraw(call: Call) -> shapes.Withdrawn:
     """Take a waiting claim out of the line. What it was granted is not touched."""
     found = await call.ledger.withdraw(call.params["network"], owner=call.body.owner, slot=call.body.slot)

@@ -40,7 +40,9 @@ DEPLOYMENT = "/deployments/{deployment}"
 ERRAND = "/deployments/{deployment}/errands/{errand}"
 
 
-@deployments.route("POST", "/deployments:diff", need=Need.READ, body=DifferenceBody, answer=ManifestDifference)
+@deployments.route(
+    "POST", "/deployments:diff", need=Need.READ, body=DifferenceBody, answer=ManifestDifference, keyed=False
+)
 async def diff_deployment(call: Call) -> ManifestDifference:
     """Tell how a manifest differs from what is deployed, and which networks changed in the cloud config since.
 
@@ -55,7 +57,9 @@ async def why_instance(call: Call) -> ExplainedInstance:
     return await _desk(call).why(*instance_of(call))
 
 
-@deployments.route("POST", f"{DEPLOYMENT}:recreate", need=Need.ADMIN, body=DryRunBody, answer=DeploymentPlan)
+@deployments.route(
+    "POST", f"{DEPLOYMENT}:recreate", need=Need.ADMIN, body=DryRunBody, answer=DeploymentPlan, keyed=False
+)
 async def recreate_deployment(call: Call) -> DeploymentPlan:
     """Let all instances of a deployment wait for new VMs, without a deploy.
 
@@ -65,32 +69,38 @@ async def recreate_deployment(call: Call) -> DeploymentPlan:
     return await _desk(call).recreate(deployment_of(call), None, dry=call.body.dry_run)
 
 
-@deployments.route("POST", f"{INSTANCE}:recreate", need=Need.ADMIN, body=DryRunBody, answer=DeploymentPlan)
+@deployments.route("POST", f"{INSTANCE}:recreate", need=Need.ADMIN, body=DryRunBody, answer=DeploymentPlan, keyed=False)
 async def recreate_instance(call: Call) -> DeploymentPlan:
     """Let an instance wait for a new VM, without a deploy; it keeps its addresses, unless VMs are swapped."""
     deployment, instance = instance_of(call)
     return await _desk(call).recreate(deployment, instance, dry=call.body.dry_run)
 
 
-@deployments.route("POST", f"{DEPLOYMENT}:check", need=Need.READ, body=VmsBody, answer=shapes.Listing[MissingVm])
+@deployments.route(
+    "POST", f"{DEPLOYMENT}:check", need=Need.READ, body=VmsBody, answer=shapes.Listing[MissingVm], keyed=False
+)
 async def check_deployment(call: Call) -> shapes.Listing[MissingVm]:
     """Tell which instances lost their VMs, given all VMs that exist; ignored ones are left alone. Changes nothing."""
     return shapes.Listing(items=await _desk(call).check(deployment_of(call), call.body.vms))
 
 
-@deployments.route("POST", f"{INSTANCE}:recreate_missing", need=Need.ADMIN, body=LostVmBody, answer=ReportedInstance)
+@deployments.route(
+    "POST", f"{INSTANCE}:recreate_missing", need=Need.ADMIN, body=LostVmBody, answer=ReportedInstance, keyed=False
+)
 async def recreate_missing(call: Call) -> ReportedInstance:
     """Let an instance wait for a VM in place of a lost one, on what it has, with the settings it was deployed with."""
     return await reported(call, lambda door: door.recreate_missing(*instance_of(call), vm=call.body.vm))
 
 
-@deployments.route("POST", f"{INSTANCE}:delete_reference", need=Need.ADMIN, body=LostVmBody, answer=ReportedInstance)
+@deployments.route(
+    "POST", f"{INSTANCE}:delete_reference", need=Need.ADMIN, body=LostVmBody, answer=ReportedInstance, keyed=False
+)
 async def delete_reference(call: Call) -> ReportedInstance:
     """Forget an instance's VM; it keeps its addresses, and nobody gets what the VM may still have."""
     return await reported(call, lambda door: door.delete_reference(*instance_of(call), vm=call.body.vm))
 
 
-@deployments.route("POST", f"{ERRAND}:run", need=Need.ADMIN, body=DryRunBody, answer=DeploymentPlan)
+@deployments.route("POST", f"{ERRAND}:run", need=Need.ADMIN, body=DryRunBody, answer=DeploymentPlan, keyed=False)
 async def run_errand(call: Call) -> DeploymentPlan:
     """Reserve what the instances of an errand need to be run, all or nothing; what they have from before they keep.
 
@@ -99,13 +109,15 @@ async def run_errand(call: Call) -> DeploymentPlan:
     return await _desk(call).run_errand(deployment_of(call), _errand(call), dry=call.body.dry_run)
 
 
-@deployments.route("POST", f"{ERRAND}:end", need=Need.ADMIN, body=ReportBody, answer=shapes.Listing[DeployedInstance])
+@deployments.route(
+    "POST", f"{ERRAND}:end", need=Need.ADMIN, body=ReportBody, answer=shapes.Listing[DeployedInstance], keyed=False
+)
 async def end_errand(call: Call) -> shapes.Listing[DeployedInstance]:
     """Report that the VMs of an errand are deleted. Answers its instances, which keep their addresses."""
     return shapes.Listing(items=await _desk(call).end_errand(deployment_of(call), _errand(call)))
 
 
-@deployments.route("POST", f"{DEPLOYMENT}:compile", need=Need.ADMIN, body=CompileBody, answer=Compile)
+@deployments.route("POST", f"{DEPLOYMENT}:compile", need=Need.ADMIN, body=CompileBody, answer=Compile, keyed=False)
 async def compile_deployment(call: Call) -> Compile:
     """Reserve an address for each worker that compiles for the last plan of a deployment, all or none.
 
@@ -115,13 +127,15 @@ async def compile_deployment(call: Call) -> Compile:
     return await _desk(call).compile(deployment_of(call), call.body)
 
 
-@deployments.route("POST", f"{DEPLOYMENT}:commit_worker", need=Need.ADMIN, body=WorkerBody, answer=Compile)
+@deployments.route("POST", f"{DEPLOYMENT}:commit_worker", need=Need.ADMIN, body=WorkerBody, answer=Compile, keyed=False)
 async def commit_worker(call: Call) -> Compile:
     """Report that the VM of a worker is up: it carries the worker's address, whatever becomes of the compile."""
     return await _desk(call).commit_worker(deployment_of(call), call.body)
 
 
-@deployments.route("POST", f"{DEPLOYMENT}:end_compile", need=Need.ADMIN, body=EndCompileBody, answer=EndedCompile)
+@deployments.route(
+    "POST", f"{DEPLOYMENT}:end_compile", need=Need.ADMIN, body=EndCompileBody, answer=EndedCompile, keyed=False
+)
 async def end_compile(call: Call) -> EndedCompile:
     """Report that all is compiled and the VMs of the workers are deleted, which frees their addresses.
 

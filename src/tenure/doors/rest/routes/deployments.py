@@ -51,13 +51,13 @@ async def upload_cloud_config(call: Call) -> UploadedConfig:
     return await desk_of(call).upload(name, call.body.text, dry=call.body.dry_run)
 
 
-@deployments.route("POST", "/deployments:plan", need=Need.ADMIN, body=ManifestBody, answer=DeploymentPlan)
+@deployments.route("POST", "/deployments:plan", need=Need.ADMIN, body=ManifestBody, answer=DeploymentPlan, keyed=False)
 async def plan_deployment(call: Call) -> DeploymentPlan:
     """Tell what :apply would do with a manifest, with the addresses that it would reserve; nothing is changed."""
     return await desk_of(call).deploy(call.body, dry=True)
 
 
-@deployments.route("POST", "/deployments:apply", need=Need.ADMIN, body=ManifestBody, answer=DeploymentPlan)
+@deployments.route("POST", "/deployments:apply", need=Need.ADMIN, body=ManifestBody, answer=DeploymentPlan, keyed=False)
 async def apply_deployment(call: Call) -> DeploymentPlan:
     """Reserve all that a manifest wants, or nothing; the answer tells which VMs are to be made, with which settings.
 
@@ -84,6 +84,7 @@ async def get_deployment(call: Call) -> Deployment:
     need=Need.ADMIN,
     body=ReportBody,
     answer=shapes.Listing[DeployedInstance],
+    keyed=False,
 )
 async def delete_deployment(call: Call) -> shapes.Listing[DeployedInstance]:
     """Let a deployment go. Answers the instances whose VMs are to be deleted: report each with :lose, then repeat this.
@@ -99,6 +100,7 @@ async def delete_deployment(call: Call) -> shapes.Listing[DeployedInstance]:
     need=Need.ADMIN,
     body=AbortBody,
     answer=shapes.Listing[shapes.Holding],
+    keyed=False,
 )
 async def abort_deployment(call: Call) -> shapes.Listing[shapes.Holding]:
     """Take a plan back: exactly what it reserved and no VM carries is freed, and answered."""
@@ -106,7 +108,7 @@ async def abort_deployment(call: Call) -> shapes.Listing[shapes.Holding]:
     return shapes.Listing(items=[writing.holding(each) for each in found])
 
 
-@deployments.route("POST", f"{INSTANCE}:commit", need=Need.ADMIN, body=CommitBody, answer=ReportedInstance)
+@deployments.route("POST", f"{INSTANCE}:commit", need=Need.ADMIN, body=CommitBody, answer=ReportedInstance, keyed=False)
 async def commit_instance(call: Call) -> ReportedInstance:
     """Report that an instance's VM is up with its settings: what the VM does not carry is freed."""
     said = call.body
@@ -115,37 +117,39 @@ async def commit_instance(call: Call) -> ReportedInstance:
     )
 
 
-@deployments.route("POST", f"{INSTANCE}:fail", need=Need.ADMIN, body=ReportBody, answer=ReportedInstance)
+@deployments.route("POST", f"{INSTANCE}:fail", need=Need.ADMIN, body=ReportBody, answer=ReportedInstance, keyed=False)
 async def fail_instance(call: Call) -> ReportedInstance:
     """Report that an instance's VM could not be made: it keeps old and new addresses until the next good deploy."""
     return await reported(call, lambda door: door.fail(*instance_of(call)))
 
 
-@deployments.route("POST", f"{INSTANCE}:lose", need=Need.ADMIN, body=ReportBody, answer=ReportedInstance)
+@deployments.route("POST", f"{INSTANCE}:lose", need=Need.ADMIN, body=ReportBody, answer=ReportedInstance, keyed=False)
 async def lose_instance(call: Call) -> ReportedInstance:
     """Report that an instance's VM is gone. One that leaves is gone with it; others keep their addresses."""
     return await reported(call, lambda door: door.lose(*instance_of(call)), may_end=True)
 
 
-@deployments.route("POST", f"{INSTANCE}:stop", need=Need.ADMIN, body=StopBody, answer=ReportedInstance)
+@deployments.route("POST", f"{INSTANCE}:stop", need=Need.ADMIN, body=StopBody, answer=ReportedInstance, keyed=False)
 async def stop_instance(call: Call) -> ReportedInstance:
     """Report that an instance is stopped; it keeps its addresses, with hard also though its VM is gone."""
     return await reported(call, lambda door: door.stop(*instance_of(call), hard=call.body.hard))
 
 
-@deployments.route("POST", f"{INSTANCE}:start", need=Need.ADMIN, body=ReportBody, answer=ReportedInstance)
+@deployments.route("POST", f"{INSTANCE}:start", need=Need.ADMIN, body=ReportBody, answer=ReportedInstance, keyed=False)
 async def start_instance(call: Call) -> ReportedInstance:
     """Let an instance be started again; if it has no VM, one is to be made on the addresses it has."""
     return await reported(call, lambda door: door.start(*instance_of(call)))
 
 
-@deployments.route("POST", f"{INSTANCE}:ignore", need=Need.ADMIN, body=ReportBody, answer=ReportedInstance)
+@deployments.route("POST", f"{INSTANCE}:ignore", need=Need.ADMIN, body=ReportBody, answer=ReportedInstance, keyed=False)
 async def ignore_instance(call: Call) -> ReportedInstance:
     """Leave an instance out of deploys: whatever would change it is refused."""
     return await reported(call, lambda door: door.ignore(*instance_of(call)))
 
 
-@deployments.route("POST", f"{INSTANCE}:unignore", need=Need.ADMIN, body=ReportBody, answer=ReportedInstance)
+@deployments.route(
+    "POST", f"{INSTANCE}:unignore", need=Need.ADMIN, body=ReportBody, answer=ReportedInstance, keyed=False
+)
 async def unignore_instance(call: Call) -> ReportedInstance:
     """Take an ignored instance into deploys again."""
     return await reported(call, lambda door: door.ignore(*instance_of(call), ignored=False))
@@ -158,7 +162,12 @@ async def list_orphans(call: Call) -> shapes.Listing[Orphan]:
 
 
 @deployments.route(
-    "POST", "/orphans/{vm}:clean_up", need=Need.ADMIN, body=ReportBody, answer=shapes.Listing[shapes.Holding]
+    "POST",
+    "/orphans/{vm}:clean_up",
+    need=Need.ADMIN,
+    body=ReportBody,
+    answer=shapes.Listing[shapes.Holding],
+    keyed=False,
 )
 async def clean_up_orphan(call: Call) -> shapes.Listing[shapes.Holding]:
     """Report that an orphaned VM is deleted: its addresses are freed, and answered. Of no orphan nothing is freed."""

@@ -12,7 +12,6 @@ from tenure.doors.rest.requests import Receive, Send
 from tenure.doors.rest.visitors import Need
 from tenure.kernel.errors import Invalid
 from tenure.remote import shapes
-from tenure.remote.refusals import Overloaded
 
 events = Section("events", "The log as it grows, as server-sent events.")
 
@@ -37,8 +36,7 @@ async def follow_changes(call: Call) -> Streaming:
     the answer is 410; if that happens inside a stream, an event named expired ends it.
     """
     site = call.site
-    if site.events.streams >= site.limits.streams:
-        raise Overloaded(f"{site.limits.streams} streams are read from this server already; try again, or another one")
+    site.events.check_room(site.limits.streams)
     newest = await call.ledger.last_change()
     said = _last_id(call)
     after = call.query.after if said is None else said
@@ -51,8 +49,9 @@ async def follow_changes(call: Call) -> Streaming:
     head = {"type": "http.response.start", "status": 200, "headers": _head(call)}
 
     async def stream(receive: Receive, send: Send) -> None:
-        await send(head)
-        await Stream(site.events, call.ledger, fits, after).run(receive, send, welcome, site.stopping)
+        with site.events.stream(site.limits.streams):  # counted before the head: others come while that is sent
+            await send(head)
+            await Stream(site.events, call.ledger, fits, after).run(receive, send, welcome, site.stopping)
 
     async def welcome() -> bool:
         good: bool = await site.access.still_good(call.visitor)

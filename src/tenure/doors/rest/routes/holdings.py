@@ -8,7 +8,7 @@ import msgspec
 from msgspec import Meta
 
 from tenure.doors.rest.endpoints import Call, Rests, Section
-from tenure.doors.rest.listing import Holdings, list_everywhere, list_page
+from tenure.doors.rest.listing import Holdings, OwnedHoldings, list_everywhere, list_owned, list_page
 from tenure.doors.rest.resting import applied, expected_holding, tell_etag
 from tenure.doors.rest.visitors import ANY_NETWORK, Need
 from tenure.kernel.errors import Invalid, NotFound, TenureError
@@ -175,10 +175,12 @@ async def list_all_holdings(call: Call) -> shapes.Page[shapes.Holding]:
 
 
 @holdings.route(
-    "GET", "/networks/{network}/holdings", need=Need.READ, query=Holdings, answer=shapes.Page[shapes.Holding]
+    "GET", "/networks/{network}/holdings", need=Need.READ, query=OwnedHoldings, answer=shapes.Page[shapes.Holding]
 )
 async def list_holdings(call: Call) -> shapes.Page[shapes.Holding]:
     """Read the holdings of a network, in order of address."""
+    if call.query.owner is not None:
+        return await list_owned(call.ledger, call.params["network"], call.query)
     return await list_page(call.ledger, call.params["network"], call.query)
 
 

@@ -87,7 +87,7 @@ async def get_token(call: Call) -> KnownToken:
     return written(await kept.find_token(call.ledger, call.params["token"]))
 
 
-@tokens.route("POST", "/tokens/{token}:revoke", need=Need.ADMIN, body=Revocation, answer=KnownToken)
+@tokens.route("POST", "/tokens/{token}:revoke", need=Need.ADMIN, body=Revocation, answer=KnownToken, keyed=False)
 async def revoke_token(call: Call) -> KnownToken:
     """Close the door to a token, and to all who logged in with it; every server knows within two seconds."""
     ended = await kept.revoke_token(call.ledger, call.params["token"], by=call.visitor.actor)
@@ -95,7 +95,7 @@ async def revoke_token(call: Call) -> KnownToken:
     return written(ended)
 
 
-@tokens.route("POST", "/login", need=Need.PUBLIC, body=LoginBody, answer=LoggedIn)
+@tokens.route("POST", "/login", need=Need.PUBLIC, body=LoginBody, answer=LoggedIn, keyed=False)
 async def login(call: Call) -> LoggedIn:
     """Log in with a token: sets a cookie that pages use in place of it, for twelve hours at most."""
     cookie, made = await call.site.access.log_in(call.visitor, call.body.token, call.request_id)
@@ -103,7 +103,7 @@ async def login(call: Call) -> LoggedIn:
     return LoggedIn(name=made.token.name, until=made.until, csrf=made.csrf)
 
 
-@tokens.route("POST", "/logout", need=Need.PUBLIC)
+@tokens.route("POST", "/logout", need=Need.PUBLIC, keyed=False)
 async def logout(call: Call) -> None:
     """Log out: ends the login and takes the cookie away."""
     call.head["set-cookie"] = await call.site.access.log_out(call.visitor, call.request_id)

@@ -84,7 +84,7 @@ async def apply(call: Call) -> shapes.Listing[shapes.Answer]:
     return shapes.Listing(items=[writing.answer(answer) for answer in answers])
 
 
-@whole.route("POST", ":rehearse", need=Need.OPEN, body=Operations, answer=shapes.Listing[shapes.Answer])
+@whole.route("POST", ":rehearse", need=Need.OPEN, body=Operations, answer=shapes.Listing[shapes.Answer], keyed=False)
 async def rehearse(call: Call) -> shapes.Listing[shapes.Answer]:
     """Tell what :apply would answer now, or refuse what it would refuse; nothing is changed, kept or logged."""
     answers = await call.ledger.rehearse(_operations(call))
@@ -140,19 +140,19 @@ def _parts(thing: object) -> Iterable[object]:
     return thing if isinstance(thing, list) else ()
 
 
-@whole.route("POST", ":verify", need=Need.ADMIN, body=Nothing, answer=shapes.Listing[shapes.Breach])
+@whole.route("POST", ":verify", need=Need.ADMIN, body=Nothing, answer=shapes.Listing[shapes.Breach], keyed=False)
 async def verify(call: Call) -> shapes.Listing[shapes.Breach]:
     """Check every invariant; an empty list is a clean ledger."""
     return shapes.Listing(items=[writing.breach(each) for each in await call.ledger.verify()])
 
 
-@whole.route("POST", ":sweep", need=Need.ADMIN, body=Nothing, answer=shapes.Listing[shapes.Holding])
+@whole.route("POST", ":sweep", need=Need.ADMIN, body=Nothing, answer=shapes.Listing[shapes.Holding], keyed=False)
 async def sweep(call: Call) -> shapes.Listing[shapes.Holding]:
     """Remove what is overdue: pending and cooling holdings, dead claims, old idempotency keys."""
     return shapes.Listing(items=[writing.holding(each) for each in await call.ledger.sweep()])
 
 
-@whole.route("POST", "/changes:trim", need=Need.ADMIN, body=Trim, answer=shapes.Newest)
+@whole.route("POST", "/changes:trim", need=Need.ADMIN, body=Trim, answer=shapes.Newest, keyed=False)
 async def trim_changes(call: Call) -> shapes.Newest:
     """Drop the log below a number; readers who still need it will be told."""
     await call.ledger.trim_changes(call.body.before)

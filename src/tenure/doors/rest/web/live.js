@@ -27,6 +27,10 @@ export async function follow() {
       lookAgain();
       return;
     }
+    if (error.status === 401) {
+      loggedOut();
+      return;
+    }
     show("stale", "offline");
     state.timer = setTimeout(follow, ASK_EVERY_MS);
     return;
@@ -87,6 +91,7 @@ function waitForReturn() {
 
 async function poll() {
   if (state.source) state.source.close();
+  clearTimeout(state.failing);
   Object.assign(state, { source: null, failing: null });
   try {
     const page = await get("/changes", { after: state.last, limit: 500 });
@@ -100,9 +105,20 @@ async function poll() {
       await follow();
       return;
     }
-    show("stale", error.status === 401 ? "logged out" : "offline");
+    if (error.status === 401) {
+      loggedOut();
+      return;
+    }
+    show("stale", "offline");
   }
   state.timer = setTimeout(poll, ASK_EVERY_MS);
+}
+
+/** A login that is over does not come back by asking: look again when the page is looked at again. */
+function loggedOut() {
+  stop();
+  state.paused = true;
+  show("stale", "logged out");
 }
 
 /** Who may not read the log looks at what he may see, again and again. */

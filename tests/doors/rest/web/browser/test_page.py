@@ -347,6 +347,19 @@ def test_where_events_do_not_come_through_the_page_asks_again_and_again(scene: S
         expect(cell(page, "10.17.0.2")).to_have_class(re.compile("is-held"), timeout=10_000)
 
 
+def test_a_page_whose_login_is_over_says_so_and_asks_no_more(scene: Scene) -> None:
+    token, asked = scene.token("brief", "read"), list[str]()
+
+    with scene.visit(token=token) as page:
+        scene.ask("POST", "/tokens/brief:revoke", {})
+        expect(page.locator("#live")).to_have_text("logged out", timeout=20_000)
+        page.on("request", lambda request: asked.append(request.url))
+        page.wait_for_timeout(7000)  # twice as long as it lets pass between two questions
+
+        expect(page.locator("#live")).to_have_text("logged out")
+    assert asked == []
+
+
 def test_a_page_outlives_its_server_and_shows_what_happened_meanwhile(scene: Scene) -> None:
     scene.plan("brave", "10.16.0.0/28", pool="10.16.0.2-10.16.0.9")
 
