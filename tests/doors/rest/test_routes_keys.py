@@ -141,6 +141,7 @@ async def test_each_of_many_wishes_has_a_key_of_its_own(admin: Client) -> None:
     assert again.json == first.json
     assert [each.get("problem", {}).get("code") for each in first.json["items"]] == [None, "address_in_use", None]
     assert other.json["items"][0]["problem"]["code"] == "key_reused"
+    assert other.json["items"][0]["problem"]["data"]["key"] == "each/0"
     assert other.json["items"][2] == first.json["items"][2]
 
 

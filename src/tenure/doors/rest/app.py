@@ -133,7 +133,7 @@ class Application:
         try:
             answer = await endpoint.handler(call)
         except KeyReused as error:
-            raise KeyReused(error.key.removeprefix(f"{call.visitor.id}/")) from None
+            raise call.own_words(error) from None
         status = 204 if endpoint.answer is None else endpoint.status
         if call.if_none_match is not None and endpoint.method == "GET" and is_known(call):
             status, answer = 304, None

@@ -8,6 +8,7 @@ from typing import Any
 import msgspec
 
 from tenure.doors.rest.visitors import Need, Visitor
+from tenure.kernel.errors import KeyReused
 from tenure.service.ledger import AsyncLedger
 
 API = "/api/v1"
@@ -38,6 +39,10 @@ class Call:
     head: dict[str, str] = field(default_factory=dict)
     headers: Mapping[bytes, bytes] = field(default_factory=dict)
     """What the request's head says; only streams are told."""
+
+    def own_words(self, error: KeyReused) -> KeyReused:
+        """Tell of a key as whoever asks wrote it: in the ledger his token's id stands before it."""
+        return KeyReused(error.key.removeprefix(f"{self.visitor.id}/"))
 
 
 Streaming = Callable[[Any, Any], Awaitable[None]]

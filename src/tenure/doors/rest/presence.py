@@ -10,6 +10,9 @@ from tenure.kernel.errors import StoreUnavailable
 
 T = TypeVar("T")
 
+SETTLES_S = 1.0
+"""How long a stop waits for whoever waits: longer than a commit takes."""
+
 
 async def while_there(receive: Receive, work: Coroutine[Any, Any, T], stopping: asyncio.Event) -> T:
     """Do work; if the connection closes or the server stops first, cancel it, and let it clean up behind itself."""
@@ -18,6 +21,8 @@ async def while_there(receive: Receive, work: Coroutine[Any, Any, T], stopping: 
     closing = asyncio.ensure_future(stopping.wait())
     try:
         await asyncio.wait([working, leaving, closing], return_when=asyncio.FIRST_COMPLETED)
+        if closing.done() and not leaving.done():  # what is being granted just now can still be told
+            await asyncio.wait([working, leaving], timeout=SETTLES_S, return_when=asyncio.FIRST_COMPLETED)
         if working.done():
             return working.result()
         await _ended(working)

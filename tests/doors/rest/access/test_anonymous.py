@@ -15,6 +15,7 @@ ELSEWHERE = [
     {"X-Real-IP": "192.0.2.7"},
     {"Host": "rebound.example.org"},
     {"Host": "127.0.0.1.example.org:8123"},
+    {"Host": "[::1].example.org"},
 ]
 
 

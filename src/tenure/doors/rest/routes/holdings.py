@@ -11,7 +11,7 @@ from tenure.doors.rest.endpoints import Call, Rests, Section
 from tenure.doors.rest.listing import Holdings, OwnedHoldings, list_everywhere, list_owned, list_page
 from tenure.doors.rest.resting import applied, expected_holding, tell_etag
 from tenure.doors.rest.visitors import ANY_NETWORK, Need
-from tenure.kernel.errors import Invalid, NotFound, TenureError
+from tenure.kernel.errors import Invalid, KeyReused, NotFound, TenureError
 from tenure.kernel.names import Owner
 from tenure.kernel.values import Holding
 from tenure.remote import bodies, fields, shapes, writing
@@ -101,7 +101,7 @@ async def allocate_many(call: Call) -> shapes.Listing[shapes.Each]:
     wishes = call.body.wishes
     if call.body.all_or_none:
         return await _together(call, [read_body(Allocate, wish, network=call.params["network"]) for wish in wishes])
-    return await _each([_allocated(call, wish, _nth(call.key, number)) for number, wish in enumerate(wishes)])
+    return await _each(call, [_allocated(call, wish, _nth(call.key, number)) for number, wish in enumerate(wishes)])
 
 
 @holdings.route(
@@ -140,7 +140,7 @@ async def release_many(call: Call) -> shapes.Listing[shapes.Each]:
     releases = call.body.releases
     if call.body.all_or_none:
         return await _together(call, [read_body(Release, each, network=call.params["network"]) for each in releases])
-    return await _each([_released(call, each, _nth(call.key, number)) for number, each in enumerate(releases)])
+    return await _each(call, [_released(call, each, _nth(call.key, number)) for number, each in enumerate(releases)])
 
 
 async def _together(call: Call, operations: list[Operation]) -> shapes.Listing[shapes.Each]:
@@ -148,13 +148,15 @@ async def _together(call: Call, operations: list[Operation]) -> shapes.Listing[s
     return shapes.Listing(items=[_told(answer) for answer in answers])
 
 
-async def _each(works: list[Awaitable[Holding | None]]) -> shapes.Listing[shapes.Each]:
+async def _each(call: Call, works: list[Awaitable[Holding | None]]) -> shapes.Listing[shapes.Each]:
     """Let wishes stand each on its own. They are asked at once, so that they share the ledger's commits."""
     answers = await asyncio.gather(*works, return_exceptions=True)
     for answer in answers:
         if isinstance(answer, BaseException) and not isinstance(answer, TenureError):
             raise answer
-    return shapes.Listing(items=[_told(answer) for answer in answers])
+    return shapes.Listing(
+        items=[_told(call.own_words(answer) if isinstance(answer, KeyReused) else answer) for answer in answers]
+    )
 
 
 def _told(answer: object) -> shapes.Each:
