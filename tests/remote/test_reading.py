@@ -82,7 +82,8 @@ async def test_a_value_comes_back_as_it_was(ledger: tenure.AsyncLedger, kind: st
         shape = write(value)
         travelled = msgspec.json.decode(msgspec.json.encode(shape), type=type(shape))
         assert read(travelled) == value
-        assert str(read(travelled)) == str(value)
+        if kind not in ("network", "space"):  # whose sets are written in any order
+            assert str(read(travelled)) == str(value)
     assert found
 
 
