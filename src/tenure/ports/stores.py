@@ -85,7 +85,8 @@ class LedgerStore(Book, Protocol):
     async def spans(self, space: SpaceId, first: int, last: int) -> tuple[int, Sequence[tuple[int, int]]]:
         """Read all held spans that lie over a range (and maybe the one below it), in order.
 
-        It is a reading of one moment; the first of the answer is the number of that moment's last change.
+        Spans that touch may be told as one. It is a reading of one moment; the first of the answer is the number of
+        that moment's last change.
         """
         ...
 

@@ -178,7 +178,7 @@ class Transaction(Protocol):
         ...
 
     async def spans(self, space: SpaceId, first: int, last: int) -> Sequence[tuple[int, int]]:
-        """Read all held spans that lie over a range (and maybe the one below it), in order."""
+        """Read all held spans that lie over a range (and maybe the one below it), in order; some may be told as one."""
         ...
 
     async def last_change(self) -> int:

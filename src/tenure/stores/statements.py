@@ -157,9 +157,21 @@ def optional_key(value: int | None) -> bytes | None:
 
 
 def read_spans(records: Iterable[Any]) -> list[tuple[int, int]]:
-    """Read first and last addresses; most holdings are of one address, whose key need not be read twice."""
+    """Read first and last addresses, in order; spans that touch become one, of which there are far fewer to go through.
+
+    Most holdings are of one address, whose key need not be read twice.
+    """
     read = int.from_bytes
-    return [((first := read(low, "big")), first if low == high else read(high, "big")) for low, high in records]
+    joined: list[tuple[int, int]] = []
+    start, end = 0, -2
+    for low, high in records:
+        first = read(low, "big")
+        if first != end + 1:
+            joined.append((start, end))
+            start = first
+        end = first if low == high else read(high, "big")
+    joined.append((start, end))
+    return joined[1:]
 
 
 def network_columns(placed: PlacedNetwork) -> tuple[Any, ...]:

@@ -261,3 +261,16 @@ def test_before_any_config_the_way_to_one_is_told(site: Site, verb: str) -> None
 
     assert (code, error["faults"][0]["error"]) == (2, "DeploymentNoNetworks")
     assert "tenure deployment upload-config" in error["hint"]
+
+
+def test_a_deployment_whose_vms_are_perhaps_being_made_goes_when_that_is_over(deployed: Site) -> None:
+    deployed.text("deployment", "apply", write(deployed, "new.yml", manifest("new", group("app"))))
+    lines = deployed.text("deployment", "delete", "new").splitlines()
+    why = deployed.text("deployment", "why", "new", "app/0")
+    deployed.text("deployment", "lose", "new", "app/0")
+
+    assert lines[2] == (
+        "  app/0: a VM is perhaps being made for it: see that there is none, then `tenure deployment lose new app/0`"
+    )
+    assert "the deletion of a VM that is perhaps being made" in why
+    assert deployed.json("deployment", "delete", "new")["gone"] is True

@@ -3,6 +3,7 @@
 import pytest
 
 from tenure.doors.cli.deployment_keys import DEPLOYED_INSTANCE, ORPHAN
+from tenure.doors.deployments.faults import Kind, Refused
 from tests.doors.cli.deployment_site import addresses, config, group, manifest, write
 from tests.doors.cli.site import Site
 
@@ -64,6 +65,43 @@ def test_a_vm_that_is_lost_leaves_the_addresses_and_the_way_to_a_new_one_is_told
         "next:",
         "  web/0: make its VM with the settings above, then `tenure deployment commit shop web/0 --vm VM`",
     ]
+
+
+def test_reports_that_come_late_name_their_vm_or_plan_and_are_refused(deployed: Site) -> None:
+    moving(deployed)
+    late = [
+        deployed.error("deployment", "lose", "shop", "web/0", "--vm", "vm-7"),
+        deployed.error("deployment", "stop", "shop", "web/0", "--hard", "--vm", "vm-7"),
+        deployed.error("deployment", "fail", "shop", "web/0", "--plan", "other"),
+        deployed.error("deployment", "fail", "shop", "web/1"),
+    ]
+
+    assert [(code, error["code"], error["field"]) for code, error in late] == [
+        (4, "conflict", "vm"),
+        (4, "conflict", "vm"),
+        (4, "conflict", "plan"),
+        (4, "conflict", None),
+    ]
+    plan = deployed.json("deployment", "show", "shop", "web/0")["plan"]
+    assert deployed.json("deployment", "fail", "shop", "web/0", "--plan", plan)["failed"] is True
+    assert deployed.json("deployment", "lose", "shop", "web/0", "--vm", "vm-2")["vm"] is None
+
+
+def test_an_effect_is_told_also_where_no_vm_could_be_made(deployed: Site, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nothing is called unchanged that was changed."""
+    monkeypatch.setattr("tenure.doors.deployments.telling.settings_of", unmakeable)
+    lost = deployed.json("deployment", "lose", "shop", "web/0")
+    (deployed.folder / "vms.txt").write_text("vm-3\n", "utf-8")
+    checked = deployed.json("deployment", "cck", "shop", "db/0", "--vms", "vms.txt", "--recreate")
+
+    assert (lost["vm"], lost["settings"]) == (None, None)
+    [missing] = checked["missing"]
+    assert (missing["resolution"], missing["instance"]["settings"]) == ("recreate", None)
+
+
+def unmakeable(*_: object) -> None:
+    """Refuse to tell settings, as for an address outside of its network."""
+    raise Refused(Kind.NETWORK_RESERVATION_INVALID_IP, "Provided IP '10.0.0.1' does not belong to any subnet")
 
 
 def test_stopped_hard_an_instance_waits_to_be_started(deployed: Site) -> None:

@@ -122,7 +122,28 @@ async def subnet_without_its_gateway(town: Town) -> Act:
     return town.deploy(manifest("alpha", app(network="made")), cloud=Careless())
 
 
+async def plan_before_the_cloud_chose(town: Town) -> Act:
+    await town.upload(config(more=[{"name": "made", "managed": True, "subnets": [{"name": "s1"}]}]))
+    return Deployments(town.ledger, cloud=Careless()).plan(manifest("alpha", app(network="made")))
+
+
+async def gateway_in_a_held_block(town: Town) -> Act:
+    await town.upload(config({"range": "10.10.0.0/24", "gateway": "10.10.0.1", "prefix": 28}))
+    await town.run(manifest("alpha", app()))
+    return town.upload(config({"range": "10.10.0.24/29", "gateway": "10.10.0.25"}))
+
+
 AFTERWARDS = [
+    Refusal(
+        "Failed to reserve IP for 'app/UUID (0)' for manual network 'made': its range is not known yet, the cloud "
+        "chooses it when the network is made [DirectorError 100]",
+        plan_before_the_cloud_chose,
+    ),
+    Refusal(
+        "Range '10.10.0.16/28' of network 'lab' is held in units that do not fit into a subnet, and its gateway or a "
+        "static IP lies there: release it first [DirectorError 100]",
+        gateway_in_a_held_block,
+    ),
     Refusal(
         "Failed to reserve IP '172.20.5.10/32' for instance 'db/UUID (0)': it waits for 'app/UUID' to hand it over. "
         "Report that its VM is replaced or gone. [NetworkReservationAlreadyInUse 130008]",

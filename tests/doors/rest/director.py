@@ -42,10 +42,10 @@ async def deploy(admin: Client, text: str, **more: Any) -> Any:
 async def run(admin: Client, text: str, **more: Any) -> Any:
     """Deploy, and make and delete the VMs that the plan asks for; return the plan."""
     plan = await deploy(admin, text, **more)
-    for each in plan["instances"]:
+    for number, each in enumerate(plan["instances"]):
         path = f"/deployments/{plan['deployment']}/instances/{each['group']}/{each['uuid']}"
         if each["waits_for"] == "vm":
-            vm = f"vm-{plan['plan'][:6]}-{each['index']}"
+            vm = f"vm-{plan['plan'][:6]}-{number}"
             await admin.post(f"{path}:commit", {"vm": vm, "plan": plan["plan"]})
         elif each["waits_for"] == "deletion":
             await admin.post(f"{path}:lose")

@@ -149,6 +149,20 @@ async def test_an_instance_keeps_its_address_through_stop_start_loss_and_failure
     ]
 
 
+async def test_a_report_that_names_another_vm_or_plan_comes_late(admin: Client) -> None:
+    await lay(admin, deployed=True)
+    for verb, body in (
+        ("lose", {"vm": "vm-0"}),
+        ("stop", {"hard": True, "vm": "vm-0"}),
+        ("fail", {"plan": "other"}),
+        ("fail", {}),
+    ):
+        await refused(admin, 409, "conflict", "POST", f"{WEB}/0:{verb}", body)
+
+    assert (await admin.post(f"{WEB}/0:lose", {"vm": "vm-1"}))["vm"] is None
+    assert (await admin.post(f"{WEB}/0:fail", {}))["failed"]
+
+
 async def test_an_ignored_instance_is_not_changed_until_it_is_taken_in_again(admin: Client) -> None:
     await lay(admin, deployed=True)
     assert (await admin.post(f"{WEB}/1:ignore"))["ignored"]
@@ -240,9 +254,13 @@ async def test_a_plan_that_is_taken_back_frees_what_it_reserved(admin: Client) -
 
 async def test_a_deployment_goes_when_its_vms_are_deleted(admin: Client) -> None:
     await lay(admin, deployed=True)
-    [left] = (await admin.post(f"{SHOP}:delete"))["items"]
-    assert (left["vm"], left["leaving"], left["waits_for"]) == ("vm-1", True, "deletion")
-    assert (await admin.post(f"{WEB}/0:lose"))["gone"]
+    left = (await admin.post(f"{SHOP}:delete"))["items"]
+    assert [(each["vm"], each["leaving"], each["waits_for"]) for each in left] == [
+        ("vm-1", True, "deletion"),
+        (None, True, "deletion"),
+    ]
+    for number in range(2):
+        assert (await admin.post(f"{WEB}/{number}:lose"))["gone"]
 
     assert (await admin.post(f"{SHOP}:delete"))["items"] == []
     assert await has_nothing(admin)

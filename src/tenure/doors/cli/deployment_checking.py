@@ -109,7 +109,7 @@ async def _resolved(door: "Deployments", missing: "Missing", resolution: str | N
         after = await door.recreate_missing(before.deployment, before.name, vm=missing.vm)
     elif wanted == FORGET:
         after = await door.delete_reference(before.deployment, before.name, vm=missing.vm)
-    config = (await door.standing(before.deployment)).config
+    config = (await door.standing(before.deployment)).config_of(after)
     told = {**instance_document(after), "settings": None if after.leaving else settings(after, config)}
     return {"vm": missing.vm, "resolution": wanted, "instance": told}
 

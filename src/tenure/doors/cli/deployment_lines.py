@@ -13,6 +13,9 @@ MAKE = f"make its VM {COMMIT}"
 REPLACE = "replace its VM {vm}, " + COMMIT
 BESIDE = "make a VM beside {vm}, " + COMMIT
 DELETE = "delete its VM {vm}, then `tenure deployment lose {deployment} {instance}`"
+UNMADE = (
+    "a VM is perhaps being made for it: see that there is none, then `tenure deployment lose {deployment} {instance}`"
+)
 WAIT = "it waits for {handed}; `tenure deployment show {deployment} {instance}` tells when it has its turn"
 OR_DELETE = (
     ". Where two wait for each other, delete its VM {vm} first, then `tenure deployment lose {deployment} {instance}`"
@@ -147,7 +150,7 @@ def _next_form(said: Document) -> str | None:
     if said["waits_for"] == "vm":
         return MAKE if said["vm"] is None else BESIDE if said.get("swaps") else REPLACE
     if said["waits_for"] == "deletion":
-        return None if said["vm"] is None else DELETE
+        return (UNMADE if said.get("plan") else None) if said["vm"] is None else DELETE
     return START if said["waits_for"] == "start" else None
 
 

@@ -191,7 +191,7 @@ def _apply_command(file: Path, said: Mapping[str, Any]) -> str:
 def apply(session: Session, file: Path, changes_only: bool, **said: Any) -> None:
     """Reserve all that a manifest wants, or nothing; print every VM's settings, and what to report next.
 
-    Nothing is freed before all that is wanted is reserved. Repeated, it changes nothing more.
+    Nothing is freed before all that is wanted is reserved. Where nothing is to do, nothing is written.
 
     For example:
       tenure deployment apply shop.yml
@@ -238,7 +238,8 @@ async def _abort(door: "Deployments", deployment: str, plan: str | None) -> "tup
 def delete(session: Session, deployment: str) -> None:
     """Let a deployment go; its addresses are freed one by one, when its VMs are deleted.
 
-    What has no VM is freed at once. Run it again when all VMs are deleted and reported: then the deployment is gone.
+    Who has no VM, and waits for none that is perhaps being made, is gone at once. Run it again when all VMs are deleted
+    and reported: then the deployment is gone.
 
     For example:
       tenure deployment delete shop

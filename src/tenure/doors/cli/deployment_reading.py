@@ -109,7 +109,7 @@ def show(session: Session, deployment: str, instance: str | None) -> None:
 
     document = {
         **instance_document(found),
-        "settings": None if found.leaving else settings(found, standing.config),
+        "settings": None if found.leaving else settings(found, standing.config_of(found)),
     }
     answer(session, document, "\n".join(_instance_lines(document)))
 

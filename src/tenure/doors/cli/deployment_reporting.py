@@ -1,4 +1,4 @@
-"""Reports about the VMs of instances. Each may be repeated: it says how things are, not what to do."""
+"""Reports about the VMs of instances. Each may be repeated while it is true: it says how things are."""
 
 from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
@@ -67,8 +67,9 @@ def commit(
 @command("fail")
 @deployment_argument
 @instance_argument
+@click.option("--plan", metavar="PLAN", help="The plan that the VM was to be made for; another one is refused.")
 @pass_session
-def fail(session: Session, deployment: str, instance: str) -> None:
+def fail(session: Session, deployment: str, instance: str, plan: str | None) -> None:
     """Report that an instance's VM could not be made; it keeps old and new addresses.
 
     The next good deploy frees what is not needed.
@@ -76,35 +77,37 @@ def fail(session: Session, deployment: str, instance: str) -> None:
     For example:
       tenure deployment fail shop web/1
     """
-    _report(session, deployment, "has no new VM", lambda door: door.fail(deployment, instance))
+    _report(session, deployment, "has no new VM", lambda door: door.fail(deployment, instance, plan=plan))
 
 
 @command("lose")
 @deployment_argument
 @instance_argument
+@click.option("--vm", metavar="NAME", help="The VM that is gone; refused if the instance has another by now.")
 @pass_session
-def lose(session: Session, deployment: str, instance: str) -> None:
+def lose(session: Session, deployment: str, instance: str, vm: str | None) -> None:
     """Report that an instance's VM is gone; who leaves is gone with it, others keep their addresses.
 
     For example:
       tenure deployment lose shop web/0
     """
-    _report(session, deployment, "lost its VM", lambda door: door.lose(deployment, instance), may_end=True)
+    _report(session, deployment, "lost its VM", lambda door: door.lose(deployment, instance, vm=vm), may_end=True)
 
 
 @command("stop")
 @deployment_argument
 @instance_argument
 @click.option("--hard", is_flag=True, help="Its VM is deleted, too; its addresses wait for it.")
+@click.option("--vm", metavar="NAME", help="The VM that was stopped; refused if the instance has another by now.")
 @pass_session
-def stop(session: Session, deployment: str, instance: str, hard: bool) -> None:
+def stop(session: Session, deployment: str, instance: str, hard: bool, vm: str | None) -> None:
     """Report that an instance is stopped; it keeps its addresses.
 
     For example:
       tenure deployment stop shop web/0 --hard
     """
     done = "is stopped, and has no VM" if hard else "is stopped"
-    _report(session, deployment, done, lambda door: door.stop(deployment, instance, hard=hard))
+    _report(session, deployment, done, lambda door: door.stop(deployment, instance, hard=hard, vm=vm))
 
 
 @command("start")
@@ -158,7 +161,7 @@ def _report(session: Session, deployment: str, done: str, report: "Report", *, m
     document = {
         **instance_document(instance),
         "gone": may_end and instance.leaving,
-        "settings": None if instance.leaving else settings(instance, standing.config),
+        "settings": None if instance.leaving else settings(instance, standing.config_of(instance)),
     }
     answer(session, document, "\n".join(_report_lines(document, done, standing.deployment.plan)))
 

@@ -10,16 +10,18 @@ from dataclasses import dataclass
 
 from tenure.doors.deployments.model import DETACHED
 from tenure.doors.deployments.parting import Books
-from tenure.doors.deployments.records import Instance, owner_of
+from tenure.doors.deployments.records import Deployment, Instance, owner_of
 from tenure.doors.deployments.reserving import (
     DRAINED_BY,
     HANDED_FROM,
     HANDED_TO,
+    is_overtaken,
     modified,
     released,
     transferred,
     undrained,
 )
+from tenure.doors.deployments.undoing import as_before, goes_back
 from tenure.kernel.values import Holding, State
 from tenure.service.operations import ModifyHolding, Operation
 
@@ -35,8 +37,11 @@ class TakenBack:
     left: Sequence[Instance]
 
 
-def take_back(instances: Sequence[Instance], plan: str) -> TakenBack:
-    """Return what takes a plan back, as far as no VM carries what it reserved."""
+def take_back(instances: Sequence[Instance], deployment: Deployment | None, plan: str) -> TakenBack:
+    """Return what takes a plan back, as far as no VM carries what it reserved.
+
+    Where a later plan overtook it, only that is freed which was kept for a VM that it might be making.
+    """
     back, stays, freed = _sorted_out(instances, plan)
     books = Books(instances)
     books.do(released(each) for each in freed)
@@ -44,13 +49,25 @@ def take_back(instances: Sequence[Instance], plan: str) -> TakenBack:
     books.do(_returned(each) for each in back)
     books.do(modified(each, plan=None, labels=_without(each, HANDED_FROM)) for each in stays)
     for instance in instances:
-        if _waits_for(instance, plan):
+        if _waits_for(instance, plan) and _is_deleted(instance):
+            books.lose(instance)
+        elif _waits_for(instance, plan):
             drained = _drained(instance, plan)
             books.do(modified(each, state=str(State.HELD), labels=undrained(each)) for each in drained)
             noted = [each for each in instance.wanted if HANDED_TO in each.labels]
             books.do(modified(each, labels=undrained(each)) for each in noted)
-            _settle(books, instance, back, freed)
-    return TakenBack(books.operations, freed, books.instances)
+            _settle(books, instance, deployment, plan, gone={_place(each) for each in (*back, *freed)},
+                    gets=any(each.labels[HANDED_FROM] == instance.uuid for each in back))  # fmt: skip
+        elif goes_back(deployment, plan):
+            books.change(instance, **as_before(instance, deployment, plan))
+    overtaken = [each for one in instances if not _waits_for(one, plan) for each in _overtaken(one, plan)]
+    books.let_go(overtaken)
+    deleted = [each for one in instances if _waits_for(one, plan) and _is_deleted(one) for each in one.holdings]
+    return TakenBack(books.operations, [*freed, *overtaken, *deleted], books.instances)
+
+
+def _overtaken(instance: Instance, plan: str) -> list[Holding]:
+    return [each for each in instance.parting if each.plan == plan and is_overtaken(each)]
 
 
 def _waits_for(instance: Instance, plan: str) -> bool:
@@ -60,14 +77,27 @@ def _waits_for(instance: Instance, plan: str) -> bool:
     return instance.plan == plan or any(each.plan == plan for each in instance.holdings)
 
 
+def _is_deleted(instance: Instance) -> bool:
+    """Tell whether an instance leaves with its deployment, and not by the plan, which would be noted on it."""
+    return instance.leaving and instance.former is None
+
+
 def _drained(instance: Instance, plan: str) -> list[Holding]:
-    return [each for each in instance.parting if each.labels.get(DRAINED_BY) == plan]
+    given_up = (each for each in instance.parting if each.labels.get(DRAINED_BY) == plan)
+    return [each for each in given_up if not is_overtaken(each)]
+
+
+def _is_reserved(held: Holding, plan: str) -> bool:
+    """Tell whether a plan reserved an address, or one that it overtook and is taken back with."""
+    if is_overtaken(held):
+        return plan in (held.plan, held.labels.get(DRAINED_BY))
+    return held.plan == plan and held.carrier is None
 
 
 def _sorted_out(instances: Sequence[Instance], plan: str) -> tuple[list[Holding], list[Holding], list[Holding]]:
     """Sort what a plan reserved and no VM carries: what goes back, what stays with who has it now, what is freed."""
-    waiting = [each for each in instances if _waits_for(each, plan)]
-    reserved = [each for one in waiting for each in one.holdings if each.plan == plan and each.carrier is None]
+    waiting = [each for each in instances if _waits_for(each, plan) and not _is_deleted(each)]
+    reserved = [each for one in waiting for each in one.holdings if _is_reserved(each, plan)]
     needless = {(one.uuid, each.network) for one in waiting for each in _drained(one, plan)}
     needless |= {(one.uuid, each.network) for one in waiting if _is_new(one) for each in one.holdings}
     takers = {each.uuid for each in waiting if not each.leaving}
@@ -89,15 +119,16 @@ def _is_new(instance: Instance) -> bool:
     return instance.vm is None and instance.made_with is None
 
 
-def _settle(books: Books, instance: Instance, back: Sequence[Holding], freed: Sequence[Holding]) -> None:
-    """Let an instance wait for nothing; one that never was and has nothing is not written down any more."""
-    gone = {_place(each) for each in (*back, *freed)}
+def _settle(
+    books: Books, instance: Instance, deployment: Deployment | None, plan: str, *, gone: set[Place], gets: bool
+) -> None:
+    """Let an instance wait for nothing, as before; one that never was and has nothing is not written down any more."""
     keeps = any(_place(each) not in gone for each in instance.holdings)
-    gets = any(each.labels[HANDED_FROM] == instance.uuid for each in back)
     if _is_new(instance) and not keeps and not gets:
         books.remove(instance)
     else:
-        books.change(instance, plan=None, swaps=False, overtakes=False, leaving=False, waits=(), meant=None)
+        before = as_before(instance, deployment, plan)
+        books.change(instance, plan=None, swaps=False, overtakes=False, leaving=False, waits=(), meant=None, **before)
 
 
 def _returned(held: Holding) -> Operation:

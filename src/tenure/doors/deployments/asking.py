@@ -1,7 +1,7 @@
 """What may be asked of one deployment: how it stands, why it has its addresses, how a manifest differs from it."""
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 
 from tenure.doors.deployments.comparing import Difference, changed_networks, manifest_differences
 from tenure.doors.deployments.configuring import Configs, load_configs, load_snapshot
@@ -24,6 +24,12 @@ class Standing:
     instances: Sequence[Instance]
     config: CloudConfig
     up_to_date: bool
+    older: Mapping[str, CloudConfig] = field(default_factory=dict)
+    """By name of snapshot: what instances are made with for which a plan was taken back."""
+
+    def config_of(self, instance: Instance) -> CloudConfig:
+        """Return the config that an instance is made with."""
+        return self.older.get(instance.snapshot or "", self.config)
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,13 +53,17 @@ async def stand(ledger: AsyncLedger, name: str) -> Standing:
     """Read how a deployment stands."""
     deployment, config, configs = await _deployed(ledger, name)
     up_to_date = configs is not None and configs.snapshot == deployment.snapshot
-    return Standing(deployment, await load_instances(ledger, name), config, up_to_date)
+    instances = await load_instances(ledger, name)
+    snapshots = {each.snapshot for each in instances if each.snapshot is not None}
+    older = {each: await load_snapshot(ledger, each) for each in sorted(snapshots)}
+    return Standing(deployment, instances, config, up_to_date, older)
 
 
 async def explain_instance(ledger: AsyncLedger, name: str, ident: str) -> Explained:
     """Explain the addresses of an instance."""
     _, config, configs = await _deployed(ledger, name)
     instance = await load_instance(ledger, name, ident)
+    config = config if instance.snapshot is None else await load_snapshot(ledger, instance.snapshot)
     return Explained(instance, explain(instance, config, None if configs is None else configs.config))
 
 

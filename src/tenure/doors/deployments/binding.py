@@ -57,7 +57,7 @@ def bind(config: CloudConfig, az: str | None, has: Sequence[Has], wants: Sequenc
                 continue
             network = config.networks[wish.network]
             fitting = (each for each in left if (each.network == wish.network) is same_name)
-            found = next((each for each in fitting if fits(network, az, each, wish, same_name=same_name)), None)
+            found = next((each for each in fitting if fits(network, az, each, wish)), None)
             if found is not None:
                 kept[wish.network] = found
                 left.remove(found)
@@ -68,12 +68,12 @@ def bind(config: CloudConfig, az: str | None, has: Sequence[Has], wants: Sequenc
     )
 
 
-def fits(network: Network, az: str | None, has: Has, wants: Wants, *, same_name: bool) -> bool:
+def fits(network: Network, az: str | None, has: Has, wants: Wants) -> bool:
     """Tell whether an address can be what is wanted in a network, by the pools that the network has."""
     if wants.address is not None and wants.address != has.position:
         return False
     if network.kind == VIP:
-        return _fits_vip(network, az, has, wants, same_name=same_name)
+        return _fits_vip(network, az, has, wants)
     if network.kind != MANUAL:
         return False
     subnet = subnet_of(network, has.position, az)
@@ -82,10 +82,10 @@ def fits(network: Network, az: str | None, has: Has, wants: Wants, *, same_name:
     return is_static(subnet, has.position) is (wants.address is not None)
 
 
-def _fits_vip(network: Network, az: str | None, has: Has, wants: Wants, *, same_name: bool) -> bool:
+def _fits_vip(network: Network, az: str | None, has: Has, wants: Wants) -> bool:
     """Tell whether a VIP can stay: one that is named is that one, one of a pool is still in it."""
     if not network.subnets:
-        return same_name and wants.address is not None
+        return wants.address is not None
     return any(subnet.serves(az) and is_static(subnet, has.position) for subnet in network.subnets)
 
 

@@ -4,8 +4,8 @@ import secrets
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
-from tenure.doors.deployments.finishing import Report, reported
 from tenure.doors.deployments.records import Instance, load_deployment, load_instances
+from tenure.doors.deployments.reporting import Report, check_lost, reported
 from tenure.kernel.errors import Conflict, NotFound
 from tenure.kernel.names import check_name
 from tenure.service.ledger import AsyncLedger
@@ -43,7 +43,7 @@ async def recreate(ledger: AsyncLedger, deployment: str, ident: str, *, vm: str)
 
     def decide(report: Report) -> Sequence[Operation]:
         instance = report.instance
-        _check_lost(instance, vm)
+        check_lost(instance, vm)
         if instance.leaving:
             raise Conflict(f"instance {instance.name} is not wanted any more; report that its VM is gone")
         if instance.vm is None and instance.plan is not None:
@@ -60,15 +60,9 @@ async def delete_reference(ledger: AsyncLedger, deployment: str, ident: str, *, 
     check_name(vm, field="vm")
 
     def decide(report: Report) -> Sequence[Operation]:
-        _check_lost(report.instance, vm)
+        check_lost(report.instance, vm)
         books = report.books
         books.forget_vm(report.instance)
         return books.operations
 
     return await reported(ledger, deployment, ident, decide)
-
-
-def _check_lost(instance: Instance, vm: str) -> None:
-    """Refuse what was decided for another VM: the instance has a new one by now."""
-    if instance.vm not in (None, vm):
-        raise Conflict(f"instance {instance.name} has VM {instance.vm!r} now, not {vm!r}", field="vm")

@@ -100,7 +100,7 @@ def _work(compiling: Compiling, fresh: Sequence[Worker], config: CloudConfig) ->
     steps = [Step(None, compiling.instance(each), Bound((), (wish,), ())) for each in fresh]
     if not has_pool(network, compiling.az):
         for step in steps:
-            raise no_room(step.instance.long_name, network)
+            raise no_room(step.instance.long_name, network, step.instance.az)
     takes = [
         Allocate(
             network=compiling.network, owner=worker_of(compiling.deployment, each.number), zone=compiling.az,

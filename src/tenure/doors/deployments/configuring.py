@@ -3,11 +3,11 @@
 import hashlib
 import json
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 
 from tenure.doors.deployments.documents.cloud import read_cloud_configs
-from tenure.doors.deployments.faults import Fault
+from tenure.doors.deployments.faults import Fault, Kind, Refused
 from tenure.doors.deployments.ground import (
     SPACE,
     Block,
@@ -15,24 +15,25 @@ from tenure.doors.deployments.ground import (
     blocks_of,
     is_ours,
     lay,
-    remnants,
     removal,
     renamed,
-    uncovered,
 )
 from tenure.doors.deployments.keeping import kept_by_hand, lost_by_hand
 from tenure.doors.deployments.legacy import MODE, Legacy, kept_back, load_legacy, load_mode, own_networks, turned
 from tenure.doors.deployments.managed_records import complete
-from tenure.doors.deployments.model import DYNAMIC, MANUAL, CloudConfig
+from tenure.doors.deployments.model import DYNAMIC, MANUAL, CloudConfig, Subnet
+from tenure.doors.deployments.model import Network as CloudNetwork
 from tenure.doors.deployments.records import CONFIG, SNAPSHOT, Deployment
+from tenure.doors.deployments.remnants import Left, is_within, leave, uncovered
 from tenure.kernel.configuration import Network
 from tenure.kernel.edits import Edit, ModifyNetwork
 from tenure.kernel.errors import AlreadyExists, Conflict, NotFound
+from tenure.kernel.ranges import AddressRange, Cidr, merge
 from tenure.kernel.values import Paper
 from tenure.service.ledger import AsyncLedger
-from tenure.service.operations import Expect, Operation, WritePaper
+from tenure.service.operations import Expect, ExpectPaper, Operation, WritePaper
 
-TRIES = 8
+TRIES = 20
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,30 +102,47 @@ async def load_networks(ledger: AsyncLedger, deployment: Deployment) -> CloudCon
 async def upload(ledger: AsyncLedger, name: str, text: str, *, space: str = SPACE, dry: bool = False) -> Uploaded:
     """Put a cloud config in force: all of its faults are told at once, and nothing is changed then."""
     for tries_left in reversed(range(TRIES)):
+        mode = await load_mode(ledger)  # before all else that is read: see ``turned``
         papers = {paper.name: paper for paper in await ledger.papers(CONFIG)}
-        before = papers.get(name)
+        before = papers.pop(name, None)
         texts = {each.name: each.document["text"] for each in papers.values()} | {name: text}
         config, warnings = read_cloud_configs(sorted(texts.items()))
         write = WritePaper(kind=CONFIG, name=name, document={"text": text}, revision=before.revision if before else 0)
-        mode = [] if papers else [turned(await load_mode(ledger))]
-        legacies = await load_legacy(ledger)
-        edits, expects, lost = await _edits(ledger, await complete(ledger, config), space, legacies)
-        expects += [each.expected() for each in legacies]
+        ground = await lay_out(ledger, await complete(ledger, config), space)
         try:
-            await (ledger.rehearse if dry else ledger.apply)([*expects, *edits, *mode, write])
+            rests = [turned(mode), *map(_expected, papers.values())]
+            await (ledger.rehearse if dry else ledger.apply)([*rests, write, *ground.operations])
         except (Conflict, NotFound) as error:
             if not tries_left or (isinstance(error, AlreadyExists) and error.kind != MODE):
                 raise
             continue  # somebody uploaded, deployed or edited in this moment
-        return Uploaded([*warnings, *lost], sorted({edit.network for edit in edits}))
+        return Uploaded([*warnings, *ground.warnings], ground.changed)
     raise AssertionError("unreachable")
 
 
-async def laid_out(ledger: AsyncLedger, config: CloudConfig, space: str) -> list[Operation]:
-    """Return the operations after which the ledger has the networks of a config, with what they rest on."""
+def _expected(paper: Paper) -> Operation:
+    return ExpectPaper(kind=paper.kind, name=paper.name, revision=paper.revision)
+
+
+@dataclass(frozen=True, slots=True)
+class Ground:
+    """The operations after which the ledger has the networks of a config, and what is worth a word about them."""
+
+    operations: Sequence[Operation]
+    changed: Sequence[str]
+    warnings: Sequence[Fault]
+
+
+async def lay_out(ledger: AsyncLedger, config: CloudConfig, space: str) -> Ground:
+    """Lay the networks of a config over those that the ledger has now.
+
+    Whoever does the operations writes the paper of ``legacy.turned`` with them, in the revision that it had before the
+    config was read: else the networks could be newer than the config, and one that came meanwhile would go again.
+    """
     legacies = await load_legacy(ledger)
-    edits, expects, _ = await _edits(ledger, config, space, legacies)
-    return [*expects, *(each.expected() for each in legacies), *edits]
+    edits, expects, lost = await _edits(ledger, config, space, legacies)
+    rests = [*expects, *(each.expected() for each in legacies)]
+    return Ground([*rests, *edits], sorted({edit.network for edit in edits}), lost)
 
 
 async def _edits(
@@ -135,37 +153,57 @@ async def _edits(
     names = renamed(config, present)
     edits: list[Edit] = [ModifyNetwork(network=old, name=new) for old, new in names.items()]
     now = {names.get(name, name): network for name, network in present.items()}
-    lost: list[Fault] = []
+    told: list[Fault] = []
     for name, network in config.networks.items():
         if network.kind == DYNAMIC:
             continue
         found = now.get(name)
-        wanted = kept_by_hand(blocks_of(network), found)
+        left = await _left(ledger, found, blocks_of(network))
+        wanted = kept_by_hand(left.wanted, found)
         if network.kind == MANUAL:
             wanted = kept_back(wanted, legacies, config)
-        left = [] if found is None else await _remnants(ledger, found, wanted)
-        edits += lay(name, network.kind, [*wanted, *left], found, space)
-        lost += lost_by_hand(name, found, [*wanted, *left])
+        edits += lay(name, network.kind, [*wanted, *left.remnants], found, space)
+        told += [*_in_the_way(network, left.strays), *lost_by_hand(name, found, [*wanted, *left.remnants])]
     for name, gone in now.items():
         if name not in config.networks or config.networks[name].kind == DYNAMIC:
-            left = await _remnants(ledger, gone, [])
-            edits += lay(gone.name, MANUAL, left, gone, space) if left else [removal(gone)]
-            lost += lost_by_hand(name, gone, left)
+            left = await _left(ledger, gone, [])
+            edits += lay(gone.name, MANUAL, left.remnants, gone, space) if left.remnants else [removal(gone)]
+            told += lost_by_hand(name, gone, left.remnants)
     touched = {edit.network for edit in edits}
     expects: list[Operation] = [
         Expect(network=each.name, serial=each.serial, uuid=each.uuid)
         for each in present.values()
         if each.name in touched or names.get(each.name) in touched
     ]
-    return edits, expects, lost
+    return edits, expects, told
 
 
-async def _remnants(ledger: AsyncLedger, network: Network, wanted: Sequence[Block]) -> list[Block]:
-    """Return what of a network is in no config any more, and where somebody holds an address."""
-    present = blocks_in(network)
+async def _left(ledger: AsyncLedger, network: Network | None, wanted: Sequence[Block]) -> Left:
+    """Return what is left of a network as the ledger has it, beside what is wanted."""
+    present = [] if network is None else blocks_in(network)
     pieces = uncovered(wanted, present)
-    if not pieces:
-        return []
-    held = [each.row.first for each in await ledger.holdings(network.name)]
-    left = remnants(wanted, present, [each for each in held if any(each in piece for piece in pieces)])
-    return kept_by_hand(left, network)
+    if network is None or not pieces:
+        return Left(wanted)
+    held = [Cidr(each.row.first, each.unit) for each in await ledger.holdings(network.name)]
+    left = leave(wanted, present, [each for each in held if is_within(each.first, pieces)])
+    return replace(left, remnants=kept_by_hand(left.remnants, network))
+
+
+def _in_the_way(network: CloudNetwork, strays: Sequence[Cidr]) -> list[Fault]:
+    """Warn of what a network's subnets must give way to; refuse it where the config itself has other plans for it."""
+    named = merge(each for subnet in network.subnets for each in _named(subnet))
+    told = f"of network '{network.name}' is held in units that do not fit into a subnet"
+    for each in strays:
+        if any(each.range.overlaps(other) for other in named):
+            raise Refused(
+                Kind.GENERIC, f"Range '{each}' {told}, and its gateway or a static IP lies there: release it first"
+            )
+    return [
+        Fault(Kind.GENERIC, f"Range '{each}' {told}: it is given to nobody until the first upload after its release")
+        for each in strays
+    ]
+
+
+def _named(subnet: Subnet) -> list[AddressRange]:
+    """Return what a subnet names: its gateway, and what may be asked for by address."""
+    return [*subnet.static, *([] if subnet.gateway is None else [AddressRange(subnet.gateway, subnet.gateway)])]

@@ -2,9 +2,8 @@
 
 import secrets
 import uuid
-from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from itertools import chain
 
 from tenure.doors.deployments.configuring import Configs, load_configs
 from tenure.doors.deployments.documents.manifest import read_manifest
@@ -17,16 +16,17 @@ from tenure.doors.deployments.listening import Hearing
 from tenure.doors.deployments.managed import Cloud, managed_networks, prepare
 from tenure.doors.deployments.managed_records import uses
 from tenure.doors.deployments.memory_mode import alone, reserve, told, written
-from tenure.doors.deployments.model import MANUAL, VIP, CloudConfig, Network
+from tenure.doors.deployments.model import MANUAL, CloudConfig
 from tenure.doors.deployments.records import ORPHANED, SNAPSHOT, Deployment, load_deployment, load_instances
 from tenure.doors.deployments.refusing import explained, first_without_room, no_room
+from tenure.doors.deployments.repeating import noted, unless_same
 from tenure.doors.deployments.reports import VmState
 from tenure.doors.deployments.reserving import Work, work_for
 from tenure.doors.deployments.surveying import load_orphans
 from tenure.doors.deployments.turning import arrive
-from tenure.doors.deployments.undoing import following
+from tenure.doors.deployments.undoing import following, revocable
+from tenure.doors.deployments.vips import Overtaken, choose_vips, was_picked
 from tenure.doors.deployments.workers import ended
-from tenure.kernel.addresses import parse_address
 from tenure.kernel.errors import AddressInUse, AddressReserved, Conflict, NotFound, PoolExhausted
 from tenure.kernel.values import Holding
 from tenure.service.ledger import AsyncLedger
@@ -71,7 +71,8 @@ async def deploy(
     With ``hand_over`` an instance may wait for what another one gives up: see ``handing``. ``vm_state`` is what running
     VMs say. Without a cloud config (see ``memory_mode``), and at the first deploy with one, they must be asked; a VM
     that did not answer is a refusal, or with ``fix`` made anew. ``cloud`` makes managed networks that are missing.
-    Cost: a look for every instance, a reservation for each that is new. Repeated, it changes nothing more.
+    Cost: a look for every instance, a reservation for each that is new. Where nothing is to do nothing is written, and
+    the plan that is known is told again.
     """
     order = Order(secrets.token_hex(8), recreate=recreate, hand_over=hand_over)
     hearing = Hearing(vm_state, fix, space)
@@ -86,8 +87,8 @@ async def deploy(
             return await _attempt(ledger, configs, document, text, order, act, hearing)
         except Overtaken as late:
             if not tries_left:
-                raise late.error from None
-            order = replace(order, passed_over=order.passed_over | {parse_address(late.error.address)})
+                raise await explained(ledger, late.error, late.work, late.config) from late
+            order = replace(order, passed_over=order.passed_over | {late.position})
         except (AddressInUse, AddressReserved, PoolExhausted):
             raise
         except (Conflict, NotFound):
@@ -109,8 +110,9 @@ async def _attempt_alone(
         work = replace(work_for(steps, order.plan, vips), last=())  # papers are not its world's
         answers = await reserve(world, work)
         steps = await told(world, steps)
-        await act(await written(ledger, world, text, order.plan, steps))
-        return Deployed(order.plan, world.manifest.name, world.config, steps, granted_by(work, answers))
+        after, papers = await written(ledger, world, text, order.plan, steps)
+        await act(papers)
+        return Deployed(after.plan or order.plan, world.manifest.name, world.config, steps, granted_by(work, answers))
 
 
 async def _attempt(
@@ -122,12 +124,14 @@ async def _attempt(
     steps = draft(manifest, configs.config, arrival.instances, order, lambda: str(uuid.uuid4()))
     offers = await _offers(ledger, manifest.name, configs.config, steps) if order.hand_over else Offers(configs.config)
     vips = await choose_vips(ledger, configs.config, steps, offers, passed_over=order.passed_over)
-    steps = promised(steps, offers, vips)
+    steps = revocable(before, order.plan, promised(steps, offers, vips))
     check_pools(configs.config, steps)
     held = {has.network for each in arrival.instances for has in each.has}
+    after = following(before, Deployment(manifest.name, text, configs.snapshot, order.plan), steps)
+    after = unless_same(before, after, steps)
     ground = [
         *await _ground(ledger, configs),
-        following(before, Deployment(manifest.name, text, configs.snapshot, order.plan), steps).written(),
+        noted(before, after),
         *await uses(ledger, manifest.name, managed_networks(manifest, configs.config), held),
     ]
     left = await ended(ledger, manifest.name)
@@ -143,11 +147,11 @@ async def _attempt(
             steps = others
         except (AddressInUse, AddressReserved) as error:
             if was_picked(error, vips):
-                raise Overtaken(error) from error
+                raise Overtaken(error, work, configs.config) from error
             raise await explained(ledger, error, work, configs.config) from error
         else:
             granted = granted_by(work, answers[len(ground) : len(answers) - len(left)])
-            return Deployed(order.plan, manifest.name, configs.config, steps, granted)
+            return Deployed(after.plan or order.plan, manifest.name, configs.config, steps, granted)
 
 
 async def _offers(ledger: AsyncLedger, deployment: str, config: CloudConfig, steps: Sequence[Step]) -> Offers:
@@ -182,57 +186,4 @@ def check_pools(config: CloudConfig, steps: Sequence[Step]) -> None:
             if wish.address is not None or network.kind != MANUAL:
                 continue
             if not has_pool(network, step.instance.az):
-                raise no_room(step.instance.long_name, network)
-
-
-class Overtaken(Exception):
-    """An address that was chosen from a VIP pool cannot be had: somebody was faster. Another may do as well."""
-
-    def __init__(self, error: AddressInUse | AddressReserved) -> None:
-        super().__init__(error.message)
-        self.error = error
-
-
-def was_picked(error: AddressInUse | AddressReserved, vips: Mapping[tuple[str, str], int]) -> bool:
-    """Tell whether an address that cannot be had was chosen from a pool, and not named by anybody."""
-    return parse_address(error.address) in vips.values()
-
-
-async def choose_vips(
-    ledger: AsyncLedger,
-    config: CloudConfig,
-    steps: Sequence[Step],
-    offers: Offers,
-    *,
-    passed_over: Collection[int] = (),
-) -> dict[tuple[str, str], int]:
-    """Choose addresses from VIP pools: the first in the order written that nobody has, in a subnet of the AZ.
-
-    Where there is none, the first that the plan itself gives up. ``passed_over`` are those that could not be had.
-    """
-    chosen: dict[tuple[str, str], int] = {}
-    for name in {wish.network for step in steps for wish in step.bound.new if wish.address is None}:
-        network = config.networks[name]
-        if network.kind != VIP:
-            continue
-        taken, offered = {each.row.first for each in await ledger.holdings(name)}, offers.positions(name)
-        taken.update(passed_over)
-        present = (has for step in steps if step.before is not None for has in step.before.has)
-        taken |= {has.position for has in present if has.network == name}  # also what comes in with this very plan
-        for step in steps:
-            if not any(wish.network == name for wish in step.bound.new):
-                continue
-            found = _chosen(network, step.instance.az, taken, offered)
-            if found is None:
-                raise no_room(step.instance.long_name, network)
-            taken.add(found)
-            offered.discard(found)
-            chosen[step.instance.uuid, name] = found
-    return chosen
-
-
-def _chosen(network: Network, az: str | None, taken: set[int], offered: set[int]) -> int | None:
-    ranges = [each for subnet in network.subnets if subnet.serves(az) for each in subnet.static]
-    free = (place for each in ranges for place in range(each.first, each.last + 1) if place not in taken)
-    given_up = (place for place in sorted(offered) if any(place in each for each in ranges))
-    return next(chain(free, given_up), None)
+                raise no_room(step.instance.long_name, network, step.instance.az)

@@ -88,17 +88,17 @@ class Deployments:
         """Report that an instance's VM is up; with ``plan``, that it was made for that one, and no later one."""
         return await finishing.commit(self.ledger, deployment, instance, vm=vm, hints=hints, plan=plan)
 
-    async def fail(self, deployment: str, instance: str) -> Instance:
-        """Report that an instance's VM could not be made."""
-        return await finishing.fail(self.ledger, deployment, instance)
+    async def fail(self, deployment: str, instance: str, *, plan: str | None = None) -> Instance:
+        """Report that an instance's VM could not be made; with ``plan``, that of that one, and no later one."""
+        return await finishing.fail(self.ledger, deployment, instance, plan=plan)
 
-    async def lose(self, deployment: str, instance: str) -> Instance | None:
-        """Report that an instance's VM is gone."""
-        return await finishing.lose(self.ledger, deployment, instance)
+    async def lose(self, deployment: str, instance: str, *, vm: str | None = None) -> Instance | None:
+        """Report that an instance's VM is gone; with ``vm``, that one, and no later one."""
+        return await finishing.lose(self.ledger, deployment, instance, vm=vm)
 
-    async def stop(self, deployment: str, instance: str, *, hard: bool = False) -> Instance:
-        """Report that an instance is stopped."""
-        return await finishing.stop(self.ledger, deployment, instance, hard=hard)
+    async def stop(self, deployment: str, instance: str, *, hard: bool = False, vm: str | None = None) -> Instance:
+        """Report that an instance is stopped; with ``vm``, that one, and no later one."""
+        return await finishing.stop(self.ledger, deployment, instance, hard=hard, vm=vm)
 
     async def start(self, deployment: str, instance: str) -> Instance:
         """Let an instance be started again."""

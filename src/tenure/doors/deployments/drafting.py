@@ -138,7 +138,7 @@ def _steps(
         base = Instance(deployment, group.name, uuid, placed.index) if before is None else before
         after = replace(
             base, group=group.name, index=placed.index, az=placed.az, disk=group.persistent_disk, networks=said,
-            errand=group.lifecycle == ERRAND,
+            errand=group.lifecycle == ERRAND, snapshot=None,
         )  # fmt: skip
         step = _step(group, config, placed, before, after, order)
         if not after.ignored:  # one that is waits for what it waited for

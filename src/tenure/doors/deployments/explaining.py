@@ -138,7 +138,8 @@ def waiting_text(instance: Instance) -> str:
     """Tell what an instance waits for, in words."""
     wanted = waits_for(instance)
     if wanted == DELETION:
-        return f"the deletion of its VM {instance.vm}; its addresses are freed then"
+        vm = "a VM that is perhaps being made" if instance.vm is None else f"its VM {instance.vm}"
+        return f"the deletion of {vm}; its addresses are freed then"
     if wanted == START:
         return "being started: it was stopped hard, and keeps its addresses"
     if wanted == HAND_OVER:

@@ -1,29 +1,35 @@
 """What callers report of an instance: its VM is up, was not made, is gone, is stopped. Each is one ``apply``.
 
-Every report may be repeated: it says how things are, and what is so already is left as it is.
+A report says how things are, and what is so already is left as it is. So it may be repeated as long as it is true:
+with the VM or the plan that it is about, one that comes late is refused. Of what is gone there is nothing to report.
 """
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
 from tenure.doors.deployments.aborting import take_back
-from tenure.doors.deployments.configuring import load_networks
 from tenure.doors.deployments.faults import Kind, Refused
 from tenure.doors.deployments.hinting import check_hints, read_hints
-from tenure.doors.deployments.model import DETACHED, STARTED, STOPPED, CloudConfig, Properties
+from tenure.doors.deployments.model import DETACHED, STARTED, STOPPED, Properties
 from tenure.doors.deployments.parting import Books
 from tenure.doors.deployments.records import (
     ORPHAN,
-    Deployment,
     Instance,
-    find_instance,
     load_deployment,
-    load_instance,
     load_instances,
     orphan_of,
 )
-from tenure.doors.deployments.refusing import written
-from tenure.doors.deployments.reserving import HANDED_FROM, modified
+from tenure.doors.deployments.reporting import (
+    TRIES,
+    Report,
+    check_awaited,
+    check_failed,
+    check_lost,
+    check_own,
+    reported,
+    still_waiting,
+)
+from tenure.doors.deployments.reserving import HANDED_FROM, is_overtaken, modified
 from tenure.doors.deployments.settings import settings_of
 from tenure.doors.deployments.undoing import begun, gone, undone
 from tenure.doors.deployments.workers import ended
@@ -38,27 +44,6 @@ from tenure.service.operations import (
     Transfer,
     WritePaper,
 )
-
-TRIES = 12
-
-
-@dataclass(frozen=True, slots=True)
-class Report:
-    """What is known of an instance when a report about it is taken."""
-
-    ledger: AsyncLedger
-    deployment: Deployment
-    config: CloudConfig
-    instance: Instance
-    instances: Sequence[Instance]
-
-    @property
-    def books(self) -> Books:
-        """Open the books of its deployment."""
-        return Books(self.instances)
-
-
-Decide = Callable[[Report], Sequence[Operation]]
 
 
 async def commit(
@@ -76,12 +61,11 @@ async def commit(
     another came after, it has other settings than are wanted now, and is refused. Where an earlier plan wanted other
     addresses and nobody said what became of its VM, ``plan`` is needed. The VM that the instance has is no news while
     it waits for another: nothing is freed. A VM that was swapped is an orphan from now on, and keeps its addresses
-    until it is deleted.
+    until it is deleted. A VM that another one has, or that is an orphan, is refused.
     """
     check_name(vm, field="vm")
     if plan is not None:
         check_name(plan, field="plan")
-
     picked = read_hints(hints)
 
     def decide(report: Report) -> Sequence[Operation]:
@@ -92,34 +76,24 @@ async def commit(
         if instance.vm == vm and instance.plan not in (None, plan):
             told = replace(instance, hints={**instance.hints, **picked})
             return [] if told == instance else [told.written()]
-        _check_awaited(instance, vm, plan)
+        check_awaited(instance, vm, plan)
+        check_own(report, vm)
         if instance.waits:
             raise still_waiting(instance)
-        after = replace(instance, vm=vm, plan=None, failed=False, swaps=False, state=_running(instance))
-        after = replace(after, hints={**instance.hints, **picked}, overtakes=False)
-        after = replace(after, made_with=_settings(after, report), meant=None)
-        books = report.books
-        _part(books, instance, vm)
-        books.do(_carried(each, vm) for each in instance.wanted if not _is_carried(each, vm))
-        books.write(after)
-        return [*books.operations, *begun(report.deployment, instance)]
+        return _committed(report, vm, picked)
 
-    return await reported(ledger, deployment, ident, decide)
+    return await reported(ledger, deployment, ident, decide, vm=vm)
 
 
-def _check_awaited(instance: Instance, vm: str, plan: str | None) -> None:
-    """Refuse a VM that nobody waits for, or of which it is not sure that it has what is wanted now."""
-    if plan is not None and plan != instance.plan and (instance.plan, instance.vm) != (None, vm):
-        waits = "" if instance.plan is None else f", but of {instance.plan}"
-        raise Conflict(f"instance {instance.name} does not wait for a VM of plan {plan}{waits}", field="plan")
-    if plan is not None or vm == instance.vm:
-        return
-    if instance.plan is None and instance.vm is not None:
-        told = f"has VM {instance.vm!r} and waits for no other"
-        raise Conflict(f"instance {instance.name} {told}; report first that it is gone", field="vm")
-    if instance.overtakes:
-        told = f"waits for a VM of plan {instance.plan}, and an earlier plan wanted other addresses"
-        raise Conflict(f"instance {instance.name} {told}; say which one {vm!r} was made for", field="plan")
+def _committed(report: Report, vm: str, picked: Mapping[str, str]) -> list[Operation]:
+    """Return the operations after which an instance has a VM, and only what that carries."""
+    instance, books = report.instance, report.books
+    after = replace(instance, vm=vm, plan=None, failed=False, swaps=False, state=_running(instance))
+    after = replace(after, hints={**instance.hints, **picked}, overtakes=False, former=None)
+    _part(books, instance, vm)
+    books.do(_carried(each, vm) for each in instance.wanted if not _is_carried(each, vm))
+    books.write(replace(after, made_with=_settings(after, report), meant=None))
+    return [*books.operations, *begun(report.deployment, instance)]
 
 
 def _settings(instance: Instance, report: Report) -> Properties | None:
@@ -144,44 +118,60 @@ def _carried(held: Holding, vm: str) -> Operation:
 
 def _part(books: Books, instance: Instance, vm: str) -> None:
     """Let go what the new VM does not carry; a swapped VM takes its addresses along, as an orphan."""
-    if not instance.swaps or instance.vm in (None, vm):
-        books.let_go(instance.parting)
+    swapped = instance.swaps and instance.vm not in (None, vm)
+    books.let_go(each for each in instance.parting if not swapped or is_overtaken(each))
+    if not swapped:
         return
     heir = orphan_of(instance.vm or "")
-    document = {"deployment": instance.deployment, "instance": instance.name, "vm": instance.vm}
+    document = {"deployment": instance.deployment, "instance": instance.name}
     books.do(
         Transfer(network=each.network, address=each.address, owner=each.owner, generation=each.generation, to=heir,
                  to_slot=each.address)
         for each in instance.parting
+        if not is_overtaken(each)
     )  # fmt: skip
     books.do([WritePaper(kind=ORPHAN, name=instance.vm or "", document=document)])
 
 
-def still_waiting(instance: Instance) -> Refused:
-    """Refuse a VM whose addresses are still others'."""
-    [wait, *_] = instance.waits
-    return Refused(
-        Kind.NETWORK_RESERVATION_ALREADY_IN_USE,
-        f"Failed to reserve IP '{written(wait['address'])}' for instance '{instance.long_name}': it waits for "
-        f"'{wait['of']}' to hand it over. Report that its VM is replaced or gone.",
-    )
+async def fail(ledger: AsyncLedger, deployment: str, ident: str, *, plan: str | None = None) -> Instance:
+    """Take the report that no VM could be made: the instance keeps old and new, and the next good deploy frees.
 
-
-async def fail(ledger: AsyncLedger, deployment: str, ident: str) -> Instance:
-    """Take the report that no VM could be made: the instance keeps old and new, and the next good deploy frees."""
+    ``plan`` is the one that the VM was to be made for, and is needed where a later one overtook it: what was kept for
+    the VM of the earlier one is freed then.
+    """
+    if plan is not None:
+        check_name(plan, field="plan")
 
     def decide(report: Report) -> Sequence[Operation]:
         instance = report.instance
+        given_up = [each for each in instance.parting if is_overtaken(each)]
+        of_plan = [each for each in given_up if each.plan == plan != instance.plan]
+        if of_plan:
+            books = report.books
+            books.let_go(of_plan)
+            books.change(instance, overtakes=instance.overtakes and len(of_plan) < len(given_up))
+            return books.operations
+        check_failed(instance, plan)
+        if instance.leaving:
+            books = report.books
+            books.lose(instance)
+            return books.operations
         return [] if instance.failed else [replace(instance, failed=True).written()]
 
     return await reported(ledger, deployment, ident, decide)
 
 
-async def stop(ledger: AsyncLedger, deployment: str, ident: str, *, hard: bool = False) -> Instance:
-    """Take the report that an instance is stopped; with ``hard`` its VM is gone, and its addresses wait for it."""
+async def stop(
+    ledger: AsyncLedger, deployment: str, ident: str, *, hard: bool = False, vm: str | None = None
+) -> Instance:
+    """Take the report that an instance is stopped; with ``hard`` its VM is gone, and its addresses wait for it.
+
+    ``vm`` is the one that was stopped: if the instance has another by now, the report comes late and is refused.
+    """
 
     def decide(report: Report) -> Sequence[Operation]:
         instance = report.instance
+        check_lost(instance, vm)
         if not hard:
             after = replace(instance, state=STOPPED)
             return [] if after == instance else [after.written()]
@@ -202,10 +192,14 @@ async def start(ledger: AsyncLedger, deployment: str, ident: str) -> Instance:
     return await reported(ledger, deployment, ident, decide)
 
 
-async def lose(ledger: AsyncLedger, deployment: str, ident: str) -> Instance | None:
-    """Take the report that an instance's VM is gone. One that leaves is gone with it; others keep their addresses."""
+async def lose(ledger: AsyncLedger, deployment: str, ident: str, *, vm: str | None = None) -> Instance | None:
+    """Take the report that an instance's VM is gone. One that leaves is gone with it; others keep their addresses.
+
+    ``vm`` is the one that is gone: if the instance has another by now, the report comes late and is refused.
+    """
 
     def decide(report: Report) -> Sequence[Operation]:
+        check_lost(report.instance, vm)
         books = report.books
         books.lose(report.instance)
         return [*books.operations, *(begun(report.deployment, report.instance) if report.instance.leaving else [])]
@@ -230,8 +224,9 @@ async def abort(ledger: AsyncLedger, deployment: str, plan: str) -> list[Holding
     """
     check_name(plan, field="plan")
     for tries_left in reversed(range(TRIES)):
-        taken_back = take_back(await load_instances(ledger, deployment), plan)
-        back = await undone(ledger, deployment, plan, taken_back.left)
+        known = await load_deployment(ledger, deployment)
+        taken_back = take_back(await load_instances(ledger, deployment), known, plan)
+        back = await undone(ledger, deployment, known, plan, taken_back.left)
         try:
             await ledger.apply([*taken_back.operations, *back])
         except (Conflict, NotFound):
@@ -264,25 +259,25 @@ async def clean_up_orphan(ledger: AsyncLedger, vm: str) -> list[Holding]:
 
 
 async def delete(ledger: AsyncLedger, deployment: str) -> list[Instance]:
-    """Let a deployment go: what has no VM is gone at once; the rest, which is returned, when its VMs are deleted."""
+    """Let a deployment go: who has no VM is gone at once; the rest, which is returned, when its VMs are deleted.
+
+    For whom a VM is perhaps being made, it is to be said what became of it: that it is gone, that it failed, or that
+    the plan is taken back. No plan is taken back otherwise. The deployment is written down anew: who deploys in this
+    moment sees that.
+    """
     for tries_left in reversed(range(TRIES)):
         known = await load_deployment(ledger, deployment)
         instances = await load_instances(ledger, deployment)
         if known is None and not instances:
             raise NotFound("deployment", deployment)
-        for each in instances:
-            if each.ignored:
-                raise Refused(
-                    Kind.DEPLOYMENT_IGNORED_INSTANCES_DELETION,
-                    f"You are trying to delete deployment '{deployment}', which contains ignored instance(s). "
-                    "Deleting ignored instances is not allowed.",
-                )
-        left = [each for each in instances if each.vm is not None]
-        bare = [each for each in instances if each.vm is None]
+        _check_ignored(deployment, instances)
+        left = [each for each in instances if each.vm is not None or each.is_awaited]
+        bare = [each for each in instances if each not in left]
         operations: list[Operation] = [operation for each in bare for operation in _removal(each)]
-        operations += [replace(each, leaving=True).written() for each in left if not each.leaving]
-        if known is not None and not left:
-            operations += await gone(ledger, known)
+        going = [(each, _going(each)) for each in left]
+        operations += [after.written() for before, after in going if after != before]
+        if known is not None:
+            operations += [replace(known, undo=None).written()] if left else await gone(ledger, known)
         operations += await ended(ledger, deployment)
         try:
             await ledger.apply(operations)
@@ -294,28 +289,19 @@ async def delete(ledger: AsyncLedger, deployment: str) -> list[Instance]:
     raise AssertionError("unreachable")
 
 
+def _check_ignored(deployment: str, instances: Sequence[Instance]) -> None:
+    if any(each.ignored for each in instances):
+        raise Refused(
+            Kind.DEPLOYMENT_IGNORED_INSTANCES_DELETION,
+            f"You are trying to delete deployment '{deployment}', which contains ignored instance(s). "
+            "Deleting ignored instances is not allowed.",
+        )
+
+
+def _going(instance: Instance) -> Instance:
+    """Return an instance that leaves for good: only one for which a VM is perhaps being made waits for its plan."""
+    return replace(instance, leaving=True, plan=instance.plan if instance.is_awaited else None, former=None)
+
+
 def _removal(instance: Instance) -> list[Operation]:
     return [ReleaseOwner(owner=instance.owner), instance.removed()]
-
-
-async def reported(ledger: AsyncLedger, deployment: str, ident: str, decide: Decide) -> Instance:
-    """Decide on what is known of an instance, and do it; again if it changed in that moment."""
-    for tries_left in reversed(range(TRIES)):
-        known = await load_deployment(ledger, check_name(deployment, field="deployment"))
-        if known is None:
-            raise NotFound("deployment", deployment)
-        instances = await load_instances(ledger, deployment)
-        instance = find_instance(instances, deployment, ident)
-        config = await load_networks(ledger, known)
-        operations = decide(Report(ledger, known, config, instance, instances))
-        try:
-            await ledger.apply(operations)
-        except (Conflict, NotFound):
-            if not tries_left:
-                raise
-            continue
-        try:
-            return await load_instance(ledger, deployment, f"{instance.group}/{instance.uuid}")
-        except NotFound:
-            return instance
-    raise AssertionError("unreachable")

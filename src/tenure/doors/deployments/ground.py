@@ -4,19 +4,16 @@ A manual network has its subnets there, with pools of what may be picked; a VIP 
 reserves is in no pool, and binds nobody else: two networks may share a block, each with its own part. Only its gateway
 is reserved in the ledger, for all networks over it.
 
-What is still held where no subnet is any more lies in a *remnant*: a retired block, picked from by nobody, which goes
-when the last address of it is released. So such an address is released like every other: BOSH has a dummy network and a
-dummy subnet for that.
+What is still held where no subnet is any more lies in a *remnant* (``remnants``).
 """
 
-import ipaddress
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from tenure.doors.deployments.drawing import dynamic_ranges
 from tenure.doors.deployments.model import DYNAMIC, VIP, CloudConfig, Network, Subnet
 from tenure.kernel import configuration as ledgers
-from tenure.kernel.addresses import V4_BASE, V6_BASE, format_address, is_v6
+from tenure.kernel.addresses import format_address, width
 from tenure.kernel.edits import (
     AddNetwork,
     AddPool,
@@ -28,7 +25,7 @@ from tenure.kernel.edits import (
     RemoveSubnet,
     Reserve,
 )
-from tenure.kernel.ranges import AddressRange, Cidr, parse_cidr, subtract
+from tenure.kernel.ranges import AddressRange, Cidr, parse_cidr
 
 SPACE = "site"
 """The space that deployments share, unless another is chosen."""
@@ -79,7 +76,7 @@ def blocks_of(network: Network) -> list[Block]:
     if network.kind == DYNAMIC:
         return []
     if network.kind == VIP:
-        return [Block(cidr, unit=_single(cidr.first)) for cidr in ANY]
+        return [Block(cidr, unit=width(cidr.first)) for cidr in ANY]
     return [_block(subnet) for subnet in network.subnets if subnet.range is not None]
 
 
@@ -94,10 +91,6 @@ def _block(subnet: Subnet) -> Block:
         tuple(dynamic_ranges(subnet)),
         subnet.restricted,
     )
-
-
-def _single(position: int) -> int:
-    return 128 if is_v6(position) else 32
 
 
 def blocks_in(network: ledgers.Network) -> list[Block]:
@@ -118,29 +111,6 @@ def _block_in(subnet: ledgers.Subnet) -> Block:
 def is_ours(network: ledgers.Network) -> bool:
     """Tell whether a network of the ledger is of a cloud config."""
     return DOOR.items() <= network.notes.labels.items()
-
-
-def remnants(wanted: Sequence[Block], present: Sequence[Block], held: Iterable[int]) -> list[Block]:
-    """Return the retired blocks that hold what lies outside of all that is wanted. O(blocks + addresses held there)."""
-    positions = sorted(held)
-    found: list[Block] = []
-    for block in present:
-        for piece in subtract(block.cidr.range, [other.cidr.range for other in wanted]):
-            used = (cidr for cidr in _cidrs(piece) if any(position in cidr.range for position in positions))
-            found += [Block(cidr, unit=block.unit, retired=True) for cidr in used]
-    return found
-
-
-def uncovered(wanted: Sequence[Block], present: Sequence[Block]) -> list[AddressRange]:
-    """Return what the ledger has now and is not wanted any more: whoever holds an address there keeps a remnant."""
-    covers = [block.cidr.range for block in wanted]
-    return [piece for block in present for piece in subtract(block.cidr.range, covers)]
-
-
-def _cidrs(piece: AddressRange) -> Iterable[Cidr]:
-    base, kind = (V6_BASE, ipaddress.IPv6Address) if is_v6(piece.first) else (V4_BASE, ipaddress.IPv4Address)
-    for block in ipaddress.summarize_address_range(kind(piece.first - base), kind(piece.last - base)):
-        yield Cidr(base + int(block.network_address), block.prefixlen)
 
 
 def lay(name: str, kind: str, wanted: Sequence[Block], present: ledgers.Network | None, space: str) -> list[Edit]:

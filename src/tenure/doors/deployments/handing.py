@@ -52,7 +52,7 @@ class Offers:
         if held.network != wish.network or held.owner == step.instance.owner:
             return False
         has = Has(held.network, held.row.first, held.unit)
-        return fits(network, step.instance.az, has, wish, same_name=True)
+        return fits(network, step.instance.az, has, wish)
 
 
 def offers_of(steps: Sequence[Step], orphans: Iterable[Orphan], config: CloudConfig) -> Offers:

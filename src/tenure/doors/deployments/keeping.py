@@ -9,9 +9,10 @@ from dataclasses import replace
 
 from tenure.doors.deployments.faults import Fault, Kind
 from tenure.doors.deployments.ground import Block, blocks_in
+from tenure.doors.deployments.remnants import shared
 from tenure.kernel import configuration as ledgers
 from tenure.kernel.configuration import Reserved
-from tenure.kernel.ranges import AddressRange, subtract
+from tenure.kernel.ranges import merge, subtract
 
 
 def kept_by_hand(blocks: Iterable[Block], present: ledgers.Network | None) -> list[Block]:
@@ -25,17 +26,13 @@ def _made(network: ledgers.Network | None) -> list[Reserved]:
 
 
 def _with(block: Block, made: Sequence[Reserved]) -> Block:
-    own = [replace(each, range=piece) for each in made if (piece := _shared(block.cidr.range, each.range)) is not None]
+    own = [replace(each, range=piece) for each in made if (piece := shared(block.cidr.range, each.range)) is not None]
     return replace(block, by_hand=tuple(own))
-
-
-def _shared(one: AddressRange, other: AddressRange) -> AddressRange | None:
-    return AddressRange(max(one.first, other.first), min(one.last, other.last)) if one.overlaps(other) else None
 
 
 def lost_by_hand(name: str, present: ledgers.Network | None, blocks: Sequence[Block]) -> list[Fault]:
     """Tell what people reserved in a network and no block has room for any more."""
-    covers = [block.cidr.range for block in blocks]
+    covers = merge(block.cidr.range for block in blocks)
     lost = [piece for each in _made(present) for piece in subtract(each.range, covers)]
     told = f"of network '{name}' was reserved by hand, and is in no subnet any more: nobody keeps it back"
     return [Fault(Kind.GENERIC, f"Range '{piece}' {told}") for piece in lost]

@@ -87,9 +87,9 @@ def relaid(networks: Mapping[str, ledgers.Network], legacies: Sequence[Legacy], 
     for name, network in networks.items():
         if name not in config.networks or config.networks[name].kind != MANUAL:
             continue
-        restricted = {block.cidr: block.restricted for block in blocks_of(config.networks[name])}
+        restricted = tuple(each for block in blocks_of(config.networks[name]) for each in block.restricted)
         present = [block for block in blocks_in(network) if not block.retired]
-        blocks = [replace(block, restricted=restricted.get(block.cidr, ())) for block in present]
+        blocks = [replace(block, restricted=restricted) for block in present]
         for had, has in zip(blocks, kept_back(blocks, legacies, config), strict=True):
             if had != has:
                 edits += [Unreserve(network=name, range=each) for each, _ in had.legacy]
@@ -106,9 +106,10 @@ async def load_mode(ledger: AsyncLedger) -> Paper | None:
 
 
 def turned(mode: Paper | None) -> Operation:
-    """Return the operation by which the first cloud config ends the in-memory mode.
+    """Return the operation by which a cloud config ends the in-memory mode, or says again that it is over.
 
-    By it, whoever uploads and whoever deploys a deployment for the first time in the same moment notice each other.
+    All who lay networks into the ledger write this paper, over what it was before they read anything: so two of them in
+    the same moment notice each other, and so do they and whoever deploys a deployment for the first time.
     """
     return _mode(mode, shared=True)
 

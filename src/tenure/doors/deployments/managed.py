@@ -11,10 +11,11 @@ from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from typing import Protocol
 
-from tenure.doors.deployments.configuring import laid_out, load_configs
+from tenure.doors.deployments.configuring import lay_out, load_configs
 from tenure.doors.deployments.documents.manifest import read_manifest
 from tenure.doors.deployments.faults import Kind, Refused
 from tenure.doors.deployments.ground import SPACE
+from tenure.doors.deployments.legacy import load_mode, turned
 from tenure.doors.deployments.managed_records import (
     CREATING,
     DELETING,
@@ -211,11 +212,13 @@ class _Making:
         """Let a network be ready with the subnets that it has, or be no more; the ledger gets what the cloud chose."""
         done = replace(claimed, state=READY, by="")
         for tries_left in reversed(range(TRIES)):
+            mode = await load_mode(self.ledger)  # before all else that is read: see ``turned``
             others = [each for name, each in (await load_managed(self.ledger)).items() if name != done.name]
             config = completed(await self._as_written(), [*others, done])
             paper = done.written() if done.subnets else done.removed()
+            ground = await lay_out(self.ledger, config, self.space)
             try:
-                await self.ledger.apply([*await laid_out(self.ledger, config, self.space), paper])
+                await self.ledger.apply([turned(mode), paper, *ground.operations])
             except (Conflict, NotFound):
                 if not tries_left or not await self._is_mine(claimed):
                     raise

@@ -19,10 +19,11 @@ from tenure.doors.deployments.listening import Hearing
 from tenure.doors.deployments.model import DELETE_CREATE, DYNAMIC, CloudConfig, Manifest, Network
 from tenure.doors.deployments.records import REALM, Deployment, Instance, load_deployment, load_instances
 from tenure.doors.deployments.refusing import explained
+from tenure.doors.deployments.repeating import noted, unless_same
 from tenure.doors.deployments.rereserving import Found, heard, operations_for, refused, with_holdings
 from tenure.doors.deployments.reserving import Work, papers_for
 from tenure.doors.deployments.settings import settings_of
-from tenure.doors.deployments.undoing import following
+from tenure.doors.deployments.undoing import following, revocable
 from tenure.kernel.addresses import format_address, parse_address, width
 from tenure.kernel.errors import AddressInUse, AddressReserved, PoolExhausted
 from tenure.kernel.ranges import AddressRange, Cidr
@@ -178,14 +179,17 @@ def _meant(world: World, after: Instance | None, holdings: Sequence[Holding]) ->
     return replace(after, meant=settings_of(after, world.config, wanted))
 
 
-async def written(ledger: AsyncLedger, world: World, text: str, plan: str, steps: Sequence[Step]) -> list[Operation]:
+async def written(
+    ledger: AsyncLedger, world: World, text: str, plan: str, steps: Sequence[Step]
+) -> tuple[Deployment, list[Operation]]:
     """Return what the ledger keeps of a deploy: that there is still no cloud config, the deployment, its instances."""
     after = Deployment(world.manifest.name, text, None, plan, recent=_recent(world, steps))
-    after = following(world.known, after, steps)
+    after = unless_same(world.known, following(world.known, after, steps), steps)
+    steps = revocable(world.known, plan, steps)
     papers = {each.uuid: each for each in world.papers}
     bare = [_bare(step, papers.get(step.instance.uuid)) for step in steps]
     mode = unturned(await load_mode(ledger), first=world.known is None)
-    return [mode, after.written(), *papers_for(bare, plan)]
+    return after, [mode, noted(world.known, after), *papers_for(bare, plan)]
 
 
 def _bare(step: Step, paper: Instance | None) -> Step:

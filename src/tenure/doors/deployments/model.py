@@ -61,6 +61,8 @@ class Network:
     kind: str
     subnets: tuple[Subnet, ...] = ()
     managed: bool = False
+    cloud_properties: Properties = field(default_factory=dict)
+    """Of a VIP network, which may come without subnets; all others have them on their subnets."""
 
     @property
     def has_azs(self) -> bool:
@@ -126,7 +128,7 @@ class Group:
 
 @dataclass(frozen=True, slots=True)
 class Manifest:
-    """A deployment as its author wants it. ``networks`` and ``azs`` are its own only in the in-memory mode."""
+    """A deployment as its author wants it. ``own`` are the AZs and networks that it brings in the in-memory mode."""
 
     name: str
     groups: Sequence[Group]

@@ -5,7 +5,7 @@ from dataclasses import replace
 from typing import Any
 
 from tenure.doors.deployments.records import Instance
-from tenure.doors.deployments.reserving import HANDED_TO, modified, received, released, transferred
+from tenure.doors.deployments.reserving import HANDED_TO, modified, received, released, rewritten, transferred
 from tenure.kernel.marks import mark_of
 from tenure.kernel.values import Holding
 from tenure.service.operations import ExpectHolding, Operation, ReleaseOwner
@@ -24,7 +24,8 @@ class Books:
         """Return all that is done: first to addresses, then to papers, of which each is written once."""
         changed = [each for uuid, each in self._now.items() if each != self._before[uuid]]
         gone = [each for uuid, each in self._before.items() if uuid not in self._now]
-        return [*self._done, *(each.written() for each in changed), *(each.removed() for each in gone)]
+        written = [operation for each in changed for operation in rewritten(self._before[each.uuid], each)]
+        return [*self._done, *written, *(each.removed() for each in gone)]
 
     @property
     def instances(self) -> list[Instance]:

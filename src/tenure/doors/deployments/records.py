@@ -70,6 +70,10 @@ class Instance:
     made_with: Properties | None = None
     meant: Properties | None = None
     """Settings of the VM that it waits for; only in the in-memory mode, where no holding tells its addresses."""
+    former: Properties | None = None
+    """What it was before a plan that is not done for it: see ``undoing``."""
+    snapshot: str | None = None
+    """The cloud configs that it is made with, where these are not its deployment's: a plan was taken back for it."""
     revision: int = 0
     holdings: tuple[Holding, ...] = ()
 
@@ -104,6 +108,11 @@ class Instance:
         return tuple(each for each in self.holdings if each.state is State.DRAINING)
 
     @property
+    def is_awaited(self) -> bool:
+        """Tell whether its first VM, or one in place of a lost one, is perhaps being made."""
+        return self.vm is None and self.plan is not None and not self.failed and not self.waits
+
+    @property
     def remembered(self) -> dict[str, str]:
         """Return the addresses that only its VM holds, or is to hold, by network: so it is in the in-memory mode."""
         settings = self.meant or (self.made_with if self.vm is not None else None) or {}
@@ -126,7 +135,7 @@ class Instance:
 
 FIELDS = (
     "index", "az", "state", "ignored", "disk", "errand", "vm", "leaving", "plan", "failed", "swaps", "overtakes",
-    "waits", "hints", "networks", "made_with", "meant",
+    "waits", "hints", "networks", "made_with", "meant", "former", "snapshot",
 )  # fmt: skip
 
 
@@ -158,6 +167,10 @@ class Deployment:
     """Addresses that it gave up, the latest last; kept only in the in-memory mode, which gives them again last."""
     undo: Properties | None = None
     """What it goes back to if its plan is taken back: see ``undoing``. None if it stays as it is."""
+
+    def as_of(self, instance: Instance) -> "Deployment":
+        """Return it with the cloud configs that an instance of it is made with."""
+        return self if instance.snapshot is None else replace(self, snapshot=instance.snapshot)
 
     def written(self) -> Operation:
         """Return the operation that writes it down, over the revision that was read."""
@@ -208,13 +221,27 @@ async def load_instances(ledger: AsyncLedger, deployment: str) -> list[Instance]
     return sorted(whole, key=lambda each: (each.group, each.az or "", each.index))
 
 
+async def load_bare(ledger: AsyncLedger, deployment: str, *, vm: str | None = None) -> list[Instance]:
+    """Read a deployment's instances, or only those that have a VM of this name, without what they hold."""
+    check_word(deployment, field="deployment")
+    papers = await ledger.papers(INSTANCE, prefix=f"{deployment}/")
+    return [_read(paper) for paper in papers if vm is None or paper.document["vm"] == vm]
+
+
 async def load_instance(ledger: AsyncLedger, deployment: str, ident: str) -> Instance:
-    """Find an instance by ``group/uuid``, or by ``group/index`` where only one has that: one that leaves may, too."""
-    return find_instance(await load_instances(ledger, deployment), deployment, ident)
+    """Find an instance by ``group/uuid``, or by ``group/index`` where only one has that: one that leaves may, too.
+
+    Costs one look, by its index one for each of its group; how large the deployment is does not matter.
+    """
+    name, group = f"{check_word(deployment, field='deployment')}/{ident}", ident.partition("/")[0]
+    papers = [each for each in await ledger.papers(INSTANCE, prefix=name, limit=1) if each.name == name]
+    papers = papers or await ledger.papers(INSTANCE, prefix=f"{deployment}/{group}/")
+    found = find_instance([_read(each) for each in papers], deployment, ident)
+    return replace(found, holdings=_ordered(await ledger.holdings_of([found.owner])))
 
 
 def find_instance(instances: Sequence[Instance], deployment: str, ident: str) -> Instance:
-    """Find an instance among all of its deployment."""
+    """Find an instance among all of its deployment, or of its group."""
     group, _, which = ident.partition("/")
     found = [each for each in instances if each.group == group and which in (each.uuid, str(each.index))]
     if not found:

@@ -57,7 +57,8 @@ def _step(remembered: Remembered, instance: Instance, plan: str) -> Step:
     assert group is not None
     config = remembered.config
     after = replace(instance, plan=plan, failed=False)
-    if not swaps(group, config, NOTHING, recreate=True, vm=instance.vm):
+    as_it_was = instance.snapshot is not None  # its networks are not the deployment's, so it can have no others
+    if as_it_was or not swaps(group, config, NOTHING, recreate=True, vm=instance.vm):
         return Step(instance, after, Bound(tuple(map(_kept, instance.wanted)), (), ()))
     kinds = ((each, config.networks[each.name].kind) for each in group.networks)
     wants = tuple(Wants(each.name, None, each.nic_group) for each, kind in kinds if kind != DYNAMIC)

@@ -2,10 +2,11 @@
 
 from tenure.doors.deployments.faults import Kind, Refused
 from tenure.doors.deployments.model import CloudConfig, Network
-from tenure.doors.deployments.records import INSTANCE, REALM
+from tenure.doors.deployments.records import INSTANCE, ORPHANED, REALM
 from tenure.doors.deployments.reserving import Work
-from tenure.doors.deployments.workers import group_of
-from tenure.kernel.addresses import parse_address, width
+from tenure.doors.deployments.workers import COMPILER, group_of
+from tenure.doors.deployments.writing import written
+from tenure.kernel.addresses import parse_address
 from tenure.kernel.errors import AddressInUse, AddressReserved, Conflict, PoolExhausted, TenureError
 from tenure.kernel.names import Owner
 from tenure.service.ledger import AsyncLedger
@@ -24,15 +25,15 @@ async def explained(ledger: AsyncLedger, error: Refusal, work: Work, config: Clo
         if found is None:
             return Conflict("addresses became free in this moment; try again")
         step, take = work.takes[found]
-        return no_room(step.instance.long_name, config.networks[take.network])
+        return no_room(step.instance.long_name, config.networks[take.network], step.instance.az)
     wanted = next((pair for pair in work.takes if pair[1].address == error.address), None)
     if wanted is None:
         return Conflict(error.message)
     step, take = wanted
     if isinstance(error, AddressReserved):
-        told = f"Failed to reserve IP '{written(error.address)}' for network '{take.network}'"
+        told = f"Failed to reserve IP '{written(parse_address(error.address))}' for network '{take.network}'"
         return Refused(Kind.NETWORK_RESERVATION_IP_RESERVED, f"{told}: IP belongs to reserved range")
-    told = f"Failed to reserve IP '{written(error.address)}' for instance '{step.instance.long_name}'"
+    told = f"Failed to reserve IP '{written(parse_address(error.address))}' for instance '{step.instance.long_name}'"
     return Refused(
         Kind.NETWORK_RESERVATION_ALREADY_IN_USE, f"{told}: already reserved by {await holder(ledger, error.holder)}"
     )
@@ -60,12 +61,17 @@ async def _has_room(ledger: AsyncLedger, work: Work, count: int) -> bool:
     return True
 
 
-def no_room(name: str, network: Network) -> Refused:
-    """Refuse a reservation because all that could be picked for it is taken."""
-    return Refused(
-        Kind.NETWORK_RESERVATION_NOT_ENOUGH_CAPACITY,
-        f"Failed to reserve IP for '{name}' for {network.kind} network '{network.name}': no more available",
-    )
+def no_room(name: str, network: Network, az: str | None) -> Refused:
+    """Refuse a reservation because all that could be picked for it is taken, or is not known before the cloud made it.
+
+    So a plan on a managed network that is still to be made is not told that the network is full.
+    """
+    told = f"Failed to reserve IP for '{name}' for {network.kind} network '{network.name}'"
+    if network.managed and any(subnet.range is None and subnet.serves(az) for subnet in network.subnets):
+        return Refused(
+            Kind.GENERIC, f"{told}: its range is not known yet, the cloud chooses it when the network is made"
+        )
+    return Refused(Kind.NETWORK_RESERVATION_NOT_ENOUGH_CAPACITY, f"{told}: no more available")
 
 
 async def holder(ledger: AsyncLedger, who: str) -> str:
@@ -73,9 +79,9 @@ async def holder(ledger: AsyncLedger, who: str) -> str:
     owner = Owner.trusted(who)
     if owner.realm != REALM:
         return f"'{who}'"
-    if owner.kind == "orphan":
+    if owner.kind == ORPHANED:
         return "orphaned instance"
-    if owner.kind == "compile":
+    if owner.kind == COMPILER:
         deployment, _, number = owner.id.rpartition("-")
         return f"instance '{group_of(deployment)}/{number}' from deployment '{deployment}'"
     for paper in await ledger.papers(INSTANCE):
@@ -83,8 +89,3 @@ async def holder(ledger: AsyncLedger, who: str) -> str:
         if uuid == owner.id:
             return f"instance '{group}/{uuid}' from deployment '{deployment}'"
     return f"'{who}'"
-
-
-def written(address: str) -> str:
-    """Write an address as BOSH does today: with its length."""
-    return f"{address}/{width(parse_address(address))}"

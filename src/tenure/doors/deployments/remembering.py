@@ -4,12 +4,12 @@ The ledger has the networks of the cloud configs in force. Where these changed s
 fits the old ones as well: else the deployment is to be deployed again.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, replace
 
 from tenure.doors.deployments.binding import Has, fits
 from tenure.doors.deployments.configuring import Configs, load_configs, load_snapshot
-from tenure.doors.deployments.deploying import Deployed, check_pools, choose_vips, granted_by, was_picked
+from tenure.doors.deployments.deploying import Deployed, check_pools, granted_by
 from tenure.doors.deployments.documents.manifest import read_manifest
 from tenure.doors.deployments.drafting import Step
 from tenure.doors.deployments.faults import Kind, Refused
@@ -18,6 +18,7 @@ from tenure.doors.deployments.model import CloudConfig, Group, Manifest
 from tenure.doors.deployments.records import Deployment, Instance, load_deployment, load_instances
 from tenure.doors.deployments.refusing import explained
 from tenure.doors.deployments.reserving import Work, work_for
+from tenure.doors.deployments.vips import Overtaken, choose_vips, was_picked
 from tenure.kernel.errors import (
     AddressInUse,
     AddressOutsideSubnet,
@@ -65,11 +66,16 @@ async def remember(ledger: AsyncLedger, name: str) -> Remembered:
 
 async def redo(ledger: AsyncLedger, name: str, plan: str, decide: Decide, *, dry: bool = False) -> Deployed:
     """Do steps for a deployment as it was last deployed, in one ``apply``, or (``dry``) tell what would be done."""
+    passed_over: set[int] = set()
     for tries_left in reversed(range(TRIES)):
         remembered = await remember(ledger, name)
         steps = decide(remembered)
         try:
-            return await _attempt(ledger, remembered, steps, plan, dry=dry)
+            return await _attempt(ledger, remembered, steps, plan, passed_over, dry=dry)
+        except Overtaken as late:
+            if not tries_left:
+                raise await explained(ledger, late.error, late.work, late.config) from late
+            passed_over.add(late.position)
         except (Conflict, NotFound):
             if not tries_left:
                 raise  # else: somebody deployed, uploaded or reported in this moment
@@ -77,24 +83,30 @@ async def redo(ledger: AsyncLedger, name: str, plan: str, decide: Decide, *, dry
 
 
 async def _attempt(
-    ledger: AsyncLedger, remembered: Remembered, steps: Sequence[Step], plan: str, *, dry: bool
+    ledger: AsyncLedger,
+    remembered: Remembered,
+    steps: Sequence[Step],
+    plan: str,
+    passed_over: Collection[int],
+    *,
+    dry: bool,
 ) -> Deployed:
     deployment, config = remembered.deployment, remembered.config
     configs = await load_configs(ledger)
-    vips = await choose_vips(ledger, config, steps, Offers(config))
+    vips = await choose_vips(ledger, config, steps, Offers(config), passed_over=passed_over)
     work = work_for(steps, plan, vips)
     if not work.operations:
         return Deployed(plan, deployment.name, config, steps, {})
     check_pools(config, steps)
     rests = _rests(deployment, configs)
     changed = configs is None or configs.snapshot != deployment.snapshot
-    work = await _pinned(ledger, remembered, rests, work) if changed else work
     try:
-        answers = await (ledger.rehearse if dry else ledger.apply)([*rests, *work.operations])
+        sure = await _pinned(ledger, remembered, rests, work) if changed else work
+        answers = await (ledger.rehearse if dry else ledger.apply)([*rests, *sure.operations])
     except (AddressInUse, AddressReserved, PoolExhausted) as error:
-        if isinstance(error, AddressInUse) and (changed or was_picked(error, vips)):
-            raise  # it was free a moment ago: another may do as well
-        raise await explained(ledger, error, work, config) from error
+        if not isinstance(error, PoolExhausted) and was_picked(error, vips):
+            raise Overtaken(error, work, config) from error
+        raise await explained(ledger, error, work, config) from error  # what was only made sure of is tried again
     return Deployed(plan, deployment.name, config, steps, granted_by(work, answers[len(rests) :]))
 
 
@@ -113,8 +125,6 @@ async def _pinned(ledger: AsyncLedger, remembered: Remembered, rests: Sequence[O
         return work
     try:
         granted = granted_by(work, (await ledger.rehearse([*rests, *work.operations]))[len(rests) :])
-    except (AddressInUse, PoolExhausted) as error:
-        raise await explained(ledger, error, work, remembered.config) from error
     except (NotFound, AddressOutsideSubnet, AddressReserved) as error:
         if isinstance(error, NotFound) and error.kind != "network":
             raise
@@ -124,7 +134,7 @@ async def _pinned(ledger: AsyncLedger, remembered: Remembered, rests: Sequence[O
         held = granted[step.instance.uuid, take.network]
         wish = next(each for each in step.bound.new if each.network == take.network)
         has = Has(held.network, held.row.first, held.unit)
-        if not fits(remembered.config.networks[take.network], step.instance.az, has, wish, same_name=True):
+        if not fits(remembered.config.networks[take.network], step.instance.az, has, wish):
             raise _changed(remembered, step)
         takes.append((step, replace(take, address=held.address, zone=None)))
     return replace(work, takes=takes)

@@ -103,7 +103,8 @@ def _keeps(step: Step, plan: str) -> list[Operation]:
             operations.append(modified(held, state=str(State.HELD), labels=undrained(held), plan=meant_for))
         elif held.plan != meant_for:
             operations.append(modified(held, plan=meant_for))
-    return operations
+    # Two networks may have changed names with each other: each lets go before the other takes.
+    return sorted(operations, key=lambda each: isinstance(each, Allocate))
 
 
 def _moved(instance: Instance, held: Holding, kept: Kept, plan: str | None) -> list[Operation]:
@@ -161,16 +162,32 @@ def undrained(held: Holding) -> dict[str, str]:
 
 
 def is_free(step: Step, held: Holding) -> bool:
-    """Tell whether a plan frees at once what it gives up: no VM carries it, or whoever leaves has none."""
+    """Tell whether what a plan gives up can be another instance's at once: no VM carries it, or who leaves has none."""
     return held.carrier is None and (step.after is not None or step.instance.vm is None)
+
+
+def _is_under_way(step: Step, held: Holding) -> bool:
+    """Tell whether a VM is perhaps being made on an address, for an earlier plan than the one that is waited for now.
+
+    Strangers get it only when it is known what became of that VM. Where no VM is waited for, nobody would tell.
+    """
+    before, after = step.before, step.after
+    if before is None or before.plan is None or after is None or after.plan is None or held.plan is None:
+        return False
+    return held.plan != before.plan or not (before.failed or before.waits)
+
+
+def is_overtaken(held: Holding) -> bool:
+    """Tell whether an address was reserved for a VM by an earlier plan, and is not wanted any more by a later one."""
+    return held.state is State.DRAINING and held.carrier is None and held.plan is not None
 
 
 def _frees(step: Step, heirs: Mapping[tuple[str, int], str]) -> list[Operation]:
     """Free what the instance is not to keep and no VM carries; an instance that leaves without a VM is gone now."""
     return [
-        Release(network=each.network, address=each.address, owner=each.owner, generation=None)
+        released(each)
         for each in holdings_of(step.before, step.bound.obsolete)
-        if is_free(step, each) and (each.network, each.row.first) not in heirs
+        if is_free(step, each) and not _is_under_way(step, each) and (each.network, each.row.first) not in heirs
     ]
 
 
@@ -179,7 +196,7 @@ def papers_for(steps: Sequence[Step], plan: str) -> list[Operation]:
     operations: list[Operation] = []
     for step in steps:
         if step.after is not None:
-            operations += _rewritten(step.before, step.after)
+            operations += rewritten(step.before, step.after)
         elif step.instance.vm is None:
             operations.append(step.instance.removed())
         elif not step.instance.leaving or step.instance.plan is not None:  # an earlier plan's is this one's now
@@ -187,7 +204,7 @@ def papers_for(steps: Sequence[Step], plan: str) -> list[Operation]:
     return operations
 
 
-def _rewritten(before: Instance | None, after: Instance) -> list[Operation]:
+def rewritten(before: Instance | None, after: Instance) -> list[Operation]:
     """Write an instance down, if it changed; one whose group has another name gets another paper."""
     if before is not None and before.paper_name != after.paper_name:
         return [before.removed(), replace(after, revision=0).written()]

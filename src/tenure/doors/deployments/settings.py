@@ -11,7 +11,7 @@ from tenure.kernel.addresses import format_address, is_v6, width
 from tenure.kernel.ranges import Cidr
 from tenure.kernel.values import Holding
 
-HINTS = "ip"
+IP = "ip"
 WAITING = "waiting"
 """What stands in settings in place of an address that another is to hand over first."""
 
@@ -47,11 +47,10 @@ def _settings(instance: Instance, network: Network, said: Properties, held: Hold
     if held is None:
         for wait in instance.waits:
             if wait["network"] == network.name:
-                return {"type": network.kind, WAITING: {"ip": wait["address"], "of": wait["of"]}, **defaults, **more}
+                return {"type": network.kind, WAITING: {IP: wait["address"], "of": wait["of"]}, **defaults, **more}
         raise Refused(Kind.NETWORK_RESERVATION_IP_MISSING, "Can't generate network settings without an IP")
     if network.kind == VIP:
-        properties = network.subnets[0].cloud_properties if network.subnets else {}
-        return {"type": VIP, "ip": held.address, "cloud_properties": dict(properties), **more}
+        return {"type": VIP, IP: held.address, "cloud_properties": dict(network.cloud_properties), **more}
     subnet = subnet_of(network, held.row.first, instance.az)
     if subnet is None:
         raise Refused(
@@ -68,14 +67,14 @@ def _dynamic(instance: Instance, network: Network) -> dict[str, Any]:
             f"Network '{network.name}' has no matching subnet for availability zone '{instance.az}'",
         )
     hint = instance.hints.get(network.name)
-    told = {} if hint is None else {HINTS: hint}
+    told = {} if hint is None else {IP: hint}
     return {"type": DYNAMIC, **told, "dns": list(subnet.dns), "cloud_properties": dict(subnet.cloud_properties)}
 
 
 def _manual(subnet: Subnet, held: Holding) -> dict[str, Any]:
     assert subnet.range is not None
     single = held.unit == width(held.row.first)
-    told: dict[str, Any] = {"type": MANUAL, "ip": held.address if single else f"{held.address}/{held.unit}"}
+    told: dict[str, Any] = {"type": MANUAL, IP: held.address if single else f"{held.address}/{held.unit}"}
     told["netmask"] = netmask(subnet.range)
     told["prefix"] = str(held.unit)
     told["cloud_properties"] = dict(subnet.cloud_properties)
@@ -98,6 +97,6 @@ def netmask(cidr: Cidr) -> str:
 def without_hints(settings: Mapping[str, Mapping[str, Any]]) -> dict[str, dict[str, Any]]:
     """Return settings without what the IaaS picked: another address from it is no reason for another VM."""
     return {
-        name: {key: value for key, value in said.items() if said["type"] != DYNAMIC or key != HINTS}
+        name: {key: value for key, value in said.items() if said["type"] != DYNAMIC or key != IP}
         for name, said in settings.items()
     }

@@ -41,8 +41,11 @@ async def moved_by_upload(ledger: AsyncLedger, name: str, text: str) -> list[Mov
     config = await complete(ledger, written)
     moved: list[Moved] = []
     for deployment, instances in await survey(ledger):
-        if deployment.snapshot is not None:
-            moved += moved_by(config, await load_snapshot(ledger, deployment.snapshot), instances)
+        by_snapshot: dict[str, list[Instance]] = {}
+        for each in instances if deployment.snapshot is not None else ():
+            by_snapshot.setdefault(deployment.as_of(each).snapshot or "", []).append(each)
+        for snapshot, own in by_snapshot.items():
+            moved += moved_by(config, await load_snapshot(ledger, snapshot), own)
     return moved
 
 

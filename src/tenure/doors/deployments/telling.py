@@ -10,7 +10,7 @@ from tenure.doors.deployments.asking import Compared, Explained
 from tenure.doors.deployments.deploying import Deployed
 from tenure.doors.deployments.drafting import Step
 from tenure.doors.deployments.explaining import Reason, waiting_text, waits_for, written
-from tenure.doors.deployments.faults import Kind, Refused
+from tenure.doors.deployments.faults import Refused
 from tenure.doors.deployments.managed_records import Managed
 from tenure.doors.deployments.model import DYNAMIC, CloudConfig
 from tenure.doors.deployments.moving import Moved, was_asked_for
@@ -282,12 +282,10 @@ def _network(name: str, config: CloudConfig, after: Holding | None, instance: In
 def settings(
     instance: Instance, config: CloudConfig, held: Sequence[Holding] | None = None
 ) -> Mapping[str, Any] | None:
-    """Return the settings that a VM is to be made with; None while addresses are missing, as before an errand."""
+    """Return the settings that a VM is to be made with; None while none could be made, as before an errand."""
     if instance.meant is not None:
         return instance.meant
     try:
         return settings_of(instance, config, held)
-    except Refused as error:
-        if error.kind is Kind.NETWORK_RESERVATION_IP_MISSING:
-            return None
-        raise
+    except Refused:  # the instance is there all the same, and what is told of it is what was done
+        return None

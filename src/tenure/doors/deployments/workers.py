@@ -17,11 +17,13 @@ from tenure.service.ledger import AsyncLedger
 from tenure.service.operations import Operation, ReleaseOwner, RemovePaper, Transfer, WritePaper
 
 COMPILE = "deployments.compile"
+COMPILER = "compile"
+"""The kind of owner that a worker is."""
 
 
 def worker_of(deployment: str, number: int) -> Owner:
     """Return the owner of a worker's address."""
-    return Owner(f"{REALM}:compile/{deployment}-{number}")
+    return Owner(f"{REALM}:{COMPILER}/{deployment}-{number}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,7 +77,7 @@ class Compiling:
     def _freed(self, worker: Worker, *, orphaned: bool) -> list[Operation]:
         if worker.vm is None or not orphaned:
             return [ReleaseOwner(owner=worker_of(self.deployment, worker.number))]
-        told = {"deployment": self.deployment, "instance": self.instance(worker).name, "vm": worker.vm}
+        told = {"deployment": self.deployment, "instance": self.instance(worker).name}
         paper = WritePaper(kind=ORPHAN, name=worker.vm, document=told)
         held, heir = worker.holding, orphan_of(worker.vm)
         if held is None:

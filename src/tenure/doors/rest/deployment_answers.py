@@ -13,7 +13,6 @@ from tenure.doors.deployments.asking import Standing
 from tenure.doors.deployments.configuring import Configs
 from tenure.doors.deployments.door import Deployments
 from tenure.doors.deployments.explaining import waits_for
-from tenure.doors.deployments.faults import Refused
 from tenure.doors.deployments.records import Deployment, Instance, load_deployment
 from tenure.doors.deployments.reports import VmState, read_vm_state
 from tenure.doors.deployments.surveying import Orphan
@@ -143,10 +142,7 @@ def _config(deployment: Deployment, *, current: bool) -> str:
 
 def instance_told(instance: Instance, found: Standing) -> dict[str, Any]:
     """Write an instance with the settings that a VM of it is made with; one that leaves gets none."""
-    try:
-        made_with = None if instance.leaving else settings(instance, found.config)
-    except Refused:  # no VM could be made now; the instance is there all the same
-        made_with = None
+    made_with = None if instance.leaving else settings(instance, found.config_of(instance))
     return {**instance_document(instance), "settings": made_with}
 
 

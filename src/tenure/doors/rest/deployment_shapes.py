@@ -27,6 +27,9 @@ Settings = Annotated[
 ]
 
 
+TheVm = Annotated[str, fields.told_name("The VM that is meant; refused if the instance has another by now.", "vm-17")]
+
+
 class CloudConfigBody(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
     """A cloud config to put in force."""
 
@@ -94,6 +97,22 @@ class StopBody(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
     """How an instance was stopped."""
 
     hard: Annotated[bool, Meta(description="Its VM is deleted, too; its addresses wait for it.")] = False
+    vm: TheVm | None = None
+
+
+class LoseBody(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
+    """Which VM is gone."""
+
+    vm: TheVm | None = None
+
+
+class FailBody(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
+    """Which VM could not be made."""
+
+    plan: (
+        Annotated[str, fields.told_name("The plan it was to be made for; another one is refused.", "0f8fad5bd9cb469f")]
+        | None
+    ) = None
 
 
 class ReportBody(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):

@@ -21,7 +21,8 @@ and the same request under the same key is answered the same; another request un
 of one token are unknown to others. Where many wishes stand each on its own, each has a key of its own: the key, a slash
 and its place in the list. `:rehearse`, `:verify`, `:sweep`, `:withdraw`, `changes:trim`, `tokens/{token}:revoke`,
 `login`, `logout` and all verbs of deployments and orphans take no notice of a key. They may be repeated as they are:
-their effect is the same, their answer tells what is so now.
+their effect is the same, their answer tells what is so now. What a report was about may be gone by then (404), or
+another by now (409, if the report names its VM or its plan).
 
 **Readings**: what can be edited is answered with an `ETag`. PATCH and DELETE need it as `If-Match` (428 without it, 412
 if the thing changed since; `*` is whatever it is now). GET answers 304 to `If-None-Match`. What lies in a network has

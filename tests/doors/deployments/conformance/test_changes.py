@@ -4,6 +4,7 @@ from typing import Any
 
 import pytest
 
+from tenure.doors.deployments import finishing
 from tenure.doors.deployments.faults import Kind, Refused, Rejected
 from tests.doors.deployments.conformance.town import Town, app, config, lab, manifest
 
@@ -166,11 +167,14 @@ async def test_d16_another_az_makes_another_instance_and_both_hold_until_the_old
     [old] = await town.instances("alpha")
     moving = await town.deploy(manifest("alpha", app(azs=["z2"])))
     held = {each.address for each in await town.ledger.holdings("lab")}
-    await town.finish(moving)
+    made = next(each for each in await town.instances("alpha") if not each.leaving)
+    await finishing.commit(town.ledger, "alpha", made.name, vm="vm-new", plan=moving.plan)
+    between = {each.address for each in await town.ledger.holdings("lab")}
+    await finishing.lose(town.ledger, "alpha", old.name)
     [new] = await town.instances("alpha")
 
-    assert held == {"172.20.5.2", "172.20.6.2"}
-    assert new.uuid != old.uuid
+    assert held == between == {"172.20.5.2", "172.20.6.2"}
+    assert new.uuid == made.uuid != old.uuid
     assert {each.address for each in await town.ledger.holdings("lab")} == {"172.20.6.2"}
 
 

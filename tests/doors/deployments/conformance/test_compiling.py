@@ -222,7 +222,8 @@ async def test_what_cannot_be_compiled_is_told(town: Town) -> None:
 async def test_a_deleted_deployment_leaves_no_worker(town: Town) -> None:
     await town.upload(pool(13))
     await begun(town)
-    await finishing.delete(town.ledger, "alpha")
+    for each in await finishing.delete(town.ledger, "alpha"):
+        await finishing.lose(town.ledger, "alpha", each.name)
 
     assert await taken(town) == set()
 

@@ -48,6 +48,8 @@ async def test_managed_networks_are_told_and_deleted_through_the_door(town: Town
     await door.upload_config(config(more=[NETWORK]))
     await door.apply(manifest("alpha", app(network="made")))
     used = [each.deployments for each in await door.managed_networks()]
+    for each in await door.delete("alpha"):
+        await door.lose("alpha", each.name)
     await door.delete("alpha")
     await door.delete_network("made")
 

@@ -6,7 +6,9 @@ import pytest
 
 from tenure.doors.deployments import finishing
 from tenure.doors.deployments.faults import Kind, Refused
+from tenure.doors.deployments.recreating import recreate
 from tenure.doors.deployments.settings import settings_of
+from tenure.doors.deployments.surveying import load_orphans
 from tests.doors.deployments.conformance.town import Town, app, config, lab, manifest
 
 DYNAMIC = {"name": "dyn", "type": "dynamic", "subnets": [{"cloud_properties": {"pg": "a"}}]}
@@ -32,6 +34,20 @@ async def test_g1_g2_a_dynamic_network_reserves_nothing_and_hands_back_what_the_
     assert not third.changes
 
 
+@pytest.mark.parametrize("how", ["deploy", "recreate"])
+async def test_g2_a_recreate_hands_back_what_the_iaas_gave(town: Town, how: str) -> None:
+    text = manifest("alpha", app(network="dyn"))
+    await town.upload(config(more=[DYNAMIC]))
+    await town.deploy(text)
+    [made] = await town.instances("alpha")
+    await finishing.commit(town.ledger, "alpha", made.name, vm="vm-1", hints={"dyn": "10.7.0.9"})
+    again = await (town.deploy(text, recreate=True) if how == "deploy" else recreate(town.ledger, "alpha"))
+    [waiting] = await town.instances("alpha")
+
+    assert (waiting.plan, waiting.vm) == (again.plan, "vm-1")
+    assert settings_of(waiting, again.config)["dyn"]["ip"] == "10.7.0.9"
+
+
 def with_vip(*addresses: str, deployment: str = "alpha", instances: int = 1) -> str:
     """Write a manifest with a VIP: named, or from the pool."""
     vip = {"name": "pub", "static_ips": list(addresses)} if addresses else {"name": "pub"}
@@ -46,6 +62,16 @@ async def test_g6_a_vip_of_another_is_refused(town: Town) -> None:
 
     assert caught.value.kind is Kind.NETWORK_RESERVATION_ALREADY_IN_USE
     assert await town.instances("beta") == []
+
+
+@pytest.mark.parametrize("pool", [[], [{"static": ["198.51.100.7"]}]], ids=["named", "from-a-pool"])
+async def test_a_vip_network_hands_its_cloud_properties_on(town: Town, pool: list[Any]) -> None:
+    await town.upload(config(more=[{"name": "pub", "type": "vip", "subnets": pool, "cloud_properties": {"eip": 1}}]))
+    await town.run(with_vip() if pool else with_vip("198.51.100.7"))
+    [instance] = await town.instances("alpha")
+
+    assert instance.made_with is not None
+    assert instance.made_with["pub"] == {"type": "vip", "ip": "198.51.100.7", "cloud_properties": {"eip": 1}}
 
 
 async def test_g8_a_vip_pool_gives_in_the_order_written_until_it_is_empty(town: Town) -> None:
@@ -140,10 +166,11 @@ async def test_h5_h6_without_a_change_of_addresses_nothing_is_swapped(town: Town
     await town.run(text)
     again = await town.run(text)
     await town.upload(config(lab(gateway="172.20.5.14")))
-    await town.run(text)
+    moved = await town.run(text)
 
-    assert not again.changes
+    assert (again.changes, moved.changes, moved.granted) == (False, True, {})
     assert await town.tails("alpha") == {"app/0": ".2", "app/1": ".3"}
+    assert await load_orphans(town.ledger) == []
 
 
 async def test_h7_a_pool_too_small_for_duplicates_says_so_and_leaves_nothing(town: Town) -> None:

@@ -1,10 +1,14 @@
 """Reports that come late or twice: what a plan after them wants is neither taken for done nor freed."""
 
+from collections.abc import Sequence
+
 import pytest
 
 from tenure.doors.deployments import finishing
+from tenure.doors.deployments.door import Deployments
 from tenure.doors.deployments.recreating import recreate
 from tenure.kernel.errors import Conflict
+from tenure.kernel.values import Holding
 from tests.doors.deployments.conformance.town import Town, app, config, lab, manifest
 
 
@@ -88,3 +92,168 @@ async def test_a_second_vm_for_one_instance_is_refused(town: Town) -> None:
             await finishing.commit(town.ledger, "alpha", "app/0", vm="vm-2", plan=meant)
 
     assert [each.vm for each in await town.instances("alpha")] == ["vm-1"]
+
+
+async def test_a_loss_that_is_told_again_does_not_take_the_next_vm_away(town: Town) -> None:
+    await town.upload(config())
+    await town.run(manifest("alpha", app()))
+    await finishing.lose(town.ledger, "alpha", "app/0", vm="vm-1")
+    await finishing.lose(town.ledger, "alpha", "app/0", vm="vm-1")
+    await finishing.commit(town.ledger, "alpha", "app/0", vm="vm-2")
+    before = await town.instances("alpha")
+    with pytest.raises(Conflict, match="has VM 'vm-2' now, not 'vm-1'"):
+        await finishing.lose(town.ledger, "alpha", "app/0", vm="vm-1")
+    for hard in (True, False):
+        with pytest.raises(Conflict, match="has VM 'vm-2' now, not 'vm-1'"):
+            await finishing.stop(town.ledger, "alpha", "app/0", hard=hard, vm="vm-1")
+
+    assert await town.instances("alpha") == before
+    assert (await finishing.stop(town.ledger, "alpha", "app/0", hard=True, vm="vm-2")).vm is None
+
+
+async def test_who_waits_for_nothing_cannot_have_failed(town: Town) -> None:
+    await town.upload(config())
+    await town.run(manifest("alpha", app()))
+    with pytest.raises(Conflict, match="waits for no VM"):
+        await finishing.fail(town.ledger, "alpha", "app/0")
+    assert [each.failed for each in await town.instances("alpha")] == [False]
+
+    await finishing.lose(town.ledger, "alpha", "app/0")
+    assert (await finishing.fail(town.ledger, "alpha", "app/0")).failed
+
+
+async def test_a_failure_of_an_earlier_plan_is_not_that_of_the_one_waited_for(town: Town) -> None:
+    first, later = await overtaking(town)
+    with pytest.raises(Conflict, match="say whose VM could not be made"):
+        await finishing.fail(town.ledger, "alpha", "app/0")
+    with pytest.raises(Conflict, match=f"does not wait for a VM of plan other, but of {later}"):
+        await finishing.fail(town.ledger, "alpha", "app/0", plan="other")
+    told = await finishing.fail(town.ledger, "alpha", "app/0", plan=first)
+    assert (told.failed, told.overtakes, told.plan) == (False, False, later)
+
+    assert (await finishing.fail(town.ledger, "alpha", "app/0", plan=later)).failed
+
+
+async def overtaking(town: Town) -> tuple[str, str]:
+    """Have a first plan that wants .3 for an instance on .2, and a later one that wants .4; return both."""
+    first = await moving(town)
+    await town.upload(config(lab(reserved=["172.20.5.2-172.20.5.3"])))
+    later = (await town.deploy(manifest("alpha", app()))).plan
+    await town.upload(config(lab(reserved=["172.20.5.2"])))
+    return first, later
+
+
+async def test_what_an_overtaken_plan_reserved_is_nobody_elses_while_its_vm_may_come_up(town: Town) -> None:
+    _, later = await overtaking(town)
+    await town.run(manifest("beta", app()))
+    assert await town.tails("beta") == {"app/0": ".5"}
+
+    await finishing.commit(town.ledger, "alpha", "app/0", vm="vm-new", plan=later)
+    assert await town.parting("alpha") == {}
+    await town.run(manifest("beta", app(2)))
+    assert (await town.tails("beta"))["app/1"] == ".3"
+
+
+async def test_it_is_free_once_that_vm_is_told_to_have_failed(town: Town) -> None:
+    first, _ = await overtaking(town)
+    await finishing.fail(town.ledger, "alpha", "app/0", plan=first)
+    await town.run(manifest("beta", app()))
+
+    assert await town.tails("beta") == {"app/0": ".3"}
+    assert await town.tails("alpha") == {"app/0": ".4"}
+
+
+async def test_it_is_free_once_that_plan_is_taken_back(town: Town) -> None:
+    first, later = await overtaking(town)
+    freed = await finishing.abort(town.ledger, "alpha", first)
+    assert [each.address for each in freed] == ["172.20.5.3"]
+    assert [each.plan for each in await town.instances("alpha")] == [later]
+    await town.run(manifest("beta", app()))
+
+    assert await town.tails("beta") == {"app/0": ".3"}
+
+
+async def test_it_is_free_once_both_plans_are_taken_back(town: Town) -> None:
+    _, later = await overtaking(town)
+    freed = await finishing.abort(town.ledger, "alpha", later)
+
+    assert sorted(each.address for each in freed) == ["172.20.5.3", "172.20.5.4"]
+    assert [each.address for each in await town.ledger.holdings("lab")] == ["172.20.5.2"]
+    assert await town.tails("alpha") == {"app/0": ".2"}
+
+
+async def test_a_third_plan_may_want_it_again(town: Town) -> None:
+    await overtaking(town)
+    third = await town.deploy(manifest("alpha", app()))
+    await finishing.commit(town.ledger, "alpha", "app/0", vm="vm-new", plan=third.plan)
+
+    assert len(await town.ledger.holdings("lab")) == 1
+
+
+async def test_a_swapped_vm_does_not_take_it_along(town: Town) -> None:
+    """Under create-swap-delete the orphan has what it carried, and not what another VM was to have."""
+    swapping = app(update={"vm_strategy": "create-swap-delete"})
+    await town.upload(config())
+    await town.run(manifest("alpha", swapping))
+    await town.deploy(manifest("alpha", swapping), recreate=True)
+    await town.upload(config(lab(reserved=["172.20.5.3"])))
+    later = await town.deploy(manifest("alpha", swapping), recreate=True)
+    await finishing.commit(town.ledger, "alpha", "app/0", vm="vm-new", plan=later.plan)
+
+    [orphan] = await Deployments(town.ledger).orphans()
+    assert (orphan.vm, [each.address for each in orphan.holdings]) == ("vm-1", ["172.20.5.2"])
+    assert len(await town.ledger.holdings("lab")) == 2
+
+
+async def test_a_vm_of_another_instance_is_refused(town: Town) -> None:
+    await town.upload(config())
+    await town.deploy(manifest("alpha", app(2)))
+    await finishing.commit(town.ledger, "alpha", "app/0", vm="vm-1")
+    with pytest.raises(Conflict, match=r"cannot have VM 'vm-1': instance app/.* has it"):
+        await finishing.commit(town.ledger, "alpha", "app/1", vm="vm-1")
+
+    assert [each.vm for each in await town.instances("alpha")] == ["vm-1", None]
+
+
+async def test_an_orphan_is_nobodys_vm(town: Town) -> None:
+    swapping = app(update={"vm_strategy": "create-swap-delete"})
+    await town.upload(config())
+    await town.run(manifest("alpha", swapping))
+    await town.run(manifest("alpha", swapping), recreate=True)
+    await town.deploy(manifest("beta", app()))
+    with pytest.raises(Conflict, match="VM 'vm-1' is an orphan already"):
+        await finishing.commit(town.ledger, "beta", "app/0", vm="vm-1")
+
+
+async def test_two_vms_of_one_name_are_orphans_one_after_the_other(town: Town) -> None:
+    """Deployments may lie at places that name VMs alike; the second can be swapped when the first is deleted."""
+    swapping = app(update={"vm_strategy": "create-swap-delete"})
+    await town.upload(config())
+    for name in ("alpha", "beta"):
+        await town.deploy(manifest(name, swapping))
+        await finishing.commit(town.ledger, name, "app/0", vm="same")
+        await town.deploy(manifest(name, swapping), recreate=True)
+    await finishing.commit(town.ledger, "alpha", "app/0", vm="vm-a")
+    with pytest.raises(Conflict, match="VM 'same' is an orphan already; report first that the orphan is deleted"):
+        await finishing.commit(town.ledger, "beta", "app/0", vm="vm-b")
+
+    await finishing.clean_up_orphan(town.ledger, "same")
+    assert (await finishing.commit(town.ledger, "beta", "app/0", vm="vm-b")).vm == "vm-b"
+
+
+async def test_a_report_reads_what_its_instance_holds_and_no_other(town: Town, monkeypatch: pytest.MonkeyPatch) -> None:
+    await town.upload(config())
+    deployed = await town.deploy(manifest("alpha", app(8)))
+    [one, *_] = await town.instances("alpha")
+    holdings_of, asked = town.ledger.holdings_of, set[str]()
+
+    async def noting(owners: Sequence[str]) -> list[Holding]:
+        asked.update(owners)
+        return await holdings_of(owners)
+
+    monkeypatch.setattr(town.ledger, "holdings_of", noting)
+    await finishing.commit(town.ledger, "alpha", one.name, vm="vm-1", plan=deployed.plan)
+    await finishing.stop(town.ledger, "alpha", f"app/{one.index}")
+    await finishing.lose(town.ledger, "alpha", one.name)
+
+    assert asked == {one.owner}

@@ -8,6 +8,7 @@ import pytest
 
 from tenure.doors.deployments import finishing, managed
 from tenure.doors.deployments.deploying import Deployed
+from tenure.doors.deployments.door import Deployments
 from tenure.doors.deployments.faults import Refused, Rejected
 from tenure.doors.deployments.managed_records import CREATING, CreatedSubnet, Managed, load_managed
 from tenure.kernel.errors import NotFound, StillInUse
@@ -302,3 +303,16 @@ async def test_an_orphan_that_cannot_be_deleted_stays_with_what_is_left_of_it(to
 
     assert (list(left.subnets), left.state) == (["s2"], "ready")
     assert await load_managed(town.ledger) == {}
+
+
+async def test_a_plan_does_not_call_a_network_full_that_is_still_to_be_made(town: Town) -> None:
+    cloud = Recorder(chosen={"range": "10.61.0.0/29", "gateway": "10.61.0.1"})
+    door = Deployments(town.ledger, cloud=cloud)
+    await town.upload(managed_config(OPEN))
+    with pytest.raises(Refused, match="'made': its range is not known yet"):
+        await door.plan(manifest("alpha", app(network="made")))
+    await door.apply(manifest("alpha", app(5, network="made")))
+    with pytest.raises(Refused, match="'made': no more available"):
+        await door.plan(manifest("beta", app(network="made")))
+
+    assert cloud.asked == ["create s1 28"]

@@ -57,12 +57,13 @@ async def test_an_instance_tells_the_addresses_that_its_vm_has_or_is_to_have(tow
 
 
 async def test_deploying_again_changes_nothing(town: Town, alpha: Fleet) -> None:
-    await alpha.run(own("alpha", app(2)))
-    before = await town.instances("alpha")
+    first = await alpha.run(own("alpha", app(2)))
+    before, last = await town.instances("alpha"), await town.ledger.last_change()
     again = await alpha.deploy(own("alpha", app(2)))
 
-    assert not again.changes
+    assert (again.changes, again.plan) == (False, first.plan)
     assert await town.instances("alpha") == before
+    assert await town.ledger.last_change() == last
 
 
 async def test_what_vms_carry_is_reserved_before_anything_new(alpha: Fleet) -> None:

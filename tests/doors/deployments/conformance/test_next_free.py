@@ -65,7 +65,20 @@ async def test_b9_an_instance_gets_its_address_from_its_own_az(town: Town) -> No
     assert await town.has("alpha") == {"app/0": {"lab": "172.20.6.2"}}
 
 
-async def test_b11_a_full_az_is_full_whatever_the_others_have(town: Town) -> None:
+async def test_b11_an_az_whose_addresses_are_all_held_is_full_whatever_the_others_have(town: Town) -> None:
+    small = lab(az="z1", reserved=["172.20.5.4-172.20.5.14"])
+    await town.upload(config(small, lab(range="172.20.6.0/28", gateway="172.20.6.1", az="z2"), azs=AZS))
+    await town.run(manifest("alpha", app(2, azs=["z1"])))
+    with pytest.raises(Refused) as caught:
+        await town.run(manifest("beta", app(azs=["z1"])))
+    await town.run(manifest("gamma", app(azs=["z2"])))
+
+    assert caught.value.kind is Kind.NETWORK_RESERVATION_NOT_ENOUGH_CAPACITY
+    assert "for manual network 'lab': no more available" in str(caught.value)
+    assert (await town.instances("beta"), await town.has("gamma")) == ([], {"app/0": {"lab": "172.20.6.2"}})
+
+
+async def test_b11_an_az_without_any_address_to_pick_is_full(town: Town) -> None:
     full = lab(az="z1", reserved=["172.20.5.2-172.20.5.14"])
     await town.upload(config(full, lab(range="172.20.6.0/28", gateway="172.20.6.1", az="z2"), azs=AZS))
     with pytest.raises(Refused) as caught:

@@ -4,6 +4,7 @@ import pytest
 
 from tenure.doors.deployments import finishing
 from tenure.doors.deployments.faults import Kind, Refused
+from tenure.doors.deployments.reports import VmState
 from tests.doors.deployments.conformance.town import Town, app, config, lab, manifest
 
 ONE = manifest("alpha", app())
@@ -16,6 +17,20 @@ async def up(town: Town, text: str = ONE) -> str:
     await town.upload(config())
     await town.run(text)
     return (await town.instances("alpha"))[0].name
+
+
+async def test_e2_a_deploy_that_fixes_makes_a_lost_vm_anew_on_its_address(town: Town) -> None:
+    await up(town)
+    await town.run(BETA)
+    lost = {"app/0": VmState(None)}
+    with pytest.raises(Refused):
+        await town.deploy(ONE, vm_state=lost)
+    fixed = await town.run(ONE, vm_state=lost, fix=True)
+    [again] = await town.instances("alpha")
+
+    assert (fixed.changes, fixed.granted) == (True, {})
+    assert (again.vm, again.plan, await town.tails("alpha")) == ("vm-3", None, {"app/0": ".2"})
+    assert [each.carrier for each in again.holdings] == ["vm-3"]
 
 
 async def test_e1_e2_who_lost_his_vm_keeps_his_address(town: Town) -> None:
@@ -111,6 +126,31 @@ async def test_e17_a_dry_run_changes_nothing_and_tells_the_addresses(town: Town)
     assert sorted(each.address for each in planned.granted.values()) == ["172.20.5.2", "172.20.5.3"]
     assert await town.ledger.last_change() == before
     assert await town.instances("alpha") == []
+
+
+async def test_e17_a_dry_run_over_running_vms_changes_nothing_and_tells_what_apply_does(town: Town) -> None:
+    await up(town)
+    await town.upload(MOVED)
+    before, instances = await town.ledger.last_change(), await town.instances("alpha")
+    grown = manifest("alpha", app(2))
+    planned = await town.deploy(grown, dry=True)
+    unchanged = await town.ledger.last_change() == before and await town.instances("alpha") == instances
+    applied = await town.deploy(grown)
+
+    assert unchanged
+    told, done = ([each.address for each in one.granted.values()] for one in (planned, applied))
+    assert sorted(told) == sorted(done) == ["172.20.6.2", "172.20.6.3"]
+
+
+async def test_e17_a_dry_run_that_lets_instances_go_changes_nothing(town: Town) -> None:
+    await town.upload(config())
+    await town.run(manifest("alpha", app(2)))
+    before, instances = await town.ledger.last_change(), await town.instances("alpha")
+    planned = await town.deploy(ONE, dry=True)
+
+    assert [step.after is None for step in planned.steps] == [False, True]
+    assert await town.ledger.last_change() == before
+    assert await town.instances("alpha") == instances
 
 
 async def test_e18_what_is_not_held_is_released_without_a_word_and_without_a_change(town: Town) -> None:

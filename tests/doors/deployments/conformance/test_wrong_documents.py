@@ -47,7 +47,9 @@ CONFIGS: dict[str, tuple[str, Kind, str]] = {
         "Compilation config refers to az 'z2' but network 'lab' has no matching subnet(s).",
     ),
     "i7": (
-        config({"range": "10.1.0.0/24", "gateway": "10.1.0.1", "prefix": 26, "static": ["10.1.0.64", "10.1.0.191"]}),
+        config(
+            lab(range="10.1.0.0/24", gateway="10.1.0.1", prefix=26, static=["10.1.0.64", "10.1.0.128", "10.1.0.191"])
+        ),
         Kind.NETWORK_PREFIX_STATIC_IP_NOT_BASE_ADDRESS,
         "Static IP '10.1.0.191/32' of network 'lab' is no base address of prefix '26'",
     ),

@@ -82,22 +82,22 @@ def on_lab(**said: Any) -> dict[str, Any]:
     return {**LAB, **said}
 
 
-def accepted(*texts: str, **options: Any) -> CloudConfig:
+def accepted(*texts: str) -> CloudConfig:
     """Read cloud configs that nothing is wrong with, and nothing worth a word."""
-    config, warnings = read_cloud_configs(named(*texts), **options)
+    config, warnings = read_cloud_configs(named(*texts))
     assert warnings == []
     return config
 
 
-def network(described: dict[str, Any], azs: str = "", **options: Any) -> Network:
+def network(described: dict[str, Any], azs: str = "") -> Network:
     """Read one network."""
-    [found] = accepted(written(described, azs=azs), **options).networks.values()
+    [found] = accepted(written(described, azs=azs)).networks.values()
     return found
 
 
-def subnet(described: dict[str, Any] | None = None, azs: str = "", **options: Any) -> Subnet:
+def subnet(described: dict[str, Any] | None = None, azs: str = "") -> Subnet:
     """Read one manual subnet of ``lab``."""
-    [found] = network(lab(described or LAB), azs, **options).subnets
+    [found] = network(lab(described or LAB), azs).subnets
     return found
 
 
@@ -107,16 +107,16 @@ def warned(described: dict[str, Any]) -> tuple[Subnet, list[Fault]]:
     return config.networks["lab"].subnets[0], warnings
 
 
-def faults(*texts: str, **options: Any) -> tuple[Fault, ...]:
+def faults(*texts: str) -> tuple[Fault, ...]:
     """Return all that is wrong with cloud configs."""
     with pytest.raises(Rejected) as caught:
-        read_cloud_configs(named(*texts), **options)
+        read_cloud_configs(named(*texts))
     return caught.value.faults
 
 
-def refused(*texts: str, **options: Any) -> list[tuple[Kind, str]]:
+def refused(*texts: str) -> list[tuple[Kind, str]]:
     """Return all that is wrong, without the places."""
-    return [(fault.kind, fault.message) for fault in faults(*texts, **options)]
+    return [(fault.kind, fault.message) for fault in faults(*texts)]
 
 
 def refused_subnets(*subnets: dict[str, Any], azs: str = "", **besides: Any) -> list[tuple[Kind, str]]:

@@ -121,13 +121,6 @@ def test_range_and_gateway_are_needed() -> None:
     ]
 
 
-def test_a_gateway_may_be_left_out_where_the_site_allows_it() -> None:
-    found = subnet({"range": "172.20.5.0/28"}, gateways_optional=True)
-
-    assert found.gateway is None
-    assert told(found.restricted) == ["172.20.5.0", "172.20.5.15"]
-
-
 def test_a_name_server_must_be_one_address() -> None:
     assert refused_subnets(on_lab(dns=["8.8.8.8", "8.8.4.0/24", "dns.example"])) == [
         (Kind.NETWORK_INVALID_DNS, "Invalid DNS for network 'lab': must be a single IP"),

@@ -18,8 +18,8 @@ compilation: {workers: 2, network: lab}
 """
 
 
-def read_own(text: str, **options: bool) -> Manifest:
-    return read_manifest("alpha.yml", text, None, **options)
+def read_own(text: str) -> Manifest:
+    return read_manifest("alpha.yml", text, None)
 
 
 def refused(text: str) -> list[Told]:
@@ -110,12 +110,9 @@ def test_where_an_az_cannot_be_read_none_is_unknown() -> None:
     assert Kind.JOB_UNKNOWN_AVAILABILITY_ZONE not in [kind for kind, _, _ in refused(text)]
 
 
-def test_networks_of_its_own_are_read_with_the_options_of_a_cloud_config() -> None:
-    text = OWN.replace("gateway: 172.20.5.1, ", "") + "own_addresses: 172.20.5.2\njobs: []\n"
-
-    alpha = read_own(text, gateways_optional=True)
+def test_what_its_own_networks_keep_back_is_read_as_in_a_cloud_config() -> None:
+    alpha = read_own(OWN + "own_addresses: 172.20.5.2\njobs: []\n")
 
     assert alpha.own is not None
     subnet = alpha.own.networks["lab"].subnets[0]
-    assert subnet.gateway is None
     assert any(parse_address("172.20.5.2") in piece for piece in subnet.restricted)

@@ -36,32 +36,6 @@ def test_c1_new_instances_take_static_ips_in_the_order_listed() -> None:
     assert static(place(group(2, on("lab", ELEVEN, TEN)), FLAT, []), "lab") == {0: ELEVEN, 1: TEN}
 
 
-def test_c2_another_number_of_static_ips_than_instances_is_refused() -> None:
-    assert refusal(group(3, on("lab", TEN, ELEVEN)), FLAT) == (
-        "InstanceGroupNetworkInstanceIpMismatch",
-        150002,
-        "Instance group 'app' has 3 instances but was allocated 2 static IPs in network 'lab'",
-    )
-
-
-def test_c4_a_static_ip_outside_of_all_static_pools_is_refused() -> None:
-    assert refusal(group(1, on("lab", "172.20.5.7")), FLAT) == (
-        "InstanceGroupNetworkInstanceIpMismatch",
-        150002,
-        "Instance group 'app' with network 'lab' declares static ip '172.20.5.7', which belongs to no subnet",
-    )
-
-
-def test_a_static_ip_of_an_az_that_the_group_has_not_is_refused() -> None:
-    name, number, message = refusal(group(1, on("lab", "172.20.6.9"), azs=["z1"]), TWO)
-
-    assert (name, number) == ("JobStaticIpsFromInvalidAvailabilityZone", 150007)
-    assert message == (
-        "Instance group 'app' declares static ip '172.20.6.9' which does not belong to any of the instance group's "
-        "availability zones."
-    )
-
-
 def test_c6_listing_static_ips_in_another_order_changes_nothing() -> None:
     instances = [present(0, lab=TEN), present(1, lab=ELEVEN)]
 

@@ -25,12 +25,12 @@ def test_a_vip_that_is_still_listed_is_kept_and_others_take_the_rest() -> None:
     assert static(placement, "public") == {0: THREE, 2: ONE, 1: TWO}
 
 
-def test_a_vip_held_on_another_network_is_not_taken_for_this_ones() -> None:
+def test_a_listed_vip_stays_with_who_has_it_on_another_network() -> None:
     instances = [present(0, "z1", more=TWO), present(1, "z2")]
 
     placement = place(group(2, on("lab"), on("public", ONE, TWO), azs=BOTH), SITE, instances)
 
-    assert static(placement, "public") == {0: ONE, 1: TWO}
+    assert static(placement, "public") == {0: TWO, 1: ONE}
 
 
 def test_vips_come_beside_static_ips() -> None:

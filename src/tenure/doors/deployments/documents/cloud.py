@@ -46,9 +46,7 @@ COMPILATION_KEYS = (
 )
 
 
-def read_cloud_configs(
-    texts: Sequence[tuple[str, str]], *, gateways_optional: bool = False
-) -> tuple[CloudConfig, list[Fault]]:
+def read_cloud_configs(texts: Sequence[tuple[str, str]]) -> tuple[CloudConfig, list[Fault]]:
     """Read documents, each a name and a text, into one model, and tell what is worth a warning.
 
     ``Rejected`` carries everything that is wrong with any of the documents.
@@ -57,18 +55,16 @@ def read_cloud_configs(
     faults = Faults()
     for tree in trees:
         Reader(faults).refuse_others(tree, (*KEYS, *OTHER_KEYS))
-    found = read_site(trees, faults, gateways_optional=gateways_optional)
+    found = read_site(trees, faults)
     faults.settle()
     return found
 
 
-def read_site(
-    trees: Sequence[Tree], faults: Faults, *, gateways_optional: bool = False
-) -> tuple[CloudConfig, list[Fault]]:
+def read_site(trees: Sequence[Tree], faults: Faults) -> tuple[CloudConfig, list[Fault]]:
     """Read AZs, networks and compilation out of trees, and note the faults; with any, the model is good for nothing."""
     reader = Reader(faults)
     azs = read_azs(trees, reader)
-    reading = Reading(reader, azs, tuple(_own_addresses(trees, faults)), gateways_optional)
+    reading = Reading(reader, azs, tuple(_own_addresses(trees, faults)))
     networks = read_networks(trees, reading)
     compilation = _read_compilation(trees, networks, azs, reader)
     known = {name: network for name, network in networks.items() if network is not None}

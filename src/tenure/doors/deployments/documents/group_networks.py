@@ -7,10 +7,11 @@ from typing import NamedTuple
 
 from tenure.doors.deployments.documents.defaults import REQUIRED, judge_defaults, read_defaults
 from tenure.doors.deployments.documents.standing import Known, Standing
-from tenure.doors.deployments.documents.static_ips import read_static_ips, written
+from tenure.doors.deployments.documents.static_ips import read_static_ips
 from tenure.doors.deployments.documents.trees import Reader, Tree
 from tenure.doors.deployments.faults import Kind
 from tenure.doors.deployments.model import DYNAMIC, VIP, GroupNetwork, Network
+from tenure.doors.deployments.writing import written
 
 KEYS = ("name", "static_ips", "default", "nic_group")
 

@@ -20,16 +20,16 @@ IGNORED = (
 """Keys that BOSH has or lets pass, and that have no effect on addresses."""
 
 
-def read_manifest(document: str, text: str, config: CloudConfig | None, *, gateways_optional: bool = False) -> Manifest:
+def read_manifest(document: str, text: str, config: CloudConfig | None) -> Manifest:
     """Read a manifest against the cloud config of the site; with None it brings its own networks.
 
-    The option is that of ``read_cloud_configs``, for such networks. ``Rejected`` carries everything that is wrong.
+    ``Rejected`` carries everything that is wrong.
     """
     tree, faults = read_tree(text, document), Faults()
     reader = Reader(faults)
     reader.refuse_others(tree, (*READ, *OWN_KEYS, "jobs", *IGNORED))
     if config is None:
-        known = read_own(tree, faults, gateways_optional=gateways_optional)
+        known = read_own(tree, faults)
     else:
         known = Known(config)
         _refuse_own(tree, faults)

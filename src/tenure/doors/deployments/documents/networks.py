@@ -13,7 +13,7 @@ from tenure.doors.deployments.documents.subnet_parts import (
 from tenure.doors.deployments.documents.subnets import read_manual_subnet
 from tenure.doors.deployments.documents.trees import Tree
 from tenure.doors.deployments.faults import Kind, Place
-from tenure.doors.deployments.model import DYNAMIC, MANUAL, VIP, Network, Properties, Subnet
+from tenure.doors.deployments.model import DYNAMIC, MANUAL, VIP, Network, Subnet
 from tenure.kernel.addresses import V4_BASE, format_address, is_v6, width
 
 MANUAL_KEYS = ("name", "type", "subnets", "managed")
@@ -120,21 +120,20 @@ def _flat_subnet(tree: Tree, name: str, reading: Reading, azs: tuple[str, ...] |
 
 def _read_vip(tree: Tree, name: str, reading: Reading) -> Network:
     reading.reader.refuse_others(tree, VIP_KEYS)
-    properties = read_cloud_properties(tree, reading)
     members = reading.reader.each(tree, "subnets")
-    subnets = [(_vip_subnet(each, name, properties, reading), each.place) for each in members]
+    subnets = [(_vip_subnet(each, name, reading), each.place) for each in members]
     _refuse_differing_prefixes(name, subnets, reading)
     _refuse_mixed_azs(name, subnets, reading)
-    return Network(name, VIP, tuple(subnet for subnet, _ in subnets))
+    properties = read_cloud_properties(tree, reading)
+    return Network(name, VIP, tuple(subnet for subnet, _ in subnets), cloud_properties=properties)
 
 
-def _vip_subnet(tree: Tree, name: str, properties: Properties, reading: Reading) -> Subnet:
+def _vip_subnet(tree: Tree, name: str, reading: Reading) -> Subnet:
     reading.reader.refuse_others(tree, VIP_SUBNET_KEYS)
     given = "static" in tree and tree.value["static"].value is not None
     spans = [span for span, _ in read_spans(tree.value["static"], reading.faults)] if given else []
     prefix = width(spans[0].first if spans else V4_BASE)
-    azs = read_subnet_azs(tree, name, reading)
-    return Subnet(azs=azs, cloud_properties=properties, static=tuple(spans), prefix=prefix)
+    return Subnet(azs=read_subnet_azs(tree, name, reading), static=tuple(spans), prefix=prefix)
 
 
 def _refuse_key(tree: Tree, key: str, told: str, reading: Reading) -> None:

@@ -13,10 +13,10 @@ KEYS = ("azs", "networks", "compilation", "own_addresses")
 _ENTRY = re.compile(r"networks\[\d+\]")
 
 
-def read_own(tree: Tree, faults: Faults, *, gateways_optional: bool) -> Known:
+def read_own(tree: Tree, faults: Faults) -> Known:
     """Read the manifest's own AZs, networks and compilation, and note which of them groups cannot be held against."""
     mine = Faults()
-    config, _ = read_site([tree], mine, gateways_optional=gateways_optional)
+    config, _ = read_site([tree], mine)
     faults.found.extend(mine.found)
     wrong = frozenset(_wrong_entries(mine.found))
     networks = list(_entries(tree, "networks"))

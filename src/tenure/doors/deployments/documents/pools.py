@@ -5,11 +5,12 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from tenure.doors.deployments.documents.spans import Spans
+from tenure.doors.deployments.documents.spans import Spans, stray_end
 from tenure.doors.deployments.documents.subnet_parts import Reading
 from tenure.doors.deployments.documents.trees import Faults
 from tenure.doors.deployments.faults import Fault, Kind, Place
-from tenure.kernel.addresses import format_address, width
+from tenure.doors.deployments.writing import written
+from tenure.kernel.addresses import width
 from tenure.kernel.ranges import AddressRange, Cidr, merge
 
 
@@ -75,21 +76,14 @@ def _static(draft: Draft, faults: Faults) -> Spans:
             told = f"Static IP '{_outside(span, draft.cidr)}' is out of network '{draft.network}' range"
             faults.add(Kind.NETWORK_STATIC_IP_OUT_OF_RANGE, told, place)
             continue
-        misaligned = _misaligned(span, block)
+        misaligned = stray_end(span, block)
         if misaligned is not None:
-            told = f"Static IP '{_told(misaligned)}' of network '{draft.network}' is no base address"
+            told = f"Static IP '{written(misaligned)}' of network '{draft.network}' is no base address"
             told += f" of prefix '{draft.prefix}'"
             faults.add(Kind.NETWORK_PREFIX_STATIC_IP_NOT_BASE_ADDRESS, told, place)
             continue
         found.append((AddressRange(span.first, span.last | (block - 1)), place))
     return found
-
-
-def _misaligned(span: AddressRange, block: int) -> int | None:
-    """Return the end of a span that cuts a block in two: it begins at a base, and ends at one or where a block does."""
-    if span.first % block:
-        return span.first
-    return span.last if span.last % block and (span.last + 1) % block else None
 
 
 def _silent_servers(
@@ -111,7 +105,7 @@ def _refuse_restricted(draft: Draft, static: Spans, restricted: Sequence[Address
     for span, place in static:
         touched = _touched(span, restricted)
         if touched is not None:
-            told = f"Static IP '{_told(touched)}' is in network '{draft.network}' reserved range"
+            told = f"Static IP '{written(touched)}' is in network '{draft.network}' reserved range"
             faults.add(Kind.NETWORK_STATIC_IP_OUT_OF_RANGE, told, place)
 
 
@@ -124,17 +118,15 @@ def _touched(span: AddressRange, merged: Sequence[AddressRange]) -> int | None:
 
 
 def _outside(span: AddressRange, cidr: Cidr) -> str:
-    return _told(cidr.last + 1 if span.first in cidr.range else span.first)
+    return written(cidr.last + 1 if span.first in cidr.range else span.first)
 
 
 def _each(positions: Iterable[int]) -> list[AddressRange]:
     return [AddressRange(position, position) for position in positions]
 
 
-def _told(position: int) -> str:
-    return f"{format_address(position)}/{width(position)}"
-
-
 def _warning(draft: Draft, server: int, place: Place) -> Fault:
-    told = f"DNS server '{_told(server)}' is in network '{draft.network}' range: it is kept back as if it were reserved"
+    told = (
+        f"DNS server '{written(server)}' is in network '{draft.network}' range: it is kept back as if it were reserved"
+    )
     return Fault(Kind.GENERIC, told, place)

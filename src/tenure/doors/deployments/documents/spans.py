@@ -57,3 +57,10 @@ def _rather(text: str) -> str:
     except ValueError:
         return ""
     return "" if "%" in meant else f" (the block around it is {meant})"
+
+
+def stray_end(span: AddressRange, block: int) -> int | None:
+    """Return the end of a span that cuts a block in two: it begins at a base, and ends at one or where a block does."""
+    if span.first % block:
+        return span.first
+    return span.last if span.last % block and (span.last + 1) % block else None

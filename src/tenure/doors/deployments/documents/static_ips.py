@@ -1,16 +1,17 @@
 """The addresses that a group asks for by name: as many as instances, each once, each in a static pool of its AZs."""
 
-from bisect import bisect_right
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
-from tenure.doors.deployments.documents.spans import read_spans
+from tenure.doors.deployments.documents.spans import read_spans, stray_end
 from tenure.doors.deployments.documents.standing import Standing
 from tenure.doors.deployments.documents.trees import Faults, Tree
 from tenure.doors.deployments.faults import Kind, Place
 from tenure.doors.deployments.model import MANUAL, Network, Subnet
+from tenure.doors.deployments.static_pools import StaticPools
+from tenure.doors.deployments.writing import written
 from tenure.kernel.addresses import is_v6, width
-from tenure.kernel.ranges import AddressRange, Cidr, merge
+from tenure.kernel.ranges import AddressRange
 
 MOST = 1 << 16
 """As many static IPs are read for one network of a group: each is kept by itself."""
@@ -45,9 +46,7 @@ class Listed:
     @property
     def stray_end(self) -> int | None:
         """Return the end that is not the edge of a block, if there is one."""
-        if self.span.first % self.step:
-            return self.span.first
-        return self.span.last if self.span.last % self.step and (self.span.last + 1) % self.step else None
+        return stray_end(self.span, self.step)
 
     def runs(self, positions: Iterable[int]) -> Iterator[str]:
         """Write some of the static IPs, neighbours together: a wrong range is one fault, not thousands."""
@@ -64,11 +63,6 @@ class Listed:
 
     def _written(self, run: range) -> str:
         return written(run[0], self.prefix) if len(run) == 1 else str(AddressRange(run[0], run[-1]))
-
-
-def written(position: int, prefix: int | None = None) -> str:
-    """Write an address, or the block it begins, as messages do: ``10.0.0.5/32``."""
-    return str(Cidr(position, width(position) if prefix is None else prefix))
 
 
 def read_static_ips(
@@ -129,7 +123,7 @@ def _refuse_repeated(listed: Iterable[Listed], group: Standing, faults: Faults) 
 
 def _refuse_homeless(listed: Iterable[Listed], group: Standing, network: Network, faults: Faults) -> None:
     """Refuse what is in no static pool, and what is in one that none of the group's AZs reaches."""
-    pools, ours = _StaticPools(network), frozenset(group.azs or ())
+    pools, ours = StaticPools(network), frozenset(group.azs or ())
     for piece in listed:
         homes = [(position, pools.subnet_of(position)) for position in piece.positions]
         for run in piece.runs(position for position, home in homes if home is None):
@@ -145,19 +139,3 @@ def _refuse_homeless(listed: Iterable[Listed], group: Standing, network: Network
 def _is_far(subnet: Subnet, azs: frozenset[str]) -> bool:
     """Tell whether a subnet is in none of the AZs; where one of the two names none, that is told elsewhere."""
     return bool(azs) and subnet.azs is not None and azs.isdisjoint(subnet.azs)
-
-
-class _StaticPools:
-    """Finds the subnet in whose static pool an address is. Cost: O(log n) of n static ranges."""
-
-    def __init__(self, network: Network) -> None:
-        pieces = [(piece, subnet) for subnet in network.subnets for piece in merge(subnet.static)]
-        self._pieces = sorted(pieces, key=lambda pair: pair[0])
-        self._firsts = [piece.first for piece, _ in self._pieces]
-
-    def subnet_of(self, position: int) -> Subnet | None:
-        at = bisect_right(self._firsts, position) - 1
-        if at < 0:
-            return None
-        piece, subnet = self._pieces[at]
-        return subnet if position in piece else None

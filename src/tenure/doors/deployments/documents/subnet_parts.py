@@ -18,7 +18,6 @@ class Reading:
     reader: Reader
     azs: Azs
     own_addresses: tuple[AddressRange, ...] = ()
-    gateways_optional: bool = False
     warnings: list[Fault] = field(default_factory=list)
 
     @property

@@ -113,8 +113,7 @@ class _ManualSubnet:
 
     def _gateway(self, cidr: Cidr | None, usable_ends: bool) -> int | None:
         roomless = cidr is not None and cidr.range.size == 2
-        optional = self._managed or self._reading.gateways_optional or roomless
-        text = self._get("gateway", str, needed=not optional)
+        text = self._get("gateway", str, needed=not (self._managed or roomless))
         span = None if text is None else self._address_or_block("gateway", text)
         if span is None:
             return None

@@ -2,7 +2,6 @@
 
 from collections.abc import Collection, Sequence
 
-from tenure.doors.deployments.faults import Kind, Refused
 from tenure.doors.deployments.model import CloudConfig, Group
 from tenure.doors.deployments.placing.balancing import balance
 from tenure.doors.deployments.placing.ignoring import check_ignored
@@ -17,23 +16,14 @@ def place(
 ) -> Placement:
     """Tell which instances a group is to have, where, and with which static addresses; or refuse.
 
+    The group is one that was read: it asks for as many static addresses as it has instances, all in pools of its AZs.
+
     A new instance gets the lowest index that nobody in the group has: those that go have theirs until they are gone.
     ``taken`` are indexes of instances that were to go before, and are still there.
     """
-    _check_counts(group)
     check_ignored(group, config, present)
     networks = list_static(group, config)
     new = unused_indexes([*(each.index for each in present), *taken])
     placed, obsolete = place_static(group, networks, present, new) if networks else balance(group, present, new)
     placed = give_vips(group, config, sorted(placed, key=by_place))
     return Placement(tuple(placed), tuple(sorted(obsolete, key=by_place)))
-
-
-def _check_counts(group: Group) -> None:
-    for wish in group.networks:
-        if wish.static_ips is not None and len(wish.static_ips) != group.instances:
-            told = f"Instance group '{group.name}' has {group.instances} instances but was allocated"
-            raise Refused(
-                Kind.INSTANCE_GROUP_NETWORK_INSTANCE_IP_MISMATCH,
-                f"{told} {len(wish.static_ips)} static IPs in network '{wish.name}'",
-            )

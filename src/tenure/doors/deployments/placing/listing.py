@@ -1,13 +1,11 @@
 """The static addresses that a group asks for, each with its subnet and the AZs in which it can be had."""
 
-from bisect import bisect_right
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from tenure.doors.deployments.faults import Kind, Refused
 from tenure.doors.deployments.model import VIP, CloudConfig, Group, GroupNetwork, Network, Subnet
-from tenure.kernel.addresses import format_address
-from tenure.kernel.ranges import merge
+from tenure.doors.deployments.static_pools import StaticPools
+from tenure.doors.deployments.writing import written
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,7 +30,7 @@ class StaticNetwork:
 
     def told(self, position: int) -> str:
         """Write an address for a message."""
-        return f"{format_address(position)}/{self.homes[position].prefix}"
+        return written(position, self.homes[position].prefix)
 
 
 def list_static(group: Group, config: CloudConfig) -> tuple[StaticNetwork, ...]:
@@ -44,42 +42,14 @@ def list_static(group: Group, config: CloudConfig) -> tuple[StaticNetwork, ...]:
 
 
 def _listed(group: Group, wish: GroupNetwork, network: Network, kinds: list[object]) -> StaticNetwork:
-    homes = _Homes(group, network, kinds)
-    return StaticNetwork(wish.name, wish.nic_group, {each: homes.of(each) for each in wish.static_ips or ()})
-
-
-class _Homes:
-    """Finds the home of an address. Cost: O(log n) of n static ranges."""
-
-    def __init__(self, group: Group, network: Network, kinds: list[object]) -> None:
-        self._group = group
-        self._network = network
-        homes = [_home(group, subnet, kinds) for subnet in network.subnets]
-        pieces = [
-            (piece, home) for subnet, home in zip(network.subnets, homes, strict=True) for piece in merge(subnet.static)
-        ]
-        self._pieces = sorted(pieces, key=lambda pair: pair[0])
-        self._firsts = [piece.first for piece, _ in self._pieces]
-
-    def of(self, position: int) -> Home:
-        at = bisect_right(self._firsts, position) - 1
-        if at < 0 or position not in self._pieces[at][0]:
-            raise self._refusal(
-                Kind.INSTANCE_GROUP_NETWORK_INSTANCE_IP_MISMATCH,
-                f"with network '{self._network.name}' declares static ip '{format_address(position)}', "
-                "which belongs to no subnet",
-            )
-        home = self._pieces[at][1]
-        if not home.azs:
-            raise self._refusal(
-                Kind.JOB_STATIC_IPS_FROM_INVALID_AVAILABILITY_ZONE,
-                f"declares static ip '{format_address(position)}' which does not belong to any of the instance "
-                "group's availability zones.",
-            )
-        return home
-
-    def _refusal(self, kind: Kind, told: str) -> Refused:
-        return Refused(kind, f"Instance group '{self._group.name}' {told}")
+    pools = StaticPools(network)
+    homes = {id(subnet): _home(group, subnet, kinds) for subnet in network.subnets}
+    found: dict[int, Home] = {}
+    for position in wish.static_ips or ():
+        subnet = pools.subnet_of(position)
+        assert subnet is not None, "a manifest with such an address is not read"
+        found[position] = homes[id(subnet)]
+    return StaticNetwork(wish.name, wish.nic_group, found)
 
 
 def _home(group: Group, subnet: Subnet, kinds: list[object]) -> Home:

@@ -1,10 +1,10 @@
 """Gives out the VIPs that a group lists: who has one that is still listed keeps it, others take the rest in order."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 
 from tenure.doors.deployments.model import VIP, CloudConfig, Group
-from tenure.doors.deployments.placing.values import Placed
+from tenure.doors.deployments.placing.values import Placed, Present
 
 
 def give_vips(group: Group, config: CloudConfig, placed: Sequence[Placed]) -> list[Placed]:
@@ -24,10 +24,16 @@ def _dealt(name: str, listed: Iterable[int], placed: Sequence[Placed]) -> list[i
     left = dict.fromkeys(listed)
     kept: dict[int, int] = {}
     for number, each in enumerate(placed):
-        held = () if each.present is None else each.present.addresses.get(name, ())
+        held = () if each.present is None else _held(each.present, name)
         found = next((position for position in held if position in left), None)
         if found is not None:
             kept[number] = found
             del left[found]
     rest = iter(left)
     return [kept[number] if number in kept else next(rest) for number in range(len(placed))]
+
+
+def _held(instance: Present, network: str) -> Iterator[int]:
+    """Give what an instance has, first in the network itself: it may have had another name."""
+    for name in sorted(instance.addresses, key=lambda name: (name != network, name)):
+        yield from instance.addresses[name]

@@ -11,6 +11,8 @@ from tenure.doors.rest.deployment_shapes import (
     Deployment,
     DeploymentPlan,
     DeploymentSummary,
+    FailBody,
+    LoseBody,
     ManifestBody,
     Orphan,
     ReportBody,
@@ -89,7 +91,7 @@ async def get_deployment(call: Call) -> Deployment:
 async def delete_deployment(call: Call) -> shapes.Listing[DeployedInstance]:
     """Let a deployment go. Answers the instances whose VMs are to be deleted: report each with :lose, then repeat this.
 
-    What has no VM is gone at once. An empty list is the end of it.
+    Who has no VM, and waits for none that is perhaps being made, is gone at once. An empty list is the end of it.
     """
     return shapes.Listing(items=await desk_of(call).delete(deployment_of(call)))
 
@@ -117,22 +119,22 @@ async def commit_instance(call: Call) -> ReportedInstance:
     )
 
 
-@deployments.route("POST", f"{INSTANCE}:fail", need=Need.ADMIN, body=ReportBody, answer=ReportedInstance, keyed=False)
+@deployments.route("POST", f"{INSTANCE}:fail", need=Need.ADMIN, body=FailBody, answer=ReportedInstance, keyed=False)
 async def fail_instance(call: Call) -> ReportedInstance:
     """Report that an instance's VM could not be made: it keeps old and new addresses until the next good deploy."""
-    return await reported(call, lambda door: door.fail(*instance_of(call)))
+    return await reported(call, lambda door: door.fail(*instance_of(call), plan=call.body.plan))
 
 
-@deployments.route("POST", f"{INSTANCE}:lose", need=Need.ADMIN, body=ReportBody, answer=ReportedInstance, keyed=False)
+@deployments.route("POST", f"{INSTANCE}:lose", need=Need.ADMIN, body=LoseBody, answer=ReportedInstance, keyed=False)
 async def lose_instance(call: Call) -> ReportedInstance:
     """Report that an instance's VM is gone. One that leaves is gone with it; others keep their addresses."""
-    return await reported(call, lambda door: door.lose(*instance_of(call)), may_end=True)
+    return await reported(call, lambda door: door.lose(*instance_of(call), vm=call.body.vm), may_end=True)
 
 
 @deployments.route("POST", f"{INSTANCE}:stop", need=Need.ADMIN, body=StopBody, answer=ReportedInstance, keyed=False)
 async def stop_instance(call: Call) -> ReportedInstance:
     """Report that an instance is stopped; it keeps its addresses, with hard also though its VM is gone."""
-    return await reported(call, lambda door: door.stop(*instance_of(call), hard=call.body.hard))
+    return await reported(call, lambda door: door.stop(*instance_of(call), hard=call.body.hard, vm=call.body.vm))
 
 
 @deployments.route("POST", f"{INSTANCE}:start", need=Need.ADMIN, body=ReportBody, answer=ReportedInstance, keyed=False)
