@@ -52,12 +52,13 @@ class AddressOutsideSubnet(Invalid):
 
 
 class NotFound(TenureError):
-    """A name that nothing in the ledger answers to."""
+    """A name that nothing in the ledger answers to; ``of`` says where it was looked for, if not everywhere."""
 
     code = "not_found"
 
-    def __init__(self, kind: str, name: str, *, hint: str = "", field: str | None = None) -> None:
-        super().__init__(f"no {kind} {name!r}{hint and '; ' + hint}", field=field or kind)
+    def __init__(self, kind: str, name: str, *, of: str = "", hint: str = "", field: str | None = None) -> None:
+        named = f" {name!r}" if name or not of else ""  # of what has none at all there is no name to tell
+        super().__init__(f"no {kind}{named}{of and ' of ' + of}{hint and '; ' + hint}", field=field or kind)
         self.kind = kind
         self.name = name
 

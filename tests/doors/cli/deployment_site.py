@@ -99,11 +99,13 @@ def build_deployments(site: Site) -> None:
 
 
 def build_work(site: Site) -> None:
-    """Deploy the shop with an errand, begin to compile packages for it, and have a VM made anew."""
+    """Deploy the shop with an errand, begin to compile packages for it, have a VM made anew; a second config comes."""
     site.text("deployment", "upload-config", str(site.folder / "compiling.yml"))
     site.text("deployment", "apply", str(site.folder / "tested.yml"))
     site.text("deployment", "compile", "shop")
     site.text("deployment", "recreate", "shop", "web/0")
+    more = write(site, "more.yml", {"networks": [{"name": "more", "type": "vip"}]})
+    site.text("deployment", "upload-config", str(site.folder / more), "--name", "more")
 
 
 def addresses(site: Site, deployment: str) -> dict[str, list[str]]:

@@ -97,7 +97,7 @@ def test_ignored_instances_are_left_alone_and_who_leaves_goes_with_the_report(de
     ("code", "words", "said"),
     [
         (3, ["cck", "nowhere", "--vms", "vms.txt"], "nowhere"),
-        (3, ["cck", "shop", "web/7", "--vms", "vms.txt"], "web/7 of deployment shop"),
+        (3, ["cck", "shop", "web/7", "--vms", "vms.txt"], "no instance 'web/7' of deployment shop"),
         (2, ["cck", "shop"], "--vms"),
         (2, ["cck", "shop", "--vms", "missing.txt"], "missing.txt"),
         (2, ["cck", "shop", "--vms", "torn.txt"], "torn.txt:2: vms"),

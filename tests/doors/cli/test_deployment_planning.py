@@ -3,7 +3,15 @@
 import pytest
 import yaml
 
-from tenure.doors.cli.deployment_keys import CONFIG_UPLOAD, DEPLOYED_INSTANCE, DEPLOYMENT_PLAN, FAULT, PLAN_STEP
+from tenure.doors.cli.deployment_keys import (
+    CLOUD_CONFIG,
+    CONFIG_UPLOAD,
+    DEPLOYED_INSTANCE,
+    DEPLOYMENT_PLAN,
+    FAULT,
+    PLAN_STEP,
+)
+from tenure.doors.cli.deployment_lines import settings_lines
 from tests.doors.cli.deployment_site import CONFIG, MIXED, SHOP, addresses, config, group, manifest, write
 from tests.doors.cli.site import Site
 
@@ -224,6 +232,41 @@ def test_apply_shows_what_plan_showed_and_again_does_nothing_more(deployed: Site
     )
 
 
+def test_configs_are_listed_and_removed_but_for_the_last(deployed: Site) -> None:
+    more = write(deployed, "more.yml", {"networks": [{"name": "more", "type": "vip"}]})
+    deployed.text("deployment", "upload-config", more, "--name", "more")
+    listed, documents = deployed.text("deployment", "configs").splitlines(), deployed.json("deployment", "configs")
+    before = deployed.state()
+    tried = deployed.text("deployment", "delete-config", "more", "--dry-run")
+    assert deployed.state() == before
+    moves = deployed.json("deployment", "delete-config", "default", "--dry-run")
+    removed = deployed.text("deployment", "delete-config", "more")
+    code, error = deployed.error("deployment", "delete-config", "default")
+    missing, _ = deployed.error("deployment", "delete-config", "more")
+
+    assert listed[0].split() == ["CONFIG", "REVISION", "BYTES"]
+    assert [line.split()[:2] for line in listed[1:]] == [["default", "1"], ["more", "1"]]
+    assert [list(each) for each in documents] == [list(CLOUD_CONFIG)] * 2
+    assert yaml.safe_load(documents[0]["text"]) == CONFIG
+    assert tried == "nothing is changed; would be deleted: cloud config more; networks that change: more\n"
+    assert removed == "deleted cloud config more; networks that change: more\n"
+    assert [each["instance"] for each in moves["moves"]] == ["web/0", "web/1"]
+    assert (code, missing) == (4, 3)
+    assert "Upload one with 'networks: []' to empty it." in error["message"]
+    assert [each["name"] for each in deployed.json("deployment", "configs")] == ["default"]
+
+
+def test_why_there_are_no_settings_yet_is_said_of_errands_and_others() -> None:
+    said = {"settings": None, "waits_for": None}
+
+    assert [*settings_lines(said), *settings_lines({**said, "errand": True})] == [
+        "  no settings yet: its addresses are reserved when it runs"
+    ] * 2
+    assert [*settings_lines({**said, "errand": False}), *settings_lines({**said, "waits_for": "vm"})] == [
+        "  no settings yet: addresses are missing, the next deploy reserves them"
+    ] * 2
+
+
 def test_abort_takes_the_last_plan_back(deployed: Site) -> None:
     before = addresses(deployed, "shop")
     deployed.text("deployment", "upload-config", write(deployed, "new.yml", config(reserved=["10.44.16.2"])))
@@ -236,7 +279,31 @@ def test_abort_takes_the_last_plan_back(deployed: Site) -> None:
     )
     assert addresses(deployed, "shop") == before
     again = deployed.json("deployment", "abort", "shop", "--plan", plan)
-    assert again == {"deployment": "shop", "plan": plan, "freed": []}
+    assert again == {"deployment": "shop", "plan": plan, "taken_back": False, "freed": []}
+
+
+def test_abort_says_of_which_plan_nothing_is_left(deployed: Site) -> None:
+    before = deployed.state()
+    done = deployed.json("deployment", "show", "shop")["plan"]
+
+    for words, plan in ([], done), (["--plan", "zzz"], "zzz"):
+        assert deployed.text("deployment", "abort", "shop", *words) == (
+            f"nothing is left of plan {plan} of deployment shop to take back: it is done, was taken back before, or "
+            "never was\n"
+        )
+    assert deployed.state() == before
+
+
+def test_who_waits_for_a_first_vm_is_created_by_the_next_plan_too(deployed: Site) -> None:
+    name = write(deployed, "blog.yml", manifest("blog", group("web", 2)))
+    deployed.text("deployment", "apply", name)
+    tried = deployed.json("deployment", "plan", name)
+    deployed.text("deployment", "commit", "blog", "web/0", "--vm", "vm-10")
+    deployed.text("deployment", "lose", "blog", "web/0")
+    again = deployed.json("deployment", "apply", name)
+
+    assert [each["action"] for each in tried["instances"]] == ["created", "created"]
+    assert [each["action"] for each in again["instances"]] == ["recreated", "created"]
 
 
 def test_a_deployment_goes_when_its_vms_are_gone(deployed: Site) -> None:

@@ -75,6 +75,8 @@ def twins(built_deployments: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPat
 SCRIPTS = {
     "deployments": """
         deployment upload-config cloud.yml --dry-run --json
+        deployment configs --json
+        deployment delete-config default
         deployment list --json
         deployment plan shop.yml --recreate
         deployment apply shop.yml --recreate --json

@@ -72,3 +72,4 @@ async def lay_for(client: Client, endpoint: Endpoint) -> None:
     await lay(client, deployed=deployed)
     if deployed:
         await client.post("/deployments/shop:compile", {"workers": 1})
+        await good(client, "PUT", "/cloud-configs/spare", {"text": "networks: []"})

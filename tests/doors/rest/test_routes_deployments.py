@@ -91,6 +91,19 @@ async def test_cloud_configs_are_listed_as_they_were_uploaded(admin: Client) -> 
     ]
 
 
+async def test_a_cloud_config_is_taken_out_of_force_but_for_the_last(admin: Client) -> None:
+    await lay(admin, deployed=True)
+    await good(admin, "PUT", "/cloud-configs/more", {"text": "networks: [{name: more, type: vip}]"})
+    tried = await admin.post("/cloud-configs/default:delete", {"dry_run": True})
+    removed = await admin.post("/cloud-configs/more:delete", {})
+
+    assert (tried["written"], {each["deployment"] for each in tried["moves"]}) == (False, {"shop"})
+    assert removed == {"name": "more", "written": True, "networks": ["more"], "moves": [], "warnings": []}
+    assert [each["name"] for each in (await admin.get("/cloud-configs"))["items"]] == ["default"]
+    await refused(admin, 409, "deployment_refused", "POST", "/cloud-configs/default:delete", {})
+    await refused(admin, 404, "not_found", "POST", "/cloud-configs/more:delete", {})
+
+
 async def test_a_dry_run_tells_who_would_be_moved_and_changes_nothing(admin: Client) -> None:
     await lay(admin, deployed=True)
     before = await admin.get("/changes/last")
@@ -248,8 +261,10 @@ async def test_a_plan_that_is_taken_back_frees_what_it_reserved(admin: Client) -
     freed = await admin.post(f"{SHOP}:abort", {"plan": plan["plan"]})
 
     assert sorted(each["address"] for each in freed["items"]) == ["10.44.16.3", "10.44.16.4"]
+    assert freed["taken_back"]
     assert await has(admin) == {"web/0": ["10.44.16.2"]}
-    assert (await admin.post(f"{SHOP}:abort", {"plan": plan["plan"]}))["items"] == []
+    for gone in (plan["plan"], "zzz"):
+        assert await admin.post(f"{SHOP}:abort", {"plan": gone}) == {"taken_back": False, "items": []}
 
 
 async def test_a_deployment_goes_when_its_vms_are_deleted(admin: Client) -> None:

@@ -88,6 +88,7 @@ FAILURES: dict[str, Failure] = {
     "rehearse": (404, "not_found", "network", {"body": {"operations": [{"op": "allocate", **NOWHERE, **OTHER}]}}),
     "list_cloud_configs": (422, "invalid", "limit", {"query": "limit=3"}),
     "upload_cloud_config": (422, "document_rejected", None, {"body": {"text": "networks: [{name: a}]"}}),
+    "delete_cloud_config": (404, "not_found", "config", {"path": {"config": "none"}, "body": {}}),
     "plan_deployment": (422, "document_rejected", None, {"body": {"manifest": "name: shop\ncats: 9"}}),
     "apply_deployment": (409, "deployment_refused", None, {"body": {"manifest": TOO_MANY}}),
     "list_deployments": (422, "invalid", "limit", {"query": "limit=3"}),

@@ -6,7 +6,8 @@ from tenure.doors.cli.commands import Shelf
 
 VERBS = {
     "Configs and plans": {
-        "upload-config": "deployment_planning:upload_config",
+        "upload-config": "deployment_configs:upload_config",
+        "delete-config": "deployment_configs:delete_config",
         "plan": "deployment_planning:plan",
         "apply": "deployment_planning:apply",
         "abort": "deployment_planning:abort",
@@ -32,6 +33,7 @@ VERBS = {
         "end-compile": "deployment_working:end_compile",
     },
     "Reading": {
+        "configs": "deployment_configs:configs",
         "list": "deployment_reading:list_deployments",
         "show": "deployment_reading:show",
         "diff": "deployment_reading:diff",

@@ -139,7 +139,7 @@ def _resolved_lines(lost: dict[str, Any]) -> Iterator[str]:
     done = "waits for a VM in place of" if lost["resolution"] == RECREATE else "has forgotten its VM"
     yield f"{ident(instance)} of deployment {instance['deployment']} {done} {lost['vm']}: {addresses_text(instance)}"
     if instance["waits_for"] == "vm":
-        yield from settings_lines(instance["settings"])
+        yield from settings_lines(instance)
 
 
 def _row(lost: dict[str, Any]) -> dict[str, Any]:

@@ -11,10 +11,16 @@ FAULT: Keys = {
 
 CONFIG_UPLOAD: Keys = {
     "name": "the cloud config's name",
-    "written": "whether it is in force now",
+    "written": "whether it is in force now, or with `delete-config` no more",
     "networks": "networks that it changes in the ledger",
     "moves": "addresses that fit no more: `deployment`, `instance`, `uuid`, `ignored`, `network`, `address`, `reason`",
     "warnings": "a list of faults that are none yet",
+}
+
+CLOUD_CONFIG: Keys = {
+    "name": "its name",
+    "revision": "how often it was uploaded",
+    "text": "what was uploaded",
 }
 
 DEPLOYMENT_PLAN: Keys = {
@@ -130,6 +136,7 @@ MANAGED_NETWORK: Keys = {
 DOCUMENTS: dict[str, Keys] = {
     "fault": FAULT,
     "config upload": CONFIG_UPLOAD,
+    "cloud config": CLOUD_CONFIG,
     "deployment plan": DEPLOYMENT_PLAN,
     "plan step": PLAN_STEP,
     "deployment": DEPLOYMENT,
@@ -142,9 +149,11 @@ DOCUMENTS: dict[str, Keys] = {
 }
 
 ANSWERS: dict[str, str] = {
-    "deployment upload-config": "a config upload",
+    "deployment upload-config, delete-config": "a config upload",
+    "deployment configs": "a list of cloud configs",
     "deployment plan, apply": "a deployment plan",
-    "deployment abort": "`deployment`, `plan` and `freed` (addresses as of a deployed instance)",
+    "deployment abort": "`deployment`, `plan`, `taken_back` (whether anything was left of it) and `freed` "
+    "(addresses as of a deployed instance)",
     "deployment delete": "`deployment`, `gone` and `waiting` (deployed instances whose VMs must be deleted first)",
     "deployment commit, fail, lose, stop, start, ignore, unignore": "a deployed instance, `gone` (whether it is) and "
     "`settings`",

@@ -72,18 +72,26 @@ def _vm(step: Document) -> str | None:
     if waits == "vm":
         return "make it" if vm is None else f"{'beside' if step['swaps'] else 'replace'} {vm}"
     if waits == "deletion":
-        return f"delete {vm}"
+        return f"delete {'what is being made' if vm is None else vm}"
     return vm if isinstance(vm, str) else None
 
 
-def settings_lines(settings: Mapping[str, Any] | None, *, margin: str = "  ") -> Iterator[str]:
-    """Write the network settings of a VM, one network a line."""
+def settings_lines(said: Document, *, margin: str = "  ") -> Iterator[str]:
+    """Write the network settings of an instance's or worker's VM, one network a line; or why there are none yet."""
+    settings: Mapping[str, Any] | None = said["settings"]
     if settings is None:
-        yield f"{margin}no settings yet: its addresses are reserved when it runs"
+        yield f"{margin}no settings yet: {_missing(said)}"
         return
     for network, said in settings.items():
         told = ", ".join(f"{key} {cell_text(value)}" for key, value in said.items() if value not in ({}, []))
         yield f"{margin}{network}: {told}"
+
+
+def _missing(said: Document) -> str:
+    """Tell why a VM has no settings. Of those in a plan only an errand at rest waits for nothing."""
+    if said["waits_for"] is None and said.get("errand", True):
+        return "its addresses are reserved when it runs"
+    return "addresses are missing, the next deploy reserves them"
 
 
 def planned_lines(plan: Document, does: str) -> Iterator[str]:
@@ -121,7 +129,7 @@ def step_lines(plan: Document) -> Iterator[str]:
     for step in plan["instances"]:
         if step["action"] != "leaves":
             yield f"{step['instance']} ({step['uuid']}){in_zone(step)}"
-            yield from settings_lines(step["settings"])
+            yield from settings_lines(step)
 
 
 def in_zone(said: Document) -> str:

@@ -1,7 +1,7 @@
-"""Cloud configs, and plans from their beginning to their end: shown, applied, taken back; and how a deployment goes."""
+"""Plans from their beginning to their end: shown, applied, taken back; and how a deployment goes."""
 
 import shlex
-from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -15,16 +15,13 @@ from tenure.doors.cli.deployment_door import (
     run_on_deployments,
 )
 from tenure.doors.cli.deployment_lines import applied_lines, ident, next_lines, planned_lines, without_kept
-from tenure.doors.cli.failing import FINDINGS, warn
+from tenure.doors.cli.failing import FINDINGS
 from tenure.doors.cli.printing import answer
 from tenure.doors.cli.session import Session, missing_file, pass_session
 
 if TYPE_CHECKING:
-    from tenure.doors.deployments.configuring import Uploaded
     from tenure.doors.deployments.deploying import Deployed
     from tenure.doors.deployments.door import Deployments
-    from tenure.doors.deployments.faults import Fault
-    from tenure.doors.deployments.moving import Moved
     from tenure.kernel.values import Holding
 
     Act = Callable[..., Awaitable[Deployed]]
@@ -44,87 +41,12 @@ plan_options = with_options(
     click.option("--fix", is_flag=True, help="Have VMs made anew that did not answer, instead of a refusal."),
     click.option("--changes", "changes_only", is_flag=True, help="Leave out the instances that are kept as they are."),
 )
-exit_code_option = click.option("--exit-code", is_flag=True, help="Exit with 1 if there is anything to do.")
-
-
-@command("upload-config")
-@file_argument
-@click.option(
-    "--name", default="default", show_default=True, help="Which cloud config; several are read as if they were one."
+NOTHING_LEFT = (
+    "nothing is left of plan {plan} of deployment {deployment} to take back: it is done, was taken back before, or "
+    "never was"
 )
-@click.option("--dry-run", is_flag=True, help="Only tell what would change, and who would be moved.")
-@pass_session
-def upload_config(session: Session, file: Path, name: str, dry_run: bool) -> None:
-    """Put a cloud config in force: it is checked whole, and every fault is told at once.
 
-    Nobody is moved by that: whose address no longer fits is told now, and gets another at the next deploy.
-
-    For example:
-      tenure deployment upload-config cloud.yml --dry-run
-      tenure deployment upload-config cloud.yml --name default
-    """
-    from tenure.doors.deployments.faults import Rejected
-
-    document, text = read_document(file)
-    try:
-        uploaded, moves = run_on_deployments(
-            session, lambda door: _upload(door, text, name, dry_run), may_make=not dry_run, try_on_new=dry_run
-        )
-    except Rejected as error:
-        raise Rejected(_in_file(error.faults, name, document)) from None
-    _tell_upload(session, name, _in_file(uploaded.warnings, name, document), uploaded, moves, written=not dry_run)
-
-
-async def _upload(door: "Deployments", text: str, name: str, dry_run: bool) -> "tuple[Uploaded, list[Moved]]":
-    """Upload; whom it moves is asked first, while networks have the names that instances know."""
-    moves = await door.moved_by(text, name=name)
-    return await door.upload_config(text, name=name, dry=dry_run), moves
-
-
-def _in_file(faults: "Sequence[Fault]", name: str, document: str) -> "list[Fault]":
-    """Let faults of a config be told with the file they are in; those of other configs keep their name."""
-    return [
-        fault._replace(place=fault.place._replace(document=document))
-        if fault.place is not None and fault.place.document == name
-        else fault
-        for fault in faults
-    ]
-
-
-def _tell_upload(
-    session: Session,
-    name: str,
-    warnings: "Sequence[Fault]",
-    uploaded: "Uploaded",
-    moves: "Sequence[Moved]",
-    *,
-    written: bool,
-) -> None:
-    from tenure.doors.deployments.telling import moved_document
-
-    document: dict[str, Any] = {
-        "name": name,
-        "written": written,
-        "networks": list(uploaded.changed),
-        "moves": [moved_document(each) for each in moves],
-        "warnings": [fault.told() for fault in warnings],
-    }
-    warn(session, [str(fault) for fault in warnings])
-    answer(session, document, "\n".join(_upload_lines(document)))
-
-
-def _upload_lines(document: dict[str, Any]) -> Iterator[str]:
-    done = "uploaded" if document["written"] else "nothing is changed; would be uploaded:"
-    networks = ", ".join(document["networks"]) or "none"
-    yield f"{done} cloud config {document['name']}; networks that change: {networks}"
-    if document["moves"]:
-        yield "these addresses fit no more; the next deploy of their deployments gives others:"
-    for move in document["moves"]:
-        ignored = " (ignored: the deploy would be refused)" if move["ignored"] else ""
-        place = f"{move['deployment']} {move['instance']}: {move['network']} {move['address']}"
-        yield f"  {place}: {move['reason']}{ignored}"
-    if document["moves"]:
-        yield "`tenure deployment plan FILE` shows where they go"
+exit_code_option = click.option("--exit-code", is_flag=True, help="Exit with 1 if there is anything to do.")
 
 
 @command("plan")
@@ -217,19 +139,22 @@ def abort(session: Session, deployment: str, name: str | None) -> None:
     For example:
       tenure deployment abort shop
     """
-    wanted, freed = run_on_deployments(session, lambda door: _abort(door, deployment, name))
+    wanted, open_still, freed = run_on_deployments(session, lambda door: _abort(door, deployment, name))
     from tenure.doors.deployments.telling import address_document
 
     addresses = [address_document(held) for held in freed]
     told = ", ".join(f"{each['network']} {each['address']}" for each in addresses) or "nothing"
-    document = {"deployment": deployment, "plan": wanted, "freed": addresses}
-    answer(session, document, f"took back plan {wanted} of deployment {deployment}; freed: {told}")
+    document = {"deployment": deployment, "plan": wanted, "taken_back": open_still, "freed": addresses}
+    text = f"took back plan {wanted} of deployment {deployment}; freed: {told}"
+    answer(session, document, text if open_still else NOTHING_LEFT.format(plan=wanted, deployment=deployment))
 
 
-async def _abort(door: "Deployments", deployment: str, plan: str | None) -> "tuple[str | None, list[Holding]]":
+async def _abort(door: "Deployments", deployment: str, plan: str | None) -> "tuple[str | None, bool, list[Holding]]":
     standing = await door.standing(deployment)
     wanted = plan or standing.deployment.plan
-    return wanted, [] if wanted is None else await door.abort(deployment, wanted)
+    if wanted is None:
+        return None, False, []
+    return wanted, standing.can_take_back(wanted), await door.abort(deployment, wanted)
 
 
 @command("delete")

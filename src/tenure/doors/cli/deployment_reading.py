@@ -140,7 +140,7 @@ def _instance_lines(document: dict[str, Any]) -> Iterator[str]:
     yield fields({**{key: document[key] for key in named}, "addresses": addresses_text(document)})
     if not document["leaving"]:
         yield "settings:"
-        yield from settings_lines(document["settings"])
+        yield from settings_lines(document)
     following = list(next_lines(document["deployment"], [{**document, "instance": ident(document)}]))
     if following:
         yield "next:"

@@ -75,7 +75,7 @@ def fail(session: Session, deployment: str, instance: str, plan: str | None) -> 
     The next good deploy frees what is not needed.
 
     For example:
-      tenure deployment fail shop web/1
+      tenure deployment fail shop web/0
     """
     _report(session, deployment, "has no new VM", lambda door: door.fail(deployment, instance, plan=plan))
 
@@ -183,7 +183,7 @@ def _report_lines(document: dict[str, Any], done: str, last_plan: str | None) ->
         return
     following = list(next_lines(document["deployment"], [{**document, "instance": ident(document)}]))
     if following and document["waits_for"] == "vm":
-        yield from settings_lines(document["settings"])
+        yield from settings_lines(document)
     if following:
         yield "next:"
         yield from following

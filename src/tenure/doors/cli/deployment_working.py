@@ -132,7 +132,7 @@ def _compile_lines(document: dict[str, Any]) -> Iterator[str]:
     yield f"{counted({'workers': len(workers)})} for plan {document['plan']} of deployment {name}"
     for each in workers:
         yield f"worker {each['number']}: " + ("no VM yet" if each["vm"] is None else f"runs on {each['vm']}")
-        yield from settings_lines(each["settings"])
+        yield from settings_lines(each)
     yield "next:"
     for each in workers:
         if each["vm"] is None:

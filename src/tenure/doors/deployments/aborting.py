@@ -43,26 +43,27 @@ def take_back(instances: Sequence[Instance], deployment: Deployment | None, plan
     Where a later plan overtook it, only that is freed which was kept for a VM that it might be making.
     """
     back, stays, freed = _sorted_out(instances, plan)
+    gone = {_place(each) for each in (*back, *freed)}
     books = Books(instances)
     books.do(released(each) for each in freed)
     books.do(transferred(each, owner_of(each.labels[HANDED_FROM])) for each in back)  # together: two may swap
     books.do(_returned(each) for each in back)
     books.do(modified(each, plan=None, labels=_without(each, HANDED_FROM)) for each in stays)
     for instance in instances:
-        if _waits_for(instance, plan) and _is_deleted(instance):
+        if _waits_for(instance, plan) and instance.is_deleted:
             books.lose(instance)
         elif _waits_for(instance, plan):
             drained = _drained(instance, plan)
             books.do(modified(each, state=str(State.HELD), labels=undrained(each)) for each in drained)
-            noted = [each for each in instance.wanted if HANDED_TO in each.labels]
+            noted = [each for each in instance.wanted if HANDED_TO in each.labels and _place(each) not in gone]
             books.do(modified(each, labels=undrained(each)) for each in noted)
-            _settle(books, instance, deployment, plan, gone={_place(each) for each in (*back, *freed)},
+            _settle(books, instance, deployment, plan, gone=gone,
                     gets=any(each.labels[HANDED_FROM] == instance.uuid for each in back))  # fmt: skip
         elif goes_back(deployment, plan):
             books.change(instance, **as_before(instance, deployment, plan))
     overtaken = [each for one in instances if not _waits_for(one, plan) for each in _overtaken(one, plan)]
     books.let_go(overtaken)
-    deleted = [each for one in instances if _waits_for(one, plan) and _is_deleted(one) for each in one.holdings]
+    deleted = [each for one in instances if _waits_for(one, plan) and one.is_deleted for each in one.holdings]
     return TakenBack(books.operations, [*freed, *overtaken, *deleted], books.instances)
 
 
@@ -72,14 +73,10 @@ def _overtaken(instance: Instance, plan: str) -> list[Holding]:
 
 def _waits_for(instance: Instance, plan: str) -> bool:
     """Tell whether an instance waits for a plan; stopped hard it waits for no VM, but has what was reserved."""
-    if instance.state != DETACHED:
-        return instance.plan == plan
-    return instance.plan == plan or any(each.plan == plan for each in instance.holdings)
-
-
-def _is_deleted(instance: Instance) -> bool:
-    """Tell whether an instance leaves with its deployment, and not by the plan, which would be noted on it."""
-    return instance.leaving and instance.former is None
+    if instance.plan == plan:
+        return True
+    rests = instance.rests or instance.state == DETACHED
+    return rests and any(plan in (each.plan, each.labels.get(DRAINED_BY)) for each in instance.holdings)
 
 
 def _drained(instance: Instance, plan: str) -> list[Holding]:
@@ -96,10 +93,10 @@ def _is_reserved(held: Holding, plan: str) -> bool:
 
 def _sorted_out(instances: Sequence[Instance], plan: str) -> tuple[list[Holding], list[Holding], list[Holding]]:
     """Sort what a plan reserved and no VM carries: what goes back, what stays with who has it now, what is freed."""
-    waiting = [each for each in instances if _waits_for(each, plan) and not _is_deleted(each)]
+    waiting = [each for each in instances if _waits_for(each, plan) and not each.is_deleted]
     reserved = [each for one in waiting for each in one.holdings if _is_reserved(each, plan)]
     needless = {(one.uuid, each.network) for one in waiting for each in _drained(one, plan)}
-    needless |= {(one.uuid, each.network) for one in waiting if _is_new(one) for each in one.holdings}
+    needless |= {(one.uuid, each.network) for one in waiting if one.is_new for each in one.holdings}
     takers = {each.uuid for each in waiting if not each.leaving}
     back = [each for each in reserved if each.labels.get(HANDED_FROM) in takers]
     while True:  # who would be left with nothing keeps it; so whom he had it from may have to keep something, too
@@ -115,16 +112,12 @@ def _sorted_out(instances: Sequence[Instance], plan: str) -> tuple[list[Holding]
     return back, stays, [each for each in others if _place(each) not in gone]
 
 
-def _is_new(instance: Instance) -> bool:
-    return instance.vm is None and instance.made_with is None
-
-
 def _settle(
     books: Books, instance: Instance, deployment: Deployment | None, plan: str, *, gone: set[Place], gets: bool
 ) -> None:
     """Let an instance wait for nothing, as before; one that never was and has nothing is not written down any more."""
     keeps = any(_place(each) not in gone for each in instance.holdings)
-    if _is_new(instance) and not keeps and not gets:
+    if instance.is_new and not keeps and not gets:
         books.remove(instance)
     else:
         before = as_before(instance, deployment, plan)

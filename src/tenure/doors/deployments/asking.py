@@ -9,6 +9,7 @@ from tenure.doors.deployments.documents.manifest import read_manifest
 from tenure.doors.deployments.explaining import Reason, explain
 from tenure.doors.deployments.model import CloudConfig
 from tenure.doors.deployments.records import Deployment, Instance, load_deployment, load_instance, load_instances
+from tenure.doors.deployments.reserving import DRAINED_BY
 from tenure.kernel.errors import NotFound
 from tenure.service.ledger import AsyncLedger
 
@@ -30,6 +31,15 @@ class Standing:
     def config_of(self, instance: Instance) -> CloudConfig:
         """Return the config that an instance is made with."""
         return self.older.get(instance.snapshot or "", self.config)
+
+    def can_take_back(self, plan: str) -> bool:
+        """Tell whether anything is left of a plan that could be taken back."""
+        if self.deployment.plan == plan and self.deployment.undo is not None:
+            return True
+        held = (each for instance in self.instances for each in instance.holdings)
+        return any(each.plan == plan for each in self.instances) or any(
+            plan in (each.plan, each.labels.get(DRAINED_BY)) for each in held
+        )
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,8 +15,9 @@ from tenure.doors.deployments.drawing import has_pool
 from tenure.doors.deployments.faults import Kind, Refused
 from tenure.doors.deployments.model import DYNAMIC, CloudConfig, Compilation
 from tenure.doors.deployments.placing.values import unused_indexes
-from tenure.doors.deployments.records import DEPLOYMENT, Deployment, load_deployment
+from tenure.doors.deployments.records import DEPLOYMENT, Deployment, load_bare, load_deployment
 from tenure.doors.deployments.refusing import explained, no_room
+from tenure.doors.deployments.reporting import orphans_among
 from tenure.doors.deployments.reserving import Work
 from tenure.doors.deployments.settings import settings_of
 from tenure.doors.deployments.workers import Compiling, Worker, load_compiling, worker_of
@@ -123,10 +124,11 @@ async def commit(ledger: AsyncLedger, deployment: str, plan: str | None, number:
         compiling = await _going_on(ledger, deployment, plan)
         worker = None if compiling is None else compiling.worker(number)
         if compiling is None or worker is None:
-            of_plan = "" if plan is None else f" of plan {plan}"
-            raise NotFound("compile worker", f"{number}{of_plan} of deployment {deployment}", field="number")
+            of = f"deployment {deployment}" if plan is None else f"plan {plan} of deployment {deployment}"
+            raise NotFound("compile worker", str(number), of=of, field="number")
         if worker.vm == vm:
             return
+        await _check_own(ledger, compiling, worker, vm)
         workers = tuple(replace(each, vm=vm) if each is worker else each for each in compiling.workers)
         try:
             await ledger.apply([*_carried(worker, vm), replace(compiling, workers=workers).written()])
@@ -135,6 +137,19 @@ async def commit(ledger: AsyncLedger, deployment: str, plan: str | None, number:
                 raise
             continue
         return
+
+
+async def _check_own(ledger: AsyncLedger, compiling: Compiling, worker: Worker, vm: str) -> None:
+    """Refuse a second VM for a worker, and one that is somebody else's: one VM cannot be two orphans in the end."""
+    who = f"compile worker {worker.number} of deployment {compiling.deployment}"
+    if worker.vm is not None:
+        raise Conflict(f"{who} has VM {worker.vm!r} already; end the compile, and begin it anew", field="vm")
+    others = [f"worker {each.number}" for each in compiling.workers if each.vm == vm]
+    others += [f"instance {each.name}" for each in await load_bare(ledger, compiling.deployment, vm=vm)]
+    if others:
+        raise Conflict(f"{who} cannot have VM {vm!r}: {others[0]} has it", field="vm")
+    if await orphans_among(ledger, [vm]):
+        raise Conflict(f"{who}: VM {vm!r} is an orphan; report first that the orphan is deleted", field="vm")
 
 
 def _carried(worker: Worker, vm: str) -> list[Operation]:

@@ -2,7 +2,7 @@
 
 import hashlib
 import json
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 
@@ -28,10 +28,11 @@ from tenure.doors.deployments.remnants import Left, is_within, leave, uncovered
 from tenure.kernel.configuration import Network
 from tenure.kernel.edits import Edit, ModifyNetwork
 from tenure.kernel.errors import AlreadyExists, Conflict, NotFound
+from tenure.kernel.names import check_name
 from tenure.kernel.ranges import AddressRange, Cidr, merge
 from tenure.kernel.values import Paper
 from tenure.service.ledger import AsyncLedger
-from tenure.service.operations import Expect, ExpectPaper, Operation, WritePaper
+from tenure.service.operations import Expect, ExpectPaper, Operation, RemovePaper, WritePaper
 
 TRIES = 20
 
@@ -101,13 +102,43 @@ async def load_networks(ledger: AsyncLedger, deployment: Deployment) -> CloudCon
 
 async def upload(ledger: AsyncLedger, name: str, text: str, *, space: str = SPACE, dry: bool = False) -> Uploaded:
     """Put a cloud config in force: all of its faults are told at once, and nothing is changed then."""
+    return await _put(ledger, name, text, space=space, dry=dry)
+
+
+async def remove_config(ledger: AsyncLedger, name: str, *, space: str = SPACE, dry: bool = False) -> Uploaded:
+    """Take a cloud config out of force; its networks go, but for what is held in them.
+
+    The last one stays: a site that had a cloud config cannot go on without any.
+    """
+    return await _put(ledger, check_name(name, field="config"), None, space=space, dry=dry)
+
+
+def texts_with(papers: Iterable[Paper], name: str, text: str | None) -> dict[str, str]:
+    """Return the texts of all cloud configs, by name, once one of them is this, or (None) is no more."""
+    others = {paper.name: paper.document["text"] for paper in papers if paper.name != name}
+    return others if text is None else others | {name: text}
+
+
+def _check_removable(name: str, papers: Iterable[Paper]) -> None:
+    names = {paper.name for paper in papers}
+    if name not in names:
+        raise NotFound("cloud config", name, field="config")
+    if len(names) == 1:
+        told = f"Cloud config '{name}' is the last one, and a site cannot go on without any"
+        raise Refused(Kind.GENERIC, f"{told}. Upload one with 'networks: []' to empty it.")
+
+
+async def _put(ledger: AsyncLedger, name: str, text: str | None, *, space: str, dry: bool) -> Uploaded:
+    """Put a cloud config in force, or (None) take it out, and lay the networks of all that are left."""
     for tries_left in reversed(range(TRIES)):
         mode = await load_mode(ledger)  # before all else that is read: see ``turned``
         papers = {paper.name: paper for paper in await ledger.papers(CONFIG)}
-        before = papers.pop(name, None)
-        texts = {each.name: each.document["text"] for each in papers.values()} | {name: text}
+        if text is None:
+            _check_removable(name, papers.values())
+        texts = texts_with(papers.values(), name, text)
         config, warnings = read_cloud_configs(sorted(texts.items()))
-        write = WritePaper(kind=CONFIG, name=name, document={"text": text}, revision=before.revision if before else 0)
+        before = papers.pop(name, None)
+        write = _written(name, text, before.revision if before else 0)
         ground = await lay_out(ledger, await complete(ledger, config), space)
         try:
             rests = [turned(mode), *map(_expected, papers.values())]
@@ -118,6 +149,12 @@ async def upload(ledger: AsyncLedger, name: str, text: str, *, space: str = SPAC
             continue  # somebody uploaded, deployed or edited in this moment
         return Uploaded([*warnings, *ground.warnings], ground.changed)
     raise AssertionError("unreachable")
+
+
+def _written(name: str, text: str | None, revision: int) -> Operation:
+    if text is None:
+        return RemovePaper(kind=CONFIG, name=name, revision=revision)
+    return WritePaper(kind=CONFIG, name=name, document={"text": text}, revision=revision)
 
 
 def _expected(paper: Paper) -> Operation:

@@ -121,14 +121,17 @@ async def _attempt(
     manifest = read_manifest(document, text, configs.config)
     before = await load_deployment(ledger, manifest.name)
     arrival = await arrive(ledger, configs.config, before, await load_instances(ledger, manifest.name), hearing)
+    order = replace(order, fixed=arrival.silent)
     steps = draft(manifest, configs.config, arrival.instances, order, lambda: str(uuid.uuid4()))
     offers = await _offers(ledger, manifest.name, configs.config, steps) if order.hand_over else Offers(configs.config)
     vips = await choose_vips(ledger, configs.config, steps, offers, passed_over=order.passed_over)
-    steps = revocable(before, order.plan, promised(steps, offers, vips))
+    steps = promised(steps, offers, vips)
     check_pools(configs.config, steps)
     held = {has.network for each in arrival.instances for has in each.has}
     after = following(before, Deployment(manifest.name, text, configs.snapshot, order.plan), steps)
     after = unless_same(before, after, steps)
+    plan = after.plan or order.plan  # where nothing changes, nothing is this plan's
+    steps = revocable(before, plan, steps)
     ground = [
         *await _ground(ledger, configs),
         noted(before, after),
@@ -136,7 +139,7 @@ async def _attempt(
     ]
     left = await ended(ledger, manifest.name)
     while True:
-        work = arrival.settled(work_for(arrival.compared(steps), order.plan, vips))
+        work = arrival.settled(work_for(arrival.compared(steps), plan, vips))
         try:
             answers = await act([*ground, *work.operations, *left])
         except PoolExhausted as error:
@@ -151,7 +154,7 @@ async def _attempt(
             raise await explained(ledger, error, work, configs.config) from error
         else:
             granted = granted_by(work, answers[len(ground) : len(answers) - len(left)])
-            return Deployed(after.plan or order.plan, manifest.name, configs.config, steps, granted)
+            return Deployed(plan, manifest.name, configs.config, steps, granted)
 
 
 async def _offers(ledger: AsyncLedger, deployment: str, config: CloudConfig, steps: Sequence[Step]) -> Offers:

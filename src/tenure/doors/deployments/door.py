@@ -7,7 +7,7 @@ from typing import Any
 from tenure.doors.deployments import checking, compiling, errands, finishing, recreating
 from tenure.doors.deployments.asking import Compared, Explained, Standing, compare, explain_instance, stand
 from tenure.doors.deployments.checking import Missing
-from tenure.doors.deployments.configuring import Configs, Uploaded, load_configs, upload
+from tenure.doors.deployments.configuring import Configs, Uploaded, load_configs, remove_config, upload
 from tenure.doors.deployments.deploying import Deployed, deploy
 from tenure.doors.deployments.faults import Kind, Refused
 from tenure.doors.deployments.ground import SPACE
@@ -34,6 +34,10 @@ class Deployments:
     async def upload_config(self, text: str, *, name: str = "default", dry: bool = False) -> Uploaded:
         """Put a cloud config in force; all its faults are told at once, and nothing is changed then."""
         return await upload(self.ledger, name, text, space=self.space, dry=dry)
+
+    async def remove_config(self, name: str, *, dry: bool = False) -> Uploaded:
+        """Take a cloud config out of force; the last one stays."""
+        return await remove_config(self.ledger, name, space=self.space, dry=dry)
 
     async def configs(self) -> Configs | None:
         """Read the cloud configs in force, if there are any."""
@@ -124,8 +128,8 @@ class Deployments:
         """Find an instance by ``group/uuid`` or ``group/index``."""
         return await load_instance(self.ledger, deployment, ident)
 
-    async def moved_by(self, text: str, *, name: str = "default") -> list[Moved]:
-        """Tell whose addresses would no longer fit if this were the cloud config of that name."""
+    async def moved_by(self, text: str | None, *, name: str = "default") -> list[Moved]:
+        """Tell whose addresses would no longer fit if this were the cloud config of that name; None: without it."""
         return await moved_by_upload(self.ledger, name, text)
 
     async def every(self) -> list[tuple[Deployment, list[Instance]]]:

@@ -54,6 +54,11 @@ class Step:
     gets: tuple[Promise, ...] = ()
 
     @property
+    def ends(self) -> bool:
+        """Tell whether an instance is gone with the plan: it leaves, has no VM, and none is perhaps being made."""
+        return self.after is None and self.instance.vm is None and not self.instance.is_awaited
+
+    @property
     def instance(self) -> Instance:
         """Return the instance: as it will be, or as it was if it leaves."""
         found = self.after or self.before
@@ -66,6 +71,7 @@ class Order:
     """What is asked for: whether all VMs are to be made anew, and under which name the plan goes.
 
     ``errands``: groups that are run now. Others of their kind rest: nothing is reserved for them, they wait for no VM.
+    ``fixed``: instances (uuids) whose VMs are to be replaced because they do not answer; never beside the old one.
     ``hand_over``: what an instance gives up may be promised to another. ``passed_over``: what was chosen from VIP pools
     when this was tried before, and could not be had.
     """
@@ -73,6 +79,7 @@ class Order:
     plan: str
     recreate: bool = False
     errands: frozenset[str] = frozenset()
+    fixed: frozenset[str] = frozenset()
     hand_over: bool = False
     passed_over: frozenset[int] = frozenset()
 
@@ -142,7 +149,8 @@ def _steps(
         )  # fmt: skip
         step = _step(group, config, placed, before, after, order)
         if not after.ignored:  # one that is waits for what it waited for
-            needs = not order.rests(group, after) and _needs_vm(step, config, recreate=order.recreate)
+            recreate = order.recreate or after.uuid in order.fixed
+            needs = not order.rests(group, after) and _needs_vm(step, config, recreate=recreate)
             waits = order.plan if needs else None
             overtakes = needs and before is not None and _overtakes(before, step.bound)
             after = replace(after, plan=waits, failed=False, swaps=step.swaps, overtakes=overtakes, waits=())
@@ -165,7 +173,7 @@ def _step(
     if before is not None and before.ignored:
         _check_ignored(before, bound)
         return Step(before, after, bound)
-    if swaps(group, config, bound, recreate=order.recreate, vm=after.vm):
+    if after.uuid not in order.fixed and swaps(group, config, bound, recreate=order.recreate, vm=after.vm):
         return Step(before, after, _beside(config, placed.az, has, wants), swaps=True)
     return Step(before, after, bound)
 

@@ -28,7 +28,7 @@ async def run(ledger: AsyncLedger, deployment: str, errand: str, *, dry: bool = 
     def decide(remembered: Remembered) -> Sequence[Step]:
         group = remembered.group(errand)
         if group is None:
-            raise NotFound("errand", f"{errand} of deployment {deployment}")
+            raise NotFound("errand", errand, of=f"deployment {deployment}")
         _check_errand(group)
         own = [each for each in remembered.instances if each.group == errand]
         only = Manifest(deployment, [replace(group, migrated_from=())])
@@ -46,7 +46,7 @@ async def end(ledger: AsyncLedger, deployment: str, errand: str) -> list[Instanc
         if group is not None:
             _check_errand(group)
         elif not own:
-            raise NotFound("errand", f"{errand} of deployment {deployment}")
+            raise NotFound("errand", errand, of=f"deployment {deployment}")
         books = Books(remembered.instances)
         for each in own:
             books.lose(each, plan=None, failed=False)

@@ -22,6 +22,7 @@ from tenure.doors.deployments.records import (
 from tenure.doors.deployments.reporting import (
     TRIES,
     Report,
+    check_apart,
     check_awaited,
     check_failed,
     check_lost,
@@ -78,6 +79,7 @@ async def commit(
             return [] if told == instance else [told.written()]
         check_awaited(instance, vm, plan)
         check_own(report, vm)
+        check_apart(report)
         if instance.waits:
             raise still_waiting(instance)
         return _committed(report, vm, picked)

@@ -16,7 +16,7 @@ from tenure.doors.deployments.drawing import dynamic_ranges
 from tenure.doors.deployments.ground import SPACE, blocks_of, lay
 from tenure.doors.deployments.legacy import load_mode, unturned
 from tenure.doors.deployments.listening import Hearing
-from tenure.doors.deployments.model import DELETE_CREATE, DYNAMIC, CloudConfig, Manifest, Network
+from tenure.doors.deployments.model import DELETE_CREATE, DETACHED, DYNAMIC, CloudConfig, Manifest, Network
 from tenure.doors.deployments.records import REALM, Deployment, Instance, load_deployment, load_instances
 from tenure.doors.deployments.refusing import explained
 from tenure.doors.deployments.repeating import noted, unless_same
@@ -173,8 +173,8 @@ async def told(world: World, steps: Sequence[Step]) -> list[Step]:
 
 
 def _meant(world: World, after: Instance | None, holdings: Sequence[Holding]) -> Instance | None:
-    if after is None or after.plan is None:
-        return after
+    if after is None or (after.plan is None and after.state != DETACHED):
+        return after  # who is stopped hard is started on what this deploy reserved: others may have what it had
     wanted = replace(after, holdings=tuple(holdings)).wanted
     return replace(after, meant=settings_of(after, world.config, wanted))
 

@@ -108,9 +108,24 @@ class Instance:
         return tuple(each for each in self.holdings if each.state is State.DRAINING)
 
     @property
+    def rests(self) -> bool:
+        """Tell whether it has no VM and no plan waits for one: so is who was stopped hard, and an errand that rests."""
+        return self.vm is None and self.plan is None
+
+    @property
     def is_awaited(self) -> bool:
         """Tell whether its first VM, or one in place of a lost one, is perhaps being made."""
         return self.vm is None and self.plan is not None and not self.failed and not self.waits
+
+    @property
+    def is_new(self) -> bool:
+        """Tell whether it never had a VM."""
+        return self.vm is None and self.made_with is None
+
+    @property
+    def is_deleted(self) -> bool:
+        """Tell whether it leaves with its deployment, and not by a plan, which would be noted on it."""
+        return self.leaving and self.former is None
 
     @property
     def remembered(self) -> dict[str, str]:
@@ -245,7 +260,7 @@ def find_instance(instances: Sequence[Instance], deployment: str, ident: str) ->
     group, _, which = ident.partition("/")
     found = [each for each in instances if each.group == group and which in (each.uuid, str(each.index))]
     if not found:
-        raise NotFound("instance", f"{ident} of deployment {deployment}")
+        raise NotFound("instance", ident, of=f"deployment {deployment}")
     if len(found) > 1:
         names = " and ".join(each.name for each in found)
         raise Conflict(f"two instances of deployment {deployment} are {ident}; name one by its uuid: {names}")

@@ -126,7 +126,7 @@ async def _pinned(ledger: AsyncLedger, remembered: Remembered, rests: Sequence[O
     try:
         granted = granted_by(work, (await ledger.rehearse([*rests, *work.operations]))[len(rests) :])
     except (NotFound, AddressOutsideSubnet, AddressReserved) as error:
-        if isinstance(error, NotFound) and error.kind != "network":
+        if isinstance(error, NotFound) and error.kind not in ("network", "pool"):  # held, it stays without a pool
             raise
         raise _changed(remembered, work.takes[0][0]) from error
     takes = []

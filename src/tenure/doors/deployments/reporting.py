@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from tenure.doors.deployments.configuring import load_networks
 from tenure.doors.deployments.explaining import A_VM, HAND_OVER, waits_for
@@ -60,8 +60,8 @@ async def reported(
             raise NotFound("deployment", deployment)
         instance = await load_instance(ledger, deployment, ident)
         config = await load_networks(ledger, known.as_of(instance))
-        orphans = await _orphans(ledger, {vm, instance.vm}) if vm is not None else frozenset()
-        others = await _others(ledger, instance, vm)
+        orphans = await orphans_among(ledger, {vm, instance.vm}) if vm is not None else frozenset()
+        others = await _others(ledger, instance, vm, alone=known.snapshot is None)
         operations = decide(Report(ledger, known, config, instance, [instance, *others], orphans))
         try:
             await ledger.apply(operations)
@@ -76,19 +76,20 @@ async def reported(
     raise AssertionError("unreachable")
 
 
-async def _others(ledger: AsyncLedger, instance: Instance, vm: str | None) -> list[Instance]:
+async def _others(ledger: AsyncLedger, instance: Instance, vm: str | None, *, alone: bool) -> list[Instance]:
     """Read the other instances of its deployment, if a report is about them too: without what they hold.
 
-    That is so where one of them waits for what this one has, or may have the VM that comes.
+    That is so where one of them waits for what this one has, or may have the VM that comes, or (``alone``, where there
+    is no cloud config) its address.
     """
     promised = any(HANDED_TO in each.labels for each in instance.holdings)
     if not promised and vm in (None, instance.vm):
         return []
-    found = await load_bare(ledger, instance.deployment, vm=None if promised else vm)
+    found = await load_bare(ledger, instance.deployment, vm=None if promised or alone else vm)
     return [each for each in found if each.uuid != instance.uuid]
 
 
-async def _orphans(ledger: AsyncLedger, vms: Iterable[str | None]) -> frozenset[str]:
+async def orphans_among(ledger: AsyncLedger, vms: Iterable[str | None]) -> frozenset[str]:
     """Return those of some VMs that are orphans."""
     found = []
     for vm in vms:
@@ -109,6 +110,25 @@ def check_own(report: Report, vm: str) -> None:
         if name in report.orphans:
             told = f"instance {instance.name}: VM {name!r} is an orphan already"
             raise Conflict(f"{told}; report first that the orphan is deleted", field="vm")
+
+
+def check_apart(report: Report) -> None:
+    """Refuse a VM as the lost one was, where no plan means it so and another has the address by now.
+
+    So it may be only in the in-memory mode, where nobody but VMs holds addresses. The next deploy gives it others.
+    """
+    instance = report.instance
+    if report.deployment.snapshot is not None or instance.meant is not None:
+        return
+    wanted = set(replace(instance, meant=instance.made_with).remembered.values())
+    for each in report.instances:
+        for address in each.remembered.values() if each.uuid != instance.uuid else ():
+            if address in wanted:
+                raise Refused(
+                    Kind.NETWORK_RESERVATION_ALREADY_IN_USE,
+                    f"Failed to reserve IP '{written(parse_address(address))}' for instance '{instance.long_name}': "
+                    f"already reserved by instance '{each.name}' from deployment '{each.deployment}'",
+                )
 
 
 def check_awaited(instance: Instance, vm: str, plan: str | None) -> None:
@@ -138,7 +158,7 @@ def still_waiting(instance: Instance) -> Refused:
 
 def check_failed(instance: Instance, plan: str | None) -> None:
     """Refuse what is told of a VM that nobody waits for, or of which it is not sure that it is the one waited for."""
-    if plan is not None and plan != instance.plan:
+    if plan is not None and plan != instance.plan and not _was_begun(instance, plan):
         waits = "" if instance.plan is None else f", but of {instance.plan}"
         raise Conflict(f"instance {instance.name} does not wait for a VM of plan {plan}{waits}", field="plan")
     if waits_for(instance) not in (A_VM, HAND_OVER) and not (instance.leaving and instance.is_awaited):
@@ -146,6 +166,11 @@ def check_failed(instance: Instance, plan: str | None) -> None:
     if plan is None and instance.overtakes:
         told = f"waits for a VM of plan {instance.plan}, and an earlier plan wanted other addresses"
         raise Conflict(f"instance {instance.name} {told}; say whose VM could not be made", field="plan")
+
+
+def _was_begun(instance: Instance, plan: str) -> bool:
+    """Tell whether it was for a plan that the VM of one that leaves by a later plan was perhaps being made."""
+    return instance.leaving and instance.is_awaited and any(each.request == plan for each in instance.wanted)
 
 
 def check_lost(instance: Instance, vm: str | None) -> None:

@@ -2,7 +2,7 @@
 
 The order is the promise: first what is not needed any more is set to *draining* (it stays held, and only its slot is
 free), then what is kept is put right, then everything that is wanted is reserved in the order of the steps, and only
-then is freed what no VM carries. Nothing is freed before all that is wanted is reserved.
+then is freed what no VM carries and no VM ever did. Nothing is freed before all that is wanted is reserved.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -72,9 +72,9 @@ def holdings_of(instance: Instance | None, those: Iterable[Has]) -> list[Holding
 
 
 def _drains(step: Step, plan: str, heirs: Mapping[tuple[str, int], str]) -> list[Operation]:
-    """Set to draining what a VM carries and the instance is not to keep; what leaves altogether stays as it is.
+    """Set to draining what the instance is not to keep; what leaves altogether stays as it is.
 
-    What an earlier plan set so is this one's now. Whoever waits for an address is noted on it.
+    What an earlier plan set so, or reserved for who leaves, is this one's now. Who waits for an address is noted on it.
     """
     operations: list[Operation] = []
     for held in holdings_of(step.before, step.bound.obsolete):
@@ -83,9 +83,18 @@ def _drains(step: Step, plan: str, heirs: Mapping[tuple[str, int], str]) -> list
             state, labels = State.DRAINING, {**labels, DRAINED_BY: plan}
         if (held.network, held.row.first) in heirs:
             labels[HANDED_TO] = heirs[held.network, held.row.first]
-        if (state, labels) != (held.state, held.labels):
-            operations.append(modified(held, state=str(state), labels=labels))
+        meant_for = held.plan
+        if _leaves_later(step):
+            labels |= {DRAINED_BY: plan} if DRAINED_BY in labels else {}
+            meant_for = held.plan if held.plan is None or is_overtaken(held) else plan
+        if (state, labels, meant_for) != (held.state, held.labels, held.plan):
+            operations.append(modified(held, state=str(state), labels=labels, plan=meant_for))
     return operations
+
+
+def _leaves_later(step: Step) -> bool:
+    """Tell whether an instance leaves by the plan, and only when it is known what became of its VM."""
+    return step.after is None and not step.ends and not step.instance.is_deleted
 
 
 def _keeps(step: Step, plan: str) -> list[Operation]:
@@ -96,7 +105,7 @@ def _keeps(step: Step, plan: str) -> list[Operation]:
     operations: list[Operation] = []
     for kept in step.bound.kept:
         [held] = holdings_of(step.before, [kept.has])
-        meant_for = plan if held.plan is not None and step.instance.plan == plan else held.plan
+        meant_for = plan if held.plan is not None and _is_of(step.instance, plan) else held.plan
         if held.network != kept.wants.network:
             operations += _moved(step.instance, held, kept, meant_for)
         elif held.state is State.DRAINING:
@@ -105,6 +114,11 @@ def _keeps(step: Step, plan: str) -> list[Operation]:
             operations.append(modified(held, plan=meant_for))
     # Two networks may have changed names with each other: each lets go before the other takes.
     return sorted(operations, key=lambda each: isinstance(each, Allocate))
+
+
+def _is_of(instance: Instance, plan: str) -> bool:
+    """Tell whether an instance waits for a plan, or for none, as one that was stopped hard does."""
+    return instance.plan == plan or instance.rests
 
 
 def _moved(instance: Instance, held: Holding, kept: Kept, plan: str | None) -> list[Operation]:
@@ -163,7 +177,7 @@ def undrained(held: Holding) -> dict[str, str]:
 
 def is_free(step: Step, held: Holding) -> bool:
     """Tell whether what a plan gives up can be another instance's at once: no VM carries it, or who leaves has none."""
-    return held.carrier is None and (step.after is not None or step.instance.vm is None)
+    return held.carrier is None and (step.after is not None or step.ends)
 
 
 def _is_under_way(step: Step, held: Holding) -> bool:
@@ -187,19 +201,29 @@ def _frees(step: Step, heirs: Mapping[tuple[str, int], str]) -> list[Operation]:
     return [
         released(each)
         for each in holdings_of(step.before, step.bound.obsolete)
-        if is_free(step, each) and not _is_under_way(step, each) and (each.network, each.row.first) not in heirs
+        if is_free(step, each) and not _stays(step, each) and (each.network, each.row.first) not in heirs
     ]
 
 
+def _stays(step: Step, held: Holding) -> bool:
+    """Tell whether what no VM carries is kept until a VM is up, all the same.
+
+    What was an instance's own before the plan is its own again if the plan is taken back: so nobody else gets it.
+    """
+    was_its_own = step.after is not None and step.after.vm is None and held.plan is None
+    return was_its_own or _is_under_way(step, held)
+
+
 def papers_for(steps: Sequence[Step], plan: str) -> list[Operation]:
-    """Write down every instance that changed; one that leaves and has no VM is written down no more."""
+    """Write down every instance that changed; one that leaves and can have no VM is written down no more."""
     operations: list[Operation] = []
     for step in steps:
         if step.after is not None:
             operations += rewritten(step.before, step.after)
-        elif step.instance.vm is None:
+        elif step.ends:
             operations.append(step.instance.removed())
-        elif not step.instance.leaving or step.instance.plan is not None:  # an earlier plan's is this one's now
+        elif not step.instance.leaving or (step.instance.plan is not None and not step.instance.is_deleted):
+            # who leaves by an earlier plan leaves by this one now
             operations.append(replace(step.instance, leaving=True, plan=plan).written())
     return operations
 

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from tenure.doors.deployments.configuring import load_snapshot
+from tenure.doors.deployments.configuring import load_snapshot, texts_with
 from tenure.doors.deployments.documents.cloud import read_cloud_configs
 from tenure.doors.deployments.managed_records import complete
 from tenure.doors.deployments.moving import Moved, moved_by
@@ -34,9 +34,12 @@ async def survey(ledger: AsyncLedger) -> list[tuple[Deployment, list[Instance]]]
     return [(each, await load_instances(ledger, each.name)) for each in await load_deployments(ledger)]
 
 
-async def moved_by_upload(ledger: AsyncLedger, name: str, text: str) -> list[Moved]:
-    """Tell whose addresses would no longer fit if this were the cloud config of that name; nothing is changed."""
-    texts = {paper.name: paper.document["text"] for paper in await ledger.papers(CONFIG)} | {name: text}
+async def moved_by_upload(ledger: AsyncLedger, name: str, text: str | None) -> list[Moved]:
+    """Tell whose addresses would no longer fit if this were the cloud config of that name; None: if there were none.
+
+    Nothing is changed.
+    """
+    texts = texts_with(await ledger.papers(CONFIG), name, text)
     written, _ = read_cloud_configs(sorted(texts.items()))
     config = await complete(ledger, written)
     moved: list[Moved] = []

@@ -217,10 +217,10 @@ def _step(step: Step, deployed: Deployed, names: Mapping[tuple[str, int], int], 
 
 
 def _waits_for(step: Step) -> str | None:
-    """Tell what an instance waits for once the plan is applied; one that leaves and has no VM is gone then."""
+    """Tell what an instance waits for once the plan is applied; one that leaves and can have no VM is gone then."""
     if step.after is not None:
         return waits_for(step.after)
-    return None if step.instance.vm is None else waits_for(replace(step.instance, leaving=True))
+    return None if step.ends else waits_for(replace(step.instance, leaving=True))
 
 
 def _action(step: Step, plan: str) -> str:
@@ -233,7 +233,9 @@ def _action(step: Step, plan: str) -> str:
         return MOVED
     if new or old:
         return CHANGED
-    return RECREATED if step.after.plan == plan else KEPT
+    if step.after.plan != plan:
+        return KEPT
+    return CREATED if step.before.is_new else RECREATED
 
 
 def held_after(step: Step, deployed: Deployed) -> list[Holding]:

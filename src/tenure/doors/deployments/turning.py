@@ -1,4 +1,4 @@
-"""What VMs say at a deploy with a cloud config: who is lost, and what a deployment brings that had none so far.
+"""What VMs say at a deploy with a cloud config: who is silent, and what a deployment brings that had none so far.
 
 A deployment that was deployed without a cloud config has VMs, and no address in the ledger. Its first deploy with one
 reserves what its VMs carry, and ends that its networks are kept for it alone; all in the ``apply`` of that deploy.
@@ -19,7 +19,7 @@ from tenure.kernel.configuration import Network
 from tenure.kernel.errors import AddressInUse
 from tenure.kernel.values import Holding
 from tenure.service.ledger import AsyncLedger
-from tenure.service.operations import Expect, ModifyHolding, OfHolding, Operation
+from tenure.service.operations import Expect, OfHolding, Operation
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,6 +30,8 @@ class Arrival:
     instances: Sequence[Instance]
     operations: Sequence[Operation]
     turned: bool = False
+    silent: frozenset[str] = frozenset()
+    """Whose VMs did not answer, and are to be replaced: they may still run, so they keep what they have until then."""
 
     def compared(self, steps: Sequence[Step]) -> list[Step]:
         """Return steps held against the papers: an instance that its VM tells otherwise is written down anew."""
@@ -65,26 +67,7 @@ async def arrive(
         return await _turn(ledger, config, known, papers, hearing)
     who = listen(papers, hearing, everybody=False)
     spoken = [with_hints(each, who.answers[each.uuid], config) if each.uuid in who.answers else each for each in papers]
-    lost = [each for each in papers if each.uuid in who.lost]
-    instances = [_without_vm(each) if each.uuid in who.lost else each for each in spoken]
-    return Arrival(papers, instances, [each for instance in lost for each in _uncarried(instance)])
-
-
-def _without_vm(instance: Instance) -> Instance:
-    """Return an instance whose VM is lost; its addresses are its own, and carried by none."""
-    bare = (each.row._replace(details={**each.row.details, "carrier": None}) for each in instance.holdings)
-    holdings = tuple(replace(each, row=row) for each, row in zip(instance.holdings, bare, strict=True))
-    return replace(instance, vm=None, holdings=holdings)
-
-
-def _uncarried(instance: Instance) -> list[Operation]:
-    return [
-        ModifyHolding(
-            network=each.network, address=each.address, owner=each.owner, generation=each.generation, carrier=None
-        )
-        for each in instance.holdings
-        if each.carrier is not None
-    ]  # fmt: skip
+    return Arrival(papers, spoken, [], silent=who.lost)
 
 
 async def _turn(

@@ -48,6 +48,8 @@ def revocable(before: Deployment | None, plan: str, steps: Sequence[Step]) -> li
 
 
 def _noted(step: Step, instance: Instance, deployment: Deployment | None, plan: str) -> Step:
+    if instance.is_deleted:
+        return step
     was = _former(instance, deployment, plan)
     if step.after is None:
         return replace(step, before=replace(instance, former=was))
@@ -58,7 +60,7 @@ def _noted(step: Step, instance: Instance, deployment: Deployment | None, plan: 
 def _former(instance: Instance, deployment: Deployment | None, plan: str) -> Properties:
     """Return what an instance is, or, where an earlier plan is taken back with this one, what it was before both."""
     was, undo = instance.former, None if deployment is None else deployment.undo
-    if was is not None and (undo is not None or was["plan"] == instance.plan):
+    if was is not None and (undo is not None or instance.rests or was["plan"] == instance.plan):
         return {**was, "plan": plan}
     snapshot = None if deployment is None else deployment.as_of(instance).snapshot
     return {"plan": plan, "snapshot": snapshot, **{name: getattr(instance, name) for name in (*MADE_AS, *CALLED)}}

@@ -10,10 +10,11 @@ from typing import Any, TypeVar
 import msgspec
 
 from tenure.doors.deployments.asking import Standing
-from tenure.doors.deployments.configuring import Configs
+from tenure.doors.deployments.configuring import Configs, Uploaded
 from tenure.doors.deployments.door import Deployments
 from tenure.doors.deployments.explaining import waits_for
-from tenure.doors.deployments.records import Deployment, Instance, load_deployment
+from tenure.doors.deployments.moving import Moved
+from tenure.doors.deployments.records import Deployment, Instance
 from tenure.doors.deployments.reports import VmState, read_vm_state
 from tenure.doors.deployments.surveying import Orphan
 from tenure.doors.deployments.telling import (
@@ -24,8 +25,7 @@ from tenure.doors.deployments.telling import (
     settings,
 )
 from tenure.doors.rest import deployment_shapes as shapes
-from tenure.kernel.errors import NotFound
-from tenure.kernel.values import Holding
+from tenure.remote import writing
 
 CURRENT, OLDER, OWN = "current", "older", "own"
 """What a deployment was deployed with: the cloud configs in force, those of another time, or networks of its own."""
@@ -47,15 +47,13 @@ class Desk:
     async def upload(self, name: str, text: str, *, dry: bool) -> shapes.UploadedConfig:
         """Put a cloud config in force. Whom it moves is asked first, while networks have the names instances know."""
         moves = await self.door.moved_by(text, name=name)
-        done = await self.door.upload_config(text, name=name, dry=dry)
-        document = {
-            "name": name,
-            "written": not dry,
-            "networks": list(done.changed),
-            "moves": [moved_document(each) for each in moves],
-            "warnings": [fault.told() for fault in done.warnings],
-        }
-        return answered(document, shapes.UploadedConfig)
+        return _uploaded(name, await self.door.upload_config(text, name=name, dry=dry), moves, dry=dry)
+
+    async def remove_config(self, name: str, *, dry: bool) -> shapes.UploadedConfig:
+        """Take a cloud config out of force: tried first, so that whom it moves is asked only if it can be."""
+        tried = await self.door.remove_config(name, dry=True)
+        moves = await self.door.moved_by(None, name=name)
+        return _uploaded(name, tried if dry else await self.door.remove_config(name), moves, dry=dry)
 
     async def configs(self) -> list[shapes.CloudConfig]:
         """Read the cloud configs in force."""
@@ -98,11 +96,11 @@ class Desk:
         left = [{**instance_document(each), "settings": None} for each in await self.door.delete(name)]
         return [answered({**each, "leaving": True, "waits_for": "deletion"}, shapes.DeployedInstance) for each in left]
 
-    async def abort(self, name: str, plan: str) -> list[Holding]:
+    async def abort(self, name: str, plan: str) -> shapes.TakenBack:
         """Take a plan back; return what was freed."""
-        if await load_deployment(self.door.ledger, name) is None:
-            raise NotFound("deployment", name)
-        return await self.door.abort(name, plan)
+        open_still = (await self.door.standing(name)).can_take_back(plan)
+        freed = await self.door.abort(name, plan)
+        return shapes.TakenBack(taken_back=open_still, items=[writing.holding(each) for each in freed])
 
     async def report(self, deployment: str, report: Report, *, may_end: bool = False) -> shapes.ReportedInstance:
         """Take a report; return how the instance stands then. ``may_end``: one that leaves is gone with this report."""
@@ -115,6 +113,17 @@ class Desk:
     async def orphans(self) -> list[shapes.Orphan]:
         """Read the VMs that were replaced and are to be deleted."""
         return [_orphan(each) for each in await self.door.orphans()]
+
+
+def _uploaded(name: str, done: Uploaded, moves: Sequence[Moved], *, dry: bool) -> shapes.UploadedConfig:
+    document = {
+        "name": name,
+        "written": not dry,
+        "networks": list(done.changed),
+        "moves": [moved_document(each) for each in moves],
+        "warnings": [fault.told() for fault in done.warnings],
+    }
+    return answered(document, shapes.UploadedConfig)
 
 
 def _summary(

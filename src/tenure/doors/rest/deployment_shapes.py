@@ -6,7 +6,7 @@ import msgspec
 from msgspec import Meta
 
 from tenure.remote import fields
-from tenure.remote.shapes import Address, Shape, Time
+from tenure.remote.shapes import Address, Holding, Shape, Time
 
 MOST_TEXT = 1_000_000
 """Characters of a document: whoever reads it lets all others wait meanwhile."""
@@ -135,6 +135,12 @@ class DocumentFault(Shape, frozen=True, kw_only=True):
     number: int
     message: str
     place: FaultPlace | None
+
+
+class ConfigRemovalBody(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
+    """How a cloud config is taken out of force."""
+
+    dry_run: bool = False
 
 
 class CloudConfig(Shape, frozen=True, kw_only=True):
@@ -292,6 +298,16 @@ class Deployment(Shape, frozen=True, kw_only=True):
     plan: str | None
     config: str
     instances: list[DeployedInstance]
+
+
+class TakenBack(Shape, frozen=True, kw_only=True):
+    """What became free when a plan was taken back."""
+
+    taken_back: Annotated[
+        bool,
+        Meta(description="Whether anything was left of the plan: else it is done, taken back already, or unknown."),
+    ]
+    items: list[Holding]
 
 
 class Orphan(Shape, frozen=True, kw_only=True):

@@ -66,7 +66,7 @@ class WorkDesk(Desk):
         await self.door.commit_worker(deployment, body.plan, body.number, vm=body.vm)
         found = await self.door.compiling(deployment)
         if found is None:  # it was ended in this moment
-            raise NotFound("compile worker", f"{body.number} of deployment {deployment}", field="number")
+            raise NotFound("compile worker", str(body.number), of=f"deployment {deployment}", field="number")
         return _compile(found)
 
     async def end_compile(self, deployment: str, plan: str | None) -> shapes.EndedCompile:

@@ -183,6 +183,30 @@ async def test_f7_orphaned_workers_keep_their_addresses_until_they_are_cleaned_u
     assert await taken(town) == {".2"}
 
 
+async def test_a_worker_has_one_vm_that_is_nobody_elses(town: Town) -> None:
+    await town.upload(pool(13, orphan_workers=True, workers=2))
+    await town.run(ONE)
+    [instance] = await town.instances("alpha")
+    first = await compiling.begin(town.ledger, "alpha")
+    await compiling.commit(town.ledger, "alpha", None, 0, vm="vm-old")
+    await compiling.end(town.ledger, "alpha", first.plan)
+    await compiling.begin(town.ledger, "alpha")
+    await compiling.commit(town.ledger, "alpha", None, 0, vm="vm-worker")
+    before = await town.ledger.last_change()
+    for number, vm, why in (
+        (0, "vm-other", "has VM 'vm-worker' already; end the compile"),
+        (1, "vm-worker", "cannot have VM 'vm-worker': worker 0 has it"),
+        (1, str(instance.vm), f"cannot have VM '{instance.vm}': instance {instance.name} has it"),
+        (1, "vm-old", "VM 'vm-old' is an orphan"),
+    ):
+        with pytest.raises(Conflict, match=why):
+            await compiling.commit(town.ledger, "alpha", None, number, vm=vm)
+    assert await town.ledger.last_change() == before
+    await compiling.end(town.ledger, "alpha")
+
+    assert {each.vm for each in await load_orphans(town.ledger)} == {"vm-old", "vm-worker"}
+
+
 async def test_a_worker_that_is_in_the_way_is_named(town: Town) -> None:
     await town.upload(pool(13))
     await begun(town)

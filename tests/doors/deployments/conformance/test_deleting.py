@@ -8,6 +8,7 @@ import pytest
 from tenure.doors.deployments import finishing
 from tenure.doors.deployments.deploying import deploy
 from tenure.doors.deployments.records import load_deployment
+from tenure.doors.deployments.telling import plan_document
 from tenure.kernel.errors import Conflict
 from tenure.service.ledger import AsyncLedger
 from tests.doors.deployments.conformance.town import Town, app, config, manifest
@@ -117,3 +118,60 @@ async def test_who_failed_is_gone_at_once(town: Town) -> None:
 
     assert await finishing.delete(town.ledger, "alpha") == []
     assert await town.ledger.holdings("lab") == []
+
+
+async def outgrown(town: Town) -> tuple[str, str]:
+    """Let the second of two instances leave by a later plan while its first VM is perhaps being made; return both."""
+    await town.upload(config())
+    await town.run(manifest("alpha", app()))
+    first = await town.deploy(manifest("alpha", app(2)))
+    later = await town.deploy(manifest("alpha", app()))
+    await town.run(manifest("beta", app()))
+    assert await town.tails("alpha") == {"app/0": ".2", "app/1": ".3"}
+    assert await town.tails("beta") == {"app/0": ".4"}
+    [told] = [each for each in plan_document(later, applied=True)["instances"] if each["action"] == "leaves"]
+    assert (told["vm"], told["waits_for"]) == (None, "deletion")
+    return first.plan, later.plan
+
+
+@pytest.mark.parametrize("what", ["gone", "failed", "first failed", "taken back", "deployed again"])
+async def test_who_leaves_while_its_vm_may_come_up_keeps_its_address_until_that_is_known(town: Town, what: str) -> None:
+    first, later = await outgrown(town)
+    with pytest.raises(Conflict, match="is not wanted any more; report that its VM is deleted"):
+        await finishing.commit(town.ledger, "alpha", "app/1", vm="vm-new", plan=first)
+    with pytest.raises(Conflict, match="does not wait for a VM of plan other"):
+        await finishing.fail(town.ledger, "alpha", "app/1", plan="other")
+    if what == "deployed again":
+        later = (await town.deploy(manifest("alpha", app()))).plan
+        assert await town.tails("alpha") == {"app/0": ".2", "app/1": ".3"}
+    if what == "gone":
+        await finishing.lose(town.ledger, "alpha", "app/1", vm="vm-new")
+    elif "failed" in what:
+        await finishing.fail(town.ledger, "alpha", "app/1", plan=first if "first" in what else later)
+    else:
+        await finishing.abort(town.ledger, "alpha", later)
+
+    assert await town.tails("alpha") == {"app/0": ".2"}
+    assert [each.address for each in await town.ledger.holdings("lab")] == ["172.20.5.2", "172.20.5.4"]
+    assert not (await town.deploy(manifest("alpha", app()))).changes
+
+
+async def test_a_deploy_after_a_delete_frees_nothing_that_a_vm_may_come_up_on(town: Town) -> None:
+    plan = await unmade(town)
+    await town.deploy(manifest("alpha", app(name="web")))
+    assert await town.tails("alpha") == {"app/0": ".2", "web/0": ".3"}
+    await finishing.abort(town.ledger, "alpha", plan)
+
+    assert await town.tails("alpha") == {"web/0": ".3"}
+
+
+async def test_who_leaves_after_a_plan_that_moved_it_goes_back_to_before_both(town: Town) -> None:
+    await town.upload(config())
+    await town.run(manifest("alpha", app(2)))
+    await town.upload(config({"range": "172.20.5.0/28", "gateway": "172.20.5.1", "reserved": ["172.20.5.3"]}))
+    await town.deploy(manifest("alpha", app(2)))
+    later = await town.deploy(manifest("alpha", app()))
+    await finishing.abort(town.ledger, "alpha", later.plan)
+
+    assert await town.tails("alpha") == {"app/0": ".2", "app/1": ".3"}
+    assert await town.parting("alpha") == {}

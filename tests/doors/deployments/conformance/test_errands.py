@@ -2,7 +2,7 @@
 
 import pytest
 
-from tenure.doors.deployments import errands, finishing
+from tenure.doors.deployments import errands, finishing, recreating
 from tenure.doors.deployments.faults import Kind, Refused
 from tenure.kernel.errors import NotFound
 from tests.doors.deployments.conformance.town import Town, app, config, lab, manifest
@@ -121,6 +121,19 @@ async def test_an_errand_whose_networks_are_no_more_is_to_be_deployed_again(town
         await errands.run(town.ledger, "alpha", "smoke")
 
     assert await town.ledger.last_change() == before
+
+
+async def test_a_network_that_left_while_it_is_held_is_to_be_deployed_again(town: Town) -> None:
+    swapped = app(2, name="web", network="lan", update={"vm_strategy": "create-swap-delete"})
+    lan = {"name": "lan", "subnets": [{"range": "172.20.9.0/28", "gateway": "172.20.9.1"}]}
+    await town.upload(config(more=[lan]))
+    await town.run(manifest("alpha", swapped, app(name="smoke", network="lan", lifecycle="errand")))
+    await town.upload(config())
+
+    for done in (errands.run(town.ledger, "alpha", "smoke"), recreating.recreate(town.ledger, "alpha")):
+        with pytest.raises(Refused, match=r"'alpha' was deployed\. Deploy it again\.") as caught:
+            await done
+        assert caught.value.kind is Kind.NETWORK_RESERVATION_ERROR
 
 
 async def test_running_an_errand_again_before_its_vms_are_up_reserves_nothing_more(town: Town) -> None:

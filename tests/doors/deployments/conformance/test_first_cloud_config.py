@@ -229,7 +229,7 @@ async def test_hints_and_silence_are_heard_with_a_cloud_config_too(town: Town) -
 
     assert [step.instance.name for step in deployed.steps if step.instance.plan] == [second]
     told = {each.name: (each.vm, each.hints) for each in await town.instances("beta")}
-    assert told == {first: (beta.vms[first]["vm"], {"edge": "10.9.9.9"}), second: (None, {})}
+    assert told == {first: (beta.vms[first]["vm"], {"edge": "10.9.9.9"}), second: ("vm-2", {})}
     assert await town.tails("beta") == {"app/0": ".2", "app/1": ".3"}
 
 

@@ -66,6 +66,7 @@ async def test_an_ignored_instance_that_still_waits_is_told_as_kept(town: Town) 
 async def test_what_a_deploy_frees_is_what_it_read(town: Town, monkeypatch: pytest.MonkeyPatch) -> None:
     await town.upload(config())
     await town.deploy(ALPHA)
+    await finishing.fail(town.ledger, "alpha", "app/1")
     apply, freed = town.ledger.apply, list[Release]()
 
     async def noting(operations: Any, **more: Any) -> Any:

@@ -8,7 +8,10 @@ import pytest
 
 import tenure
 from tenure.doors.deployments import finishing, managed
+from tenure.doors.deployments.configuring import remove_config
 from tenure.doors.deployments.faults import Kind, Refused, Rejected
+from tenure.doors.deployments.records import CONFIG
+from tenure.doors.deployments.surveying import moved_by_upload
 from tests.doors.deployments.conformance.recorder import Recorder, managed_config
 from tests.doors.deployments.conformance.town import Document, Town, app, config, lab, manifest
 
@@ -173,3 +176,39 @@ async def test_subnets_may_be_written_in_any_order_while_something_between_them_
     await town.upload(config(high, low))
 
     assert await blocks(town) == ["10.10.0.192/26", "10.10.0.0/26", "(10.10.0.128/26)"]
+
+
+async def test_a_config_that_is_removed_takes_its_networks_along_but_for_what_is_held(town: Town) -> None:
+    await town.upload(config())
+    await town.upload(SECOND, name="more")
+    await town.run(manifest("alpha", app(network="n2")))
+    before = await town.ledger.last_change()
+    tried = await remove_config(town.ledger, "more", dry=True)
+    assert await town.ledger.last_change() == before
+    moved = await moved_by_upload(town.ledger, "more", None)
+    removed = await remove_config(town.ledger, "more")
+
+    assert (tried, list(removed.changed)) == (removed, ["n2"])
+    assert [(each.instance.name, each.held.network) for each in moved] == [
+        (each.name, "n2") for each in await town.instances("alpha")
+    ]
+    assert await town.has("alpha") == {"app/0": {"n2": "172.20.6.2"}}
+    with pytest.raises(Rejected, match="references an unknown network 'n2'"):
+        await town.deploy(manifest("beta", app(network="n2")))
+    await town.run(manifest("beta", app()))
+    await town.run(manifest("alpha", app()))
+    assert [each.name for each in await town.ledger.papers(CONFIG)] == ["default"]
+
+
+async def test_no_config_that_others_need_or_that_is_the_last_is_removed(town: Town) -> None:
+    await town.upload(config(azs=[{"name": "z1"}]))
+    with pytest.raises(Refused, match="is the last one"):
+        await remove_config(town.ledger, "default")
+    await town.upload(config(lab(range="172.20.6.0/28", gateway="172.20.6.1", az="z1"), name="n2"), name="more")
+    before = await town.ledger.last_change()
+    with pytest.raises(Rejected, match="unknown availability zone 'z1'"):
+        await remove_config(town.ledger, "default")
+    with pytest.raises(tenure.NotFound, match="no cloud config 'none'"):
+        await remove_config(town.ledger, "none")
+
+    assert await town.ledger.last_change() == before

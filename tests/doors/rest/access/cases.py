@@ -53,7 +53,7 @@ class Case:
             "name": "held",
             "instance": "held",
             "token": token,
-            "config": "default",
+            "config": "spare" if self.path.endswith(":delete") else "default",
             "deployment": network,
             "instance_group": "web",
             "ident": "0",
@@ -144,6 +144,7 @@ CASES = [
     Case("GET", "/papers/{kind}/{name}", READ),
     Case("GET", "/cloud-configs", READ),
     Case("PUT", "/cloud-configs/{config}", ADMIN, {"text": WIDE}),
+    Case("POST", "/cloud-configs/{config}:delete", ADMIN, {"dry_run": True}),
     Case("POST", "/deployments:plan", ADMIN, {"manifest": DEPLOYED}),
     Case("POST", "/deployments:apply", ADMIN, {"manifest": DEPLOYED}),
     Case("GET", "/deployments", READ),
@@ -207,6 +208,7 @@ async def prepare(ledger: tenure.AsyncLedger, network: str) -> None:
 
 
 async def prepare_site(ledger: tenure.AsyncLedger) -> None:
-    """Write the paper of one machine, and put a cloud config in force."""
+    """Write the paper of one machine, and put two cloud configs in force."""
     await Deployments(ledger).upload_config(WIDE)
+    await Deployments(ledger).upload_config("networks: []", name="spare")
     await ledger.apply([WritePaper(kind="instance", name="held", document={"name": "held"})])

@@ -7,6 +7,7 @@ from tenure.doors.rest.deployment_shapes import (
     CloudConfig,
     CloudConfigBody,
     CommitBody,
+    ConfigRemovalBody,
     DeployedInstance,
     Deployment,
     DeploymentPlan,
@@ -18,6 +19,7 @@ from tenure.doors.rest.deployment_shapes import (
     ReportBody,
     ReportedInstance,
     StopBody,
+    TakenBack,
     UploadedConfig,
 )
 from tenure.doors.rest.endpoints import Call, Section
@@ -51,6 +53,23 @@ async def upload_cloud_config(call: Call) -> UploadedConfig:
     """
     name = check_name(call.params["config"], field="config")
     return await desk_of(call).upload(name, call.body.text, dry=call.body.dry_run)
+
+
+@deployments.route(
+    "POST",
+    "/cloud-configs/{config}:delete",
+    need=Need.ADMIN,
+    body=ConfigRemovalBody,
+    answer=UploadedConfig,
+    keyed=False,
+)
+async def delete_cloud_config(call: Call) -> UploadedConfig:
+    """Take a cloud config out of force: its networks go, but for what is held in them. The last config stays (409).
+
+    To empty that, put one with networks: [] in force. With dry_run nothing is changed.
+    """
+    name = check_name(call.params["config"], field="config")
+    return await desk_of(call).remove_config(name, dry=call.body.dry_run)
 
 
 @deployments.route("POST", "/deployments:plan", need=Need.ADMIN, body=ManifestBody, answer=DeploymentPlan, keyed=False)
@@ -101,13 +120,15 @@ async def delete_deployment(call: Call) -> shapes.Listing[DeployedInstance]:
     "/deployments/{deployment}:abort",
     need=Need.ADMIN,
     body=AbortBody,
-    answer=shapes.Listing[shapes.Holding],
+    answer=TakenBack,
     keyed=False,
 )
-async def abort_deployment(call: Call) -> shapes.Listing[shapes.Holding]:
-    """Take a plan back: exactly what it reserved and no VM carries is freed, and answered."""
-    found = await desk_of(call).abort(deployment_of(call), call.body.plan)
-    return shapes.Listing(items=[writing.holding(each) for each in found])
+async def abort_deployment(call: Call) -> TakenBack:
+    """Take a plan back: exactly what it reserved and no VM carries is freed, and answered.
+
+    Of a plan that is done, was taken back before or never was, nothing is: taken_back is false then.
+    """
+    return await desk_of(call).abort(deployment_of(call), call.body.plan)
 
 
 @deployments.route("POST", f"{INSTANCE}:commit", need=Need.ADMIN, body=CommitBody, answer=ReportedInstance, keyed=False)
