@@ -1,12 +1,14 @@
 """Deploys at once, each by a process of its own."""
 
 import asyncio
-import os
+import sys
 from collections.abc import Sequence
+from typing import Any
 
 import tenure
 from tenure.doors.deployments.deploying import deploy
 from tenure.doors.deployments.faults import Kind, Refused
+from tests.doors.deployments import processes
 
 SERVED, OTHER = 0, 1
 OUTCOMES = {
@@ -25,23 +27,15 @@ async def _apply(place: str, text: str) -> int:
         return SERVED
 
 
+def _live(gate: Any, place: str, text: str) -> None:
+    gate.wait()  # until all are there
+    sys.exit(asyncio.run(_apply(place, text)))
+
+
 def _in_processes(place: str, manifests: Sequence[str]) -> list[Kind | None]:
-    ready, go = os.pipe()
-    children = []
-    for text in manifests:
-        child = os.fork()
-        if not child:
-            outcome = OTHER
-            try:
-                os.close(go)
-                os.read(ready, 1)  # until all are there
-                outcome = asyncio.run(_apply(place, text))
-            finally:
-                os._exit(outcome)
-        children.append(child)
-    os.close(ready)
-    os.close(go)
-    codes = [os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) for child in children]
+    gate = processes.gate(len(manifests))
+    children = [processes.begin(_live, gate, place, text) for text in manifests]
+    codes = [processes.ended(child) for child in children]
     return [None if code == SERVED else OUTCOMES[code] for code in codes]
 
 

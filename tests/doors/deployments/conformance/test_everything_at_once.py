@@ -12,6 +12,7 @@ from tenure.doors.deployments.door import Deployments
 from tenure.doors.deployments.faults import Refused
 from tenure.doors.deployments.records import Instance
 from tenure.kernel.errors import Conflict, NotFound
+from tests.doors.deployments import processes
 from tests.doors.deployments.conformance.town import Town, app, config, lab, manifest
 
 PROCESSES, ACTS = 4, 40
@@ -80,20 +81,15 @@ async def work(place: str, seed: int) -> None:
             await hand.act()
 
 
+def live(place: str, seed: int) -> None:
+    """Do it all in a process of its own."""
+    asyncio.run(work(place, seed))
+
+
 def in_processes(place: str) -> list[int]:
-    """Let several work at once, each in a process of its own."""
-    children = []
-    for seed in range(PROCESSES):
-        child = os.fork()
-        if not child:
-            code = 1
-            try:
-                asyncio.run(work(place, seed))
-                code = 0
-            finally:
-                os._exit(code)
-        children.append(child)
-    return [os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) for child in children]
+    """Let several work at once."""
+    children = [processes.begin(live, place, seed) for seed in range(PROCESSES)]
+    return [processes.ended(child) for child in children]
 
 
 def check(instances: list[Instance]) -> None:

@@ -10,6 +10,7 @@ import tenure
 from tenure.doors.deployments.door import Deployments
 from tenure.stores.postgres.store import PostgresStore
 from tenure.stores.sqlite.store import SqliteStore
+from tests.doors.deployments import processes
 from tests.doors.deployments.kills.story import STEPS
 
 DIED = 9
@@ -19,16 +20,13 @@ QUIET = ("close", "inside", "open", "held", "contents", "fill")
 
 def live(url: str, steps: Sequence[str], *, dies_at: int | None = None, after: bool = False) -> bool:
     """Let a process do steps of the story; in the last one it is killed at a call of the store. Tell if it lived."""
-    child = os.fork()
-    if not child:
-        try:
-            asyncio.run(_do(url, steps, dies_at, after=after))
-        except BaseException:
-            os._exit(1)
-        os._exit(0)
-    status = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+    status = processes.ended(processes.begin(_life, url, steps, dies_at, after))
     assert status in (0, DIED), f"{steps[-1]}: {status}"
     return status == 0
+
+
+def _life(url: str, steps: Sequence[str], dies_at: int | None, after: bool) -> None:
+    asyncio.run(_do(url, steps, dies_at, after=after))
 
 
 async def _do(url: str, steps: Sequence[str], dies_at: int | None, *, after: bool) -> None:
