@@ -50,6 +50,8 @@ GOOD: dict[str, Arguments] = {
     "transfer": {"network": "net1", "address": "192.0.2.10", "owner": "instance/a", "to": "instance/z"},
     "modify_holding": {"network": "net1", "address": "192.0.2.10", "owner": "instance/a", "carrier": "vm-7"},
     "apply": {"operations": [tenure.Reserve(network="net1", range="192.0.2.200")]},
+    "rehearse": {"operations": [tenure.Reserve(network="net1", range="192.0.2.200")]},
+    "holdings_of": {"owners": ["instance/web-0"]},
     "spaces": {},
     "networks": {},
     "network": {"name": "net1"},

@@ -2,7 +2,7 @@
 
 import math
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from tenure.kernel.errors import Invalid
 
@@ -154,3 +154,15 @@ class Owner(str):
     def id(self) -> str:
         """Return what follows the kind."""
         return self.partition("/")[2]
+
+
+def read_owners(value: object) -> list[Owner]:
+    """Read a list of owners, each once."""
+    return list(dict.fromkeys(Owner(each) for each in check_owners(value)))
+
+
+def check_owners(value: object) -> Sequence[str]:
+    """Return what must be a list of owners, each of which is still to be read."""
+    if isinstance(value, str) or not isinstance(value, Sequence):
+        raise Invalid("owners: a list of owners is needed", field="owners")
+    return value

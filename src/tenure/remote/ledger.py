@@ -7,7 +7,7 @@ from datetime import datetime
 from tenure.kernel.addresses import AddressLike, format_address, parse_address
 from tenure.kernel.configuration import Configuration, Network
 from tenure.kernel.errors import Invalid, StoreUnavailable
-from tenure.kernel.names import Owner, check_name, check_text, shown
+from tenure.kernel.names import Owner, check_name, check_text, read_owners, shown
 from tenure.kernel.tenures import History
 from tenure.kernel.values import Change, Holding, Paper
 from tenure.remote import reading, shapes
@@ -72,8 +72,7 @@ class RemoteLedger(RemoteChanges):
 
     async def holdings_of(self, owners: Sequence[str]) -> list[Holding]:
         """Read all that owners hold, owner by owner as they are named; one request each."""
-        wanted = dict.fromkeys(Owner(owner) for owner in owners)
-        return [held for owner in wanted for held in await self._owned(owner, None)]
+        return [held for owner in read_owners(owners) for held in await self._owned(owner, None)]
 
     async def _owned(self, owner: Owner, network: str | None) -> list[Holding]:
         query = {"network": None if network is None else check_name(network, field="network")}

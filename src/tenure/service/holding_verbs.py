@@ -11,6 +11,7 @@ from tenure.kernel.names import (
     check_generation,
     check_lingering,
     check_name,
+    check_owners,
     check_request,
     check_slot,
     shown,
@@ -375,8 +376,7 @@ def _places(owners: Sequence[str] | None, owner: str | None, count: int | None, 
             raise Invalid(f"count: a number from 1 to {MOST_AT_ONCE} is needed, not {shown(count)}", field="count")
         check_slot(slot)
         return [(owner, f"{slot}{number}") for number in range(count)]
-    if isinstance(owners, str) or not isinstance(owners, Sequence):
-        raise Invalid("owners: a list of owners is needed", field="owners")
+    named = check_owners(owners)
     if count is not None:
         raise Invalid("count: the list of owners says how many", field="count")
-    return [(each, slot) for each in owners]
+    return [(each, slot) for each in named]

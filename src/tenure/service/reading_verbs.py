@@ -7,7 +7,7 @@ from tenure.kernel.addresses import AddressLike, format_address, parse_address
 from tenure.kernel.configuration import Configuration, Network
 from tenure.kernel.errors import Invalid, NotFound
 from tenure.kernel.layout import Layout
-from tenure.kernel.names import Owner, check_name, check_text, shown
+from tenure.kernel.names import check_name, check_text, read_owners, shown
 from tenure.kernel.tenures import History
 from tenure.kernel.values import Change, Holding, Paper, Row, SpaceId
 from tenure.service.explaining import Explanation, explain
@@ -97,7 +97,7 @@ class ReadingVerbs(WaitingVerbs):
 
         Cost: O(log n) an owner, one question for a thousand of them.
         """
-        wanted = list(dict.fromkeys(Owner(owner) for owner in owners))
+        wanted = read_owners(owners)
         layouts: dict[SpaceId, Layout | None] = {}
         found: dict[str, list[Holding]] = {owner: [] for owner in wanted}
         for start in range(0, len(wanted), PAGE):
