@@ -34,7 +34,7 @@ class Book(Protocol):
         ...
 
     async def release(self, space: SpaceId, tickets: Sequence[Ticket]) -> Sequence[Row | None]:
-        """End each holding that the ticket's owner (and generation, where given) holds.
+        """End each holding that the ticket's owner (and generation, where given) holds; a ticket for each address.
 
         Answers the row as it was found: of another owner or generation it is left alone; None if nobody holds it, or
         if it is cooling already. A ticket with ``cooling_us`` leaves the row in the way, cooling, unless it is pending.

@@ -126,40 +126,36 @@ WITH granted AS (
 SELECT first, owner, slot, generation, since_us FROM granted
 
 -- :name release
--- :cost O(k log n): k tickets
+-- :cost O(k log n): k tickets. The space is locked, then its rows, then they are judged, then deleted by their addresses:
+-- the order of a join with holding would be the planner's, who may still believe that the table is empty
 WITH guard AS (
     UPDATE space SET frees = frees + 1 WHERE id = $1 AND version = coalesce($8, version) RETURNING id
 ), ticket AS MATERIALIZED (
     SELECT * FROM unnest($2::bigint[], $3::bytea[], $4::text[], $5::bigint[], $6::text[], $7::boolean[], $9::text[])
-        AS ticket (network, first, owner, generation, request, remember, asker)
-), meant AS MATERIALIZED (
-    SELECT held.first, held.last, held.network, held.owner, held.slot, held.generation, ticket.request, ticket.remember,
-           ticket.asker
+        AS ticket (network, first, owner, generation, request, remember, asker) ORDER BY first
+), gone AS MATERIALIZED (
+    SELECT held.*, ticket.request AS by_request, ticket.remember, ticket.asker
     FROM guard, ticket CROSS JOIN LATERAL (
-        SELECT * FROM holding WHERE holding.space = $1 AND holding.first = ticket.first OFFSET 0) AS held
+        SELECT * FROM holding WHERE space = guard.id AND first = ticket.first OFFSET 0 FOR UPDATE) AS held
     WHERE held.network = ticket.network AND held.owner = ticket.owner AND held.state <> 3
       AND (ticket.generation IS NULL OR held.generation = ticket.generation)
-    ORDER BY held.first
 ), ended AS (
-    DELETE FROM holding USING meant
-    WHERE holding.space = $1 AND holding.first = meant.first
-      AND holding.owner = meant.owner AND holding.generation = meant.generation AND holding.state <> 3
-    RETURNING holding.*, meant.request AS by_request, meant.remember, meant.asker
+    DELETE FROM holding WHERE space = $1 AND first = ANY (ARRAY(SELECT first FROM gone))
 ), remembered AS (
-    INSERT INTO former (network, owner, slot, first) SELECT network, owner, slot, first FROM ended WHERE remember
+    INSERT INTO former (network, owner, slot, first) SELECT network, owner, slot, first FROM gone WHERE remember
     ON CONFLICT (network, owner, slot) DO UPDATE SET first = excluded.first
 ), counted AS (
-    UPDATE ledger SET seq = seq + (SELECT count(*) FROM ended) FROM guard WHERE ledger.id = 1 RETURNING seq
+    UPDATE ledger SET seq = seq + (SELECT count(*) FROM gone) FROM guard WHERE ledger.id = 1 RETURNING seq
 ), logged AS (
     INSERT INTO change (seq, at_us, verb, space, network, first, last, owner, slot, generation, request, details)
     SELECT counted.seq + 1 - row_number() OVER (),
-           (extract(epoch FROM clock_timestamp()) * 1000000)::bigint, 'release', ended.space, ended.network, ended.first,
-           ended.last, ended.owner, ended.slot, ended.generation, ended.by_request,
-           '{"since_us":' || ended.since_us || coalesce(',"request":' || to_json(ended.request)::text, '')
-               || coalesce(',"by":' || ended.asker, '') || '}'
-    FROM counted, ended
+           (extract(epoch FROM clock_timestamp()) * 1000000)::bigint, 'release', gone.space, gone.network, gone.first,
+           gone.last, gone.owner, gone.slot, gone.generation, gone.by_request,
+           '{"since_us":' || gone.since_us || coalesce(',"request":' || to_json(gone.request)::text, '')
+               || coalesce(',"by":' || gone.asker, '') || '}'
+    FROM counted, gone
 )
-SELECT space, network, first, last, owner, slot, state, generation, since_us, until_us, request, details FROM ended
+SELECT space, network, first, last, owner, slot, state, generation, since_us, until_us, request, details FROM gone
 
 -- :name release_to_cool
 -- :cost O(k log n): as release; those whose ticket says so stay in the way, cooling
@@ -169,28 +165,22 @@ WITH guard AS (
 ), ticket AS MATERIALIZED (
     SELECT * FROM unnest($2::bigint[], $3::bytea[], $4::text[], $5::bigint[], $6::text[], $7::boolean[], $9::text[],
                          $10::bigint[])
-        AS ticket (network, first, owner, generation, request, remember, asker, cooling_us)
-), meant AS MATERIALIZED (
+        AS ticket (network, first, owner, generation, request, remember, asker, cooling_us) ORDER BY first
+), gone AS MATERIALIZED (
     SELECT held.*, ticket.request AS by_request, ticket.remember, ticket.asker,
            CASE WHEN held.state > 0 AND ticket.cooling_us > 0 THEN guard.now_us + ticket.cooling_us END AS cools_until,
            guard.now_us
     FROM guard, ticket CROSS JOIN LATERAL (
-        SELECT * FROM holding WHERE holding.space = $1 AND holding.first = ticket.first OFFSET 0) AS held
+        SELECT * FROM holding WHERE space = guard.id AND first = ticket.first OFFSET 0 FOR UPDATE) AS held
     WHERE held.network = ticket.network AND held.owner = ticket.owner AND held.state <> 3
       AND (ticket.generation IS NULL OR held.generation = ticket.generation)
-    ORDER BY held.first
 ), ended AS (
-    DELETE FROM holding USING meant
-    WHERE holding.space = $1 AND holding.first = meant.first AND meant.cools_until IS NULL
-      AND holding.owner = meant.owner AND holding.generation = meant.generation AND holding.state = meant.state
-    RETURNING holding.first
+    DELETE FROM holding WHERE space = $1 AND first = ANY (ARRAY(SELECT first FROM gone WHERE cools_until IS NULL))
 ), cooled AS (
-    UPDATE holding SET state = 3, until_us = meant.cools_until FROM meant
-    WHERE holding.space = $1 AND holding.first = meant.first AND meant.cools_until IS NOT NULL
-      AND holding.owner = meant.owner AND holding.generation = meant.generation AND holding.state = meant.state
-    RETURNING holding.first
-), gone AS (
-    SELECT meant.* FROM meant JOIN (SELECT first FROM ended UNION ALL SELECT first FROM cooled) AS done USING (first)
+    INSERT INTO holding (space, network, first, last, owner, slot, state, generation, since_us, until_us)
+    SELECT space, network, first, last, owner, slot, 3, generation, since_us, cools_until
+    FROM gone WHERE cools_until IS NOT NULL
+    ON CONFLICT (space, first) DO UPDATE SET state = 3, until_us = excluded.until_us
 ), remembered AS (
     INSERT INTO former (network, owner, slot, first) SELECT network, owner, slot, first FROM gone WHERE remember
     ON CONFLICT (network, owner, slot) DO UPDATE SET first = excluded.first
@@ -445,9 +435,9 @@ ON CONFLICT DO NOTHING RETURNING kind, name
 
 -- :name put_papers
 -- :cost O(k log p)
-UPDATE paper SET revision = new.revision, document = new.document
-FROM unnest($1::text[], $2::text[], $3::bigint[], $4::text[]) AS new (kind, name, revision, document)
-WHERE paper.kind = new.kind AND paper.name = new.name
+INSERT INTO paper (kind, name, revision, document)
+SELECT * FROM unnest($1::text[], $2::text[], $3::bigint[], $4::text[])
+ON CONFLICT (kind, name) DO UPDATE SET revision = excluded.revision, document = excluded.document
 
 -- :name delete_papers
 -- :cost O(k log p)
