@@ -20,13 +20,12 @@ from tenure.doors.deployments.refusing import explained, no_room
 from tenure.doors.deployments.reporting import orphans_among
 from tenure.doors.deployments.reserving import Work
 from tenure.doors.deployments.settings import settings_of
+from tenure.doors.deployments.trying import turns
 from tenure.doors.deployments.workers import Compiling, Worker, load_compiling, worker_of
 from tenure.kernel.errors import AddressInUse, AddressReserved, Conflict, Invalid, NotFound, PoolExhausted
 from tenure.kernel.names import check_name, shown
 from tenure.service.ledger import AsyncLedger
 from tenure.service.operations import Allocate, ExpectPaper, ModifyHolding, Operation
-
-TRIES = 12
 
 
 async def begin(
@@ -39,21 +38,17 @@ async def begin(
     """
     if workers is not None and (not isinstance(workers, int) or isinstance(workers, bool) or workers < 1):
         raise Invalid(f"workers: a number from 1 on is needed, not {shown(workers)}", field="workers")
-    for tries_left in reversed(range(TRIES)):
+    async for turn in turns(unless=lambda error: isinstance(error, AddressInUse | AddressReserved)):
         known, configs = await _ground(ledger, deployment, plan)
         where = configs.config.compilation
         if where is None:
             raise Refused(Kind.GENERIC, "Required property 'compilation' was not specified in a cloud config")
         wanted = where.workers if workers is None else min(workers, where.workers)
-        try:
+        with turn:
             await _begin(ledger, known, configs, where, wanted)
-        except (Conflict, NotFound) as error:
-            if not tries_left or isinstance(error, AddressInUse | AddressReserved):
-                raise
-            continue  # somebody deployed, uploaded or compiled in this moment
-        begun = await load_compiling(ledger, deployment)
-        if begun is not None and begun.plan == known.plan:
-            return _settled(begun, configs.config)
+            begun = await load_compiling(ledger, deployment)
+            if begun is not None and begun.plan == known.plan:
+                return _settled(begun, configs.config)
     raise Conflict(f"deployment {deployment!r} kept changing while its compile began; try again")
 
 
@@ -120,7 +115,7 @@ def _settled(compiling: Compiling, config: CloudConfig) -> Compiling:
 async def commit(ledger: AsyncLedger, deployment: str, plan: str | None, number: int, *, vm: str) -> None:
     """Take the report that a worker's VM is up: it carries the address, whatever becomes of the compile."""
     check_name(vm, field="vm")
-    for tries_left in reversed(range(TRIES)):
+    async for turn in turns():
         compiling = await _going_on(ledger, deployment, plan)
         worker = None if compiling is None else compiling.worker(number)
         if compiling is None or worker is None:
@@ -130,13 +125,9 @@ async def commit(ledger: AsyncLedger, deployment: str, plan: str | None, number:
             return
         await _check_own(ledger, compiling, worker, vm)
         workers = tuple(replace(each, vm=vm) if each is worker else each for each in compiling.workers)
-        try:
+        with turn:
             await ledger.apply([*_carried(worker, vm), replace(compiling, workers=workers).written()])
-        except (Conflict, NotFound):
-            if not tries_left:
-                raise
-            continue
-        return
+            return
 
 
 async def _check_own(ledger: AsyncLedger, compiling: Compiling, worker: Worker, vm: str) -> None:
@@ -165,17 +156,13 @@ async def end(ledger: AsyncLedger, deployment: str, plan: str | None = None) -> 
     With ``orphan_workers`` the VMs are not deleted but orphaned, and keep what they have until they are cleaned up.
     Returns what was ended; None if there is nothing (any more).
     """
-    for tries_left in reversed(range(TRIES)):
+    async for turn in turns():
         compiling = await _going_on(ledger, deployment, plan)
         if compiling is None:
             return None
-        try:
+        with turn:
             await ledger.apply([*compiling.freed(orphaned=compiling.orphans), compiling.removed()])
-        except (Conflict, NotFound):
-            if not tries_left:
-                raise
-            continue
-        return compiling
+            return compiling
     raise AssertionError("unreachable")
 
 

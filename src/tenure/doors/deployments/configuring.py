@@ -25,16 +25,15 @@ from tenure.doors.deployments.model import DYNAMIC, MANUAL, CloudConfig, Subnet
 from tenure.doors.deployments.model import Network as CloudNetwork
 from tenure.doors.deployments.records import CONFIG, SNAPSHOT, Deployment
 from tenure.doors.deployments.remnants import Left, is_within, leave, uncovered
+from tenure.doors.deployments.trying import turns
 from tenure.kernel.configuration import Network
 from tenure.kernel.edits import Edit, ModifyNetwork
-from tenure.kernel.errors import AlreadyExists, Conflict, NotFound
+from tenure.kernel.errors import AlreadyExists, NotFound
 from tenure.kernel.names import check_name
 from tenure.kernel.ranges import AddressRange, Cidr, merge
 from tenure.kernel.values import Paper
 from tenure.service.ledger import AsyncLedger
 from tenure.service.operations import Expect, ExpectPaper, Operation, RemovePaper, WritePaper
-
-TRIES = 20
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,7 +129,7 @@ def _check_removable(name: str, papers: Iterable[Paper]) -> None:
 
 async def _put(ledger: AsyncLedger, name: str, text: str | None, *, space: str, dry: bool) -> Uploaded:
     """Put a cloud config in force, or (None) take it out, and lay the networks of all that are left."""
-    for tries_left in reversed(range(TRIES)):
+    async for turn in turns(unless=lambda error: isinstance(error, AlreadyExists) and error.kind != MODE):
         mode = await load_mode(ledger)  # before all else that is read: see ``turned``
         papers = {paper.name: paper for paper in await ledger.papers(CONFIG)}
         if text is None:
@@ -140,14 +139,10 @@ async def _put(ledger: AsyncLedger, name: str, text: str | None, *, space: str, 
         before = papers.pop(name, None)
         write = _written(name, text, before.revision if before else 0)
         ground = await lay_out(ledger, await complete(ledger, config), space)
-        try:
-            rests = [turned(mode), *map(_expected, papers.values())]
+        rests = [turned(mode), *map(_expected, papers.values())]
+        with turn:
             await (ledger.rehearse if dry else ledger.apply)([*rests, write, *ground.operations])
-        except (Conflict, NotFound) as error:
-            if not tries_left or (isinstance(error, AlreadyExists) and error.kind != MODE):
-                raise
-            continue  # somebody uploaded, deployed or edited in this moment
-        return Uploaded([*warnings, *ground.warnings], ground.changed)
+            return Uploaded([*warnings, *ground.warnings], ground.changed)
     raise AssertionError("unreachable")
 
 

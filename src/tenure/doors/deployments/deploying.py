@@ -23,16 +23,15 @@ from tenure.doors.deployments.repeating import noted, unless_same
 from tenure.doors.deployments.reports import VmState
 from tenure.doors.deployments.reserving import Work, work_for
 from tenure.doors.deployments.surveying import load_orphans
+from tenure.doors.deployments.trying import turns
 from tenure.doors.deployments.turning import arrive
 from tenure.doors.deployments.undoing import following, revocable
 from tenure.doors.deployments.vips import Overtaken, choose_vips, was_picked
 from tenure.doors.deployments.workers import ended
-from tenure.kernel.errors import AddressInUse, AddressReserved, Conflict, NotFound, PoolExhausted
+from tenure.kernel.errors import AddressInUse, AddressReserved, NotFound, PoolExhausted
 from tenure.kernel.values import Holding
 from tenure.service.ledger import AsyncLedger
 from tenure.service.operations import ExpectPaper, Operation, Shown
-
-TRIES = 12
 
 Act = Callable[[Sequence[Operation]], Awaitable[list[Shown]]]
 
@@ -77,23 +76,19 @@ async def deploy(
     order = Order(secrets.token_hex(8), recreate=recreate, hand_over=hand_over)
     hearing = Hearing(vm_state, fix, space)
     act = ledger.rehearse if dry else ledger.apply
-    for tries_left in reversed(range(TRIES)):
+    async for turn in turns(unless=lambda error: isinstance(error, AddressInUse | AddressReserved)):
         if cloud is not None and not dry:
             await prepare(ledger, cloud, document, text, space=space)
         configs = await load_configs(ledger)
         try:
-            if configs is None:
-                return await _attempt_alone(ledger, document, text, order, act, hearing)
-            return await _attempt(ledger, configs, document, text, order, act, hearing)
+            with turn:
+                if configs is None:
+                    return await _attempt_alone(ledger, document, text, order, act, hearing)
+                return await _attempt(ledger, configs, document, text, order, act, hearing)
         except Overtaken as late:
-            if not tries_left:
+            if turn.last:
                 raise await explained(ledger, late.error, late.work, late.config) from late
             order = replace(order, passed_over=order.passed_over | {late.position})
-        except (AddressInUse, AddressReserved, PoolExhausted):
-            raise
-        except (Conflict, NotFound):
-            if not tries_left:
-                raise  # else: somebody deployed, uploaded or edited in this moment
     raise AssertionError("unreachable")
 
 

@@ -12,10 +12,9 @@ from tenure.doors.deployments.model import ERRAND, Group, Manifest
 from tenure.doors.deployments.parting import Books
 from tenure.doors.deployments.records import Instance
 from tenure.doors.deployments.remembering import Remembered, redo, remember
-from tenure.kernel.errors import Conflict, NotFound
+from tenure.doors.deployments.trying import turns
+from tenure.kernel.errors import NotFound
 from tenure.service.ledger import AsyncLedger
-
-TRIES = 12
 
 
 async def run(ledger: AsyncLedger, deployment: str, errand: str, *, dry: bool = False) -> Deployed:
@@ -39,7 +38,7 @@ async def run(ledger: AsyncLedger, deployment: str, errand: str, *, dry: bool = 
 
 async def end(ledger: AsyncLedger, deployment: str, errand: str) -> list[Instance]:
     """Take the report that the VMs of an errand are deleted; return the instances, with what they keep."""
-    for tries_left in reversed(range(TRIES)):
+    async for turn in turns():
         remembered = await remember(ledger, deployment)
         group = remembered.group(errand)
         own = [each for each in remembered.instances if each.group == errand and each.errand]
@@ -50,13 +49,9 @@ async def end(ledger: AsyncLedger, deployment: str, errand: str) -> list[Instanc
         books = Books(remembered.instances)
         for each in own:
             books.lose(each, plan=None, failed=False)
-        try:
+        with turn:
             await ledger.apply(books.operations)
-        except (Conflict, NotFound):
-            if not tries_left:
-                raise
-            continue
-        return [each for each in (await remember(ledger, deployment)).instances if each.group == errand]
+            return [each for each in (await remember(ledger, deployment)).instances if each.group == errand]
     raise AssertionError("unreachable")
 
 

@@ -20,7 +20,6 @@ from tenure.doors.deployments.records import (
     orphan_of,
 )
 from tenure.doors.deployments.reporting import (
-    TRIES,
     Report,
     check_apart,
     check_awaited,
@@ -32,6 +31,7 @@ from tenure.doors.deployments.reporting import (
 )
 from tenure.doors.deployments.reserving import HANDED_FROM, is_overtaken, modified
 from tenure.doors.deployments.settings import settings_of
+from tenure.doors.deployments.trying import turns
 from tenure.doors.deployments.undoing import begun, gone, undone
 from tenure.doors.deployments.workers import ended
 from tenure.kernel.errors import Conflict, NotFound
@@ -225,23 +225,19 @@ async def abort(ledger: AsyncLedger, deployment: str, plan: str) -> list[Holding
     If nothing of it was done, the deployment is what it was before; after its first plan there is none.
     """
     check_name(plan, field="plan")
-    for tries_left in reversed(range(TRIES)):
+    async for turn in turns():
         known = await load_deployment(ledger, deployment)
         taken_back = take_back(await load_instances(ledger, deployment), known, plan)
         back = await undone(ledger, deployment, known, plan, taken_back.left)
-        try:
+        with turn:
             await ledger.apply([*taken_back.operations, *back])
-        except (Conflict, NotFound):
-            if not tries_left:
-                raise
-            continue
-        return list(taken_back.freed)
+            return list(taken_back.freed)
     raise AssertionError("unreachable")
 
 
 async def clean_up_orphan(ledger: AsyncLedger, vm: str) -> list[Holding]:
     """Take the report that an orphaned VM is deleted: its addresses are free, or the ones' who wait for them."""
-    for tries_left in reversed(range(TRIES)):
+    async for turn in turns():
         try:
             paper = await ledger.paper(ORPHAN, vm)
         except NotFound:
@@ -250,13 +246,9 @@ async def clean_up_orphan(ledger: AsyncLedger, vm: str) -> list[Holding]:
         books = Books(await load_instances(ledger, paper.document["deployment"]))
         books.let_go(held)
         remove = RemovePaper(kind=ORPHAN, name=vm, revision=paper.revision)
-        try:
+        with turn:
             await ledger.apply([*books.operations, remove])
-        except (Conflict, NotFound):
-            if not tries_left:
-                raise
-            continue
-        return held
+            return held
     raise AssertionError("unreachable")
 
 
@@ -267,7 +259,7 @@ async def delete(ledger: AsyncLedger, deployment: str) -> list[Instance]:
     the plan is taken back. No plan is taken back otherwise. The deployment is written down anew: who deploys in this
     moment sees that.
     """
-    for tries_left in reversed(range(TRIES)):
+    async for turn in turns():
         known = await load_deployment(ledger, deployment)
         instances = await load_instances(ledger, deployment)
         if known is None and not instances:
@@ -281,13 +273,9 @@ async def delete(ledger: AsyncLedger, deployment: str) -> list[Instance]:
         if known is not None:
             operations += [replace(known, undo=None).written()] if left else await gone(ledger, known)
         operations += await ended(ledger, deployment)
-        try:
+        with turn:
             await ledger.apply(operations)
-        except (Conflict, NotFound):
-            if not tries_left:
-                raise
-            continue
-        return left
+            return left
     raise AssertionError("unreachable")
 
 

@@ -27,6 +27,7 @@ from tenure.doors.deployments.managed_records import (
     load_managed,
 )
 from tenure.doors.deployments.model import CloudConfig, Manifest, Network, Properties, Subnet
+from tenure.doors.deployments.trying import turns
 from tenure.kernel.addresses import format_address, parse_address
 from tenure.kernel.errors import Conflict, Invalid, NotFound, StillInUse
 from tenure.kernel.names import check_name
@@ -38,7 +39,6 @@ PATIENCE_S = 60.0
 
 POLL_S = 0.25
 SHOWN = 4
-TRIES = 12
 
 
 @dataclass(frozen=True, slots=True)
@@ -211,19 +211,17 @@ class _Making:
     async def _finish(self, claimed: Managed) -> None:
         """Let a network be ready with the subnets that it has, or be no more; the ledger gets what the cloud chose."""
         done = replace(claimed, state=READY, by="")
-        for tries_left in reversed(range(TRIES)):
+        async for turn in turns():
             mode = await load_mode(self.ledger)  # before all else that is read: see ``turned``
             others = [each for name, each in (await load_managed(self.ledger)).items() if name != done.name]
             config = completed(await self._as_written(), [*others, done])
             paper = done.written() if done.subnets else done.removed()
             ground = await lay_out(self.ledger, config, self.space)
-            try:
+            with turn:
                 await self.ledger.apply([turned(mode), paper, *ground.operations])
-            except (Conflict, NotFound):
-                if not tries_left or not await self._is_mine(claimed):
-                    raise
-                continue
-            return
+                return
+            if turn.lost is not None and not await self._is_mine(claimed):
+                raise turn.lost
 
 
 def _without(managed: Managed, name: str) -> dict[str, CreatedSubnet]:

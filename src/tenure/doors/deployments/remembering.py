@@ -18,12 +18,12 @@ from tenure.doors.deployments.model import CloudConfig, Group, Manifest
 from tenure.doors.deployments.records import Deployment, Instance, load_deployment, load_instances
 from tenure.doors.deployments.refusing import explained
 from tenure.doors.deployments.reserving import Work, work_for
+from tenure.doors.deployments.trying import turns
 from tenure.doors.deployments.vips import Overtaken, choose_vips, was_picked
 from tenure.kernel.errors import (
     AddressInUse,
     AddressOutsideSubnet,
     AddressReserved,
-    Conflict,
     NotFound,
     PoolExhausted,
     TenureError,
@@ -31,8 +31,6 @@ from tenure.kernel.errors import (
 from tenure.kernel.names import check_name
 from tenure.service.ledger import AsyncLedger
 from tenure.service.operations import ExpectPaper, Operation
-
-TRIES = 12
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,18 +65,16 @@ async def remember(ledger: AsyncLedger, name: str) -> Remembered:
 async def redo(ledger: AsyncLedger, name: str, plan: str, decide: Decide, *, dry: bool = False) -> Deployed:
     """Do steps for a deployment as it was last deployed, in one ``apply``, or (``dry``) tell what would be done."""
     passed_over: set[int] = set()
-    for tries_left in reversed(range(TRIES)):
+    async for turn in turns():
         remembered = await remember(ledger, name)
         steps = decide(remembered)
         try:
-            return await _attempt(ledger, remembered, steps, plan, passed_over, dry=dry)
+            with turn:
+                return await _attempt(ledger, remembered, steps, plan, passed_over, dry=dry)
         except Overtaken as late:
-            if not tries_left:
+            if turn.last:
                 raise await explained(ledger, late.error, late.work, late.config) from late
             passed_over.add(late.position)
-        except (Conflict, NotFound):
-            if not tries_left:
-                raise  # else: somebody deployed, uploaded or reported in this moment
     raise AssertionError("unreachable")
 
 

@@ -18,14 +18,13 @@ from tenure.doors.deployments.records import (
     load_instance,
 )
 from tenure.doors.deployments.reserving import HANDED_TO
+from tenure.doors.deployments.trying import turns
 from tenure.doors.deployments.writing import written
 from tenure.kernel.addresses import parse_address
 from tenure.kernel.errors import Conflict, NotFound
 from tenure.kernel.names import check_name
 from tenure.service.ledger import AsyncLedger
 from tenure.service.operations import Operation
-
-TRIES = 12
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +53,7 @@ async def reported(
     ledger: AsyncLedger, deployment: str, ident: str, decide: Decide, *, vm: str | None = None
 ) -> Instance:
     """Decide on what is known of an instance (and of ``vm``, if given), and do it; again if it changed meanwhile."""
-    for tries_left in reversed(range(TRIES)):
+    async for turn in turns():
         known = await load_deployment(ledger, check_name(deployment, field="deployment"))
         if known is None:
             raise NotFound("deployment", deployment)
@@ -63,16 +62,12 @@ async def reported(
         orphans = await orphans_among(ledger, {vm, instance.vm}) if vm is not None else frozenset()
         others = await _others(ledger, instance, vm, alone=known.snapshot is None)
         operations = decide(Report(ledger, known, config, instance, [instance, *others], orphans))
-        try:
+        with turn:
             await ledger.apply(operations)
-        except (Conflict, NotFound):
-            if not tries_left:
-                raise
-            continue
-        try:
-            return await load_instance(ledger, deployment, f"{instance.group}/{instance.uuid}")
-        except NotFound:
-            return instance
+            try:
+                return await load_instance(ledger, deployment, f"{instance.group}/{instance.uuid}")
+            except NotFound:
+                return instance
     raise AssertionError("unreachable")
 
 

@@ -5,6 +5,7 @@ import pytest
 import tenure
 from tenure.doors.deployments import errands
 from tenure.doors.deployments.faults import Kind, Refused
+from tenure.doors.deployments.trying import TRIES
 from tests.doors.deployments.conformance.test_moments import between
 from tests.doors.deployments.conformance.town import Document, Town, app, config, lab, manifest
 
@@ -79,7 +80,7 @@ async def test_g8_whoever_is_always_overtaken_is_told_who_was_faster(
             await town.deploy(manifest("beta", app(networks=ON_BOTH)))
 
     assert caught.value.kind is Kind.NETWORK_RESERVATION_ALREADY_IN_USE
-    assert "from deployment 'd31'" in str(caught.value)
+    assert f"from deployment 'd{19 + TRIES}'" in str(caught.value)
 
 
 SMOKE = manifest("beta", app(), app(name="smoke", lifecycle="errand", networks=ON_BOTH))

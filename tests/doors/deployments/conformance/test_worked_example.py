@@ -5,78 +5,8 @@ import pytest
 from tenure.doors.deployments import compiling
 from tenure.doors.deployments.faults import Kind, Refused
 from tests.doors.deployments.conformance.town import Town, app, manifest
-
-CONFIG = """
-azs:
-- {name: z1, cloud_properties: {rack: r11}}
-- {name: z2, cloud_properties: {rack: r22}}
-- {name: z3, cloud_properties: {rack: r33}}
-networks:
-- name: apps
-  type: manual
-  subnets:
-  - range: 10.44.16.0/26
-    gateway: 10.44.16.1
-    dns: [10.44.0.53]
-    azs: [z1]
-    reserved: [10.44.16.2-10.44.16.7]
-    static: [10.44.16.10-10.44.16.13]
-    cloud_properties: {vlan: 416}
-  - range: 10.44.17.0/26
-    gateway: 10.44.17.1
-    dns: [10.44.0.53]
-    azs: [z2, z3]
-    reserved: [10.44.17.0/29]
-    static: [10.44.17.10 - 10.44.17.13]
-    cloud_properties: {vlan: 417}
-- name: build
-  type: manual
-  subnets:
-  - {range: 10.44.24.0/28, gateway: 10.44.24.1, az: z1, cloud_properties: {vlan: 424}}
-- name: edge
-  type: dynamic
-  subnets:
-  - {az: z1, dns: [10.44.0.53], cloud_properties: {pg: edge-a}}
-  - {azs: [z2, z3], cloud_properties: {pg: edge-b}}
-- name: public
-  type: vip
-- name: pubpool
-  type: vip
-  subnets:
-  - {azs: [z1, z2], static: [198.51.100.20-198.51.100.23]}
-- name: pods6
-  type: manual
-  subnets:
-  - range: 2001:db8:44:100::/60
-    gateway: 2001:db8:44:100::1
-    azs: [z1, z2]
-    prefix: 64
-compilation: {workers: 3, network: build, az: z1, reuse_compilation_vms: true, vm_type: small}
-vm_types: [{name: small}]
-"""
-
-MANIFEST = """
-name: shop
-update: {canaries: 1, max_in_flight: 2, canary_watch_time: 1000-60000, update_watch_time: 1000-60000}
-instance_groups:
-- name: db
-  instances: 2
-  azs: [z1, z2]
-  networks:
-  - {name: apps, static_ips: [10.44.16.10, 10.44.17.10]}
-- name: web
-  instances: 3
-  azs: [z1, z2, z3]
-  networks:
-  - {name: apps, default: [dns, gateway, addressable]}
-  - {name: public, static_ips: [203.0.113.11-203.0.113.13]}
-- name: cell
-  instances: 2
-  azs: [z1, z2]
-  networks:
-  - {name: apps, default: [dns, gateway], nic_group: 1}
-  - {name: pods6, nic_group: 1}
-"""
+from tests.doors.deployments.documents.configs import WORKED as CONFIG
+from tests.doors.deployments.documents.manifests import WORKED as MANIFEST
 
 FIRST = {
     "db/0": {"apps": "10.44.16.10"},

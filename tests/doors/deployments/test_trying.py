@@ -1,0 +1,57 @@
+"""Trying anew while somebody else is quicker: until it is done, or until it is clear that it will not be."""
+
+from collections.abc import Callable
+
+import pytest
+
+from tenure.doors.deployments.trying import TRIES, turns
+from tenure.kernel.errors import AlreadyExists, Conflict, Invalid, NotFound, TenureError
+
+
+async def refused(error: Callable[[int], TenureError], tried: list[int]) -> None:
+    """Be refused in every turn; a name that is taken will stay so."""
+    async for turn in turns(unless=lambda each: isinstance(each, AlreadyExists)):
+        tried.append(len(tried) + 1)
+        with turn:
+            raise error(tried[-1])
+
+
+@pytest.mark.parametrize("error", [Conflict("changed"), NotFound("paper", "gone")])
+async def test_what_has_changed_is_read_anew_until_it_is_done(error: TenureError) -> None:
+    tried = 0
+    async for turn in turns():
+        tried += 1
+        with turn:
+            if tried < 4:
+                raise error
+            break
+
+    assert tried == 4
+
+
+async def test_the_last_refusal_is_told() -> None:
+    tried: list[int] = []
+
+    with pytest.raises(Conflict, match=f"^turn {TRIES}$"):
+        await refused(lambda number: Conflict(f"turn {number}"), tried)
+
+    assert tried == [*range(1, TRIES + 1)]
+
+
+@pytest.mark.parametrize("error", [Invalid("wrong", field="x"), AlreadyExists("network", "n")])
+async def test_what_is_true_however_often_one_tries_is_told_at_once(error: TenureError) -> None:
+    tried: list[int] = []
+
+    with pytest.raises(type(error)):
+        await refused(lambda _: error, tried)
+
+    assert tried == [1]
+
+
+async def test_a_turn_that_came_to_nothing_says_why() -> None:
+    async for turn in turns():
+        with turn:
+            raise Conflict("changed")
+        break
+
+    assert str(turn.lost) == "changed"
