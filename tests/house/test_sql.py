@@ -17,6 +17,7 @@ import asyncpg
 import pytest
 
 from tenure.kernel.addresses import key, parse_address
+from tenure.stores.sqlite.granting import DEFINITIONS
 from tenure.stores.statements import load_migrations, load_statements
 from tests.infrastructure.postgres import fresh_schema
 
@@ -271,6 +272,7 @@ def test_a_sqlite_statement_never_scans_or_sorts_a_table_that_grows(name: str) -
     values = [None] * (1 if "?1" in sql else sql.count("?"))
     with closing(sqlite3.connect(":memory:")) as connection:
         connection.executescript("".join(load_migrations("tenure.stores.sqlite")))
+        connection.executescript(DEFINITIONS)
 
         steps = [record[3] for record in connection.execute(f"EXPLAIN QUERY PLAN {sql}", values)]
 

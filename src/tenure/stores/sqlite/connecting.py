@@ -118,13 +118,20 @@ def write(connection: sqlite3.Connection, work: Callable[[SqliteTransaction], Co
     try:
         connection.execute("COMMIT")
     except sqlite3.Error as error:
-        # A full disk, and a transaction that is still open, were not committed; of the rest nobody knows.
-        settled = connection.in_transaction or getattr(error, "sqlite_errorcode", None) == sqlite3.SQLITE_FULL
-        outcome: Literal["none", "unknown"] = "none" if settled else "unknown"
-        if connection.in_transaction:
-            connection.execute("ROLLBACK")
-        raise StoreUnavailable(failed(error), outcome=outcome) from error
+        raise commit_failed(connection, error) from error
     return result
+
+
+def commit_failed(connection: sqlite3.Connection, error: sqlite3.Error) -> StoreUnavailable:
+    """Undo what is left of a transaction whose commit failed, and say what is known of it.
+
+    A full disk, and a transaction that is still open, were not committed; of the rest nobody knows.
+    """
+    settled = connection.in_transaction or getattr(error, "sqlite_errorcode", None) == sqlite3.SQLITE_FULL
+    if connection.in_transaction:
+        connection.execute("ROLLBACK")
+    outcome: Literal["none", "unknown"] = "none" if settled else "unknown"
+    return StoreUnavailable(failed(error), outcome=outcome)
 
 
 def failed(error: sqlite3.Error) -> str:

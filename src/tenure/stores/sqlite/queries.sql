@@ -23,6 +23,13 @@ WHERE coalesce((
     ORDER BY held.first DESC LIMIT 1), x'') < wish.column3
 ON CONFLICT DO NOTHING
 
+-- :name grant_at_once
+-- :cost O(log n) a row, as grant_holdings; see granting.sql for what it writes, and granting.py for more rows
+INSERT INTO granting (
+    version, seq, space, network, first, last, owner, slot, state, generation, since_us, until_us, request, details,
+    told, key, body, answer)
+VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+
 -- :name row_at
 -- :cost O(log n)
 SELECT space, network, first, last, owner, slot, state, generation, since_us, until_us, request, details

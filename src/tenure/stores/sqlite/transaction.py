@@ -152,7 +152,7 @@ class SqliteTransaction(SqlitePapers):
     async def insert(self, space: SpaceId, wishes: Sequence[Wish]) -> Sequence[Verdict]:
         """Create holdings if nobody is in the way. O(log n) each."""
         counters, now_us = self._counted(), self._clock()
-        rows = [_wished(space, wish, number, now_us) for number, wish in enumerate(wishes, counters.generation + 1)]
+        rows = [wished(space, wish, number, now_us) for number, wish in enumerate(wishes, counters.generation + 1)]
         single = all(wish.first == wish.last for wish in wishes)  # of different sizes two might lie over each other
         verdicts: list[Verdict] = []
         for piece in batches.cut(rows) if single else [rows]:
@@ -325,7 +325,7 @@ class SqliteTransaction(SqlitePapers):
         self._run(SQL["set_oldest"], (before - 1,))
 
 
-def _wished(space: SpaceId, wish: Wish, generation: int, now_us: int) -> Row:
+def wished(space: SpaceId, wish: Wish, generation: int, now_us: int) -> Row:
     """Return the row that a wish becomes if nobody is in the way."""
     until_us = None if wish.lasts_us is None else now_us + wish.lasts_us
     return Row(

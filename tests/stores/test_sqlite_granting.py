@@ -1,0 +1,139 @@
+"""Grants of one statement: all of them or nothing, and only where the ledger is as believed."""
+
+import asyncio
+import sqlite3
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager, closing, contextmanager
+from pathlib import Path
+
+import pytest
+
+from tenure.kernel.errors import StoreUnavailable
+from tenure.kernel.values import Outcome, Verdict, Wish
+from tenure.ports import Book
+from tenure.stores.sqlite.connecting import connect
+from tenure.stores.sqlite.granting import LARGEST, Granter
+from tests.contract.book.conftest import prepared
+from tests.contract.providers import provider_named
+from tests.contract.sites import Site
+
+
+@asynccontextmanager
+async def beside() -> AsyncIterator[tuple[Site[Book], Granter, sqlite3.Connection]]:
+    """Give a ledger, and a granter on a connection of its own."""
+    async with prepared(provider_named("sqlite")) as site:
+        with closing(connect(Path(site.url.removeprefix("sqlite:///")))) as connection:
+            connection.execute("PRAGMA busy_timeout = 0")
+            yield site, Granter(connection), connection
+
+
+def keyed(site: Site[Book], address: str, number: int) -> Wish:
+    """Make a wish with an idempotency key."""
+    return site.wish(address, f"vm/{number}")._replace(key=f"key-{number}", body=b"said")
+
+
+def granted(granter: Granter, site: Site[Book], *numbers: int, version: int | None = None) -> list[Verdict] | None:
+    """Ask for addresses at once."""
+    wishes = [keyed(site, f"192.0.2.{n}", n) for n in numbers]
+    answer = granter.grant(site.here.space, version or site.here.version, wishes)
+    return None if answer is None else list(answer)
+
+
+async def test_what_is_granted_at_once_is_in_the_book_and_in_the_log() -> None:
+    async with beside() as (site, granter, _):
+        answers = [granted(granter, site, 1, 2, 3), granted(granter, site, 4)]
+
+        rows = await site.rows()
+        assert [verdict.row for answer in answers if answer for verdict in answer] == rows
+        assert [row.generation for row in rows] == [1, 2, 3, 4]
+        log = [(change.seq, change.verb, change.first, change.generation) for change in await site.news()]
+        assert log == [(row.generation, "grant", row.first, row.generation) for row in rows]
+
+
+async def test_a_repeat_under_a_kept_key_is_answered_as_before() -> None:
+    async with beside() as (site, granter, _):
+        [first] = granted(granter, site, 1) or []
+
+        assert granted(granter, site, 1) is None
+        [again] = await site.grant(keyed(site, "192.0.2.9", 1))
+        assert (again.outcome, again.row) == (Outcome.REPLAYED, first.row)
+
+
+@pytest.mark.parametrize("numbers", [(7,), (1, 7), (7, 1)])
+async def test_one_that_is_taken_undoes_all(numbers: tuple[int, ...]) -> None:
+    async with beside() as (site, granter, _):
+        there = await site.held_by("192.0.2.7", "vm/there")
+
+        assert granted(granter, site, *numbers) is None
+        assert (await site.rows(), len(await site.news())) == ([there], 1)
+        assert granted(granter, site, 1) is not None
+
+
+async def test_a_wish_inside_of_a_prefix_undoes_all() -> None:
+    async with beside() as (site, granter, _):
+        there = await site.held_by("192.0.2.16/28", "vm/there")
+
+        assert granted(granter, site, 1, 20) is None
+        assert await site.rows() == [there]
+
+
+async def test_a_ledger_that_others_moved_is_not_written_by_old_numbers() -> None:
+    async with beside() as (site, granter, _):
+        assert granted(granter, site, 1)
+        await site.held_by("192.0.2.200", "vm/other")
+
+        assert granted(granter, site, 2) is None
+        assert granted(granter, site, 2) is not None
+        assert [change.seq for change in await site.news()] == [1, 2, 3]
+
+
+async def test_another_version_of_the_configuration_is_granted_nothing() -> None:
+    async with beside() as (site, granter, _):
+        assert granted(granter, site, 1, version=site.here.version + 1) is None
+        assert await site.rows() == []
+
+
+async def test_nothing_and_too_much_are_left_to_the_usual_way() -> None:
+    async with beside() as (site, granter, _):
+        wishes = [site.wish(f"10.0.{n // 250}.{n % 250}", f"vm/{n}") for n in range(LARGEST + 1)]
+
+        assert granter.grant(site.here.space, site.here.version, []) is None
+        assert granter.grant(site.here.space, site.here.version, wishes) is None
+        most = granter.grant(site.here.space, site.here.version, wishes[:LARGEST])
+        assert most is not None
+        assert len(most) == len(await site.rows()) == LARGEST
+
+
+@contextmanager
+def locked(site: Site[Book]) -> Iterator[None]:
+    """Hold the write lock as another process would."""
+    with closing(connect(Path(site.url.removeprefix("sqlite:///")))) as other:
+        other.execute("BEGIN IMMEDIATE")
+        yield
+        other.execute("ROLLBACK")
+
+
+async def test_while_another_process_writes_the_usual_way_waits() -> None:
+    async with beside() as (site, granter, _):
+        with locked(site):
+            assert granted(granter, site, 1) is None
+            late = asyncio.create_task(site.held_by("192.0.2.2", "vm/late"))
+            await asyncio.sleep(0.05)
+            assert not late.done()
+
+        row = await late
+        assert await site.rows() == [row]
+
+
+async def test_a_full_disk_grants_nothing_and_says_so() -> None:
+    async with beside() as (site, granter, connection):
+        assert granted(granter, site, 1)
+        [pages] = connection.execute("PRAGMA page_count").fetchone()
+        connection.execute(f"PRAGMA max_page_count = {pages}")
+        numbers = [*range(2, 130)]
+
+        with pytest.raises(StoreUnavailable, match="disk is full") as caught:
+            granted(granter, site, *numbers)
+
+        assert caught.value.outcome == "none"
+        assert len(await site.rows()) == 1
