@@ -175,6 +175,53 @@ async def test_an_error_reaches_every_caller_of_the_batch_and_the_next_batch_run
     assert answers[3] == "d"
 
 
+async def test_the_next_batch_begins_before_the_last_one_is_answered() -> None:
+    order: list[str] = []
+
+    async def execute(key: str, items: Sequence[str]) -> Sequence[str]:
+        order.append(f"begin {items[0]}")
+        await asyncio.sleep(0)
+        return items
+
+    batcher = Batcher(execute, largest=1)
+    callers = [batcher.submit("k", item) for item in "abc"]
+    for caller in callers:
+        caller.add_done_callback(lambda answered: order.append(f"answer {answered.result()}"))
+    await asyncio.gather(*callers)
+
+    assert order.index("begin b") < order.index("answer a")
+    assert order.index("begin c") < order.index("answer b")
+
+
+@pytest.mark.parametrize(("answered", "waiting", "next_one"), [(1, 59, 30), (30, 30, 30), (50, 10, 10), (1, 20, 16)])
+async def test_who_is_being_answered_will_be_back_and_has_a_share(answered: int, waiting: int, next_one: int) -> None:
+    desk = Desk(gated=True)
+    batcher = Batcher(desk.execute, largest=100)
+    callers = [batcher.submit("k", f"first {n}") for n in range(answered)]
+    await settle()
+    callers += [batcher.submit("k", f"second {n}") for n in range(waiting)]
+    desk.open.set()
+    await asyncio.gather(*callers)
+
+    assert [len(items) for _, items in desk.batches][:2] == [answered, next_one]
+    assert sum(len(items) for _, items in desk.batches) == answered + waiting
+
+
+async def test_when_a_batch_is_cancelled_the_others_are_still_served() -> None:
+    async def execute(key: str, items: Sequence[str]) -> Sequence[str]:
+        await asyncio.sleep(0)
+        if "a" in items:
+            raise asyncio.CancelledError
+        return items
+
+    batcher = Batcher(execute, largest=1)
+    callers = [batcher.submit("k", item) for item in "ab"]
+    told = await asyncio.gather(*callers, return_exceptions=True)
+
+    assert isinstance(told[0], asyncio.CancelledError)
+    assert told[1] == "b"
+
+
 async def test_drain_waits_for_everything_that_was_submitted() -> None:
     desk = Desk(gated=True)
     batcher = Batcher(desk.execute, largest=2, identities=first_letter)

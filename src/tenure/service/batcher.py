@@ -14,6 +14,10 @@ K = TypeVar("K", bound=Hashable)
 I = TypeVar("I")  # noqa: E741 - items
 A = TypeVar("A")
 
+WORTH_A_CALL = 16
+"""How many items cost a store about as much as a call of its own."""
+
+Batch = list[tuple[I, asyncio.Future[A]]]
 Identities = Callable[[I], tuple[Hashable, ...]]
 
 
@@ -39,6 +43,7 @@ class Batcher(Generic[K, I, A]):
         self._active = 0
         self._tasks: set[asyncio.Task[None]] = set()  # the loop itself keeps only weak references
         self._scheduled = False
+        self._answering = 0
 
     def submit(self, key: K, item: I) -> "asyncio.Future[A]":
         """Put the item in line; the future will have its answer."""
@@ -48,37 +53,46 @@ class Batcher(Generic[K, I, A]):
         if queue is None:
             queue = self._waiting[key] = deque()
         queue.append((item, future))
-        if not self._scheduled:
-            self._scheduled = True
-            loop.call_soon(self._start)
+        self._schedule()
         return future
 
-    def _start(self) -> None:
-        """Begin as many batches as may run, oldest key first."""
-        self._scheduled = False
-        for key in list(self._waiting):
-            while (
-                key in self._waiting
-                and self._active < self._at_once
-                and self._running.get(key, 0) < self._per_key
-                and (batch := self._drain(key))
-            ):
-                self._active += 1
-                self._running[key] = self._running.get(key, 0) + 1
-                task = asyncio.get_running_loop().create_task(self._run(key, batch))
-                self._tasks.add(task)
-                task.add_done_callback(self._tasks.discard)
+    def _schedule(self) -> None:
+        if not self._scheduled:
+            self._scheduled = True
+            asyncio.get_running_loop().call_soon(self._start)
 
-    def _drain(self, key: K) -> list[tuple[I, "asyncio.Future[A]"]]:
+    def _start(self) -> None:
+        """Begin as many batches as may run."""
+        self._scheduled = False
+        while (work := self._next()) is not None:
+            task = asyncio.get_running_loop().create_task(self._run(*work))
+            self._tasks.add(task)
+            task.add_done_callback(self._tasks.discard)
+
+    def _next(self) -> tuple[K, Batch[I, A]] | None:
+        """Take the batch that is to run now, oldest key first; None if nothing waits that may run."""
+        if self._active < self._at_once:
+            for key in list(self._waiting):
+                if self._running.get(key, 0) < self._per_key and (batch := self._drain(key)):
+                    self._active += 1
+                    self._running[key] = self._running.get(key, 0) + 1
+                    return key, batch
+        return None
+
+    def _drain(self, key: K) -> Batch[I, A]:
         """Take what one batch may carry: an even share of what waits for each batch that may still begin.
 
         One batch that took everything would leave the store idle while its callers think, and the callers idle
-        while the store works.
+        while the store works. So those who are being answered now, and will soon be back, have their share, too,
+        unless a call for so few would cost more than it saves.
         """
         queue = self._waiting.pop(key)
         free = min(self._at_once - self._active, self._per_key - self._running.get(key, 0))
-        most = min(self._largest, -(-len(queue) // free))
-        batch: list[tuple[I, asyncio.Future[A]]] = []
+        most = -(-len(queue) // free)
+        if self._answering:
+            most = max(WORTH_A_CALL, -(-(len(queue) + self._answering) // (free + 1)))
+        most = min(self._largest, most)
+        batch: Batch[I, A] = []
         seen: set[Hashable] = set()
         held_over: deque[tuple[I, asyncio.Future[A]]] = deque()
         while queue and len(batch) < most:
@@ -96,30 +110,50 @@ class Batcher(Generic[K, I, A]):
             self._waiting[key] = held_over
         return batch
 
-    async def _run(self, key: K, batch: list[tuple[I, "asyncio.Future[A]"]]) -> None:
-        try:
-            answers = await self._execute(key, [item for item, _ in batch])
-        except BaseException as error:
-            for _, future in batch:
-                if not future.done():
-                    future.set_exception(error)
-            if not isinstance(error, Exception):
-                raise
-        else:
-            for (_, future), answer in zip(batch, answers, strict=True):
-                if not future.done():
-                    future.set_result(answer)
-        finally:
-            self._active -= 1
-            self._running[key] -= 1
-            if not self._running[key]:
-                del self._running[key]
-            if self._waiting and not self._scheduled:
-                self._scheduled = True
-                asyncio.get_running_loop().call_soon(self._start)
+    async def _run(self, key: K, batch: Batch[I, A]) -> None:
+        """Execute a batch, and whatever waits then: the store has its next one before the callers of the last answer.
+
+        They take their time, in which the store would be idle.
+        """
+        work: tuple[K, Batch[I, A]] | None = (key, batch)
+        soon = asyncio.get_running_loop().call_soon
+        while work is not None:
+            key, batch = work
+            try:
+                answers = await self._execute(key, [item for item, _ in batch])
+            except BaseException as error:
+                soon(_refuse, batch, error)
+                if not isinstance(error, Exception):
+                    self._schedule()  # somebody else must go on
+                    raise
+            else:
+                soon(_answer, batch, answers)
+            finally:
+                self._end(key)
+            self._answering = len(batch)
+            work = self._next()
+            self._answering = 0
+
+    def _end(self, key: K) -> None:
+        self._active -= 1
+        self._running[key] -= 1
+        if not self._running[key]:
+            del self._running[key]
 
     async def drain(self) -> None:
         """Wait until everything that was submitted has its answer."""
         while self._waiting or self._active:
             await asyncio.gather(*self._tasks, return_exceptions=True)
             await asyncio.sleep(0)
+
+
+def _answer(batch: Batch[I, A], answers: Sequence[A]) -> None:
+    for (_, future), answer in zip(batch, answers, strict=True):
+        if not future.done():
+            future.set_result(answer)
+
+
+def _refuse(batch: Batch[I, A], error: BaseException) -> None:
+    for _, future in batch:
+        if not future.done():
+            future.set_exception(error)

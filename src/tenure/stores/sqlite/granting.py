@@ -7,7 +7,7 @@ transaction of ``plain.grant_rows`` finds out why.
 """
 
 import sqlite3
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from importlib.resources import files
 from itertools import chain
 from typing import Any
@@ -50,9 +50,12 @@ class Granter:
         """Believe nothing: the ledger is changed by other means."""
         self._believed = None
 
-    def grant(self, space: SpaceId, version: int, wishes: Sequence[Wish]) -> Sequence[Verdict] | None:
+    def grant(
+        self, space: SpaceId, version: int, wishes: Sequence[Wish], ready: Callable[[], None]
+    ) -> Sequence[Verdict] | None:
         """Grant all wishes and commit; None, and nothing was done, if they cannot all be granted like this.
 
+        ``ready`` is called when all is said, and SQLite has the rest to do.
         Cost: O(log n) a wish, some 10 µs of them with the interpreter; one commit.
         """
         if not 0 < len(wishes) <= LARGEST:
@@ -63,7 +66,9 @@ class Granter:
             now_us = store_clock_us()
             rows = [wished(space, wish, number, now_us) for number, wish in enumerate(wishes, generation + 1)]
             numbered = zip(range(seq + 1, seq + 1 + len(rows)), wishes, rows, strict=True)
-            self._insert([_columns(version, *each) for each in numbered])
+            values = _flat([_columns(version, *each) for each in numbered])
+            ready()
+            self._connection.execute(STATEMENTS[len(values) // COLUMNS], values)
         except sqlite3.Error as error:
             if getattr(error, "sqlite_errorcode", 0) & 0xFF in NOT_AS_BELIEVED:
                 return None
@@ -75,10 +80,11 @@ class Granter:
         seq, _, generation = self._connection.execute(SQL["counters"]).fetchone()
         return seq, generation
 
-    def _insert(self, records: list[Record]) -> None:
-        size = 1 << (len(records) - 1).bit_length()
-        records.extend([NO_ROW] * (size - len(records)))
-        self._connection.execute(STATEMENTS[size], list(chain.from_iterable(records)))
+
+def _flat(records: list[Record]) -> list[Any]:
+    size = 1 << (len(records) - 1).bit_length()
+    records.extend([NO_ROW] * (size - len(records)))
+    return list(chain.from_iterable(records))
 
 
 def _columns(version: int, seq: int, wish: Wish, row: Row) -> Record:

@@ -7,6 +7,7 @@ guards of their own here. Commits are durable before they are answered (``synchr
 import asyncio
 import contextlib
 import sqlite3
+import threading
 from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -32,6 +33,9 @@ from tenure.stores.statements import read_row
 T = TypeVar("T")
 
 PAGE = 1000
+
+HAND_OVER_S = 0.001
+"""How long it may take at most; the writer may be at something else."""
 
 WRITER_SETTINGS = ("cache_size = -65536", "wal_autocheckpoint = 4000", "temp_store = MEMORY")
 """64 MiB of pages, of which random addresses need another one each; a journal of 16 MiB before it is worked in."""
@@ -74,9 +78,9 @@ class SqliteStore:
     def _open_reader(self) -> None:
         self._reading = connect(self._path)
 
-    async def _in(self, executor: ThreadPoolExecutor, work: Callable[[], T]) -> T:
+    def _in(self, executor: ThreadPoolExecutor, work: Callable[[], T]) -> "asyncio.Future[T]":
         try:
-            return await asyncio.get_running_loop().run_in_executor(executor, work)
+            return asyncio.get_running_loop().run_in_executor(executor, work)
         except RuntimeError as error:
             if self._closed:
                 raise StoreUnavailable("the ledger is closed; open it again", outcome="none") from error
@@ -121,15 +125,23 @@ class SqliteStore:
             return int(beside.execute(SQL["counters"]).fetchone()[0])
 
     async def grant(self, space: SpaceId, version: int, wishes: Sequence[Wish]) -> Sequence[Verdict]:
-        """Create holdings in one transaction: O(log n) a wish and one commit for all of them."""
+        """Create holdings in one transaction: O(log n) a wish and one commit for all of them.
+
+        The caller's thread stands still until SQLite has them, a fraction of a millisecond. Else the writer, which
+        needs the interpreter to begin, would wait until a busy server has nothing more to do.
+        """
+        begun = threading.Lock()
+        begun.acquire()
 
         def granting() -> Sequence[Verdict]:
             assert self._connection is not None
             assert self._granter is not None
-            granted = self._granter.grant(space, version, wishes)
+            granted = self._granter.grant(space, version, wishes, begun.release)
             return granted or write(self._connection, lambda tx: grant_rows(tx, space, version, wishes))
 
-        return await self._in(self._writer, granting)
+        answer = self._in(self._writer, granting)
+        begun.acquire(timeout=HAND_OVER_S)
+        return await answer
 
     async def release(
         self, space: SpaceId, tickets: Sequence[Ticket], *, version: int | None = None
