@@ -90,6 +90,28 @@ async def reserved_by_hand(town: Town) -> Act:
     return town.deploy(manifest("alpha", app(static_ips=["172.20.5.10"])))
 
 
+BLOCKS = config({"range": "10.10.0.0/24", "gateway": "10.10.0.1", "prefix": 28, "static": ["10.10.0.16"]})
+
+
+async def block_of_another_deployment(town: Town) -> Act:
+    await town.upload(BLOCKS)
+    await town.run(manifest("alpha", app(static_ips=["10.10.0.16"])))
+    return town.deploy(manifest("beta", app(static_ips=["10.10.0.16"])))
+
+
+async def block_reserved_by_hand(town: Town) -> Act:
+    await town.upload(BLOCKS)
+    await town.ledger.reserve("lab", "10.10.0.16-10.10.0.31")
+    return town.deploy(manifest("alpha", app(static_ips=["10.10.0.16"])))
+
+
+async def block_to_be_handed_over(town: Town) -> Act:
+    await town.upload(BLOCKS)
+    await town.run(manifest("alpha", app(name="a", static_ips=["10.10.0.16"])))
+    await town.deploy(manifest("alpha", app(name="b", static_ips=["10.10.0.16"])), hand_over=True)
+    return finishing.commit(town.ledger, "alpha", "b/0", vm="vm-b")
+
+
 async def subnet_in_another_az(town: Town) -> Act:
     await town.upload(config(*zoned("m", ["z1", "z2"])["subnets"], name="m", azs=AZS))
     text = both(on("m", "10.1.0.10", "10.1.0.11"), instances=2)
@@ -229,6 +251,21 @@ STORIES: list[Refusal] = [
         "Failed to reserve IP '172.20.5.10/32' for network 'lab': IP belongs to reserved range "
         "[NetworkReservationIpReserved 130013]",
         reserved_by_hand,
+    ),
+    Refusal(
+        "Failed to reserve IP '10.10.0.16/28' for instance 'app/UUID (0)': already reserved by instance 'app/UUID' "
+        f"from deployment 'alpha' {IN_USE_NUMBER}",
+        block_of_another_deployment,
+    ),
+    Refusal(
+        "Failed to reserve IP '10.10.0.16/28' for network 'lab': IP belongs to reserved range "
+        "[NetworkReservationIpReserved 130013]",
+        block_reserved_by_hand,
+    ),
+    Refusal(
+        "Failed to reserve IP '10.10.0.16/28' for instance 'b/UUID (0)': it waits for 'a/UUID' to hand it over. "
+        f"Report that its VM is replaced or gone. {IN_USE_NUMBER}",
+        block_to_be_handed_over,
     ),
     Refusal(
         "Existing instance 'app/1' is using IP '10.1.0.11/32' in availability zone 'z2' "

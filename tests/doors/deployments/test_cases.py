@@ -5,6 +5,8 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
+from tests.doors.deployments.conformance.test_wrong_documents import CONFIGS, MANIFESTS
+
 FOLDER = Path(__file__).parent / "conformance"
 
 CASES = {
@@ -20,14 +22,17 @@ CASES = {
 }
 """The cases as the file numbers them: where there is a gap, it tells none."""
 
+NUMBER = re.compile(r"[a-i]\d+")
+
 
 def told() -> Iterator[str]:
-    """Give the cases that tests name: in their own name, or in their docstring."""
+    """Give the cases that tests name: in their own name, or in the names of the documents that they are given."""
     for path in FOLDER.glob("test_*.py"):
         for node in ast.walk(ast.parse(path.read_text("utf-8"))):
             if isinstance(node, ast.AsyncFunctionDef | ast.FunctionDef) and node.name.startswith("test_"):
-                yield from (word.upper() for word in node.name.split("_") if re.fullmatch(r"[a-i]\d+", word))
-                yield from re.findall(r"\b[A-I]\d+\b", ast.get_docstring(node) or "")
+                yield from (word.upper() for word in node.name.split("_") if NUMBER.fullmatch(word))
+    for name in (*CONFIGS, *MANIFESTS):
+        yield from (word.upper() for word in name.split("-") if NUMBER.fullmatch(word))
 
 
 def test_every_case_has_a_test() -> None:

@@ -20,6 +20,11 @@ WAIT = "it waits for {handed}; `tenure deployment show {deployment} {instance}` 
 OR_DELETE = (
     ". Where two wait for each other, delete its VM {vm} first, then `tenure deployment lose {deployment} {instance}`"
 )
+UNTOLD = (
+    "a VM of an earlier plan is perhaps being made for it: see that there is none, then `tenure deployment fail "
+    "{deployment} {instance} --plan {earlier}`"
+)
+NAMED = ", with the plan that `tenure deployment show {deployment} {instance}` names"
 START = "it is stopped hard: `tenure deployment start {deployment} {instance}` when it is to run again"
 
 
@@ -140,11 +145,22 @@ def in_zone(said: Document) -> str:
 def next_lines(deployment: str, waiting: Iterable[Document]) -> Iterator[str]:
     """Tell what is to be done and reported next, for everybody who waits for something."""
     for each in waiting:
+        handed = ", ".join(f"{wait['address']} of {wait['of']}" for wait in each["hand_overs"])
+        words = {**each, "deployment": deployment, "handed": handed, "of_plan": _of_plan(each)}
         form = _next_form(each)
         if form is not None:
-            handed = ", ".join(f"{wait['address']} of {wait['of']}" for wait in each["hand_overs"])
-            words = {**each, "deployment": deployment, "handed": handed, "of_plan": _of_plan(each)}
             yield f"  {each['instance']}: " + form.format_map(words)
+        if each["needs_plan"] and each["waits_for"] in (None, "hand_over"):
+            untold = (UNTOLD.format_map({**words, "earlier": earlier}) for earlier in _earlier(each))
+            more = "" if "addresses" in each else NAMED.format_map(words)
+            yield from (f"  {each['instance']}: {line}{more}" for line in untold)
+
+
+def _earlier(said: Document) -> list[str]:
+    """Return the plans whose VMs nobody told of; in a plan's step, which does not name them, a word for them."""
+    if "addresses" not in said:
+        return ["PLAN"]
+    return sorted({each["plan"] for each in said["addresses"] if each["state"] == "draining" and each["vm"] is None})
 
 
 def _of_plan(said: Document) -> str:

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from tenure.doors.deployments.records import Instance
     from tenure.doors.deployments.surveying import Orphan
 
-    Report = Callable[[Deployments], Awaitable[Instance | None]]
+    Verb = Callable[[Deployments], Awaitable[Instance | None]]
 
 ORPHANS = {"VM": "vm", "DEPLOYMENT": "deployment", "INSTANCE": "instance", "ADDRESSES": "addresses"}
 NO_ORPHANS = "no orphaned VMs"
@@ -150,12 +150,12 @@ def unignore(session: Session, deployment: str, instance: str) -> None:
     _report(session, deployment, done, lambda door: door.ignore(deployment, instance, ignored=False))
 
 
-def _report(session: Session, deployment: str, done: str, report: "Report", *, may_end: bool = False) -> None:
+def _report(session: Session, deployment: str, done: str, verb: "Verb", *, may_end: bool = False) -> None:
     """Take a report; tell how the instance stands then, and what is to be done and reported next.
 
     ``may_end``: an instance that leaves is gone with this report.
     """
-    instance, standing = run_on_deployments(session, lambda door: _reported(door, deployment, report))
+    instance, standing = run_on_deployments(session, lambda door: _reported(door, deployment, verb))
     from tenure.doors.deployments.telling import instance_document, settings
 
     document = {
@@ -166,8 +166,8 @@ def _report(session: Session, deployment: str, done: str, report: "Report", *, m
     answer(session, document, "\n".join(_report_lines(document, done, standing.deployment.plan)))
 
 
-async def _reported(door: "Deployments", deployment: str, report: "Report") -> "tuple[Instance, Standing]":
-    instance = await report(door)
+async def _reported(door: "Deployments", deployment: str, verb: "Verb") -> "tuple[Instance, Standing]":
+    instance = await verb(door)
     assert instance is not None
     return instance, await door.standing(deployment)
 

@@ -10,12 +10,11 @@ from dataclasses import dataclass
 
 from tenure.doors.deployments.model import DETACHED
 from tenure.doors.deployments.parting import Books
-from tenure.doors.deployments.records import Deployment, Instance, owner_of
+from tenure.doors.deployments.records import Deployment, Instance, Place, is_overtaken, owner_of, place_of
 from tenure.doors.deployments.reserving import (
     DRAINED_BY,
     HANDED_FROM,
     HANDED_TO,
-    is_overtaken,
     modified,
     released,
     transferred,
@@ -24,8 +23,6 @@ from tenure.doors.deployments.reserving import (
 from tenure.doors.deployments.undoing import as_before, goes_back
 from tenure.kernel.values import Holding, State
 from tenure.service.operations import ModifyHolding, Operation
-
-Place = tuple[str, int]
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +40,7 @@ def take_back(instances: Sequence[Instance], deployment: Deployment | None, plan
     Where a later plan overtook it, only that is freed which was kept for a VM that it might be making.
     """
     back, stays, freed = _sorted_out(instances, plan)
-    gone = {_place(each) for each in (*back, *freed)}
+    gone = {place_of(each) for each in (*back, *freed)}
     books = Books(instances)
     books.do(released(each) for each in freed)
     books.do(transferred(each, owner_of(each.labels[HANDED_FROM])) for each in back)  # together: two may swap
@@ -55,20 +52,22 @@ def take_back(instances: Sequence[Instance], deployment: Deployment | None, plan
         elif _waits_for(instance, plan):
             drained = _drained(instance, plan)
             books.do(modified(each, state=str(State.HELD), labels=undrained(each)) for each in drained)
-            noted = [each for each in instance.wanted if HANDED_TO in each.labels and _place(each) not in gone]
+            noted = [each for each in instance.wanted if HANDED_TO in each.labels and place_of(each) not in gone]
             books.do(modified(each, labels=undrained(each)) for each in noted)
             _settle(books, instance, deployment, plan, gone=gone,
                     gets=any(each.labels[HANDED_FROM] == instance.uuid for each in back))  # fmt: skip
         elif goes_back(deployment, plan):
             books.change(instance, **as_before(instance, deployment, plan))
-    overtaken = [each for one in instances if not _waits_for(one, plan) for each in _overtaken(one, plan)]
-    books.let_go(overtaken)
+    overtaken: list[Holding] = []
+    for instance in instances:
+        if not _waits_for(instance, plan) and (those := _overtaken(instance, plan)):
+            overtaken += books.give_up(instance, those)
     deleted = [each for one in instances if _waits_for(one, plan) and one.is_deleted for each in one.holdings]
     return TakenBack(books.operations, [*freed, *overtaken, *deleted], books.instances)
 
 
 def _overtaken(instance: Instance, plan: str) -> list[Holding]:
-    return [each for each in instance.parting if each.plan == plan and is_overtaken(each)]
+    return [each for each in instance.overtaken if each.plan == plan]
 
 
 def _waits_for(instance: Instance, plan: str) -> bool:
@@ -84,6 +83,11 @@ def _drained(instance: Instance, plan: str) -> list[Holding]:
     return [each for each in given_up if not is_overtaken(each)]
 
 
+def _own(instance: Instance, plan: str) -> list[Holding]:
+    """Return what an instance has when a plan is taken back, without anything that changed hands."""
+    return [*_drained(instance, plan), *(each for each in instance.wanted if not _is_reserved(each, plan))]
+
+
 def _is_reserved(held: Holding, plan: str) -> bool:
     """Tell whether a plan reserved an address, or one that it overtook and is taken back with."""
     if is_overtaken(held):
@@ -95,28 +99,31 @@ def _sorted_out(instances: Sequence[Instance], plan: str) -> tuple[list[Holding]
     """Sort what a plan reserved and no VM carries: what goes back, what stays with who has it now, what is freed."""
     waiting = [each for each in instances if _waits_for(each, plan) and not each.is_deleted]
     reserved = [each for one in waiting for each in one.holdings if _is_reserved(each, plan)]
-    needless = {(one.uuid, each.network) for one in waiting for each in _drained(one, plan)}
-    needless |= {(one.uuid, each.network) for one in waiting if one.is_new for each in one.holdings}
+    own = {(one.uuid, each.network) for one in waiting for each in _own(one, plan)}
+    needless = own | {(one.uuid, each.network) for one in waiting if one.is_new for each in one.holdings}
     takers = {each.uuid for each in waiting if not each.leaving}
-    back = [each for each in reserved if each.labels.get(HANDED_FROM) in takers]
+    given = [each for each in reserved if each.labels.get(HANDED_FROM) in takers]
+    first = {(each.labels[HANDED_FROM], each.network): each for each in reversed(given)}
+    back = [each for place, each in first.items() if place not in own]  # who has another by now needs it no more
     while True:  # who would be left with nothing keeps it; so whom he had it from may have to keep something, too
         served = needless | {(each.labels[HANDED_FROM], each.network) for each in back}
         left = [each for each in back if (each.owner.id, each.network) in served]
         if len(left) == len(back):
             break
         back = left
-    gone = {_place(each) for each in back}
-    others = [each for each in reserved if _place(each) not in gone]
-    stays = [each for each in others if HANDED_FROM in each.labels and (each.owner.id, each.network) not in served]
-    gone |= {_place(each) for each in stays}
-    return back, stays, [each for each in others if _place(each) not in gone]
+    gone = {place_of(each) for each in back}
+    others = [each for each in reserved if place_of(each) not in gone]
+    handed = [each for each in others if HANDED_FROM in each.labels and not is_overtaken(each)]
+    stays = [each for each in handed if (each.owner.id, each.network) not in served]
+    gone |= {place_of(each) for each in stays}
+    return back, stays, [each for each in others if place_of(each) not in gone]
 
 
 def _settle(
     books: Books, instance: Instance, deployment: Deployment | None, plan: str, *, gone: set[Place], gets: bool
 ) -> None:
     """Let an instance wait for nothing, as before; one that never was and has nothing is not written down any more."""
-    keeps = any(_place(each) not in gone for each in instance.holdings)
+    keeps = any(place_of(each) not in gone for each in instance.holdings)
     if instance.is_new and not keeps and not gets:
         books.remove(instance)
     else:
@@ -133,7 +140,3 @@ def _returned(held: Holding) -> Operation:
 
 def _without(held: Holding, label: str) -> dict[str, str]:
     return {name: text for name, text in held.labels.items() if name != label}
-
-
-def _place(held: Holding) -> Place:
-    return held.network, held.row.first

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from tenure.doors.deployments.comparing import Difference, changed_networks, manifest_differences
-from tenure.doors.deployments.configuring import Configs, load_configs, load_snapshot
+from tenure.doors.deployments.configuring import Configs, load_configs, load_networks, load_snapshot
 from tenure.doors.deployments.documents.manifest import read_manifest
 from tenure.doors.deployments.explaining import Reason, explain
 from tenure.doors.deployments.model import CloudConfig
@@ -93,9 +93,4 @@ async def _deployed(ledger: AsyncLedger, name: str) -> tuple[Deployment, CloudCo
     deployment = await load_deployment(ledger, name)
     if deployment is None:
         raise NotFound("deployment", name)
-    configs = await load_configs(ledger)
-    if deployment.snapshot is not None:
-        return deployment, await load_snapshot(ledger, deployment.snapshot), configs
-    own = read_manifest(AS_DEPLOYED, deployment.manifest, None).own
-    assert own is not None
-    return deployment, own, configs
+    return deployment, await load_networks(ledger, deployment), await load_configs(ledger)

@@ -15,12 +15,13 @@ from tenure.doors.deployments.drawing import has_pool
 from tenure.doors.deployments.faults import Kind, Refused
 from tenure.doors.deployments.model import DYNAMIC, CloudConfig, Compilation
 from tenure.doors.deployments.placing.values import unused_indexes
-from tenure.doors.deployments.records import DEPLOYMENT, Deployment, load_bare, load_deployment
+from tenure.doors.deployments.records import DEPLOYMENT, Deployment, load_deployment
 from tenure.doors.deployments.refusing import explained, no_room
 from tenure.doors.deployments.reporting import orphans_among
 from tenure.doors.deployments.reserving import Work
 from tenure.doors.deployments.settings import settings_of
-from tenure.doors.deployments.trying import turns
+from tenure.doors.deployments.trying import Turn, until_done
+from tenure.doors.deployments.whose import FoundVm, find_vm
 from tenure.doors.deployments.workers import Compiling, Worker, load_compiling, worker_of
 from tenure.kernel.errors import AddressInUse, AddressReserved, Conflict, Invalid, NotFound, PoolExhausted
 from tenure.kernel.names import check_name, shown
@@ -38,7 +39,8 @@ async def begin(
     """
     if workers is not None and (not isinstance(workers, int) or isinstance(workers, bool) or workers < 1):
         raise Invalid(f"workers: a number from 1 on is needed, not {shown(workers)}", field="workers")
-    async for turn in turns(unless=lambda error: isinstance(error, AddressInUse | AddressReserved)):
+
+    async def attempt(turn: Turn) -> Compiling:
         known, configs = await _ground(ledger, deployment, plan)
         where = configs.config.compilation
         if where is None:
@@ -47,9 +49,11 @@ async def begin(
         with turn:
             await _begin(ledger, known, configs, where, wanted)
             begun = await load_compiling(ledger, deployment)
-            if begun is not None and begun.plan == known.plan:
-                return _settled(begun, configs.config)
-    raise Conflict(f"deployment {deployment!r} kept changing while its compile began; try again")
+            if begun is None or begun.plan != known.plan:
+                raise Conflict(f"deployment {deployment!r} kept changing while its compile began; try again")
+            return _settled(begun, configs.config)
+
+    return await until_done(attempt, unless=lambda error: isinstance(error, AddressInUse | AddressReserved))
 
 
 async def _ground(ledger: AsyncLedger, deployment: str, plan: str | None) -> tuple[Deployment, Configs]:
@@ -79,8 +83,7 @@ async def _begin(ledger: AsyncLedger, known: Deployment, configs: Configs, where
         return
     after = replace(after, workers=(*after.workers, *fresh), revision=0 if before is None else before.revision)
     work = _work(after, fresh, configs.config)
-    rests = [ExpectPaper(kind=paper.kind, name=paper.name, revision=paper.revision) for paper in configs.papers]
-    rests.append(ExpectPaper(kind=DEPLOYMENT, name=known.name, revision=known.revision))
+    rests = [*configs.expected(), ExpectPaper(kind=DEPLOYMENT, name=known.name, revision=known.revision)]
     try:
         await ledger.apply([*rests, *work.operations, *left, after.written()])
     except (AddressInUse, AddressReserved, PoolExhausted) as error:
@@ -115,7 +118,8 @@ def _settled(compiling: Compiling, config: CloudConfig) -> Compiling:
 async def commit(ledger: AsyncLedger, deployment: str, plan: str | None, number: int, *, vm: str) -> None:
     """Take the report that a worker's VM is up: it carries the address, whatever becomes of the compile."""
     check_name(vm, field="vm")
-    async for turn in turns():
+
+    async def attempt(turn: Turn) -> None:
         compiling = await _going_on(ledger, deployment, plan)
         worker = None if compiling is None else compiling.worker(number)
         if compiling is None or worker is None:
@@ -123,24 +127,27 @@ async def commit(ledger: AsyncLedger, deployment: str, plan: str | None, number:
             raise NotFound("compile worker", str(number), of=of, field="number")
         if worker.vm == vm:
             return
-        await _check_own(ledger, compiling, worker, vm)
+        found = await _check_own(ledger, compiling, worker, vm)
+        written = [*found.first, found.vm.written(deployment)]
         workers = tuple(replace(each, vm=vm) if each is worker else each for each in compiling.workers)
         with turn:
-            await ledger.apply([*_carried(worker, vm), replace(compiling, workers=workers).written()])
+            await ledger.apply([*_carried(worker, vm), *written, replace(compiling, workers=workers).written()])
             return
 
+    await until_done(attempt)
 
-async def _check_own(ledger: AsyncLedger, compiling: Compiling, worker: Worker, vm: str) -> None:
+
+async def _check_own(ledger: AsyncLedger, compiling: Compiling, worker: Worker, vm: str) -> FoundVm:
     """Refuse a second VM for a worker, and one that is somebody else's: one VM cannot be two orphans in the end."""
     who = f"compile worker {worker.number} of deployment {compiling.deployment}"
     if worker.vm is not None:
         raise Conflict(f"{who} has VM {worker.vm!r} already; end the compile, and begin it anew", field="vm")
-    others = [f"worker {each.number}" for each in compiling.workers if each.vm == vm]
-    others += [f"instance {each.name}" for each in await load_bare(ledger, compiling.deployment, vm=vm)]
-    if others:
-        raise Conflict(f"{who} cannot have VM {vm!r}: {others[0]} has it", field="vm")
+    found = await find_vm(ledger, vm)
+    if found.holder is not None and found.holder.owner != worker_of(compiling.deployment, worker.number):
+        raise Conflict(f"{who} cannot have VM {vm!r}: {found.holder.told(compiling.deployment)} has it", field="vm")
     if await orphans_among(ledger, [vm]):
         raise Conflict(f"{who}: VM {vm!r} is an orphan; report first that the orphan is deleted", field="vm")
+    return found
 
 
 def _carried(worker: Worker, vm: str) -> list[Operation]:
@@ -156,14 +163,16 @@ async def end(ledger: AsyncLedger, deployment: str, plan: str | None = None) -> 
     With ``orphan_workers`` the VMs are not deleted but orphaned, and keep what they have until they are cleaned up.
     Returns what was ended; None if there is nothing (any more).
     """
-    async for turn in turns():
+
+    async def attempt(turn: Turn) -> Compiling | None:
         compiling = await _going_on(ledger, deployment, plan)
         if compiling is None:
             return None
         with turn:
             await ledger.apply([*compiling.freed(orphaned=compiling.orphans), compiling.removed()])
             return compiling
-    raise AssertionError("unreachable")
+
+    return await until_done(attempt)
 
 
 async def _going_on(ledger: AsyncLedger, deployment: str, plan: str | None) -> Compiling | None:

@@ -25,7 +25,7 @@ from tenure.doors.deployments.model import DYNAMIC, MANUAL, CloudConfig, Subnet
 from tenure.doors.deployments.model import Network as CloudNetwork
 from tenure.doors.deployments.records import CONFIG, SNAPSHOT, Deployment
 from tenure.doors.deployments.remnants import Left, is_within, leave, uncovered
-from tenure.doors.deployments.trying import turns
+from tenure.doors.deployments.trying import Turn, until_done
 from tenure.kernel.configuration import Network
 from tenure.kernel.edits import Edit, ModifyNetwork
 from tenure.kernel.errors import AlreadyExists, NotFound
@@ -34,6 +34,11 @@ from tenure.kernel.ranges import AddressRange, Cidr, merge
 from tenure.kernel.values import Paper
 from tenure.service.ledger import AsyncLedger
 from tenure.service.operations import Expect, ExpectPaper, Operation, RemovePaper, WritePaper
+
+
+def expected(paper: Paper) -> Operation:
+    """Return the operation that makes sure that a paper is still as it was read."""
+    return ExpectPaper(kind=paper.kind, name=paper.name, revision=paper.revision)
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,6 +61,10 @@ class Configs:
     def snapshot(self) -> str:
         """Name them as they are now: deployments remember what they were deployed with."""
         return hashlib.sha256(json.dumps(self.texts).encode()).hexdigest()[:32]
+
+    def expected(self) -> list[Operation]:
+        """Return the operations that make sure that they are still as they were read."""
+        return [expected(paper) for paper in self.papers]
 
     def kept(self) -> WritePaper:
         """Return the operation that keeps them as they are now."""
@@ -129,7 +138,8 @@ def _check_removable(name: str, papers: Iterable[Paper]) -> None:
 
 async def _put(ledger: AsyncLedger, name: str, text: str | None, *, space: str, dry: bool) -> Uploaded:
     """Put a cloud config in force, or (None) take it out, and lay the networks of all that are left."""
-    async for turn in turns(unless=lambda error: isinstance(error, AlreadyExists) and error.kind != MODE):
+
+    async def attempt(turn: Turn) -> Uploaded:
         mode = await load_mode(ledger)  # before all else that is read: see ``turned``
         papers = {paper.name: paper for paper in await ledger.papers(CONFIG)}
         if text is None:
@@ -139,21 +149,18 @@ async def _put(ledger: AsyncLedger, name: str, text: str | None, *, space: str, 
         before = papers.pop(name, None)
         write = _written(name, text, before.revision if before else 0)
         ground = await lay_out(ledger, await complete(ledger, config), space)
-        rests = [turned(mode), *map(_expected, papers.values())]
+        rests = [turned(mode), *map(expected, papers.values())]
         with turn:
             await (ledger.rehearse if dry else ledger.apply)([*rests, write, *ground.operations])
             return Uploaded([*warnings, *ground.warnings], ground.changed)
-    raise AssertionError("unreachable")
+
+    return await until_done(attempt, unless=lambda error: isinstance(error, AlreadyExists) and error.kind != MODE)
 
 
 def _written(name: str, text: str | None, revision: int) -> Operation:
     if text is None:
         return RemovePaper(kind=CONFIG, name=name, revision=revision)
     return WritePaper(kind=CONFIG, name=name, document={"text": text}, revision=revision)
-
-
-def _expected(paper: Paper) -> Operation:
-    return ExpectPaper(kind=paper.kind, name=paper.name, revision=paper.revision)
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,7 +5,8 @@ import uuid
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from tenure.doors.deployments.configuring import Configs, load_configs
+from tenure.doors.deployments.begun import remembered_begun, settings_begun
+from tenure.doors.deployments.configuring import Configs, expected, load_configs
 from tenure.doors.deployments.documents.manifest import read_manifest
 from tenure.doors.deployments.drafting import Order, Step, draft
 from tenure.doors.deployments.drawing import has_pool
@@ -16,22 +17,29 @@ from tenure.doors.deployments.listening import Hearing
 from tenure.doors.deployments.managed import Cloud, managed_networks, prepare
 from tenure.doors.deployments.managed_records import uses
 from tenure.doors.deployments.memory_mode import alone, reserve, told, written
-from tenure.doors.deployments.model import MANUAL, CloudConfig
-from tenure.doors.deployments.records import ORPHANED, SNAPSHOT, Deployment, load_deployment, load_instances
+from tenure.doors.deployments.model import MANUAL, CloudConfig, Manifest
+from tenure.doors.deployments.records import (
+    ORPHANED,
+    SNAPSHOT,
+    Deployment,
+    load_deployment,
+    load_instances,
+)
 from tenure.doors.deployments.refusing import explained, first_without_room, no_room
 from tenure.doors.deployments.repeating import noted, unless_same
 from tenure.doors.deployments.reports import VmState
 from tenure.doors.deployments.reserving import Work, work_for
 from tenure.doors.deployments.surveying import load_orphans
-from tenure.doors.deployments.trying import turns
-from tenure.doors.deployments.turning import arrive
+from tenure.doors.deployments.trying import Again, Turn, until_done
+from tenure.doors.deployments.turning import Arrival, arrive
 from tenure.doors.deployments.undoing import following, revocable
-from tenure.doors.deployments.vips import Overtaken, choose_vips, was_picked
+from tenure.doors.deployments.vips import Chosen, Overtaken, choose_vips, was_picked
+from tenure.doors.deployments.whose import retold
 from tenure.doors.deployments.workers import ended
 from tenure.kernel.errors import AddressInUse, AddressReserved, NotFound, PoolExhausted
 from tenure.kernel.values import Holding
 from tenure.service.ledger import AsyncLedger
-from tenure.service.operations import ExpectPaper, Operation, Shown
+from tenure.service.operations import Operation, Shown
 
 Act = Callable[[Sequence[Operation]], Awaitable[list[Shown]]]
 
@@ -76,7 +84,9 @@ async def deploy(
     order = Order(secrets.token_hex(8), recreate=recreate, hand_over=hand_over)
     hearing = Hearing(vm_state, fix, space)
     act = ledger.rehearse if dry else ledger.apply
-    async for turn in turns(unless=lambda error: isinstance(error, AddressInUse | AddressReserved)):
+
+    async def attempt(turn: Turn) -> Deployed:
+        nonlocal order
         if cloud is not None and not dry:
             await prepare(ledger, cloud, document, text, space=space)
         configs = await load_configs(ledger)
@@ -89,7 +99,9 @@ async def deploy(
             if turn.last:
                 raise await explained(ledger, late.error, late.work, late.config) from late
             order = replace(order, passed_over=order.passed_over | {late.position})
-    raise AssertionError("unreachable")
+            raise Again(late) from late
+
+    return await until_done(attempt, unless=lambda error: isinstance(error, AddressInUse | AddressReserved))
 
 
 async def _attempt_alone(
@@ -99,6 +111,7 @@ async def _attempt_alone(
     if order.hand_over:
         raise Refused(Kind.GENERIC, "Addresses are handed over only where there is a cloud config")
     async with alone(ledger, document, text, hearing) as world:
+        order = replace(order, begun=remembered_begun(world.papers))
         steps = draft(world.manifest, world.config, world.instances, order, lambda: str(uuid.uuid4()))
         vips = await choose_vips(world.ledger, world.config, steps, Offers(world.config))
         check_pools(world.config, steps)
@@ -116,40 +129,62 @@ async def _attempt(
     manifest = read_manifest(document, text, configs.config)
     before = await load_deployment(ledger, manifest.name)
     arrival = await arrive(ledger, configs.config, before, await load_instances(ledger, manifest.name), hearing)
-    order = replace(order, fixed=arrival.silent)
+    begun = await settings_begun(ledger, before, arrival.papers, configs)
+    order = replace(order, fixed=arrival.silent, begun=begun)
     steps = draft(manifest, configs.config, arrival.instances, order, lambda: str(uuid.uuid4()))
     offers = await _offers(ledger, manifest.name, configs.config, steps) if order.hand_over else Offers(configs.config)
     vips = await choose_vips(ledger, configs.config, steps, offers, passed_over=order.passed_over)
     steps = promised(steps, offers, vips)
     check_pools(configs.config, steps)
-    held = {has.network for each in arrival.instances for has in each.has}
     after = following(before, Deployment(manifest.name, text, configs.snapshot, order.plan), steps)
     after = unless_same(before, after, steps)
     plan = after.plan or order.plan  # where nothing changes, nothing is this plan's
     steps = revocable(before, plan, steps)
-    ground = [
-        *await _ground(ledger, configs),
-        noted(before, after),
-        *await uses(ledger, manifest.name, managed_networks(manifest, configs.config), held),
-    ]
+    rests = [*await _ground(ledger, configs), noted(before, after), *await _around(ledger, configs, manifest, arrival)]
     left = await ended(ledger, manifest.name)
-    while True:
-        work = arrival.settled(work_for(arrival.compared(steps), plan, vips))
-        try:
-            answers = await act([*ground, *work.operations, *left])
-        except PoolExhausted as error:
-            first = await first_without_room(ledger, work) if offers.left else None
-            others = None if first is None else promised_instead(steps, offers, work.takes, first)
-            if others is None:
-                raise await explained(ledger, error, work, configs.config) from error
-            steps = others
-        except (AddressInUse, AddressReserved) as error:
-            if was_picked(error, vips):
-                raise Overtaken(error, work, configs.config) from error
-            raise await explained(ledger, error, work, configs.config) from error
-        else:
-            granted = granted_by(work, answers[len(ground) : len(answers) - len(left)])
-            return Deployed(plan, manifest.name, configs.config, steps, granted)
+    serving = _Serving(ledger, act, configs.config, arrival, offers, vips, rests, left)
+    return await serving.serve(manifest.name, plan, steps)
+
+
+@dataclass(frozen=True, slots=True)
+class _Serving:
+    """All that a plan's reservations are made with: what they rest on, and what others have ``left`` to be ended."""
+
+    ledger: AsyncLedger
+    act: Act
+    config: CloudConfig
+    arrival: Arrival
+    offers: Offers
+    vips: Chosen
+    rests: Sequence[Operation]
+    left: Sequence[Operation]
+
+    async def serve(self, deployment: str, plan: str, steps: Sequence[Step]) -> Deployed:
+        """Reserve what steps want. For whom there is no room, what others give up is promised instead, if it fits."""
+        while True:
+            work = self.arrival.settled(work_for(self.arrival.compared(steps), plan, self.vips))
+            try:
+                answers = await self.act([*self.rests, *work.operations, *self.left])
+            except PoolExhausted as error:
+                first = await first_without_room(self.ledger, work) if self.offers.left else None
+                others = None if first is None else promised_instead(steps, self.offers, work.takes, first)
+                if others is None:
+                    raise await explained(self.ledger, error, work, self.config) from error
+                steps = others
+            except (AddressInUse, AddressReserved) as error:
+                if was_picked(error, self.vips):
+                    raise Overtaken(error, work, self.config) from error
+                raise await explained(self.ledger, error, work, self.config) from error
+            else:
+                granted = granted_by(work, answers[len(self.rests) : len(answers) - len(self.left)])
+                return Deployed(plan, deployment, self.config, steps, granted)
+
+
+async def _around(ledger: AsyncLedger, configs: Configs, manifest: Manifest, arrival: Arrival) -> list[Operation]:
+    """Return what a deploy writes down beside its instances: which managed networks it uses, which VMs speak for it."""
+    held = {has.network for each in arrival.instances for has in each.has}
+    used = await uses(ledger, manifest.name, managed_networks(manifest, configs.config), held)
+    return [*used, *await retold(ledger, arrival.papers, arrival.instances)]
 
 
 async def _offers(ledger: AsyncLedger, deployment: str, config: CloudConfig, steps: Sequence[Step]) -> Offers:
@@ -159,14 +194,11 @@ async def _offers(ledger: AsyncLedger, deployment: str, config: CloudConfig, ste
 
 async def _ground(ledger: AsyncLedger, configs: Configs) -> list[Operation]:
     """Return what a deploy rests on: the configs as they were read, which are kept."""
-    rests: list[Operation] = [
-        ExpectPaper(kind=paper.kind, name=paper.name, revision=paper.revision) for paper in configs.papers
-    ]
     try:
         known = await ledger.paper(SNAPSHOT, configs.snapshot)
     except NotFound:
-        return [*rests, configs.kept()]
-    return [*rests, ExpectPaper(kind=SNAPSHOT, name=known.name, revision=known.revision)]
+        return [*configs.expected(), configs.kept()]
+    return [*configs.expected(), expected(known)]
 
 
 def granted_by(work: Work, answers: Sequence[Shown]) -> dict[tuple[str, str], Holding]:

@@ -4,7 +4,7 @@ Pure: documents and what instances have go in, steps come out. Linear in instanc
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 from tenure.doors.deployments.binding import Bound, Has, Wants, bind
 from tenure.doors.deployments.faults import Kind, Refused
@@ -20,23 +20,23 @@ from tenure.doors.deployments.model import (
     Properties,
 )
 from tenure.doors.deployments.placing import Placed, Placement, Present, adopt, place
-from tenure.doors.deployments.records import Instance
+from tenure.doors.deployments.records import Instance, Place, place_of
 from tenure.doors.deployments.settings import settings_of, without_hints
 from tenure.kernel.values import Holding
 
 
 @dataclass(frozen=True, slots=True)
 class Promise:
-    """An address that another holds and does not need any more. ``now``: no VM carries it, so nobody has to wait."""
+    """An address that another holds and does not need any more. ``now``: no VM has or gets it, so nobody waits."""
 
     held: Holding
     of: str
     now: bool
 
     @property
-    def place(self) -> tuple[str, int]:
-        """Return where it is: its network and position."""
-        return self.held.network, self.held.row.first
+    def place(self) -> Place:
+        """Return where it is."""
+        return place_of(self.held)
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,15 +65,21 @@ class Step:
         assert found is not None
         return found
 
+    def takes(self, network: str) -> bool:
+        """Tell whether what it wants in a network is to be reserved: nobody hands it over."""
+        return all(promise.held.network != network for promise in self.gets)
+
 
 @dataclass(frozen=True, slots=True)
 class Order:
     """What is asked for: whether all VMs are to be made anew, and under which name the plan goes.
 
-    ``errands``: groups that are run now. Others of their kind rest: nothing is reserved for them, they wait for no VM.
+    ``errands``: groups that are run now. Others of their kind rest, unless they wait for a VM from before: nothing is
+    reserved for them, and they wait for none.
     ``fixed``: instances (uuids) whose VMs are to be replaced because they do not answer; never beside the old one.
     ``hand_over``: what an instance gives up may be promised to another. ``passed_over``: what was chosen from VIP pools
-    when this was tried before, and could not be had.
+    when this was tried before, and could not be had. ``begun``: by uuid, the settings of VMs that are perhaps
+    being made for earlier plans; the plan's own where nothing is said.
     """
 
     plan: str
@@ -82,10 +88,11 @@ class Order:
     fixed: frozenset[str] = frozenset()
     hand_over: bool = False
     passed_over: frozenset[int] = frozenset()
+    begun: Mapping[str, Properties] = field(default_factory=dict)
 
     def rests(self, group: Group, instance: Instance) -> bool:
-        """Tell whether an instance is of an errand that is not run."""
-        return group.lifecycle == ERRAND and group.name not in self.errands and instance.vm is None
+        """Tell whether an instance is of an errand that is not run, now or still: then it waits for its VM."""
+        return group.lifecycle == ERRAND and group.name not in self.errands and instance.rests
 
 
 def draft(
@@ -152,7 +159,7 @@ def _steps(
             recreate = order.recreate or after.uuid in order.fixed
             needs = not order.rests(group, after) and _needs_vm(step, config, recreate=recreate)
             waits = order.plan if needs else None
-            overtakes = needs and before is not None and _overtakes(before, step.bound)
+            overtakes = before is not None and _overtakes(before, step, config, order, needs=needs)
             after = replace(after, plan=waits, failed=False, swaps=step.swaps, overtakes=overtakes, waits=())
         steps.append(replace(step, after=after))
     return [*steps, *(_leaves(known[each.uuid]) for each in placement.obsolete)]
@@ -195,19 +202,28 @@ def _needs_vm(step: Step, config: CloudConfig, *, recreate: bool) -> bool:
     parts = any(each.carried for each in step.bound.obsolete)
     if step.before is None or after.vm is None or recreate or step.bound.new or parts:
         return True
+    return after.made_with is None or _settings(step, config) != without_hints(after.made_with)
+
+
+def _settings(step: Step, config: CloudConfig) -> Properties:
+    """Return the settings of an instance that gets no new address."""
     names = {(kept.has.network, kept.has.position): kept.wants.network for kept in step.bound.kept}
-    places = ((each, (each.network, each.row.first)) for each in after.holdings)
-    now = settings_of(after, config, [replace(each, network=names[place]) for each, place in places if place in names])
-    return after.made_with is None or without_hints(now) != without_hints(after.made_with)
+    places = ((each, place_of(each)) for each in step.instance.holdings)
+    held = [replace(each, network=names[place]) for each, place in places if place in names]
+    return without_hints(settings_of(step.instance, config, held))
 
 
-def _overtakes(before: Instance, bound: Bound) -> bool:
+def _overtakes(before: Instance, step: Step, config: CloudConfig, order: Order, *, needs: bool) -> bool:
     """Tell whether a VM that is perhaps being made for an earlier plan would not have what is wanted now."""
-    if before.plan is None or before.overtakes:
-        return before.overtakes
-    if before.failed or before.waits:
-        return False
-    return bool(bound.new) or any(not each.carried for each in bound.obsolete)
+    given_up = {(each.network, each.position) for each in step.bound.obsolete}
+    if any(before.is_under_way(each) for each in before.holdings if place_of(each) in given_up):
+        return True
+    if not needs or before.overtakes or not before.is_begun:
+        return needs and before.overtakes
+    if step.bound.new:
+        return True
+    begun = order.begun.get(before.uuid)
+    return begun is not None and without_hints(begun) != _settings(step, config)
 
 
 def swaps(group: Group, config: CloudConfig, bound: Bound, *, recreate: bool, vm: str | None) -> bool:

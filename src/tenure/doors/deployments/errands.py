@@ -10,9 +10,10 @@ from tenure.doors.deployments.drafting import Order, Step, draft
 from tenure.doors.deployments.faults import Kind, Refused
 from tenure.doors.deployments.model import ERRAND, Group, Manifest
 from tenure.doors.deployments.parting import Books
-from tenure.doors.deployments.records import Instance
+from tenure.doors.deployments.records import Instance, is_overtaken
 from tenure.doors.deployments.remembering import Remembered, redo, remember
-from tenure.doors.deployments.trying import turns
+from tenure.doors.deployments.trying import Turn, until_done
+from tenure.doors.deployments.vms import load_vms
 from tenure.kernel.errors import NotFound
 from tenure.service.ledger import AsyncLedger
 
@@ -31,14 +32,19 @@ async def run(ledger: AsyncLedger, deployment: str, errand: str, *, dry: bool = 
         _check_errand(group)
         own = [each for each in remembered.instances if each.group == errand]
         only = Manifest(deployment, [replace(group, migrated_from=())])
-        return draft(only, remembered.config, own, order, lambda: str(uuid.uuid4()))
+        steps = draft(only, remembered.config, own, order, lambda: str(uuid.uuid4()))
+        return [step for step in steps if not step.instance.leaving]  # who leaves already leaves by another plan
 
     return await redo(ledger, deployment, order.plan, decide, dry=dry)
 
 
 async def end(ledger: AsyncLedger, deployment: str, errand: str) -> list[Instance]:
-    """Take the report that the VMs of an errand are deleted; return the instances, with what they keep."""
-    async for turn in turns():
+    """Take the report that the VMs of an errand are deleted, and none is being made any more.
+
+    Returns the instances, with what they keep: what a deploy meanwhile gave up for them is free.
+    """
+
+    async def attempt(turn: Turn) -> list[Instance]:
         remembered = await remember(ledger, deployment)
         group = remembered.group(errand)
         own = [each for each in remembered.instances if each.group == errand and each.errand]
@@ -46,13 +52,23 @@ async def end(ledger: AsyncLedger, deployment: str, errand: str) -> list[Instanc
             _check_errand(group)
         elif not own:
             raise NotFound("errand", errand, of=f"deployment {deployment}")
-        books = Books(remembered.instances)
+        books = Books(remembered.instances, await load_vms(ledger, [each.vm for each in own]))
         for each in own:
-            books.lose(each, plan=None, failed=False)
+            _end(books, each)
         with turn:
             await ledger.apply(books.operations)
             return [each for each in (await remember(ledger, deployment)).instances if each.group == errand]
-    raise AssertionError("unreachable")
+
+    return await until_done(attempt)
+
+
+def _end(books: Books, instance: Instance) -> None:
+    """Let an instance rest. Of what it is not to keep it has nothing any more but what was its own without any VM."""
+    given_up = [each for each in instance.parting if each.carrier is not None or is_overtaken(each)]
+    if not instance.leaving:
+        books.let_go(given_up)
+        instance = replace(instance, holdings=tuple(each for each in instance.holdings if each not in given_up))
+    books.lose(instance, plan=None, failed=False, overtakes=False)
 
 
 def _check_errand(group: Group) -> None:

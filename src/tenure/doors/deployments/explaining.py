@@ -7,12 +7,13 @@ from datetime import datetime
 from tenure.doors.deployments.binding import subnet_of
 from tenure.doors.deployments.model import DETACHED, DYNAMIC, VIP, CloudConfig, Network, Subnet
 from tenure.doors.deployments.moving import misfit, was_asked_for
-from tenure.doors.deployments.records import Instance
+from tenure.doors.deployments.records import Instance, is_overtaken
 from tenure.doors.deployments.reserving import DRAINED_BY
 from tenure.kernel.values import Holding, State
 
 A_VM, DELETION, START, HAND_OVER = "vm", "deletion", "start", "hand_over"
-"""What an instance may wait for: a VM that is made and reported, the deletion of the one it has, or being started."""
+"""What an instance may wait for: a VM that is made and reported, the deletion of the one it has, being started, or an
+address that another is to hand over."""
 
 STATIC, PICKED, BY_IAAS, BY_VM = "static", "picked", "iaas", "vm"
 """How an address was come by: asked for by name, picked by us or the IaaS, or (without a cloud config) told by VMs."""
@@ -109,7 +110,8 @@ def _from_iaas(instance: Instance, config: CloudConfig) -> Iterator[Reason]:
 
 def _parting(held: Holding) -> Reason:
     by = held.labels.get(DRAINED_BY)
-    why = "it is not wanted any more" + ("" if by is None else f" since plan {by}") + "; freed once the VM is another"
+    until = f"it is known what became of the VM of plan {held.plan}" if is_overtaken(held) else "the VM is another"
+    why = "it is not wanted any more" + ("" if by is None else f" since plan {by}") + f"; freed once {until}"
     return Reason(
         network=held.network, address=written(held), state=str(State.DRAINING), origin=PICKED, why=why,
         since=held.since, plan=held.request, carrier=held.carrier,

@@ -15,6 +15,7 @@ from tenure.doors.deployments.parting import Books
 from tenure.doors.deployments.records import (
     ORPHAN,
     Instance,
+    is_overtaken,
     load_deployment,
     load_instances,
     orphan_of,
@@ -26,12 +27,13 @@ from tenure.doors.deployments.reporting import (
     check_failed,
     check_lost,
     check_own,
+    is_no_news,
     reported,
     still_waiting,
 )
-from tenure.doors.deployments.reserving import HANDED_FROM, is_overtaken, modified
+from tenure.doors.deployments.reserving import HANDED_FROM, modified
 from tenure.doors.deployments.settings import settings_of
-from tenure.doors.deployments.trying import turns
+from tenure.doors.deployments.trying import Turn, until_done
 from tenure.doors.deployments.undoing import begun, gone, undone
 from tenure.doors.deployments.workers import ended
 from tenure.kernel.errors import Conflict, NotFound
@@ -62,7 +64,7 @@ async def commit(
     another came after, it has other settings than are wanted now, and is refused. Where an earlier plan wanted other
     addresses and nobody said what became of its VM, ``plan`` is needed. The VM that the instance has is no news while
     it waits for another: nothing is freed. A VM that was swapped is an orphan from now on, and keeps its addresses
-    until it is deleted. A VM that another one has, or that is an orphan, is refused.
+    until it is deleted. A VM that another one has, of whichever deployment, or that is an orphan, is refused.
     """
     check_name(vm, field="vm")
     if plan is not None:
@@ -79,10 +81,10 @@ async def commit(
             return [] if told == instance else [told.written()]
         check_awaited(instance, vm, plan)
         check_own(report, vm)
-        check_apart(report)
+        rests = check_apart(report)
         if instance.waits:
-            raise still_waiting(instance)
-        return _committed(report, vm, picked)
+            raise still_waiting(instance, report.config)
+        return [*rests, *_committed(report, vm, picked)]
 
     return await reported(ledger, deployment, ident, decide, vm=vm)
 
@@ -91,7 +93,7 @@ def _committed(report: Report, vm: str, picked: Mapping[str, str]) -> list[Opera
     """Return the operations after which an instance has a VM, and only what that carries."""
     instance, books = report.instance, report.books
     after = replace(instance, vm=vm, plan=None, failed=False, swaps=False, state=_running(instance))
-    after = replace(after, hints={**instance.hints, **picked}, overtakes=False, former=None)
+    after = replace(after, hints={**instance.hints, **picked}, overtakes=False, former=None, lost_vm=None)
     _part(books, instance, vm)
     books.do(_carried(each, vm) for each in instance.wanted if not _is_carried(each, vm))
     books.write(replace(after, made_with=_settings(after, report), meant=None))
@@ -139,26 +141,22 @@ async def fail(ledger: AsyncLedger, deployment: str, ident: str, *, plan: str | 
     """Take the report that no VM could be made: the instance keeps old and new, and the next good deploy frees.
 
     ``plan`` is the one that the VM was to be made for, and is needed where a later one overtook it: what was kept for
-    the VM of the earlier one is freed then.
+    the VM of the earlier one is freed then. Who leaves is gone when no VM is perhaps being made for it any more.
     """
     if plan is not None:
         check_name(plan, field="plan")
 
     def decide(report: Report) -> Sequence[Operation]:
-        instance = report.instance
-        given_up = [each for each in instance.parting if is_overtaken(each)]
-        of_plan = [each for each in given_up if each.plan == plan != instance.plan]
-        if of_plan:
-            books = report.books
-            books.let_go(of_plan)
-            books.change(instance, overtakes=instance.overtakes and len(of_plan) < len(given_up))
+        instance, books = report.instance, report.books
+        given_up = [each for each in instance.overtaken if each.plan == plan != instance.plan]
+        if given_up:
+            books.give_up(instance, given_up)
             return books.operations
         check_failed(instance, plan)
-        if instance.leaving:
-            books = report.books
-            books.lose(instance)
-            return books.operations
-        return [] if instance.failed else [replace(instance, failed=True).written()]
+        if not instance.leaving:
+            return [] if instance.failed else [replace(instance, failed=True).written()]
+        books.give_up(instance, [each for each in instance.wanted if each.request == plan], failed=True)
+        return books.operations
 
     return await reported(ledger, deployment, ident, decide)
 
@@ -174,6 +172,8 @@ async def stop(
     def decide(report: Report) -> Sequence[Operation]:
         instance = report.instance
         check_lost(instance, vm)
+        if is_no_news(instance, vm):
+            return []
         if not hard:
             after = replace(instance, state=STOPPED)
             return [] if after == instance else [after.written()]
@@ -197,11 +197,14 @@ async def start(ledger: AsyncLedger, deployment: str, ident: str) -> Instance:
 async def lose(ledger: AsyncLedger, deployment: str, ident: str, *, vm: str | None = None) -> Instance | None:
     """Take the report that an instance's VM is gone. One that leaves is gone with it; others keep their addresses.
 
-    ``vm`` is the one that is gone: if the instance has another by now, the report comes late and is refused.
+    ``vm`` is the one that is gone: if the instance has another by now, the report comes late and is refused. While
+    another is perhaps being made it is no news; who leaves meanwhile needs to know what became of that one.
     """
 
     def decide(report: Report) -> Sequence[Operation]:
         check_lost(report.instance, vm)
+        if is_no_news(report.instance, vm):
+            return []
         books = report.books
         books.lose(report.instance)
         return [*books.operations, *(begun(report.deployment, report.instance) if report.instance.leaving else [])]
@@ -225,19 +228,22 @@ async def abort(ledger: AsyncLedger, deployment: str, plan: str) -> list[Holding
     If nothing of it was done, the deployment is what it was before; after its first plan there is none.
     """
     check_name(plan, field="plan")
-    async for turn in turns():
+
+    async def attempt(turn: Turn) -> list[Holding]:
         known = await load_deployment(ledger, deployment)
         taken_back = take_back(await load_instances(ledger, deployment), known, plan)
         back = await undone(ledger, deployment, known, plan, taken_back.left)
         with turn:
             await ledger.apply([*taken_back.operations, *back])
             return list(taken_back.freed)
-    raise AssertionError("unreachable")
+
+    return await until_done(attempt)
 
 
 async def clean_up_orphan(ledger: AsyncLedger, vm: str) -> list[Holding]:
     """Take the report that an orphaned VM is deleted: its addresses are free, or the ones' who wait for them."""
-    async for turn in turns():
+
+    async def attempt(turn: Turn) -> list[Holding]:
         try:
             paper = await ledger.paper(ORPHAN, vm)
         except NotFound:
@@ -249,7 +255,8 @@ async def clean_up_orphan(ledger: AsyncLedger, vm: str) -> list[Holding]:
         with turn:
             await ledger.apply([*books.operations, remove])
             return held
-    raise AssertionError("unreachable")
+
+    return await until_done(attempt)
 
 
 async def delete(ledger: AsyncLedger, deployment: str) -> list[Instance]:
@@ -259,7 +266,8 @@ async def delete(ledger: AsyncLedger, deployment: str) -> list[Instance]:
     the plan is taken back. No plan is taken back otherwise. The deployment is written down anew: who deploys in this
     moment sees that.
     """
-    async for turn in turns():
+
+    async def attempt(turn: Turn) -> list[Instance]:
         known = await load_deployment(ledger, deployment)
         instances = await load_instances(ledger, deployment)
         if known is None and not instances:
@@ -276,7 +284,8 @@ async def delete(ledger: AsyncLedger, deployment: str) -> list[Instance]:
         with turn:
             await ledger.apply(operations)
             return left
-    raise AssertionError("unreachable")
+
+    return await until_done(attempt)
 
 
 def _check_ignored(deployment: str, instances: Sequence[Instance]) -> None:

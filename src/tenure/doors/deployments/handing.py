@@ -1,8 +1,8 @@
 """Hand-over inside one plan: what an instance gives up may be promised to another of the same deployment.
 
-Where no VM carries the address it changes hands in the plan's own ``apply``. Else whoever is to get it waits, and gets
-it in the very ``apply`` that reports the old VM replaced or gone: in between nobody else can have it. Pure: steps and
-what they give up go in, steps come out.
+Where no VM carries the address, and none is perhaps being made on it, it changes hands in the plan's own ``apply``.
+Else whoever is to get it waits, and gets it in the very ``apply`` that reports the old VM replaced or gone, or the new
+one not made: in between nobody else can have it. Pure: steps and what they give up go in, steps come out.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -11,12 +11,10 @@ from dataclasses import dataclass, field, replace
 from tenure.doors.deployments.binding import Has, Wants, fits
 from tenure.doors.deployments.drafting import Promise, Step
 from tenure.doors.deployments.model import CloudConfig
+from tenure.doors.deployments.records import Place, place_of
 from tenure.doors.deployments.reserving import holdings_of, is_free
 from tenure.doors.deployments.surveying import Orphan
 from tenure.service.operations import Allocate
-
-Place = tuple[str, int]
-"""Where an address is: its network and position."""
 
 
 @dataclass(slots=True)
@@ -60,7 +58,7 @@ def offers_of(steps: Sequence[Step], orphans: Iterable[Orphan], config: CloudCon
     given_up = [(step, held) for step in steps for held in holdings_of(step.before, step.bound.obsolete)]
     offers = [Promise(held, step.instance.name, is_free(step, held)) for step, held in given_up]
     offers += [Promise(held, f"VM {each.vm}", False) for each in orphans for held in each.holdings]
-    slow = {(held.network, held.row.first) for step, held in given_up if step.swaps and held.carrier is not None}
+    slow = {place_of(held) for step, held in given_up if step.swaps and held.carrier is not None}
     ordered = sorted(offers, key=lambda each: (not each.now, each.place))
     return Offers(config, {each.place: each for each in ordered}, frozenset(slow))
 
@@ -104,13 +102,9 @@ def promised_instead(
     unserved = {step.instance.uuid for step in picks}
     done = [_served(step, offers, network) if step.instance.uuid in unserved else step for step in steps]
     who = takes[first][0].instance.uuid
-    return done if any(step.instance.uuid == who and not _takes(step, network) for step in done) else None
+    return done if any(step.instance.uuid == who and not step.takes(network) for step in done) else None
 
 
 def _served(step: Step, offers: Offers, network: str) -> Step:
     wish = next(each for each in step.bound.new if each.network == network)
     return _with(step, offers.take_any(step, wish))
-
-
-def _takes(step: Step, network: str) -> bool:
-    return all(promise.held.network != network for promise in step.gets)

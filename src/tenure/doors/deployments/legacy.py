@@ -12,6 +12,7 @@ from tenure.doors.deployments.documents.manifest import read_manifest
 from tenure.doors.deployments.ground import Block, blocks_in, blocks_of
 from tenure.doors.deployments.model import MANUAL, CloudConfig
 from tenure.doors.deployments.records import DEPLOYMENT, Deployment, load_deployments
+from tenure.doors.deployments.remnants import shared
 from tenure.kernel import configuration as ledgers
 from tenure.kernel.edits import Edit, Unreserve
 from tenure.kernel.errors import Conflict, NotFound
@@ -69,16 +70,11 @@ def _shares(block: Block, legacies: Sequence[Legacy], static: Sequence[AddressRa
     taken = merge([*block.restricted, *(each.range for each in block.by_hand), *static])
     found: list[tuple[AddressRange, str]] = []
     for legacy in legacies:
-        pieces = [piece for each in legacy.ranges for piece in _shared(block.cidr.range, each, taken)]
+        common = (shared(block.cidr.range, each) for each in legacy.ranges)
+        pieces = [piece for each in common if each is not None for piece in subtract(each, taken)]
         found += [(piece, legacy.name) for piece in pieces]
         taken = merge([*taken, *pieces])
     return sorted(found)
-
-
-def _shared(block: AddressRange, other: AddressRange, taken: Sequence[AddressRange]) -> Iterable[AddressRange]:
-    if not block.overlaps(other):
-        return ()
-    return subtract(AddressRange(max(block.first, other.first), min(block.last, other.last)), taken)
 
 
 def relaid(networks: Mapping[str, ledgers.Network], legacies: Sequence[Legacy], config: CloudConfig) -> list[Edit]:

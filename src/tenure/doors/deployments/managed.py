@@ -27,7 +27,7 @@ from tenure.doors.deployments.managed_records import (
     load_managed,
 )
 from tenure.doors.deployments.model import CloudConfig, Manifest, Network, Properties, Subnet
-from tenure.doors.deployments.trying import turns
+from tenure.doors.deployments.trying import Again, Turn, until_done
 from tenure.kernel.addresses import format_address, parse_address
 from tenure.kernel.errors import Conflict, Invalid, NotFound, StillInUse
 from tenure.kernel.names import check_name
@@ -211,17 +211,22 @@ class _Making:
     async def _finish(self, claimed: Managed) -> None:
         """Let a network be ready with the subnets that it has, or be no more; the ledger gets what the cloud chose."""
         done = replace(claimed, state=READY, by="")
-        async for turn in turns():
+
+        async def attempt(turn: Turn) -> None:
             mode = await load_mode(self.ledger)  # before all else that is read: see ``turned``
             others = [each for name, each in (await load_managed(self.ledger)).items() if name != done.name]
             config = completed(await self._as_written(), [*others, done])
             paper = done.written() if done.subnets else done.removed()
             ground = await lay_out(self.ledger, config, self.space)
-            with turn:
-                await self.ledger.apply([turned(mode), paper, *ground.operations])
-                return
-            if turn.lost is not None and not await self._is_mine(claimed):
-                raise turn.lost
+            try:
+                with turn:
+                    await self.ledger.apply([turned(mode), paper, *ground.operations])
+            except Again as again:
+                if not await self._is_mine(claimed):
+                    raise again.because from None
+                raise
+
+        await until_done(attempt)
 
 
 def _without(managed: Managed, name: str) -> dict[str, CreatedSubnet]:

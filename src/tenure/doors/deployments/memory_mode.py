@@ -24,6 +24,7 @@ from tenure.doors.deployments.rereserving import Found, heard, operations_for, r
 from tenure.doors.deployments.reserving import Work, papers_for
 from tenure.doors.deployments.settings import settings_of
 from tenure.doors.deployments.undoing import following, revocable
+from tenure.doors.deployments.whose import retold
 from tenure.kernel.addresses import format_address, parse_address, width
 from tenure.kernel.errors import AddressInUse, AddressReserved, PoolExhausted
 from tenure.kernel.ranges import AddressRange, Cidr
@@ -189,7 +190,8 @@ async def written(
     papers = {each.uuid: each for each in world.papers}
     bare = [_bare(step, papers.get(step.instance.uuid)) for step in steps]
     mode = unturned(await load_mode(ledger), first=world.known is None)
-    return after, [mode, noted(world.known, after), *papers_for(bare, plan)]
+    vms = await retold(ledger, world.papers, world.instances)
+    return after, [mode, noted(world.known, after), *papers_for(bare, plan), *vms]
 
 
 def _bare(step: Step, paper: Instance | None) -> Step:

@@ -1,22 +1,27 @@
 """What instances give up when a VM is replaced or gone: it is free, or becomes the one's who waits for it."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from tenure.doors.deployments.records import Instance
+from tenure.doors.deployments.records import Instance, is_overtaken
 from tenure.doors.deployments.reserving import HANDED_TO, modified, received, released, rewritten, transferred
+from tenure.doors.deployments.vms import Vm, exchanged
 from tenure.kernel.marks import mark_of
 from tenure.kernel.values import Holding
 from tenure.service.operations import ExpectHolding, Operation, ReleaseOwner
 
 
 class Books:
-    """A deployment's instances while a report is taken: what each becomes, and what is done to addresses on the way."""
+    """A deployment's instances while a report is taken: what each becomes, and what is done to addresses on the way.
 
-    def __init__(self, instances: Iterable[Instance]) -> None:
+    ``vms`` are those that may come and go by it.
+    """
+
+    def __init__(self, instances: Iterable[Instance], vms: Mapping[str, Vm] | None = None) -> None:
         self._before = {each.uuid: each for each in instances}
         self._now = dict(self._before)
+        self._vms = vms or {}
         self._done: list[Operation] = []
 
     @property
@@ -25,7 +30,12 @@ class Books:
         changed = [each for uuid, each in self._now.items() if each != self._before[uuid]]
         gone = [each for uuid, each in self._before.items() if uuid not in self._now]
         written = [operation for each in changed for operation in rewritten(self._before[each.uuid], each)]
-        return [*self._done, *written, *(each.removed() for each in gone)]
+        return [*self._done, *written, *(each.removed() for each in gone), *self._exchanged()]
+
+    def _exchanged(self) -> list[Operation]:
+        before, now = ({each.vm for each in some.values()} for some in (self._before, self._now))
+        deployments = {each.deployment for each in self._before.values()}
+        return [operation for each in deployments for operation in exchanged(self._vms, each, before, now)]
 
     @property
     def instances(self) -> list[Instance]:
@@ -54,20 +64,37 @@ class Books:
             else:
                 self._hand_over(held, heir)
 
+    def give_up(self, instance: Instance, those: Sequence[Holding], **changes: Any) -> Sequence[Holding]:
+        """Let go what was kept for a VM that never came; return that.
+
+        Who leaves, and has no VM, goes with all it has once none is perhaps being made any more.
+        """
+        kept = tuple(each for each in instance.holdings if each not in those)
+        left = replace(instance, holdings=kept, **changes)
+        if instance.leaving and instance.vm is None and not left.is_awaited:
+            self.lose(instance)
+            return instance.holdings
+        self.let_go(those)
+        self.change(instance, overtakes=instance.overtakes and bool(left.overtaken), **changes)
+        return those
+
     def without_vm(self, instance: Instance, **changes: Any) -> None:
-        """Take an instance's VM away: what others wait for becomes theirs, and it keeps the rest."""
+        """Take an instance's VM away: what others wait for becomes theirs, and it keeps the rest.
+
+        What it holds for a VM of an earlier plan was not that VM's: nobody gets it.
+        """
         for held in instance.holdings:
-            heir = self._heir(held)
+            heir = None if is_overtaken(held) else self._heir(held)
             if heir is not None:
                 self._hand_over(held, heir)
             elif held.carrier is not None:
                 self._done.append(modified(held, carrier=None))
-        self.change(instance, vm=None, **changes)
+        self.change(instance, **_without_vm(instance), **changes)
 
     def forget_vm(self, instance: Instance) -> None:
         """Take an instance's VM away, which may still be somewhere: so nobody gets what it has."""
         self._done += [modified(held, carrier=None) for held in instance.holdings if held.carrier is not None]
-        self.change(instance, vm=None)
+        self.change(instance, **_without_vm(instance))
 
     def lose(self, instance: Instance, **changes: Any) -> None:
         """Take an instance's VM away; with it goes an instance that was to leave."""
@@ -93,6 +120,10 @@ class Books:
     def _hand_over(self, held: Holding, heir: Instance) -> None:
         self._done += [transferred(held, heir.owner), received(held, heir.owner, heir.plan)]
         self.change(heir, waits=tuple(each for each in heir.waits if each["network"] != held.network))
+
+
+def _without_vm(instance: Instance) -> dict[str, Any]:
+    return {"vm": None, "lost_vm": instance.vm or instance.lost_vm}
 
 
 def as_read(held: Holding) -> Operation:

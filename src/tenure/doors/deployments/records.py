@@ -36,6 +36,20 @@ def orphan_of(vm: str) -> Owner:
     return Owner(f"{REALM}:{ORPHANED}/{vm}")
 
 
+Place = tuple[str, int]
+"""Where an address is: its network and position."""
+
+
+def place_of(held: Holding) -> Place:
+    """Return where a holding is."""
+    return held.network, held.row.first
+
+
+def is_overtaken(held: Holding) -> bool:
+    """Tell whether an address was reserved for a VM by an earlier plan, and is not wanted any more by a later one."""
+    return held.state is State.DRAINING and held.carrier is None and held.plan is not None
+
+
 @dataclass(frozen=True, slots=True)
 class Instance:
     """An instance. ``vm`` carries its addresses now; ``made_with`` are the settings that VM was made with.
@@ -54,13 +68,15 @@ class Instance:
     errand: bool = False
     """Its VM is there only while its group is run."""
     vm: str | None = None
+    lost_vm: str | None = None
+    """The VM that it had before, as long as it has none: whoever tells of that once more has no news."""
     leaving: bool = False
     plan: str | None = None
     failed: bool = False
     swaps: bool = False
     """The VM that it waits for comes beside the one it has."""
     overtakes: bool = False
-    """It waits for a VM with other addresses than an earlier plan asked for, and nobody said what became of that."""
+    """An earlier plan asked for a VM with other settings than are wanted now, and nobody said what became of that."""
     waits: tuple[Properties, ...] = ()
     """Addresses that others are to hand over before its VM can be made: network, address, and whose it is."""
     hints: Mapping[str, str] = field(default_factory=dict)
@@ -108,14 +124,32 @@ class Instance:
         return tuple(each for each in self.holdings if each.state is State.DRAINING)
 
     @property
+    def overtaken(self) -> tuple[Holding, ...]:
+        """Return what it holds only until it is known what became of the VMs of earlier plans."""
+        return tuple(each for each in self.holdings if is_overtaken(each))
+
+    @property
     def rests(self) -> bool:
         """Tell whether it has no VM and no plan waits for one: so is who was stopped hard, and an errand that rests."""
         return self.vm is None and self.plan is None
 
     @property
     def is_awaited(self) -> bool:
-        """Tell whether its first VM, or one in place of a lost one, is perhaps being made."""
-        return self.vm is None and self.plan is not None and not self.failed and not self.waits
+        """Tell whether its first VM, or one in place of a lost one, is perhaps being made: for its plan or before."""
+        return self.vm is None and (self.is_begun or bool(self.overtaken))
+
+    @property
+    def is_begun(self) -> bool:
+        """Tell whether a VM of the plan that it waits for is perhaps being made."""
+        return self.plan is not None and not self.failed and not self.waits
+
+    def is_under_way(self, held: Holding) -> bool:
+        """Tell whether a VM that no report told of yet is perhaps being made on an address that it has."""
+        if held.carrier is not None:
+            return False
+        if held.plan is None:  # its own from before: a VM in place of a lost one is made on it
+            return self.vm is None and (self.is_begun or self.overtakes)
+        return self.is_begun or is_overtaken(held)
 
     @property
     def is_new(self) -> bool:
@@ -149,8 +183,8 @@ class Instance:
 
 
 FIELDS = (
-    "index", "az", "state", "ignored", "disk", "errand", "vm", "leaving", "plan", "failed", "swaps", "overtakes",
-    "waits", "hints", "networks", "made_with", "meant", "former", "snapshot",
+    "index", "az", "state", "ignored", "disk", "errand", "vm", "lost_vm", "leaving", "plan", "failed", "swaps",
+    "overtakes", "waits", "hints", "networks", "made_with", "meant", "former", "snapshot",
 )  # fmt: skip
 
 
@@ -162,7 +196,8 @@ def _document(instance: Instance) -> dict[str, Any]:
 
 def _read(paper: Paper) -> Instance:
     deployment, group, uuid = paper.name.split("/")
-    said = {name: paper.document[name] for name in FIELDS}
+    said = {"lost_vm": None, **paper.document}  # papers of earlier times do not tell it
+    said = {name: said[name] for name in FIELDS}
     return Instance(deployment, group, uuid, revision=paper.revision, **{**said, "waits": tuple(said["waits"])})
 
 
@@ -268,4 +303,4 @@ def find_instance(instances: Sequence[Instance], deployment: str, ident: str) ->
 
 
 def _ordered(holdings: Sequence[Holding]) -> tuple[Holding, ...]:
-    return tuple(sorted(holdings, key=lambda each: (each.network, each.row.first)))
+    return tuple(sorted(holdings, key=place_of))

@@ -20,19 +20,23 @@ NOTHING = Bound((), (), ())
 async def recreate(ledger: AsyncLedger, deployment: str, ident: str | None = None, *, dry: bool = False) -> Deployed:
     """Let an instance, or all of a deployment, wait for a new VM; swapped ones get new addresses beside the old.
 
-    Who waits already, is stopped hard, leaves, is of an errand at rest or (of all) is ignored stays as it is.
+    Who waits already, is stopped hard, leaves, is of an errand at rest or (of all) is ignored stays as it is. If
+    nothing is left to do, the answer tells the plan that they wait for.
     """
-    plan = secrets.token_hex(8)
+    plan, known = secrets.token_hex(8), set[str]()
 
-    def decide(remembered: Remembered) -> Sequence[Step]:
+    def choose(remembered: Remembered) -> Sequence[Step]:
         if ident is None:
             chosen = [each for each in remembered.instances if not each.ignored]
         else:
             chosen = [find_instance(remembered.instances, deployment, ident)]
             _check_ignored(chosen[0])
+        known.clear()
+        known.update(each.plan for each in chosen if each.plan is not None)
         return [_step(remembered, each, plan) for each in chosen if _is_up(remembered, each)]
 
-    return await redo(ledger, deployment, plan, decide, dry=dry)
+    done = await redo(ledger, deployment, plan, choose, dry=dry)
+    return done if done.steps or len(known) != 1 else replace(done, plan=known.pop())
 
 
 def _check_ignored(instance: Instance) -> None:

@@ -5,8 +5,7 @@ from tenure.doors.deployments.model import CloudConfig, Network
 from tenure.doors.deployments.records import INSTANCE, ORPHANED, REALM
 from tenure.doors.deployments.reserving import Work
 from tenure.doors.deployments.workers import COMPILER, group_of
-from tenure.doors.deployments.writing import written
-from tenure.kernel.addresses import parse_address
+from tenure.doors.deployments.writing import written_in
 from tenure.kernel.errors import AddressInUse, AddressReserved, Conflict, PoolExhausted, TenureError
 from tenure.kernel.names import Owner
 from tenure.service.ledger import AsyncLedger
@@ -30,10 +29,11 @@ async def explained(ledger: AsyncLedger, error: Refusal, work: Work, config: Clo
     if wanted is None:
         return Conflict(error.message)
     step, take = wanted
+    told = f"Failed to reserve IP '{written_in(config.networks[take.network], error.address)}'"
     if isinstance(error, AddressReserved):
-        told = f"Failed to reserve IP '{written(parse_address(error.address))}' for network '{take.network}'"
+        told = f"{told} for network '{take.network}'"
         return Refused(Kind.NETWORK_RESERVATION_IP_RESERVED, f"{told}: IP belongs to reserved range")
-    told = f"Failed to reserve IP '{written(parse_address(error.address))}' for instance '{step.instance.long_name}'"
+    told = f"{told} for instance '{step.instance.long_name}'"
     return Refused(
         Kind.NETWORK_RESERVATION_ALREADY_IN_USE, f"{told}: already reserved by {await holder(ledger, error.holder)}"
     )

@@ -18,7 +18,7 @@ from tenure.doors.deployments.model import CloudConfig, Group, Manifest
 from tenure.doors.deployments.records import Deployment, Instance, load_deployment, load_instances
 from tenure.doors.deployments.refusing import explained
 from tenure.doors.deployments.reserving import Work, work_for
-from tenure.doors.deployments.trying import turns
+from tenure.doors.deployments.trying import Again, Turn, until_done
 from tenure.doors.deployments.vips import Overtaken, choose_vips, was_picked
 from tenure.kernel.errors import (
     AddressInUse,
@@ -30,7 +30,7 @@ from tenure.kernel.errors import (
 )
 from tenure.kernel.names import check_name
 from tenure.service.ledger import AsyncLedger
-from tenure.service.operations import ExpectPaper, Operation
+from tenure.service.operations import Operation
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +47,8 @@ class Remembered:
         return next((each for each in self.manifest.groups if each.name == name), None)
 
 
-Decide = Callable[[Remembered], Sequence[Step]]
+Choose = Callable[[Remembered], Sequence[Step]]
+"""Says what is to be done to a deployment."""
 
 
 async def remember(ledger: AsyncLedger, name: str) -> Remembered:
@@ -62,12 +63,13 @@ async def remember(ledger: AsyncLedger, name: str) -> Remembered:
     return Remembered(deployment, manifest, config, await load_instances(ledger, name))
 
 
-async def redo(ledger: AsyncLedger, name: str, plan: str, decide: Decide, *, dry: bool = False) -> Deployed:
+async def redo(ledger: AsyncLedger, name: str, plan: str, choose: Choose, *, dry: bool = False) -> Deployed:
     """Do steps for a deployment as it was last deployed, in one ``apply``, or (``dry``) tell what would be done."""
     passed_over: set[int] = set()
-    async for turn in turns():
+
+    async def attempt(turn: Turn) -> Deployed:
         remembered = await remember(ledger, name)
-        steps = decide(remembered)
+        steps = choose(remembered)
         try:
             with turn:
                 return await _attempt(ledger, remembered, steps, plan, passed_over, dry=dry)
@@ -75,7 +77,9 @@ async def redo(ledger: AsyncLedger, name: str, plan: str, decide: Decide, *, dry
             if turn.last:
                 raise await explained(ledger, late.error, late.work, late.config) from late
             passed_over.add(late.position)
-    raise AssertionError("unreachable")
+            raise Again(late) from late
+
+    return await until_done(attempt)
 
 
 async def _attempt(
@@ -91,8 +95,8 @@ async def _attempt(
     configs = await load_configs(ledger)
     vips = await choose_vips(ledger, config, steps, Offers(config), passed_over=passed_over)
     work = work_for(steps, plan, vips)
-    if not work.operations:
-        return Deployed(plan, deployment.name, config, steps, {})
+    if not work.operations:  # nothing is this plan's
+        return Deployed(deployment.plan or plan, deployment.name, config, steps, {})
     check_pools(config, steps)
     rests = _rests(deployment, configs)
     changed = configs is None or configs.snapshot != deployment.snapshot
@@ -108,11 +112,7 @@ async def _attempt(
 
 def _rests(deployment: Deployment, configs: Configs | None) -> list[Operation]:
     """Return what reservations rest on: the configs in force, and that nobody deploys in this moment."""
-    papers = () if configs is None else configs.papers
-    return [
-        *(ExpectPaper(kind=paper.kind, name=paper.name, revision=paper.revision) for paper in papers),
-        deployment.written(),
-    ]
+    return [*([] if configs is None else configs.expected()), deployment.written()]
 
 
 async def _pinned(ledger: AsyncLedger, remembered: Remembered, rests: Sequence[Operation], work: Work) -> Work:

@@ -1,8 +1,8 @@
 """How a report about an instance is taken: what is known of it, what is refused, and what is decided is done."""
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 from tenure.doors.deployments.configuring import load_networks
 from tenure.doors.deployments.explaining import A_VM, HAND_OVER, waits_for
@@ -10,6 +10,8 @@ from tenure.doors.deployments.faults import Kind, Refused
 from tenure.doors.deployments.model import CloudConfig
 from tenure.doors.deployments.parting import Books
 from tenure.doors.deployments.records import (
+    DEPLOYMENT,
+    INSTANCE,
     ORPHAN,
     Deployment,
     Instance,
@@ -18,13 +20,14 @@ from tenure.doors.deployments.records import (
     load_instance,
 )
 from tenure.doors.deployments.reserving import HANDED_TO
-from tenure.doors.deployments.trying import turns
-from tenure.doors.deployments.writing import written
-from tenure.kernel.addresses import parse_address
+from tenure.doors.deployments.trying import Turn, until_done
+from tenure.doors.deployments.vms import Vm, load_vms
+from tenure.doors.deployments.whose import VmHolder, find_vm
+from tenure.doors.deployments.writing import written_in
 from tenure.kernel.errors import Conflict, NotFound
 from tenure.kernel.names import check_name
 from tenure.service.ledger import AsyncLedger
-from tenure.service.operations import Operation
+from tenure.service.operations import ExpectPaper, Operation
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,49 +42,57 @@ class Report:
     """It and, as far as they matter, the others of its deployment: those without what they hold."""
     orphans: frozenset[str] = frozenset()
     """Which of the VMs that it is about are orphans."""
+    vms: Mapping[str, Vm] = field(default_factory=dict)
+    """What is written down of the VMs that it is about."""
+    holder: VmHolder | None = None
+    """Who has the VM that comes."""
 
     @property
     def books(self) -> Books:
         """Open the books of its deployment."""
-        return Books(self.instances)
+        return Books(self.instances, self.vms)
 
 
-Decide = Callable[[Report], Sequence[Operation]]
+Answer = Callable[[Report], Sequence[Operation]]
+"""Says what is done about a report, or refuses it."""
 
 
 async def reported(
-    ledger: AsyncLedger, deployment: str, ident: str, decide: Decide, *, vm: str | None = None
+    ledger: AsyncLedger, deployment: str, ident: str, answer: Answer, *, vm: str | None = None
 ) -> Instance:
     """Decide on what is known of an instance (and of ``vm``, if given), and do it; again if it changed meanwhile."""
-    async for turn in turns():
+
+    async def attempt(turn: Turn) -> Instance:
         known = await load_deployment(ledger, check_name(deployment, field="deployment"))
         if known is None:
             raise NotFound("deployment", deployment)
         instance = await load_instance(ledger, deployment, ident)
         config = await load_networks(ledger, known.as_of(instance))
+        comes = await find_vm(ledger, vm, in_place_of=instance.vm) if vm not in (None, instance.vm) else None
+        vms = await load_vms(ledger, [instance.vm]) | ({} if comes is None else {comes.vm.name: comes.vm})
         orphans = await orphans_among(ledger, {vm, instance.vm}) if vm is not None else frozenset()
-        others = await _others(ledger, instance, vm, alone=known.snapshot is None)
-        operations = decide(Report(ledger, known, config, instance, [instance, *others], orphans))
+        others = await _others(ledger, instance, alone=known.snapshot is None and comes is not None)
+        holder = None if comes is None else comes.holder
+        operations = answer(Report(ledger, known, config, instance, [instance, *others], orphans, vms, holder))
         with turn:
-            await ledger.apply(operations)
+            await ledger.apply([*(() if comes is None else comes.first), *operations])
             try:
                 return await load_instance(ledger, deployment, f"{instance.group}/{instance.uuid}")
             except NotFound:
                 return instance
-    raise AssertionError("unreachable")
+
+    return await until_done(attempt)
 
 
-async def _others(ledger: AsyncLedger, instance: Instance, vm: str | None, *, alone: bool) -> list[Instance]:
+async def _others(ledger: AsyncLedger, instance: Instance, *, alone: bool) -> list[Instance]:
     """Read the other instances of its deployment, if a report is about them too: without what they hold.
 
-    That is so where one of them waits for what this one has, or may have the VM that comes, or (``alone``, where there
-    is no cloud config) its address.
+    That is so where one of them waits for what this one has, or (``alone``: a VM comes where there is no cloud config)
+    may have its address.
     """
-    promised = any(HANDED_TO in each.labels for each in instance.holdings)
-    if not promised and vm in (None, instance.vm):
+    if not alone and not any(HANDED_TO in each.labels for each in instance.holdings):
         return []
-    found = await load_bare(ledger, instance.deployment, vm=None if promised or alone else vm)
-    return [each for each in found if each.uuid != instance.uuid]
+    return [each for each in await load_bare(ledger, instance.deployment) if each.uuid != instance.uuid]
 
 
 async def orphans_among(ledger: AsyncLedger, vms: Iterable[str | None]) -> frozenset[str]:
@@ -96,10 +107,10 @@ async def orphans_among(ledger: AsyncLedger, vms: Iterable[str | None]) -> froze
 
 def check_own(report: Report, vm: str) -> None:
     """Refuse a VM that is somebody else's, and to orphan one whose name an orphan has."""
-    instance = report.instance
-    other = next((each for each in report.instances if each.vm == vm and each.uuid != instance.uuid), None)
-    if other is not None:
-        raise Conflict(f"instance {instance.name} cannot have VM {vm!r}: instance {other.name} has it", field="vm")
+    instance, holder = report.instance, report.holder
+    if holder is not None and holder.owner != instance.owner:
+        told = f"instance {instance.name} cannot have VM {vm!r}: {holder.told(instance.deployment)} has it"
+        raise Conflict(told, field="vm")
     swapped = instance.vm if instance.swaps and instance.vm != vm else None
     for name in (vm if vm != instance.vm else None, swapped):
         if name in report.orphans:
@@ -107,23 +118,36 @@ def check_own(report: Report, vm: str) -> None:
             raise Conflict(f"{told}; report first that the orphan is deleted", field="vm")
 
 
-def check_apart(report: Report) -> None:
+def check_apart(report: Report) -> list[Operation]:
     """Refuse a VM as the lost one was, where no plan means it so and another has the address by now.
 
     So it may be only in the in-memory mode, where nobody but VMs holds addresses. The next deploy gives it others.
+    Returns what makes sure that nobody gets the address in this moment: who had it before, too, stays as he is.
     """
-    instance = report.instance
-    if report.deployment.snapshot is not None or instance.meant is not None:
-        return
-    wanted = set(replace(instance, meant=instance.made_with).remembered.values())
+    instance, known = report.instance, report.deployment
+    if known.snapshot is not None or instance.meant is not None:
+        return []
+    wanted = set(_as_before(instance).values())
+    rests: list[Operation] = [ExpectPaper(kind=DEPLOYMENT, name=known.name, revision=known.revision)]
     for each in report.instances:
-        for address in each.remembered.values() if each.uuid != instance.uuid else ():
+        if each.uuid == instance.uuid:
+            continue
+        for network, address in each.remembered.items():
             if address in wanted:
+                told = written_in(report.config.networks.get(network), address.partition("/")[0])
                 raise Refused(
                     Kind.NETWORK_RESERVATION_ALREADY_IN_USE,
-                    f"Failed to reserve IP '{written(parse_address(address))}' for instance '{instance.long_name}': "
+                    f"Failed to reserve IP '{told}' for instance '{instance.long_name}': "
                     f"already reserved by instance '{each.name}' from deployment '{each.deployment}'",
                 )
+        if wanted.intersection(_as_before(each).values()):
+            rests.append(ExpectPaper(kind=INSTANCE, name=each.paper_name, revision=each.revision))
+    return rests
+
+
+def _as_before(instance: Instance) -> dict[str, str]:
+    """Return the addresses that an instance's last VM had, by network."""
+    return replace(instance, meant=instance.made_with).remembered
 
 
 def check_awaited(instance: Instance, vm: str, plan: str | None) -> None:
@@ -137,16 +161,21 @@ def check_awaited(instance: Instance, vm: str, plan: str | None) -> None:
         told = f"has VM {instance.vm!r} and waits for no other"
         raise Conflict(f"instance {instance.name} {told}; report first that it is gone", field="vm")
     if instance.overtakes:
-        told = f"waits for a VM of plan {instance.plan}, and an earlier plan wanted other addresses"
+        told = f"waits for a VM{_of_plan(instance)}, and an earlier plan wanted other settings"
         raise Conflict(f"instance {instance.name} {told}; say which one {vm!r} was made for", field="plan")
 
 
-def still_waiting(instance: Instance) -> Refused:
+def _of_plan(instance: Instance) -> str:
+    return "" if instance.plan is None else f" of plan {instance.plan}"
+
+
+def still_waiting(instance: Instance, config: CloudConfig) -> Refused:
     """Refuse a VM whose addresses are still others'."""
     [wait, *_] = instance.waits
+    told = written_in(config.networks.get(wait["network"]), wait["address"])
     return Refused(
         Kind.NETWORK_RESERVATION_ALREADY_IN_USE,
-        f"Failed to reserve IP '{written(parse_address(wait['address']))}' for instance '{instance.long_name}': it "
+        f"Failed to reserve IP '{told}' for instance '{instance.long_name}': it "
         f"waits for '{wait['of']}' to hand it over. Report that its VM is replaced or gone.",
     )
 
@@ -159,7 +188,7 @@ def check_failed(instance: Instance, plan: str | None) -> None:
     if waits_for(instance) not in (A_VM, HAND_OVER) and not (instance.leaving and instance.is_awaited):
         raise Conflict(f"instance {instance.name} waits for no VM, so none can have failed")
     if plan is None and instance.overtakes:
-        told = f"waits for a VM of plan {instance.plan}, and an earlier plan wanted other addresses"
+        told = f"waits for a VM{_of_plan(instance)}, and an earlier plan wanted other settings"
         raise Conflict(f"instance {instance.name} {told}; say whose VM could not be made", field="plan")
 
 
@@ -169,6 +198,14 @@ def _was_begun(instance: Instance, plan: str) -> bool:
 
 
 def check_lost(instance: Instance, vm: str | None) -> None:
-    """Refuse what is told of another VM than the instance has: it has a new one by now."""
+    """Refuse what is told of another VM than the instance has: it has a new one by now, or leaves without one."""
     if vm is not None and instance.vm not in (None, check_name(vm, field="vm")):
         raise Conflict(f"instance {instance.name} has VM {instance.vm!r} now, not {vm!r}", field="vm")
+    if instance.leaving and is_no_news(instance, vm):
+        told = f"lost VM {vm!r} before, and leaves; say what became of the one that was to be made in its place"
+        raise Conflict(f"instance {instance.name} {told}", field="vm")
+
+
+def is_no_news(instance: Instance, vm: str | None) -> bool:
+    """Tell whether what is told of a VM was told before: it is gone, and another is perhaps being made by now."""
+    return vm is not None and vm == instance.lost_vm and instance.is_awaited

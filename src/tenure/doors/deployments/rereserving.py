@@ -46,7 +46,7 @@ def heard(papers: Sequence[Instance], config: CloudConfig, hearing: Hearing) -> 
     for each in papers:
         said = answers.get(each.uuid)
         if said is None:
-            instances.append(replace(each, vm=None, meant=None))
+            instances.append(replace(each, vm=None, lost_vm=each.vm or each.lost_vm, meant=None))
             continue
         instances.append(with_hints(_as_told(each, said), said, config))
         founds += find(instances[-1], said, config)
@@ -56,7 +56,7 @@ def heard(papers: Sequence[Instance], config: CloudConfig, hearing: Hearing) -> 
 def _as_told(instance: Instance, said: VmState) -> Instance:
     """Return an instance with the VM that speaks for it: if another than was known, the one that it waited for."""
     made_with = instance.made_with if said.vm == instance.vm else instance.meant
-    return replace(instance, vm=said.vm, made_with=made_with, meant=None)
+    return replace(instance, vm=said.vm, lost_vm=None, made_with=made_with, meant=None)
 
 
 def with_hints(instance: Instance, said: VmState, config: CloudConfig) -> Instance:

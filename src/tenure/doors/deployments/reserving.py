@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 
 from tenure.doors.deployments.binding import Has, Kept, Wants
 from tenure.doors.deployments.drafting import Step
-from tenure.doors.deployments.records import ORPHANED, Instance
+from tenure.doors.deployments.records import ORPHANED, Instance, Place, is_overtaken, place_of
 from tenure.kernel.addresses import format_address
 from tenure.kernel.names import Owner
 from tenure.kernel.values import Holding, State
@@ -54,24 +54,20 @@ def work_for(steps: Sequence[Step], plan: str, vips: Mapping[tuple[str, str], in
         (step, _take(step.instance, wish, plan, vips))
         for step in steps
         for wish in step.bound.new
-        if _takes(step, wish)
+        if step.takes(wish.network)
     ]
     frees = [operation for step in steps for operation in _frees(step, heirs)]
     return Work([*drains, *keeps], takes, [*frees, *papers_for(steps, plan)], _handed(steps, plan))
-
-
-def _takes(step: Step, wish: Wants) -> bool:
-    return all(promise.held.network != wish.network for promise in step.gets)
 
 
 def holdings_of(instance: Instance | None, those: Iterable[Has]) -> list[Holding]:
     """Return the holdings of an instance that are meant."""
     places = {(each.network, each.position) for each in those}
     found = () if instance is None else instance.holdings
-    return [each for each in found if (each.network, each.row.first) in places]
+    return [each for each in found if place_of(each) in places]
 
 
-def _drains(step: Step, plan: str, heirs: Mapping[tuple[str, int], str]) -> list[Operation]:
+def _drains(step: Step, plan: str, heirs: Mapping[Place, str]) -> list[Operation]:
     """Set to draining what the instance is not to keep; what leaves altogether stays as it is.
 
     What an earlier plan set so, or reserved for who leaves, is this one's now. Who waits for an address is noted on it.
@@ -81,8 +77,8 @@ def _drains(step: Step, plan: str, heirs: Mapping[tuple[str, int], str]) -> list
         state, labels = held.state, {name: text for name, text in held.labels.items() if name != HANDED_TO}
         if step.after is not None:
             state, labels = State.DRAINING, {**labels, DRAINED_BY: plan}
-        if (held.network, held.row.first) in heirs:
-            labels[HANDED_TO] = heirs[held.network, held.row.first]
+        if place_of(held) in heirs:
+            labels[HANDED_TO] = heirs[place_of(held)]
         meant_for = held.plan
         if _leaves_later(step):
             labels |= {DRAINED_BY: plan} if DRAINED_BY in labels else {}
@@ -176,32 +172,18 @@ def undrained(held: Holding) -> dict[str, str]:
 
 
 def is_free(step: Step, held: Holding) -> bool:
-    """Tell whether what a plan gives up can be another instance's at once: no VM carries it, or who leaves has none."""
-    return held.carrier is None and (step.after is not None or step.ends)
+    """Tell whether what a plan gives up can be another instance's at once: no VM has it, and none is made on it."""
+    if step.after is None:
+        return held.carrier is None and step.ends
+    return held.carrier is None and not (step.before is not None and step.before.is_under_way(held))
 
 
-def _is_under_way(step: Step, held: Holding) -> bool:
-    """Tell whether a VM is perhaps being made on an address, for an earlier plan than the one that is waited for now.
-
-    Strangers get it only when it is known what became of that VM. Where no VM is waited for, nobody would tell.
-    """
-    before, after = step.before, step.after
-    if before is None or before.plan is None or after is None or after.plan is None or held.plan is None:
-        return False
-    return held.plan != before.plan or not (before.failed or before.waits)
-
-
-def is_overtaken(held: Holding) -> bool:
-    """Tell whether an address was reserved for a VM by an earlier plan, and is not wanted any more by a later one."""
-    return held.state is State.DRAINING and held.carrier is None and held.plan is not None
-
-
-def _frees(step: Step, heirs: Mapping[tuple[str, int], str]) -> list[Operation]:
+def _frees(step: Step, heirs: Mapping[Place, str]) -> list[Operation]:
     """Free what the instance is not to keep and no VM carries; an instance that leaves without a VM is gone now."""
     return [
         released(each)
         for each in holdings_of(step.before, step.bound.obsolete)
-        if is_free(step, each) and not _stays(step, each) and (each.network, each.row.first) not in heirs
+        if is_free(step, each) and not _stays(step, each) and place_of(each) not in heirs
     ]
 
 
@@ -210,8 +192,7 @@ def _stays(step: Step, held: Holding) -> bool:
 
     What was an instance's own before the plan is its own again if the plan is taken back: so nobody else gets it.
     """
-    was_its_own = step.after is not None and step.after.vm is None and held.plan is None
-    return was_its_own or _is_under_way(step, held)
+    return step.after is not None and step.after.vm is None and held.plan is None
 
 
 def papers_for(steps: Sequence[Step], plan: str) -> list[Operation]:

@@ -14,7 +14,7 @@ from tenure.doors.deployments.faults import Refused
 from tenure.doors.deployments.managed_records import Managed
 from tenure.doors.deployments.model import DYNAMIC, CloudConfig
 from tenure.doors.deployments.moving import Moved, was_asked_for
-from tenure.doors.deployments.records import Instance
+from tenure.doors.deployments.records import Instance, place_of
 from tenure.doors.deployments.settings import settings_of
 from tenure.doors.deployments.workers import Compiling
 from tenure.kernel.values import Holding
@@ -228,7 +228,9 @@ def _action(step: Step, plan: str) -> str:
         return CREATED
     if step.after is None:
         return LEAVES
-    new, old = ({each.network for each in some} for some in (step.bound.new, step.bound.obsolete))
+    overtaken = {place_of(each) for each in step.before.overtaken}  # given up by a plan before
+    new = {each.network for each in step.bound.new}
+    old = {each.network for each in step.bound.obsolete if (each.network, each.position) not in overtaken}
     if old & (new | {kept.wants.network for kept in step.bound.kept}):
         return MOVED
     if new or old:
@@ -242,7 +244,7 @@ def held_after(step: Step, deployed: Deployed) -> list[Holding]:
     """Return what an instance holds and keeps once the plan is done, under the names that networks have now."""
     names = {(kept.has.network, kept.has.position): kept.wants.network for kept in step.bound.kept}
     had = () if step.before is None else step.before.holdings
-    places = ((held, (held.network, held.row.first)) for held in had)
+    places = ((held, place_of(held)) for held in had)
     kept = [replace(held, network=names[place]) for held, place in places if place in names]
     given = {promise.held.network: promise.held for promise in step.gets}
     wishes = (wish.network for wish in step.bound.new)
@@ -256,7 +258,7 @@ def network_documents(step: Step, deployed: Deployed) -> list[Document]:
     given_up: dict[str, list[str]] = {}
     gone = {(each.network, each.position) for each in step.bound.obsolete}
     for held in () if step.before is None else step.before.holdings:
-        if (held.network, held.row.first) in gone:
+        if place_of(held) in gone:
             given_up.setdefault(held.network, []).append(written(held))
     said = [each["name"] for each in step.instance.networks] if step.after is not None else []
     new = {wish.network for wish in step.bound.new}

@@ -1,20 +1,30 @@
 """Trying anew: every decision of this door rests on readings, and somebody else may be quicker than what follows them.
 
-``async for turn in turns():`` reads and decides; ``with turn:`` does it. What is refused there because something has
-changed ends the turn, and after a moment the next one reads anew; what the last turn is refused is told.
+``until_done`` lets an attempt read and decide; ``with turn:`` does it. What is refused there because something has
+changed ends the attempt, and after a moment the next one reads anew; what the last one is refused is told.
 """
 
 import asyncio
 import random
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from types import TracebackType
+from typing import TypeVar
 
 from tenure.kernel.errors import Conflict, NotFound, TenureError
 
 TRIES = 20
 LONGEST_PAUSE_S = 0.05
 
+Done = TypeVar("Done")
 Tells = Callable[[TenureError], bool]
+
+
+class Again(Exception):
+    """An attempt came to nothing, and another may do better; it never leaves ``until_done``."""
+
+    def __init__(self, because: Exception) -> None:
+        super().__init__(str(because))
+        self.because = because
 
 
 class Turn:
@@ -23,40 +33,26 @@ class Turn:
     def __init__(self, tells: Tells, *, last: bool) -> None:
         self._tells = tells
         self.last = last
-        self.lost: TenureError | None = None
-        """Why it came to nothing, if it did."""
 
     def __enter__(self) -> None:
         pass
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> bool:
-        if not isinstance(error, Conflict | NotFound):
-            return False
-        self.lost = error
-        return not (self.last or self._tells(error))
+    ) -> None:
+        if isinstance(error, Conflict | NotFound) and not self.last and not self._tells(error):
+            raise Again(error) from error
 
 
-class Turns:
-    """Tries, with a pause between two that is longer each time, and uneven so that those who meet do not meet again."""
+async def until_done(attempt: Callable[[Turn], Awaitable[Done]], *, unless: Tells = lambda error: False) -> Done:
+    """Try until it is done; ``unless`` says which refusals tell the truth, however often one tries.
 
-    def __init__(self, tells: Tells) -> None:
-        self._tells = tells
-        self._begun = 0
-
-    def __aiter__(self) -> "Turns":
-        return self
-
-    async def __anext__(self) -> Turn:
-        if self._begun:
-            await asyncio.sleep(random.uniform(0, min(0.002 * 2**self._begun, LONGEST_PAUSE_S)))
-        self._begun += 1
-        if self._begun > TRIES:
-            raise StopAsyncIteration
-        return Turn(self._tells, last=self._begun == TRIES)
-
-
-def turns(*, unless: Tells = lambda error: False) -> Turns:
-    """Try until it is done; ``unless`` says which refusals tell the truth, however often one tries."""
-    return Turns(unless)
+    Pauses grow longer, and are uneven so that those who meet do not meet again.
+    """
+    tried = 0
+    while True:
+        tried += 1
+        try:
+            return await attempt(Turn(unless, last=tried == TRIES))
+        except Again:
+            await asyncio.sleep(random.uniform(0, min(0.002 * 2**tried, LONGEST_PAUSE_S)))

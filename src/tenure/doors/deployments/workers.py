@@ -10,6 +10,7 @@ from typing import Any
 
 from tenure.doors.deployments.model import DNS, GATEWAY
 from tenure.doors.deployments.records import ORPHAN, REALM, Instance, orphan_of
+from tenure.doors.deployments.vms import Vm, exchanged, load_vms
 from tenure.kernel.errors import NotFound
 from tenure.kernel.names import Owner
 from tenure.kernel.values import Holding, Paper
@@ -47,6 +48,8 @@ class Compiling:
     orphans: bool = False
     workers: tuple[Worker, ...] = ()
     revision: int = 0
+    vms: Mapping[str, Vm] = field(default_factory=dict)
+    """What is written down of the workers' VMs."""
 
     def worker(self, number: int) -> Worker | None:
         """Find a worker."""
@@ -72,7 +75,8 @@ class Compiling:
 
     def freed(self, *, orphaned: bool) -> list[Operation]:
         """Return the operations that end the workers; ``orphaned``: VMs that are known of keep their addresses."""
-        return [operation for each in self.workers for operation in self._freed(each, orphaned=orphaned)]
+        gone = exchanged(self.vms, self.deployment, set(self.vms), set())
+        return [*gone, *(operation for each in self.workers for operation in self._freed(each, orphaned=orphaned))]
 
     def _freed(self, worker: Worker, *, orphaned: bool) -> list[Operation]:
         if worker.vm is None or not orphaned:
@@ -107,8 +111,9 @@ async def _read(ledger: AsyncLedger, paper: Paper) -> Compiling:
     held = {each.owner: each for each in await ledger.holdings_of(list(owners.values()))}
     workers = [Worker(number, vm, held.get(owners[number])) for number, vm in sorted(vms.items())]
     return Compiling(
-        paper.name, said["plan"], said["network"], said["az"], said["orphans"], tuple(workers), paper.revision
-    )
+        paper.name, said["plan"], said["network"], said["az"], said["orphans"], tuple(workers), paper.revision,
+        await load_vms(ledger, vms.values()),
+    )  # fmt: skip
 
 
 async def ended(ledger: AsyncLedger, deployment: str) -> list[Operation]:

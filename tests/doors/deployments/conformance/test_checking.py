@@ -6,6 +6,7 @@ import pytest
 
 from tenure.doors.deployments import checking, finishing, recreating
 from tenure.doors.deployments.faults import Kind, Refused
+from tenure.doors.deployments.records import load_deployments
 from tenure.doors.deployments.surveying import load_orphans
 from tenure.kernel.errors import Conflict, NotFound
 from tests.doors.deployments.conformance.town import Town, app, config, lab, manifest
@@ -138,17 +139,46 @@ async def test_recreating_one_leaves_the_others_alone(town: Town) -> None:
 
 async def test_who_waits_is_stopped_hard_leaves_or_is_ignored_is_not_recreated(town: Town) -> None:
     await up(town, manifest("alpha", app(4), app(name="smoke", lifecycle="errand")))
-    await town.deploy(manifest("alpha", app(3), app(name="smoke", lifecycle="errand")))
+    await town.deploy(manifest("alpha", app(3), app(name="new"), app(name="smoke", lifecycle="errand")))
     await finishing.stop(town.ledger, "alpha", "app/0", hard=True)
     await finishing.ignore(town.ledger, "alpha", "app/1")
-    first = await recreating.recreate(town.ledger, "alpha")
-    second = await recreating.recreate(town.ledger, "alpha")
+    recreated = await recreating.recreate(town.ledger, "alpha")
 
-    assert [step.instance.index for step in first.steps] == [2]
-    assert (second.steps, second.changes) == ([], False)
+    assert [step.instance.index for step in recreated.steps] == [2]
     with pytest.raises(Refused) as caught:
         await recreating.recreate(town.ledger, "alpha", "app/1")
     assert caught.value.kind is Kind.DEPLOYMENT_IGNORED_INSTANCES_MODIFICATION
+
+
+async def test_a_repeated_recreation_does_nothing_and_tells_the_plan_that_instances_wait_for(town: Town) -> None:
+    await up(town, TWO)
+    first = await recreating.recreate(town.ledger, "alpha")
+    before = await town.ledger.last_change()
+    second = await recreating.recreate(town.ledger, "alpha")
+    one = await recreating.recreate(town.ledger, "alpha", "app/1")
+
+    assert {second.plan, one.plan} == {first.plan}
+    assert (second.steps, second.changes) == ([], False)
+    assert await town.ledger.last_change() == before
+    await finishing.commit(town.ledger, "alpha", "app/0", vm="vm-new", plan=second.plan)
+
+
+async def test_a_recreation_of_nobody_tells_the_plan_of_the_deployment(town: Town) -> None:
+    await up(town, TWO)
+    await finishing.stop(town.ledger, "alpha", "app/0", hard=True)
+    recreated = await recreating.recreate(town.ledger, "alpha", "app/0")
+    [known] = await load_deployments(town.ledger)
+
+    assert (recreated.plan, recreated.changes) == (known.plan, False)
+
+
+async def test_recreating_whom_a_deploy_made_wait_answers_with_the_plan_of_that_deploy(town: Town) -> None:
+    await up(town, TWO)
+    deployed = await town.deploy(TWO, recreate=True)
+    recreated = await recreating.recreate(town.ledger, "alpha")
+
+    assert (recreated.plan, recreated.steps) == (deployed.plan, [])
+    assert {each.plan for each in await town.instances("alpha")} == {deployed.plan}
 
 
 async def test_h1_swapped_vms_that_are_recreated_get_new_addresses_beside_the_old(town: Town) -> None:

@@ -7,11 +7,12 @@ import pytest
 
 from tenure.doors.deployments import finishing
 from tenure.doors.deployments.deploying import deploy
+from tenure.doors.deployments.faults import Refused
 from tenure.doors.deployments.records import load_deployment
 from tenure.doors.deployments.telling import plan_document
 from tenure.kernel.errors import Conflict
 from tenure.service.ledger import AsyncLedger
-from tests.doors.deployments.conformance.town import Town, app, config, manifest
+from tests.doors.deployments.conformance.town import Town, app, config, lab, manifest
 
 
 class Interrupted:
@@ -154,6 +155,51 @@ async def test_who_leaves_while_its_vm_may_come_up_keeps_its_address_until_that_
     assert await town.tails("alpha") == {"app/0": ".2"}
     assert [each.address for each in await town.ledger.holdings("lab")] == ["172.20.5.2", "172.20.5.4"]
     assert not (await town.deploy(manifest("alpha", app()))).changes
+
+
+async def overtaken(town: Town) -> tuple[str, str]:
+    """Have a first plan that wants .12 for a group's only instance, and a later one that wants .10; return both."""
+    await town.upload(config(lab(static=["172.20.5.10-172.20.5.12"])))
+    first = await town.deploy(manifest("alpha", app(name="b", static_ips=["172.20.5.12"])))
+    later = await town.deploy(manifest("alpha", app(name="b", static_ips=["172.20.5.10"])))
+    return first.plan, later.plan
+
+
+@pytest.mark.parametrize("known", ["failed", "taken back", "gone"])
+@pytest.mark.parametrize("what", ["left, failed", "failed, left", "failed, deleted"])
+async def test_who_leaves_keeps_what_an_earlier_plans_vm_may_have_until_that_is_known(
+    town: Town, what: str, known: str
+) -> None:
+    first, later = await overtaken(town)
+    for each in what.split(", "):
+        if each == "failed":
+            await finishing.fail(town.ledger, "alpha", "b/0", plan=later)
+        elif each == "left":
+            await town.deploy(manifest("alpha", app()))
+        else:
+            assert len(await finishing.delete(town.ledger, "alpha")) == 1
+    with pytest.raises(Refused):
+        await town.deploy(manifest("beta", app(static_ips=["172.20.5.12"])))
+    if known == "failed":
+        await finishing.fail(town.ledger, "alpha", "b/0", plan=first)
+    elif known == "taken back":
+        await finishing.abort(town.ledger, "alpha", first)
+    else:
+        await finishing.lose(town.ledger, "alpha", "b/0")
+    await town.run(manifest("beta", app(2, static_ips=["172.20.5.10", "172.20.5.12"])))
+
+    assert "b" not in {each.group for each in await town.instances("alpha")}
+
+
+async def test_what_only_the_later_plan_wanted_is_free_when_that_failed(town: Town) -> None:
+    first, later = await overtaken(town)
+    await town.deploy(manifest("alpha", app()))
+    await finishing.fail(town.ledger, "alpha", "b/0", plan=later)
+    await town.run(manifest("beta", app(static_ips=["172.20.5.10"])))
+
+    assert await town.parting("alpha") == {"b/0": {"lab": "172.20.5.12"}}
+    await finishing.fail(town.ledger, "alpha", "b/0", plan=first)
+    assert await town.parting("alpha") == {}
 
 
 async def test_a_deploy_after_a_delete_frees_nothing_that_a_vm_may_come_up_on(town: Town) -> None:

@@ -4,11 +4,20 @@ import pytest
 
 from tenure.doors.deployments import errands, finishing, recreating
 from tenure.doors.deployments.faults import Kind, Refused
-from tenure.kernel.errors import NotFound
+from tenure.kernel.errors import Conflict, NotFound
 from tests.doors.deployments.conformance.town import Town, app, config, lab, manifest
 
 SMOKE = manifest("alpha", app(), app(2, name="smoke", lifecycle="errand"))
 STATIC = ["172.20.5.10", "172.20.5.11"]
+
+
+POOL = config(lab(static=STATIC))
+OTHER = manifest("beta", app(static_ips=["172.20.5.10"]))
+
+
+def errand(tail: int) -> str:
+    """Write a manifest with one errand, on a static address."""
+    return manifest("alpha", app(name="smoke", lifecycle="errand", static_ips=[f"172.20.5.{tail}"]))
 
 
 async def run(town: Town) -> list[str]:
@@ -69,6 +78,79 @@ async def test_f9_what_an_errand_has_stays_its_over_deploys(town: Town) -> None:
 
     assert not again.changes
     assert await town.tails("alpha") == {"app/0": ".2", "smoke/0": ".3", "smoke/1": ".4"}
+
+
+async def test_f9_an_errand_that_waits_for_its_vm_still_waits_after_a_deploy(town: Town) -> None:
+    await town.upload(config())
+    deployed = await town.run(SMOKE)
+    ran = await errands.run(town.ledger, "alpha", "smoke")
+    again = await town.deploy(SMOKE)
+    assert await finishing.abort(town.ledger, "alpha", deployed.plan) == [], "that plan was done before the errand ran"
+    with pytest.raises(Conflict, match=f"does not wait for a VM of plan {ran.plan}, but of {again.plan}"):
+        await finishing.commit(town.ledger, "alpha", "smoke/0", vm="vm-late", plan=ran.plan)
+    await town.finish(again)
+
+    assert await town.tails("alpha") == {"app/0": ".2", "smoke/0": ".3", "smoke/1": ".4"}
+    assert None not in {each.vm for each in await town.instances("alpha")}
+
+
+async def test_f9_where_a_deploy_moves_it_meanwhile_nobody_else_gets_what_its_vm_may_come_up_on(town: Town) -> None:
+    await town.upload(POOL)
+    await town.run(errand(10))
+    ran = await errands.run(town.ledger, "alpha", "smoke")
+    await town.deploy(errand(11))
+    with pytest.raises(Refused) as caught:
+        await town.deploy(OTHER)
+    assert caught.value.kind is Kind.NETWORK_RESERVATION_ALREADY_IN_USE
+    with pytest.raises(Conflict, match=f"does not wait for a VM of plan {ran.plan}"):
+        await finishing.commit(town.ledger, "alpha", "smoke/0", vm="vm-late", plan=ran.plan)
+    await finishing.fail(town.ledger, "alpha", "smoke/0", plan=ran.plan)
+    await town.run(OTHER)
+
+    assert await town.tails("alpha") == {"smoke/0": ".11"}
+
+
+@pytest.mark.parametrize("up", [True, False])
+async def test_an_errand_that_was_moved_and_ended_keeps_only_what_it_is_to_have(town: Town, up: bool) -> None:
+    await town.upload(POOL)
+    await town.run(errand(10))
+    ran = await errands.run(town.ledger, "alpha", "smoke")
+    if up:
+        await town.finish(ran)
+    await town.deploy(errand(11))
+    [ended] = await errands.end(town.ledger, "alpha", "smoke")
+    await town.run(OTHER)
+
+    assert (ended.vm, ended.plan, ended.overtakes) == (None, None, False)
+    assert [each.address for each in ended.holdings] == ["172.20.5.11"]
+
+
+async def test_an_errand_that_was_moved_at_rest_has_both_until_its_vm_is_up(town: Town) -> None:
+    """Who takes the plan back finds it as it was."""
+    await town.upload(POOL)
+    await town.run(errand(10))
+    await town.finish(await errands.run(town.ledger, "alpha", "smoke"))
+    await errands.end(town.ledger, "alpha", "smoke")
+    moved = await town.deploy(errand(11))
+    [ended] = await errands.end(town.ledger, "alpha", "smoke")
+    assert [each.address for each in ended.holdings] == ["172.20.5.10", "172.20.5.11"]
+    await finishing.abort(town.ledger, "alpha", moved.plan)
+
+    assert await town.tails("alpha") == {"smoke/0": ".10"}
+    assert await town.parting("alpha") == {}
+
+
+async def test_an_errand_that_is_run_leaves_alone_who_leaves_by_a_deploy(town: Town) -> None:
+    one = manifest("alpha", app(), app(1, name="smoke", lifecycle="errand"))
+    await town.upload(config())
+    await town.run(SMOKE)
+    await town.finish(await errands.run(town.ledger, "alpha", "smoke"))
+    deployed = await town.deploy(one)
+    ran = await errands.run(town.ledger, "alpha", "smoke")
+    assert not ran.changes
+    await finishing.abort(town.ledger, "alpha", deployed.plan)
+
+    assert [(each.leaving, each.plan) for each in await town.instances("alpha")] == [(False, None)] * 3
 
 
 async def test_f9_a_removed_errand_frees_what_it_had(town: Town) -> None:

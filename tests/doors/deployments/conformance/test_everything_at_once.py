@@ -5,7 +5,7 @@ import contextlib
 import os
 import random
 from collections import Counter
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import tenure
 from tenure.doors.deployments.door import Deployments
@@ -23,13 +23,27 @@ CONFIGS = [
 ]
 
 
+@dataclass(frozen=True)
+class Job:
+    """A VM in the making: for which plan, and with which addresses."""
+
+    deployment: str
+    instance: str
+    plan: str
+    addresses: frozenset[str]
+
+
 @dataclass
 class Hand:
-    """Somebody who does anything that may be done; what is refused in words is no fault."""
+    """Somebody who does anything that may be done; what is refused in words is no fault.
+
+    VMs take their time: what is wanted may be another when one is up. Then nobody may take it for what is wanted.
+    """
 
     door: Deployments
     chance: random.Random
     plan: tuple[str, str] | None = None
+    jobs: list[Job] = field(default_factory=list)
 
     async def act(self) -> None:
         """Do one thing."""
@@ -43,6 +57,8 @@ class Hand:
                 await self.door.delete(name)
             elif drawn < 0.55 and self.plan is not None:
                 await self.door.abort(*self.plan)
+            elif drawn < 0.7 and self.jobs:
+                await self.end(self.jobs.pop(self.chance.randrange(len(self.jobs))))
             else:
                 await self.report(name)
 
@@ -63,6 +79,8 @@ class Hand:
         vm = f"vm-{os.getpid()}-{self.chance.random()}"
         if each.leaving or drawn < 0.15:
             await self.door.lose(name, each.name)
+        elif drawn < 0.35 and each.plan is not None and not each.waits:
+            self.jobs.append(Job(name, each.name, each.plan, frozenset(held.address for held in each.wanted)))
         elif drawn < 0.7:
             await self.door.commit(name, each.name, vm=vm, plan=each.plan if drawn < 0.6 else None)
         elif drawn < 0.8:
@@ -71,6 +89,16 @@ class Hand:
             await self.door.stop(name, each.name, hard=True)
         else:
             await self.door.start(name, each.name)
+
+    async def end(self, job: Job) -> None:
+        """Report a VM that was long in the making: it is up with what it was begun with, or it failed."""
+        if self.chance.random() < 0.3:
+            await self.door.fail(job.deployment, job.instance, plan=job.plan)
+            return
+        vm = f"vm-{os.getpid()}-{self.chance.random()}"
+        made = await self.door.commit(job.deployment, job.instance, vm=vm, plan=job.plan)
+        if made.vm == vm:  # else somebody replaced it already
+            assert {said["ip"] for said in (made.made_with or {}).values()} == job.addresses
 
 
 async def work(place: str, seed: int) -> None:

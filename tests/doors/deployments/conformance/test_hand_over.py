@@ -148,10 +148,44 @@ async def test_c10_what_no_vm_carries_changes_hands_at_once(town: Town) -> None:
 async def test_c8_two_without_vms_swap_at_once(town: Town) -> None:
     await town.upload(POOL)
     await town.deploy(static(a=10, b=11))
+    for group in ("a", "b"):
+        await finishing.fail(town.ledger, "alpha", f"{group}/0")
     await town.run(static(a=11, b=10), hand_over=True)
 
     assert await town.tails("alpha") == {"a/0": ".11", "b/0": ".10"}
     assert len(await town.ledger.holdings("lab")) == 2
+
+
+@pytest.mark.parametrize("what", ["failed", "taken back"])
+async def test_c8_what_a_vm_may_come_up_on_changes_hands_when_that_is_known(town: Town, what: str) -> None:
+    await town.upload(POOL)
+    first = await town.deploy(static(a=10, b=11))
+    await town.deploy(static(a=11, b=10), hand_over=True)
+    assert [await waits(town, "a"), await waits(town, "b")] == [["172.20.5.11"], ["172.20.5.10"]]
+    await lose(town, "a")
+    assert await waits(town, "b") == ["172.20.5.10"], "that no VM is there does not say that none is made"
+    if what == "failed":
+        for group in ("a", "b"):
+            await finishing.fail(town.ledger, "alpha", f"{group}/0", plan=first.plan)
+    else:
+        await finishing.abort(town.ledger, "alpha", first.plan)
+    await commit(town, "a")
+    await commit(town, "b")
+
+    assert await town.tails("alpha") == {"a/0": ".11", "b/0": ".10"}
+    assert len(await town.ledger.holdings("lab")) == 2
+
+
+async def test_c8_nor_does_it_where_the_vm_is_made_in_place_of_a_lost_one(town: Town) -> None:
+    await town.upload(POOL)
+    await town.run(static(a=10))
+    await lose(town, "a")
+    await town.deploy(static(a=10))
+    await town.deploy(static(a=11, b=10), hand_over=True)
+    assert await waits(town, "b") == ["172.20.5.10"]
+    await commit(town, "a")
+
+    assert await waits(town, "b") == []
 
 
 async def test_c8_c10_without_the_option_both_are_refused(town: Town) -> None:

@@ -1,5 +1,9 @@
-"""Hand-overs in any order: whatever is planned, reported and taken back, a VM's address is its instance's alone."""
+"""Hand-overs in any order: whatever is planned, reported and taken back, a VM's address is its instance's alone.
 
+So is the address of a VM that is being made, until somebody tells what became of it.
+"""
+
+import contextlib
 import random
 from dataclasses import dataclass, field
 
@@ -8,6 +12,7 @@ import pytest
 from tenure.doors.deployments import finishing
 from tenure.doors.deployments.faults import Kind, Refused
 from tenure.doors.deployments.records import Instance
+from tenure.kernel.errors import Conflict, NotFound
 from tests.doors.deployments.conformance.town import Document, Town, app, config, lab, manifest
 
 STATIC = [f"172.20.5.{tail}" for tail in (10, 11, 12, 13)]
@@ -17,11 +22,12 @@ STEPS = 40
 
 @dataclass
 class Cloud:
-    """The VMs that are really there, with the addresses that they have."""
+    """The VMs that are really there, with the addresses that they have; and those in the making, by plan (``jobs``)."""
 
     town: Town
     chance: random.Random
     vms: dict[str, str] = field(default_factory=dict)
+    jobs: dict[tuple[str, str], str] = field(default_factory=dict)
     plan: str = ""
 
     def wanted(self) -> list[Document]:
@@ -39,41 +45,81 @@ class Cloud:
             if error.kind is not Kind.NETWORK_RESERVATION_NOT_ENOUGH_CAPACITY:
                 raise
 
-    async def commit(self, instance: Instance) -> None:
-        vm = f"vm-{next(self.town.numbers)}"
-        made = await finishing.commit(self.town.ledger, "alpha", instance.name, vm=vm, plan=instance.plan)
+    def begin(self, instance: Instance) -> None:
+        """Begin to make a VM on what is wanted now."""
+        [held] = instance.wanted
+        self.jobs[instance.uuid, instance.plan or ""] = held.address
+
+    async def commit(self, instance: Instance, plan: str | None = None) -> None:
+        """Report a VM that is made, perhaps for an earlier plan: with it all others in the making are given up."""
+        vm, plan = f"vm-{next(self.town.numbers)}", plan or instance.plan
+        made = await finishing.commit(self.town.ledger, "alpha", instance.name, vm=vm, plan=plan)
         assert made.made_with is not None
         self.vms[made.uuid] = made.made_with["lab"]["ip"]
+        assert self.jobs.get((made.uuid, plan or ""), self.vms[made.uuid]) == self.vms[made.uuid]
+        self.give_up(made)
+
+    async def fail(self, instance: Instance, plan: str) -> None:
+        """Report that a VM could not be made; of some earlier plans nobody wants to know."""
+        self.jobs.pop((instance.uuid, plan), None)
+        with contextlib.suppress(Conflict, NotFound):
+            await finishing.fail(self.town.ledger, "alpha", instance.name, plan=plan)
+
+    def give_up(self, instance: Instance) -> None:
+        self.jobs = {job: ip for job, ip in self.jobs.items() if job[0] != instance.uuid}
+
+    async def end(self, job: tuple[str, str], instances: list[Instance]) -> None:
+        """Bring a VM to its end that is being made: it is up, or could not be made, or is not wanted any more."""
+        uuid, plan = job
+        instance = next(each for each in instances if each.uuid == uuid)
+        if self.chance.random() < 0.3:
+            await self.fail(instance, plan)
+            return
+        try:
+            await self.commit(instance, plan)
+        except (Conflict, Refused):
+            await self.fail(instance, plan)
 
     async def lose(self, instance: Instance) -> None:
         self.vms.pop(instance.uuid, None)
+        self.give_up(instance)
         await finishing.lose(self.town.ledger, "alpha", instance.name)
 
     async def act(self) -> None:
         """Let anything happen that may happen."""
         instances = await self.town.instances("alpha")
         ready = [each for each in instances if each.plan and not each.leaving and not each.waits]
-        up = [each for each in instances if each.vm or each.leaving]
+        busy = {uuid for uuid, _ in self.jobs}
+        up = [each for each in instances if (each.vm or each.leaving) and each.uuid not in busy]
         chosen = self.chance.random()
-        if chosen < 0.4 and ready:
+        if chosen < 0.2 and ready:
             await self.commit(self.chance.choice(ready))
+        elif chosen < 0.35 and (untried := [each for each in ready if not each.failed]):
+            self.begin(self.chance.choice(untried))
+        elif chosen < 0.5 and self.jobs:
+            await self.end(self.chance.choice(sorted(self.jobs)), instances)
         elif chosen < 0.7 and up:
             await self.lose(self.chance.choice(up))
         elif chosen < 0.8 and self.plan:
+            self.jobs.clear()  # whoever takes a plan back has stopped what was going on
             await finishing.abort(self.town.ledger, "alpha", self.plan)
         else:
             await self.deploy(self.wanted())
 
     async def check(self) -> None:
-        """Make sure that every VM's address is held by its own instance."""
+        """Make sure that every VM's address is held by its own instance, also where it is only being made."""
         held = {each.address: each.owner.id for each in await self.town.ledger.holdings("lab")}
         assert {uuid: held.get(ip) for uuid, ip in self.vms.items()} == {uuid: uuid for uuid in self.vms}
+        assert {job: held.get(ip) for job, ip in self.jobs.items()} == {job: job[0] for job in self.jobs}
 
     async def settle(self, groups: list[Document]) -> None:
-        """Deploy, delete all VMs that are to be replaced, and make what is missing."""
+        """Deploy, delete all VMs that are to be replaced or being made, and make what is missing."""
         await self.deploy(groups)
         for each in await self.town.instances("alpha"):
-            if each.leaving or (each.vm and each.plan):
+            for plan in {held.plan or "" for held in each.overtaken}:
+                await self.fail(each, plan)
+        for each in await self.town.instances("alpha"):
+            if each.leaving or each.plan:
                 await self.lose(each)
         for each in await self.town.instances("alpha"):
             if each.plan:

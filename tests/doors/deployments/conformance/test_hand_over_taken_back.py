@@ -88,11 +88,15 @@ async def test_a_swap_that_is_called_off_by_a_new_plan_moves_nobody(town: Town) 
 
 
 async def test_a_swap_that_is_called_off_half_way_swaps_back(town: Town) -> None:
-    await swapping(town)
+    plan = await swapping(town)
     await lose(town, "a")
-    await town.run(static(a=10, b=11), hand_over=True)
+    await town.deploy(static(a=10, b=11), hand_over=True)
+    assert await waits(town, "a") == ["172.20.5.10"], "a VM of the other is perhaps being made on it"
+    await finishing.fail(town.ledger, "alpha", "b/0", plan=plan)
+    await commit(town, "a")
 
     assert await town.tails("alpha") == {"a/0": ".10", "b/0": ".11"}
+    assert len(await town.ledger.holdings("lab")) == 2
 
 
 async def test_who_does_not_want_it_any_more_is_not_waited_for(town: Town) -> None:
@@ -141,3 +145,31 @@ async def test_a_vm_that_was_made_for_an_earlier_plan_is_refused(town: Town) -> 
 
     assert first == again
     assert await town.tails("alpha") == {"a/0": ".12"}
+
+
+async def test_who_has_another_by_now_does_not_get_back_what_it_gave(town: Town) -> None:
+    await town.upload(POOL)
+    await town.run(static(a=10))
+    await lose(town, "a")
+    await town.deploy(static(a=11, c=10), hand_over=True)
+    await commit(town, "a")
+    plan = (await town.deploy(static(a=12, c=10), hand_over=True)).plan
+    await finishing.abort(town.ledger, "alpha", plan)
+
+    assert await town.tails("alpha") == {"a/0": ".11"}
+    assert len(await town.ledger.holdings("lab")) == 1
+
+
+async def test_what_was_handed_over_to_an_overtaken_vm_does_not_stay_with_who_has_its_own(town: Town) -> None:
+    await town.upload(POOL)
+    await town.run(static(b=13, c=11))
+    for group in ("b", "c"):
+        await lose(town, group)
+    await town.deploy(static(b=10, c=13), hand_over=True)
+    plan = (await town.deploy(static(c=11), hand_over=True)).plan
+    assert await town.parting("alpha") == {"c/0": {"lab": "172.20.5.13"}}
+    for _ in range(2):
+        await finishing.abort(town.ledger, "alpha", plan)
+
+    assert await town.tails("alpha") == {"c/0": ".11"}
+    assert await town.parting("alpha") == {}

@@ -152,8 +152,9 @@ async def test_h5_a_recreate_that_is_called_off_moves_nobody(town: Town) -> None
     text = manifest("alpha", app(2, **SWAP))
     await town.upload(config())
     await town.run(text)
-    await town.deploy(text, recreate=True)
+    recreated = await town.deploy(text, recreate=True)
     called_off = await town.run(text)
+    await finishing.abort(town.ledger, "alpha", recreated.plan)
 
     assert not called_off.changes
     assert await town.tails("alpha") == {"app/0": ".2", "app/1": ".3"}

@@ -1,15 +1,18 @@
 """Reports that come late or twice: what a plan after them wants is neither taken for done nor freed."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import pytest
 
+from tenure.doors.cli.deployment_lines import next_lines
 from tenure.doors.deployments import finishing
 from tenure.doors.deployments.door import Deployments
 from tenure.doors.deployments.recreating import recreate
+from tenure.doors.deployments.telling import instance_document, plan_document
 from tenure.kernel.errors import Conflict
 from tenure.kernel.values import Holding
-from tests.doors.deployments.conformance.town import Town, app, config, lab, manifest
+from tests.doors.deployments.conformance.town import Document, Town, app, config, lab, manifest
 
 
 async def moving(town: Town) -> str:
@@ -190,6 +193,96 @@ async def test_a_third_plan_may_want_it_again(town: Town) -> None:
     assert len(await town.ledger.holdings("lab")) == 1
 
 
+@pytest.mark.parametrize("known", ["failed", "taken back", "replaced"])
+async def test_a_plan_that_goes_back_frees_nothing_that_a_vm_may_come_up_on(town: Town, known: str) -> None:
+    moved = await moving(town)
+    await town.upload(config())
+    back = await town.deploy(manifest("alpha", app()))
+    again = await town.deploy(manifest("alpha", app()))
+    assert (again.plan, again.changes) == (back.plan, False)
+    assert await town.parting("alpha") == {"app/0": {"lab": "172.20.5.3"}}
+    await town.run(manifest("beta", app()))
+    assert await town.tails("beta") == {"app/0": ".4"}
+    if known == "failed":
+        await finishing.fail(town.ledger, "alpha", "app/0", plan=moved)
+    elif known == "taken back":
+        assert [each.address for each in await finishing.abort(town.ledger, "alpha", moved)] == ["172.20.5.3"]
+    else:
+        await town.run(manifest("alpha", app()), recreate=True)
+
+    assert await town.parting("alpha") == {}
+    assert [(each.overtakes, each.plan) for each in await town.instances("alpha")] == [(False, None)]
+
+
+async def test_what_became_of_that_vm_is_asked_for(town: Town) -> None:
+    moved = await moving(town)
+    await town.upload(config())
+    back = await town.deploy(manifest("alpha", app()))
+    [shown] = [instance_document(each) for each in await town.instances("alpha")]
+    [step] = plan_document(back, applied=True)["instances"]
+    [told] = next_lines("alpha", [{**shown, "instance": "app/0"}])
+    [planned] = next_lines("alpha", [{**step, "plan": back.plan}])
+
+    assert told.endswith(f"see that there is none, then `tenure deployment fail alpha app/0 --plan {moved}`")
+    assert planned.endswith("app/0 --plan PLAN`, with the plan that `tenure deployment show alpha app/0` names")
+    [again] = plan_document(await town.deploy(manifest("alpha", app())), applied=True)["instances"]
+    assert (step["action"], again["action"], again["needs_plan"]) == ("moved", "kept", True)
+
+
+async def test_where_that_vm_may_still_be_told_of_one_in_place_of_a_lost_one_needs_a_plan(town: Town) -> None:
+    moved = await moving(town)
+    await town.upload(config())
+    await town.deploy(manifest("alpha", app()))
+    await finishing.lose(town.ledger, "alpha", "app/0")
+    with pytest.raises(Conflict, match="waits for a VM, and an earlier plan wanted other settings"):
+        await finishing.commit(town.ledger, "alpha", "app/0", vm="vm-new")
+    await finishing.fail(town.ledger, "alpha", "app/0", plan=moved)
+    await finishing.commit(town.ledger, "alpha", "app/0", vm="vm-new")
+
+    assert await town.tails("alpha") == {"app/0": ".2"}
+
+
+EDGE = [{"name": "edge", "type": "dynamic"}]
+ON_EDGE = app(networks=[{"name": "lab", "default": ["dns", "gateway"]}, {"name": "edge"}])
+
+
+@pytest.mark.parametrize("later", [(lab(gateway="172.20.5.14"), app()), (lab(), ON_EDGE)], ids=["gateway", "network"])
+async def test_where_two_plans_want_other_settings_a_vm_says_which_it_was_made_for(
+    town: Town, later: tuple[Document, Document]
+) -> None:
+    await town.upload(config(more=EDGE))
+    await town.deploy(manifest("alpha", app()))
+    await town.upload(config(later[0], more=EDGE))
+    plan = (await town.deploy(manifest("alpha", later[1]))).plan
+    with pytest.raises(Conflict, match=f"waits for a VM of plan {plan}, and an earlier plan wanted other settings"):
+        await finishing.commit(town.ledger, "alpha", "app/0", vm="vm-new")
+    await finishing.commit(town.ledger, "alpha", "app/0", vm="vm-new", plan=plan)
+
+    assert not (await town.deploy(manifest("alpha", later[1]))).changes
+
+
+async def test_so_it_does_where_somebody_took_its_address_away(town: Town) -> None:
+    await town.upload(config())
+    await town.deploy(manifest("alpha", app()))
+    [first] = await town.ledger.holdings("lab")
+    await town.ledger.release("lab", first.address, owner=first.owner)
+    await town.run(manifest("beta", app()))
+    later = await town.deploy(manifest("alpha", app()))
+    with pytest.raises(Conflict, match=f"waits for a VM of plan {later.plan}, and an earlier plan"):
+        await finishing.commit(town.ledger, "alpha", "app/0", vm="vm-new")
+
+    assert await town.tails("alpha") == {"app/0": ".3"}
+
+
+async def test_it_need_not_where_other_cloud_configs_mean_the_same_for_it(town: Town) -> None:
+    await town.upload(config())
+    await town.deploy(manifest("alpha", app()))
+    await town.upload(config(more=EDGE))
+    await town.deploy(manifest("alpha", app()))
+
+    assert (await finishing.commit(town.ledger, "alpha", "app/0", vm="vm-new")).vm == "vm-new"
+
+
 async def test_a_swapped_vm_does_not_take_it_along(town: Town) -> None:
     """Under create-swap-delete the orphan has what it carried, and not what another VM was to have."""
     swapping = app(update={"vm_strategy": "create-swap-delete"})
@@ -226,12 +319,13 @@ async def test_an_orphan_is_nobodys_vm(town: Town) -> None:
 
 
 async def test_two_vms_of_one_name_are_orphans_one_after_the_other(town: Town) -> None:
-    """Deployments may lie at places that name VMs alike; the second can be swapped when the first is deleted."""
+    """Ledgers of earlier times may have such; the second can be swapped when the first is deleted."""
     swapping = app(update={"vm_strategy": "create-swap-delete"})
     await town.upload(config())
     for name in ("alpha", "beta"):
-        await town.deploy(manifest(name, swapping))
-        await finishing.commit(town.ledger, name, "app/0", vm="same")
+        await town.run(manifest(name, swapping))
+        [instance] = await town.instances(name)
+        await town.ledger.apply([replace(instance, vm="same").written()])
         await town.deploy(manifest(name, swapping), recreate=True)
     await finishing.commit(town.ledger, "alpha", "app/0", vm="vm-a")
     with pytest.raises(Conflict, match="VM 'same' is an orphan already; report first that the orphan is deleted"):

@@ -4,8 +4,9 @@ import pytest
 
 from tenure.doors.deployments import finishing
 from tenure.doors.deployments.faults import Kind, Refused
+from tenure.kernel.errors import Conflict
 from tests.doors.deployments.conformance.fleet import Fleet, own
-from tests.doors.deployments.conformance.town import Town, app
+from tests.doors.deployments.conformance.town import Town, app, lab
 
 
 @pytest.fixture
@@ -52,3 +53,18 @@ async def test_who_lost_its_vm_does_not_get_back_what_a_plan_gave_to_another(tow
         await finishing.commit(town.ledger, "alpha", "app/0", vm="vm-new")
 
     assert caught.value.kind is Kind.NETWORK_RESERVATION_ALREADY_IN_USE
+
+
+async def test_where_two_plans_want_other_settings_a_vm_says_which_it_was_made_for(town: Town, alpha: Fleet) -> None:
+    def by(gateway: str) -> str:
+        return own("alpha", app(), subnets=(lab(gateway=gateway),))
+
+    for _ in range(2):
+        await alpha.deploy(by("172.20.5.14"))
+        assert [each.overtakes for each in await town.instances("alpha")] == [False]
+    later = await alpha.deploy(by("172.20.5.13"))
+    with pytest.raises(Conflict, match="an earlier plan wanted other settings"):
+        await finishing.commit(town.ledger, "alpha", "app/0", vm="vm-new")
+    made = await finishing.commit(town.ledger, "alpha", "app/0", vm="vm-new", plan=later.plan)
+
+    assert (made.made_with or {})["lab"]["gateway"] == "172.20.5.13"

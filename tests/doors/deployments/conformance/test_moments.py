@@ -1,15 +1,21 @@
 """B14, G8: what happens in the moment between looking and taking."""
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from typing import Any
 
 import pytest
 
 import tenure
 from tenure.doors.deployments.faults import Kind, Refused
+from tenure.doors.deployments.records import owner_of
+from tenure.kernel.errors import StoreUnavailable
+from tenure.kernel.values import Paper
+from tenure.stores.postgres.transaction import PostgresTransaction
+from tenure.stores.sqlite.transaction import SqliteTransaction
 from tests.doors.deployments.conformance.town import Town, app, config, lab, manifest
 
 Happens = Callable[[], Awaitable[Any]]
+Transaction = SqliteTransaction | PostgresTransaction
 
 
 def between(town: Town, monkeypatch: pytest.MonkeyPatch, happens: Happens) -> None:
@@ -29,23 +35,45 @@ async def test_b14_who_finds_his_address_taken_in_that_moment_gets_the_next(
 ) -> None:
     await town.upload(config())
     async with await tenure.open_async(place) as other:
-        between(town, monkeypatch, lambda: Town(other).run(manifest("alpha", app())))
+        between(town, monkeypatch, lambda: Town(other, town.numbers).run(manifest("alpha", app())))
         await town.run(manifest("beta", app()))
 
     assert (await town.tails("alpha"), await town.tails("beta")) == ({"app/0": ".2"}, {"app/0": ".3"})
 
 
-async def test_b14_any_other_error_is_raised_and_changes_nothing(town: Town, monkeypatch: pytest.MonkeyPatch) -> None:
-    async def full() -> None:
-        raise OSError("the disk is full")
+@pytest.mark.parametrize("written", [0, 1], ids=["some rows", "some papers, too"])
+async def test_b14_any_other_error_is_raised_and_changes_nothing(
+    town: Town, monkeypatch: pytest.MonkeyPatch, written: int
+) -> None:
+    """The store itself breaks off: what it had written by then was all of the addresses, and some papers."""
+    seen: list[int] = []
+
+    def full(of: Any) -> Any:
+        add_papers = of.add_papers
+
+        async def late(tx: Transaction, papers: Sequence[Paper]) -> None:
+            found = len(await tx.rows_of([owner_of(each.name.rpartition("/")[2]) for each in papers]))
+            if found:
+                await add_papers(tx, papers[:written])
+                seen.append(found)
+                raise OSError("the disk is full")
+            await add_papers(tx, papers)
+
+        return late
 
     await town.upload(config())
     before = await town.ledger.last_change()
-    between(town, monkeypatch, full)
-    with pytest.raises(OSError, match="the disk is full"):
-        await town.run(manifest("alpha", app()))
+    for each in (SqliteTransaction, PostgresTransaction):
+        monkeypatch.setattr(each, "add_papers", full(each))
+    with pytest.raises((OSError, StoreUnavailable), match="the disk is full"):
+        await town.run(manifest("alpha", app(3)))
 
+    assert seen == [3]
     assert await town.ledger.last_change() == before
+    assert (await town.ledger.holdings("lab"), await town.instances("alpha")) == ([], [])
+    monkeypatch.undo()
+    await town.run(manifest("alpha", app(3)))
+    assert await town.tails("alpha") == {"app/0": ".2", "app/1": ".3", "app/2": ".4"}
 
 
 POOL = {"name": "pub", "type": "vip", "subnets": [{"static": ["198.51.100.20-198.51.100.22"]}]}
@@ -57,7 +85,7 @@ async def test_g8_who_finds_his_vip_taken_in_that_moment_gets_the_next(
 ) -> None:
     await town.upload(config(more=[POOL]))
     async with await tenure.open_async(place) as other:
-        between(town, monkeypatch, lambda: Town(other).run(manifest("alpha", app(networks=ON_BOTH))))
+        between(town, monkeypatch, lambda: Town(other, town.numbers).run(manifest("alpha", app(networks=ON_BOTH))))
         await town.run(manifest("beta", app(networks=ON_BOTH)))
 
     assert [(await town.has(name))["app/0"]["pub"] for name in ("alpha", "beta")] == ["198.51.100.20", "198.51.100.21"]

@@ -99,13 +99,15 @@ async def test_e14_a_change_that_is_taken_back_moves_nobody(town: Town) -> None:
     await town.run(manifest("alpha", app(2)))
     before = await town.instances("alpha")
     await town.upload(config(lab(reserved=["172.20.5.2-172.20.5.3"])))
-    await town.deploy(manifest("alpha", app(2)))
+    changed = await town.deploy(manifest("alpha", app(2)))
     await town.upload(config())
     await town.run(manifest("alpha", app(2)))
     after = await town.instances("alpha")
 
     assert await town.tails("alpha") == {"app/0": ".2", "app/1": ".3"}
     assert [each.vm for each in after] == [each.vm for each in before]
+    assert len(await town.ledger.holdings("lab")) == 4, "a VM is perhaps being made on the others"
+    await finishing.abort(town.ledger, "alpha", changed.plan)
     assert len(await town.ledger.holdings("lab")) == 2
 
 

@@ -146,7 +146,6 @@ def shown(error: Rejected, kind: Kind) -> Sequence[str]:
 async def test_a_wrong_cloud_config_is_refused_and_the_old_one_stays(
     town: Town, text: str, kind: Kind, message: str
 ) -> None:
-    """C19, C20, C22, F6, I7, I8, I9, I16."""
     await town.upload(config())
     before = await town.ledger.last_change()
     with pytest.raises(Rejected) as caught:
@@ -160,7 +159,6 @@ async def test_a_wrong_cloud_config_is_refused_and_the_old_one_stays(
 async def test_a_wrong_manifest_is_refused_before_anything_is_reserved(
     town: Town, text: str, kind: Kind, message: str
 ) -> None:
-    """C2, C3, C4, D19, G3, G4, G5, G9, G11."""
     await town.upload(
         config(lab(static=["172.20.5.10-172.20.5.12"]), more=[VIPS, POOL, DYNAMIC, ZONED], azs=AZS),
     )

@@ -8,13 +8,18 @@ from typing import Any
 import tenure
 from tenure.doors.deployments import records
 from tenure.doors.deployments.door import Deployments
+from tenure.doors.deployments.vms import VM
+from tenure.doors.deployments.whose import ALL_VMS
+from tenure.doors.deployments.workers import COMPILE
 from tenure.kernel.errors import NotFound
 from tests.doors.deployments.conformance.town import Document, app, config, lab, manifest
 
 Step = Callable[[Deployments], Awaitable[Any]]
 
 STATIC = {"static": ["172.20.5.10-172.20.5.12"]}
-KINDS = (records.CONFIG, records.SNAPSHOT, records.DEPLOYMENT, records.INSTANCE, records.ORPHAN)
+KINDS = (
+    records.CONFIG, records.SNAPSHOT, records.DEPLOYMENT, records.INSTANCE, records.ORPHAN, COMPILE, VM, ALL_VMS,
+)  # fmt: skip
 SWAP: dict[str, Any] = {"update": {"vm_strategy": "create-swap-delete"}}
 
 
@@ -68,12 +73,16 @@ async def aborted(door: Deployments) -> None:
         await door.abort("alpha", plan)
 
 
-async def compiled(door: Deployments) -> None:
-    """Reserve for workers, and free what they had."""
-    plan = await plan_of(door, "beta")
-    assert plan is not None
-    await door.begin_compiling("beta", plan)
-    await door.end_compiling("beta", plan)
+async def begun(door: Deployments) -> None:
+    """Reserve for workers."""
+    await door.begin_compiling("beta", await plan_of(door, "beta"))
+
+
+async def checked(door: Deployments) -> None:
+    """Find the VM that is missing, and let its instance wait for another."""
+    vms = {each.vm for each in await door.instances("alpha") if each.vm is not None}
+    for missing in await door.check("alpha", vms - {"vm-6"}):
+        await door.recreate_missing("alpha", missing.instance.name, vm=missing.vm)
 
 
 async def gone(door: Deployments) -> None:
@@ -115,15 +124,24 @@ STEPS: dict[str, Step] = {
     "stop --hard": reported("stop", "alpha", "app/1", hard=True),
     "start": reported("start", "alpha", "app/1"),
     "commit who started": made("alpha", "app/1", "vm-8"),
+    "recreate": lambda door: door.recreate("alpha", "a/0"),
+    "commit who was recreated": made("alpha", "a/0", "vm-9"),
+    "cck": checked,
+    "commit who was missing": made("alpha", "b/0", "vm-10"),
     "apply less": applied(SMALLER),
     "lose who leaves": gone,
     "apply beta": applied(BETA),
-    "compile": compiled,
+    "compile": begun,
+    "commit-worker": lambda door: door.commit_worker("beta", None, 0, vm="vm-worker"),
+    "end-compile": lambda door: door.end_compiling("beta"),
     "commit beta": made("beta", "app/0", "vm-b1"),
     "recreate beside": applied(BETA, recreate=True),
     "commit beside": made("beta", "app/0", "vm-b2"),
     "cleanup-orphans": cleaned_up,
     "run-errand": lambda door: door.run_errand("beta", "smoke"),
+    "commit who runs": made("beta", "smoke/0", "vm-smoke"),
+    "end-errand": lambda door: door.end_errand("beta", "smoke"),
+    "run-errand again": lambda door: door.run_errand("beta", "smoke"),
     "delete": deleted,
     "apply beta again": applied(BETA),
 }

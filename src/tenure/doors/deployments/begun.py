@@ -1,0 +1,43 @@
+"""What VMs are perhaps being made with while another plan comes: one that means something else overtakes them."""
+
+from collections.abc import Sequence
+
+from tenure.doors.deployments.configuring import Configs, load_snapshot
+from tenure.doors.deployments.faults import Refused
+from tenure.doors.deployments.model import CloudConfig, Properties
+from tenure.doors.deployments.records import Deployment, Instance
+from tenure.doors.deployments.settings import settings_of
+from tenure.service.ledger import AsyncLedger
+
+
+def remembered_begun(instances: Sequence[Instance]) -> dict[str, Properties]:
+    """Return the settings of VMs that are perhaps being made, by uuid, where instances remember them themselves."""
+    return {each.uuid: each.meant for each in instances if each.is_begun and each.meant is not None}
+
+
+async def settings_begun(
+    ledger: AsyncLedger, deployment: Deployment | None, instances: Sequence[Instance], configs: Configs
+) -> dict[str, Properties]:
+    """Return the settings of VMs that are perhaps being made, by uuid; of cloud configs no more in force, too."""
+    found = remembered_begun(instances)
+    if deployment is None:
+        return found
+    known: dict[str, CloudConfig] = {configs.snapshot: configs.config}
+    for each in instances:
+        name = deployment.as_of(each).snapshot
+        if name is None or not each.is_begun:
+            continue
+        if name not in known:
+            known[name] = await load_snapshot(ledger, name)
+        settings = _settings(each, known[name])
+        if settings is not None:
+            found[each.uuid] = settings
+    return found
+
+
+def _settings(instance: Instance, config: CloudConfig) -> Properties | None:
+    """Return what an instance's VM is made with; None if somebody took an address away: then it gets another."""
+    try:
+        return settings_of(instance, config)
+    except Refused:
+        return None
