@@ -35,7 +35,7 @@ def keyed(site: Site[Book], address: str, number: int) -> Wish:
 def granted(granter: Granter, site: Site[Book], *numbers: int, version: int | None = None) -> list[Verdict] | None:
     """Ask for addresses at once."""
     wishes = [keyed(site, f"192.0.2.{n}", n) for n in numbers]
-    answer = granter.grant(site.here.space, version or site.here.version, wishes, lambda: None)
+    answer = granter.grant(site.here.space, version or site.here.version, wishes)
     return None if answer is None else list(answer)
 
 
@@ -97,9 +97,9 @@ async def test_nothing_and_too_much_are_left_to_the_usual_way() -> None:
     async with beside() as (site, granter, _):
         wishes = [site.wish(f"10.0.{n // 250}.{n % 250}", f"vm/{n}") for n in range(LARGEST + 1)]
 
-        assert granter.grant(site.here.space, site.here.version, [], lambda: None) is None
-        assert granter.grant(site.here.space, site.here.version, wishes, lambda: None) is None
-        most = granter.grant(site.here.space, site.here.version, wishes[:LARGEST], lambda: None)
+        assert granter.grant(site.here.space, site.here.version, []) is None
+        assert granter.grant(site.here.space, site.here.version, wishes) is None
+        most = granter.grant(site.here.space, site.here.version, wishes[:LARGEST])
         assert most is not None
         assert len(most) == len(await site.rows()) == LARGEST
 

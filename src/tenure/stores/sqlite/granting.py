@@ -7,7 +7,7 @@ transaction of ``plain.grant_rows`` finds out why.
 """
 
 import sqlite3
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from importlib.resources import files
 from itertools import chain
 from typing import Any
@@ -50,12 +50,9 @@ class Granter:
         """Believe nothing: the ledger is changed by other means."""
         self._believed = None
 
-    def grant(
-        self, space: SpaceId, version: int, wishes: Sequence[Wish], ready: Callable[[], None]
-    ) -> Sequence[Verdict] | None:
+    def grant(self, space: SpaceId, version: int, wishes: Sequence[Wish]) -> Sequence[Verdict] | None:
         """Grant all wishes and commit; None, and nothing was done, if they cannot all be granted like this.
 
-        ``ready`` is called when all is said, and SQLite has the rest to do.
         Cost: O(log n) a wish, some 10 µs of them with the interpreter; one commit.
         """
         if not 0 < len(wishes) <= LARGEST:
@@ -67,7 +64,6 @@ class Granter:
             rows = [wished(space, wish, number, now_us) for number, wish in enumerate(wishes, generation + 1)]
             numbered = zip(range(seq + 1, seq + 1 + len(rows)), wishes, rows, strict=True)
             values = _flat([_columns(version, *each) for each in numbered])
-            ready()
             self._connection.execute(STATEMENTS[len(values) // COLUMNS], values)
         except sqlite3.Error as error:
             if getattr(error, "sqlite_errorcode", 0) & 0xFF in NOT_AS_BELIEVED:

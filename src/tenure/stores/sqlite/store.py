@@ -4,12 +4,9 @@ Every write is a short transaction under SQLite's one write lock, so plain grant
 guards of their own here. Commits are durable before they are answered (``synchronous=FULL``); no setting weakens it.
 """
 
-import asyncio
 import contextlib
 import sqlite3
-import threading
 from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import TypeVar
 
@@ -28,14 +25,12 @@ from tenure.stores.sqlite.papers import read_papers
 from tenure.stores.sqlite.reading import read_changes, read_configuration, read_effects, read_spans, rows_within
 from tenure.stores.sqlite.sql import SQL
 from tenure.stores.sqlite.transaction import CallersSqliteTransaction
+from tenure.stores.sqlite.working import Worker
 from tenure.stores.statements import read_row
 
 T = TypeVar("T")
 
 PAGE = 1000
-
-HAND_OVER_S = 0.001
-"""How long it may take at most; the writer may be at something else."""
 
 WRITER_SETTINGS = ("cache_size = -65536", "wal_autocheckpoint = 4000", "temp_store = MEMORY")
 """64 MiB of pages, of which random addresses need another one each; a journal of 16 MiB before it is worked in."""
@@ -48,20 +43,19 @@ class SqliteStore:
 
     def __init__(self, path: Path) -> None:
         self._path = path
-        self._writer = ThreadPoolExecutor(1, thread_name_prefix="tenure-sqlite-writer")
-        self._reader = ThreadPoolExecutor(1, thread_name_prefix="tenure-sqlite-reader")
+        self._writer = Worker("tenure-sqlite-writer")
+        self._reader = Worker("tenure-sqlite-reader")
         self._connection: sqlite3.Connection | None = None
         self._granter: Granter | None = None
         self._reading: sqlite3.Connection | None = None
-        self._closed = False
 
     @classmethod
     async def open(cls, path: Path) -> "SqliteStore":
         """Open or make the file, and bring its schema up to date."""
         store = cls(path)
         try:
-            await store._in(store._writer, store._open_writer)
-            await store._in(store._reader, store._open_reader)
+            await store._writer.do(store._open_writer)
+            await store._reader.do(store._open_reader)
         except BaseException:
             await store.close()
             raise
@@ -78,14 +72,6 @@ class SqliteStore:
     def _open_reader(self) -> None:
         self._reading = connect(self._path)
 
-    def _in(self, executor: ThreadPoolExecutor, work: Callable[[], T]) -> "asyncio.Future[T]":
-        try:
-            return asyncio.get_running_loop().run_in_executor(executor, work)
-        except RuntimeError as error:
-            if self._closed:
-                raise StoreUnavailable("the ledger is closed; open it again", outcome="none") from error
-            raise
-
     async def _read(self, work: Callable[[sqlite3.Connection], T]) -> T:
         """Run a reading of one moment on the reader thread."""
 
@@ -100,7 +86,7 @@ class SqliteStore:
             except sqlite3.Error as error:
                 raise StoreUnavailable(failed(error), outcome="none") from error
 
-        return await self._in(self._reader, reading)
+        return await self._reader.do(reading)
 
     async def transact(self, work: Callable[[Transaction], Awaitable[T]]) -> T:
         """Run work under the write lock, on the writer thread."""
@@ -111,7 +97,7 @@ class SqliteStore:
             self._granter.forget()
             return write(self._connection, lambda tx: _as_coroutine(work(tx)))
 
-        return await self._in(self._writer, writing)
+        return await self._writer.do(writing)
 
     def inside(self, connection: object) -> CallersSqliteTransaction:
         """Run in a transaction the caller has open on this file; waits for the write lock as his connection does."""
@@ -125,23 +111,15 @@ class SqliteStore:
             return int(beside.execute(SQL["counters"]).fetchone()[0])
 
     async def grant(self, space: SpaceId, version: int, wishes: Sequence[Wish]) -> Sequence[Verdict]:
-        """Create holdings in one transaction: O(log n) a wish and one commit for all of them.
-
-        The caller's thread stands still until SQLite has them, a fraction of a millisecond. Else the writer, which
-        needs the interpreter to begin, would wait until a busy server has nothing more to do.
-        """
-        begun = threading.Lock()
-        begun.acquire()
+        """Create holdings in one transaction: O(log n) a wish and one commit for all of them."""
 
         def granting() -> Sequence[Verdict]:
             assert self._connection is not None
             assert self._granter is not None
-            granted = self._granter.grant(space, version, wishes, begun.release)
+            granted = self._granter.grant(space, version, wishes)
             return granted or write(self._connection, lambda tx: grant_rows(tx, space, version, wishes))
 
-        answer = self._in(self._writer, granting)
-        begun.acquire(timeout=HAND_OVER_S)
-        return await answer
+        return await self._writer.hand_over(granting)
 
     async def release(
         self, space: SpaceId, tickets: Sequence[Ticket], *, version: int | None = None
@@ -235,11 +213,10 @@ class SqliteStore:
 
     async def close(self) -> None:
         """Close the file."""
-        self._closed = True
-        for executor, connection in ((self._writer, self._connection), (self._reader, self._reading)):
+        for worker, connection in ((self._writer, self._connection), (self._reader, self._reading)):
             if connection is not None:
-                await self._in(executor, connection.close)
-            executor.shutdown(wait=True)
+                await worker.do(connection.close)
+            worker.stop()
 
     def contents(self) -> AsyncGenerator[Section, None]:
         """Stream everything as of one moment."""

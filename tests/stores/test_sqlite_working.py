@@ -1,0 +1,113 @@
+"""The threads of a SQLite store: work in order, answers to whoever still asks, and an end."""
+
+import asyncio
+import threading
+import time
+from collections.abc import Iterator
+from functools import partial
+
+import pytest
+
+from tenure.kernel.errors import Conflict, StoreUnavailable
+from tenure.stores.sqlite.working import HAND_OVER_S, Worker
+
+
+@pytest.fixture
+def worker() -> Iterator[Worker]:
+    """Give a worker, and end it."""
+    one = Worker("tried")
+    yield one
+    one.stop()
+
+
+async def test_work_is_done_in_order_and_everybody_gets_the_own_answer(worker: Worker) -> None:
+    done: list[int] = []
+
+    def work(number: int) -> int:
+        done.append(number)
+        return number
+
+    answers = await asyncio.gather(*(worker.do(partial(work, number)) for number in range(20)))
+
+    assert answers == done == [*range(20)]
+
+
+async def test_what_goes_wrong_is_raised_where_it_was_asked_for_and_the_worker_goes_on(worker: Worker) -> None:
+    def fail() -> None:
+        raise Conflict("no")
+
+    with pytest.raises(Conflict):
+        await worker.do(fail)
+    assert await worker.do(lambda: 1) == 1
+
+
+async def test_work_that_was_handed_over_has_begun(worker: Worker) -> None:
+    begun, may_end = threading.Event(), threading.Event()
+
+    def work() -> bool:
+        begun.set()
+        return may_end.wait(30)
+
+    answer = worker.hand_over(work)
+    assert begun.wait(30)
+    assert not answer.done()
+    may_end.set()
+    assert await answer
+
+
+async def test_whoever_hands_over_to_a_busy_worker_does_not_wait_for_it(worker: Worker) -> None:
+    gate = threading.Event()
+    first = worker.do(lambda: gate.wait(30))
+    began = time.monotonic()
+    second = worker.hand_over(lambda: 2)
+
+    assert not second.done()
+    assert time.monotonic() - began < 1000 * HAND_OVER_S
+    gate.set()
+    assert (await first, await second) == (True, 2)
+
+
+async def test_work_whose_caller_went_away_before_it_began_is_not_done(worker: Worker) -> None:
+    gate, done = threading.Event(), threading.Event()
+    first, second = worker.do(lambda: gate.wait(30)), worker.do(done.set)
+    second.cancel()
+    gate.set()
+    await first
+    await worker.do(lambda: None)
+
+    assert not done.is_set()
+
+
+async def test_a_caller_who_goes_away_while_it_is_done_harms_nobody(worker: Worker) -> None:
+    gate = threading.Event()
+    first = worker.hand_over(lambda: gate.wait(30))
+    first.cancel()
+    gate.set()
+
+    assert await worker.do(lambda: 1) == 1
+
+
+def test_a_loop_that_is_closed_meanwhile_harms_nobody(worker: Worker) -> None:
+    gate = threading.Event()
+
+    async def ask() -> None:
+        worker.hand_over(lambda: gate.wait(30))
+
+    asyncio.run(ask())
+    gate.set()
+
+    assert asyncio.run(_one(worker)) == 1
+
+
+async def _one(worker: Worker) -> int:
+    return await worker.do(lambda: 1)
+
+
+async def test_a_worker_that_was_stopped_takes_no_more_work() -> None:
+    worker = Worker("stopped")
+    last = worker.do(lambda: 1)
+    worker.stop()
+
+    assert await last == 1
+    with pytest.raises(StoreUnavailable, match="closed"):
+        worker.do(lambda: 2)
