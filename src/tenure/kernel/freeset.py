@@ -65,11 +65,16 @@ class FreeSet:
 
     def take(self, first: int, last: int) -> list[tuple[int, int]]:
         """Mark ``first..last`` as not free; return the intervals that were free until now."""
-        if first == last:  # by far the most frequent
-            return [(first, self._cut(first, first))] if self.at_or_after(first) == first else []
         changed: list[tuple[int, int]] = []
-        while (start := self.at_or_after(first)) is not None and start <= last:
-            changed.append((start, self._cut(start, last)))
+        while (chunk := bisect_left(self._chunk_ends, first)) < len(self._chunk_ends):
+            index = bisect_left(self._lasts[chunk], first)
+            start = max(first, self._firsts[chunk][index])
+            if start > last:
+                break
+            end = self._cut(chunk, index, start, last)
+            changed.append((start, end))
+            if end == last:  # as with a single number, which is by far the most frequent
+                break
         return changed
 
     def give_back(self, first: int, last: int) -> list[tuple[int, int]]:
@@ -101,9 +106,8 @@ class FreeSet:
         chunk = bisect_left(self._chunk_ends, number)
         return chunk, bisect_left(self._lasts[chunk], number)
 
-    def _cut(self, start: int, last: int) -> int:
+    def _cut(self, chunk: int, index: int, start: int, last: int) -> int:
         """Take ``start..last`` out of the interval that ``start`` lies in; return where the cut ends."""
-        chunk, index = self._locate(start)
         interval_first, interval_last = self._firsts[chunk][index], self._lasts[chunk][index]
         last = min(last, interval_last)
         self.free -= last - start + 1
