@@ -66,6 +66,12 @@ def test_only_named_instances_are_looked_after(deployed: Site) -> None:
     assert deployed.json("deployment", "show", "shop", "web/0")["vm"] == "vm-2"
 
 
+def test_files_that_begin_with_a_mark_may_be_joined(deployed: Site) -> None:
+    (deployed.folder / "joined.txt").write_text("\ufeffvm-1\n\ufeffvm-2\n\ufeffvm-3\n\ufeff\n", "utf-8")
+
+    assert deployed.json("deployment", "cck", "shop", "--vms", "joined.txt")["missing"] == []
+
+
 def test_no_vms_at_all_are_believed_only_for_instances_that_are_named(deployed: Site) -> None:
     before = deployed.state()
     refused = deployed.call("deployment", "cck", "shop", "--vms", "-", "--recreate", fed="\n")

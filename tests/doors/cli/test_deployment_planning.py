@@ -252,7 +252,7 @@ def test_configs_are_listed_and_removed_but_for_the_last(deployed: Site) -> None
     assert removed == "deleted cloud config more; networks that change: more\n"
     assert [each["instance"] for each in moves["moves"]] == ["web/0", "web/1"]
     assert (code, missing) == (4, 3)
-    assert "Upload one with 'networks: []' to empty it." in error["message"]
+    assert "To empty it, upload one that has no addresses: networks: [{name: none, type: dynamic}]" in error["message"]
     assert [each["name"] for each in deployed.json("deployment", "configs")] == ["default"]
 
 

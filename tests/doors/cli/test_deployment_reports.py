@@ -67,6 +67,21 @@ def test_a_vm_that_is_lost_leaves_the_addresses_and_the_way_to_a_new_one_is_told
     ]
 
 
+def test_who_leaves_is_told_as_gone_only_when_it_is(deployed: Site) -> None:
+    deployed.text("deployment", "recreate", "shop", "web/0")
+    deployed.text("deployment", "delete", "shop")
+    lines = deployed.text("deployment", "lose", "shop", "web/0", "--vm", "vm-2").splitlines()
+    plan = deployed.json("deployment", "show", "shop", "web/0")["plan"]
+    failed = deployed.json("deployment", "fail", "shop", "web/0", "--plan", plan)
+
+    assert lines == [
+        "web/0 of deployment shop lost its VM: apps 10.44.16.2",
+        "next:",
+        "  web/0: a VM is perhaps being made for it: see that there is none, then `tenure deployment lose shop web/0`",
+    ]
+    assert failed["gone"] is True
+
+
 def test_reports_that_come_late_name_their_vm_or_plan_and_are_refused(deployed: Site) -> None:
     moving(deployed)
     late = [

@@ -6,13 +6,15 @@ from urllib.parse import quote
 from tenure.doors.deployments.legacy import MODE
 from tenure.doors.deployments.managed_records import MANAGED
 from tenure.doors.deployments.records import CONFIG, DEPLOYMENT, INSTANCE, ORPHAN, SNAPSHOT
+from tenure.doors.deployments.vms import VM
+from tenure.doors.deployments.whose import ALL_VMS
 from tenure.doors.deployments.workers import COMPILE
 from tenure.doors.rest.endpoints import Endpoint
 from tenure.doors.rest.openapi_examples import CLOUD_CONFIG, MANIFEST, PLAN
 from tests.doors.rest.stage import Answer, Client
 
 ANY = {"If-Match": "*"}
-KINDS = ("instance", CONFIG, SNAPSHOT, DEPLOYMENT, INSTANCE, ORPHAN, COMPILE, MODE, MANAGED)
+KINDS = ("instance", CONFIG, SNAPSHOT, DEPLOYMENT, INSTANCE, ORPHAN, COMPILE, MODE, MANAGED, VM, ALL_VMS)
 """Papers that examples and tests leave behind."""
 
 

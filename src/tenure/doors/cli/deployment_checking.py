@@ -25,6 +25,9 @@ if TYPE_CHECKING:
 
 RECREATE, FORGET = "recreate", "forget"
 GONE = {"VM": "vm", "INSTANCE": "instance", "AZ": "az", "ADDRESSES": "addresses"}
+BOM = "\ufeff"
+"""What some editors begin a file with: it is inside where files were joined."""
+
 ALL_THERE = "deployment {deployment}: no VM is missing"
 DO_NEXT = """\
 `tenure deployment cck {deployment} --vms {file} --recreate` lets them wait for new VMs, on what they have;
@@ -79,7 +82,7 @@ def _read_vms(file: Path) -> list[str]:
     name, text = read_document(file)
     vms = []
     for number, line in enumerate(text.splitlines(), start=1):
-        if vm := line.strip():
+        if vm := line.strip().removeprefix(BOM):
             try:
                 vms.append(check_name(vm, field="vms"))
             except Invalid as error:

@@ -80,7 +80,8 @@ def _in_file(faults: "Sequence[Fault]", name: str, document: str) -> "list[Fault
 def delete_config(session: Session, name: str, dry_run: bool) -> None:
     """Take a cloud config out of force: its networks go, but for what is held in them. The last config stays.
 
-    Nobody is moved by that: whose network is gone is told now. To empty a config, upload one with `networks: []`.
+    Nobody is moved by that: whose network is gone is told now. To empty the last one, upload one that has no addresses:
+    `networks: [{name: none, type: dynamic}]`.
 
     For example:
       tenure deployment delete-config more --dry-run

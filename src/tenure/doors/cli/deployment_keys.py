@@ -43,7 +43,7 @@ PLAN_STEP: Keys = {
     "the same addresses), `kept` or `leaves`",
     "waits_for": "`vm` (one to be made and committed), `deletion` (of the VM it has), `hand_over` (of addresses that "
     "others still have), `start` or null",
-    "needs_plan": "whether `commit` must say which plan the VM was made for: an earlier one wanted other addresses",
+    "needs_plan": "whether `commit` must say which plan the VM was made for: an earlier one wanted other settings",
     "swaps": "whether its new VM is made beside the old one",
     "hand_overs": "addresses that others must give up first: `network`, `address`, `of` (whose it is)",
     "networks": "its networks: `network`, `type`, `before` (addresses it gives up), `after` (the one it has then), "

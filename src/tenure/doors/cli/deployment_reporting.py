@@ -88,10 +88,12 @@ def fail(session: Session, deployment: str, instance: str, plan: str | None) -> 
 def lose(session: Session, deployment: str, instance: str, vm: str | None) -> None:
     """Report that an instance's VM is gone; who leaves is gone with it, others keep their addresses.
 
+    Who leaves while another VM is perhaps being made for it is gone when that is reported as lost or failed, too.
+
     For example:
       tenure deployment lose shop web/0
     """
-    _report(session, deployment, "lost its VM", lambda door: door.lose(deployment, instance, vm=vm), may_end=True)
+    _report(session, deployment, "lost its VM", lambda door: door.lose(deployment, instance, vm=vm))
 
 
 @command("stop")
@@ -150,17 +152,14 @@ def unignore(session: Session, deployment: str, instance: str) -> None:
     _report(session, deployment, done, lambda door: door.ignore(deployment, instance, ignored=False))
 
 
-def _report(session: Session, deployment: str, done: str, verb: "Verb", *, may_end: bool = False) -> None:
-    """Take a report; tell how the instance stands then, and what is to be done and reported next.
-
-    ``may_end``: an instance that leaves is gone with this report.
-    """
+def _report(session: Session, deployment: str, done: str, verb: "Verb") -> None:
+    """Take a report; tell how the instance stands then, and what is to be done and reported next."""
     instance, standing = run_on_deployments(session, lambda door: _reported(door, deployment, verb))
     from tenure.doors.deployments.telling import instance_document, settings
 
     document = {
         **instance_document(instance),
-        "gone": may_end and instance.leaving,
+        "gone": not standing.has(instance),
         "settings": None if instance.leaving else settings(instance, standing.config_of(instance)),
     }
     answer(session, document, "\n".join(_report_lines(document, done, standing.deployment.plan)))

@@ -7,6 +7,7 @@ from tenure.doors.deployments.comparing import Difference, changed_networks, man
 from tenure.doors.deployments.configuring import Configs, load_configs, load_networks, load_snapshot
 from tenure.doors.deployments.documents.manifest import read_manifest
 from tenure.doors.deployments.explaining import Reason, explain
+from tenure.doors.deployments.homing import strays_of
 from tenure.doors.deployments.model import CloudConfig
 from tenure.doors.deployments.records import Deployment, Instance, load_deployment, load_instance, load_instances
 from tenure.doors.deployments.reserving import DRAINED_BY
@@ -32,12 +33,16 @@ class Standing:
         """Return the config that an instance is made with."""
         return self.older.get(instance.snapshot or "", self.config)
 
+    def has(self, instance: Instance) -> bool:
+        """Tell whether an instance is still there."""
+        return any(each.uuid == instance.uuid for each in self.instances)
+
     def can_take_back(self, plan: str) -> bool:
         """Tell whether anything is left of a plan that could be taken back."""
         if self.deployment.plan == plan and self.deployment.undo is not None:
             return True
         held = (each for instance in self.instances for each in instance.holdings)
-        return any(each.plan == plan for each in self.instances) or any(
+        return any(each.plan == plan or strays_of(each, plan) for each in self.instances) or any(
             plan in (each.plan, each.labels.get(DRAINED_BY)) for each in held
         )
 

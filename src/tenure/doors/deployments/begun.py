@@ -25,7 +25,7 @@ async def settings_begun(
     known: dict[str, CloudConfig] = {configs.snapshot: configs.config}
     for each in instances:
         name = deployment.as_of(each).snapshot
-        if name is None or not each.is_begun:
+        if name is None or not (each.is_begun or each.is_remade):
             continue
         if name not in known:
             known[name] = await load_snapshot(ledger, name)

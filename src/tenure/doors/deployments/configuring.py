@@ -35,6 +35,9 @@ from tenure.kernel.values import Paper
 from tenure.service.ledger import AsyncLedger
 from tenure.service.operations import Expect, ExpectPaper, Operation, RemovePaper, WritePaper
 
+EMPTY = "networks: [{name: none, type: dynamic}]"
+"""A cloud config without any addresses; one without any network is none."""
+
 
 def expected(paper: Paper) -> Operation:
     """Return the operation that makes sure that a paper is still as it was read."""
@@ -133,7 +136,7 @@ def _check_removable(name: str, papers: Iterable[Paper]) -> None:
         raise NotFound("cloud config", name, field="config")
     if len(names) == 1:
         told = f"Cloud config '{name}' is the last one, and a site cannot go on without any"
-        raise Refused(Kind.GENERIC, f"{told}. Upload one with 'networks: []' to empty it.")
+        raise Refused(Kind.GENERIC, f"{told}. To empty it, upload one that has no addresses: {EMPTY}")
 
 
 async def _put(ledger: AsyncLedger, name: str, text: str | None, *, space: str, dry: bool) -> Uploaded:

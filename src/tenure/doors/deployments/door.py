@@ -9,6 +9,7 @@ from tenure.doors.deployments.asking import Compared, Explained, Standing, compa
 from tenure.doors.deployments.checking import Missing
 from tenure.doors.deployments.configuring import Configs, Uploaded, load_configs, remove_config, upload
 from tenure.doors.deployments.deploying import Deployed, deploy
+from tenure.doors.deployments.entering import check_document, check_ident, check_vm_state, check_vms
 from tenure.doors.deployments.faults import Kind, Refused
 from tenure.doors.deployments.ground import SPACE
 from tenure.doors.deployments.managed import Cloud, delete_network
@@ -18,6 +19,7 @@ from tenure.doors.deployments.records import Deployment, Instance, load_instance
 from tenure.doors.deployments.reports import VmState
 from tenure.doors.deployments.surveying import Orphan, load_orphans, moved_by_upload, survey
 from tenure.doors.deployments.workers import Compiling, load_compiling
+from tenure.kernel.names import check_name, check_number
 from tenure.kernel.values import Holding
 from tenure.service.ledger import AsyncLedger
 
@@ -33,7 +35,8 @@ class Deployments:
 
     async def upload_config(self, text: str, *, name: str = "default", dry: bool = False) -> Uploaded:
         """Put a cloud config in force; all its faults are told at once, and nothing is changed then."""
-        return await upload(self.ledger, name, text, space=self.space, dry=dry)
+        check_document(text, field="text")
+        return await upload(self.ledger, check_name(name, field="config"), text, space=self.space, dry=dry)
 
     async def remove_config(self, name: str, *, dry: bool = False) -> Uploaded:
         """Take a cloud config out of force; the last one stays."""
@@ -54,8 +57,9 @@ class Deployments:
         fix: bool = False,
     ) -> Deployed:
         """Tell what ``apply`` would do, with the addresses it would reserve; nothing is changed."""
-        asked: Any = {"recreate": recreate, "hand_over": hand_over, "vm_state": vm_state, "fix": fix}
-        return await deploy(self.ledger, document, manifest, dry=True, space=self.space, **asked)
+        text, told = check_document(manifest, field="manifest"), check_vm_state(vm_state)
+        asked: Any = {"recreate": recreate, "hand_over": hand_over, "vm_state": told, "fix": fix}
+        return await deploy(self.ledger, document, text, dry=True, space=self.space, **asked)
 
     async def apply(
         self,
@@ -73,12 +77,13 @@ class Deployments:
         running VMs say. Without a cloud config, and at the first deploy with one, they must be asked; a VM that did not
         answer is a refusal, or with ``fix`` made anew.
         """
-        asked: Any = {"recreate": recreate, "hand_over": hand_over, "vm_state": vm_state, "fix": fix}
-        return await deploy(self.ledger, document, manifest, space=self.space, cloud=self.cloud, **asked)
+        text, told = check_document(manifest, field="manifest"), check_vm_state(vm_state)
+        asked: Any = {"recreate": recreate, "hand_over": hand_over, "vm_state": told, "fix": fix}
+        return await deploy(self.ledger, document, text, space=self.space, cloud=self.cloud, **asked)
 
     async def abort(self, deployment: str, plan: str) -> list[Holding]:
         """Take a plan back; return what was freed."""
-        return await finishing.abort(self.ledger, deployment, plan)
+        return await finishing.abort(self.ledger, deployment, plan, space=self.space)
 
     async def commit(
         self,
@@ -90,27 +95,27 @@ class Deployments:
         plan: str | None = None,
     ) -> Instance:
         """Report that an instance's VM is up; with ``plan``, that it was made for that one, and no later one."""
-        return await finishing.commit(self.ledger, deployment, instance, vm=vm, hints=hints, plan=plan)
+        return await finishing.commit(self.ledger, deployment, check_ident(instance), vm=vm, hints=hints, plan=plan)
 
     async def fail(self, deployment: str, instance: str, *, plan: str | None = None) -> Instance:
         """Report that an instance's VM could not be made; with ``plan``, that of that one, and no later one."""
-        return await finishing.fail(self.ledger, deployment, instance, plan=plan)
+        return await finishing.fail(self.ledger, deployment, check_ident(instance), plan=plan)
 
     async def lose(self, deployment: str, instance: str, *, vm: str | None = None) -> Instance | None:
         """Report that an instance's VM is gone; with ``vm``, that one, and no later one."""
-        return await finishing.lose(self.ledger, deployment, instance, vm=vm)
+        return await finishing.lose(self.ledger, deployment, check_ident(instance), vm=vm)
 
     async def stop(self, deployment: str, instance: str, *, hard: bool = False, vm: str | None = None) -> Instance:
         """Report that an instance is stopped; with ``vm``, that one, and no later one."""
-        return await finishing.stop(self.ledger, deployment, instance, hard=hard, vm=vm)
+        return await finishing.stop(self.ledger, deployment, check_ident(instance), hard=hard, vm=vm)
 
     async def start(self, deployment: str, instance: str) -> Instance:
         """Let an instance be started again."""
-        return await finishing.start(self.ledger, deployment, instance)
+        return await finishing.start(self.ledger, deployment, check_ident(instance))
 
     async def ignore(self, deployment: str, instance: str, *, ignored: bool = True) -> Instance:
         """Leave an instance out of deploys, or take it in again."""
-        return await finishing.ignore(self.ledger, deployment, instance, ignored=ignored)
+        return await finishing.ignore(self.ledger, deployment, check_ident(instance), ignored=ignored)
 
     async def clean_up_orphan(self, vm: str) -> Sequence[Holding]:
         """Report that an orphaned VM is deleted."""
@@ -126,11 +131,12 @@ class Deployments:
 
     async def instance(self, deployment: str, ident: str) -> Instance:
         """Find an instance by ``group/uuid`` or ``group/index``."""
-        return await load_instance(self.ledger, deployment, ident)
+        return await load_instance(self.ledger, deployment, check_ident(ident))
 
     async def moved_by(self, text: str | None, *, name: str = "default") -> list[Moved]:
         """Tell whose addresses would no longer fit if this were the cloud config of that name; None: without it."""
-        return await moved_by_upload(self.ledger, name, text)
+        text = None if text is None else check_document(text, field="text")
+        return await moved_by_upload(self.ledger, check_name(name, field="config"), text)
 
     async def every(self) -> list[tuple[Deployment, list[Instance]]]:
         """Read all deployments with their instances."""
@@ -142,11 +148,11 @@ class Deployments:
 
     async def why(self, deployment: str, instance: str) -> Explained:
         """Explain why an instance has its addresses, and what would change them."""
-        return await explain_instance(self.ledger, deployment, instance)
+        return await explain_instance(self.ledger, deployment, check_ident(instance))
 
     async def diff(self, manifest: str, *, document: str = "manifest.yml") -> Compared:
         """Tell how a manifest differs from what is deployed; nothing is planned."""
-        return await compare(self.ledger, document, manifest)
+        return await compare(self.ledger, document, check_document(manifest, field="manifest"))
 
     async def orphans(self) -> list[Orphan]:
         """Read the VMs that were replaced and are to be deleted."""
@@ -164,7 +170,7 @@ class Deployments:
 
     async def commit_worker(self, deployment: str, plan: str | None, number: int, *, vm: str) -> None:
         """Report that a worker's VM is up."""
-        await compiling.commit(self.ledger, deployment, plan, number, vm=vm)
+        await compiling.commit(self.ledger, deployment, plan, check_number(number, field="number"), vm=vm)
 
     async def end_compiling(self, deployment: str, plan: str | None = None) -> Compiling | None:
         """Report that a compile is over and its VMs are deleted, or orphaned where the cloud config says so."""
@@ -172,27 +178,28 @@ class Deployments:
 
     async def run_errand(self, deployment: str, errand: str, *, dry: bool = False) -> Deployed:
         """Reserve what an errand's instances need to be run, all or nothing."""
-        return await errands.run(self.ledger, deployment, errand, dry=dry)
+        return await errands.run(self.ledger, deployment, check_name(errand, field="errand"), dry=dry)
 
     async def end_errand(self, deployment: str, errand: str) -> list[Instance]:
         """Report that the VMs of an errand are deleted; its instances keep their addresses."""
-        return await errands.end(self.ledger, deployment, errand)
+        return await errands.end(self.ledger, deployment, check_name(errand, field="errand"))
 
     async def check(self, deployment: str, vms: Collection[str]) -> list[Missing]:
         """Tell which instances lost their VMs, given all VMs that exist."""
-        return await checking.check(self.ledger, deployment, vms)
+        return await checking.check(self.ledger, deployment, check_vms(vms))
 
     async def recreate_missing(self, deployment: str, instance: str, *, vm: str) -> Instance:
         """Let an instance wait for a VM in place of a lost one."""
-        return await checking.recreate(self.ledger, deployment, instance, vm=vm)
+        return await checking.recreate(self.ledger, deployment, check_ident(instance), vm=vm)
 
     async def delete_reference(self, deployment: str, instance: str, *, vm: str) -> Instance:
         """Forget an instance's VM; its addresses stay its."""
-        return await checking.delete_reference(self.ledger, deployment, instance, vm=vm)
+        return await checking.delete_reference(self.ledger, deployment, check_ident(instance), vm=vm)
 
     async def recreate(self, deployment: str, instance: str | None = None, *, dry: bool = False) -> Deployed:
         """Let an instance, or all of a deployment, wait for a new VM, without a deploy."""
-        return await recreating.recreate(self.ledger, deployment, instance, dry=dry)
+        ident = None if instance is None else check_ident(instance)
+        return await recreating.recreate(self.ledger, deployment, ident, dry=dry)
 
     async def managed_networks(self) -> list[Managed]:
         """Read the managed networks that were made in the cloud; one that no deployment uses is an orphan."""

@@ -218,7 +218,7 @@ def _overtakes(before: Instance, step: Step, config: CloudConfig, order: Order, 
     given_up = {(each.network, each.position) for each in step.bound.obsolete}
     if any(before.is_under_way(each) for each in before.holdings if place_of(each) in given_up):
         return True
-    if not needs or before.overtakes or not before.is_begun:
+    if not needs or before.overtakes or not (before.is_begun or before.is_remade):
         return needs and before.overtakes
     if step.bound.new:
         return True

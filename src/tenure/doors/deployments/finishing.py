@@ -9,7 +9,9 @@ from dataclasses import replace
 
 from tenure.doors.deployments.aborting import take_back
 from tenure.doors.deployments.faults import Kind, Refused
+from tenure.doors.deployments.ground import SPACE
 from tenure.doors.deployments.hinting import check_hints, read_hints
+from tenure.doors.deployments.homing import Ground
 from tenure.doors.deployments.model import DETACHED, STARTED, STOPPED, Properties
 from tenure.doors.deployments.parting import Books
 from tenure.doors.deployments.records import (
@@ -31,9 +33,10 @@ from tenure.doors.deployments.reporting import (
     reported,
     still_waiting,
 )
-from tenure.doors.deployments.reserving import HANDED_FROM, modified
+from tenure.doors.deployments.reserving import OF_A_PLAN, leaving, modified
 from tenure.doors.deployments.settings import settings_of
 from tenure.doors.deployments.trying import Turn, until_done
+from tenure.doors.deployments.turning import load_ours
 from tenure.doors.deployments.undoing import begun, gone, undone
 from tenure.doors.deployments.workers import ended
 from tenure.kernel.errors import Conflict, NotFound
@@ -62,7 +65,7 @@ async def commit(
 
     ``hints`` are addresses that the IaaS picked, by dynamic network. ``plan`` is the one that the VM was made for: if
     another came after, it has other settings than are wanted now, and is refused. Where an earlier plan wanted other
-    addresses and nobody said what became of its VM, ``plan`` is needed. The VM that the instance has is no news while
+    settings and nobody said what became of its VM, ``plan`` is needed. The VM that the instance has is no news while
     it waits for another: nothing is freed. A VM that was swapped is an orphan from now on, and keeps its addresses
     until it is deleted. A VM that another one has, of whichever deployment, or that is an orphan, is refused.
     """
@@ -112,11 +115,11 @@ def _running(instance: Instance) -> str:
 
 
 def _is_carried(held: Holding, vm: str) -> bool:
-    return (held.carrier, held.plan) == (vm, None) and HANDED_FROM not in held.labels
+    return (held.carrier, held.plan) == (vm, None) and not any(label in held.labels for label in OF_A_PLAN)
 
 
 def _carried(held: Holding, vm: str) -> Operation:
-    labels = {name: text for name, text in held.labels.items() if name != HANDED_FROM}
+    labels = {name: text for name, text in held.labels.items() if name not in OF_A_PLAN}
     return modified(held, carrier=vm, plan=None, labels=labels)
 
 
@@ -198,7 +201,8 @@ async def lose(ledger: AsyncLedger, deployment: str, ident: str, *, vm: str | No
     """Take the report that an instance's VM is gone. One that leaves is gone with it; others keep their addresses.
 
     ``vm`` is the one that is gone: if the instance has another by now, the report comes late and is refused. While
-    another is perhaps being made it is no news; who leaves meanwhile needs to know what became of that one.
+    another is perhaps being made it is no news. Who leaves meanwhile is gone only when it is known what became of that
+    one: it is told next as lost, or as failed.
     """
 
     def decide(report: Report) -> Sequence[Operation]:
@@ -206,10 +210,18 @@ async def lose(ledger: AsyncLedger, deployment: str, ident: str, *, vm: str | No
         if is_no_news(report.instance, vm):
             return []
         books = report.books
-        books.lose(report.instance)
+        if _leaves_another(report.instance):
+            books.forget_vm(report.instance)
+        else:
+            books.lose(report.instance)
         return [*books.operations, *(begun(report.deployment, report.instance) if report.instance.leaving else [])]
 
     return await reported(ledger, deployment, ident, decide)
+
+
+def _leaves_another(instance: Instance) -> bool:
+    """Tell whether one that leaves and loses its VM is not gone with it: another is perhaps being made for it."""
+    return instance.leaving and instance.vm is not None and instance.overtakes
 
 
 async def ignore(ledger: AsyncLedger, deployment: str, ident: str, *, ignored: bool = True) -> Instance:
@@ -222,7 +234,7 @@ async def ignore(ledger: AsyncLedger, deployment: str, ident: str, *, ignored: b
     return await reported(ledger, deployment, ident, decide)
 
 
-async def abort(ledger: AsyncLedger, deployment: str, plan: str) -> list[Holding]:
+async def abort(ledger: AsyncLedger, deployment: str, plan: str, *, space: str = SPACE) -> list[Holding]:
     """Take a plan back: exactly what it reserved and no VM carries is freed, what it set to draining is held again.
 
     If nothing of it was done, the deployment is what it was before; after its first plan there is none.
@@ -231,7 +243,8 @@ async def abort(ledger: AsyncLedger, deployment: str, plan: str) -> list[Holding
 
     async def attempt(turn: Turn) -> list[Holding]:
         known = await load_deployment(ledger, deployment)
-        taken_back = take_back(await load_instances(ledger, deployment), known, plan)
+        instances = await load_instances(ledger, deployment)
+        taken_back = take_back(instances, known, plan, Ground(await load_ours(ledger), space))
         back = await undone(ledger, deployment, known, plan, taken_back.left)
         with turn:
             await ledger.apply([*taken_back.operations, *back])
@@ -299,7 +312,8 @@ def _check_ignored(deployment: str, instances: Sequence[Instance]) -> None:
 
 def _going(instance: Instance) -> Instance:
     """Return an instance that leaves for good: only one for which a VM is perhaps being made waits for its plan."""
-    return replace(instance, leaving=True, plan=instance.plan if instance.is_awaited else None, former=None)
+    after = leaving(instance)
+    return replace(after, plan=after.plan if after.is_awaited or after.overtakes else None, former=None)
 
 
 def _removal(instance: Instance) -> list[Operation]:

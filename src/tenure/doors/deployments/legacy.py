@@ -47,7 +47,12 @@ def own_networks(deployment: Deployment) -> CloudConfig:
 async def load_legacy(ledger: AsyncLedger, *, but: str | None = None) -> list[Legacy]:
     """Read the deployments that have no cloud config, in order of name; ``but`` one. Costs a look at all of them."""
     found = [each for each in await load_deployments(ledger) if each.snapshot is None and each.name != but]
-    return [Legacy(each.name, each.revision, tuple(_usable(own_networks(each)))) for each in found]
+    return [legacy_of(each) for each in found]
+
+
+def legacy_of(deployment: Deployment) -> Legacy:
+    """Return a deployment without a cloud config with all that its networks may use."""
+    return Legacy(deployment.name, deployment.revision, tuple(_usable(own_networks(deployment))))
 
 
 def _usable(config: CloudConfig) -> list[AddressRange]:

@@ -28,9 +28,9 @@ from tenure.doors.deployments.managed_records import (
 )
 from tenure.doors.deployments.model import CloudConfig, Manifest, Network, Properties, Subnet
 from tenure.doors.deployments.trying import Again, Turn, until_done
-from tenure.kernel.addresses import format_address, parse_address
+from tenure.kernel.addresses import format_address, is_v6, parse_address
 from tenure.kernel.errors import Conflict, Invalid, NotFound, StillInUse
-from tenure.kernel.names import check_name
+from tenure.kernel.names import check_name, shown
 from tenure.kernel.ranges import parse_cidr, parse_range
 from tenure.service.ledger import AsyncLedger
 
@@ -169,8 +169,10 @@ class _Making:
         try:
             for subnet in _missing(network, claimed):
                 made = await self.cloud.create_subnet(_wanted(network, subnet))
+                _check_name(network, subnet, made, claimed)
                 claimed = replace(claimed, subnets={**claimed.subnets, subnet.name or "": made})
                 _check(network, subnet, made)
+                _check_beside(network, subnet, claimed)
                 claimed = await self._write(claimed)
             await self._finish(claimed)
         except BaseException as error:
@@ -262,9 +264,35 @@ def _wanted(network: Network, subnet: Subnet) -> WantedSubnet:
     )
 
 
+def _check_name(network: Network, subnet: Subnet, created: object, known: Managed) -> None:
+    """Refuse what could not even be deleted again: it has no name, or that of another subnet."""
+    if not isinstance(created, CreatedSubnet):
+        raise _unusable(network, subnet, f"a CreatedSubnet is needed, not {shown(created)}")
+    try:
+        check_name(created.cid, field="cid")
+    except Invalid as error:
+        raise _unusable(network, subnet, error.message) from error
+    for name, each in known.subnets.items():
+        if name != subnet.name and each.cid == created.cid:
+            raise _unusable(network, subnet, f"cid {created.cid!r} is that of subnet {name!r}")
+
+
+def _check_beside(network: Network, subnet: Subnet, known: Managed) -> None:
+    """Refuse a range that a cloud config could not name beside the other subnets of its network."""
+    whole = completed(CloudConfig(networks={network.name: network}), [known]).networks[network.name]
+    ranges = {each.name: (each.range, each.prefix) for each in whole.subnets if each.range is not None}
+    if subnet.name not in ranges:
+        return
+    range, prefix = ranges.pop(subnet.name)
+    for name, (other, length) in ranges.items():
+        if other.range.overlaps(range.range):
+            raise _unusable(network, subnet, f"its range {range} overlaps subnet {name!r}, which is {other}")
+        if (is_v6(other.first), length) != (is_v6(range.first), prefix):
+            raise _unusable(network, subnet, f"{range} and subnet {name!r}, {other}, define different prefixes")
+
+
 def _check(network: Network, subnet: Subnet, created: CreatedSubnet) -> None:
     """Refuse what cannot be worked with: a range must be known, and what the cloud keeps must lie in it."""
-    check_name(created.cid, field="cid")
     if subnet.range is not None and created.range is None:
         return
     try:

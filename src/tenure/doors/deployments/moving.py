@@ -34,19 +34,37 @@ def moved_by(config: CloudConfig, before: CloudConfig, instances: Sequence[Insta
 
 def misfit(config: CloudConfig, before: CloudConfig, instance: Instance, held: Holding) -> str | None:
     """Say why an address would not fit under a config; None if it would, perhaps in a network of another name."""
-    has = Has(held.network, held.row.first, held.unit, held.carrier is not None)
-    address = held.row.first if was_asked_for(before, held) else None
-    names = [held.network] if held.network in config.networks else list(config.networks)
-    if any(bind(config, instance.az, [has], [Wants(name, address)]).kept for name in names):
+    has, address = _has(held), _asked(before, held)
+    if _is_kept(config, before, instance, has):
         return None
     network = config.networks.get(held.network)
     if network is None:
-        return f"network '{held.network}' is in no cloud config any more"
+        renamed = any(bind(config, instance.az, [has], [Wants(name, address)]).kept for name in config.networks)
+        return None if renamed else f"network '{held.network}' is in no cloud config any more"
     if network.kind == DYNAMIC:
         return f"network '{network.name}' is dynamic now"
     if network.kind == VIP:
         return f"it is in no pool of vip network '{network.name}' for its availability zone any more"
     return _reason(network, instance.az, has, asked=address is not None)
+
+
+def _is_kept(config: CloudConfig, before: CloudConfig, instance: Instance, has: Has) -> bool:
+    """Tell whether a deploy would keep an address: in its network, or in another that its instance is on."""
+    held = {each.network: each for each in instance.wanted}
+    has_all = [_has(each) for each in held.values()]
+    names = dict.fromkeys([*held, *(said["name"] for said in instance.networks)])
+    kinds = ((name, config.networks[name].kind) for name in names if name in config.networks)
+    wants = [Wants(name, _asked(before, held.get(name))) for name, kind in kinds if kind != DYNAMIC]
+    return any(each.has == has for each in bind(config, instance.az, has_all, wants).kept)
+
+
+def _has(held: Holding) -> Has:
+    return Has(held.network, held.row.first, held.unit, held.carrier is not None)
+
+
+def _asked(before: CloudConfig, held: Holding | None) -> int | None:
+    """Return an address if it was asked for by name."""
+    return held.row.first if held is not None and was_asked_for(before, held) else None
 
 
 def was_asked_for(before: CloudConfig, held: Holding) -> bool:

@@ -92,7 +92,7 @@ class Books:
         self.change(instance, **_without_vm(instance), **changes)
 
     def forget_vm(self, instance: Instance) -> None:
-        """Take an instance's VM away, which may still be somewhere: so nobody gets what it has."""
+        """Take an instance's VM away, which, or another one, may still be somewhere: so nobody gets what it has."""
         self._done += [modified(held, carrier=None) for held in instance.holdings if held.carrier is not None]
         self.change(instance, **_without_vm(instance))
 

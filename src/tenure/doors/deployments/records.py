@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from tenure.doors.deployments.binding import Has
-from tenure.doors.deployments.model import DYNAMIC, STARTED, Properties
+from tenure.doors.deployments.model import DETACHED, DYNAMIC, STARTED, Properties
 from tenure.kernel.errors import Conflict, Invalid, NotFound
 from tenure.kernel.names import Owner, check_name
 from tenure.kernel.values import Holding, Paper, State
@@ -143,13 +143,19 @@ class Instance:
         """Tell whether a VM of the plan that it waits for is perhaps being made."""
         return self.plan is not None and not self.failed and not self.waits
 
+    @property
+    def is_remade(self) -> bool:
+        """Tell whether a VM is perhaps being made on what it has for no plan: one was lost, or it was started again."""
+        waits = self.rests and self.state != DETACHED and not self.errand and not self.failed
+        return waits and bool(self.holdings)
+
     def is_under_way(self, held: Holding) -> bool:
         """Tell whether a VM that no report told of yet is perhaps being made on an address that it has."""
         if held.carrier is not None:
             return False
         if held.plan is None:  # its own from before: a VM in place of a lost one is made on it
             return self.vm is None and (self.is_begun or self.overtakes)
-        return self.is_begun or is_overtaken(held)
+        return self.is_begun or self.is_remade or is_overtaken(held)
 
     @property
     def is_new(self) -> bool:

@@ -185,7 +185,7 @@ def check_failed(instance: Instance, plan: str | None) -> None:
     if plan is not None and plan != instance.plan and not _was_begun(instance, plan):
         waits = "" if instance.plan is None else f", but of {instance.plan}"
         raise Conflict(f"instance {instance.name} does not wait for a VM of plan {plan}{waits}", field="plan")
-    if waits_for(instance) not in (A_VM, HAND_OVER) and not (instance.leaving and instance.is_awaited):
+    if waits_for(instance) not in (A_VM, HAND_OVER) and not _leaves_awaited(instance):
         raise Conflict(f"instance {instance.name} waits for no VM, so none can have failed")
     if plan is None and instance.overtakes:
         told = f"waits for a VM{_of_plan(instance)}, and an earlier plan wanted other settings"
@@ -194,7 +194,12 @@ def check_failed(instance: Instance, plan: str | None) -> None:
 
 def _was_begun(instance: Instance, plan: str) -> bool:
     """Tell whether it was for a plan that the VM of one that leaves by a later plan was perhaps being made."""
-    return instance.leaving and instance.is_awaited and any(each.request == plan for each in instance.wanted)
+    return _leaves_awaited(instance) and any(each.request == plan for each in instance.wanted)
+
+
+def _leaves_awaited(instance: Instance) -> bool:
+    """Tell whether a VM is perhaps being made for one that leaves: its first, or another beside the one it has."""
+    return instance.leaving and (instance.is_awaited or instance.overtakes)
 
 
 def check_lost(instance: Instance, vm: str | None) -> None:

@@ -36,6 +36,7 @@ class Found:
     network: str
     block: Cidr
     remnant: bool = False
+    request: str | None = None
 
 
 def heard(papers: Sequence[Instance], config: CloudConfig, hearing: Hearing) -> tuple[list[Instance], list[Found]]:
@@ -124,7 +125,7 @@ def operations_for(
     for found in founds:
         take = Allocate(
             network=found.network, owner=found.instance.owner, address=format_address(found.block.first),
-            reserved="force", carrier=found.instance.vm,
+            reserved="force", carrier=found.instance.vm, request=found.request,
         )  # fmt: skip
         if not found.remnant:
             yield take

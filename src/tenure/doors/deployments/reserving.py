@@ -22,6 +22,12 @@ DRAINED_BY = "drained_by"
 HANDED_TO, HANDED_FROM = "handed_to", "handed_from"
 """Labels of what changes hands: the instance that waits for it, and then, until its VM is up, the one that had it."""
 
+MOVED_FROM = "moved_from"
+"""The label of what is kept under another network's name: until its VM is up, the network that it was of."""
+
+OF_A_PLAN = (HANDED_FROM, MOVED_FROM)
+"""Labels that tell where an address is from only until a VM carries it."""
+
 
 @dataclass(frozen=True, slots=True)
 class Work:
@@ -108,8 +114,8 @@ def _keeps(step: Step, plan: str) -> list[Operation]:
             operations.append(modified(held, state=str(State.HELD), labels=undrained(held), plan=meant_for))
         elif held.plan != meant_for:
             operations.append(modified(held, plan=meant_for))
-    # Two networks may have changed names with each other: each lets go before the other takes.
-    return sorted(operations, key=lambda each: isinstance(each, Allocate))
+    # Two networks may have changed names with each other: each lets go before another takes, or holds again.
+    return sorted(operations, key=lambda each: (not isinstance(each, Release), isinstance(each, Allocate)))
 
 
 def _is_of(instance: Instance, plan: str) -> bool:
@@ -119,11 +125,13 @@ def _is_of(instance: Instance, plan: str) -> bool:
 
 def _moved(instance: Instance, held: Holding, kept: Kept, plan: str | None) -> list[Operation]:
     """Let an address stay with its instance in another network: nobody can get it in between."""
+    home = held.labels.get(MOVED_FROM, held.network)
     return [
         released(held),
         Allocate(
             network=kept.wants.network, owner=instance.owner, address=held.address, reserved="allow",
             carrier=held.carrier, plan=plan, request=held.request,
+            labels={} if home == kept.wants.network else {MOVED_FROM: home},
         ),
     ]  # fmt: skip
 
@@ -158,7 +166,7 @@ def transferred(held: Holding, to: Owner) -> Operation:
 
 def received(held: Holding, by: Owner, plan: str | None) -> Operation:
     """Return the operation that makes an address its new owner's own: it is held for a plan, and no VM has it yet."""
-    kept = {name: text for name, text in undrained(held).items() if name != HANDED_FROM}
+    kept = {name: text for name, text in undrained(held).items() if name not in OF_A_PLAN}
     labels = kept if held.owner.kind == ORPHANED else {**kept, HANDED_FROM: held.owner.id}
     return ModifyHolding(
         network=held.network, address=held.address, owner=by, state=str(State.HELD), carrier=None, plan=plan,
@@ -205,8 +213,14 @@ def papers_for(steps: Sequence[Step], plan: str) -> list[Operation]:
             operations.append(step.instance.removed())
         elif not step.instance.leaving or (step.instance.plan is not None and not step.instance.is_deleted):
             # who leaves by an earlier plan leaves by this one now
-            operations.append(replace(step.instance, leaving=True, plan=plan).written())
+            operations.append(replace(leaving(step.instance), plan=plan).written())
     return operations
+
+
+def leaving(instance: Instance) -> Instance:
+    """Return an instance that leaves. It overtakes where, beside the VM it has, another one is perhaps being made."""
+    beside = not instance.leaving and instance.vm is not None and instance.is_begun
+    return replace(instance, leaving=True, overtakes=instance.overtakes or beside)
 
 
 def rewritten(before: Instance | None, after: Instance) -> list[Operation]:

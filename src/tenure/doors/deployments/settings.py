@@ -18,7 +18,7 @@ WAITING = "waiting"
 
 def settings_of(instance: Instance, config: CloudConfig, held: Sequence[Holding] | None = None) -> dict[str, Any]:
     """Return the settings of each network that an instance is on, by name, in the order of its group."""
-    addresses = _by_network(instance, config, instance.wanted if held is None else held)
+    addresses = by_network(instance, config, instance.wanted if held is None else held)
     return {
         said["name"]: _settings(instance, config.networks[said["name"]], said, addresses.get(said["name"]))
         for said in instance.networks
@@ -26,7 +26,7 @@ def settings_of(instance: Instance, config: CloudConfig, held: Sequence[Holding]
     }
 
 
-def _by_network(instance: Instance, config: CloudConfig, held: Sequence[Holding]) -> dict[str, Holding]:
+def by_network(instance: Instance, config: CloudConfig, held: Sequence[Holding]) -> dict[str, Holding]:
     """Return what is held by the names that an instance's networks have in this config; the ledger's may be newer."""
     found = {each.network: each for each in held}
     names = [said["name"] for said in instance.networks if said["name"] in config.networks]

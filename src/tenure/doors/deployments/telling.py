@@ -15,7 +15,7 @@ from tenure.doors.deployments.managed_records import Managed
 from tenure.doors.deployments.model import DYNAMIC, CloudConfig
 from tenure.doors.deployments.moving import Moved, was_asked_for
 from tenure.doors.deployments.records import Instance, place_of
-from tenure.doors.deployments.settings import settings_of
+from tenure.doors.deployments.settings import by_network, settings_of
 from tenure.doors.deployments.workers import Compiling
 from tenure.kernel.values import Holding
 
@@ -196,7 +196,7 @@ def plan_document(deployed: Deployed, *, applied: bool) -> Document:
 
 def _step(step: Step, deployed: Deployed, names: Mapping[tuple[str, int], int], *, applied: bool) -> Document:
     """Write what a plan does with one instance, which is named as briefly as it can be told from the others."""
-    instance = step.instance
+    instance, after = step.instance, step.after
     known = applied or step.before is not None
     alone = names[instance.group, instance.index] == 1
     return {
@@ -212,7 +212,7 @@ def _step(step: Step, deployed: Deployed, names: Mapping[tuple[str, int], int], 
         "swaps": step.swaps,
         "hand_overs": [dict(each) for each in instance.waits],
         "networks": network_documents(step, deployed),
-        "settings": None if step.after is None else settings(step.after, deployed.config, held_after(step, deployed)),
+        "settings": None if after is None else settings(after, deployed.config, _held_at_once(step, deployed)),
     }
 
 
@@ -252,9 +252,15 @@ def held_after(step: Step, deployed: Deployed) -> list[Holding]:
     return kept + [held for held in new if held is not None]
 
 
+def _held_at_once(step: Step, deployed: Deployed) -> list[Holding]:
+    """Return what an instance has as soon as the plan is made: what it waits for is still another's."""
+    awaited = {(each["network"], each["address"]) for each in step.instance.waits}
+    return [held for held in held_after(step, deployed) if (held.network, held.address) not in awaited]
+
+
 def network_documents(step: Step, deployed: Deployed) -> list[Document]:
     """Write an instance's addresses by network: those it gives up (``before``) and the one it has then (``after``)."""
-    after = {held.network: held for held in held_after(step, deployed)}
+    after = by_network(step.instance, deployed.config, held_after(step, deployed))
     given_up: dict[str, list[str]] = {}
     gone = {(each.network, each.position) for each in step.bound.obsolete}
     for held in () if step.before is None else step.before.holdings:

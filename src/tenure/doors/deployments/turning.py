@@ -2,14 +2,16 @@
 
 A deployment that was deployed without a cloud config has VMs, and no address in the ledger. Its first deploy with one
 reserves what its VMs carry, and ends that its networks are kept for it alone; all in the ``apply`` of that deploy.
+Whoever takes that deploy back makes it so again.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
+from tenure.doors.deployments.configuring import load_configs
 from tenure.doors.deployments.drafting import Step
 from tenure.doors.deployments.ground import is_ours
-from tenure.doors.deployments.legacy import load_legacy, relaid
+from tenure.doors.deployments.legacy import Legacy, legacy_of, load_legacy, load_mode, relaid, turned
 from tenure.doors.deployments.listening import Hearing, listen
 from tenure.doors.deployments.model import CloudConfig
 from tenure.doors.deployments.records import Deployment, Instance
@@ -19,7 +21,7 @@ from tenure.kernel.configuration import Network
 from tenure.kernel.errors import AddressInUse
 from tenure.kernel.values import Holding
 from tenure.service.ledger import AsyncLedger
-from tenure.service.operations import Expect, OfHolding, Operation
+from tenure.service.operations import Expect, OfHolding, Operation, ReleaseOwner
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,7 +76,7 @@ async def _turn(
     ledger: AsyncLedger, config: CloudConfig, known: Deployment, papers: Sequence[Instance], hearing: Hearing
 ) -> Arrival:
     instances, founds = heard(papers, config, hearing)
-    present = await _networks(ledger)
+    present = await load_ours(ledger)
     operations = [
         *await lifted(ledger, config, known.name, present), *operations_for(founds, present, hearing.space)
     ]  # fmt: skip
@@ -87,7 +89,8 @@ async def _turn(
     return Arrival(papers, with_holdings(instances, held), operations, turned=True)
 
 
-async def _networks(ledger: AsyncLedger) -> dict[str, Network]:
+async def load_ours(ledger: AsyncLedger) -> dict[str, Network]:
+    """Read the networks of the ledger that cloud configs laid."""
     return {each.name: each for each in await ledger.networks() if is_ours(each)}
 
 
@@ -95,9 +98,32 @@ async def lifted(
     ledger: AsyncLedger, config: CloudConfig, deployment: str, present: dict[str, Network] | None = None
 ) -> list[Operation]:
     """Return the operations after which a deployment's networks are no longer kept for it alone."""
-    networks = await _networks(ledger) if present is None else present
+    networks = await load_ours(ledger) if present is None else present
     others = await load_legacy(ledger, but=deployment)
-    edits = relaid(networks, others, config)
+    return [*(each.expected() for each in others), *_laid(networks, others, config)]
+
+
+def _laid(networks: Mapping[str, Network], legacies: Sequence[Legacy], config: CloudConfig) -> list[Operation]:
+    edits = relaid(networks, legacies, config)
     touched = {edit.network for edit in edits}
     rests = [Expect(network=name, serial=networks[name].serial, uuid=networks[name].uuid) for name in sorted(touched)]
-    return [*rests, *(each.expected() for each in others), *edits]
+    return [*rests, *edits]
+
+
+async def turned_back(ledger: AsyncLedger, before: Deployment, instances: Iterable[Instance]) -> list[Operation]:
+    """Return the operations after which a deployment has no cloud config again: its first deploy with one is undone.
+
+    Nothing is held for it, as its VMs alone tell what they carry; and what lies in its networks is kept for it.
+    """
+    mode = await load_mode(ledger)  # before all else that is read: who uploads in this moment does not know it yet
+    configs = await load_configs(ledger)
+    assert configs is not None  # the last one stays
+    others = await load_legacy(ledger, but=before.name)
+    legacies = sorted([*others, legacy_of(before)], key=lambda each: each.name)
+    return [
+        turned(mode),
+        *configs.expected(),
+        *(each.expected() for each in others),
+        *(ReleaseOwner(owner=each.owner) for each in instances),
+        *_laid(await load_ours(ledger), legacies, configs.config),
+    ]

@@ -13,8 +13,10 @@ from tenure.doors.deployments.drafting import Step
 from tenure.doors.deployments.managed_records import uses
 from tenure.doors.deployments.model import Properties
 from tenure.doors.deployments.records import Deployment, Instance
-from tenure.doors.deployments.turning import lifted
+from tenure.doors.deployments.reserving import MOVED_FROM
+from tenure.doors.deployments.turning import lifted, turned_back
 from tenure.doors.deployments.workers import ended, load_compiling
+from tenure.kernel.values import State
 from tenure.service.ledger import AsyncLedger
 from tenure.service.operations import Operation
 
@@ -32,9 +34,11 @@ def following(before: Deployment | None, after: Deployment, steps: Sequence[Step
     """Return a deployment as a plan makes it, with what it goes back to if the plan is taken back.
 
     A plan takes over what an earlier one left undone, and is taken back with it. One that has nothing to do is done.
+    Who had a VM once and leaves without any is gone at once, and does not come back: so a part of the plan is done.
     """
     revision = 0 if before is None else before.revision
-    if not any(step.after is None or step.after.plan == after.plan for step in steps):
+    has_to_do = any(step.after is None or step.after.plan == after.plan for step in steps)
+    if not has_to_do or any(step.ends and not step.instance.is_new for step in steps):
         return replace(after, revision=revision)
     if before is None:
         return replace(after, undo=NOTHING)
@@ -44,7 +48,14 @@ def following(before: Deployment | None, after: Deployment, steps: Sequence[Step
 
 def revocable(before: Deployment | None, plan: str, steps: Sequence[Step]) -> list[Step]:
     """Note on instances what they were before a plan, so that they can be that again if it is taken back."""
-    return [step if step.before is None else _noted(step, step.before, before, plan) for step in steps]
+    return [_made(step, plan) if step.before is None else _noted(step, step.before, before, plan) for step in steps]
+
+
+def _made(step: Step, plan: str) -> Step:
+    """Note on who comes and waits for no VM which plan made it: before, it was nothing."""
+    if step.after is None or not step.after.rests:
+        return step
+    return replace(step, after=replace(step.after, former={"plan": plan}))
 
 
 def _noted(step: Step, instance: Instance, deployment: Deployment | None, plan: str) -> Step:
@@ -53,17 +64,58 @@ def _noted(step: Step, instance: Instance, deployment: Deployment | None, plan: 
     was = _former(instance, deployment, plan)
     if step.after is None:
         return replace(step, before=replace(instance, former=was))
-    changes = any(was[name] != getattr(step.after, name) for name in (*MADE_AS, *CALLED))
-    return replace(step, after=replace(step.after, former=was if changes or step.after.plan == plan else None))
+    if _was_nothing(was):
+        return replace(step, after=replace(step.after, former=was))
+    changes = any(was[name] != getattr(step.after, name) for name in (*MADE_AS, *CALLED)) or _has_moved(step, instance)
+    noted = was if changes or step.after.plan == plan else _made_once(instance)
+    return replace(step, after=replace(step.after, former=noted))
+
+
+def _has_moved(step: Step, instance: Instance) -> bool:
+    """Tell whether an instance has an address under another network's name, by the plan or one that it waits for."""
+    moves = any(each.has.network != each.wants.network for each in step.bound.kept)
+    return moves or any(MOVED_FROM in each.labels for each in instance.holdings)
+
+
+def _made_once(instance: Instance) -> Properties | None:
+    """Return what is noted on who was made by a plan that is done: it tells nothing any more, and is left as it is."""
+    return instance.former if instance.former is not None and _was_nothing(instance.former) else None
 
 
 def _former(instance: Instance, deployment: Deployment | None, plan: str) -> Properties:
     """Return what an instance is, or, where an earlier plan is taken back with this one, what it was before both."""
-    was, undo = instance.former, None if deployment is None else deployment.undo
-    if was is not None and (undo is not None or instance.rests or was["plan"] == instance.plan):
+    was = instance.former
+    if was is not None and _still_stands(instance, was, deployment):
         return {**was, "plan": plan}
     snapshot = None if deployment is None else deployment.as_of(instance).snapshot
     return {"plan": plan, "snapshot": snapshot, **{name: getattr(instance, name) for name in (*MADE_AS, *CALLED)}}
+
+
+def _still_stands(instance: Instance, was: Properties, deployment: Deployment | None) -> bool:
+    """Tell whether what is noted on an instance is of a plan that is not done."""
+    pending = deployment is not None and deployment.undo is not None
+    if _was_nothing(was):
+        return pending and deployment is not None and bool(was["plan"] == deployment.plan)
+    return pending or (instance.rests and _is_between(instance)) or bool(was["plan"] == instance.plan)
+
+
+def _is_between(instance: Instance) -> bool:
+    """Tell whether an instance has both what it had before a plan and what it is to have: nothing of it was done."""
+    return any(
+        each.state is State.DRAINING or each.plan is not None or MOVED_FROM in each.labels for each in instance.holdings
+    )
+
+
+def _was_nothing(was: Properties) -> bool:
+    return was.keys() == {"plan"}
+
+
+def goes_with(instance: Instance, deployment: Deployment | None, plan: str) -> bool:
+    """Tell whether a plan made an instance that needs no VM, and nothing came of either: taken back, both are gone."""
+    if deployment is None or deployment.plan != plan or deployment.undo is None or instance.former is None:
+        return False
+    bare = instance.rests and instance.is_new and not instance.holdings
+    return bare and _was_nothing(instance.former) and instance.former["plan"] == plan
 
 
 def goes_back(deployment: Deployment | None, plan: str) -> bool:
@@ -74,7 +126,7 @@ def goes_back(deployment: Deployment | None, plan: str) -> bool:
 def as_before(instance: Instance, deployment: Deployment | None, plan: str) -> dict[str, Any]:
     """Return what changes on an instance for which a plan is taken back."""
     was = instance.former
-    if was is None or was["plan"] != plan:
+    if was is None or was["plan"] != plan or _was_nothing(was):
         return {}
     whole = goes_back(deployment, plan)
     back = {name: was[name] for name in ((*MADE_AS, *CALLED) if whole else MADE_AS)}
@@ -100,7 +152,9 @@ async def undone(
     if known is None or known.plan != plan or known.undo is None:
         return stops
     if goes_back(known, plan):
-        return [*stops, replace(known, **known.undo, undo=None).written()]
+        before = replace(known, **known.undo, undo=None)
+        turns = before.snapshot is None and known.snapshot is not None
+        return [*stops, before.written(), *(await turned_back(ledger, before, left) if turns else [])]
     return stops if left else [*stops, *await gone(ledger, known)]
 
 

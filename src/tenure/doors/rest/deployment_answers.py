@@ -102,12 +102,12 @@ class Desk:
         freed = await self.door.abort(name, plan)
         return shapes.TakenBack(taken_back=open_still, items=[writing.holding(each) for each in freed])
 
-    async def report(self, deployment: str, report: Report, *, may_end: bool = False) -> shapes.ReportedInstance:
-        """Take a report; return how the instance stands then. ``may_end``: one that leaves is gone with this report."""
+    async def report(self, deployment: str, report: Report) -> shapes.ReportedInstance:
+        """Take a report; return how the instance stands then, or what it was if it is gone with this report."""
         instance = await report(self.door)
         assert instance is not None
-        gone = may_end and instance.leaving
-        document = {**instance_told(instance, await self.door.standing(deployment)), "gone": gone}
+        standing = await self.door.standing(deployment)
+        document = {**instance_told(instance, standing), "gone": not standing.has(instance)}
         return answered(document, shapes.ReportedInstance)
 
     async def orphans(self) -> list[shapes.Orphan]:

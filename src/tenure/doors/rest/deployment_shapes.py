@@ -15,9 +15,11 @@ MOST_VMS = 10_000
 MOST_HINTS = 100
 LONGEST_HINT = 64
 
+EXAMPLE = "networks: [{name: edge, type: dynamic}]"
+
 ConfigText = Annotated[
     str,
-    Meta(description="A cloud config, as YAML or JSON.", min_length=1, max_length=MOST_TEXT, examples=["networks: []"]),
+    Meta(description="A cloud config, as YAML or JSON.", min_length=1, max_length=MOST_TEXT, examples=[EXAMPLE]),
 ]
 ManifestText = Annotated[
     str, Meta(description="A manifest, as YAML or JSON.", min_length=1, max_length=MOST_TEXT, examples=["name: shop"])
@@ -195,7 +197,7 @@ class HandOver(Shape, frozen=True, kw_only=True):
 class PlannedInstance(Shape, frozen=True, kw_only=True):
     """What a plan does with one instance. ``waits_for`` tells what is to be done and reported next.
 
-    ``needs_plan``: the report must say which plan the VM was made for, since an earlier one wanted other addresses.
+    ``needs_plan``: the report must say which plan the VM was made for, since an earlier one wanted other settings.
     """
 
     instance: str

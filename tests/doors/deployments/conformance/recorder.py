@@ -24,6 +24,8 @@ class Recorder:
     asked: list[str] = field(default_factory=list)
     fails: frozenset[str] = frozenset()
     chosen: dict[str, Any] = field(default_factory=dict)
+    answers: dict[str, Any] = field(default_factory=dict)
+    """What it answers, whole, for some subnets by name."""
     takes_s: float = 0
     begun: asyncio.Event = field(default_factory=asyncio.Event)
 
@@ -33,6 +35,9 @@ class Recorder:
         await asyncio.sleep(self.takes_s)
         if f"create {wanted.name}" in self.fails:
             raise RuntimeError(f"no room for {wanted.name}")
+        if wanted.name in self.answers:
+            answer: CreatedSubnet = self.answers[wanted.name]
+            return answer
         return CreatedSubnet(f"cid-{wanted.name}", **self.chosen)
 
     async def delete_subnet(self, cid: str) -> None:

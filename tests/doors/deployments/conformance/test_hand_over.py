@@ -9,6 +9,7 @@ from tenure.doors.deployments import checking, finishing
 from tenure.doors.deployments.explaining import waiting_text, waits_for
 from tenure.doors.deployments.faults import Kind, Refused
 from tenure.doors.deployments.settings import settings_of
+from tenure.doors.deployments.telling import plan_document
 from tests.doors.deployments.conformance.swapping import POOL, commit, lose, one, static, swapping, waits
 from tests.doors.deployments.conformance.town import Town, app, config, lab, manifest
 
@@ -66,6 +67,19 @@ async def test_c8_settings_tell_what_is_waited_for(town: Town) -> None:
     told = settings_of(waiting, planned.config)["lab"]
     assert told["waiting"] == {"ip": "172.20.5.11", "of": giver.name}
     assert "ip" not in told
+
+
+@pytest.mark.parametrize("dry", [True, False], ids=["plan", "apply"])
+async def test_c8_a_plan_tells_settings_as_they_are_and_addresses_as_they_will_be(town: Town, dry: bool) -> None:
+    await town.upload(POOL)
+    await town.run(static(a=10, b=11))
+    planned = await town.deploy(static(a=11, b=10), hand_over=True, dry=dry)
+    giver = await one(town, "b")
+    [told, _] = plan_document(planned, applied=not dry)["instances"]
+
+    assert told["settings"]["lab"]["waiting"] == {"ip": "172.20.5.11", "of": giver.name}
+    assert "ip" not in told["settings"]["lab"]
+    assert [(each["before"], each["after"]) for each in told["networks"]] == [(["172.20.5.10"], "172.20.5.11")]
 
 
 async def test_c8_a_plan_that_is_only_tried_tells_the_swap_and_changes_nothing(town: Town) -> None:

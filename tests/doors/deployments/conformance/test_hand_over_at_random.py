@@ -81,8 +81,9 @@ class Cloud:
             await self.fail(instance, plan)
 
     async def lose(self, instance: Instance) -> None:
-        self.vms.pop(instance.uuid, None)
-        self.give_up(instance)
+        """Report that the VM that an instance has is gone; without one, that what was being made is."""
+        if self.vms.pop(instance.uuid, None) is None or not instance.leaving:
+            self.give_up(instance)
         await finishing.lose(self.town.ledger, "alpha", instance.name)
 
     async def act(self) -> None:
@@ -90,7 +91,8 @@ class Cloud:
         instances = await self.town.instances("alpha")
         ready = [each for each in instances if each.plan and not each.leaving and not each.waits]
         busy = {uuid for uuid, _ in self.jobs}
-        up = [each for each in instances if (each.vm or each.leaving) and each.uuid not in busy]
+        known = [each for each in instances if each.uuid not in busy or (each.leaving and each.vm)]
+        up = [each for each in known if each.vm or each.leaving]
         chosen = self.chance.random()
         if chosen < 0.2 and ready:
             await self.commit(self.chance.choice(ready))
@@ -120,6 +122,9 @@ class Cloud:
                 await self.fail(each, plan)
         for each in await self.town.instances("alpha"):
             if each.leaving or each.plan:
+                await self.lose(each)
+        for each in await self.town.instances("alpha"):
+            if each.leaving:
                 await self.lose(each)
         for each in await self.town.instances("alpha"):
             if each.plan:

@@ -212,3 +212,12 @@ async def test_no_config_that_others_need_or_that_is_the_last_is_removed(town: T
         await remove_config(town.ledger, "none")
 
     assert await town.ledger.last_change() == before
+
+
+async def test_the_last_config_is_emptied_as_its_refusal_says(town: Town) -> None:
+    await town.upload(config())
+    with pytest.raises(Refused, match="To empty it, upload one that has no addresses: ") as caught:
+        await remove_config(town.ledger, "default")
+    await town.upload(str(caught.value).partition("addresses: ")[2].partition(" [DirectorError")[0])
+
+    assert await town.ledger.networks() == []

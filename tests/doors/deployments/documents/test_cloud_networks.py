@@ -87,10 +87,23 @@ def test_a_name_that_the_ledger_cannot_have_is_refused_with_its_place(name: str,
     ]
 
 
-def test_a_name_of_which_nothing_is_left_is_refused() -> None:
-    assert refused(written({**lab(LAB), "name": ""})) == [
-        (Kind.GENERIC, "Invalid network name '', must have a letter or a digit")
+@pytest.mark.parametrize("name", ["", "ü", "---", "_-"])
+def test_a_name_of_which_nothing_is_left_is_refused(name: str) -> None:
+    assert refused(written({**lab(LAB), "name": name})) == [
+        (Kind.GENERIC, f"Invalid network name '{name}', must have a letter or a digit")
     ]
+
+
+@pytest.mark.parametrize(
+    ("networks", "told"),
+    [
+        ("{}", "Property 'networks' must be a list, not a mapping"),
+        ("''", "Property 'networks' must be a list, not text"),
+        ("[null]", "Property 'networks[0]' must be a mapping, not null"),
+    ],
+)
+def test_what_is_no_list_of_networks_is_one_fault(networks: str, told: str) -> None:
+    assert refused(f"networks: {networks}") == [(Kind.GENERIC, told)]
 
 
 def test_networks_may_lie_over_each_other() -> None:

@@ -39,7 +39,7 @@ def laughs(levels: int, line: str) -> str:
         ("a: 1\n---\nb: 1\n", "doc.yml:2:1: but found another document"),
         ("1: 2", "doc.yml:1:1: a key must be text, not a whole number"),
         ("on: 2", "doc.yml:1:1: a key must be text, not true or false"),
-        ("~: 2", "doc.yml:1:1: a key must be text, not None"),
+        ("~: 2", "doc.yml:1:1: a key must be text, not null"),
         ("[a]: 2", "doc.yml:1:1: a key must be text, not a list"),
         ('a: "\\ud800"', "doc.yml:1:7: found invalid Unicode character escape code"),
         ("a: *b", "doc.yml:1:4: found undefined alias"),

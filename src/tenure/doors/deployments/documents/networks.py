@@ -36,7 +36,7 @@ def read_networks(trees: Sequence[Tree], reading: Reading) -> dict[str, Network 
         if name is not None:
             _take_name(member, name, taken, reading)
             found.setdefault(name, network)
-    if not any("networks" in tree and tree.value["networks"].value for tree in trees):
+    if not any("networks" in tree and tree.value["networks"].value not in (None, []) for tree in trees):
         reading.faults.add(Kind.DEPLOYMENT_NO_NETWORKS, "No networks specified", trees[0].place if trees else None)
     return found
 
@@ -48,7 +48,7 @@ def canonical(name: str) -> str:
 
 def _take_name(tree: Tree, name: str, taken: set[str], reading: Reading) -> None:
     place = tree.value["name"].place
-    if not canonical(name):
+    if not canonical(name).strip("-"):
         reading.faults.add(Kind.GENERIC, f"Invalid network name '{name}', must have a letter or a digit", place)
     elif reading.reader.refuse_name(tree.value["name"]):
         return

@@ -13,8 +13,9 @@ from tenure.doors.deployments.documents.subnet_parts import (
 from tenure.doors.deployments.documents.trees import Tree
 from tenure.doors.deployments.faults import Fault, Kind, Place
 from tenure.doors.deployments.model import Subnet
-from tenure.kernel.addresses import V4_BASE, format_address, width
+from tenure.kernel.addresses import V4_BASE, V6_BASE, format_address, width
 from tenure.kernel.errors import Invalid
+from tenure.kernel.names import shown
 from tenure.kernel.ranges import AddressRange, Cidr
 
 NEEDING_RANGE = ("gateway", "reserved", "static", "point_to_point")
@@ -58,7 +59,7 @@ class _ManualSubnet:
             static=pools.static,
             prefix=prefix,
             name=self._get("name", str, needed=self._managed),
-            netmask_bits=self._get("netmask_bits", int),
+            netmask_bits=self._netmask_bits(cidr),
         )
 
     def _range(self) -> Cidr | None:
@@ -98,6 +99,16 @@ class _ManualSubnet:
             self._fault(Kind.NETWORK_INVALID_PROPERTY, told, "prefix")
             return most
         return prefix
+
+    def _netmask_bits(self, cidr: Cidr | None) -> int | None:
+        """Read how long a range the cloud is to choose, of either family, with room for at least two addresses."""
+        bits: int | None = self._get("netmask_bits", int)
+        most = width(V6_BASE if cidr is None else cidr.first) - 1
+        if bits is not None and not 1 <= bits <= most:
+            told = f"Property '{self._place('netmask_bits').path}' must be from 1 to {most}, not {shown(bits)}"
+            self._fault(Kind.GENERIC, told, "netmask_bits")
+            return None
+        return bits
 
     def _point_to_point(self, cidr: Cidr | None) -> bool:
         """Tell whether both ends of the range may be used, as on a link between two (RFC 3021, RFC 6164)."""

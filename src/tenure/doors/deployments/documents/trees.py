@@ -249,6 +249,8 @@ def _path(tree: Tree, key: str) -> str:
 
 
 def _told(value: Any) -> str:
+    if value is None:
+        return "null"
     return next((name for kind, name in NAMES.items() if _is(value, kind)), None) or shown(value)
 
 

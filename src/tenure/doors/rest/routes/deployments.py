@@ -66,7 +66,7 @@ async def upload_cloud_config(call: Call) -> UploadedConfig:
 async def delete_cloud_config(call: Call) -> UploadedConfig:
     """Take a cloud config out of force: its networks go, but for what is held in them. The last config stays (409).
 
-    To empty that, put one with networks: [] in force. With dry_run nothing is changed.
+    To empty that, put one with networks: [{name: none, type: dynamic}] in force. With dry_run nothing is changed.
     """
     name = check_name(call.params["config"], field="config")
     return await desk_of(call).remove_config(name, dry=call.body.dry_run)
@@ -148,8 +148,11 @@ async def fail_instance(call: Call) -> ReportedInstance:
 
 @deployments.route("POST", f"{INSTANCE}:lose", need=Need.ADMIN, body=LoseBody, answer=ReportedInstance, keyed=False)
 async def lose_instance(call: Call) -> ReportedInstance:
-    """Report that an instance's VM is gone. One that leaves is gone with it; others keep their addresses."""
-    return await reported(call, lambda door: door.lose(*instance_of(call), vm=call.body.vm), may_end=True)
+    """Report that an instance's VM is gone. One that leaves is gone with it; others keep their addresses.
+
+    One that leaves while another VM is perhaps being made for it is gone when that is reported as lost or failed, too.
+    """
+    return await reported(call, lambda door: door.lose(*instance_of(call), vm=call.body.vm))
 
 
 @deployments.route("POST", f"{INSTANCE}:stop", need=Need.ADMIN, body=StopBody, answer=ReportedInstance, keyed=False)
@@ -210,9 +213,9 @@ def desk_of(call: Call) -> "Desk":
     return Desk(Deployments(call.ledger))
 
 
-async def reported(call: Call, report: "Report", *, may_end: bool = False) -> ReportedInstance:
-    """Take a report about the instance that the path names; ``may_end``: one that leaves is gone with it."""
-    return await desk_of(call).report(deployment_of(call), report, may_end=may_end)
+async def reported(call: Call, report: "Report") -> ReportedInstance:
+    """Take a report about the instance that the path names."""
+    return await desk_of(call).report(deployment_of(call), report)
 
 
 def deployment_of(call: Call) -> str:
