@@ -207,6 +207,35 @@ async def test_who_is_being_answered_will_be_back_and_has_a_share(answered: int,
     assert sum(len(items) for _, items in desk.batches) == answered + waiting
 
 
+async def test_a_store_that_never_waits_lets_others_have_their_turn() -> None:
+    executed: list[str] = []
+    first_answer_after: list[int] = []
+
+    async def execute(key: str, items: Sequence[str]) -> Sequence[str]:
+        executed.extend(items)
+        return items
+
+    batcher = Batcher(execute, largest=1)
+    callers = [batcher.submit("k", str(n)) for n in range(100)]
+    callers[0].add_done_callback(lambda _: first_answer_after.append(len(executed)))
+    await asyncio.gather(*callers)
+
+    assert len(executed) == 100
+    assert first_answer_after[0] < 5
+
+
+async def test_drain_waits_until_the_last_answer_is_given() -> None:
+    desk = Desk()
+    batcher = Batcher(desk.execute, largest=10)
+    caller = batcher.submit("k", "a")
+    await asyncio.sleep(0)
+    await asyncio.sleep(0)
+    assert (desk.batches, caller.done()) == ([("k", ["a"])], False)  # executed, and not answered yet
+    await batcher.drain()
+
+    assert caller.done()
+
+
 async def test_when_a_batch_is_cancelled_the_others_are_still_served() -> None:
     async def execute(key: str, items: Sequence[str]) -> Sequence[str]:
         await asyncio.sleep(0)

@@ -13,6 +13,7 @@ from tenure.kernel.values import Outcome, Verdict, Wish
 from tenure.ports import Book
 from tenure.stores.sqlite.connecting import connect
 from tenure.stores.sqlite.granting import LARGEST, Granter
+from tenure.stores.sqlite.store import SqliteStore
 from tests.contract.book.conftest import prepared
 from tests.contract.providers import provider_named
 from tests.contract.sites import Site
@@ -137,3 +138,28 @@ async def test_a_full_disk_grants_nothing_and_says_so() -> None:
 
         assert caught.value.outcome == "none"
         assert len(await site.rows()) == 1
+
+
+def test_the_largest_batch_of_a_store_is_one_statement() -> None:
+    assert SqliteStore.abilities.largest_batch <= LARGEST
+
+
+async def test_what_cannot_be_written_is_known_to_be_undone() -> None:
+    async with beside() as (site, granter, _):
+        unspeakable = site.wish("192.0.2.1", "vm/1")._replace(slot=object())  # type: ignore[arg-type]
+
+        with pytest.raises(StoreUnavailable) as caught:
+            granter.grant(site.here.space, site.here.version, [unspeakable])
+
+        assert caught.value.outcome == "none"
+        assert granted(granter, site, 1) is not None
+
+
+async def test_a_grant_that_comes_while_the_store_is_closed_is_refused(tmp_path: Path) -> None:
+    store = await SqliteStore.open(tmp_path / "ledger.db")
+    closing_it = asyncio.create_task(store.close())
+    await asyncio.sleep(0)
+
+    with pytest.raises(StoreUnavailable, match="closed"):
+        await store.grant(1, 1, [])
+    await closing_it

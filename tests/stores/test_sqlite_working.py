@@ -1,9 +1,11 @@
 """The threads of a SQLite store: work in order, answers to whoever still asks, and an end."""
 
 import asyncio
+import gc
 import threading
 import time
-from collections.abc import Iterator
+import weakref
+from collections.abc import AsyncIterator
 from functools import partial
 
 import pytest
@@ -13,11 +15,11 @@ from tenure.stores.sqlite.working import HAND_OVER_S, Worker
 
 
 @pytest.fixture
-def worker() -> Iterator[Worker]:
+async def worker() -> AsyncIterator[Worker]:
     """Give a worker, and end it."""
     one = Worker("tried")
     yield one
-    one.stop()
+    await one.stop(lambda: None)
 
 
 async def test_work_is_done_in_order_and_everybody_gets_the_own_answer(worker: Worker) -> None:
@@ -87,27 +89,46 @@ async def test_a_caller_who_goes_away_while_it_is_done_harms_nobody(worker: Work
     assert await worker.do(lambda: 1) == 1
 
 
-def test_a_loop_that_is_closed_meanwhile_harms_nobody(worker: Worker) -> None:
-    gate = threading.Event()
+def test_a_loop_that_is_closed_meanwhile_harms_nobody() -> None:
+    worker, gate = Worker("tried"), threading.Event()
 
     async def ask() -> None:
         worker.hand_over(lambda: gate.wait(30))
 
+    async def ask_again() -> int:
+        return await worker.do(lambda: 1)
+
     asyncio.run(ask())
     gate.set()
 
-    assert asyncio.run(_one(worker)) == 1
+    assert asyncio.run(ask_again()) == 1
+    asyncio.run(worker.stop(lambda: None))
 
 
-async def _one(worker: Worker) -> int:
-    return await worker.do(lambda: 1)
+async def test_a_worker_that_is_stopped_does_what_is_in_line_and_takes_no_more_work() -> None:
+    worker, done = Worker("stopped"), list[str]()
+    line = [worker.do(partial(done.append, "first")), asyncio.create_task(worker.stop(partial(done.append, "last")))]
+    await asyncio.sleep(0)
 
-
-async def test_a_worker_that_was_stopped_takes_no_more_work() -> None:
-    worker = Worker("stopped")
-    last = worker.do(lambda: 1)
-    worker.stop()
-
-    assert await last == 1
     with pytest.raises(StoreUnavailable, match="closed"):
-        worker.do(lambda: 2)
+        worker.do(partial(done.append, "late"))
+    await asyncio.gather(*line)
+    assert done == ["first", "last"]
+
+
+async def test_a_worker_that_nobody_knows_any_more_ends_and_keeps_nothing() -> None:
+    class Something:
+        pass
+
+    worker, kept = Worker("forgotten"), Something()
+    known = weakref.ref(kept)
+    await worker.do(lambda kept=kept: None)  # type: ignore[misc]
+    [thread] = [each for each in threading.enumerate() if each.name == "forgotten"]
+    del kept
+    await worker.do(lambda: None)
+    assert known() is None
+
+    del worker
+    gc.collect()
+    await asyncio.to_thread(thread.join, 30)
+    assert not thread.is_alive()

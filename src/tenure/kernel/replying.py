@@ -29,12 +29,17 @@ def reply_to(wish: Wish, verdict: Verdict) -> Reply:
     row = verdict.row
     assert row is not None
     if verdict.outcome is Outcome.GRANTED:
-        asker = wish.details.get(BY)
         return Reply(
             wish.key, wish.body, row.since_us, row.space, row.network, row.first, row.last, row.generation,
-            row.until_us, None if asker is None else written_asker(asker),
+            row.until_us, kept_asker(wish),
         )  # fmt: skip
     return Reply(wish.key, wish.body, answer=json.dumps(row_document(row)))
+
+
+def kept_asker(wish: Wish) -> str | None:
+    """Return what is kept of who asked for what was granted."""
+    asker = wish.details.get(BY)
+    return None if asker is None else written_asker(asker)
 
 
 def replayed(wish: Wish, reply: Reply) -> Verdict:

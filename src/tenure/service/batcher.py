@@ -8,7 +8,7 @@ for the next. Cost on top of the call: one future and two dictionary look-ups an
 import asyncio
 from collections import deque
 from collections.abc import Awaitable, Callable, Hashable, Sequence
-from typing import Generic, TypeVar
+from typing import Any, Generic, TypeVar
 
 K = TypeVar("K", bound=Hashable)
 I = TypeVar("I")  # noqa: E741 - items
@@ -43,7 +43,8 @@ class Batcher(Generic[K, I, A]):
         self._active = 0
         self._tasks: set[asyncio.Task[None]] = set()  # the loop itself keeps only weak references
         self._scheduled = False
-        self._answering = 0
+        self._unanswered = 0
+        """Batches that were executed, and whose callers have no answers yet."""
 
     def submit(self, key: K, item: I) -> "asyncio.Future[A]":
         """Put the item in line; the future will have its answer."""
@@ -69,17 +70,17 @@ class Batcher(Generic[K, I, A]):
             self._tasks.add(task)
             task.add_done_callback(self._tasks.discard)
 
-    def _next(self) -> tuple[K, Batch[I, A]] | None:
+    def _next(self, *, answering: int = 0) -> tuple[K, Batch[I, A]] | None:
         """Take the batch that is to run now, oldest key first; None if nothing waits that may run."""
         if self._active < self._at_once:
             for key in list(self._waiting):
-                if self._running.get(key, 0) < self._per_key and (batch := self._drain(key)):
+                if self._running.get(key, 0) < self._per_key and (batch := self._drain(key, answering)):
                     self._active += 1
                     self._running[key] = self._running.get(key, 0) + 1
                     return key, batch
         return None
 
-    def _drain(self, key: K) -> Batch[I, A]:
+    def _drain(self, key: K, answering: int) -> Batch[I, A]:
         """Take what one batch may carry: an even share of what waits for each batch that may still begin.
 
         One batch that took everything would leave the store idle while its callers think, and the callers idle
@@ -89,8 +90,8 @@ class Batcher(Generic[K, I, A]):
         queue = self._waiting.pop(key)
         free = min(self._at_once - self._active, self._per_key - self._running.get(key, 0))
         most = -(-len(queue) // free)
-        if self._answering:
-            most = max(WORTH_A_CALL, -(-(len(queue) + self._answering) // (free + 1)))
+        if answering:
+            most = max(WORTH_A_CALL, -(-(len(queue) + answering) // (free + 1)))
         most = min(self._largest, most)
         batch: Batch[I, A] = []
         seen: set[Hashable] = set()
@@ -116,23 +117,35 @@ class Batcher(Generic[K, I, A]):
         They take their time, in which the store would be idle.
         """
         work: tuple[K, Batch[I, A]] | None = (key, batch)
-        soon = asyncio.get_running_loop().call_soon
         while work is not None:
             key, batch = work
-            try:
-                answers = await self._execute(key, [item for item, _ in batch])
-            except BaseException as error:
-                soon(_refuse, batch, error)
-                if not isinstance(error, Exception):
-                    self._schedule()  # somebody else must go on
-                    raise
-            else:
-                soon(_answer, batch, answers)
-            finally:
-                self._end(key)
-            self._answering = len(batch)
-            work = self._next()
-            self._answering = 0
+            await self._execute_one(key, batch)
+            if self._unanswered > 1:  # the store never waited, so nobody else had a turn
+                await asyncio.sleep(0)
+            work = self._next(answering=len(batch))
+
+    async def _execute_one(self, key: K, batch: Batch[I, A]) -> None:
+        try:
+            answers = await self._execute(key, [item for item, _ in batch])
+        except GeneratorExit:
+            raise  # the loop was closed: there is nobody to be told
+        except BaseException as error:
+            self._tell_soon(_refuse, batch, error)
+            if not isinstance(error, Exception):
+                self._schedule()  # somebody else must go on
+                raise
+        else:
+            self._tell_soon(_answer, batch, answers)
+        finally:
+            self._end(key)
+
+    def _tell_soon(self, tell: Callable[[Batch[I, A], Any], None], batch: Batch[I, A], what: Any) -> None:
+        def telling() -> None:
+            self._unanswered -= 1
+            tell(batch, what)
+
+        self._unanswered += 1
+        asyncio.get_running_loop().call_soon(telling)
 
     def _end(self, key: K) -> None:
         self._active -= 1
@@ -142,7 +155,7 @@ class Batcher(Generic[K, I, A]):
 
     async def drain(self) -> None:
         """Wait until everything that was submitted has its answer."""
-        while self._waiting or self._active:
+        while self._waiting or self._active or self._unanswered:
             await asyncio.gather(*self._tasks, return_exceptions=True)
             await asyncio.sleep(0)
 

@@ -29,7 +29,7 @@ async def insert_keyed(tx: Transaction, space: SpaceId, wishes: Sequence[Wish]) 
     new = [wish for wish in wishes if wish.key not in known]
     answers = await tx.insert(space, new)
     pairs = [(wish, answer) for wish, answer in zip(new, answers, strict=True) if answer.outcome is Outcome.GRANTED]
-    await tx.keep_replies([reply_to(wish, answer) for wish, answer in pairs if wish.key])
+    await tx.keep_replies([reply_to(wish, answer) for wish, answer in pairs if wish.key is not None])
     rest = iter(answers)
     return [replayed(wish, known[wish.key]) if wish.key in known else next(rest) for wish in wishes]
 

@@ -8,6 +8,8 @@
 -- A waiter for a row lock sees the row as it is when the lock is his; the rest of his statement sees what was committed
 -- when the statement began. So what must not be stale (version, frees) is asked of the space's row itself.
 -- The ledger row is the counter of the log. It is locked last, so that its holder never waits for anybody.
+-- A release locks the space, then its rows, then judges them, and deletes them by their addresses: in a join with
+-- holding the order would be the planner's, who may still believe that the table is empty.
 
 -- :name grant
 -- :cost O(k log n): k wishes, n holdings; two unique indexes probed a wish (and the keys', where there are any)
@@ -126,15 +128,14 @@ WITH granted AS (
 SELECT first, owner, slot, generation, since_us FROM granted
 
 -- :name release
--- :cost O(k log n): k tickets. The space is locked, then its rows, then they are judged, then deleted by their addresses:
--- the order of a join with holding would be the planner's, who may still believe that the table is empty
+-- :cost O(k log n): k tickets
 WITH guard AS (
     UPDATE space SET frees = frees + 1 WHERE id = $1 AND version = coalesce($8, version) RETURNING id
 ), ticket AS MATERIALIZED (
     SELECT * FROM unnest($2::bigint[], $3::bytea[], $4::text[], $5::bigint[], $6::text[], $7::boolean[], $9::text[])
         AS ticket (network, first, owner, generation, request, remember, asker) ORDER BY first
 ), gone AS MATERIALIZED (
-    SELECT held.*, ticket.request AS by_request, ticket.remember, ticket.asker
+    SELECT DISTINCT ON (held.first) held.*, ticket.request AS by_request, ticket.remember, ticket.asker
     FROM guard, ticket CROSS JOIN LATERAL (
         SELECT * FROM holding WHERE space = guard.id AND first = ticket.first OFFSET 0 FOR UPDATE) AS held
     WHERE held.network = ticket.network AND held.owner = ticket.owner AND held.state <> 3
@@ -167,7 +168,7 @@ WITH guard AS (
                          $10::bigint[])
         AS ticket (network, first, owner, generation, request, remember, asker, cooling_us) ORDER BY first
 ), gone AS MATERIALIZED (
-    SELECT held.*, ticket.request AS by_request, ticket.remember, ticket.asker,
+    SELECT DISTINCT ON (held.first) held.*, ticket.request AS by_request, ticket.remember, ticket.asker,
            CASE WHEN held.state > 0 AND ticket.cooling_us > 0 THEN guard.now_us + ticket.cooling_us END AS cools_until,
            guard.now_us
     FROM guard, ticket CROSS JOIN LATERAL (

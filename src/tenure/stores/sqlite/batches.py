@@ -1,5 +1,4 @@
-"""Many rows in one statement. Between two statements another thread may take the interpreter, and does if it is busy:
-a grant that costs three statements would wait for it three times.
+"""Many rows in one statement, for the transactions that consist of several; see granting.py for why that matters.
 
 A statement is written for a few fixed numbers of rows, so that SQLite has it ready; what is left over goes row by row.
 """
@@ -21,14 +20,14 @@ _ROW = re.compile(r"\((?:\?, )+\?\)")
 T = TypeVar("T")
 
 
-def _many(name: str, size: int) -> str:
+def many(name: str, size: int) -> str:
     """Write a statement with one row of values for so many rows."""
     return _ROW.sub(lambda row: ", ".join([row[0]] * size), SQL[name], count=1)
 
 
-GRANTS = {size: _many("grant_holdings", size) for size in SIZES}
-CHANGES = {size: _many("insert_change", size) for size in SIZES}
-REPLIES = {size: _many("keep_reply", size) for size in SIZES}
+GRANTS = {size: many("grant_holdings", size) for size in SIZES}
+CHANGES = {size: many("insert_change", size) for size in SIZES}
+REPLIES = {size: many("keep_reply", size) for size in SIZES}
 
 
 def cut(records: Sequence[T]) -> Iterator[Sequence[T]]:
@@ -44,7 +43,7 @@ def cut(records: Sequence[T]) -> Iterator[Sequence[T]]:
 
 def grant(connection: sqlite3.Connection, records: Sequence[Record]) -> bool:
     """Create holdings if nobody is in the way; tell whether all were. O(k log n)."""
-    return connection.execute(GRANTS[len(records)], _flat(records)).rowcount == len(records)
+    return connection.execute(GRANTS[len(records)], flat(records)).rowcount == len(records)
 
 
 def append(connection: sqlite3.Connection, records: Sequence[Record]) -> None:
@@ -60,10 +59,11 @@ def keep(connection: sqlite3.Connection, records: Sequence[Record]) -> None:
 def _insert(connection: sqlite3.Connection, records: Sequence[Record], many: Mapping[int, str], one: str) -> None:
     for piece in cut(records):
         if len(piece) in many:
-            connection.execute(many[len(piece)], _flat(piece))
+            connection.execute(many[len(piece)], flat(piece))
         else:
             connection.executemany(one, piece)
 
 
-def _flat(records: Sequence[Record]) -> list[Any]:
+def flat(records: Sequence[Record]) -> list[Any]:
+    """Put the values of all records in one row."""
     return list(chain.from_iterable(records))

@@ -9,32 +9,32 @@ transaction of ``plain.grant_rows`` finds out why.
 import sqlite3
 from collections.abc import Sequence
 from importlib.resources import files
-from itertools import chain
-from typing import Any
 
-from tenure.kernel.asking import BY, written_asker
 from tenure.kernel.entries import grant_details
+from tenure.kernel.errors import StoreUnavailable
+from tenure.kernel.replying import kept_asker
 from tenure.kernel.values import Outcome, Row, SpaceId, Verdict, Wish
-from tenure.stores.sqlite.connecting import commit_failed
+from tenure.stores.sqlite.batches import Record, flat, many
+from tenure.stores.sqlite.connecting import failed
 from tenure.stores.sqlite.sql import SQL
 from tenure.stores.sqlite.transaction import store_clock_us, wished
 from tenure.stores.statements import dump_details, row_columns
 
 DEFINITIONS = (files("tenure.stores.sqlite") / "granting.sql").read_text("utf-8")
 
-Record = tuple[Any, ...]
-
-COLUMNS = 18
-LARGEST = 512
+LARGEST = 1024
 """The most grants in one statement: SQLite takes 32,766 values."""
 
-ROW = f"({', '.join('?' * COLUMNS)})"
-STATEMENTS = {size: SQL["grant_at_once"].replace(ROW, ", ".join([ROW] * size)) for size in (1 << n for n in range(10))}
+STATEMENTS = {1 << power: many("grant_at_once", 1 << power) for power in range(LARGEST.bit_length())}
 """By number of rows: powers of two, so that SQLite has them ready; rows that are too many say nothing."""
+
+COLUMNS = STATEMENTS[1].count("?")
 
 NO_ROW = (None,) * COLUMNS
 
 NOT_AS_BELIEVED = (sqlite3.SQLITE_CONSTRAINT, sqlite3.SQLITE_BUSY, sqlite3.SQLITE_READONLY)
+IN_THE_COMMIT = (sqlite3.SQLITE_IOERR, sqlite3.SQLITE_NOMEM)
+"""What may happen when all is written, so that nobody knows whether it was committed."""
 
 
 class Granter:
@@ -57,36 +57,39 @@ class Granter:
         """
         if not 0 < len(wishes) <= LARGEST:
             return None
-        believed, self._believed = self._believed, None
-        try:
-            seq, generation = believed or self._read_numbers()
-            now_us = store_clock_us()
-            rows = [wished(space, wish, number, now_us) for number, wish in enumerate(wishes, generation + 1)]
-            numbered = zip(range(seq + 1, seq + 1 + len(rows)), wishes, rows, strict=True)
-            values = _flat([_columns(version, *each) for each in numbered])
-            self._connection.execute(STATEMENTS[len(values) // COLUMNS], values)
-        except sqlite3.Error as error:
-            if getattr(error, "sqlite_errorcode", 0) & 0xFF in NOT_AS_BELIEVED:
-                return None
-            raise commit_failed(self._connection, error) from error
+        seq, generation = self._believed or self._read_numbers()
+        self._believed = None
+        now_us = store_clock_us()
+        rows = [wished(space, wish, number, now_us) for number, wish in enumerate(wishes, generation + 1)]
+        numbered = zip(range(seq + 1, seq + 1 + len(rows)), wishes, rows, strict=True)
+        if not self._insert([_columns(version, *each) for each in numbered]):
+            return None
         self._believed = (seq + len(rows), generation + len(rows))
         return [Verdict(Outcome.GRANTED, row) for row in rows]
 
+    def _insert(self, records: list[Record]) -> bool:
+        size = 1 << (len(records) - 1).bit_length()
+        records.extend([NO_ROW] * (size - len(records)))
+        try:
+            self._connection.execute(STATEMENTS[size], flat(records))
+        except sqlite3.Error as error:
+            code = getattr(error, "sqlite_errorcode", 0) & 0xFF
+            if code in NOT_AS_BELIEVED:
+                return False
+            raise StoreUnavailable(failed(error), outcome="unknown" if code in IN_THE_COMMIT else "none") from error
+        return True
+
     def _read_numbers(self) -> tuple[int, int]:
-        seq, _, generation = self._connection.execute(SQL["counters"]).fetchone()
+        try:
+            seq, _, generation = self._connection.execute(SQL["counters"]).fetchone()
+        except sqlite3.Error as error:
+            raise StoreUnavailable(failed(error), outcome="none") from error
         return seq, generation
-
-
-def _flat(records: list[Record]) -> list[Any]:
-    size = 1 << (len(records) - 1).bit_length()
-    records.extend([NO_ROW] * (size - len(records)))
-    return list(chain.from_iterable(records))
 
 
 def _columns(version: int, seq: int, wish: Wish, row: Row) -> Record:
     columns = row_columns(row)
     entry = grant_details(row.state, row.until_us, row.details)
     told = columns[-1] if entry is row.details else dump_details(entry)
-    asker = None if wish.key is None else row.details.get(BY)
-    answer = None if asker is None else written_asker(asker)
+    answer = None if wish.key is None else kept_asker(wish)
     return (version, seq, *columns, told, wish.key, wish.body, answer)

@@ -32,8 +32,8 @@ T = TypeVar("T")
 
 PAGE = 1000
 
-WRITER_SETTINGS = ("cache_size = -65536", "wal_autocheckpoint = 4000", "temp_store = MEMORY")
-"""64 MiB of pages, of which random addresses need another one each; a journal of 16 MiB before it is worked in."""
+WRITER_SETTINGS = ("cache_size = -65536", "wal_autocheckpoint = 4000", "temp_store = MEMORY", "busy_timeout = 0")
+"""64 MiB of pages; a journal of 16 MiB before it is worked in; begin() waits for other writers in its own way."""
 
 
 class SqliteStore:
@@ -62,12 +62,14 @@ class SqliteStore:
         return store
 
     def _open_writer(self) -> None:
-        self._connection = connect(self._path)
-        self._connection.execute("PRAGMA busy_timeout = 0")  # begin() waits in its own way
-        for setting in WRITER_SETTINGS:
-            self._connection.execute(f"PRAGMA {setting}")
-        migrate(self._connection)
-        self._granter = Granter(self._connection)
+        self._connection = connection = connect(self._path)
+        try:
+            for setting in WRITER_SETTINGS:
+                connection.execute(f"PRAGMA {setting}")
+            migrate(connection)
+            self._granter = Granter(connection)
+        except sqlite3.Error as error:
+            raise StoreUnavailable(failed(error), outcome="none") from error
 
     def _open_reader(self) -> None:
         self._reading = connect(self._path)
@@ -117,7 +119,9 @@ class SqliteStore:
             assert self._connection is not None
             assert self._granter is not None
             granted = self._granter.grant(space, version, wishes)
-            return granted or write(self._connection, lambda tx: grant_rows(tx, space, version, wishes))
+            if granted is not None:
+                return granted
+            return write(self._connection, lambda tx: grant_rows(tx, space, version, wishes))
 
         return await self._writer.hand_over(granting)
 
@@ -214,9 +218,7 @@ class SqliteStore:
     async def close(self) -> None:
         """Close the file."""
         for worker, connection in ((self._writer, self._connection), (self._reader, self._reading)):
-            if connection is not None:
-                await worker.do(connection.close)
-            worker.stop()
+            await worker.stop(_nothing if connection is None else connection.close)
 
     def contents(self) -> AsyncGenerator[Section, None]:
         """Stream everything as of one moment."""
@@ -229,3 +231,7 @@ class SqliteStore:
 
 async def _as_coroutine(work: Awaitable[T]) -> T:
     return await work
+
+
+def _nothing() -> None:
+    """Do nothing: there is no connection to be closed."""

@@ -6,6 +6,7 @@ They are no executor's threads, whose futures, locks and conditions cost as much
 import asyncio
 import contextlib
 import threading
+import weakref
 from collections.abc import Callable
 from queue import SimpleQueue
 from typing import Any, TypeVar
@@ -14,18 +15,21 @@ from tenure.kernel.errors import StoreUnavailable
 
 T = TypeVar("T")
 
+Jobs = SimpleQueue[Callable[[], None] | None]
+
 HAND_OVER_S = 0.001
-"""How long a caller stands still at most; the worker may be at something else."""
+"""How long a caller waits for a worker that may be at something else."""
 
 
 class Worker:
     """Does work, one piece after the other. It lives until it is stopped, or its process ends."""
 
     def __init__(self, name: str) -> None:
-        self._jobs: SimpleQueue[Callable[[], None] | None] = SimpleQueue()
+        self._jobs: Jobs = SimpleQueue()
         self._stopped = False
-        self._thread = threading.Thread(target=self._serve, name=name, daemon=True)
+        self._thread = threading.Thread(target=_serve, args=[self._jobs], name=name, daemon=True)
         self._thread.start()
+        weakref.finalize(self, self._jobs.put, None)  # the thread knows the line only, and ends with whoever fills it
 
     def do(self, work: Callable[[], T]) -> "asyncio.Future[T]":
         """Put work in line; the future will have what it returns, or raises."""
@@ -48,7 +52,7 @@ class Worker:
         return answer
 
     def hand_over(self, work: Callable[[], T]) -> "asyncio.Future[T]":
-        """Put work in line, and stand still until it has begun: some 100 µs.
+        """Put work in line, and stand still until it has begun, and lets go of the interpreter for the first time.
 
         Else it would begin when this thread has nothing more to do: only then another one gets the interpreter.
         """
@@ -63,15 +67,19 @@ class Worker:
         begun.acquire(timeout=HAND_OVER_S)
         return answer
 
-    def stop(self) -> None:
-        """Finish what is in line, and end the thread."""
+    async def stop(self, last: Callable[[], None]) -> None:
+        """Finish what is in line, then do one thing more, and end the thread. Nothing gets in between."""
+        done = self.do(last)
         self._stopped = True
         self._jobs.put(None)
+        await done
         self._thread.join()
 
-    def _serve(self) -> None:
-        while (job := self._jobs.get()) is not None:
-            job()
+
+def _serve(jobs: Jobs) -> None:
+    while (job := jobs.get()) is not None:
+        job()
+        del job  # it knows its answer, and whoever asked
 
 
 def _tell(loop: asyncio.AbstractEventLoop, *words: Any) -> None:
