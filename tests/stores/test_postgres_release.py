@@ -42,3 +42,13 @@ async def test_what_got_another_owner_while_the_release_waited_stays(cooling_us:
         left = {row.owner: row.state for row in await site.rows()}
         assert left.pop("vm/c") is State.HELD
         assert left == ({"vm/b": State.COOLING} if cooling_us else {})
+
+
+@pytest.mark.parametrize("cooling_us", [0, 60_000_000], ids=["at once", "to cool"])
+async def test_two_tickets_for_one_holding_end_it_once(cooling_us: int) -> None:
+    async with prepared(provider_named("postgres")) as site:
+        row = await site.held_by("192.0.2.10", "vm/a")
+        ticket = Ticket(row.network, row.first, row.owner, remember=True, cooling_us=cooling_us)
+
+        assert await site.release(ticket, ticket) == [row, row]
+        assert [change.verb for change in await site.news()] == ["grant", "cool" if cooling_us else "release"]

@@ -12,7 +12,7 @@ from tenure.kernel.errors import StoreUnavailable
 from tenure.kernel.values import Outcome, Verdict, Wish
 from tenure.ports import Book
 from tenure.stores.sqlite.connecting import connect
-from tenure.stores.sqlite.granting import LARGEST, Granter
+from tenure.stores.sqlite.granting import LARGEST, STATEMENTS, Granter
 from tenure.stores.sqlite.store import SqliteStore
 from tests.contract.book.conftest import prepared
 from tests.contract.providers import provider_named
@@ -58,6 +58,22 @@ async def test_a_repeat_under_a_kept_key_is_answered_as_before() -> None:
         assert granted(granter, site, 1) is None
         [again] = await site.grant(keyed(site, "192.0.2.9", 1))
         assert (again.outcome, again.row) == (Outcome.REPLAYED, first.row)
+
+
+async def test_an_empty_key_is_a_key_on_both_ways() -> None:
+    async with beside() as (site, granter, _):
+        first, second = (keyed(site, f"192.0.2.{n}", 1)._replace(key="") for n in (1, 2))
+        [at_once] = granter.grant(site.here.space, site.here.version, [first]) or []
+        [again] = await site.grant(second)
+
+        assert (again.outcome, again.row) == (Outcome.REPLAYED, at_once.row)
+
+
+async def test_the_statement_names_the_columns_as_they_stand_in_the_view() -> None:
+    async with beside() as (_, _, connection):
+        view = [record[1] for record in connection.execute("PRAGMA table_info(granting)")]
+
+        assert STATEMENTS[1].partition("(")[2].partition(")")[0].replace(",", " ").split() == view
 
 
 @pytest.mark.parametrize("numbers", [(7,), (1, 7), (7, 1)])

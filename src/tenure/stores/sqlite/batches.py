@@ -56,10 +56,10 @@ def keep(connection: sqlite3.Connection, records: Sequence[Record]) -> None:
     _insert(connection, records, REPLIES, SQL["keep_reply"])
 
 
-def _insert(connection: sqlite3.Connection, records: Sequence[Record], many: Mapping[int, str], one: str) -> None:
+def _insert(connection: sqlite3.Connection, records: Sequence[Record], by_size: Mapping[int, str], one: str) -> None:
     for piece in cut(records):
-        if len(piece) in many:
-            connection.execute(many[len(piece)], flat(piece))
+        if len(piece) in by_size:
+            connection.execute(by_size[len(piece)], flat(piece))
         else:
             connection.executemany(one, piece)
 
