@@ -19,6 +19,17 @@ OPS = Asker("token/ops", "abc1")
 NAMES = st.text(st.characters(min_codepoint=33, max_codepoint=0x2FFF, exclude_categories=("C", "Z")), min_size=1)
 
 
+async def begin(ledger: tenure.AsyncLedger, claim: Claim) -> Begun:
+    """Begin with a claim; return it when there is an answer."""
+    told: asyncio.Future[Begun] = asyncio.get_running_loop().create_future()
+    assert AtOnce(ledger).begin(claim, told.set_result)
+    return await told
+
+
+def nobody(begun: Begun) -> None:
+    """Hear of a claim that nobody asks after."""
+
+
 @pytest_asyncio.fixture
 async def ledger() -> AsyncIterator[tenure.AsyncLedger]:
     """Give a ledger with room for two, of which one is held: then its line is known."""
@@ -49,10 +60,7 @@ def test_a_plain_claim_of_nobody_is_refused_alike(owner: str) -> None:
 async def test_what_is_granted_is_held(ledger: tenure.AsyncLedger, policy: str) -> None:
     await ledger.modify_pool("net1", "p", policy=policy)
     await ledger.allocate("net1", owner="vm/first")  # the line is known again
-    begun = AtOnce(ledger).begin(plain_claim("net1", "vm/a", "k", OPS))
-    assert begun is not None
-    await begun.answer
-    granted = begun.granted()
+    granted = (await begin(ledger, plain_claim("net1", "vm/a", "k", OPS))).granted()
 
     assert granted is not None
     assert await ledger.holdings("net1", owner="vm/a") == [granted]
@@ -63,19 +71,16 @@ async def test_what_is_granted_is_held(ledger: tenure.AsyncLedger, policy: str) 
 async def test_whoever_holds_already_is_told_so_by_the_usual_way_and_no_address_is_lost(
     ledger: tenure.AsyncLedger,
 ) -> None:
-    at_once = AtOnce(ledger)
     for _ in range(20):  # each time what was picked must be given back, or nothing would be left to pick
-        begun = at_once.begin(plain_claim("net1", "vm/first", None, OPS))
-        assert begun is not None
-        await begun.answer
+        begun = await begin(ledger, plain_claim("net1", "vm/first", None, OPS))
         assert begun.granted() is None
 
 
 async def test_of_two_picks_for_the_last_address_only_one_can_be_made(ledger: tenure.AsyncLedger) -> None:
     at_once = AtOnce(ledger)
-    begun = [at_once.begin(plain_claim("net1", owner, None, OPS)) for owner in ("vm/a", "vm/b")]
+    begun = [at_once.begin(plain_claim("net1", owner, None, OPS), nobody) for owner in ("vm/a", "vm/b")]
 
-    assert [each is None for each in begun] == [False, True]
+    assert begun == [True, False]
 
 
 @pytest.mark.parametrize(("outcome", "doubt"), [("unknown", True), ("none", False)])
@@ -83,19 +88,18 @@ async def test_what_may_have_been_granted_is_in_doubt(
     ledger: tenure.AsyncLedger, outcome: Literal["unknown", "none"], doubt: bool
 ) -> None:
     layout = await ledger._server.layout("net1")
-    answer = asyncio.get_running_loop().create_future()
-    answer.set_exception(StoreUnavailable("away", outcome=outcome))
-    begun = Begun(answer, layout)
+    told: list[Begun] = []
+    begun = Begun(told.append, layout)
+    begun.set_exception(StoreUnavailable("away", outcome=outcome))
 
+    assert told == [begun]
     assert (begun.granted(), begun.in_doubt()) == (None, doubt)
 
 
 async def test_the_lane_tells_whoever_holds_already(ledger: tenure.AsyncLedger) -> None:
     await ledger.modify_pool("net1", "p", policy="lowest")
     held = await ledger.allocate("net1", owner="vm/first")
-    begun = AtOnce(ledger).begin(plain_claim("net1", "vm/first", None, OPS))
-    assert begun is not None
-    await begun.answer
+    begun = await begin(ledger, plain_claim("net1", "vm/first", None, OPS))
 
     assert begun.granted() == held
 
@@ -112,6 +116,6 @@ async def test_what_takes_more_than_a_look_is_left_to_the_usual_way(ledger: tenu
     await ledger.release("net1", second.address, owner="vm/second")
     before = await ledger.last_change()
 
-    assert AtOnce(ledger).begin(claim) is None
+    assert not AtOnce(ledger).begin(claim, nobody)
     await asyncio.sleep(0.05)
     assert await ledger.last_change() == before

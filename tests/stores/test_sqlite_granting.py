@@ -9,10 +9,10 @@ from pathlib import Path
 import pytest
 
 from tenure.kernel.errors import StoreUnavailable
-from tenure.kernel.values import Outcome, Verdict, Wish
+from tenure.kernel.values import Outcome, State, Verdict, Wish
 from tenure.ports import Book
 from tenure.stores.sqlite.connecting import connect
-from tenure.stores.sqlite.granting import LARGEST, STATEMENTS, Granter
+from tenure.stores.sqlite.granting import LARGEST, STATEMENTS, Granter, Prepared
 from tenure.stores.sqlite.store import SqliteStore
 from tests.contract.book.conftest import prepared
 from tests.contract.providers import provider_named
@@ -36,8 +36,15 @@ def keyed(site: Site[Book], address: str, number: int) -> Wish:
 def granted(granter: Granter, site: Site[Book], *numbers: int, version: int | None = None) -> list[Verdict] | None:
     """Ask for addresses at once."""
     wishes = [keyed(site, f"192.0.2.{n}", n) for n in numbers]
-    answer = granter.grant(site.here.space, version or site.here.version, wishes)
-    return None if answer is None else list(answer)
+    return all_granted(granter, site, wishes, version)
+
+
+def all_granted(
+    granter: Granter, site: Site[Book], wishes: list[Wish], version: int | None = None
+) -> list[Verdict] | None:
+    """Ask for what wishes want at once."""
+    prepared = Prepared(site.here.space, version or site.here.version, wishes)
+    return prepared.verdicts() if granter.grant(prepared) else None
 
 
 async def test_what_is_granted_at_once_is_in_the_book_and_in_the_log() -> None:
@@ -49,6 +56,20 @@ async def test_what_is_granted_at_once_is_in_the_book_and_in_the_log() -> None:
         assert [row.generation for row in rows] == [1, 2, 3, 4]
         log = [(change.seq, change.verb, change.first, change.generation) for change in await site.news()]
         assert log == [(row.generation, "grant", row.first, row.generation) for row in rows]
+
+
+async def test_deadlines_and_states_are_written_as_they_are_told() -> None:
+    async with beside() as (site, granter, _):
+        held, pending = site.wish("192.0.2.1", "vm/1"), site.wish("192.0.2.2", "vm/2")._replace(state=State.PENDING)
+        ending = site.wish("192.0.2.3", "vm/3")._replace(state=State.PENDING, lasts_us=60_000_000)
+        verdicts = all_granted(granter, site, [ending, held, pending]) or []
+
+        rows = {row.first: row for row in await site.rows()}
+        assert [verdict.row for verdict in verdicts] == [rows[wish.first] for wish in (ending, held, pending)]
+        deadline = rows[ending.first].since_us + 60_000_000
+        assert [rows[wish.first].until_us for wish in (ending, held, pending)] == [deadline, None, None]
+        told = [dict(change.details) for change in await site.news()]
+        assert told == [{"state": "pending", "until_us": deadline}, {}, {"state": "pending"}]
 
 
 async def test_a_repeat_under_a_kept_key_is_answered_as_before() -> None:
@@ -63,7 +84,7 @@ async def test_a_repeat_under_a_kept_key_is_answered_as_before() -> None:
 async def test_an_empty_key_is_a_key_on_both_ways() -> None:
     async with beside() as (site, granter, _):
         first, second = (keyed(site, f"192.0.2.{n}", 1)._replace(key="") for n in (1, 2))
-        [at_once] = granter.grant(site.here.space, site.here.version, [first]) or []
+        [at_once] = all_granted(granter, site, [first]) or []
         [again] = await site.grant(second)
 
         assert (again.outcome, again.row) == (Outcome.REPLAYED, at_once.row)
@@ -114,9 +135,9 @@ async def test_nothing_and_too_much_are_left_to_the_usual_way() -> None:
     async with beside() as (site, granter, _):
         wishes = [site.wish(f"10.0.{n // 250}.{n % 250}", f"vm/{n}") for n in range(LARGEST + 1)]
 
-        assert granter.grant(site.here.space, site.here.version, []) is None
-        assert granter.grant(site.here.space, site.here.version, wishes) is None
-        most = granter.grant(site.here.space, site.here.version, wishes[:LARGEST])
+        assert all_granted(granter, site, []) is None
+        assert all_granted(granter, site, wishes) is None
+        most = all_granted(granter, site, wishes[:LARGEST])
         assert most is not None
         assert len(most) == len(await site.rows()) == LARGEST
 
@@ -165,7 +186,7 @@ async def test_what_cannot_be_written_is_known_to_be_undone() -> None:
         unspeakable = site.wish("192.0.2.1", "vm/1")._replace(slot=object())  # type: ignore[arg-type]
 
         with pytest.raises(StoreUnavailable) as caught:
-            granter.grant(site.here.space, site.here.version, [unspeakable])
+            all_granted(granter, site, [unspeakable])
 
         assert caught.value.outcome == "none"
         assert granted(granter, site, 1) is not None

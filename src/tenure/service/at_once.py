@@ -5,9 +5,7 @@ more is needed the door goes the usual way (``allocate``), as if this had not be
 answer.
 """
 
-import asyncio
-from dataclasses import dataclass
-from typing import Any
+from collections.abc import Callable
 
 from tenure.kernel.configuration import Policy
 from tenure.kernel.errors import StoreUnavailable
@@ -21,40 +19,58 @@ from tenure.service.showing import holding_of
 from tenure.service.views import DoubtfulViews
 
 
-@dataclass(slots=True)
 class Begun:
-    """A wish that the store or the lane was asked for."""
+    """A wish that the store or the lane was asked for, and whoever is to be told of what becomes of it.
 
-    answer: "asyncio.Future[Any]"
-    layout: Layout
-    views: DoubtfulViews | None = None
-    """Where it was picked, if it was; the lane has views of its own."""
-    wish: Wish | None = None
+    It is what the batcher tells: a future would cost as much as the pick.
+    """
+
+    __slots__ = ("_answer", "_error", "_layout", "_tell", "_views", "_wish")
+
+    def __init__(
+        self, tell: "Tell", layout: Layout, views: DoubtfulViews | None = None, wish: Wish | None = None
+    ) -> None:
+        self._tell = tell
+        self._layout = layout
+        self._views = views  # where it was picked, if it was; the lane has views of its own
+        self._wish = wish
+        self._answer: object = None
+        self._error: BaseException | None = None
+
+    def done(self) -> bool:
+        """Wait on, whatever happens: what is granted is granted."""
+        return False
+
+    def set_result(self, answer: object, /) -> None:
+        """Take the answer, and tell of it."""
+        self._answer = answer
+        self._tell(self)
+
+    def set_exception(self, error: BaseException, /) -> None:
+        """Take it that there is no answer, and tell of it."""
+        self._error = error
+        self._tell(self)
 
     def granted(self) -> Holding | None:
         """Show what was granted, once there is an answer; None if the usual way must find out more."""
-        answer = None if self._failed() is not None else self.answer.result()
-        if isinstance(answer, Granted):
-            return holding_of(*answer)
+        answer = self._answer
         if isinstance(answer, Verdict):
             if answer.outcome is Outcome.GRANTED and answer.row is not None:
-                return holding_of(answer.row, self.layout)
+                return holding_of(answer.row, self._layout)
             if answer.outcome is Outcome.TAKEN:
                 return None
-        self._give_back()
+        if isinstance(answer, Granted):
+            return holding_of(*answer)
+        if self._views is not None and self._wish is not None:
+            self._views.give_back(self._wish.first, self._wish.last)
         return None
 
     def in_doubt(self) -> bool:
         """Tell whether it may have been granted although nobody was told so."""
-        error = self._failed()
-        return isinstance(error, StoreUnavailable) and error.outcome == "unknown"
+        return isinstance(self._error, StoreUnavailable) and self._error.outcome == "unknown"
 
-    def _failed(self) -> BaseException | None:
-        return asyncio.CancelledError() if self.answer.cancelled() else self.answer.exception()
 
-    def _give_back(self) -> None:
-        if self.views is not None and self.wish is not None:
-            self.views.give_back(self.wish.first, self.wish.last)
+Tell = Callable[[Begun], None]
 
 
 class AtOnce:
@@ -63,27 +79,29 @@ class AtOnce:
     def __init__(self, ledger: AsyncLedger) -> None:
         self._server = ledger._server
 
-    def begin(self, claim: Claim) -> Begun | None:
-        """Ask for an address as the policy has it; None where something must be read before.
+    def begin(self, claim: Claim, tell: Tell) -> bool:
+        """Ask for an address as the policy has it; False, and nobody is told, where something must be read before.
 
         Cost: some 10 µs, whatever the fill, and a share of one commit.
         """
         server = self._server
         layout = server.known_layout(claim.network)
         if layout is None or wanted_address(claim, layout) is not None:
-            return None
+            return False
         policy = claim.policy or layout.line(*line_key(claim)).policy
         if policy is Policy.LOWEST or layout.mixed_units or layout.configuration.queued:
-            return Begun(server.take_seat(layout, Seat(claim)), layout)
-        return None if policy is Policy.STICKY else self._pick(claim, layout, policy)
+            server.seat_for(Begun(tell, layout), layout, Seat(claim))
+            return True
+        return policy is not Policy.STICKY and self._pick(claim, layout, policy, tell)
 
-    def _pick(self, claim: Claim, layout: Layout, policy: Policy) -> Begun | None:
+    def _pick(self, claim: Claim, layout: Layout, policy: Policy, tell: Tell) -> bool:
         server = self._server
         views = server.doubtful(layout)
         view = views.lines.get(line_key(claim))
         number = None if view is None else view.pick(policy, claim.owner, claim.slot, 0, server.chance)
         if view is None or number is None:
-            return None
+            return False
         server.check_open()
         wish = claim.at(layout, *views.take_number(view, number))
-        return Begun(server.grant(layout, wish), layout, views, wish)
+        server.grant_for(Begun(tell, layout, views, wish), layout, wish)
+        return True

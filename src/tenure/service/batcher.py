@@ -2,13 +2,13 @@
 
 A batcher takes everything that waits for one key (a space) and hands it over as one call. There is no timer: an idle
 system calls at once, a busy one makes bigger batches. Items of one identity never share a batch; the later one waits
-for the next. Cost on top of the call: one future and two dictionary look-ups an item.
+for the next. Cost on top of the call: whoever waits, and two dictionary look-ups an item.
 """
 
 import asyncio
 from collections import deque
 from collections.abc import Awaitable, Callable, Hashable, Sequence
-from typing import Any, Generic, TypeVar
+from typing import Any, Generic, Protocol, TypeVar
 
 K = TypeVar("K", bound=Hashable)
 I = TypeVar("I")  # noqa: E741 - items
@@ -17,7 +17,21 @@ A = TypeVar("A")
 WORTH_A_CALL = 16
 """How many items cost a store about as much as a call of its own."""
 
-Batch = list[tuple[I, asyncio.Future[A]]]
+
+class Waiter(Protocol):
+    """Whoever is to have an answer: a future, or somebody who costs less. He is told once, and must not raise."""
+
+    def done(self) -> bool:
+        """Tell whether he does not wait any more."""
+
+    def set_result(self, answer: Any, /) -> None:
+        """Take the answer."""
+
+    def set_exception(self, error: BaseException, /) -> None:
+        """Take it that there is none."""
+
+
+Batch = list[tuple[I, Waiter]]
 Identities = Callable[[I], tuple[Hashable, ...]]
 
 
@@ -38,7 +52,7 @@ class Batcher(Generic[K, I, A]):
         self._at_once = at_once
         self._per_key = at_once_per_key
         self._identities = identities
-        self._waiting: dict[K, deque[tuple[I, asyncio.Future[A]]]] = {}
+        self._waiting: dict[K, deque[tuple[I, Waiter]]] = {}
         self._running: dict[K, int] = {}
         self._active = 0
         self._tasks: set[asyncio.Task[None]] = set()  # the loop itself keeps only weak references
@@ -48,14 +62,17 @@ class Batcher(Generic[K, I, A]):
 
     def submit(self, key: K, item: I) -> "asyncio.Future[A]":
         """Put the item in line; the future will have its answer."""
-        loop = asyncio.get_running_loop()
-        future: asyncio.Future[A] = loop.create_future()
+        future: asyncio.Future[A] = asyncio.get_running_loop().create_future()
+        self.submit_for(future, key, item)
+        return future
+
+    def submit_for(self, waiter: Waiter, key: K, item: I) -> None:
+        """Put the item in line; the waiter will have its answer."""
         queue = self._waiting.get(key)
         if queue is None:
             queue = self._waiting[key] = deque()
-        queue.append((item, future))
+        queue.append((item, waiter))
         self._schedule()
-        return future
 
     def _schedule(self) -> None:
         if not self._scheduled:
@@ -70,7 +87,7 @@ class Batcher(Generic[K, I, A]):
             self._tasks.add(task)
             task.add_done_callback(self._tasks.discard)
 
-    def _next(self, *, answering: int = 0) -> tuple[K, Batch[I, A]] | None:
+    def _next(self, *, answering: int = 0) -> tuple[K, Batch[I]] | None:
         """Take the batch that is to run now, oldest key first; None if nothing waits that may run."""
         if self._active < self._at_once:
             for key in list(self._waiting):
@@ -80,7 +97,7 @@ class Batcher(Generic[K, I, A]):
                     return key, batch
         return None
 
-    def _drain(self, key: K, answering: int) -> Batch[I, A]:
+    def _drain(self, key: K, answering: int) -> Batch[I]:
         """Take what one batch may carry: an even share of what waits for each batch that may still begin.
 
         One batch that took everything would leave the store idle while its callers think, and the callers idle
@@ -93,9 +110,9 @@ class Batcher(Generic[K, I, A]):
         if answering and self._at_once == 1:
             most = max(WORTH_A_CALL, -(-(len(queue) + answering) // (free + 1)))
         most = min(self._largest, most)
-        batch: Batch[I, A] = []
+        batch: Batch[I] = []
         seen: set[Hashable] = set()
-        held_over: deque[tuple[I, asyncio.Future[A]]] = deque()
+        held_over: deque[tuple[I, Waiter]] = deque()
         while queue and len(batch) < most:
             entry = queue.popleft()
             if entry[1].done():  # its caller went away
@@ -111,12 +128,12 @@ class Batcher(Generic[K, I, A]):
             self._waiting[key] = held_over
         return batch
 
-    async def _run(self, key: K, batch: Batch[I, A]) -> None:
+    async def _run(self, key: K, batch: Batch[I]) -> None:
         """Execute a batch, and whatever waits then: the store has its next one before the callers of the last answer.
 
         They take their time, in which the store would be idle.
         """
-        work: tuple[K, Batch[I, A]] | None = (key, batch)
+        work: tuple[K, Batch[I]] | None = (key, batch)
         while work is not None:
             key, batch = work
             await self._execute_one(key, batch)
@@ -124,7 +141,7 @@ class Batcher(Generic[K, I, A]):
                 await asyncio.sleep(0)
             work = self._next(answering=len(batch))
 
-    async def _execute_one(self, key: K, batch: Batch[I, A]) -> None:
+    async def _execute_one(self, key: K, batch: Batch[I]) -> None:
         try:
             answers = await self._execute(key, [item for item, _ in batch])
         except GeneratorExit:
@@ -139,7 +156,7 @@ class Batcher(Generic[K, I, A]):
         finally:
             self._end(key)
 
-    def _tell_soon(self, tell: Callable[[Batch[I, A], Any], None], batch: Batch[I, A], what: Any) -> None:
+    def _tell_soon(self, tell: Callable[[Batch[I], Any], None], batch: Batch[I], what: Any) -> None:
         def telling() -> None:
             self._unanswered -= 1
             tell(batch, what)
@@ -160,13 +177,13 @@ class Batcher(Generic[K, I, A]):
             await asyncio.sleep(0)
 
 
-def _answer(batch: Batch[I, A], answers: Sequence[A]) -> None:
-    for (_, future), answer in zip(batch, answers, strict=True):
-        if not future.done():
-            future.set_result(answer)
+def _answer(batch: Batch[I], answers: Sequence[Any]) -> None:
+    for (_, waiter), answer in zip(batch, answers, strict=True):
+        if not waiter.done():
+            waiter.set_result(answer)
 
 
-def _refuse(batch: Batch[I, A], error: BaseException) -> None:
-    for _, future in batch:
-        if not future.done():
-            future.set_exception(error)
+def _refuse(batch: Batch[I], error: BaseException) -> None:
+    for _, waiter in batch:
+        if not waiter.done():
+            waiter.set_exception(error)

@@ -20,7 +20,7 @@ from tenure.kernel.values import Row, SpaceId, Ticket, Verdict, Wish
 from tenure.ports import Chance, KeyTaken, LedgerStore, Transaction
 from tenure.service.allocating import UNKNOWN_REPEATS, insist, worse
 from tenure.service.applying import Applying
-from tenure.service.batcher import Batcher
+from tenure.service.batcher import Batcher, Waiter
 from tenure.service.claims import Claim, Granted, Waiting
 from tenure.service.exact import ExactViews
 from tenure.service.lane import Restart, line_key
@@ -211,8 +211,14 @@ class Server:
 
     def grant(self, layout: Layout, wish: Wish) -> "asyncio.Future[Verdict]":
         """Ask the store for one address, together with all that wait."""
+        self.grant_for(answer := asyncio.get_running_loop().create_future(), layout, wish)
+        return answer
+
+    def grant_for(self, waiter: Waiter, layout: Layout, wish: Wish) -> None:
+        """Ask the store for one address; the waiter will have the verdict."""
         self.check_open()
-        return self._grants.submit((layout.configuration.space, layout.configuration.version), wish)
+        configuration = layout.configuration
+        self._grants.submit_for(waiter, (configuration.space, configuration.version), wish)
 
     async def _grant(self, key: tuple[SpaceId, int], wishes: Sequence[Wish]) -> Sequence[Verdict]:
         if any(wish.key is not None for wish in wishes):
@@ -252,16 +258,17 @@ class Server:
         assert not isinstance(answer, Waiting)
         return answer
 
-    def take_seat(self, layout: Layout, seat: Seat) -> "asyncio.Future[Attended]":
+    def seat_for(self, waiter: Waiter, layout: Layout, seat: Seat) -> None:
         """Have a claim served in the lane, together with all that wait; the answer may be that it is refused."""
         self.check_open()
         if seat.claim.key is not None:
             self.tidy()
-        return self._lane_batches.submit(layout.configuration.space, (layout, seat))
+        self._lane_batches.submit_for(waiter, layout.configuration.space, (layout, seat))
 
     async def attend(self, layout: Layout, seat: Seat) -> Granted | Waiting | None:
         """Serve a claim in the lane, or put it in line if it may wait; None if the layout is stale."""
-        answer = await self.take_seat(layout, seat)
+        self.seat_for(waiter := asyncio.get_running_loop().create_future(), layout, seat)
+        answer: Attended = await waiter
         if isinstance(answer, TenureError):
             raise answer
         return answer

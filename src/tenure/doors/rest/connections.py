@@ -7,8 +7,8 @@ from uvicorn.config import Config
 from uvicorn.protocols.http.httptools_impl import STATUS_LINE, RequestResponseCycle
 from uvicorn.server import ServerState
 
-from tenure.doors.rest.dispatching import Match
 from tenure.doors.rest.guarding import GuardedProtocol
+from tenure.doors.rest.repeating import Head, Repeat, repeat_of
 from tenure.doors.rest.requests import BEFORE, Before
 from tenure.doors.rest.shortcut import Shortcut
 from tenure.doors.rest.site import Site
@@ -16,6 +16,9 @@ from tenure.kernel.errors import TenureError
 from tenure.remote.problems import status_of
 
 CLOSE = b"connection: close\r\n"
+
+CHANCES = 8
+"""How many heads of one connection are remembered; a caller who never sends one twice is believed then."""
 
 
 class _Nobody:
@@ -33,13 +36,11 @@ class ShortRequest:
     disconnected = False
     keep_alive = True
 
-    def __init__(self, connection: "Connection", match: Match, url: bytes, headers: list[tuple[bytes, bytes]]) -> None:
+    def __init__(self, connection: "Connection", head: Head, body: bytes = b"") -> None:
         self._connection = connection
-        self.match = match
-        self.url = url
-        self.headers = headers
+        self.head = head
         self.client = connection.client
-        self.body = b""
+        self.body = body
 
     def answer(self, head: bytes, body: bytes) -> None:
         """Write an answer; whoever went away meanwhile gets none."""
@@ -73,10 +74,26 @@ class Connection(GuardedProtocol):
         self._shortcut = shortcut
         self._short: ShortRequest | None = None
         """A request whose head is there, and whose body may follow at once."""
+        self._between = True
+        """Whether the last request has been read to its end, and nothing of the next."""
+        self._taken: ShortRequest | None = None
+        """A request that went the short way by what came last."""
+        self._repeat: Repeat | None = None
+        self._chances = CHANCES
 
     def data_received(self, data: bytes) -> None:
         """Read what has come; a body that did not come with its head is waited for on the long way."""
+        between = self._between
+        again = self._repeat.read(data) if between and self._repeat is not None and self._is_idle() else None
+        if again is not None:
+            self._idle_since = self._head_since = None
+            self._serve(ShortRequest(self, *again))
+            return
+        self._taken = None
         super().data_received(data)
+        if self._taken is not None and between and self._chances:
+            self._chances -= 1
+            self._repeat = repeat_of(data, self._taken.head, self._taken.body)
         if self._short is not None:
             short, self._short = self._short, None
             if not self.transport.is_closing():  # else it was no HTTP behind its head, and was told so
@@ -84,6 +101,7 @@ class Connection(GuardedProtocol):
 
     def on_message_begin(self) -> None:
         """Begin a head; what only the long way needs is made when it is gone."""
+        self._between = False
         self.url = b""
         self.expect_100_continue = False
         self.headers = []
@@ -91,10 +109,10 @@ class Connection(GuardedProtocol):
     def on_headers_complete(self) -> None:
         """Begin the request, or wait for its body if it may go the short way."""
         may = self.parser.get_method() == b"POST" and self._is_free() and not self.parser.should_upgrade()
-        match = self._shortcut.leads_to(self.url) if may else None
-        if match is not None:
+        head = self._shortcut.leads_to(self.url, self.headers) if may else None
+        if head is not None:
             self._end_head()
-            self._short = ShortRequest(self, match, self.url, self.headers)
+            self._short = ShortRequest(self, head)
             return
         url, headers, expects = self.url, self.headers, self.expect_100_continue
         super().on_message_begin()
@@ -104,10 +122,15 @@ class Connection(GuardedProtocol):
 
     def _is_free(self) -> bool:
         """Tell whether a request would be answered next, over a connection that stays."""
-        if self.expect_100_continue or (self.cycle is not None and not self.cycle.response_complete):
-            return False
         parser = self.parser
-        return parser.should_keep_alive() and parser.get_http_version() == "1.1" and not self.flow.write_paused
+        if self.expect_100_continue or not parser.should_keep_alive() or parser.get_http_version() != "1.1":
+            return False
+        return self._is_idle()
+
+    def _is_idle(self) -> bool:
+        """Tell whether nothing is to be answered before a request that comes now."""
+        answered = self.cycle is None or self.cycle.response_complete
+        return answered and not self.flow.write_paused and not self.transport.is_closing()
 
     def on_body(self, body: bytes) -> None:
         """Take a piece of a body."""
@@ -118,15 +141,23 @@ class Connection(GuardedProtocol):
 
     def on_message_complete(self) -> None:
         """End the request; on the short way it is served now."""
+        self._between = True
         if self._short is None:
             super().on_message_complete()
             return
         short, self._short = self._short, None
         self._in_head = True
         self._body_since = None
+        if self._serve(short):
+            self._taken = short
+
+    def _serve(self, short: ShortRequest) -> bool:
+        """Serve a whole request; tell whether it could go the short way."""
         self.cycle = short  # type: ignore[assignment]
-        if not self._shortcut.take(short):
+        taken = self._shortcut.take(short)
+        if not taken:
             self.go_long_way(short, None, whole=True)
+        return taken
 
     def answer_short(self, short: ShortRequest, head: bytes, body: bytes) -> None:
         """Write the answer of a request that went the short way, and go on with the next."""
@@ -170,11 +201,11 @@ class Connection(GuardedProtocol):
             "client": self.client,
             "scheme": self.scheme,
             "root_path": "",
-            "headers": short.headers,
+            "headers": [*short.head.fields.items()],
             "state": {},
             "method": "POST",
-            "path": short.url.decode("ascii"),
-            "raw_path": short.url,
+            "path": short.head.url.decode("ascii"),
+            "raw_path": short.head.url,
             "query_string": b"",
             "extensions": self._extensions,
             BEFORE: before,

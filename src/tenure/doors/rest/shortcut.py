@@ -5,19 +5,19 @@ more than the ledger's own work. Here the same is done by hand: who asks, what h
 Whatever is unusual about a request, or about its answer, is left to the long way, which begins anew and decides alike.
 """
 
-import asyncio
 import re
 import time
 from collections.abc import Sequence
 from functools import partial
-from typing import Any, Protocol
+from typing import Protocol
 
 import msgspec
 
-from tenure.doors.rest.answers import USUAL, encode, unfinished
+from tenure.doors.rest.answers import USUAL, encode, internal, unfinished
 from tenure.doors.rest.dispatching import Dispatcher, Match
 from tenure.doors.rest.endpoints import API, Endpoint
 from tenure.doors.rest.journal import Watch
+from tenure.doors.rest.repeating import Head
 from tenure.doors.rest.requests import JSON, Before, known_request_id, read_key
 from tenure.doors.rest.routes.holdings import OneWish
 from tenure.doors.rest.site import Site
@@ -43,9 +43,7 @@ UNUSUAL = frozenset(
 class Request(Protocol):
     """A request as it came in, and whoever waits for its answer."""
 
-    match: Match
-    url: bytes
-    headers: list[tuple[bytes, bytes]]
+    head: Head
     body: bytes
     client: tuple[str, int] | None
 
@@ -64,13 +62,24 @@ class Shortcut:
 
     def __init__(self, site: Site, endpoints: Sequence[Endpoint]) -> None:
         self._site = site
+        self._limits = site.limits
         self._ledger = AtOnce(site.ledger)
         self._dispatcher = Dispatcher(endpoints)
         self._matches: dict[bytes, Match] = {}
         self._decode = msgspec.json.Decoder(OneWish).decode
         self._under_way: dict[Request, Watch] = {}
 
-    def leads_to(self, url: bytes) -> Match | None:
+    def leads_to(self, url: bytes, headers: list[tuple[bytes, bytes]]) -> Head | None:
+        """Return the head of a request that may go the short way, if nothing about it is unusual."""
+        match = self._match(url)
+        if match is None:
+            return None
+        fields = dict(headers)
+        if len(fields) != len(headers) or not UNUSUAL.isdisjoint(fields) or fields.get(b"content-type") != JSON:
+            return None
+        return Head(match, url, fields)
+
+    def _match(self, url: bytes) -> Match | None:
         """Return the route of a path that may go the short way; a look in a dictionary if it did before."""
         known = self._matches.get(url)
         if known is not None or not PLAIN_PATH.fullmatch(url):
@@ -87,47 +96,39 @@ class Shortcut:
     def take(self, request: Request) -> bool:
         """Begin to serve a request; False, and nothing was done, if it must go the long way."""
         began = time.perf_counter()
-        headers = dict(request.headers)
-        journal = self._site.journal
-        request_id = known_request_id(headers) or journal.next_id()
+        head, journal = request.head, self._site.journal
+        request_id = known_request_id(head.fields) or journal.next_id()
         try:
-            visitor = self._visitor(request, headers)
-            begun = None if visitor is None else self._ledger.begin(self._claim(request, headers, visitor, request_id))
+            visitor = self._visitor(request)
+            if visitor is None:
+                return False
+            claim = self._claim(request, visitor, request_id)
+            if not self._ledger.begin(claim, partial(self._tell, request)):
+                return False
         except Exception:  # whatever is wrong with it, the long way says so
             return False
-        if begun is None:
-            return False
-        watch = journal.begin("POST", request.url, request.client, request_id, began)
-        watch.route, watch.visitor = request.match.endpoint, visitor
+        watch = journal.begin("POST", head.url, request.client, request_id, began)
+        watch.route, watch.visitor = head.match.endpoint, visitor
         self._under_way[request] = watch
-        begun.answer.add_done_callback(partial(self._tell, request, begun))
         return True
 
     def give_up(self) -> None:
         """Tell everybody who still waits that the server stops, and that nobody knows what becomes of his wish."""
         for request, watch in self._under_way.items():
-            watch.error = unfinished()
-            watch.status = status_of(watch.error)
-            body = encode(problem_of(watch.error, watch.request_id))
-            request.refuse(watch.error, body, watch.request_id)
-            watch.size = len(body)
-            watch.end()
+            self._refuse(request, watch, unfinished())
         self._under_way.clear()
 
-    def _visitor(self, request: Request, headers: dict[bytes, bytes]) -> Visitor | None:
-        """Return who asks, if he is known and nothing about his request is unusual."""
-        site = self._site
-        if len(headers) != len(request.headers) or not UNUSUAL.isdisjoint(headers):
+    def _visitor(self, request: Request) -> Visitor | None:
+        """Return who asks, if he is known and there is room for his request."""
+        site, limits = self._site, self._limits
+        if len(request.body) > limits.body_bytes or site.meter.in_flight >= limits.requests_at_once:
             return None
-        if headers.get(b"content-type") != JSON or len(request.body) > site.limits.body_bytes:
-            return None
-        if site.meter.in_flight >= site.limits.requests_at_once:
-            return None
-        return site.access.known(headers, request.match)
+        return site.access.known(request.head.fields, request.head.match)
 
-    def _claim(self, request: Request, headers: dict[bytes, bytes], visitor: Visitor, request_id: str) -> Claim:
-        network, wish = request.match.params["network"], self._decode(request.body)
-        key = f"{visitor.id}/{read_key(headers)}" if b"idempotency-key" in headers else None
+    def _claim(self, request: Request, visitor: Visitor, request_id: str) -> Claim:
+        head = request.head
+        network, wish = head.match.params["network"], self._decode(request.body)
+        key = f"{visitor.id}/{read_key(head.fields)}" if b"idempotency-key" in head.fields else None
         asker = Asker(visitor.actor, request_id)
         if wish == OneWish(owner=wish.owner):  # most say no more
             return plain_claim(network, wish.owner, key, asker)
@@ -135,17 +136,30 @@ class Shortcut:
         said.pop("wait_s", None)  # what is granted at once is not waited for
         return read_claim(network, key=key, **said).asked_by(asker)
 
-    def _tell(self, request: Request, begun: Begun, _: "asyncio.Future[Any]") -> None:
+    def _tell(self, request: Request, begun: Begun) -> None:
         """Answer a request that was granted what it wants; else the long way finds out what there is to say."""
-        holding, watch = begun.granted(), self._under_way.pop(request, None)
-        if watch is None:  # it was given up
-            return
-        if holding is None:
-            self._site.meter.begin_anew()
-            request.begin_anew(Before(watch.request_id, watch.began, in_doubt=begun.in_doubt()))
-            return
-        self._site.meter.count("shortcuts")
-        body = encode(writing.holding(holding))
-        request.answer(USUAL % (len(body), watch.request_id.encode()), body)
-        watch.status, watch.size = 200, len(body)
+        watch = self._under_way.pop(request, None)
+        try:
+            holding = begun.granted()
+            if watch is None:  # it was given up
+                return
+            if holding is None:
+                self._site.meter.begin_anew()
+                request.begin_anew(Before(watch.request_id, watch.began, in_doubt=begun.in_doubt()))
+                return
+            self._site.meter.count("shortcuts")
+            body = encode(writing.holding(holding))
+            request.answer(USUAL % (len(body), watch.request_id.encode()), body)
+            watch.status, watch.size = 200, len(body)
+            watch.end()
+        except Exception as fault:  # ours; whoever was granted something by the same call must not suffer for it
+            if watch is not None:
+                watch.fault = fault
+                self._refuse(request, watch, internal())
+
+    def _refuse(self, request: Request, watch: Watch, error: TenureError) -> None:
+        watch.error, watch.status = error, status_of(error)
+        body = encode(problem_of(error, watch.request_id))
+        request.refuse(error, body, watch.request_id)
+        watch.size = len(body)
         watch.end()

@@ -9,16 +9,18 @@ transaction of ``plain.grant_rows`` finds out why.
 import sqlite3
 from collections.abc import Sequence
 from importlib.resources import files
+from typing import Any
 
+from tenure.kernel.addresses import key
 from tenure.kernel.entries import grant_details
 from tenure.kernel.errors import StoreUnavailable
 from tenure.kernel.replying import kept_asker
-from tenure.kernel.values import Outcome, Row, SpaceId, Verdict, Wish
-from tenure.stores.sqlite.batches import Record, flat, many
+from tenure.kernel.values import Outcome, SpaceId, State, Verdict, Wish
+from tenure.stores.sqlite.batches import Record, many
 from tenure.stores.sqlite.connecting import failed
 from tenure.stores.sqlite.sql import SQL
 from tenure.stores.sqlite.transaction import store_clock_us, wished
-from tenure.stores.statements import dump_details, row_columns
+from tenure.stores.statements import STATE_NUMBER, dump_details
 
 DEFINITIONS = (files("tenure.stores.sqlite") / "granting.sql").read_text("utf-8")
 
@@ -29,12 +31,50 @@ STATEMENTS = {1 << power: many("grant_at_once", 1 << power) for power in range(L
 """By number of rows: powers of two, so that SQLite has them ready; rows that are too many say nothing."""
 
 COLUMNS = STATEMENTS[1].count("?")
+SEQ, GENERATION, SINCE, UNTIL, TOLD = 1, 9, 10, 11, 14
+"""Where in a row stands what only the writer knows."""
 
 NO_ROW = (None,) * COLUMNS
 
 NOT_AS_BELIEVED = (sqlite3.SQLITE_CONSTRAINT, sqlite3.SQLITE_BUSY, sqlite3.SQLITE_READONLY)
 IN_THE_COMMIT = (sqlite3.SQLITE_IOERR, sqlite3.SQLITE_NOMEM)
 """What may happen when all is written, so that nobody knows whether it was committed."""
+
+
+class Prepared:
+    """Grants as the statement takes them. All that takes long is done before the writer is asked: he is waited for."""
+
+    def __init__(self, space: SpaceId, version: int, wishes: Sequence[Wish]) -> None:
+        """Write down what is known: some 2 µs a wish."""
+        self.size = 1 << (len(wishes) - 1).bit_length()
+        self._space = space
+        self._wishes = wishes
+        self._values = [value for wish in wishes for value in _columns(space, version, wish)]
+        self._values.extend(NO_ROW * (self.size - len(wishes)))
+        self._deadlines = [place for place, wish in enumerate(wishes) if wish.lasts_us is not None]
+        self._generation = self._now_us = 0
+
+    def __len__(self) -> int:
+        return len(self._wishes)
+
+    def numbered(self, seq: int, generation: int, now_us: int) -> list[Any]:
+        """Write down what follows from the numbers of the newest change and the newest grant, and from the time."""
+        count, end, values = len(self), len(self) * COLUMNS, self._values
+        values[SEQ:end:COLUMNS] = range(seq + 1, seq + 1 + count)
+        values[GENERATION:end:COLUMNS] = range(generation + 1, generation + 1 + count)
+        values[SINCE:end:COLUMNS] = [now_us] * count
+        for place in self._deadlines:
+            row = wished(self._space, self._wishes[place], 0, now_us)
+            values[place * COLUMNS + UNTIL] = row.until_us
+            values[place * COLUMNS + TOLD] = dump_details(grant_details(row.state, row.until_us, row.details))
+        self._generation, self._now_us = generation, now_us
+        return values
+
+    def verdicts(self) -> list[Verdict]:
+        """Tell what was granted, by the numbers that were written down last."""
+        numbered = enumerate(self._wishes, self._generation + 1)
+        rows = [wished(self._space, wish, generation, self._now_us) for generation, wish in numbered]
+        return [Verdict(Outcome.GRANTED, row) for row in rows]
 
 
 class Granter:
@@ -50,28 +90,23 @@ class Granter:
         """Believe nothing: the ledger is changed by other means."""
         self._believed = None
 
-    def grant(self, space: SpaceId, version: int, wishes: Sequence[Wish]) -> Sequence[Verdict] | None:
-        """Grant all wishes and commit; None, and nothing was done, if they cannot all be granted like this.
+    def grant(self, prepared: Prepared) -> bool:
+        """Grant all wishes and commit; False, and nothing was done, if they cannot all be granted like this.
 
-        Cost: O(log n) a wish, some 10 µs of them with the interpreter; one commit.
+        Cost: O(log n) a wish, one of its microseconds with the interpreter; one commit.
         """
-        if not 0 < len(wishes) <= LARGEST:
-            return None
+        if not 0 < len(prepared) <= LARGEST:
+            return False
         seq, generation = self._believed or self._read_numbers()
         self._believed = None
-        now_us = store_clock_us()
-        rows = [wished(space, wish, number, now_us) for number, wish in enumerate(wishes, generation + 1)]
-        numbered = zip(range(seq + 1, seq + 1 + len(rows)), wishes, rows, strict=True)
-        if not self._insert([_columns(version, *each) for each in numbered]):
-            return None
-        self._believed = (seq + len(rows), generation + len(rows))
-        return [Verdict(Outcome.GRANTED, row) for row in rows]
+        if not self._insert(STATEMENTS[prepared.size], prepared.numbered(seq, generation, store_clock_us())):
+            return False
+        self._believed = (seq + len(prepared), generation + len(prepared))
+        return True
 
-    def _insert(self, records: list[Record]) -> bool:
-        size = 1 << (len(records) - 1).bit_length()
-        records.extend([NO_ROW] * (size - len(records)))
+    def _insert(self, statement: str, values: list[Any]) -> bool:
         try:
-            self._connection.execute(STATEMENTS[size], flat(records))
+            self._connection.execute(statement, values)
         except sqlite3.Error as error:
             code = getattr(error, "sqlite_errorcode", 0) & 0xFF
             if code in NOT_AS_BELIEVED:
@@ -87,9 +122,13 @@ class Granter:
         return seq, generation
 
 
-def _columns(version: int, seq: int, wish: Wish, row: Row) -> Record:
-    columns = row_columns(row)
-    entry = grant_details(row.state, row.until_us, row.details)
-    told = columns[-1] if entry is row.details else dump_details(entry)
+def _columns(space: SpaceId, version: int, wish: Wish) -> Record:
+    """Write a wish as the statement takes it; None stands where numbers and times will."""
+    first, details = key(wish.first), dump_details(wish.details)
+    last = first if wish.first == wish.last else key(wish.last)
+    told = details if wish.state is State.HELD else dump_details(grant_details(wish.state, None, wish.details))
     answer = None if wish.key is None else kept_asker(wish)
-    return (version, seq, *columns, told, wish.key, wish.body, answer)
+    return (
+        version, None, space, wish.network, first, last, wish.owner, wish.slot, STATE_NUMBER[wish.state], None, None,
+        None, wish.request, details, told, wish.key, wish.body, answer,
+    )  # fmt: skip

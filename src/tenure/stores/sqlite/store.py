@@ -19,7 +19,7 @@ from tenure.ports import Abilities, Effects, Transaction
 from tenure.stores.plain import grant_rows, release_rows
 from tenure.stores.sqlite.connecting import connect, failed, migrate, write
 from tenure.stores.sqlite.contents import read_contents, write_contents
-from tenure.stores.sqlite.granting import Granter
+from tenure.stores.sqlite.granting import Granter, Prepared
 from tenure.stores.sqlite.history import read_changes_at
 from tenure.stores.sqlite.papers import read_papers
 from tenure.stores.sqlite.reading import read_changes, read_configuration, read_effects, read_spans, rows_within
@@ -114,16 +114,17 @@ class SqliteStore:
 
     async def grant(self, space: SpaceId, version: int, wishes: Sequence[Wish]) -> Sequence[Verdict]:
         """Create holdings in one transaction: O(log n) a wish and one commit for all of them."""
+        prepared = Prepared(space, version, wishes)
 
-        def granting() -> Sequence[Verdict]:
+        def granting() -> Sequence[Verdict] | None:
             assert self._connection is not None
             assert self._granter is not None
-            granted = self._granter.grant(space, version, wishes)
-            if granted is not None:
-                return granted
+            if self._granter.grant(prepared):
+                return None
             return write(self._connection, lambda tx: grant_rows(tx, space, version, wishes))
 
-        return await self._writer.hand_over(granting)
+        otherwise = await self._writer.hand_over(granting)
+        return prepared.verdicts() if otherwise is None else otherwise
 
     async def release(
         self, space: SpaceId, tickets: Sequence[Ticket], *, version: int | None = None

@@ -1,0 +1,87 @@
+"""Heads that come again: whoever asks for one address after the other on one connection sends the same head each time.
+
+What the parser made of such a head it would make of it again, byte for byte, so it need not be asked. Only a few values
+may differ: the body's length, and what names a request. They are looked at anew each time, and anything else that
+differs is the parser's.
+"""
+
+import re
+from dataclasses import dataclass
+
+from tenure.doors.rest.dispatching import Match
+
+LENGTH = b"content-length"
+MAY_DIFFER = (LENGTH, b"idempotency-key", b"x-request-id")
+END = b"\r\n"
+START = b"POST "
+
+_is_plain = re.compile(rb"[!-~]+").fullmatch
+"""Values in which there is nothing that a parser could take for something else."""
+
+
+@dataclass(frozen=True, slots=True)
+class Head:
+    """A head that was parsed: where it leads, and its fields."""
+
+    match: Match
+    url: bytes
+    fields: dict[bytes, bytes]
+
+
+@dataclass(frozen=True, slots=True)
+class Repeat:
+    """A head as it was sent, and cut where something may differ."""
+
+    head: Head
+    sent: bytes
+    whole: int
+    """How long a request is whose body is as long as it was then."""
+    first: bytes
+    rest: tuple[tuple[bytes, bytes], ...]
+    """Whose value comes next, and what comes behind it."""
+
+    def read(self, data: bytes) -> tuple[Head, bytes] | None:
+        """Return head and body of a request that comes with the same head; None if it must be parsed. About 1 µs."""
+        if len(data) == self.whole and data.startswith(self.sent):
+            return self.head, data[len(self.sent) :]
+        return self.read_pieces(data)
+
+    def read_pieces(self, data: bytes) -> tuple[Head, bytes] | None:
+        """Do the same piece by piece: this may differ, that must not."""
+        if not data.startswith(self.first):
+            return None
+        at, fields = len(self.first), self.head.fields.copy()
+        for name, piece in self.rest:
+            end = data.find(END, at)
+            value = data[at:end]
+            if end < 0 or not data.startswith(piece, end) or not _is_plain(value):
+                return None
+            fields[name] = value
+            at = end + len(piece)
+        if fields[LENGTH] != b"%d" % (len(data) - at):
+            return None
+        return Head(self.head.match, self.head.url, fields), data[at:]
+
+
+def repeat_of(data: bytes, head: Head, body: bytes) -> Repeat | None:
+    """Remember a head that came with its whole body, alone; None if it is not clear what belongs to it."""
+    above, end, rest = data.partition(END + END)
+    if rest != body or not data.startswith(START):
+        return None
+    sent = above + end
+    cuts = sorted((at, name) for name in MAY_DIFFER if (at := _value_at(sent, name)))
+    stops = [sent.index(END, at) for at, _ in cuts]
+    pieces = [sent[stop:at] for stop, at in zip([0, *stops], [*(at for at, _ in cuts), len(sent)], strict=True)]
+    names = [name for _, name in cuts]
+    repeat = Repeat(head, sent, len(data), pieces[0], tuple(zip(names, pieces[1:], strict=True)))
+    return repeat if repeat.read_pieces(data) == (head, body) else None
+
+
+def _value_at(sent: bytes, name: bytes) -> int:
+    """Tell where the value of a field begins in a head; 0 if it has none."""
+    line = b"\r\n%b:" % name
+    at = sent.lower().find(line)
+    if at < 0:
+        return 0
+    at += len(line)
+    return at + 1 if sent[at : at + 1] == b" " else at
