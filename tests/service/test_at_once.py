@@ -14,6 +14,7 @@ from tenure.kernel.asking import Asker
 from tenure.kernel.errors import StoreUnavailable, TenureError
 from tenure.service.at_once import AtOnce, Begun
 from tenure.service.claims import Claim, plain_claim, read_claim
+from tenure.service.showing import holding_of
 
 OPS = Asker("token/ops", "abc1")
 NAMES = st.text(st.characters(min_codepoint=33, max_codepoint=0x2FFF, exclude_categories=("C", "Z")), min_size=1)
@@ -60,9 +61,10 @@ def test_a_plain_claim_of_nobody_is_refused_alike(owner: str) -> None:
 async def test_what_is_granted_is_held(ledger: tenure.AsyncLedger, policy: str) -> None:
     await ledger.modify_pool("net1", "p", policy=policy)
     await ledger.allocate("net1", owner="vm/first")  # the line is known again
-    granted = (await begin(ledger, plain_claim("net1", "vm/a", "k", OPS))).granted()
+    answer = (await begin(ledger, plain_claim("net1", "vm/a", "k", OPS))).granted()
 
-    assert granted is not None
+    assert answer is not None
+    granted = holding_of(*answer)
     assert await ledger.holdings("net1", owner="vm/a") == [granted]
     assert await ledger.asked_by("token/ops", request_id="abc1").allocate("net1", owner="vm/a", key="k") == granted
     assert granted.row.details["by"] == ["token/ops", "abc1"]
@@ -101,7 +103,9 @@ async def test_the_lane_tells_whoever_holds_already(ledger: tenure.AsyncLedger) 
     held = await ledger.allocate("net1", owner="vm/first")
     begun = await begin(ledger, plain_claim("net1", "vm/first", None, OPS))
 
-    assert begun.granted() == held
+    answer = begun.granted()
+    assert answer is not None
+    assert holding_of(*answer) == held
 
 
 @pytest.mark.parametrize("claim", [

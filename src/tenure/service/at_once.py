@@ -10,12 +10,11 @@ from collections.abc import Callable
 from tenure.kernel.configuration import Policy
 from tenure.kernel.errors import StoreUnavailable
 from tenure.kernel.layout import Layout
-from tenure.kernel.values import Holding, Outcome, Verdict, Wish
+from tenure.kernel.values import Outcome, Verdict, Wish
 from tenure.service.claims import Claim, Granted
 from tenure.service.lane import line_key, wanted_address
 from tenure.service.ledger import AsyncLedger
 from tenure.service.queueing import Seat
-from tenure.service.showing import holding_of
 from tenure.service.views import DoubtfulViews
 
 
@@ -51,16 +50,16 @@ class Begun:
         self._error = error
         self._tell(self)
 
-    def granted(self) -> Holding | None:
-        """Show what was granted, once there is an answer; None if the usual way must find out more."""
+    def granted(self) -> Granted | None:
+        """Tell what was granted, once there is an answer; None if the usual way must find out more."""
         answer = self._answer
         if isinstance(answer, Verdict):
             if answer.outcome is Outcome.GRANTED and answer.row is not None:
-                return holding_of(answer.row, self._layout)
+                return Granted(answer.row, self._layout)
             if answer.outcome is Outcome.TAKEN:
                 return None
         if isinstance(answer, Granted):
-            return holding_of(*answer)
+            return answer
         if self._views is not None and self._wish is not None:
             self._views.give_back(self._wish.first, self._wish.last)
         return None

@@ -7,6 +7,7 @@ peers) are written once and remembered.
 import re
 import time
 from collections.abc import Callable
+from functools import lru_cache
 from typing import Any
 
 import msgspec
@@ -28,20 +29,25 @@ _encode = msgspec.json.Encoder().encode
 
 
 class Clock:
-    """The time as log lines tell it; the part that changes once a second is written once a second."""
+    """The time as log lines tell it, written once a millisecond."""
 
     def __init__(self) -> None:
-        self._second = 0
+        self._ms = -1
         self._written = ""
 
     def now(self) -> str:
         """Return the time: RFC 3339, UTC, milliseconds."""
-        at = time.time()
-        second = int(at)
-        if second != self._second:
-            self._second = second
-            self._written = time.strftime("%Y-%m-%dT%H:%M:%S.", time.gmtime(second))
-        return f"{self._written}{int((at - second) * 1000):03d}Z"
+        ms = time.time_ns() // 1_000_000
+        if ms != self._ms:
+            self._ms = ms
+            second, rest = divmod(ms, 1000)
+            self._written = f"{_written_second(second)}{rest:03d}Z"
+        return self._written
+
+
+@lru_cache(2)
+def _written_second(second: int) -> str:
+    return time.strftime("%Y-%m-%dT%H:%M:%S.", time.gmtime(second))
 
 
 class Remembered(dict[Any, str]):

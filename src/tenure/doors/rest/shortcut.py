@@ -24,7 +24,7 @@ from tenure.doors.rest.site import Site
 from tenure.doors.rest.visitors import Visitor
 from tenure.kernel.asking import Asker
 from tenure.kernel.errors import TenureError
-from tenure.remote import writing
+from tenure.remote.plain import granted_json
 from tenure.remote.problems import problem_of, status_of
 from tenure.service.at_once import AtOnce, Begun
 from tenure.service.claims import Claim, plain_claim, read_claim
@@ -140,15 +140,15 @@ class Shortcut:
         """Answer a request that was granted what it wants; else the long way finds out what there is to say."""
         watch = self._under_way.pop(request, None)
         try:
-            holding = begun.granted()
+            granted = begun.granted()
             if watch is None:  # it was given up
                 return
-            if holding is None:
+            if granted is None:
                 self._site.meter.begin_anew()
                 request.begin_anew(Before(watch.request_id, watch.began, in_doubt=begun.in_doubt()))
                 return
             self._site.meter.count("shortcuts")
-            body = encode(writing.holding(holding))
+            body = granted_json(granted)
             request.answer(USUAL % (len(body), watch.request_id.encode()), body)
             watch.status, watch.size = 200, len(body)
             watch.end()
