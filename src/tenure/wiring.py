@@ -141,10 +141,7 @@ async def open_metered(url: str, meter: Meter | None, *, keys_live_s: float = DA
     """Open a ledger whose work is counted."""
     keys_live_us = check_seconds(keys_live_s, field="keys_live_s")
     store = await open_store(url)
-    at_once = 2 if store.abilities.parallel_writes else 1
-    server = Server(
-        store, name=_server_name(), chance=random.Random(), at_once=at_once, keys_live_us=keys_live_us, meter=meter
-    )
+    server = Server(store, name=_server_name(), chance=random.Random(), keys_live_us=keys_live_us, meter=meter)
     return AsyncLedger(server)
 
 

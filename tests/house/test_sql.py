@@ -58,7 +58,11 @@ CASES: dict[str, list[tuple[Any, ...]]] = {
         (1, 1, *PENDING_WISH, ["{}"] * SOME, NEW_KEYS, BODIES),
         (1, 1, *WISH, None, KEYS, BODIES),
     ],
-    "grant_plain": [(1, 1, *WISH[:5]), (1, 1, *TAKEN_WISH[:5]), (1, 1, ONES, FREE, FREE, OWNERS, EMPTY)],
+    "grant_plain": [
+        (1, 1, *WISH[:5], TEXTS),
+        (1, 1, *TAKEN_WISH[:5], None),
+        (1, 1, ONES, FREE, FREE, OWNERS, EMPTY, None),
+    ],
     "grant_unless_freed": [(1, 1, 0, *WISH, *UNKEYED), (1, 1, 0, *PENDING_WISH, None, NEW_KEYS, BODIES)],
     "insert_holdings": [(1, *WISH), (1, *TAKEN_WISH)],
     "release": [

@@ -71,7 +71,7 @@ async def _grant_batches(connection: "asyncpg.Connection[asyncpg.Record]", groun
         places = [BASE + batch * 200 + offset for offset in chance.sample(range(200), 100)]
         wishes = [Wish(ground.networks[0], place, place, f"pod/{number}-{batch}-{place}") for place in places]
         try:
-            await connection.fetch(SQL["grant_plain"], ground.space, ground.version, *plain_columns(wishes))
+            await connection.fetch(SQL["grant_plain"], ground.space, ground.version, *plain_columns(wishes), None)
         except STUCK:
             stuck += 1
     return stuck

@@ -101,14 +101,14 @@ class Batcher(Generic[K, I, A]):
         """Take what one batch may carry: an even share of what waits for each batch that may still begin.
 
         One batch that took everything would leave the store idle while its callers think, and the callers idle
-        while the store works. Where only one batch runs at a time, those who are being answered now, and will soon be
-        back, have their share, too, unless a call for so few would cost more than it saves.
+        while the store works. So where only one batch runs at a time it takes half of all there are, those among them
+        who are being answered now, and will soon be back; unless a call for so few would cost more than it saves.
         """
         queue = self._waiting.pop(key)
         free = min(self._at_once - self._active, self._per_key - self._running.get(key, 0))
         most = -(-len(queue) // free)
-        if answering and self._at_once == 1:
-            most = max(WORTH_A_CALL, -(-(len(queue) + answering) // (free + 1)))
+        if self._at_once == 1:
+            most = max(WORTH_A_CALL, -(-(len(queue) + answering) // 2))
         most = min(self._largest, most)
         batch: Batch[I] = []
         seen: set[Hashable] = set()

@@ -53,7 +53,6 @@ class Server:
         *,
         name: str,
         chance: Chance,
-        at_once: int = 2,
         keys_live_us: int = DAY_US,
         meter: Meter | None = None,
     ) -> None:
@@ -71,7 +70,7 @@ class Server:
         self._meter = meter
         self._grants: Batcher[tuple[SpaceId, int], Wish, Verdict] = Batcher(
             metered(self._grant, None if meter is None else meter.grants),
-            largest=largest, at_once=at_once, at_once_per_key=at_once, identities=_wish_identities,
+            largest=largest, identities=_wish_identities,
         )  # fmt: skip
         self._releases: Batcher[tuple[SpaceId, int], Ticket, Row | None] = Batcher(
             metered(self._release, None if meter is None else meter.releases),

@@ -12,7 +12,7 @@ from tenure.testing.faults import Faults, FaultyStore
 async def open_faulty_async(faults: Faults, *, seed: int = 0) -> AsyncLedger:
     """Open a ledger in memory for asyncio; the same seed picks the same random addresses."""
     chance = random.Random(seed)
-    return AsyncLedger(Server(FaultyStore(faults), name="testing", chance=chance, at_once=1))
+    return AsyncLedger(Server(FaultyStore(faults), name="testing", chance=chance))
 
 
 def open_faulty(faults: Faults, *, seed: int = 0) -> Ledger:

@@ -12,6 +12,7 @@ from tenure.stores.postgres.hot import HotConnection
 from tenure.stores.postgres.sql import SQL
 from tenure.stores.postgres.times import read_replies
 from tenure.stores.postgres.transaction import (
+    details_column,
     explain_refused,
     granted_row,
     key_columns,
@@ -26,7 +27,7 @@ async def grant_on(hot: HotConnection, space: SpaceId, version: int, wishes: Seq
     """Create holdings in one statement; those it did not create are explained in others."""
     if all(_is_plain(wish) for wish in wishes):
         columns = plain_columns(wishes)
-        records = await hot.fetch("grant_plain", space, version, *columns)
+        records = await hot.fetch("grant_plain", space, version, *columns, details_column(wishes))
     else:
         columns = wish_columns(wishes)
         records = await hot.fetch("grant", space, version, *columns, told_column(wishes), *key_columns(wishes))
@@ -42,7 +43,7 @@ async def grant_on(hot: HotConnection, space: SpaceId, version: int, wishes: Seq
 
 
 def _is_plain(wish: Wish) -> bool:
-    return wish.state is State.HELD and not wish.details and wish.request is None and wish.key is None
+    return wish.state is State.HELD and wish.request is None and wish.key is None
 
 
 def granted(space: SpaceId, wish: Wish, record: Any) -> Verdict:

@@ -47,25 +47,25 @@ WITH guard AS MATERIALIZED (
 SELECT first, generation, since_us FROM granted
 
 -- :name grant_plain
--- :cost O(k log n): as grant, for wishes that say nothing beyond address, owner and slot
+-- :cost O(k log n): as grant, for wishes that are held from the start and have no key: what the log tells is what they say
 WITH guard AS MATERIALIZED (
     SELECT id, (extract(epoch FROM clock_timestamp()) * 1000000)::bigint AS now_us
     FROM space WHERE id = $1 AND version = $2 FOR KEY SHARE
 ), granted AS (
-    INSERT INTO holding (space, network, first, last, owner, slot, state, generation, since_us)
+    INSERT INTO holding (space, network, first, last, owner, slot, state, generation, since_us, details)
     SELECT guard.id, wish.network, wish.first, coalesce(wish.last, wish.first), wish.owner, coalesce(wish.slot, ''), 1,
-           nextval('holding_generation'), guard.now_us
-    FROM guard, unnest($3::bigint[], $4::bytea[], $5::bytea[], $6::text[], $7::text[])
-         AS wish (network, first, last, owner, slot)
+           nextval('holding_generation'), guard.now_us, wish.details
+    FROM guard, unnest($3::bigint[], $4::bytea[], $5::bytea[], $6::text[], $7::text[], $8::text[])
+         AS wish (network, first, last, owner, slot, details)
     ORDER BY wish.first
     ON CONFLICT DO NOTHING
-    RETURNING network, first, last, owner, slot, generation, since_us
+    RETURNING network, first, last, owner, slot, generation, since_us, details
 ), counted AS (
     UPDATE ledger SET seq = seq + (SELECT count(*) FROM granted) WHERE id = 1 RETURNING seq
 ), logged AS (
-    INSERT INTO change (seq, at_us, verb, space, network, first, last, owner, slot, generation)
+    INSERT INTO change (seq, at_us, verb, space, network, first, last, owner, slot, generation, details)
     SELECT counted.seq + 1 - row_number() OVER (), granted.since_us, 'grant', $1, granted.network,
-           granted.first, granted.last, granted.owner, granted.slot, granted.generation
+           granted.first, granted.last, granted.owner, granted.slot, granted.generation, granted.details
     FROM counted, granted
 )
 SELECT first, generation, since_us FROM granted

@@ -51,7 +51,7 @@ LIMITLESS = 1 << 62
 
 
 def plain_columns(wishes: Sequence[Wish]) -> tuple[Any, ...]:
-    """Turn wishes that say nothing beyond address, owner and slot into columns.
+    """Turn address, owner and slot of wishes into columns.
 
     Single addresses need no last one, and most wishes no slot: an array costs its encoder for every element.
     """
@@ -75,8 +75,13 @@ def wish_columns(wishes: Sequence[Wish]) -> tuple[Any, ...]:
         None if all(state == HELD for state in states) else states,
         said([wish.lasts_us for wish in wishes]),
         said([wish.request for wish in wishes]),
-        said([dump_details(wish.details) for wish in wishes]),
+        details_column(wishes),
     )
+
+
+def details_column(wishes: Sequence[Wish]) -> list[str | None] | None:
+    """Write what wishes say beyond their columns."""
+    return said([dump_details(wish.details) for wish in wishes])
 
 
 def said(column: list[T]) -> list[T] | None:
