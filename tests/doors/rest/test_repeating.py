@@ -3,16 +3,26 @@
 import asyncio
 import json
 from collections.abc import AsyncIterator
+from pathlib import Path
+from typing import Any
 
 import httptools
 import pytest
 import pytest_asyncio
 from hypothesis import given
 from hypothesis import strategies as st
+from uvicorn.config import Config
+from uvicorn.server import ServerState
 
+from tenure.doors.rest.access.first import first_token
+from tenure.doors.rest.app import Application
 from tenure.doors.rest.catalogue import ENDPOINTS
+from tenure.doors.rest.connections import Connection
 from tenure.doors.rest.dispatching import Match
 from tenure.doors.rest.repeating import Head, Repeat, repeat_of
+from tenure.doors.rest.settings import Settings
+from tenure.doors.rest.shortcut import Shortcut
+from tenure.doors.rest.site import Site
 from tests.doors.rest.sockets import written
 from tests.doors.rest.stage import Server, running
 
@@ -276,3 +286,60 @@ async def test_a_wrong_body_under_a_known_head_is_refused_and_the_connection_goe
         fine = await line.ask("vm/fine")
 
     assert (wrong["status"], broken["status"], fine["status"]) == (422, 400, 200)
+
+
+class Wire(asyncio.Transport):
+    """A transport that keeps what is written."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.answers: asyncio.Queue[bytes] = asyncio.Queue()
+
+    def is_closing(self) -> bool:
+        return False
+
+    def write(self, data: object) -> None:
+        assert isinstance(data, bytes)
+        self.answers.put_nowait(data)
+
+
+class CountingParser:
+    """A parser that counts how often it is asked."""
+
+    def __init__(self, parser: Any) -> None:
+        self._parser = parser
+        self.asked = 0
+
+    def feed_data(self, data: bytes) -> None:
+        self.asked += 1
+        self._parser.feed_data(data)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._parser, name)
+
+
+async def test_the_parser_is_not_asked_about_a_head_that_it_has_read(tmp_path: Path) -> None:
+    site = Site(Settings(store=f"sqlite:///{tmp_path / 'ledger.db'}"))
+    app = Application(site, [*ENDPOINTS])
+    await site.open()
+    try:
+        await site.ledger.add_network("wide")
+        await site.ledger.add_subnet("wide", "10.0.0.0/16")
+        await site.ledger.add_pool("wide", "10.0.1.0-10.0.250.0", policy="random")
+        token = await first_token(site.ledger)
+        assert token is not None
+        config = Config(app, loop="none", http="httptools", log_config=None)
+        config.load()
+        connection = Connection(site, Shortcut(site, ENDPOINTS), config, ServerState(), {})
+        wire, parser = Wire(), CountingParser(connection.parser)
+        connection.connection_made(wire)
+        connection.parser = parser  # type: ignore[assignment]
+        said = (b"Authorization: Bearer %b" % token.encode(), b"Content-Type: application/json")
+        for number in range(10):
+            connection.data_received(written("POST", PATH, *said, body=b'{"owner":"vm/%d"}' % number))
+            answer = await asyncio.wait_for(wire.answers.get(), 10)
+            assert answer.startswith(b"HTTP/1.1 200")
+    finally:
+        await site.close()
+
+    assert parser.asked <= 3  # who is new goes the long way; then the head is read once
