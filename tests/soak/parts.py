@@ -76,7 +76,7 @@ def tell(number: int, rounds: int, reckoning: Reckoning) -> None:
 def deployment_kills(store: str, seed: int, scale: Scale) -> Figures:
     """Kill a story of deployments at every call of the store, either side of it, each in a ledger of its own; once."""
     with run_folder():
-        return killed_once(store)
+        return killed_once(store, tell=lambda told: print(f"  {told}", flush=True))
 
 
 def waiting(store: str, seed: int, scale: Scale) -> Figures:

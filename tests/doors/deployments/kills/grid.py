@@ -2,7 +2,7 @@
 
 import asyncio
 from collections import Counter
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from itertools import count
 from typing import Any
 
@@ -21,7 +21,9 @@ def undisturbed(url: str) -> Iterator[tuple[str, dict[str, Any]]]:
         yield step, asyncio.run(standing(url))
 
 
-def killed_once(store: str, steps: Collection[str] = NAMES) -> Counter[str]:
+def killed_once(
+    store: str, steps: Collection[str] = NAMES, *, tell: Callable[[str], None] = lambda _: None
+) -> Counter[str]:
     """Try all deaths in these steps, each in a ledger of its own; count what is otherwise at the end."""
     total: Counter[str] = Counter(kills=0, lost=0, doubled=0, breaches=0, unexplained=0)
     with fresh(store) as url:
@@ -32,6 +34,7 @@ def killed_once(store: str, steps: Collection[str] = NAMES) -> Counter[str]:
             for after in SIDES:
                 for found in _endings(store, number, after=after):
                     total.update(compared(found, expected))
+            tell(f"step {number + 1}/{len(NAMES)} ({step}): {dict(total)}")
     return total
 
 
