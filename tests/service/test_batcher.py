@@ -284,3 +284,65 @@ async def test_draining_an_idle_batcher_returns_at_once() -> None:
     batcher = Batcher(Desk().execute, largest=2)
 
     await asyncio.wait_for(batcher.drain(), 5)
+
+
+async def test_one_who_cannot_take_his_answer_harms_nobody_else() -> None:
+    faults: list[object] = []
+    asyncio.get_running_loop().set_exception_handler(lambda _, told: faults.append(told["exception"]))
+
+    class Clumsy:
+        def done(self) -> bool:
+            return False
+
+        def set_result(self, answer: object, /) -> None:
+            raise OSError("no room for it")
+
+        def set_exception(self, error: BaseException, /) -> None:
+            raise OSError("no room for that, either")
+
+    for fails in (False, True):
+
+        async def execute(key: str, items: Sequence[str], fails: bool = fails) -> Sequence[str]:
+            if fails:
+                raise Conflict("no")
+            return items
+
+        batcher = Batcher(execute, largest=10)
+        callers = [batcher.submit("k", "a")]
+        batcher.submit_for(Clumsy(), "k", "b")
+        callers.append(batcher.submit("k", "c"))
+        told = await asyncio.gather(*callers, return_exceptions=True)
+
+        assert [isinstance(each, Conflict) for each in told] == [fails, fails]
+    assert [str(fault) for fault in faults] == ["no room for it", "no room for that, either"]
+
+
+async def test_who_waits_for_one_key_stops_no_other() -> None:
+    stuck = asyncio.Event()
+
+    async def execute(key: str, items: Sequence[str]) -> Sequence[str]:
+        if key == "stuck":
+            await stuck.wait()
+        return items
+
+    batcher = Batcher(execute, largest=10, at_once=2)
+    waiting = [batcher.submit("stuck", str(n)) for n in range(30)]
+    async with asyncio.timeout(5):
+        for n in range(50):
+            assert await batcher.submit("free", str(n)) == str(n)
+    assert not any(each.done() for each in waiting)
+    stuck.set()
+
+    assert await asyncio.gather(*waiting) == [str(n) for n in range(30)]
+
+
+async def test_those_of_one_key_who_will_be_back_have_no_share_of_another() -> None:
+    desk = Desk(gated=True)
+    batcher = Batcher(desk.execute, largest=100)
+    callers = [batcher.submit("k", f"first {n}") for n in range(16)]
+    await settle()
+    callers += [batcher.submit("other", f"second {n}") for n in range(40)]
+    desk.open.set()
+    await asyncio.gather(*callers)
+
+    assert [(key, len(items)) for key, items in desk.batches][:2] == [("k", 16), ("other", 20)]

@@ -100,7 +100,7 @@ class AtOnce:
         number = None if view is None else view.pick(policy, claim.owner, claim.slot, 0, server.chance)
         if view is None or number is None:
             return False
-        server.check_open()
+        server.check_open()  # before a pick is taken that nobody would give back
         wish = claim.at(layout, *views.take_number(view, number))
         server.grant_for(Begun(tell, layout, views, wish), layout, wish)
         return True

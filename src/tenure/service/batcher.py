@@ -1,8 +1,8 @@
 """Many waiting callers, one store call.
 
-A batcher takes everything that waits for one key (a space) and hands it over as one call. There is no timer: an idle
-system calls at once, a busy one makes bigger batches. Items of one identity never share a batch; the later one waits
-for the next. Cost on top of the call: whoever waits, and two dictionary look-ups an item.
+A batcher takes what waits for one key (a space) and hands it over as one call; where many wait, half of them. There is
+no timer: an idle system calls at once, a busy one makes bigger batches. Items of one identity never share a batch; the
+later one waits for the next. Cost on top of the call: whoever waits, and two dictionary look-ups an item.
 """
 
 import asyncio
@@ -19,7 +19,7 @@ WORTH_A_CALL = 16
 
 
 class Waiter(Protocol):
-    """Whoever is to have an answer: a future, or somebody who costs less. He is told once, and must not raise."""
+    """Whoever is to have an answer: a future, or somebody who costs less. He is told once."""
 
     def done(self) -> bool:
         """Tell whether he does not wait any more."""
@@ -87,11 +87,12 @@ class Batcher(Generic[K, I, A]):
             self._tasks.add(task)
             task.add_done_callback(self._tasks.discard)
 
-    def _next(self, *, answering: int = 0) -> tuple[K, Batch[I]] | None:
+    def _next(self, answered: tuple[K, Batch[I]] | None = None) -> tuple[K, Batch[I]] | None:
         """Take the batch that is to run now, oldest key first; None if nothing waits that may run."""
         if self._active < self._at_once:
             for key in list(self._waiting):
-                if self._running.get(key, 0) < self._per_key and (batch := self._drain(key, answering)):
+                back = 0 if answered is None or answered[0] != key else len(answered[1])
+                if self._running.get(key, 0) < self._per_key and (batch := self._drain(key, back)):
                     self._active += 1
                     self._running[key] = self._running.get(key, 0) + 1
                     return key, batch
@@ -101,14 +102,14 @@ class Batcher(Generic[K, I, A]):
         """Take what one batch may carry: an even share of what waits for each batch that may still begin.
 
         One batch that took everything would leave the store idle while its callers think, and the callers idle
-        while the store works. So where only one batch runs at a time it takes half of all there are, those among them
-        who are being answered now, and will soon be back; unless a call for so few would cost more than it saves.
+        while the store works. So where only one batch of a key runs at a time it takes half of all there are, those
+        among them who are being answered now, and will soon be back; unless so few would not be worth a call.
         """
         queue = self._waiting.pop(key)
-        free = min(self._at_once - self._active, self._per_key - self._running.get(key, 0))
-        most = -(-len(queue) // free)
-        if self._at_once == 1:
+        if self._per_key == 1:
             most = max(WORTH_A_CALL, -(-(len(queue) + answering) // 2))
+        else:
+            most = -(-len(queue) // min(self._at_once - self._active, self._per_key - self._running.get(key, 0)))
         most = min(self._largest, most)
         batch: Batch[I] = []
         seen: set[Hashable] = set()
@@ -139,7 +140,7 @@ class Batcher(Generic[K, I, A]):
             await self._execute_one(key, batch)
             if self._unanswered > 1:  # the store never waited, so nobody else had a turn
                 await asyncio.sleep(0)
-            work = self._next(answering=len(batch))
+            work = self._next(work)
 
     async def _execute_one(self, key: K, batch: Batch[I]) -> None:
         try:
@@ -180,10 +181,19 @@ class Batcher(Generic[K, I, A]):
 def _answer(batch: Batch[I], answers: Sequence[Any]) -> None:
     for (_, waiter), answer in zip(batch, answers, strict=True):
         if not waiter.done():
-            waiter.set_result(answer)
+            _tell(waiter.set_result, answer)
 
 
 def _refuse(batch: Batch[I], error: BaseException) -> None:
     for _, waiter in batch:
         if not waiter.done():
-            waiter.set_exception(error)
+            _tell(waiter.set_exception, error)
+
+
+def _tell(tell: Callable[[Any], None], what: Any) -> None:
+    """Tell one of many; what he makes of it is no business of the others."""
+    try:
+        tell(what)
+    except Exception as error:
+        loop = asyncio.get_running_loop()
+        loop.call_exception_handler({"message": "somebody could not take his answer", "exception": error})

@@ -5,7 +5,6 @@ store calls. A server that is killed leaves nothing behind but what was granted.
 """
 
 import asyncio
-import contextlib
 from collections.abc import Callable, Coroutine, Hashable, Sequence
 from functools import partial
 from typing import Any, TypeVar
@@ -30,18 +29,14 @@ from tenure.service.operations import REPEATABLE, Operation, ReleaseOwner, Shown
 from tenure.service.queueing import Seat
 from tenure.service.replaying import known_answer, reply_of
 from tenure.service.showing import show
+from tenure.service.tidying import DAY_US, Tidier
 from tenure.service.views import DoubtfulLine, DoubtfulViews, LineKey, give_back_released
 from tenure.service.waiting import WaitingRooms
 
 T = TypeVar("T")
 
-DAY_US = 86_400_000_000
-
-TIDY_EVERY_S = 60.0
-"""How often a server that is given idempotency keys drops the old ones."""
-
-FORGET_PAGE = 5000
-"""Kept answers that one transaction drops."""
+GRANTING = 4
+"""Batches of grants at a time, each of another space, where the store can: who waits for one space stops no other."""
 
 
 class Server:
@@ -70,7 +65,7 @@ class Server:
         self._meter = meter
         self._grants: Batcher[tuple[SpaceId, int], Wish, Verdict] = Batcher(
             metered(self._grant, None if meter is None else meter.grants),
-            largest=largest, identities=_wish_identities,
+            largest=largest, at_once=GRANTING if store.abilities.parallel_writes else 1, identities=_wish_identities,
         )  # fmt: skip
         self._releases: Batcher[tuple[SpaceId, int], Ticket, Row | None] = Batcher(
             metered(self._release, None if meter is None else meter.releases),
@@ -80,9 +75,7 @@ class Server:
             metered(self.lanes.serve, None if meter is None else meter.lane), largest=largest, at_once=4
         )
         self.rooms = WaitingRooms(self)
-        self.keys_live_us = keys_live_us
-        self._tidy_at = 0.0
-        self._tidying: set[asyncio.Task[None]] = set()
+        self.tidier = Tidier(store, keys_live_us)
 
     async def release(self, layout: Layout, ticket: Ticket) -> Row | None:
         """End one holding; a lost answer is asked for again, which changes nothing more. Stale if the layout is."""
@@ -210,18 +203,17 @@ class Server:
 
     def grant(self, layout: Layout, wish: Wish) -> "asyncio.Future[Verdict]":
         """Ask the store for one address, together with all that wait."""
-        self.grant_for(answer := asyncio.get_running_loop().create_future(), layout, wish)
-        return answer
+        self.check_open()
+        return self._grants.submit(_place(layout), wish)
 
     def grant_for(self, waiter: Waiter, layout: Layout, wish: Wish) -> None:
         """Ask the store for one address; the waiter will have the verdict."""
         self.check_open()
-        configuration = layout.configuration
-        self._grants.submit_for(waiter, (configuration.space, configuration.version), wish)
+        self._grants.submit_for(waiter, _place(layout), wish)
 
     async def _grant(self, key: tuple[SpaceId, int], wishes: Sequence[Wish]) -> Sequence[Verdict]:
         if any(wish.key is not None for wish in wishes):
-            self.tidy()
+            self.tidier.now_and_then()
         return await self.store.grant(*key, wishes)
 
     async def mine(self, layout: Layout, claim: Claim) -> Row | None:
@@ -259,15 +251,18 @@ class Server:
 
     def seat_for(self, waiter: Waiter, layout: Layout, seat: Seat) -> None:
         """Have a claim served in the lane, together with all that wait; the answer may be that it is refused."""
+        self._let_in(seat)
+        self._lane_batches.submit_for(waiter, layout.configuration.space, (layout, seat))
+
+    def _let_in(self, seat: Seat) -> None:
         self.check_open()
         if seat.claim.key is not None:
-            self.tidy()
-        self._lane_batches.submit_for(waiter, layout.configuration.space, (layout, seat))
+            self.tidier.now_and_then()
 
     async def attend(self, layout: Layout, seat: Seat) -> Granted | Waiting | None:
         """Serve a claim in the lane, or put it in line if it may wait; None if the layout is stale."""
-        self.seat_for(waiter := asyncio.get_running_loop().create_future(), layout, seat)
-        answer: Attended = await waiter
+        self._let_in(seat)
+        answer = await self._lane_batches.submit(layout.configuration.space, (layout, seat))
         if isinstance(answer, TenureError):
             raise answer
         return answer
@@ -278,7 +273,7 @@ class Server:
         """Make several operations one transaction; under an idempotency key they are made once, ever."""
         self.check_open()
         if key is not None:
-            self.tidy()
+            self.tidier.now_and_then()
         repeatable = key is not None or all(isinstance(operation, REPEATABLE) for operation in operations)
         lost: StoreUnavailable | None = None
         for attempt in range(RESTARTS):
@@ -351,25 +346,6 @@ class Server:
         await applying.finish()
         return answers, applying.ground.edited_spaces
 
-    def tidy(self) -> None:
-        """Drop kept answers that have lived long enough, every now and then, while others go on."""
-        loop = asyncio.get_running_loop()
-        if loop.time() < self._tidy_at:
-            return
-        self._tidy_at = loop.time() + TIDY_EVERY_S
-        task = loop.create_task(self._forget_replies())
-        self._tidying.add(task)
-        task.add_done_callback(self._tidying.discard)
-
-    async def _forget_replies(self) -> None:
-        with contextlib.suppress(StoreUnavailable):  # the next time will do
-            await self.forget_replies()
-
-    async def forget_replies(self) -> None:
-        """Drop kept answers that have lived long enough, a page at a time."""
-        while await self.store.transact(lambda tx: tx.forget_replies(self.keys_live_us, limit=FORGET_PAGE)):
-            pass
-
     async def spaces_for(self, operations: Sequence[Operation]) -> list[SpaceId]:
         """Find the spaces that operations touch and that exist."""
         names = networks_of(operations)
@@ -391,8 +367,12 @@ class Server:
         self._closed = True
         for batcher in (self._grants, self._releases, self._lane_batches):
             await batcher.drain()
-        await asyncio.gather(*self._tidying, return_exceptions=True)
+        await self.tidier.finish()
         await self.store.close()
+
+
+def _place(layout: Layout) -> tuple[SpaceId, int]:
+    return layout.configuration.space, layout.configuration.version
 
 
 def _wish_identities(wish: Wish) -> tuple[object, ...]:

@@ -123,7 +123,7 @@ class WaitingVerbs(HoldingVerbs):
                 swept.extend([] if layout is None else known_holdings(rows, layout))
                 self._server.rooms.wake(space)
             await self._server.store.transact(lambda tx, space=space: _bury(tx, space, asker))  # type: ignore[misc]
-        await self._server.forget_replies()
+        await self._server.tidier.forget()
         return swept
 
 

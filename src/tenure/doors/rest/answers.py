@@ -63,11 +63,6 @@ def unfinished() -> TenureError:
     return StoreUnavailable("the server stopped before this was done", outcome="unknown")
 
 
-def internal() -> TenureError:
-    """Say that it was a fault of the server; the caller learns nothing of it but its number."""
-    return refusals.Fault("the server met a fault of its own; its log tells more under this request id")
-
-
 def problem_head(error: TenureError) -> dict[str, str]:
     """Return what the head of a refusal says beside its status."""
     if isinstance(error, refusals.Unauthorised):

@@ -4,16 +4,7 @@ import asyncio
 import contextlib
 import time
 
-from tenure.doors.rest.answers import (
-    STREAM,
-    WHOLE,
-    internal,
-    send_bytes,
-    send_json,
-    send_problem,
-    unfinished,
-    written_whole,
-)
+from tenure.doors.rest.answers import STREAM, WHOLE, send_bytes, send_json, send_problem, unfinished, written_whole
 from tenure.doors.rest.dispatching import Dispatcher, Match
 from tenure.doors.rest.endpoints import API, Call, Endpoint, Rests, Streaming
 from tenure.doors.rest.journal import Watch
@@ -40,7 +31,7 @@ from tenure.doors.rest.site import Site
 from tenure.doors.rest.visitors import Visitor
 from tenure.kernel.errors import KeyReused, StoreUnavailable, TenureError
 from tenure.remote.problems import status_of
-from tenure.remote.refusals import Forbidden, Overloaded, RateLimited, Unauthorised
+from tenure.remote.refusals import Fault, Forbidden, Overloaded, RateLimited, Unauthorised
 
 BELOW = API.encode()
 BEFORE_THE_LEDGER = (Forbidden, Overloaded, RateLimited, StoreUnavailable, Unauthorised)
@@ -83,7 +74,7 @@ class Application:
             watch.fault = error
             watch.status = 500
             with contextlib.suppress(RuntimeError):  # the answer may have begun
-                watch.size = await send_problem(send, internal(), request_id)
+                watch.size = await send_problem(send, _internal(), request_id)
         finally:
             watch.end()
 
@@ -157,3 +148,7 @@ class Application:
 def _doubtful(error: TenureError) -> TenureError:
     """Tell of a refusal after a first try of which nobody knows the end: what the ledger itself says, it knows."""
     return StoreUnavailable(error.message, outcome="unknown") if isinstance(error, BEFORE_THE_LEDGER) else error
+
+
+def _internal() -> TenureError:
+    return Fault("the server met a fault of its own; its log tells more under this request id")

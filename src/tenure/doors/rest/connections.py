@@ -18,7 +18,7 @@ from tenure.remote.problems import status_of
 CLOSE = b"connection: close\r\n"
 
 CHANCES = 8
-"""How many heads of one connection are remembered; a caller who never sends one twice is believed then."""
+"""How many heads in a row are remembered that never come again; then a caller is believed to send none twice."""
 
 
 class _Nobody:
@@ -32,9 +32,11 @@ class ShortRequest:
     """A request on the short way. It stands in the place of the server's own cycle, and has what the server sets."""
 
     message_event = _Nobody()
+    response_started = False
     response_complete = False
     disconnected = False
     keep_alive = True
+    more_body = False
 
     def __init__(self, connection: "Connection", head: Head, body: bytes = b"") -> None:
         self._connection = connection
@@ -84,20 +86,29 @@ class Connection(GuardedProtocol):
     def data_received(self, data: bytes) -> None:
         """Read what has come; a body that did not come with its head is waited for on the long way."""
         between = self._between
-        again = self._repeat.read(data) if between and self._repeat is not None and self._is_idle() else None
-        if again is not None:
-            self._idle_since = self._head_since = None
-            self._serve(ShortRequest(self, *again))
+        if between and self._repeat is not None and self._is_idle() and self._served_again(data):
             return
-        self._taken = None
         super().data_received(data)
-        if self._taken is not None and between and self._chances:
+        taken, self._taken = self._taken, None
+        if taken is not None and between and self._chances:
             self._chances -= 1
-            self._repeat = repeat_of(data, self._taken.head, self._taken.body)
+            self._repeat = repeat_of(data, taken.head, taken.body) or self._repeat
         if self._short is not None:
             short, self._short = self._short, None
             if not self.transport.is_closing():  # else it was no HTTP behind its head, and was told so
                 self.go_long_way(short, None, whole=False)
+
+    def _served_again(self, data: bytes) -> bool:
+        """Serve a request whose head came before; tell whether it is one."""
+        assert self._repeat is not None
+        again = self._repeat.read(data)
+        if again is None or len(data) - len(again[1]) > self._most_head:
+            return False
+        self._idle_since = self._head_since = None
+        self._head_bytes = 0
+        self._chances = CHANCES
+        self._serve(ShortRequest(self, *again))
+        return True
 
     def on_message_begin(self) -> None:
         """Begin a head; what only the long way needs is made when it is gone."""

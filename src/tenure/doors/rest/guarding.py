@@ -107,6 +107,7 @@ class GuardedProtocol(HttpToolsProtocol):
         version = self.parser.get_http_version().encode()
         head = [b"%b %b HTTP/%b\r\n" % (self.parser.get_method(), self.url, version)]
         head += [b"%b: %b\r\n" % pair for pair in self.headers if pair[0] not in UPGRADING]
+        head += [] if self.parser.should_keep_alive() else [b"connection: close\r\n"]
         self._offered = False
         self._head_bytes = 0
         self.parser = httptools.HttpRequestParser(self)
@@ -238,7 +239,7 @@ class GuardedProtocol(HttpToolsProtocol):
         self._site.journal.note("refused", "info", **said)
         self._in_head, self._head_since = False, None
         if self.cycle is not None and not self.cycle.response_complete:
-            if self._body_since is None or self.cycle.response_started or self.pipeline:
+            if not self.cycle.more_body or self.cycle.response_started or self.pipeline:  # it is about a later one
                 self.cycle.keep_alive = False
                 self.flow.pause_reading()
                 return

@@ -58,7 +58,7 @@ class Repeat:
                 return None
             fields[name] = value
             at = end + len(piece)
-        if fields[LENGTH] != b"%d" % (len(data) - at):
+        if fields.get(LENGTH) != b"%d" % (len(data) - at):
             return None
         return Head(self.head.match, self.head.url, fields), data[at:]
 

@@ -13,7 +13,7 @@ from typing import Protocol
 
 import msgspec
 
-from tenure.doors.rest.answers import USUAL, encode, internal, unfinished
+from tenure.doors.rest.answers import USUAL, encode, unfinished
 from tenure.doors.rest.dispatching import Dispatcher, Match
 from tenure.doors.rest.endpoints import API, Endpoint
 from tenure.doors.rest.journal import Watch
@@ -115,7 +115,12 @@ class Shortcut:
     def give_up(self) -> None:
         """Tell everybody who still waits that the server stops, and that nobody knows what becomes of his wish."""
         for request, watch in self._under_way.items():
-            self._refuse(request, watch, unfinished())
+            watch.error = unfinished()
+            watch.status = status_of(watch.error)
+            body = encode(problem_of(watch.error, watch.request_id))
+            request.refuse(watch.error, body, watch.request_id)
+            watch.size = len(body)
+            watch.end()
         self._under_way.clear()
 
     def _visitor(self, request: Request) -> Visitor | None:
@@ -138,28 +143,15 @@ class Shortcut:
 
     def _tell(self, request: Request, begun: Begun) -> None:
         """Answer a request that was granted what it wants; else the long way finds out what there is to say."""
-        watch = self._under_way.pop(request, None)
-        try:
-            granted = begun.granted()
-            if watch is None:  # it was given up
-                return
-            if granted is None:
-                self._site.meter.begin_anew()
-                request.begin_anew(Before(watch.request_id, watch.began, in_doubt=begun.in_doubt()))
-                return
-            self._site.meter.count("shortcuts")
-            body = granted_json(granted)
-            request.answer(USUAL % (len(body), watch.request_id.encode()), body)
-            watch.status, watch.size = 200, len(body)
-            watch.end()
-        except Exception as fault:  # ours; whoever was granted something by the same call must not suffer for it
-            if watch is not None:
-                watch.fault = fault
-                self._refuse(request, watch, internal())
-
-    def _refuse(self, request: Request, watch: Watch, error: TenureError) -> None:
-        watch.error, watch.status = error, status_of(error)
-        body = encode(problem_of(error, watch.request_id))
-        request.refuse(error, body, watch.request_id)
-        watch.size = len(body)
+        granted, watch = begun.granted(), self._under_way.pop(request, None)
+        if watch is None:  # it was given up
+            return
+        if granted is None:
+            self._site.meter.begin_anew()
+            request.begin_anew(Before(watch.request_id, watch.began, in_doubt=begun.in_doubt()))
+            return
+        self._site.meter.count("shortcuts")
+        body = granted_json(granted)
+        request.answer(USUAL % (len(body), watch.request_id.encode()), body)
+        watch.status, watch.size = 200, len(body)
         watch.end()

@@ -31,8 +31,9 @@ STATEMENTS = {1 << power: many("grant_at_once", 1 << power) for power in range(L
 """By number of rows: powers of two, so that SQLite has them ready; rows that are too many say nothing."""
 
 COLUMNS = STATEMENTS[1].count("?")
-SEQ, GENERATION, SINCE, UNTIL, TOLD = 1, 9, 10, 11, 14
-"""Where in a row stands what only the writer knows."""
+NAMES = STATEMENTS[1].partition("(")[2].partition(")")[0].replace(",", " ").split()
+SEQ, GENERATION, SINCE, UNTIL, TOLD = map(NAMES.index, ("seq", "generation", "since_us", "until_us", "told"))
+"""Where in a row stands what the writer puts in: numbers, times, and what the log tells of a deadline."""
 
 NO_ROW = (None,) * COLUMNS
 
