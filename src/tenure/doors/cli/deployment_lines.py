@@ -171,10 +171,12 @@ def _of_plan(said: Document) -> str:
 def _next_form(said: Document) -> str | None:
     if said["waits_for"] == "hand_over":
         return WAIT if said["vm"] is None else WAIT + OR_DELETE
+    if said["waits_for"] == "vm" and said.get("state") == "detached":
+        return START
     if said["waits_for"] == "vm":
         return MAKE if said["vm"] is None else BESIDE if said.get("swaps") else REPLACE
     if said["waits_for"] == "deletion":
-        return (UNMADE if said.get("plan") else None) if said["vm"] is None else DELETE
+        return UNMADE if said["vm"] is None else DELETE
     return START if said["waits_for"] == "start" else None
 
 

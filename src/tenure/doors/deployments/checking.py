@@ -49,7 +49,7 @@ async def recreate(ledger: AsyncLedger, deployment: str, ident: str, *, vm: str)
         if instance.vm is None and instance.plan is not None:
             return []
         books = report.books
-        books.without_vm(instance, plan=instance.plan or plan)
+        books.without_vm(instance, plan=instance.plan or plan, failed=False)
         return books.operations
 
     return await reported(ledger, deployment, ident, decide)

@@ -218,8 +218,10 @@ def _overtakes(before: Instance, step: Step, config: CloudConfig, order: Order, 
     given_up = {(each.network, each.position) for each in step.bound.obsolete}
     if any(before.is_under_way(each) for each in before.holdings if place_of(each) in given_up):
         return True
-    if not needs or before.overtakes or not (before.is_begun or before.is_remade):
-        return needs and before.overtakes
+    if before.overtakes or not needs:
+        return before.overtakes or before.is_begun or before.is_remade
+    if not (before.is_begun or before.is_remade):
+        return False
     if step.bound.new:
         return True
     begun = order.begun.get(before.uuid)

@@ -71,11 +71,12 @@ class Books:
         """
         kept = tuple(each for each in instance.holdings if each not in those)
         left = replace(instance, holdings=kept, **changes)
+        left = replace(left, overtakes=left.overtakes and bool(left.overtaken))
         if instance.leaving and instance.vm is None and not left.is_awaited:
             self.lose(instance)
             return instance.holdings
         self.let_go(those)
-        self.change(instance, overtakes=instance.overtakes and bool(left.overtaken), **changes)
+        self.change(instance, overtakes=left.overtakes, **changes)
         return those
 
     def without_vm(self, instance: Instance, **changes: Any) -> None:

@@ -136,7 +136,7 @@ class Instance:
     @property
     def is_awaited(self) -> bool:
         """Tell whether its first VM, or one in place of a lost one, is perhaps being made: for its plan or before."""
-        return self.vm is None and (self.is_begun or bool(self.overtaken))
+        return self.vm is None and (self.is_begun or self.is_remade or self.overtakes or bool(self.overtaken))
 
     @property
     def is_begun(self) -> bool:
@@ -154,8 +154,9 @@ class Instance:
         if held.carrier is not None:
             return False
         if held.plan is None:  # its own from before: a VM in place of a lost one is made on it
-            return self.vm is None and (self.is_begun or self.overtakes)
-        return self.is_begun or self.is_remade or is_overtaken(held)
+            return self.vm is None and (self.is_begun or self.is_remade or self.overtakes)
+        of_earlier = self.overtakes and held.request != self.plan
+        return self.is_begun or self.is_remade or of_earlier or is_overtaken(held)
 
     @property
     def is_new(self) -> bool:

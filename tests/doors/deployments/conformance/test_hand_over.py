@@ -151,7 +151,7 @@ async def test_c10_a_new_group_waits_for_the_one_that_leaves(town: Town) -> None
 async def test_c10_what_no_vm_carries_changes_hands_at_once(town: Town) -> None:
     await town.upload(POOL)
     await town.run(static(a=10))
-    await lose(town, "a")
+    await finishing.stop(town.ledger, "alpha", "a/0", hard=True)
     handed = await town.deploy(static(b=10), hand_over=True)
 
     assert await waits(town, "b") == []

@@ -165,6 +165,7 @@ async def test_what_was_handed_over_to_an_overtaken_vm_does_not_stay_with_who_ha
     await town.run(static(b=13, c=11))
     for group in ("b", "c"):
         await lose(town, group)
+        await finishing.fail(town.ledger, "alpha", f"{group}/0")  # and none is made in its place
     await town.deploy(static(b=10, c=13), hand_over=True)
     plan = (await town.deploy(static(c=11), hand_over=True)).plan
     assert await town.parting("alpha") == {"c/0": {"lab": "172.20.5.13"}}

@@ -1,12 +1,14 @@
 """VMs in the making while plans come and go: what one may have is freed only when it is known what became of it."""
 
+from collections.abc import Awaitable, Callable
+
 import pytest
 
-from tenure.doors.deployments import finishing
+from tenure.doors.deployments import checking, finishing
 from tenure.doors.deployments.recreating import recreate
 from tenure.kernel.errors import Conflict
 from tenure.kernel.values import Holding
-from tests.doors.deployments.conformance.town import Document, Town, app, config, manifest
+from tests.doors.deployments.conformance.town import Document, Town, app, config, lab, manifest
 
 FIRST = {"range": "10.0.0.16/28", "gateway": "10.0.0.17"}
 SECOND = {"range": "10.0.0.0/28", "gateway": "10.0.0.1"}
@@ -167,3 +169,81 @@ async def test_who_was_lost_before_the_plan_is_taken_back_has_its_address_again(
     await finishing.abort(town.ledger, "alpha", plan)
 
     assert await town.has("alpha") == {"app/0": {"a": "10.0.0.18"}}
+
+
+async def lost(town: Town) -> None:
+    await finishing.lose(town.ledger, "alpha", "app/0")
+
+
+async def started_again(town: Town) -> None:
+    await finishing.stop(town.ledger, "alpha", "app/0", hard=True)
+    await finishing.start(town.ledger, "alpha", "app/0")
+
+
+async def failed_and_checked(town: Town) -> None:
+    await town.deploy(ON_A, recreate=True)
+    await finishing.fail(town.ledger, "alpha", "app/0")
+    [instance] = await town.instances("alpha")
+    await checking.recreate(town.ledger, "alpha", "app/0", vm=instance.vm or "")
+
+
+async def recreated_and_let_be(town: Town) -> None:
+    [instance] = await town.instances("alpha")
+    await recreate(town.ledger, "alpha")
+    await town.deploy(ON_A)
+    await finishing.lose(town.ledger, "alpha", "app/0", vm=instance.vm)
+
+
+async def recreated_and_stopped(town: Town) -> None:
+    [instance] = await town.instances("alpha")
+    await recreate(town.ledger, "alpha")
+    await finishing.stop(town.ledger, "alpha", "app/0", hard=True, vm=instance.vm)
+    await town.deploy(ON_A)
+
+
+@pytest.mark.parametrize("leaves", ["deleted", "left out"])
+@pytest.mark.parametrize(
+    "told_to_make", [lost, started_again, failed_and_checked, recreated_and_let_be, recreated_and_stopped]
+)
+async def test_who_was_told_to_make_a_vm_keeps_the_address_until_he_says_what_became_of_it(
+    town: Town, told_to_make: Callable[[Town], Awaitable[None]], leaves: str
+) -> None:
+    await town.upload(two())
+    await town.run(ON_A)
+    await told_to_make(town)
+    if leaves == "deleted":
+        assert [each.index for each in await finishing.delete(town.ledger, "alpha")] == [0]
+    else:
+        await town.deploy(manifest("alpha", app(network="a", instances=0)))
+
+    assert [each.address for each in await taken(town)] == ["10.0.0.18"]
+    await finishing.lose(town.ledger, "alpha", "app/0")
+    assert await taken(town) == []
+
+
+@pytest.mark.parametrize("told_to_make", [lost, started_again])
+async def test_nor_is_the_address_handed_to_another(
+    town: Town, told_to_make: Callable[[Town], Awaitable[None]]
+) -> None:
+    await town.upload(config(lab(static=["172.20.5.10-172.20.5.12"])))
+    pair = [app(static_ips=["172.20.5.10"]), app(name="other", static_ips=["172.20.5.11"])]
+    await town.run(manifest("alpha", *pair))
+    await told_to_make(town)
+    moved = [app(static_ips=["172.20.5.12"]), app(name="other", static_ips=["172.20.5.10"])]
+    await town.deploy(manifest("alpha", *moved), hand_over=True)
+
+    waits = {each.group: [wait["address"] for wait in each.waits] for each in await town.instances("alpha")}
+    assert waits == {"app": [], "other": ["172.20.5.10"]}
+
+
+async def test_a_later_plan_that_failed_does_not_make_an_earlier_ones_vm_forgotten(town: Town) -> None:
+    await town.upload(two())
+    await town.deploy(ON_A)
+    later = await town.deploy(manifest("alpha", ON_BOTH))
+    await finishing.fail(town.ledger, "alpha", "app/0", plan=later.plan)
+    await town.upload(two({**FIRST, "reserved": ["10.0.0.18"]}))
+    await town.deploy(manifest("alpha", ON_BOTH))
+    assert await town.parting("alpha") == {"app/0": {"a": "10.0.0.18"}}
+
+    assert len(await finishing.delete(town.ledger, "alpha")) == 1
+    assert "10.0.0.18" in [each.address for each in await taken(town)]
