@@ -21,6 +21,7 @@ from tenure.doors.deployments.records import (
 )
 from tenure.doors.deployments.reserving import HANDED_TO
 from tenure.doors.deployments.trying import Turn, until_done
+from tenure.doors.deployments.undoing import WAITED_FOR
 from tenure.doors.deployments.vms import Vm, load_vms
 from tenure.doors.deployments.whose import VmHolder, find_vm
 from tenure.doors.deployments.writing import written_in
@@ -194,7 +195,10 @@ def check_failed(instance: Instance, plan: str | None) -> None:
 
 def _was_begun(instance: Instance, plan: str) -> bool:
     """Tell whether it was for a plan that the VM of one that leaves by a later plan was perhaps being made."""
-    return _leaves_awaited(instance) and any(each.request == plan for each in instance.wanted)
+    if not _leaves_awaited(instance):
+        return False
+    waited = None if instance.former is None else instance.former.get(WAITED_FOR)
+    return plan == waited if waited is not None else any(each.request == plan for each in instance.wanted)
 
 
 def _leaves_awaited(instance: Instance) -> bool:

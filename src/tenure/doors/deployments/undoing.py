@@ -29,6 +29,9 @@ MADE_AS = ("az", "disk", "networks")
 CALLED = ("group", "index", "errand")
 """What the manifest makes of an instance: this goes back with the deployment."""
 
+WAITED_FOR = "waited_for"
+"""For which plan's VM one waited that leaves by another plan: it may still come."""
+
 
 def following(before: Deployment | None, after: Deployment, steps: Sequence[Step]) -> Deployment:
     """Return a deployment as a plan makes it, with what it goes back to if the plan is taken back.
@@ -63,7 +66,8 @@ def _noted(step: Step, instance: Instance, deployment: Deployment | None, plan: 
         return step
     was = _former(instance, deployment, plan)
     if step.after is None:
-        return replace(step, before=replace(instance, former=was))
+        waited = (instance.former or {}).get(WAITED_FOR) if instance.leaving else instance.plan
+        return replace(step, before=replace(instance, former={**was, WAITED_FOR: waited}))
     if _was_nothing(was):
         return replace(step, after=replace(step.after, former=was))
     changes = any(was[name] != getattr(step.after, name) for name in (*MADE_AS, *CALLED)) or _has_moved(step, instance)
@@ -107,7 +111,7 @@ def _is_between(instance: Instance) -> bool:
 
 
 def _was_nothing(was: Properties) -> bool:
-    return was.keys() == {"plan"}
+    return was.keys() <= {"plan", WAITED_FOR}
 
 
 def goes_with(instance: Instance, deployment: Deployment | None, plan: str) -> bool:

@@ -247,3 +247,17 @@ async def test_a_later_plan_that_failed_does_not_make_an_earlier_ones_vm_forgott
 
     assert len(await finishing.delete(town.ledger, "alpha")) == 1
     assert "10.0.0.18" in [each.address for each in await taken(town)]
+
+
+async def test_who_leaves_is_gone_when_the_vm_that_was_asked_for_last_is_told_of(town: Town) -> None:
+    await town.upload(two())
+    first = await town.deploy(ON_A)
+    last = await town.deploy(ON_A)
+    for _ in range(2):
+        await town.deploy(manifest("alpha", app(network="a", instances=0)))
+    with pytest.raises(Conflict, match="does not wait for a VM of plan"):
+        await finishing.fail(town.ledger, "alpha", "app/0", plan=first.plan)
+    assert [each.address for each in await taken(town)] == ["10.0.0.18"]
+
+    await finishing.fail(town.ledger, "alpha", "app/0", plan=last.plan)
+    assert await taken(town) == []
