@@ -2,6 +2,8 @@
 
 import json
 
+import pytest
+
 from tests.doors.cli.deployment_site import addresses, group, manifest, write
 from tests.doors.cli.site import Site
 
@@ -130,3 +132,29 @@ def test_why_says_that_the_vm_knows(site: Site) -> None:
 
     assert (reason["address"], reason["origin"], reason["state"], reason["vm"]) == ("172.20.5.2", "vm", None, "vm-0")
     assert addresses(site, "alone") == {"app/0": ["172.20.5.2"], "app/1": ["172.20.5.3"]}
+
+
+def test_a_vm_that_speaks_for_two_instances_is_refused(site: Site) -> None:
+    words = alone(site, **{"app/1": said("172.20.5.3", "vm-0")})
+    before = site.json("deployment", "show", "alone")
+    code, error = site.error("deployment", "apply", *words)
+
+    assert code == 2
+    assert [each["message"] for each in error["faults"]] == [
+        "VM 'vm-0' is told of as that of 'app/0' and of 'app/1': a VM is one instance's"
+    ]
+    assert error["faults"][0]["place"]["path"] == "app/1"
+    assert site.json("deployment", "show", "alone") == before
+
+
+@pytest.mark.parametrize("verb", ["lose", "start"])
+def test_who_has_no_settings_is_to_be_deployed_before_its_vm_is_made(site: Site, verb: str) -> None:
+    alone(site)
+    if verb == "start":
+        site.text("deployment", "stop", "alone", "app/0", "--hard")
+
+    assert site.text("deployment", verb, "alone", "app/0").splitlines()[1:] == [
+        "  no settings yet: addresses are missing, the next deploy reserves them",
+        "next:",
+        "  app/0: `tenure deployment apply FILE` reserves its addresses; then its VM can be made",
+    ]

@@ -341,3 +341,20 @@ def test_a_deployment_whose_vms_are_perhaps_being_made_goes_when_that_is_over(de
     )
     assert "the deletion of a VM that is perhaps being made" in why
     assert deployed.json("deployment", "delete", "new")["gone"] is True
+
+
+def test_a_deployment_that_is_gone_names_the_orphans_that_still_have_addresses(deployed: Site) -> None:
+    swapping = manifest("new", group("app"), update={"vm_strategy": "create-swap-delete"})
+    deployed.text("deployment", "apply", write(deployed, "new.yml", swapping))
+    deployed.text("deployment", "commit", "new", "app/0", "--vm", "vm-10")
+    deployed.text("deployment", "apply", "new.yml", "--recreate")
+    deployed.text("deployment", "commit", "new", "app/0", "--vm", "vm-11")
+    going = deployed.json("deployment", "delete", "new")
+    deployed.text("deployment", "lose", "new", "app/0")
+    lines = deployed.text("deployment", "delete", "new").splitlines()
+
+    assert (going["gone"], going["orphans"]) == (False, ["vm-10"])
+    assert lines == [
+        "deployment new is gone, and its addresses are free, but for what its orphans have",
+        "orphans: `tenure deployment cleanup-orphans vm-10` when they are deleted",
+    ]

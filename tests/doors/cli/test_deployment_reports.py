@@ -210,3 +210,16 @@ def test_what_is_refused_says_why_and_changes_nothing(deployed: Site, code: int,
     assert said in error["message"]
     assert error.get("hint") or error["code"] == "file"
     assert deployed.state() == before
+
+
+def test_one_that_failed_and_is_stopped_hard_is_to_be_started_before_it_is_tried_again(deployed: Site) -> None:
+    deployed.text("deployment", "apply", write(deployed, "new.yml", manifest("new", group("app"))))
+    deployed.text("deployment", "fail", "new", "app/0")
+
+    again = "`tenure deployment apply FILE` tries again; `tenure deployment abort new` takes the plan back"
+
+    stopped = deployed.text("deployment", "stop", "new", "app/0", "--hard").splitlines()
+    assert stopped[1:] == [f"`tenure deployment start new app/0`, then {again}"]
+    assert deployed.text("deployment", "start", "new", "app/0").splitlines()[1:] == [again]
+    [step] = deployed.json("deployment", "apply", "new.yml")["instances"]
+    assert (step["waits_for"], step["settings"] is None) == ("vm", False)

@@ -261,3 +261,24 @@ def test_a_plan_with_kept_instances_left_out_shows_only_what_changes(deployed: S
     assert planned["counts"]["kept"] == 1
     assert "web/0" not in text
     assert "\ncache/0 (" in text
+
+
+def test_a_deploy_tells_that_it_ends_a_compile_and_whose_vms_are_orphans_then(tested: Site) -> None:
+    begun = tested.json("deployment", "compile", "shop")
+    tested.text("deployment", "commit-worker", "shop", "0", "--vm", "vm-20")
+    told = (
+        f"ends the compile for plan {begun['plan']} (2 workers); orphans then: "
+        "`tenure deployment cleanup-orphans vm-20` when they are deleted"
+    )
+    tried = tested.text("deployment", "plan", "tested.yml").splitlines()
+    planned = tested.json("deployment", "plan", "tested.yml")
+    lines = tested.text("deployment", "apply", "tested.yml").splitlines()
+    again = tested.json("deployment", "apply", "tested.yml")
+
+    assert tried[-2:] == [told, "`tenure deployment apply tested.yml` does it"]
+    assert list(planned["ends_compile"]) == list(COMPILE)
+    assert [each["vm"] for each in planned["ends_compile"]["workers"]] == ["vm-20", None]
+    assert told in lines
+    assert again["ends_compile"] is None
+    assert tested.text("deployment", "plan", "tested.yml").splitlines()[-1] == "nothing to do"
+    assert [each["vm"] for each in tested.json("deployment", "cleanup-orphans")] == ["vm-20"]

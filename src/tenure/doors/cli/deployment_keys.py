@@ -29,6 +29,7 @@ DEPLOYMENT_PLAN: Keys = {
     "applied": "whether its addresses are reserved",
     "changes": "whether there is anything to do",
     "counts": "how many instances are `created`, `moved`, `changed`, `recreated`, `kept` or leave (`leaves`)",
+    "ends_compile": "the compile that ends with it, whose workers' VMs are orphans then; null if none goes on",
     "instances": "a list of plan steps",
 }
 
@@ -154,7 +155,8 @@ ANSWERS: dict[str, str] = {
     "deployment plan, apply": "a deployment plan",
     "deployment abort": "`deployment`, `plan`, `taken_back` (whether anything was left of it) and `freed` "
     "(addresses as of a deployed instance)",
-    "deployment delete": "`deployment`, `gone` and `waiting` (deployed instances whose VMs must be deleted first)",
+    "deployment delete": "`deployment`, `gone`, `waiting` (deployed instances whose VMs must be deleted first) and "
+    "`orphans` (VMs of it that keep addresses until they are cleaned up)",
     "deployment commit, fail, lose, stop, start, ignore, unignore": "a deployed instance, `gone` (whether it is) and "
     "`settings`",
     "deployment cleanup-orphans": "a list of orphans: those that are cleaned up, or without VM all",

@@ -1,5 +1,6 @@
 """Plans, instances and settings of deployments as lines that people read; all of them are made from the documents."""
 
+import shlex
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
@@ -12,6 +13,7 @@ COMMIT = "with the settings above, then `tenure deployment commit {deployment} {
 MAKE = f"make its VM {COMMIT}"
 REPLACE = "replace its VM {vm}, " + COMMIT
 BESIDE = "make a VM beside {vm}, " + COMMIT
+DEPLOY = "`tenure deployment apply FILE` reserves its addresses; then its VM can be made"
 DELETE = "delete its VM {vm}, then `tenure deployment lose {deployment} {instance}`"
 UNMADE = (
     "a VM is perhaps being made for it: see that there is none, then `tenure deployment lose {deployment} {instance}`"
@@ -38,6 +40,18 @@ def plan_lines(plan: Document) -> Iterator[str]:
     if plan["instances"]:
         yield from table_lines([_row(step) for step in plan["instances"]], STEPS)
     yield counts_line(plan["counts"])
+    if plan["ends_compile"] is not None:
+        yield _ends_line(plan["ends_compile"])
+
+
+def _ends_line(compiling: Document) -> str:
+    """Warn of a compile that a plan ends: nobody may go on with it, and VMs that are known of keep their addresses."""
+    workers = compiling["workers"]
+    vms = [each["vm"] for each in workers if each["vm"] is not None]
+    told = f"ends the compile for plan {compiling['plan']} ({counted({'workers': len(workers)})})"
+    if not vms:
+        return told
+    return f"{told}; orphans then: `tenure deployment cleanup-orphans {shlex.join(vms)}` when they are deleted"
 
 
 def counts_line(counts: Mapping[str, int]) -> str:
@@ -106,7 +120,8 @@ def planned_lines(plan: Document, does: str) -> Iterator[str]:
     moved = [step["instance"] for step in plan["instances"] if step["action"] == "moved"]
     if moved:
         yield f"moved to another address: {', '.join(moved)}"
-    yield f"`{does}` does it" if plan["changes"] else "nothing to do"
+    has_to_do = plan["changes"] or plan["ends_compile"] is not None
+    yield f"`{does}` does it" if has_to_do else "nothing to do"
 
 
 def applied_lines(plan: Document, aborts: str) -> Iterator[str]:
@@ -173,6 +188,8 @@ def _next_form(said: Document) -> str | None:
         return WAIT if said["vm"] is None else WAIT + OR_DELETE
     if said["waits_for"] == "vm" and said.get("state") == "detached":
         return START
+    if said["waits_for"] == "vm" and said.get("settings", {}) is None:
+        return DEPLOY
     if said["waits_for"] == "vm":
         return MAKE if said["vm"] is None else BESIDE if said.get("swaps") else REPLACE
     if said["waits_for"] == "deletion":

@@ -22,6 +22,7 @@ from tenure.doors.cli.session import Session, missing_file, pass_session
 if TYPE_CHECKING:
     from tenure.doors.deployments.deploying import Deployed
     from tenure.doors.deployments.door import Deployments
+    from tenure.doors.deployments.records import Instance
     from tenure.kernel.values import Holding
 
     Act = Callable[..., Awaitable[Deployed]]
@@ -169,16 +170,26 @@ def delete(session: Session, deployment: str) -> None:
     For example:
       tenure deployment delete shop
     """
-    left = run_on_deployments(session, lambda door: door.delete(deployment))
+    left, orphans = run_on_deployments(session, lambda door: _delete(door, deployment))
     from tenure.doors.deployments.telling import instance_document
 
     waiting = [{**instance_document(each), "waits_for": "deletion", "leaving": True} for each in left]
-    document = {"deployment": deployment, "gone": not left, "waiting": waiting}
+    document = {"deployment": deployment, "gone": not left, "waiting": waiting, "orphans": orphans}
     answer(session, document, "\n".join(_delete_text(document)))
+
+
+async def _delete(door: "Deployments", deployment: str) -> "tuple[list[Instance], list[str]]":
+    left = await door.delete(deployment)
+    return left, [each.vm for each in await door.orphans() if each.deployment == deployment]
 
 
 def _delete_text(document: dict[str, Any]) -> Iterator[str]:
     name, waiting = document["deployment"], document["waiting"]
+    if document["gone"] and document["orphans"]:
+        yield f"deployment {name} is gone, and its addresses are free, but for what its orphans have"
+        vms = shlex.join(document["orphans"])
+        yield f"orphans: `tenure deployment cleanup-orphans {vms}` when they are deleted"
+        return
     if document["gone"]:
         yield f"deployment {name} is gone, and its addresses are free"
         return

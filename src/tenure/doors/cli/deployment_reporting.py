@@ -193,7 +193,10 @@ def _failed_line(document: dict[str, Any], last_plan: str | None) -> str:
     name, group, plan = document["deployment"], document["group"], document["plan"]
     again = f"run-errand {name} {group}" if document["errand"] else "apply FILE"
     which = "" if plan in (None, last_plan) else f" --plan {plan}"
-    return f"`tenure deployment {again}` tries again; `tenure deployment abort {name}{which}` takes the plan back"
+    # who is stopped hard gets no VM by a deploy
+    first = f"`tenure deployment start {name} {ident(document)}`, then " if document["state"] == "detached" else ""
+    aborts = f"`tenure deployment abort {name}{which}` takes the plan back"
+    return f"{first}`tenure deployment {again}` tries again; {aborts}"
 
 
 @command("cleanup-orphans")

@@ -35,7 +35,7 @@ from tenure.doors.deployments.turning import Arrival, arrive
 from tenure.doors.deployments.undoing import following, revocable
 from tenure.doors.deployments.vips import Chosen, Overtaken, choose_vips, was_picked
 from tenure.doors.deployments.whose import retold
-from tenure.doors.deployments.workers import ended
+from tenure.doors.deployments.workers import Compiling, load_compiling
 from tenure.kernel.errors import AddressInUse, AddressReserved, NotFound, PoolExhausted
 from tenure.kernel.values import Holding
 from tenure.service.ledger import AsyncLedger
@@ -53,6 +53,8 @@ class Deployed:
     config: CloudConfig
     steps: Sequence[Step]
     granted: Mapping[tuple[str, str], Holding]
+    ends: Compiling | None = None
+    """The compile that the plan ends: one that broke off, or that somebody still waits for."""
 
     @property
     def changes(self) -> bool:
@@ -141,14 +143,14 @@ async def _attempt(
     plan = after.plan or order.plan  # where nothing changes, nothing is this plan's
     steps = revocable(before, plan, steps)
     rests = [*await _ground(ledger, configs), noted(before, after), *await _around(ledger, configs, manifest, arrival)]
-    left = await ended(ledger, manifest.name)
-    serving = _Serving(ledger, act, configs.config, arrival, offers, vips, rests, left)
+    compiling = await load_compiling(ledger, manifest.name)
+    serving = _Serving(ledger, act, configs.config, arrival, offers, vips, rests, compiling)
     return await serving.serve(manifest.name, plan, steps)
 
 
 @dataclass(frozen=True, slots=True)
 class _Serving:
-    """All that a plan's reservations are made with: what they rest on, and what others have ``left`` to be ended."""
+    """All that a plan's reservations are made with: what they rest on, and the compile that ends with them."""
 
     ledger: AsyncLedger
     act: Act
@@ -157,14 +159,15 @@ class _Serving:
     offers: Offers
     vips: Chosen
     rests: Sequence[Operation]
-    left: Sequence[Operation]
+    ends: Compiling | None
 
     async def serve(self, deployment: str, plan: str, steps: Sequence[Step]) -> Deployed:
         """Reserve what steps want. For whom there is no room, what others give up is promised instead, if it fits."""
+        left = [] if self.ends is None else self.ends.broken_off()
         while True:
             work = self.arrival.settled(work_for(self.arrival.compared(steps), plan, self.vips))
             try:
-                answers = await self.act([*self.rests, *work.operations, *self.left])
+                answers = await self.act([*self.rests, *work.operations, *left])
             except PoolExhausted as error:
                 first = await first_without_room(self.ledger, work) if self.offers.left else None
                 others = None if first is None else promised_instead(steps, self.offers, work.takes, first)
@@ -176,8 +179,8 @@ class _Serving:
                     raise Overtaken(error, work, self.config) from error
                 raise await explained(self.ledger, error, work, self.config) from error
             else:
-                granted = granted_by(work, answers[len(self.rests) : len(answers) - len(self.left)])
-                return Deployed(plan, deployment, self.config, steps, granted)
+                granted = granted_by(work, answers[len(self.rests) : len(answers) - len(left)])
+                return Deployed(plan, deployment, self.config, steps, granted, self.ends)
 
 
 async def _around(ledger: AsyncLedger, configs: Configs, manifest: Manifest, arrival: Arrival) -> list[Operation]:

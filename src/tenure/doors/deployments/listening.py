@@ -49,7 +49,7 @@ def _is_silent(said: VmState | None, everybody: bool) -> bool:
 
 
 def _matched(instances: Sequence[Instance], state: Mapping[str, VmState]) -> dict[str, VmState]:
-    """Return what was said by uuid; whatever is of no instance, or of one twice, is a fault."""
+    """Return what was said by uuid; what is of no instance, of one twice, or of another's VM is a fault."""
     names = {f"{each.group}/{which}": each for each in instances for which in (each.uuid, each.index)}
     found: dict[str, VmState] = {}
     faults: list[Fault] = []
@@ -60,6 +60,18 @@ def _matched(instances: Sequence[Instance], state: Mapping[str, VmState]) -> dic
             continue
         told = f"There is no instance '{ident}'" if known is None else f"Instance '{known.name}' is told of twice"
         faults.append(Fault(Kind.GENERIC, told, said.place))
+    faults += _shared({who: said for who, said in state.items() if who in names and found[names[who].uuid] is said})
     if faults:
         raise Rejected(faults)
     return found
+
+
+def _shared(state: Mapping[str, VmState]) -> list[Fault]:
+    """Return a fault for every VM that is told of once more: a VM is one instance's, and carries only what that has."""
+    first: dict[str, str] = {}
+    faults: list[Fault] = []
+    for ident, said in state.items():
+        if said.vm is not None and first.setdefault(said.vm, ident) != ident:
+            told = f"VM '{said.vm}' is told of as that of '{first[said.vm]}' and of '{ident}': a VM is one instance's"
+            faults.append(Fault(Kind.GENERIC, told, said.place))
+    return faults

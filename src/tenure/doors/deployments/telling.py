@@ -190,6 +190,7 @@ def plan_document(deployed: Deployed, *, applied: bool) -> Document:
         "applied": applied,
         "changes": deployed.changes,
         "counts": counts,
+        "ends_compile": None if deployed.ends is None else compile_document(deployed.ends),
         "instances": steps,
     }
 

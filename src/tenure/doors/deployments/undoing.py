@@ -12,16 +12,19 @@ from tenure.doors.deployments.configuring import load_configs
 from tenure.doors.deployments.drafting import Step
 from tenure.doors.deployments.managed_records import uses
 from tenure.doors.deployments.model import Properties
-from tenure.doors.deployments.records import Deployment, Instance
+from tenure.doors.deployments.records import INSTANCE, Deployment, Instance
 from tenure.doors.deployments.reserving import MOVED_FROM
 from tenure.doors.deployments.turning import lifted, turned_back
 from tenure.doors.deployments.workers import ended, load_compiling
 from tenure.kernel.values import State
 from tenure.service.ledger import AsyncLedger
-from tenure.service.operations import Operation
+from tenure.service.operations import Operation, WritePaper
 
 NOTHING: dict[str, None] = {}
 """What there was before a deployment's first plan."""
+
+GONE = "gone"
+"""Where it is noted which instances went at once, with their papers."""
 
 MADE_AS = ("az", "disk", "networks")
 """What an instance's VM is made by: this goes back with the instance."""
@@ -45,8 +48,40 @@ def following(before: Deployment | None, after: Deployment, steps: Sequence[Step
         return replace(after, revision=revision)
     if before is None:
         return replace(after, undo=NOTHING)
-    now = {"manifest": before.manifest, "snapshot": before.snapshot, "plan": before.plan}
-    return replace(after, revision=revision, undo=now if before.undo is None else before.undo)
+    now: Properties = {"manifest": before.manifest, "snapshot": before.snapshot, "plan": before.plan}
+    undo = now if before.undo is None else before.undo
+    return replace(after, revision=revision, undo=_with_gone(undo, before, after, steps))
+
+
+def _with_gone(undo: Properties, before: Deployment, after: Deployment, steps: Sequence[Step]) -> Properties:
+    """Note who is gone with a plan and never had anything, as an errand that never ran: it comes back with the rest."""
+    if undo == NOTHING:
+        return undo
+    resting = [step.instance for step in steps if step.ends and _has_nothing(step.instance)]
+    formers = [(each, _former(each, before, after.plan or "")) for each in resting]
+    papers = [_as_it_was(each, was, undo).written() for each, was in formers if not _was_nothing(was)]
+    told = [{"name": each.name, "document": each.document} for each in papers if isinstance(each, WritePaper)]
+    return {**undo, GONE: [*undo.get(GONE, ()), *told]} if told else undo
+
+
+def _has_nothing(instance: Instance) -> bool:
+    return instance.rests and instance.is_new and not instance.leaving and not instance.holdings
+
+
+def _as_it_was(instance: Instance, was: Properties, undo: Properties) -> Instance:
+    back = {name: was[name] for name in (*MADE_AS, *CALLED)}
+    snapshot = None if was["snapshot"] == undo["snapshot"] else was["snapshot"]
+    return replace(instance, **back, former=None, snapshot=snapshot)
+
+
+def _brought_back(undo: Properties, left: Collection[Instance]) -> list[Operation]:
+    """Write down again who was gone with a plan, unless another has its place by now."""
+    taken = {(each.group, each.index) for each in left}
+    return [
+        WritePaper(kind=INSTANCE, name=each["name"], document=each["document"])
+        for each in undo.get(GONE, ())
+        if (each["name"].split("/")[1], each["document"]["index"]) not in taken
+    ]
 
 
 def revocable(before: Deployment | None, plan: str, steps: Sequence[Step]) -> list[Step]:
@@ -156,9 +191,11 @@ async def undone(
     if known is None or known.plan != plan or known.undo is None:
         return stops
     if goes_back(known, plan):
-        before = replace(known, **known.undo, undo=None)
+        was = {name: value for name, value in known.undo.items() if name != GONE}
+        before = replace(known, **was, undo=None)
         turns = before.snapshot is None and known.snapshot is not None
-        return [*stops, before.written(), *(await turned_back(ledger, before, left) if turns else [])]
+        turning = await turned_back(ledger, before, left) if turns else []
+        return [*stops, before.written(), *_brought_back(known.undo, left), *turning]
     return stops if left else [*stops, *await gone(ledger, known)]
 
 

@@ -73,6 +73,10 @@ class Compiling:
         """Return the operation that takes it out of the books."""
         return RemovePaper(kind=COMPILE, name=self.deployment, revision=self.revision)
 
+    def broken_off(self) -> list[Operation]:
+        """Return the operations that end it where nobody told what became of the VMs: those keep their addresses."""
+        return [*self.freed(orphaned=True), self.removed()]
+
     def freed(self, *, orphaned: bool) -> list[Operation]:
         """Return the operations that end the workers; ``orphaned``: VMs that are known of keep their addresses."""
         gone = exchanged(self.vms, self.deployment, set(self.vms), set())
@@ -119,4 +123,4 @@ async def _read(ledger: AsyncLedger, paper: Paper) -> Compiling:
 async def ended(ledger: AsyncLedger, deployment: str) -> list[Operation]:
     """Return the operations that end a compile which broke off; none if there is none."""
     left = await load_compiling(ledger, deployment)
-    return [] if left is None else [*left.freed(orphaned=True), left.removed()]
+    return [] if left is None else left.broken_off()

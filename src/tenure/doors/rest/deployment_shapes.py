@@ -215,14 +215,38 @@ class PlannedInstance(Shape, frozen=True, kw_only=True):
     settings: Settings | None
 
 
+class CompileWorker(Shape, frozen=True, kw_only=True):
+    """A worker that compiles. On a dynamic network the IaaS picks its address; only :compile tells ``settings``."""
+
+    number: int
+    vm: str | None
+    address: str | None
+    settings: Settings | None
+
+
+class Compile(Shape, frozen=True, kw_only=True):
+    """A compile that goes on. ``orphan_workers``: its VMs keep their addresses until they are cleaned up."""
+
+    deployment: str
+    plan: str
+    network: str
+    az: str | None
+    orphan_workers: bool
+    workers: list[CompileWorker]
+
+
 class DeploymentPlan(Shape, frozen=True, kw_only=True):
-    """A plan. One that was only tried has no name, and its new instances have no uuids."""
+    """A plan. One that was only tried has no name, and its new instances have no uuids.
+
+    ``ends_compile``: the compile of the deployment that ends with it; workers' VMs that are known of are orphans then.
+    """
 
     deployment: str
     plan: str | None
     applied: bool
     changes: bool
     counts: dict[str, int]
+    ends_compile: Compile | None
     instances: list[PlannedInstance]
 
 

@@ -14,7 +14,7 @@ from tenure.doors.deployments.telling import (
 from tenure.doors.deployments.workers import Compiling
 from tenure.doors.rest import deployment_work_shapes as shapes
 from tenure.doors.rest.deployment_answers import Desk, answered, instance_told
-from tenure.doors.rest.deployment_shapes import DeployedInstance, DeploymentPlan
+from tenure.doors.rest.deployment_shapes import Compile, DeployedInstance, DeploymentPlan
 from tenure.kernel.errors import NotFound
 
 
@@ -56,11 +56,11 @@ class WorkDesk(Desk):
         found = await self.door.standing(deployment)
         return [answered(instance_told(each, found), DeployedInstance) for each in rest]
 
-    async def compile(self, deployment: str, body: shapes.CompileBody) -> shapes.Compile:
+    async def compile(self, deployment: str, body: shapes.CompileBody) -> Compile:
         """Reserve an address for each worker."""
         return _compile(await self.door.begin_compiling(deployment, body.plan, workers=body.workers))
 
-    async def commit_worker(self, deployment: str, body: shapes.WorkerBody) -> shapes.Compile:
+    async def commit_worker(self, deployment: str, body: shapes.WorkerBody) -> Compile:
         """Take the report that a worker's VM is up; return the compile it is of."""
         await self._check_known(deployment)
         await self.door.commit_worker(deployment, body.plan, body.number, vm=body.vm)
@@ -85,5 +85,5 @@ class WorkDesk(Desk):
             raise NotFound("deployment", deployment)
 
 
-def _compile(compiling: Compiling) -> shapes.Compile:
-    return answered(compile_document(compiling), shapes.Compile)
+def _compile(compiling: Compiling) -> Compile:
+    return answered(compile_document(compiling), Compile)

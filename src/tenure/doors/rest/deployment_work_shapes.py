@@ -5,7 +5,7 @@ from typing import Annotated, Any
 import msgspec
 from msgspec import Meta
 
-from tenure.doors.rest.deployment_shapes import MOST_VMS, DeployedInstance, ManifestText, Settings
+from tenure.doors.rest.deployment_shapes import MOST_VMS, Compile, DeployedInstance, ManifestText
 from tenure.remote import fields
 from tenure.remote.shapes import Shape, Time
 
@@ -123,26 +123,6 @@ class MissingVm(Shape, frozen=True, kw_only=True):
 
     vm: str
     instance: DeployedInstance
-
-
-class CompileWorker(Shape, frozen=True, kw_only=True):
-    """A worker that compiles. On a dynamic network the IaaS picks its address; only :compile tells ``settings``."""
-
-    number: int
-    vm: str | None
-    address: str | None
-    settings: Settings | None
-
-
-class Compile(Shape, frozen=True, kw_only=True):
-    """A compile that goes on. ``orphan_workers``: its VMs keep their addresses until they are cleaned up."""
-
-    deployment: str
-    plan: str
-    network: str
-    az: str | None
-    orphan_workers: bool
-    workers: list[CompileWorker]
 
 
 class EndedCompile(Shape, frozen=True, kw_only=True):

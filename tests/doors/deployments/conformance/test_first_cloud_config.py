@@ -243,3 +243,18 @@ async def test_the_door_takes_what_vms_say(town: Town, alpha: Fleet) -> None:
     assert known is not None
     assert known.snapshot is not None
     assert [step.instance.vm for step in planned.steps] == [said["vm"] for said in alpha.vms.values()]
+
+
+async def test_a_vm_that_speaks_for_two_instances_is_refused_and_nothing_is_changed(town: Town, alpha: Fleet) -> None:
+    await town.upload(config())
+    one, other = [await alpha.name_of("app", number) for number in (0, 1)]
+    told = alpha.vms | {other: {**alpha.vms[other], "vm": alpha.vms[one]["vm"]}}
+    before = await town.instances("alpha")
+    with pytest.raises(Rejected) as caught:
+        await town.deploy(manifest("alpha", app(2)), vm_state=Fleet(town, "alpha", told).state())
+
+    [fault] = caught.value.faults
+    vm = told[one]["vm"]
+    assert fault.message == f"VM '{vm}' is told of as that of '{one}' and of '{other}': a VM is one instance's"
+    assert await town.instances("alpha") == before
+    assert await town.ledger.holdings("lab") == []

@@ -333,3 +333,51 @@ async def test_who_never_had_a_vm_is_no_part_that_is_done(town: Town) -> None:
 
     assert await load_deployment(town.ledger, "alpha") is None
     assert await town.ledger.holdings("lab") == []
+
+
+RESTING = app(2, name="smoke", lifecycle="errand")
+
+
+@pytest.mark.parametrize("pending", [False, True])
+async def test_errands_that_never_ran_come_back_with_the_plan_that_ended_them(town: Town, pending: bool) -> None:
+    await town.upload(config())
+    await town.run(manifest("alpha", app(), RESTING))
+    before, known = await town.instances("alpha"), await load_deployment(town.ledger, "alpha")
+    if pending:  # taken back together
+        await town.deploy(manifest("alpha", app(2), app(name="smoke", lifecycle="errand")))
+    plan = (await town.deploy(manifest("alpha", app(2)))).plan
+    assert {each.group for each in await town.instances("alpha")} == {"app"}
+    await finishing.abort(town.ledger, "alpha", plan)
+    again = plan_document(await town.deploy(manifest("alpha", app(), RESTING), dry=True), applied=False)
+    back = await load_deployment(town.ledger, "alpha")
+
+    assert {(each.name, each.index, each.errand) for each in await town.instances("alpha")} == {
+        (each.name, each.index, each.errand) for each in before
+    }
+    assert (again["counts"]["kept"], again["counts"]["created"]) == (3, 0)
+    assert known is not None
+    assert back is not None
+    assert (back.manifest, back.plan, back.undo) == (known.manifest, known.plan, None)
+
+
+async def test_an_errand_that_was_only_of_the_plans_taken_back_does_not_come_back(town: Town) -> None:
+    await town.upload(config())
+    await town.run(manifest("alpha", app()))
+    await town.deploy(manifest("alpha", app(2), RESTING))
+    plan = (await town.deploy(manifest("alpha", app(2)))).plan
+    await finishing.abort(town.ledger, "alpha", plan)
+
+    assert [each.group for each in await town.instances("alpha")] == ["app"]
+
+
+async def test_an_errand_whose_place_another_has_does_not_come_back(town: Town) -> None:
+    await town.upload(config())
+    await town.run(manifest("alpha", app(), RESTING))
+    await town.deploy(manifest("alpha", app(2)))
+    plan = (await town.deploy(manifest("alpha", app(2), app(name="smoke", lifecycle="errand")))).plan
+    ran = await Deployments(town.ledger).run_errand("alpha", "smoke")
+    await finishing.commit(town.ledger, "alpha", "smoke/0", vm="vm-smoke", plan=ran.plan)
+    await finishing.abort(town.ledger, "alpha", plan)
+
+    found = sorted((each.index, each.vm is None) for each in await town.instances("alpha") if each.group == "smoke")
+    assert found == [(0, False), (1, True)]

@@ -45,9 +45,10 @@ def test_subnets_keep_the_order_in_which_they_are_written() -> None:
     assert [str(each.range) for each in network(lab(NEXT, LAB)).subnets] == ["172.20.6.0/28", "172.20.5.0/28"]
 
 
-def test_a_type_that_there_is_not_is_refused() -> None:
-    assert refused(written(lab(LAB, type="overlay"))) == [
-        (Kind.DEPLOYMENT_INVALID_NETWORK_TYPE, "Invalid network type 'overlay'")
+@pytest.mark.parametrize("kind", ["overlay", ""])
+def test_a_type_that_there_is_not_is_refused(kind: str) -> None:
+    assert refused(written(lab(LAB, type=kind))) == [
+        (Kind.DEPLOYMENT_INVALID_NETWORK_TYPE, f"Invalid network type '{kind}'")
     ]
 
 

@@ -113,10 +113,14 @@ def test_vips_are_not_bound_to_azs() -> None:
 def test_a_group_is_a_service_or_an_errand() -> None:
     assert read_group(group()).lifecycle == SERVICE
     assert read_group(group(lifecycle="errand")).lifecycle == ERRAND
-    assert refused(group(lifecycle="daemon")) == [
+
+
+@pytest.mark.parametrize("lifecycle", ["daemon", ""])
+def test_a_lifecycle_that_there_is_not_is_refused(lifecycle: str) -> None:
+    assert refused(group(lifecycle=lifecycle)) == [
         (
             Kind.GENERIC,
-            "Invalid lifecycle 'daemon' for 'app', valid lifecycle profiles are: service, errand",
+            f"Invalid lifecycle '{lifecycle}' for 'app', valid lifecycle profiles are: service, errand",
             "instance_groups[0].lifecycle",
         )
     ]

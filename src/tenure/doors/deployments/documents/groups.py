@@ -109,7 +109,9 @@ def _is_known(az: Tree, name: str, known: Known, reader: Reader) -> bool:
 
 
 def _read_lifecycle(tree: Tree, name: str, reader: Reader) -> str:
-    said: str = reader.get(tree, "lifecycle", str) or SERVICE
+    said: str | None = reader.get(tree, "lifecycle", str)
+    if said is None:
+        return SERVICE
     if said not in LIFECYCLES:
         told = f"Invalid lifecycle '{said}' for '{name}', valid lifecycle profiles are: {', '.join(LIFECYCLES)}"
         reader.faults.add(Kind.GENERIC, told, tree.value["lifecycle"].place)

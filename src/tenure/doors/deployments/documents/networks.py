@@ -69,7 +69,7 @@ def _read_network(tree: Tree, reading: Reading) -> Network | None:
     kind = reader.get(tree, "type", str)
     if kind is None and "type" in tree and tree.value["type"].value is not None:
         return None
-    read = {MANUAL: _read_manual, DYNAMIC: _read_dynamic, VIP: _read_vip}.get(kind or MANUAL)
+    read = {MANUAL: _read_manual, DYNAMIC: _read_dynamic, VIP: _read_vip}.get(MANUAL if kind is None else kind)
     if read is None:
         place = tree.value["type"].place
         reading.faults.add(Kind.DEPLOYMENT_INVALID_NETWORK_TYPE, f"Invalid network type '{kind}'", place)

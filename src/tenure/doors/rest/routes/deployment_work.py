@@ -2,9 +2,8 @@
 
 from typing import TYPE_CHECKING
 
-from tenure.doors.rest.deployment_shapes import DeployedInstance, DeploymentPlan, ReportBody, ReportedInstance
+from tenure.doors.rest.deployment_shapes import Compile, DeployedInstance, DeploymentPlan, ReportBody, ReportedInstance
 from tenure.doors.rest.deployment_work_shapes import (
-    Compile,
     CompileBody,
     DifferenceBody,
     DryRunBody,
