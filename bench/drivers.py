@@ -87,12 +87,12 @@ async def with_psycopg(dsn: str, schema: str) -> AsyncIterator[Grant]:
 DRIVERS = {"asyncpg": with_asyncpg, "psycopg": with_psycopg}
 
 
-def batch(network: int, tag: str, number: int, size: int) -> tuple[list[Any], ...]:
-    """Make the columns of a batch of wishes, as the store would: sorted, every address and owner new."""
+def batch(network: int, tag: str, number: int, size: int) -> tuple[list[Any] | None, ...]:
+    """Make the columns of a batch of wishes, as the store would: sorted, every address and owner new, no details."""
     base = first_position(WIDE)
     firsts = sorted(key(base + turn * SPREAD % (1 << 20)) for turn in range(number * size, (number + 1) * size))
     owners = [f"{tag}/net0.{number * size + place}" for place in range(size)]
-    return [network] * size, firsts, firsts, owners, [""] * size
+    return [network] * size, firsts, firsts, owners, [""] * size, None
 
 
 async def measure(places: Places, driver: str, size: int, seconds: float) -> Figures:
