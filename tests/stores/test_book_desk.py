@@ -78,6 +78,23 @@ async def test_three_desks_fill_a_pool_to_the_last_address(stores: Sequence[Etcd
     assert [type(answer) for answer in refused] == [PoolExhausted] * 4
 
 
+async def test_a_line_is_read_once_for_all_who_wait_for_it(
+    stores: Sequence[EtcdStore], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    readings: list[int] = []
+    held_after = EtcdStore.held
+
+    def counted(store: EtcdStore, space: int, *, after: int = -1) -> AsyncIterator[Sequence[Row]]:
+        readings.append(after)
+        return held_after(store, space, after=after)
+
+    monkeypatch.setattr(EtcdStore, "held", counted)
+    one = desk(stores[0], plan("10.0.0.0-10.0.255.255", policy=Policy.RANDOM))
+    await asyncio.gather(*(one.allocate(read_claim("net", f"vm/{n}")) for n in range(100)))
+
+    assert len(readings) == 1
+
+
 async def test_lowest_is_the_lowest_that_is_free_also_where_another_desk_freed_it(stores: Sequence[EtcdStore]) -> None:
     one, other = desk(stores[0], plan(), "one"), desk(stores[1], plan(), "other")
     rows = [(await one.allocate(read_claim("net", f"vm/{n}"))).row for n in range(5)]

@@ -45,12 +45,14 @@ class Batcher(Generic[K, I, A]):
         largest: int,
         at_once: int = 1,
         at_once_per_key: int = 1,
+        worth_a_call: int = WORTH_A_CALL,
         identities: Identities[I] = lambda item: (),
     ) -> None:
         self._execute = execute
         self._largest = largest
         self._at_once = at_once
         self._per_key = at_once_per_key
+        self._worth = worth_a_call
         self._identities = identities
         self._waiting: dict[K, deque[tuple[I, Waiter]]] = {}
         self._running: dict[K, int] = {}
@@ -107,7 +109,7 @@ class Batcher(Generic[K, I, A]):
         """
         queue = self._waiting.pop(key)
         if self._per_key == 1:
-            most = max(WORTH_A_CALL, -(-(len(queue) + answering) // 2))
+            most = max(self._worth, -(-(len(queue) + answering) // 2))
         else:
             most = -(-len(queue) // min(self._at_once - self._active, self._per_key - self._running.get(key, 0)))
         most = min(self._largest, most)

@@ -32,6 +32,9 @@ T = TypeVar("T")
 ROUNDS = 20
 """Readings in a row, each overtaken by others, after which the claim pauses before it goes on."""
 
+EVERYBODY = 1 << 30
+"""A reading is the same for all who wait, however many."""
+
 
 @dataclass(frozen=True, slots=True)
 class Reading:
@@ -61,7 +64,7 @@ class BookDesk:
             store.release, largest=largest, identities=lambda ticket: (ticket.first,)
         )
         self._readings: Batcher[tuple[SpaceId, int, LineKey], Layout, Reading] = Batcher(
-            self._read, largest=1 << 30, at_once=at_once
+            self._read, largest=EVERYBODY, at_once=at_once, worth_a_call=EVERYBODY
         )
         for configuration in configurations:
             self.configure(configuration)
