@@ -6,9 +6,11 @@ gone on.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import Any
 
 from tenure.doors.deployments.homing import Ground, brought_home, strays_of
+from tenure.doors.deployments.making import ENDS, RESUMES, Making
 from tenure.doors.deployments.model import DETACHED
 from tenure.doors.deployments.parting import Books
 from tenure.doors.deployments.records import Deployment, Instance, Place, is_overtaken, owner_of, place_of
@@ -39,7 +41,8 @@ class TakenBack:
 def take_back(instances: Sequence[Instance], deployment: Deployment | None, plan: str, ground: Ground) -> TakenBack:
     """Return what takes a plan back, as far as no VM carries what it reserved.
 
-    Where a later plan overtook it, only that is freed which was kept for a VM that it might be making.
+    Where a later plan overtook it, only that is freed which was kept for its VM alone. VMs that were perhaps being made
+    before it are so still, unless it took their plan over.
     """
     back, stays, freed = _sorted_out(instances, plan)
     gone = {place_of(each) for each in (*back, *freed)}
@@ -51,10 +54,9 @@ def take_back(instances: Sequence[Instance], deployment: Deployment | None, plan
     books.do(transferred(each, owner_of(each.labels[HANDED_FROM])) for each in back)  # together: two may swap
     books.do(_returned(each) for each in back)
     books.do(modified(each, plan=None, labels=_without(each, HANDED_FROM)) for each in stays)
+    books.do(_parked(each, one, plan) for one in instances if _waits_for(one, plan) for each in _kept_for(one, plan))
     for instance in instances:
-        if _waits_for(instance, plan) and instance.is_deleted:
-            _let_leave(books, instance)
-        elif _waits_for(instance, plan):
+        if _waits_for(instance, plan):
             drained = [each for each in _drained(instance, plan) if place_of(each) not in gone]
             books.do(modified(each, state=str(State.HELD), labels=undrained(each)) for each in drained)
             noted = [each for each in instance.wanted if HANDED_TO in each.labels and place_of(each) not in gone]
@@ -64,23 +66,15 @@ def take_back(instances: Sequence[Instance], deployment: Deployment | None, plan
         elif goes_with(instance, deployment, plan):
             books.remove(instance)
         elif goes_back(deployment, plan):
-            books.change(instance, **as_before(instance, deployment, plan))
+            after = replace(instance, **as_before(instance, deployment, plan))
+            books.write(_still_making(instance, after, plan))
     books.do(brought_home(strays, ground))
-    overtaken: list[Holding] = []
+    ended: list[Holding] = []
     for instance in instances:
-        if not _waits_for(instance, plan) and (those := _overtaken(instance, plan)):
-            overtaken += books.give_up(instance, those)
-    deleted = [one for one in instances if _waits_for(one, plan) and one.is_deleted and one.vm is None]
-    gone_with = [each for one in deleted for each in one.holdings]
-    return TakenBack(books.operations, [*freed, *overtaken, *gone_with], books.instances)
-
-
-def _let_leave(books: Books, instance: Instance) -> None:
-    """Let go who leaves with its deployment: no VM is being made for it any more, so it goes with the one it has."""
-    if instance.vm is None:
-        books.lose(instance)
-    else:
-        books.change(instance, plan=None, overtakes=False)
+        those = () if _waits_for(instance, plan) else [each for each in instance.earlier if each.plan == plan]
+        if those:
+            ended += books.end(instance, those)
+    return TakenBack(books.operations, [*freed, *ended], books.instances)
 
 
 def _goes_home(instance: Instance, deployment: Deployment | None, plan: str) -> bool:
@@ -88,14 +82,12 @@ def _goes_home(instance: Instance, deployment: Deployment | None, plan: str) -> 
     return _waits_for(instance, plan) or (goes_back(deployment, plan) and instance.plan is None)
 
 
-def _overtaken(instance: Instance, plan: str) -> list[Holding]:
-    return [each for each in instance.overtaken if each.plan == plan]
-
-
 def _waits_for(instance: Instance, plan: str) -> bool:
     """Tell whether an instance waits for a plan; stopped hard it waits for no VM, but has what was reserved."""
     if instance.plan == plan:
         return True
+    if instance.is_deleted:
+        return False
     if not instance.rests and instance.state != DETACHED:
         return False
     reserved = any(plan in (each.plan, each.labels.get(DRAINED_BY)) for each in instance.holdings)
@@ -119,10 +111,31 @@ def _is_reserved(held: Holding, plan: str) -> bool:
     return held.plan == plan and held.carrier is None
 
 
+def _survivors(instance: Instance, plan: str) -> tuple[Making, ...]:
+    """Return the VMs that are perhaps being made for an instance still, when a plan is taken back for it."""
+    return tuple(each for each in instance.earlier if each.then != ENDS and each.plan != plan)
+
+
+def _kept_for(instance: Instance, plan: str) -> list[Holding]:
+    """Return what a plan had of an earlier VM's, which is perhaps being made still."""
+    theirs = {address for each in _survivors(instance, plan) for address in each.addresses}
+    return [each for each in instance.holdings if _is_reserved(each, plan) and each.address in theirs]
+
+
+def _parked(held: Holding, instance: Instance, plan: str) -> Operation:
+    """Keep an address for an earlier VM, as before the plan that is taken back."""
+    whose = next(each for each in _survivors(instance, plan) if held.address in each.addresses)
+    state = State.HELD if whose is _resumed(instance, plan) else State.DRAINING
+    return modified(held, state=str(state), plan=whose.plan or plan, labels=undrained(held))
+
+
 def _sorted_out(instances: Sequence[Instance], plan: str) -> tuple[list[Holding], list[Holding], list[Holding]]:
     """Sort what a plan reserved and no VM carries: what goes back, what stays with who has it now, what is freed."""
-    waiting = [each for each in instances if _waits_for(each, plan) and not each.is_deleted]
-    reserved = [each for one in waiting for each in one.holdings if _is_reserved(each, plan)]
+    waiting = [each for each in instances if _waits_for(each, plan)]
+    kept = {place_of(each) for one in waiting for each in _kept_for(one, plan)}
+    reserved = [
+        each for one in waiting for each in one.holdings if _is_reserved(each, plan) and place_of(each) not in kept
+    ]
     own = {(one.uuid, each.labels.get(MOVED_FROM, each.network)) for one in waiting for each in _own(one, plan)}
     needless = own | {(one.uuid, each.network) for one in waiting if one.is_new for each in one.holdings}
     takers = {each.uuid for each in waiting if not each.leaving}
@@ -146,13 +159,43 @@ def _sorted_out(instances: Sequence[Instance], plan: str) -> tuple[list[Holding]
 def _settle(
     books: Books, instance: Instance, deployment: Deployment | None, plan: str, *, gone: set[Place], gets: bool
 ) -> None:
-    """Let an instance wait for nothing, as before; one that never was and has nothing is not written down any more."""
-    keeps = any(place_of(each) not in gone for each in instance.holdings)
-    if instance.is_new and not keeps and not gets:
-        books.remove(instance)
-    else:
-        before = as_before(instance, deployment, plan)
-        books.change(instance, plan=None, swaps=False, overtakes=False, leaving=False, waits=(), meant=None, **before)
+    """Let an instance wait for nothing, or for what it waited before; one that never was, and has nothing, is gone."""
+    before, resumed = as_before(instance, deployment, plan), _resumed(instance, plan)
+    survivors = _survivors(instance, plan)
+    theirs = {place_of(each) for each in _kept_for(instance, plan)}
+    keeps = gets or any(place_of(each) not in gone | theirs for each in instance.holdings)
+    rest: dict[str, Any] = {"plan": None, "swaps": False, "waits": (), "meant": None}
+    if instance.is_new and resumed is None and not keeps and not before.get("errand"):
+        if survivors:  # it goes when it is known what became of these
+            books.change(instance, **rest, leaving=True, former=None, earlier=survivors)
+        else:
+            books.remove(instance)
+        return
+    if resumed is not None:
+        rest |= {"plan": resumed.plan, "failed": False}
+    earlier = tuple(each for each in survivors if each is not resumed)
+    back = replace(instance, **{**rest, "leaving": False, "earlier": earlier, **before})
+    if instance.plan is None:
+        back = _still_making(instance, back, plan)
+    books.write(back)
+
+
+def _still_making(before: Instance, after: Instance, plan: str) -> Instance:
+    """Return an instance as it is when a plan is taken back; if it waits for no VM then, one that is made is earlier.
+
+    So it is where a VM was to be made for no plan, and the instance is an errand again.
+    """
+    if not before.is_told or after.is_told or before.making.plan == plan:
+        return after
+    return replace(after, earlier=(*after.earlier, before.making))
+
+
+def _resumed(instance: Instance, plan: str) -> Making | None:
+    """Return the VM that an instance waits for again when a plan is taken back: on all that it is to keep then."""
+    if instance.vm is not None or instance.state == DETACHED:
+        return None
+    has = {each.address for each in (*_own(instance, plan), *_kept_for(instance, plan))}
+    return next((each for each in instance.earlier if each.then == RESUMES and has == set(each.addresses)), None)
 
 
 def _returned(held: Holding) -> Operation:

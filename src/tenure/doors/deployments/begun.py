@@ -1,4 +1,4 @@
-"""What VMs are perhaps being made with while another plan comes: one that means something else overtakes them."""
+"""What VMs are perhaps being made with while another plan comes: one that means another does not take them over."""
 
 from collections.abc import Sequence
 
@@ -12,7 +12,7 @@ from tenure.service.ledger import AsyncLedger
 
 def remembered_begun(instances: Sequence[Instance]) -> dict[str, Properties]:
     """Return the settings of VMs that are perhaps being made, by uuid, where instances remember them themselves."""
-    return {each.uuid: each.meant for each in instances if each.is_begun and each.meant is not None}
+    return {each.uuid: each.meant for each in instances if each.is_told and each.meant is not None}
 
 
 async def settings_begun(
@@ -25,7 +25,7 @@ async def settings_begun(
     known: dict[str, CloudConfig] = {configs.snapshot: configs.config}
     for each in instances:
         name = deployment.as_of(each).snapshot
-        if name is None or not (each.is_begun or each.is_remade):
+        if name is None or not each.is_told:
             continue
         if name not in known:
             known[name] = await load_snapshot(ledger, name)

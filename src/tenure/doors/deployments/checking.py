@@ -46,8 +46,6 @@ async def recreate(ledger: AsyncLedger, deployment: str, ident: str, *, vm: str)
         check_lost(instance, vm)
         if instance.leaving:
             raise Conflict(f"instance {instance.name} is not wanted any more; report that its VM is gone")
-        if instance.vm is None and instance.plan is not None:
-            return []
         books = report.books
         books.without_vm(instance, plan=instance.plan or plan, failed=False)
         return books.operations
@@ -62,7 +60,7 @@ async def delete_reference(ledger: AsyncLedger, deployment: str, ident: str, *, 
     def decide(report: Report) -> Sequence[Operation]:
         check_lost(report.instance, vm)
         books = report.books
-        books.forget_vm(report.instance)
+        books.take_vm(report.instance, is_gone=False)
         return books.operations
 
     return await reported(ledger, deployment, ident, decide)

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field, replace
 
 from tenure.doors.deployments.binding import Bound, Has, Wants, bind
 from tenure.doors.deployments.faults import Kind, Refused
+from tenure.doors.deployments.making import Making
 from tenure.doors.deployments.model import (
     CREATE_SWAP_DELETE,
     DETACHED,
@@ -44,7 +45,7 @@ class Step:
     """What a plan does for one instance: ``before`` is None for a new one, ``after`` for one that leaves.
 
     ``swaps``: it gets a new VM on new addresses beside the old one (create-swap-delete). ``gets``: which of its new
-    addresses others hand over to it.
+    addresses others hand over to it. ``goes``: how one that leaves is until its VMs are gone.
     """
 
     before: Instance | None
@@ -52,6 +53,7 @@ class Step:
     bound: Bound
     swaps: bool = False
     gets: tuple[Promise, ...] = ()
+    goes: Instance | None = None
 
     @property
     def ends(self) -> bool:
@@ -159,8 +161,8 @@ def _steps(
             recreate = order.recreate or after.uuid in order.fixed
             needs = not order.rests(group, after) and _needs_vm(step, config, recreate=recreate)
             waits = order.plan if needs else None
-            overtakes = before is not None and _overtakes(before, step, config, order, needs=needs)
-            after = replace(after, plan=waits, failed=False, swaps=step.swaps, overtakes=overtakes, waits=())
+            earlier = () if before is None else _earlier(before, step, config, order, needs=needs)
+            after = replace(after, plan=waits, failed=False, swaps=step.swaps, earlier=earlier, waits=())
         steps.append(replace(step, after=after))
     return [*steps, *(_leaves(known[each.uuid]) for each in placement.obsolete)]
 
@@ -213,16 +215,19 @@ def _settings(step: Step, config: CloudConfig) -> Properties:
     return without_hints(settings_of(step.instance, config, held))
 
 
-def _overtakes(before: Instance, step: Step, config: CloudConfig, order: Order, *, needs: bool) -> bool:
-    """Tell whether a VM that is perhaps being made for an earlier plan would not have what is wanted now."""
+def _earlier(before: Instance, step: Step, config: CloudConfig, order: Order, *, needs: bool) -> tuple[Making, ...]:
+    """Return the VMs that are perhaps being made with other settings than are wanted now.
+
+    One that would have what is wanted now is the plan's: what is told of that is told of both.
+    """
+    taken_over = needs and before.is_told and not _differs(before, step, config, order)
+    return before.earlier if taken_over else before.makings
+
+
+def _differs(before: Instance, step: Step, config: CloudConfig, order: Order) -> bool:
+    """Tell whether the VM that an instance waits for would not have what is wanted now."""
     given_up = {(each.network, each.position) for each in step.bound.obsolete}
-    if any(before.is_under_way(each) for each in before.holdings if place_of(each) in given_up):
-        return True
-    if before.overtakes or not needs:
-        return before.overtakes or before.is_begun or before.is_remade
-    if not (before.is_begun or before.is_remade):
-        return False
-    if step.bound.new:
+    if step.bound.new or any(place_of(each) in given_up for each in before.wanted):
         return True
     begun = order.begun.get(before.uuid)
     return begun is not None and without_hints(begun) != _settings(step, config)
@@ -253,7 +258,12 @@ def _leaves(instance: Instance) -> Step:
             f"You are trying to delete instance group '{instance.group}', which contains ignored instance(s). "
             "Deleting ignored instances is not allowed.",
         )
-    return Step(instance, None, Bound((), (), tuple(instance.has)))
+    return Step(instance, None, Bound((), (), tuple(instance.has)), goes=leaving(instance))
+
+
+def leaving(instance: Instance) -> Instance:
+    """Return an instance that leaves: all VMs that are perhaps being made for it are earlier ones."""
+    return replace(instance, leaving=True, earlier=instance.makings)
 
 
 def _networks_of(group: Group) -> list[Properties]:

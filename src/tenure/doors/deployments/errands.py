@@ -33,7 +33,7 @@ async def run(ledger: AsyncLedger, deployment: str, errand: str, *, dry: bool = 
         own = [each for each in remembered.instances if each.group == errand]
         only = Manifest(deployment, [replace(group, migrated_from=())])
         steps = draft(only, remembered.config, own, order, lambda: str(uuid.uuid4()))
-        return [step for step in steps if not step.instance.leaving]  # who leaves already leaves by another plan
+        return [step for step in steps if step.after is not None]  # who is not wanted leaves by a deploy
 
     return await redo(ledger, deployment, order.plan, decide, dry=dry)
 
@@ -68,7 +68,7 @@ def _end(books: Books, instance: Instance) -> None:
     if not instance.leaving:
         books.let_go(given_up)
         instance = replace(instance, holdings=tuple(each for each in instance.holdings if each not in given_up))
-    books.lose(instance, plan=None, failed=False, overtakes=False)
+    books.lose(instance, plan=None, failed=False, earlier=())
 
 
 def _check_errand(group: Group) -> None:

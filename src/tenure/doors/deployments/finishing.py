@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from tenure.doors.deployments.aborting import take_back
+from tenure.doors.deployments.drafting import leaving
 from tenure.doors.deployments.faults import Kind, Refused
 from tenure.doors.deployments.ground import SPACE
 from tenure.doors.deployments.hinting import check_hints, read_hints
@@ -33,7 +34,7 @@ from tenure.doors.deployments.reporting import (
     reported,
     still_waiting,
 )
-from tenure.doors.deployments.reserving import OF_A_PLAN, leaving, modified
+from tenure.doors.deployments.reserving import OF_A_PLAN, modified
 from tenure.doors.deployments.settings import settings_of
 from tenure.doors.deployments.trying import Turn, until_done
 from tenure.doors.deployments.turning import load_ours
@@ -96,7 +97,7 @@ def _committed(report: Report, vm: str, picked: Mapping[str, str]) -> list[Opera
     """Return the operations after which an instance has a VM, and only what that carries."""
     instance, books = report.instance, report.books
     after = replace(instance, vm=vm, plan=None, failed=False, swaps=False, state=_running(instance))
-    after = replace(after, hints={**instance.hints, **picked}, overtakes=False, former=None, lost_vm=None)
+    after = replace(after, hints={**instance.hints, **picked}, earlier=(), former=None, lost_vm=None)
     _part(books, instance, vm)
     books.do(_carried(each, vm) for each in instance.wanted if not _is_carried(each, vm))
     books.write(replace(after, made_with=_settings(after, report), meant=None))
@@ -143,23 +144,20 @@ def _part(books: Books, instance: Instance, vm: str) -> None:
 async def fail(ledger: AsyncLedger, deployment: str, ident: str, *, plan: str | None = None) -> Instance:
     """Take the report that no VM could be made: the instance keeps old and new, and the next good deploy frees.
 
-    ``plan`` is the one that the VM was to be made for, and is needed where a later one overtook it: what was kept for
-    the VM of the earlier one is freed then. Who leaves is gone when no VM is perhaps being made for it any more.
+    ``plan`` is the one that the VM was to be made for, and is needed where several are perhaps being made. What was
+    kept only for an earlier one is freed. Who leaves is gone when no VM is perhaps being made for it any more; told of
+    the plan that it leaves by, none is.
     """
     if plan is not None:
         check_name(plan, field="plan")
 
     def decide(report: Report) -> Sequence[Operation]:
         instance, books = report.instance, report.books
-        given_up = [each for each in instance.overtaken if each.plan == plan != instance.plan]
-        if given_up:
-            books.give_up(instance, given_up)
+        earlier = check_failed(instance, plan)
+        if earlier:
+            books.end(instance, earlier)
             return books.operations
-        check_failed(instance, plan)
-        if not instance.leaving:
-            return [] if instance.failed else [replace(instance, failed=True).written()]
-        books.give_up(instance, [each for each in instance.wanted if each.request == plan], failed=True)
-        return books.operations
+        return [] if instance.failed else [replace(instance, failed=True).written()]
 
     return await reported(ledger, deployment, ident, decide)
 
@@ -191,8 +189,10 @@ async def start(ledger: AsyncLedger, deployment: str, ident: str) -> Instance:
     """Let an instance be started again: if it was stopped hard, its VM is to be made on the addresses it has."""
 
     def decide(report: Report) -> Sequence[Operation]:
-        after = replace(report.instance, state=STARTED)
-        return [] if after == report.instance else [after.written()]
+        instance = report.instance
+        again = instance.state == DETACHED and instance.plan is None
+        after = replace(instance, state=STARTED, failed=instance.failed and not again)
+        return [] if after == instance else [after.written()]
 
     return await reported(ledger, deployment, ident, decide)
 
@@ -211,7 +211,7 @@ async def lose(ledger: AsyncLedger, deployment: str, ident: str, *, vm: str | No
             return []
         books = report.books
         if _leaves_another(report.instance):
-            books.forget_vm(report.instance)
+            books.take_vm(report.instance, is_gone=True)
         else:
             books.lose(report.instance)
         return [*books.operations, *(begun(report.deployment, report.instance) if report.instance.leaving else [])]
@@ -221,7 +221,7 @@ async def lose(ledger: AsyncLedger, deployment: str, ident: str, *, vm: str | No
 
 def _leaves_another(instance: Instance) -> bool:
     """Tell whether one that leaves and loses its VM is not gone with it: another is perhaps being made for it."""
-    return instance.leaving and instance.vm is not None and instance.overtakes
+    return instance.leaving and instance.vm is not None and bool(instance.earlier)
 
 
 async def ignore(ledger: AsyncLedger, deployment: str, ident: str, *, ignored: bool = True) -> Instance:
@@ -311,9 +311,8 @@ def _check_ignored(deployment: str, instances: Sequence[Instance]) -> None:
 
 
 def _going(instance: Instance) -> Instance:
-    """Return an instance that leaves for good: only one for which a VM is perhaps being made waits for its plan."""
-    after = leaving(instance)
-    return replace(after, plan=after.plan if after.is_awaited or after.overtakes else None, former=None)
+    """Return an instance that leaves for good: it waits for no plan, and none can be taken back for it."""
+    return replace(leaving(instance), plan=None, former=None)
 
 
 def _removal(instance: Instance) -> list[Operation]:

@@ -4,11 +4,12 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from tenure.doors.deployments.records import Instance, is_overtaken
+from tenure.doors.deployments.making import Making
+from tenure.doors.deployments.records import Instance
 from tenure.doors.deployments.reserving import HANDED_TO, modified, received, released, rewritten, transferred
 from tenure.doors.deployments.vms import Vm, exchanged
 from tenure.kernel.marks import mark_of
-from tenure.kernel.values import Holding
+from tenure.kernel.values import Holding, State
 from tenure.service.operations import ExpectHolding, Operation, ReleaseOwner
 
 
@@ -64,38 +65,47 @@ class Books:
             else:
                 self._hand_over(held, heir)
 
-    def give_up(self, instance: Instance, those: Sequence[Holding], **changes: Any) -> Sequence[Holding]:
-        """Let go what was kept for a VM that never came; return that.
+    def end(self, instance: Instance, those: Sequence[Making], **changes: Any) -> Sequence[Holding]:
+        """Let VMs be made no more, and let go what was reserved for them alone; return that.
 
         Who leaves, and has no VM, goes with all it has once none is perhaps being made any more.
         """
-        kept = tuple(each for each in instance.holdings if each not in those)
-        left = replace(instance, holdings=kept, **changes)
-        left = replace(left, overtakes=left.overtakes and bool(left.overtaken))
-        if instance.leaving and instance.vm is None and not left.is_awaited:
+        left = replace(instance, earlier=tuple(each for each in instance.earlier if each not in those), **changes)
+        if left.leaving and left.vm is None and not left.earlier:
             self.lose(instance)
             return instance.holdings
-        self.let_go(those)
-        self.change(instance, overtakes=left.overtakes, **changes)
-        return those
+        kept_for = {address for each in those for address in each.addresses}
+        reserved = (each for each in instance.holdings if each.plan is not None and each.carrier is None)
+        needless = [each for each in reserved if each.address in kept_for and _is_needless(left, each)]
+        self.let_go(needless)
+        self.change(instance, earlier=left.earlier, **changes)
+        return needless
 
     def without_vm(self, instance: Instance, **changes: Any) -> None:
         """Take an instance's VM away: what others wait for becomes theirs, and it keeps the rest.
 
-        What it holds for a VM of an earlier plan was not that VM's: nobody gets it.
+        What an earlier one may come up on nobody gets.
         """
+        kept_for = {address for each in instance.earlier for address in each.addresses}
         for held in instance.holdings:
-            heir = None if is_overtaken(held) else self._heir(held)
+            heir = None if held.address in kept_for else self._heir(held)
             if heir is not None:
                 self._hand_over(held, heir)
             elif held.carrier is not None:
                 self._done.append(modified(held, carrier=None))
         self.change(instance, **_without_vm(instance), **changes)
 
-    def forget_vm(self, instance: Instance) -> None:
-        """Take an instance's VM away, which, or another one, may still be somewhere: so nobody gets what it has."""
-        self._done += [modified(held, carrier=None) for held in instance.holdings if held.carrier is not None]
-        self.change(instance, **_without_vm(instance))
+    def take_vm(self, instance: Instance, *, is_gone: bool) -> None:
+        """Take an instance's VM away and leave it all that it has: another one may still come up on that.
+
+        If it is not sure that the VM is gone, what no other is wanted on is kept as for one that is being made.
+        """
+        carried = [held for held in instance.holdings if held.carrier is not None]
+        self._done += [modified(held, carrier=None) for held in carried]
+        rests = instance.leaving or not instance.is_started
+        needless = tuple(held.address for held in carried if rests or held.state is State.DRAINING)
+        left = instance.earlier if is_gone or not needless else (*instance.earlier, Making(None, needless))
+        self.change(instance, earlier=left, **_without_vm(instance))
 
     def lose(self, instance: Instance, **changes: Any) -> None:
         """Take an instance's VM away; with it goes an instance that was to leave."""
@@ -121,6 +131,11 @@ class Books:
     def _hand_over(self, held: Holding, heir: Instance) -> None:
         self._done += [transferred(held, heir.owner), received(held, heir.owner, heir.plan)]
         self.change(heir, waits=tuple(each for each in heir.waits if each["network"] != held.network))
+
+
+def _is_needless(instance: Instance, held: Holding) -> bool:
+    """Tell whether what was reserved for an instance is not wanted any more, and no VM is perhaps being made on it."""
+    return (instance.leaving or held.state is State.DRAINING) and not instance.is_under_way(held)
 
 
 def _without_vm(instance: Instance) -> dict[str, Any]:

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from tenure.doors.deployments.binding import Has
+from tenure.doors.deployments.making import ENDS, STAYS, Making, read_making
 from tenure.doors.deployments.model import DETACHED, DYNAMIC, STARTED, Properties
 from tenure.kernel.errors import Conflict, Invalid, NotFound
 from tenure.kernel.names import Owner, check_name
@@ -75,8 +76,8 @@ class Instance:
     failed: bool = False
     swaps: bool = False
     """The VM that it waits for comes beside the one it has."""
-    overtakes: bool = False
-    """An earlier plan asked for a VM with other settings than are wanted now, and nobody said what became of that."""
+    earlier: tuple[Making, ...] = ()
+    """VMs with other settings than are wanted now, of which nobody said what became of them."""
     waits: tuple[Properties, ...] = ()
     """Addresses that others are to hand over before its VM can be made: network, address, and whose it is."""
     hints: Mapping[str, str] = field(default_factory=dict)
@@ -124,44 +125,52 @@ class Instance:
         return tuple(each for each in self.holdings if each.state is State.DRAINING)
 
     @property
-    def overtaken(self) -> tuple[Holding, ...]:
-        """Return what it holds only until it is known what became of the VMs of earlier plans."""
-        return tuple(each for each in self.holdings if is_overtaken(each))
-
-    @property
     def rests(self) -> bool:
         """Tell whether it has no VM and no plan waits for one: so is who was stopped hard, and an errand that rests."""
         return self.vm is None and self.plan is None
 
     @property
+    def is_told(self) -> bool:
+        """Tell whether the VM that it waits for is perhaps being made: for its plan, or without in place of another."""
+        if self.leaving or self.failed or self.waits:
+            return False
+        return self.plan is not None or (self.rests and self.is_started and bool(self.holdings))
+
+    @property
+    def is_started(self) -> bool:
+        """Tell whether it is to have a VM at all times: not where it was stopped hard, or is run now and then."""
+        return self.state != DETACHED and not self.errand
+
+    @property
+    def making(self) -> Making:
+        """Return the VM that it waits for, on all that it is to keep; without a plan, of the one that reserved that."""
+        plan = self.plan or next((each.plan for each in self.wanted if each.plan is not None), None)
+        deployed = self.is_coming if self.former is None else self.former["plan"] == plan
+        return Making(plan, tuple(each.address for each in self.wanted), ENDS if deployed else STAYS)
+
+    @property
+    def makings(self) -> tuple[Making, ...]:
+        """Return all VMs that are perhaps being made for it, the one that it waits for last."""
+        return (*self.earlier, self.making) if self.is_told else self.earlier
+
+    @property
     def is_awaited(self) -> bool:
-        """Tell whether its first VM, or one in place of a lost one, is perhaps being made: for its plan or before."""
-        return self.vm is None and (self.is_begun or self.is_remade or self.overtakes or bool(self.overtaken))
-
-    @property
-    def is_begun(self) -> bool:
-        """Tell whether a VM of the plan that it waits for is perhaps being made."""
-        return self.plan is not None and not self.failed and not self.waits
-
-    @property
-    def is_remade(self) -> bool:
-        """Tell whether a VM is perhaps being made on what it has for no plan: one was lost, or it was started again."""
-        waits = self.rests and self.state != DETACHED and not self.errand and not self.failed
-        return waits and bool(self.holdings)
+        """Tell whether its first VM, or one in place of a lost one, is perhaps being made."""
+        return self.vm is None and bool(self.makings)
 
     def is_under_way(self, held: Holding) -> bool:
         """Tell whether a VM that no report told of yet is perhaps being made on an address that it has."""
-        if held.carrier is not None:
-            return False
-        if held.plan is None:  # its own from before: a VM in place of a lost one is made on it
-            return self.vm is None and (self.is_begun or self.is_remade or self.overtakes)
-        of_earlier = self.overtakes and held.request != self.plan
-        return self.is_begun or self.is_remade or of_earlier or is_overtaken(held)
+        return held.carrier is None and any(held.address in each.addresses for each in self.makings)
 
     @property
     def is_new(self) -> bool:
         """Tell whether it never had a VM."""
         return self.vm is None and self.made_with is None
+
+    @property
+    def is_coming(self) -> bool:
+        """Tell whether it is new by a plan that is not done for it; an errand's is there before it ever has a VM."""
+        return self.former is None and self.is_new and not self.errand
 
     @property
     def is_deleted(self) -> bool:
@@ -191,21 +200,22 @@ class Instance:
 
 FIELDS = (
     "index", "az", "state", "ignored", "disk", "errand", "vm", "lost_vm", "leaving", "plan", "failed", "swaps",
-    "overtakes", "waits", "hints", "networks", "made_with", "meant", "former", "snapshot",
+    "earlier", "waits", "hints", "networks", "made_with", "meant", "former", "snapshot",
 )  # fmt: skip
 
 
 def _document(instance: Instance) -> dict[str, Any]:
     told = {name: getattr(instance, name) for name in FIELDS}
     lists = {name: [dict(each) for each in told[name]] for name in ("networks", "waits")}
-    return {**told, "hints": dict(instance.hints), **lists}
+    return {**told, "hints": dict(instance.hints), "earlier": [each.written() for each in instance.earlier], **lists}
 
 
 def _read(paper: Paper) -> Instance:
     deployment, group, uuid = paper.name.split("/")
-    said = {"lost_vm": None, **paper.document}  # papers of earlier times do not tell it
+    said = {"lost_vm": None, "earlier": (), **paper.document}  # papers of earlier times do not tell these
     said = {name: said[name] for name in FIELDS}
-    return Instance(deployment, group, uuid, revision=paper.revision, **{**said, "waits": tuple(said["waits"])})
+    said |= {"waits": tuple(said["waits"]), "earlier": tuple(map(read_making, said["earlier"]))}
+    return Instance(deployment, group, uuid, revision=paper.revision, **said)
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, replace
 from tenure.doors.deployments.configuring import load_networks
 from tenure.doors.deployments.explaining import A_VM, HAND_OVER, waits_for
 from tenure.doors.deployments.faults import Kind, Refused
+from tenure.doors.deployments.making import Making
 from tenure.doors.deployments.model import CloudConfig
 from tenure.doors.deployments.parting import Books
 from tenure.doors.deployments.records import (
@@ -21,7 +22,6 @@ from tenure.doors.deployments.records import (
 )
 from tenure.doors.deployments.reserving import HANDED_TO
 from tenure.doors.deployments.trying import Turn, until_done
-from tenure.doors.deployments.undoing import WAITED_FOR
 from tenure.doors.deployments.vms import Vm, load_vms
 from tenure.doors.deployments.whose import VmHolder, find_vm
 from tenure.doors.deployments.writing import written_in
@@ -153,21 +153,37 @@ def _as_before(instance: Instance) -> dict[str, str]:
 
 def check_awaited(instance: Instance, vm: str, plan: str | None) -> None:
     """Refuse a VM that nobody waits for, or of which it is not sure that it has what is wanted now."""
-    if plan is not None and plan != instance.plan and (instance.plan, instance.vm) != (None, vm):
-        waits = "" if instance.plan is None else f", but of {instance.plan}"
-        raise Conflict(f"instance {instance.name} does not wait for a VM of plan {plan}{waits}", field="plan")
+    if plan is not None and plan != _waits_for_plan(instance) and (instance.plan, instance.vm) != (None, vm):
+        raise _not_of(instance, plan, _waits_for_plan(instance))
     if plan is not None or vm == instance.vm:
         return
     if instance.plan is None and instance.vm is not None:
         told = f"has VM {instance.vm!r} and waits for no other"
         raise Conflict(f"instance {instance.name} {told}; report first that it is gone", field="vm")
-    if instance.overtakes:
-        told = f"waits for a VM{_of_plan(instance)}, and an earlier plan wanted other settings"
-        raise Conflict(f"instance {instance.name} {told}; say which one {vm!r} was made for", field="plan")
+    if instance.earlier:
+        raise _unsure(instance, f"say which one {vm!r} was made for")
 
 
-def _of_plan(instance: Instance) -> str:
-    return "" if instance.plan is None else f" of plan {instance.plan}"
+def _waits_for_plan(instance: Instance) -> str | None:
+    """Return whose VM an instance waits for: without a plan, of the one that its addresses were reserved for."""
+    return instance.making.plan if instance.is_told else instance.plan
+
+
+def _not_of(instance: Instance, plan: str, *known: str | None) -> Conflict:
+    plans = " and ".join(dict.fromkeys(each for each in known if each is not None))
+    waits = f", but of {plans}" if plans else ""
+    return Conflict(f"instance {instance.name} does not wait for a VM of plan {plan}{waits}", field="plan")
+
+
+def _unsure(instance: Instance, advice: str) -> Conflict:
+    """Refuse what may be told of one VM or of another; where the one waited for has no plan, it cannot be named."""
+    plans = list(dict.fromkeys(each.plan for each in instance.earlier if each.plan is not None))
+    waited = _waits_for_plan(instance)
+    if waited is None:
+        first = f"say first that the VM of {' and of '.join(plans)} failed, or " if plans else ""
+        advice = f"{first}deploy again, and name the plan"
+    told = f"waits for a VM{'' if waited is None else f' of plan {waited}'}, and an earlier plan wanted other settings"
+    return Conflict(f"instance {instance.name} {told}; {advice}", field="plan")
 
 
 def still_waiting(instance: Instance, config: CloudConfig) -> Refused:
@@ -181,29 +197,34 @@ def still_waiting(instance: Instance, config: CloudConfig) -> Refused:
     )
 
 
-def check_failed(instance: Instance, plan: str | None) -> None:
-    """Refuse what is told of a VM that nobody waits for, or of which it is not sure that it is the one waited for."""
-    if plan is not None and plan != instance.plan and not _was_begun(instance, plan):
-        waits = "" if instance.plan is None else f", but of {instance.plan}"
-        raise Conflict(f"instance {instance.name} does not wait for a VM of plan {plan}{waits}", field="plan")
-    if waits_for(instance) not in (A_VM, HAND_OVER) and not _leaves_awaited(instance):
+def check_failed(instance: Instance, plan: str | None) -> Sequence[Making]:
+    """Return which earlier VMs could not be made; none if it is the one that the instance waits for.
+
+    Refuse what is told of a VM that nobody waits for, or of which it is not sure which one it is.
+    """
+    if plan is not None:
+        return _failed_for(instance, plan)
+    if waits_for(instance) in (A_VM, HAND_OVER):
+        if instance.earlier:
+            raise _unsure(instance, "say whose VM could not be made")
+        return ()
+    if not instance.earlier:
         raise Conflict(f"instance {instance.name} waits for no VM, so none can have failed")
-    if plan is None and instance.overtakes:
-        told = f"waits for a VM{_of_plan(instance)}, and an earlier plan wanted other settings"
-        raise Conflict(f"instance {instance.name} {told}; say whose VM could not be made", field="plan")
+    if len(instance.earlier) > 1:
+        plans = " and ".join(each.plan or "no plan" for each in instance.earlier)
+        told = f"several VMs are perhaps being made for instance {instance.name}, of {plans}"
+        raise Conflict(f"{told}; say whose could not be made", field="plan")
+    return instance.earlier
 
 
-def _was_begun(instance: Instance, plan: str) -> bool:
-    """Tell whether it was for a plan that the VM of one that leaves by a later plan was perhaps being made."""
-    if not _leaves_awaited(instance):
-        return False
-    waited = None if instance.former is None else instance.former.get(WAITED_FOR)
-    return plan == waited if waited is not None else any(each.request == plan for each in instance.wanted)
-
-
-def _leaves_awaited(instance: Instance) -> bool:
-    """Tell whether a VM is perhaps being made for one that leaves: its first, or another beside the one it has."""
-    return instance.leaving and (instance.is_awaited or instance.overtakes)
+def _failed_for(instance: Instance, plan: str) -> Sequence[Making]:
+    if not instance.leaving and plan == _waits_for_plan(instance):
+        return ()
+    leaves_by = instance.leaving and plan == instance.plan  # told of that plan, none is being made any more
+    found = [each for each in instance.earlier if leaves_by or each.plan == plan]
+    if not found:
+        raise _not_of(instance, plan, _waits_for_plan(instance), *(each.plan for each in instance.earlier))
+    return found
 
 
 def check_lost(instance: Instance, vm: str | None) -> None:

@@ -211,16 +211,9 @@ def papers_for(steps: Sequence[Step], plan: str) -> list[Operation]:
             operations += rewritten(step.before, step.after)
         elif step.ends:
             operations.append(step.instance.removed())
-        elif not step.instance.leaving or (step.instance.plan is not None and not step.instance.is_deleted):
-            # who leaves by an earlier plan leaves by this one now
-            operations.append(replace(leaving(step.instance), plan=plan).written())
+        elif step.goes is not None and not step.instance.is_deleted:
+            operations.append(replace(step.goes, plan=plan).written())  # also who leaves by an earlier plan already
     return operations
-
-
-def leaving(instance: Instance) -> Instance:
-    """Return an instance that leaves. It overtakes where, beside the VM it has, another one is perhaps being made."""
-    beside = not instance.leaving and instance.vm is not None and instance.is_begun
-    return replace(instance, leaving=True, overtakes=instance.overtakes or beside)
 
 
 def rewritten(before: Instance | None, after: Instance) -> list[Operation]:

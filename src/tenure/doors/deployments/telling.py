@@ -14,7 +14,7 @@ from tenure.doors.deployments.faults import Refused
 from tenure.doors.deployments.managed_records import Managed
 from tenure.doors.deployments.model import DYNAMIC, CloudConfig
 from tenure.doors.deployments.moving import Moved, was_asked_for
-from tenure.doors.deployments.records import Instance, place_of
+from tenure.doors.deployments.records import Instance, is_overtaken, place_of
 from tenure.doors.deployments.settings import by_network, settings_of
 from tenure.doors.deployments.workers import Compiling
 from tenure.kernel.values import Holding
@@ -43,7 +43,7 @@ def instance_document(instance: Instance) -> Document:
         "vm": instance.vm,
         "waits_for": waits_for(instance),
         "plan": instance.plan,
-        "needs_plan": instance.overtakes,
+        "needs_plan": bool(instance.earlier),
         "failed": instance.failed,
         "leaving": instance.leaving,
         "ignored": instance.ignored,
@@ -209,7 +209,7 @@ def _step(step: Step, deployed: Deployed, names: Mapping[tuple[str, int], int], 
         "vm": instance.vm,
         "action": _action(step, deployed.plan),
         "waits_for": _waits_for(step),
-        "needs_plan": step.after is not None and step.after.overtakes,
+        "needs_plan": step.after is not None and bool(step.after.earlier),
         "swaps": step.swaps,
         "hand_overs": [dict(each) for each in instance.waits],
         "networks": network_documents(step, deployed),
@@ -229,7 +229,7 @@ def _action(step: Step, plan: str) -> str:
         return CREATED
     if step.after is None:
         return LEAVES
-    overtaken = {place_of(each) for each in step.before.overtaken}  # given up by a plan before
+    overtaken = {place_of(each) for each in step.before.holdings if is_overtaken(each)}  # given up by a plan before
     new = {each.network for each in step.bound.new}
     old = {each.network for each in step.bound.obsolete if (each.network, each.position) not in overtaken}
     if old & (new | {kept.wants.network for kept in step.bound.kept}):

@@ -10,6 +10,7 @@ from typing import Any
 
 from tenure.doors.deployments.configuring import load_configs
 from tenure.doors.deployments.drafting import Step
+from tenure.doors.deployments.making import RESUMES, STAYS
 from tenure.doors.deployments.managed_records import uses
 from tenure.doors.deployments.model import Properties
 from tenure.doors.deployments.records import INSTANCE, Deployment, Instance
@@ -31,9 +32,6 @@ MADE_AS = ("az", "disk", "networks")
 
 CALLED = ("group", "index", "errand")
 """What the manifest makes of an instance: this goes back with the deployment."""
-
-WAITED_FOR = "waited_for"
-"""For which plan's VM one waited that leaves by another plan: it may still come."""
 
 
 def following(before: Deployment | None, after: Deployment, steps: Sequence[Step]) -> Deployment:
@@ -101,13 +99,24 @@ def _noted(step: Step, instance: Instance, deployment: Deployment | None, plan: 
         return step
     was = _former(instance, deployment, plan)
     if step.after is None:
-        waited = (instance.former or {}).get(WAITED_FOR) if instance.leaving else instance.plan
-        return replace(step, before=replace(instance, former={**was, WAITED_FOR: waited}))
+        return replace(step, goes=None if step.goes is None else _marked(step.goes, instance, was, deployment))
     if _was_nothing(was):
-        return replace(step, after=replace(step.after, former=was))
+        return replace(step, after=_marked(step.after, instance, was, deployment))
     changes = any(was[name] != getattr(step.after, name) for name in (*MADE_AS, *CALLED)) or _has_moved(step, instance)
-    noted = was if changes or step.after.plan == plan else _made_once(instance)
-    return replace(step, after=replace(step.after, former=noted))
+    if changes or step.after.plan == plan:
+        return replace(step, after=_marked(step.after, instance, was, deployment))
+    return replace(step, after=replace(step.after, former=_made_once(instance)))
+
+
+def _marked(after: Instance, before: Instance, was: Properties, deployment: Deployment | None) -> Instance:
+    """Note on an instance what it was, and which VMs that are perhaps being made it has from that time."""
+    after = replace(after, former=was)
+    takes_over = before.is_coming if before.former is None else _still_stands(before, before.former, deployment)
+    if takes_over:
+        return after
+    known = len(before.earlier)
+    marked = (replace(each, then=STAYS if at < known else RESUMES) for at, each in enumerate(after.earlier))
+    return replace(after, earlier=tuple(marked))
 
 
 def _has_moved(step: Step, instance: Instance) -> bool:
@@ -146,7 +155,7 @@ def _is_between(instance: Instance) -> bool:
 
 
 def _was_nothing(was: Properties) -> bool:
-    return was.keys() <= {"plan", WAITED_FOR}
+    return was.keys() == {"plan"}
 
 
 def goes_with(instance: Instance, deployment: Deployment | None, plan: str) -> bool:
@@ -163,10 +172,16 @@ def goes_back(deployment: Deployment | None, plan: str) -> bool:
 
 
 def as_before(instance: Instance, deployment: Deployment | None, plan: str) -> dict[str, Any]:
-    """Return what changes on an instance for which a plan is taken back."""
+    """Return what changes on an instance for which a plan is taken back.
+
+    One that waits for another by now, as an errand that was run meanwhile, stays as the plan made it.
+    """
     was = instance.former
     if was is None or was["plan"] != plan or _was_nothing(was):
         return {}
+    if instance.plan not in (None, plan):
+        made_with = None if deployment is None else deployment.as_of(instance).snapshot
+        return {"former": None, "snapshot": made_with}
     whole = goes_back(deployment, plan)
     back = {name: was[name] for name in ((*MADE_AS, *CALLED) if whole else MADE_AS)}
     then = deployment.undo if deployment is not None and whole else None

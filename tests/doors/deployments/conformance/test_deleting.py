@@ -66,7 +66,7 @@ async def test_what_a_plan_reserved_goes_with_who_is_deleted(town: Town) -> None
     await town.upload(config({"range": "172.20.5.0/28", "gateway": "172.20.5.1", "reserved": ["172.20.5.2"]}))
     plan = (await town.deploy(manifest("alpha", app()))).plan
     await finishing.delete(town.ledger, "alpha")
-    assert await finishing.abort(town.ledger, "alpha", plan) == []
+    assert [each.address for each in await finishing.abort(town.ledger, "alpha", plan)] == ["172.20.5.3"]
     await finishing.lose(town.ledger, "alpha", "app/0")
 
     assert await town.ledger.holdings("lab") == []

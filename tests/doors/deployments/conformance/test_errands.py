@@ -121,7 +121,7 @@ async def test_an_errand_that_was_moved_and_ended_keeps_only_what_it_is_to_have(
     [ended] = await errands.end(town.ledger, "alpha", "smoke")
     await town.run(OTHER)
 
-    assert (ended.vm, ended.plan, ended.overtakes) == (None, None, False)
+    assert (ended.vm, ended.plan, bool(ended.earlier)) == (None, None, False)
     assert [each.address for each in ended.holdings] == ["172.20.5.11"]
 
 

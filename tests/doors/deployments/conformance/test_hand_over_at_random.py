@@ -118,7 +118,7 @@ class Cloud:
         """Deploy, delete all VMs that are to be replaced or being made, and make what is missing."""
         await self.deploy(groups)
         for each in await self.town.instances("alpha"):
-            for plan in {held.plan or "" for held in each.overtaken}:
+            for plan in [made.plan for made in each.earlier if made.plan is not None]:
                 await self.fail(each, plan)
         for each in await self.town.instances("alpha"):
             if each.leaving or each.plan:

@@ -63,7 +63,7 @@ async def test_where_two_plans_wanted_other_addresses_a_vm_says_which_it_was_mad
     await finishing.commit(town.ledger, "alpha", "app/0", vm="vm-new", plan=later.plan)
 
     assert await town.tails("alpha") == {"app/0": ".4"}
-    assert [each.overtakes for each in await town.instances("alpha")] == [False]
+    assert [bool(each.earlier) for each in await town.instances("alpha")] == [False]
 
 
 async def test_it_need_not_where_both_plans_want_the_same(town: Town) -> None:
@@ -132,7 +132,7 @@ async def test_a_failure_of_an_earlier_plan_is_not_that_of_the_one_waited_for(to
     with pytest.raises(Conflict, match=f"does not wait for a VM of plan other, but of {later}"):
         await finishing.fail(town.ledger, "alpha", "app/0", plan="other")
     told = await finishing.fail(town.ledger, "alpha", "app/0", plan=first)
-    assert (told.failed, told.overtakes, told.plan) == (False, False, later)
+    assert (told.failed, bool(told.earlier), told.plan) == (False, False, later)
 
     assert (await finishing.fail(town.ledger, "alpha", "app/0", plan=later)).failed
 
@@ -211,7 +211,7 @@ async def test_a_plan_that_goes_back_frees_nothing_that_a_vm_may_come_up_on(town
         await town.run(manifest("alpha", app()), recreate=True)
 
     assert await town.parting("alpha") == {}
-    assert [(each.overtakes, each.plan) for each in await town.instances("alpha")] == [(False, None)]
+    assert [(bool(each.earlier), each.plan) for each in await town.instances("alpha")] == [(False, None)]
 
 
 async def test_what_became_of_that_vm_is_asked_for(town: Town) -> None:

@@ -61,7 +61,7 @@ async def test_where_two_plans_want_other_settings_a_vm_says_which_it_was_made_f
 
     for _ in range(2):
         await alpha.deploy(by("172.20.5.14"))
-        assert [each.overtakes for each in await town.instances("alpha")] == [False]
+        assert [bool(each.earlier) for each in await town.instances("alpha")] == [False]
     later = await alpha.deploy(by("172.20.5.13"))
     with pytest.raises(Conflict, match="an earlier plan wanted other settings"):
         await finishing.commit(town.ledger, "alpha", "app/0", vm="vm-new")

@@ -161,7 +161,8 @@ async def standing(url: str) -> dict[str, Any]:
             ),
             "instances": sorted(
                 (each.deployment, each.group, each.index, each.state, each.vm, each.plan is not None, each.failed,
-                 each.swaps, each.overtakes, each.leaving, [wait["address"] for wait in each.waits])
+                 each.swaps, [(made.addresses, made.then) for made in each.earlier], each.leaving,
+                 [wait["address"] for wait in each.waits])
                 for each in known.values()
             ),
             "deployments": [

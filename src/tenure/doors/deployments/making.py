@@ -1,0 +1,35 @@
+"""VMs that somebody was told to make while nobody said what became of them: what they may come up on is kept for them.
+
+An instance waits for one VM: of its plan, or without any plan in place of one that it lost. That one may come up on all
+that the instance is to keep, so nothing is written down of it. Once something else is wanted, it is an *earlier* one,
+and is written down with its addresses until somebody says what became of it.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+STAYS, RESUMES, ENDS = "stays", "resumes", "ends"
+"""What becomes of an earlier VM if the plan that its instance waits for now is taken back: it is an earlier one still,
+or the one waited for, as before that plan; or it is taken back, too, because that plan took its own plan over."""
+
+
+@dataclass(frozen=True, slots=True)
+class Making:
+    """A VM that is perhaps being made: for which plan, and on which addresses it may come up.
+
+    An address is enough: in the space of a site it is one holder's, whatever its network is called.
+    """
+
+    plan: str | None
+    addresses: tuple[str, ...]
+    then: str = STAYS
+
+    def written(self) -> dict[str, Any]:
+        """Return it as it is written on its instance's paper."""
+        return {"plan": self.plan, "addresses": list(self.addresses), "then": self.then}
+
+
+def read_making(said: Mapping[str, Any]) -> Making:
+    """Read it from its instance's paper."""
+    return Making(said["plan"], tuple(said["addresses"]), said["then"])
