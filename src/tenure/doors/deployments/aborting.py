@@ -5,7 +5,7 @@ instance goes back to it, unless whoever has it now would be left with nothing: 
 gone on.
 """
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -27,6 +27,9 @@ from tenure.doors.deployments.reserving import (
 from tenure.doors.deployments.undoing import as_before, goes_back, goes_with
 from tenure.kernel.values import Holding, State
 from tenure.service.operations import ModifyHolding, Operation
+
+AS = ("az", "networks", "snapshot")
+"""What settings are made by, beside addresses."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,7 +70,7 @@ def take_back(instances: Sequence[Instance], deployment: Deployment | None, plan
             books.remove(instance)
         elif goes_back(deployment, plan):
             after = replace(instance, **as_before(instance, deployment, plan))
-            books.write(_still_making(instance, after, plan))
+            books.write(_still_making(instance, after, plan, [each.address for each in instance.wanted]))
     books.do(brought_home(strays, ground))
     ended: list[Holding] = []
     for instance in instances:
@@ -86,12 +89,10 @@ def _waits_for(instance: Instance, plan: str) -> bool:
     """Tell whether an instance waits for a plan; stopped hard it waits for no VM, but has what was reserved."""
     if instance.plan == plan:
         return True
-    if instance.is_deleted:
+    if not instance.rests or instance.is_deleted or (instance.former is not None and instance.former["plan"] != plan):
         return False
-    if not instance.rests and instance.state != DETACHED:
-        return False
-    reserved = any(plan in (each.plan, each.labels.get(DRAINED_BY)) for each in instance.holdings)
-    return reserved or bool(strays_of(instance, plan))
+    reserved = any(each.plan == plan for each in instance.wanted)
+    return reserved or bool(_drained(instance, plan)) or bool(strays_of(instance, plan))
 
 
 def _drained(instance: Instance, plan: str) -> list[Holding]:
@@ -171,23 +172,26 @@ def _settle(
         else:
             books.remove(instance)
         return
+    back = replace(instance, **{**rest, "leaving": False, "earlier": survivors, **before})
     if resumed is not None:
-        rest |= {"plan": resumed.plan, "failed": False}
-    earlier = tuple(each for each in survivors if each is not resumed)
-    back = replace(instance, **{**rest, "leaving": False, "earlier": earlier, **before})
-    if instance.plan is None:
-        back = _still_making(instance, back, plan)
-    books.write(back)
+        made_once = {"plan": plan} if back.is_new else back.former  # it is there by no plan that could be taken back
+        waits = replace(back, plan=resumed.plan, failed=False, former=made_once)
+        left = tuple(each for each in survivors if each is not resumed)
+        back = replace(waits, earlier=left) if waits.is_told else back
+    own = [each.address for each in _own(instance, plan)]
+    books.write(_still_making(instance, back, plan, own) if instance.plan is None else back)
 
 
-def _still_making(before: Instance, after: Instance, plan: str) -> Instance:
-    """Return an instance as it is when a plan is taken back; if it waits for no VM then, one that is made is earlier.
+def _still_making(before: Instance, after: Instance, plan: str, addresses: Collection[str]) -> Instance:
+    """Return an instance as it is when a plan is taken back; a VM that is made with what it was to have is earlier.
 
-    So it is where a VM was to be made for no plan, and the instance is an errand again.
+    So it is where a VM was to be made for no plan: in place of one that was lost, or since the instance was started.
     """
-    if not before.is_told or after.is_told or before.making.plan == plan:
+    making = before.making
+    if not before.is_told or making.plan == plan:
         return after
-    return replace(after, earlier=(*after.earlier, before.making))
+    same = set(making.addresses) == set(addresses) and all(getattr(before, name) == getattr(after, name) for name in AS)
+    return after if same and after.is_told else replace(after, earlier=(*after.earlier, making))
 
 
 def _resumed(instance: Instance, plan: str) -> Making | None:

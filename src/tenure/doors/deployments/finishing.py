@@ -179,7 +179,8 @@ async def stop(
             after = replace(instance, state=STOPPED)
             return [] if after == instance else [after.written()]
         books = report.books
-        books.without_vm(instance, state=DETACHED)
+        remade = instance.rests and instance.is_told
+        books.without_vm(instance, state=DETACHED, earlier=instance.makings if remade else instance.earlier)
         return books.operations
 
     return await reported(ledger, deployment, ident, decide)
@@ -190,11 +191,19 @@ async def start(ledger: AsyncLedger, deployment: str, ident: str) -> Instance:
 
     def decide(report: Report) -> Sequence[Operation]:
         instance = report.instance
-        again = instance.state == DETACHED and instance.plan is None
-        after = replace(instance, state=STARTED, failed=instance.failed and not again)
+        after = replace(instance, state=STARTED)
+        if instance.state == DETACHED and instance.plan is None:
+            after = _told_again(replace(after, failed=False))
         return [] if after == instance else [after.written()]
 
     return await reported(ledger, deployment, ident, decide)
+
+
+def _told_again(instance: Instance) -> Instance:
+    """Return an instance that waits for a VM on what it has; one that was perhaps made on that before is the same."""
+    waits_for = instance.making
+    others = (each for each in instance.earlier if (each.plan, each.addresses) != (waits_for.plan, waits_for.addresses))
+    return replace(instance, earlier=tuple(others)) if instance.is_told else instance
 
 
 async def lose(ledger: AsyncLedger, deployment: str, ident: str, *, vm: str | None = None) -> Instance | None:

@@ -98,14 +98,16 @@ class Books:
     def take_vm(self, instance: Instance, *, is_gone: bool) -> None:
         """Take an instance's VM away and leave it all that it has: another one may still come up on that.
 
-        If it is not sure that the VM is gone, what no other is wanted on is kept as for one that is being made.
+        If it is not sure that the VM is gone, what it had is kept as for one that is being made: what is told of one
+        in its place is told of it, unless that one is of a plan.
         """
         carried = [held for held in instance.holdings if held.carrier is not None]
         self._done += [modified(held, carrier=None) for held in carried]
-        rests = instance.leaving or not instance.is_started
-        needless = tuple(held.address for held in carried if rests or held.state is State.DRAINING)
-        left = instance.earlier if is_gone or not needless else (*instance.earlier, Making(None, needless))
-        self.change(instance, earlier=left, **_without_vm(instance))
+        after = self.change(instance, **_without_vm(instance))
+        known = after.making.addresses if after.rests and after.is_told else ()
+        perhaps = tuple(held.address for held in carried if held.address not in known)
+        if perhaps and not is_gone:
+            self.change(instance, earlier=(*instance.earlier, Making(None, perhaps)))
 
     def lose(self, instance: Instance, **changes: Any) -> None:
         """Take an instance's VM away; with it goes an instance that was to leave."""

@@ -20,8 +20,8 @@ NOTHING = Bound((), (), ())
 async def recreate(ledger: AsyncLedger, deployment: str, ident: str | None = None, *, dry: bool = False) -> Deployed:
     """Let an instance, or all of a deployment, wait for a new VM; swapped ones get new addresses beside the old.
 
-    Who waits already, is stopped hard, leaves, is of an errand at rest or (of all) is ignored stays as it is. If
-    nothing is left to do, the answer tells the plan that they wait for.
+    Who waits already, never had a VM, is stopped hard, leaves, is of an errand at rest or (of all) is ignored stays as
+    it is. If nothing is left to do, the answer tells the plan that they wait for.
     """
     plan, known = secrets.token_hex(8), set[str]()
 
@@ -51,7 +51,7 @@ def _check_ignored(instance: Instance) -> None:
 def _is_up(remembered: Remembered, instance: Instance) -> bool:
     """Tell whether an instance is wanted with a VM, and waits for none yet."""
     group = remembered.group(instance.group)
-    if group is None or instance.leaving or instance.plan is not None or instance.state == DETACHED:
+    if group is None or instance.leaving or instance.plan is not None or instance.state == DETACHED or instance.is_new:
         return False
     return group.lifecycle != ERRAND or instance.vm is not None
 

@@ -105,7 +105,8 @@ def _noted(step: Step, instance: Instance, deployment: Deployment | None, plan: 
     changes = any(was[name] != getattr(step.after, name) for name in (*MADE_AS, *CALLED)) or _has_moved(step, instance)
     if changes or step.after.plan == plan:
         return replace(step, after=_marked(step.after, instance, was, deployment))
-    return replace(step, after=replace(step.after, former=_made_once(instance)))
+    stay = tuple(replace(each, then=STAYS) for each in step.after.earlier)
+    return replace(step, after=replace(step.after, former=_made_once(instance), earlier=stay))
 
 
 def _marked(after: Instance, before: Instance, was: Properties, deployment: Deployment | None) -> Instance:

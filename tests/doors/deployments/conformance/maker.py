@@ -40,6 +40,12 @@ class Job:
     addresses: frozenset[str]
     settings: str
 
+    def is_as(self, other: "Job") -> bool:
+        """Tell whether it is another by another name: who has no plan tells of all that have none, and the same."""
+        if (self.uuid, self.addresses) != (other.uuid, other.addresses):
+            return False
+        return other.settings in (self.settings, FORGOTTEN) or self.plan is other.plan is None
+
 
 @dataclass
 class Maker:
@@ -88,9 +94,8 @@ class Maker:
             except Refused:  # it is on a network where it has nothing: the next deploy gives it an address
                 continue
             addresses = frozenset(held.address for held in each.wanted)
-            same = {(each.uuid, settings, addresses), (each.uuid, FORGOTTEN, addresses)}
-            self.jobs = [job for job in self.jobs if (job.uuid, job.settings, job.addresses) not in same]
-            self.jobs.append(Job(each.uuid, each.making.plan, addresses, settings))
+            job = Job(each.uuid, each.making.plan, addresses, settings)
+            self.jobs = [one for one in self.jobs if not job.is_as(one)] + [job]
 
     async def check(self) -> None:
         """Make sure that what VMs have, or may come up on, is their instances' own."""
@@ -173,7 +178,7 @@ class Maker:
 
     async def commit(self, one: Instance) -> None:
         """Report a VM that is up: whatever else was made for its instance is made no more."""
-        mine = [job for job in self.jobs if job.uuid == one.uuid]
+        mine = [job for job in self.jobs if job.uuid == one.uuid and job.settings != FORGOTTEN]
         if not mine:
             return
         job = self.chance.choice(mine)
@@ -189,7 +194,7 @@ class Maker:
 
     async def fail(self, one: Instance) -> None:
         """Report that a VM could not be made."""
-        mine = [job for job in self.jobs if job.uuid == one.uuid]
+        mine = [job for job in self.jobs if job.uuid == one.uuid and job.settings != FORGOTTEN]
         if not mine:
             return
         job = self.chance.choice(mine)
@@ -208,12 +213,10 @@ class Maker:
             self.end(one.uuid, every=True)
 
     async def stop(self, one: Instance) -> None:
-        """Stop an instance hard; where it has no VM, none is made in place of that."""
+        """Stop an instance hard."""
         self.tell(f"stop {one.name} {one.vm}")
         await finishing.stop(self.town.ledger, NAME, one.name, hard=True, vm=one.vm)
         self.vms.pop(one.uuid, None)
-        if one.vm is None:
-            self.end(one.uuid, plan=None)
 
     async def start(self, one: Instance) -> None:
         """Start an instance again."""
