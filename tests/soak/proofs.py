@@ -1,13 +1,18 @@
 """Soak parts that need no server: exploration, simulation, mutants, properties."""
 
+import asyncio
 import os
 import subprocess
 import sys
 import time
+import traceback
 from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Any
 
+import tenure
+from tests.doors.deployments.conformance.maker import live
+from tests.doors.deployments.conformance.town import Town
 from tests.proof.exploration import CASTS, MODES, explore
 from tests.proof.mutants import SIMULATED, Search
 from tests.proof.simulation import first_unexplained
@@ -17,6 +22,8 @@ RUNS_A_ROUND = 50
 SEEDS_A_ROUND = 250
 MUTANT_SEEDS = 2000
 EXAMPLES_A_ROUND = 20
+MAKERS_A_ROUND = 100
+ACTS_OF_A_MAKER = 60
 
 Figures = Mapping[str, Any]
 
@@ -70,6 +77,23 @@ def http_requests(seed: int, rounds: int) -> Figures:
     return _examined(rounds * EXAMPLES_A_ROUND, "tests/doors/rest/test_schemathesis.py")
 
 
+def vms_in_the_making(seed: int, rounds: int) -> Figures:
+    """Let makers of VMs live who forget none that they were told to make; the first that meets a fault is named."""
+    seeds = range(seed, seed + rounds * MAKERS_A_ROUND)
+    found = next((each for each in seeds if not asyncio.run(_lives(each))), None)
+    return {"makers": len(seeds), "acts": ACTS_OF_A_MAKER, "failures": int(found is not None), "found": found}
+
+
+async def _lives(seed: int) -> bool:
+    async with await tenure.open_async("memory:") as ledger:
+        try:
+            await live(Town(ledger), seed, ACTS_OF_A_MAKER)
+        except Exception:
+            traceback.print_exc()
+            return False
+    return True
+
+
 def _examined(examples: int, *tests: str) -> Figures:
     command = [sys.executable, "-m", "pytest", "-q", "-n", "2", *tests]
     ran = subprocess.run(command, env={**os.environ, "TENURE_EXAMPLES": str(examples)}, check=False)
@@ -84,4 +108,5 @@ PROOFS: dict[str, Callable[[int, int], Figures]] = {
     "properties": properties,
     "networks-machine": networks_machine,
     "http-requests": http_requests,
+    "vms-in-the-making": vms_in_the_making,
 }

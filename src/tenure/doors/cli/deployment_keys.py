@@ -45,6 +45,8 @@ PLAN_STEP: Keys = {
     "waits_for": "`vm` (one to be made and committed), `deletion` (of the VM it has), `hand_over` (of addresses that "
     "others still have), `start` or null",
     "needs_plan": "whether `commit` must say which plan the VM was made for: an earlier one wanted other settings",
+    "earlier": "VMs of earlier plans that are perhaps being made, until `fail`, `abort` or another VM is told: `plan` "
+    "(null in place of one that was lost) and `addresses`",
     "swaps": "whether its new VM is made beside the old one",
     "hand_overs": "addresses that others must give up first: `network`, `address`, `of` (whose it is)",
     "networks": "its networks: `network`, `type`, `before` (addresses it gives up), `after` (the one it has then), "
@@ -64,6 +66,7 @@ DEPLOYED_INSTANCE: Keys = {
     "waits_for": "as of a plan step",
     "plan": "the plan that it waits for, or null",
     "needs_plan": "as of a plan step",
+    "earlier": "as of a plan step",
     "failed": "whether its last VM could not be made",
     "leaving": "whether it goes when its VM is deleted",
     "ignored": "whether deploys leave it alone",

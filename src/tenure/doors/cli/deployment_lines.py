@@ -26,7 +26,7 @@ UNTOLD = (
     "a VM of an earlier plan is perhaps being made for it: see that there is none, then `tenure deployment fail "
     "{deployment} {instance} --plan {earlier}`"
 )
-NAMED = ", with the plan that `tenure deployment show {deployment} {instance}` names"
+AGAIN = "`tenure deployment apply FILE` gives the VM that is to be made a plan, to tell it from an earlier one"
 START = "it is stopped hard: `tenure deployment start {deployment} {instance}` when it is to run again"
 
 
@@ -165,17 +165,20 @@ def next_lines(deployment: str, waiting: Iterable[Document]) -> Iterator[str]:
         form = _next_form(each)
         if form is not None:
             yield f"  {each['instance']}: " + form.format_map(words)
-        if each["needs_plan"] and each["waits_for"] in (None, "hand_over"):
-            untold = (UNTOLD.format_map({**words, "earlier": earlier}) for earlier in _earlier(each))
-            more = "" if "addresses" in each else NAMED.format_map(words)
-            yield from (f"  {each['instance']}: {line}{more}" for line in untold)
+        if _waits_for_others(each):
+            plans = dict.fromkeys(vm["plan"] for vm in each["earlier"] if vm["plan"] is not None)
+            untold = (UNTOLD.format_map({**words, "earlier": plan}) for plan in plans)
+            yield from (f"  {each['instance']}: {line}" for line in untold)
 
 
-def _earlier(said: Document) -> list[str]:
-    """Return the plans whose VMs nobody told of; in a plan's step, which does not name them, a word for them."""
-    if "addresses" not in said:
-        return ["PLAN"]
-    return sorted({each["plan"] for each in said["addresses"] if each["state"] == "draining" and each["vm"] is None})
+def _waits_for_others(said: Document) -> bool:
+    """Tell whether it is to be said first what became of VMs of earlier plans: no report can name a later one."""
+    return said["waits_for"] in (None, "start", "hand_over") or (said["waits_for"] == "vm" and _is_nameless(said))
+
+
+def _is_nameless(said: Document) -> bool:
+    """Tell whether a VM is waited for that has no plan, beside others."""
+    return said["needs_plan"] and said["plan"] is None
 
 
 def _of_plan(said: Document) -> str:
@@ -184,6 +187,8 @@ def _of_plan(said: Document) -> str:
 
 
 def _next_form(said: Document) -> str | None:
+    if said["waits_for"] == "vm" and _is_nameless(said):
+        return AGAIN
     if said["waits_for"] == "hand_over":
         return WAIT if said["vm"] is None else WAIT + OR_DELETE
     if said["waits_for"] == "vm" and said.get("state") == "detached":

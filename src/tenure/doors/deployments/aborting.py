@@ -179,7 +179,7 @@ def _settle(
         left = tuple(each for each in survivors if each is not resumed)
         back = replace(waits, earlier=left) if waits.is_told else back
     own = [each.address for each in _own(instance, plan)]
-    books.write(_still_making(instance, back, plan, own) if instance.plan is None else back)
+    books.write(_still_making(instance, back, plan, own))
 
 
 def _still_making(before: Instance, after: Instance, plan: str, addresses: Collection[str]) -> Instance:
@@ -188,7 +188,7 @@ def _still_making(before: Instance, after: Instance, plan: str, addresses: Colle
     So it is where a VM was to be made for no plan: in place of one that was lost, or since the instance was started.
     """
     making = before.making
-    if not before.is_told or making.plan == plan:
+    if before.plan is not None or not before.is_told or making.plan == plan:
         return after
     same = set(making.addresses) == set(addresses) and all(getattr(before, name) == getattr(after, name) for name in AS)
     return after if same and after.is_told else replace(after, earlier=(*after.earlier, making))

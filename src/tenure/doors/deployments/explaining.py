@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from tenure.doors.deployments.binding import subnet_of
+from tenure.doors.deployments.making import Making
 from tenure.doors.deployments.model import DETACHED, DYNAMIC, VIP, CloudConfig, Network, Subnet
 from tenure.doors.deployments.moving import misfit, was_asked_for
 from tenure.doors.deployments.records import Instance, is_overtaken
@@ -136,12 +137,17 @@ def waits_for(instance: Instance) -> str | None:
     return A_VM if instance.vm is None and not instance.errand else None
 
 
+def _of(making: Making) -> str:
+    return "" if making.plan is None else f" for plan {making.plan}"
+
+
 def waiting_text(instance: Instance) -> str:
     """Tell what an instance waits for, in words."""
     wanted = waits_for(instance)
     if wanted == DELETION:
-        vm = "a VM that is perhaps being made" if instance.vm is None else f"its VM {instance.vm}"
-        return f"the deletion of {vm}; its addresses are freed then"
+        there = [] if instance.vm is None else [f"its VM {instance.vm}"]
+        made = [f"a VM that is perhaps being made{_of(each)}" for each in instance.earlier]
+        return f"the deletion of {' and of '.join(there + made)}; its addresses are freed then"
     if wanted == START:
         return "being started: it was stopped hard, and keeps its addresses"
     if wanted == HAND_OVER:

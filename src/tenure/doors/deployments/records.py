@@ -1,6 +1,6 @@
 """Deployments and instances as the ledger keeps them: papers beside the holdings, written in the same ``apply``.
 
-A paper never tells an address: holdings do, so the two cannot disagree. What a paper tells is what the instance is
+A paper never tells what is held: holdings do, so the two cannot disagree. What a paper tells is what the instance is
 (its place, its VM, what it waits for) and which settings its VM was made with.
 """
 

@@ -44,6 +44,7 @@ def instance_document(instance: Instance) -> Document:
         "waits_for": waits_for(instance),
         "plan": instance.plan,
         "needs_plan": bool(instance.earlier),
+        "earlier": _earlier(instance),
         "failed": instance.failed,
         "leaving": instance.leaving,
         "ignored": instance.ignored,
@@ -53,6 +54,12 @@ def instance_document(instance: Instance) -> Document:
         "hints": dict(instance.hints),
         "networks": [dict(said) for said in instance.networks],
     }
+
+
+def _earlier(instance: Instance | None) -> list[Document]:
+    """Write the VMs that nobody told of, and that are not wanted any more."""
+    earlier = () if instance is None else instance.earlier
+    return [{"plan": each.plan, "addresses": list(each.addresses)} for each in earlier]
 
 
 def _remembered_documents(instance: Instance) -> Iterator[Document]:
@@ -210,6 +217,7 @@ def _step(step: Step, deployed: Deployed, names: Mapping[tuple[str, int], int], 
         "action": _action(step, deployed.plan),
         "waits_for": _waits_for(step),
         "needs_plan": step.after is not None and bool(step.after.earlier),
+        "earlier": _earlier(step.after or step.goes),
         "swaps": step.swaps,
         "hand_overs": [dict(each) for each in instance.waits],
         "networks": network_documents(step, deployed),

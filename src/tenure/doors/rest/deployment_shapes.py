@@ -194,6 +194,16 @@ class HandOver(Shape, frozen=True, kw_only=True):
     of: str
 
 
+class EarlierVm(Shape, frozen=True, kw_only=True):
+    """A VM that is not wanted any more, and that nobody told of: on these addresses it may come up.
+
+    Where ``plan`` is null, it was to be made in place of one that was lost.
+    """
+
+    plan: str | None
+    addresses: list[Address]
+
+
 class PlannedInstance(Shape, frozen=True, kw_only=True):
     """What a plan does with one instance. ``waits_for`` tells what is to be done and reported next.
 
@@ -209,6 +219,7 @@ class PlannedInstance(Shape, frozen=True, kw_only=True):
     action: str
     waits_for: str | None
     needs_plan: bool
+    earlier: list[EarlierVm]
     swaps: bool
     hand_overs: list[HandOver]
     networks: list[PlannedNetwork]
@@ -286,6 +297,7 @@ class DeployedInstance(Shape, frozen=True, kw_only=True):
     waits_for: str | None
     plan: str | None
     needs_plan: bool
+    earlier: list[EarlierVm]
     failed: bool
     leaving: bool
     ignored: bool

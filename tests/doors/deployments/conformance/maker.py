@@ -18,8 +18,15 @@ from tests.doors.deployments.conformance.town import Document, Town, app, config
 
 NAME = "alpha"
 SUBNETS: dict[str, Document] = {
-    name: {"range": f"10.0.{number}.0/28", "gateway": f"10.0.{number}.1"} for number, name in enumerate("abc")
+    name: {
+        "range": f"10.0.{number}.0/28",
+        "gateway": f"10.0.{number}.1",
+        "static": [f"10.0.{number}.8-10.0.{number}.10"],
+    }
+    for number, name in enumerate("abc")
 }
+STATIC = ("10.0.0.8", "10.0.0.9", "10.0.0.10")
+GROUPS = ("one", "two")
 GATEWAYS = (".1", ".14")
 FORGOTTEN = ""
 """The settings of a VM that was forgotten, and may be there: whoever tells of one in its place tells of it, too."""
@@ -49,11 +56,12 @@ class Job:
 
 @dataclass
 class Maker:
-    """The VMs that are there, by instance, with their addresses; and those in the making."""
+    """The VMs that are there, by instance, with their addresses; those that were swapped; and those in the making."""
 
     town: Town
     chance: random.Random
     vms: dict[str, frozenset[str]] = field(default_factory=dict)
+    orphans: dict[str, frozenset[str]] = field(default_factory=dict)
     jobs: list[Job] = field(default_factory=list)
     plans: list[str] = field(default_factory=list)
     story: list[str] = field(default_factory=list)
@@ -63,12 +71,14 @@ class Maker:
         known = await self.town.instances(NAME)
         acts: list[tuple[float, Callable[[], Awaitable[None]]]] = [
             (3, self.deploy), (1, self.upload), (2, self.abort), (0.3, self.delete), (1, self.recreate),
-            (0.5, self.run_errand), (0.4, self.end_errand),
+            (0.5, self.run_errand), (0.4, self.end_errand), (0.5, self.clean_up),
         ]  # fmt: skip
         if known:
             one = self.chance.choice(known)
+            busy = {job.uuid for job in self.jobs}
+            made = self.chance.choice([each for each in known if each.uuid in busy] or known)
             acts += [
-                (2, lambda: self.commit(one)), (1.5, lambda: self.fail(one)), (1, lambda: self.lose(one)),
+                (5, lambda: self.commit(made)), (1.5, lambda: self.fail(made)), (1, lambda: self.lose(one)),
                 (0.7, lambda: self.stop(one)), (0.7, lambda: self.start(one)), (0.5, lambda: self.check_cloud(one)),
                 (0.2, lambda: self.forget(one)),
             ]  # fmt: skip
@@ -100,7 +110,7 @@ class Maker:
     async def check(self) -> None:
         """Make sure that what VMs have, or may come up on, is their instances' own."""
         held = {each.address: each.owner.id for name in SUBNETS for each in await self.town.ledger.holdings(name)}
-        there = [(uuid, ip) for uuid, addresses in self.vms.items() for ip in addresses]
+        there = [(who, ip) for who, addresses in (self.vms | self.orphans).items() for ip in addresses]
         made = [(job.uuid, ip) for job in self.jobs for ip in job.addresses]
         others = [(uuid, ip, held.get(ip)) for uuid, ip in (*there, *made) if held.get(ip) != uuid]
         assert not others, (others, self.jobs, self.story)
@@ -124,17 +134,22 @@ class Maker:
         chosen = sorted(self.chance.sample(sorted(SUBNETS), self.chance.choice([1, 1, 2])))
         on = [{"name": chosen[0], "default": ["dns", "gateway"]}, *({"name": name} for name in chosen[1:])]
         lifecycle = {"lifecycle": "errand"} if self.chance.random() < 0.2 else {}
-        count, again, hand_over = (
-            self.chance.choice([0, 1, 1, 2]),
-            self.chance.random() < 0.2,
-            self.chance.random() < 0.3,
-        )
+        count, again = self.chance.choice([0, 1, 1, 2]), self.chance.random() < 0.2
+        hand_over = self.chance.random() < 0.3
         self.tell(f"deploy {count} on {chosen} {lifecycle} recreate={again} hand_over={hand_over}")
-        text = manifest(NAME, app(count, networks=on, **lifecycle))
+        swapped = {"vm_strategy": "create-swap-delete"} if self.chance.random() < 0.25 else {}
+        text = manifest(NAME, app(count, networks=on, update=swapped, **lifecycle), *self.others())
         deployed = await self.town.deploy(text, recreate=again, hand_over=hand_over)
         self.tell(f"  = {deployed.plan}")
         if deployed.plan not in self.plans:
             self.plans.append(deployed.plan)
+
+    def others(self) -> list[Document]:
+        """Write groups that ask for addresses by name, each for another: they may have to wait for each other."""
+        named = self.chance.sample(STATIC, len(GROUPS))
+        chosen = [(name, ip) for name, ip in zip(GROUPS, named, strict=True) if self.chance.random() < 0.5]
+        self.tell(f"  and {chosen}")
+        return [app(name=name, network="a", static_ips=[ip]) for name, ip in chosen]
 
     async def abort(self) -> None:
         """Take a deploy back: nothing is made for it any more, or for those that it took over."""
@@ -150,6 +165,13 @@ class Maker:
             job for job in self.jobs if job.plan != plan and not (job.uuid in waiting and job.plan in taken_over)
         ]
         self.plans.remove(plan)
+
+    async def clean_up(self) -> None:
+        """Delete the VMs that were swapped."""
+        for vm in list(self.orphans):
+            self.tell(f"clean up {vm}")
+            await finishing.clean_up_orphan(self.town.ledger, vm)
+            del self.orphans[vm]
 
     async def delete(self) -> None:
         """Delete the deployment."""
@@ -181,7 +203,7 @@ class Maker:
         mine = [job for job in self.jobs if job.uuid == one.uuid and job.settings != FORGOTTEN]
         if not mine:
             return
-        job = self.chance.choice(mine)
+        job = mine[-1] if self.chance.random() < 0.7 else self.chance.choice(mine)
         plan = job.plan if one.earlier or self.chance.random() < 0.7 else None
         self.tell(f"commit {one.name} {job.addresses} plan={plan}")
         vm = f"vm-{next(self.town.numbers)}"
@@ -189,6 +211,8 @@ class Maker:
         self.tell("  ok")
         carried = frozenset(held.address for held in made.holdings if held.carrier == vm)
         assert carried == job.addresses, (carried, job, self.story)
+        if one.swaps and one.vm is not None:
+            self.orphans[one.vm] = self.vms[one.uuid]
         self.vms[one.uuid] = carried
         self.end(one.uuid, every=True)
 
@@ -241,6 +265,7 @@ class Maker:
     async def go_home(self) -> None:
         """Delete everything: whatever became of VMs, it is told."""
         self.tell("go home")
+        await self.clean_up()
         for each in await self.town.instances(NAME):
             if each.ignored:
                 await finishing.ignore(self.town.ledger, NAME, each.name, ignored=False)
@@ -251,3 +276,15 @@ class Maker:
                 await finishing.lose(self.town.ledger, NAME, each.name)
         with contextlib.suppress(NotFound):
             await finishing.delete(self.town.ledger, NAME)
+
+
+async def live(town: Town, seed: int, acts: int) -> None:
+    """Let a maker do so much in a town, and go home: nothing is left then."""
+    await town.upload(three(*SUBNETS.values()))
+    maker = Maker(town, random.Random(seed))
+    for _ in range(acts):
+        await maker.act()
+    await maker.go_home()
+    assert await town.instances(NAME) == [], maker.story
+    assert await load_deployment(town.ledger, NAME) is None, maker.story
+    assert [each for name in SUBNETS for each in await town.ledger.holdings(name)] == [], maker.story
