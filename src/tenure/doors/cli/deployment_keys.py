@@ -44,6 +44,8 @@ PLAN_STEP: Keys = {
     "the same addresses), `kept` or `leaves`",
     "waits_for": "`vm` (one to be made and committed), `deletion` (of the VM it has), `hand_over` (of addresses that "
     "others still have), `start` or null",
+    "plan": "the plan that it waits for or leaves by; null if none, and in a plan that was only tried",
+    "calls_off": "the plan whose VM it waited for, where none is wanted any more; null if none is called off",
     "needs_plan": "whether `commit` must say which plan the VM was made for: an earlier one wanted other settings",
     "earlier": "VMs of earlier plans that are perhaps being made, until `fail`, `abort` or another VM is told: `plan` "
     "(null in place of one that was lost) and `addresses`",

@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from tenure.doors.deployments.homing import Ground, brought_home, strays_of
-from tenure.doors.deployments.making import ENDS, RESUMES, Making
+from tenure.doors.deployments.making import ENDS, RESUMES, Making, told
 from tenure.doors.deployments.model import DETACHED
 from tenure.doors.deployments.parting import Books
 from tenure.doors.deployments.records import Deployment, Instance, Place, is_overtaken, owner_of, place_of
@@ -70,7 +70,7 @@ def take_back(instances: Sequence[Instance], deployment: Deployment | None, plan
             books.remove(instance)
         elif goes_back(deployment, plan):
             after = replace(instance, **as_before(instance, deployment, plan))
-            books.write(_still_making(instance, after, plan, [each.address for each in instance.wanted]))
+            books.write(_still_making(instance, after, plan, [told(each) for each in instance.wanted]))
     books.do(brought_home(strays, ground))
     ended: list[Holding] = []
     for instance in instances:
@@ -119,13 +119,14 @@ def _survivors(instance: Instance, plan: str) -> tuple[Making, ...]:
 
 def _kept_for(instance: Instance, plan: str) -> list[Holding]:
     """Return what a plan had of an earlier VM's, which is perhaps being made still."""
-    theirs = {address for each in _survivors(instance, plan) for address in each.addresses}
-    return [each for each in instance.holdings if _is_reserved(each, plan) and each.address in theirs]
+    theirs = _survivors(instance, plan)
+    reserved = (each for each in instance.holdings if _is_reserved(each, plan))
+    return [each for each in reserved if any(making.has(each) for making in theirs)]
 
 
 def _parked(held: Holding, instance: Instance, plan: str) -> Operation:
     """Keep an address for an earlier VM, as before the plan that is taken back."""
-    whose = next(each for each in _survivors(instance, plan) if held.address in each.addresses)
+    whose = next(each for each in _survivors(instance, plan) if each.has(held))
     state = State.HELD if whose is _resumed(instance, plan) else State.DRAINING
     return modified(held, state=str(state), plan=whose.plan or plan, labels=undrained(held))
 
@@ -178,7 +179,7 @@ def _settle(
         waits = replace(back, plan=resumed.plan, failed=False, former=made_once)
         left = tuple(each for each in survivors if each is not resumed)
         back = replace(waits, earlier=left) if waits.is_told else back
-    own = [each.address for each in _own(instance, plan)]
+    own = [told(each) for each in _own(instance, plan)]
     books.write(_still_making(instance, back, plan, own))
 
 
@@ -198,7 +199,7 @@ def _resumed(instance: Instance, plan: str) -> Making | None:
     """Return the VM that an instance waits for again when a plan is taken back: on all that it is to keep then."""
     if instance.vm is not None or instance.state == DETACHED:
         return None
-    has = {each.address for each in (*_own(instance, plan), *_kept_for(instance, plan))}
+    has = {told(each) for each in (*_own(instance, plan), *_kept_for(instance, plan))}
     return next((each for each in instance.earlier if each.then == RESUMES and has == set(each.addresses)), None)
 
 

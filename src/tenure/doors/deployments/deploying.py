@@ -58,8 +58,8 @@ class Deployed:
 
     @property
     def changes(self) -> bool:
-        """Tell whether there is anything to do."""
-        return any(step.after is None or step.after.plan == self.plan for step in self.steps)
+        """Tell whether there is anything to do: also that VMs are called off."""
+        return any(step.after is None or step.after.plan == self.plan or step.calls_off for step in self.steps)
 
 
 async def deploy(

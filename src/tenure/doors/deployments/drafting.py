@@ -61,6 +61,13 @@ class Step:
         return self.after is None and self.instance.vm is None and not self.instance.is_awaited
 
     @property
+    def calls_off(self) -> bool:
+        """Tell whether a VM is perhaps being made, and none is wanted any more: as after a recreate."""
+        if self.before is None or self.after is None or self.after.ignored:
+            return False
+        return self.before.plan is not None and self.before.is_told and self.after.plan is None
+
+    @property
     def instance(self) -> Instance:
         """Return the instance: as it will be, or as it was if it leaves."""
         found = self.after or self.before

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from tenure.doors.deployments.binding import subnet_of
-from tenure.doors.deployments.making import Making
+from tenure.doors.deployments.making import Making, told
 from tenure.doors.deployments.model import DETACHED, DYNAMIC, VIP, CloudConfig, Network, Subnet
 from tenure.doors.deployments.moving import misfit, was_asked_for
 from tenure.doors.deployments.records import Instance, is_overtaken
@@ -64,8 +64,13 @@ def explain(instance: Instance, deployed_with: CloudConfig, in_force: CloudConfi
     """Explain every address of an instance: networks in the order of its group, then what it is about to give up."""
     places = {said["name"]: number for number, said in enumerate(instance.networks)}
     wanted = sorted(instance.wanted, key=lambda held: (places.get(held.network, len(places)), held.row.first))
-    told = [_held(instance, held, deployed_with, in_force) for held in wanted]
-    return [*told, *_remembered(instance), *_from_iaas(instance, deployed_with), *map(_parting, instance.parting)]
+    kept = [_held(instance, held, deployed_with, in_force) for held in wanted]
+    return [
+        *kept,
+        *_remembered(instance),
+        *_from_iaas(instance, deployed_with),
+        *(_parting(instance, held) for held in instance.parting),
+    ]
 
 
 def _remembered(instance: Instance) -> Iterator[Reason]:
@@ -82,7 +87,7 @@ def _held(instance: Instance, held: Holding, deployed_with: CloudConfig, in_forc
     is_vip = network is not None and network.kind == VIP
     moves = None if in_force is None or instance.leaving else misfit(in_force, deployed_with, instance, held)
     return Reason(
-        network=held.network, address=written(held), state=str(held.state), origin=origin,
+        network=held.network, address=told(held), state=str(held.state), origin=origin,
         why=_why(instance, network, subnet, origin), subnet=None if subnet is None else str(subnet.range),
         azs=None if subnet is None else subnet.azs, since=held.since, plan=held.plan or held.request,
         carrier=held.carrier, moves=moves, changes=(VIP_CHANGES if is_vip else CHANGES)[origin],
@@ -109,19 +114,17 @@ def _from_iaas(instance: Instance, config: CloudConfig) -> Iterator[Reason]:
             yield Reason(network.name, hint, None, BY_IAAS, why, carrier=instance.vm, changes=CHANGES[BY_IAAS])
 
 
-def _parting(held: Holding) -> Reason:
+def _parting(instance: Instance, held: Holding) -> Reason:
     by = held.labels.get(DRAINED_BY)
-    until = f"it is known what became of the VM of plan {held.plan}" if is_overtaken(held) else "the VM is another"
+    plans = " and ".join(dict.fromkeys(each.plan for each in instance.earlier if each.plan and each.has(held)))
+    until = (
+        f"it is known what became of the VM of plan {plans}" if plans and is_overtaken(held) else "the VM is another"
+    )
     why = "it is not wanted any more" + ("" if by is None else f" since plan {by}") + f"; freed once {until}"
     return Reason(
-        network=held.network, address=written(held), state=str(State.DRAINING), origin=PICKED, why=why,
+        network=held.network, address=told(held), state=str(State.DRAINING), origin=PICKED, why=why,
         since=held.since, plan=held.request, carrier=held.carrier,
     )  # fmt: skip
-
-
-def written(held: Holding) -> str:
-    """Write what is held: an address, or a prefix with its length."""
-    return held.address if held.row.first == held.row.last else f"{held.address}/{held.unit}"
 
 
 def waits_for(instance: Instance) -> str | None:

@@ -52,6 +52,8 @@ from tenure.service.operations import (
     WritePaper,
 )
 
+MOST_FAILURES = 8
+
 
 async def commit(
     ledger: AsyncLedger,
@@ -97,7 +99,7 @@ def _committed(report: Report, vm: str, picked: Mapping[str, str]) -> list[Opera
     """Return the operations after which an instance has a VM, and only what that carries."""
     instance, books = report.instance, report.books
     after = replace(instance, vm=vm, plan=None, failed=False, swaps=False, state=_running(instance))
-    after = replace(after, hints={**instance.hints, **picked}, earlier=(), former=None, lost_vm=None)
+    after = replace(after, hints={**instance.hints, **picked}, earlier=(), failures=(), former=None, lost_vm=None)
     _part(books, instance, vm)
     books.do(_carried(each, vm) for each in instance.wanted if not _is_carried(each, vm))
     books.write(replace(after, made_with=_settings(after, report), meant=None))
@@ -154,12 +156,21 @@ async def fail(ledger: AsyncLedger, deployment: str, ident: str, *, plan: str | 
     def decide(report: Report) -> Sequence[Operation]:
         instance, books = report.instance, report.books
         earlier = check_failed(instance, plan)
+        if earlier is None:
+            return []
         if earlier:
-            books.end(instance, earlier)
+            books.end(instance, earlier, failures=_noted(instance, [each.plan for each in earlier]))
             return books.operations
-        return [] if instance.failed else [replace(instance, failed=True).written()]
+        failures = instance.failures if instance.failed else _noted(instance, [instance.plan])
+        after = replace(instance, failed=True, failures=failures)
+        return [] if after == instance else [after.written()]
 
     return await reported(ledger, deployment, ident, decide)
+
+
+def _noted(instance: Instance, plans: Sequence[str | None]) -> tuple[str, ...]:
+    """Return the plans whose VMs could not be made, with some more: so many are remembered as may be told again."""
+    return (*instance.failures, *(each for each in plans if each is not None))[-MOST_FAILURES:]
 
 
 async def stop(

@@ -9,6 +9,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from tenure.kernel.values import Holding
+
 STAYS, RESUMES, ENDS = "stays", "resumes", "ends"
 """What becomes of an earlier VM if the plan that its instance waits for now is taken back: it is an earlier one still,
 or the one waited for, as before that plan; or it is taken back, too, because that plan took its own plan over."""
@@ -16,7 +18,7 @@ or the one waited for, as before that plan; or it is taken back, too, because th
 
 @dataclass(frozen=True, slots=True)
 class Making:
-    """A VM that is perhaps being made: for which plan, and on which addresses it may come up.
+    """A VM that is perhaps being made: for which plan, and on which addresses (or prefixes) it may come up.
 
     An address is enough: in the space of a site it is one holder's, whatever its network is called.
     """
@@ -25,9 +27,18 @@ class Making:
     addresses: tuple[str, ...]
     then: str = STAYS
 
+    def has(self, held: Holding) -> bool:
+        """Tell whether it may come up on an address."""
+        return told(held) in self.addresses
+
     def written(self) -> dict[str, Any]:
         """Return it as it is written on its instance's paper."""
         return {"plan": self.plan, "addresses": list(self.addresses), "then": self.then}
+
+
+def told(held: Holding) -> str:
+    """Write what is held: an address, or a prefix with its length."""
+    return held.address if held.row.first == held.row.last else f"{held.address}/{held.unit}"
 
 
 def read_making(said: Mapping[str, Any]) -> Making:

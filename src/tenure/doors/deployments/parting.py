@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from tenure.doors.deployments.making import Making
+from tenure.doors.deployments.making import Making, told
 from tenure.doors.deployments.records import Instance
 from tenure.doors.deployments.reserving import HANDED_TO, modified, received, released, rewritten, transferred
 from tenure.doors.deployments.vms import Vm, exchanged
@@ -74,9 +74,9 @@ class Books:
         if left.leaving and left.vm is None and not left.earlier:
             self.lose(instance)
             return instance.holdings
-        kept_for = {address for each in those for address in each.addresses}
         reserved = (each for each in instance.holdings if each.plan is not None and each.carrier is None)
-        needless = [each for each in reserved if each.address in kept_for and _is_needless(left, each)]
+        theirs = (each for each in reserved if any(making.has(each) for making in those))
+        needless = [each for each in theirs if _is_needless(left, each)]
         self.let_go(needless)
         self.change(instance, earlier=left.earlier, **changes)
         return needless
@@ -86,9 +86,8 @@ class Books:
 
         What an earlier one may come up on nobody gets.
         """
-        kept_for = {address for each in instance.earlier for address in each.addresses}
         for held in instance.holdings:
-            heir = None if held.address in kept_for else self._heir(held)
+            heir = None if any(each.has(held) for each in instance.earlier) else self._heir(held)
             if heir is not None:
                 self._hand_over(held, heir)
             elif held.carrier is not None:
@@ -104,8 +103,8 @@ class Books:
         carried = [held for held in instance.holdings if held.carrier is not None]
         self._done += [modified(held, carrier=None) for held in carried]
         after = self.change(instance, **_without_vm(instance))
-        known = after.making.addresses if after.rests and after.is_told else ()
-        perhaps = tuple(held.address for held in carried if held.address not in known)
+        is_known = after.rests and after.is_told
+        perhaps = tuple(told(held) for held in carried if not (is_known and after.making.has(held)))
         if perhaps and not is_gone:
             self.change(instance, earlier=(*instance.earlier, Making(None, perhaps)))
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from tenure.doors.deployments.binding import Has
-from tenure.doors.deployments.making import ENDS, STAYS, Making, read_making
+from tenure.doors.deployments.making import ENDS, STAYS, Making, read_making, told
 from tenure.doors.deployments.model import DETACHED, DYNAMIC, STARTED, Properties
 from tenure.kernel.errors import Conflict, Invalid, NotFound
 from tenure.kernel.names import Owner, check_name
@@ -46,6 +46,11 @@ def place_of(held: Holding) -> Place:
     return held.network, held.row.first
 
 
+def addresses_in(settings: Properties) -> dict[str, str]:
+    """Return the addresses of settings that are ours to give, by network."""
+    return {name: said["ip"] for name, said in settings.items() if said["type"] != DYNAMIC and "ip" in said}
+
+
 def is_overtaken(held: Holding) -> bool:
     """Tell whether an address was reserved for a VM by an earlier plan, and is not wanted any more by a later one."""
     return held.state is State.DRAINING and held.carrier is None and held.plan is not None
@@ -74,6 +79,8 @@ class Instance:
     leaving: bool = False
     plan: str | None = None
     failed: bool = False
+    failures: tuple[str, ...] = ()
+    """Plans whose VMs could not be made, the latest last: who says so once more has no news."""
     swaps: bool = False
     """The VM that it waits for comes beside the one it has."""
     earlier: tuple[Making, ...] = ()
@@ -146,7 +153,7 @@ class Instance:
         """Return the VM that it waits for, on all that it is to keep; without a plan, of the one that reserved that."""
         plan = self.plan or next((each.plan for each in self.wanted if each.plan is not None), None)
         deployed = self.is_coming if self.former is None else self.former["plan"] == plan
-        return Making(plan, tuple(each.address for each in self.wanted), ENDS if deployed else STAYS)
+        return Making(plan, tuple(map(told, self.wanted)), ENDS if deployed else STAYS)
 
     @property
     def makings(self) -> tuple[Making, ...]:
@@ -160,7 +167,7 @@ class Instance:
 
     def is_under_way(self, held: Holding) -> bool:
         """Tell whether a VM that no report told of yet is perhaps being made on an address that it has."""
-        return held.carrier is None and any(held.address in each.addresses for each in self.makings)
+        return held.carrier is None and any(each.has(held) for each in self.makings)
 
     @property
     def is_new(self) -> bool:
@@ -181,8 +188,7 @@ class Instance:
     def remembered(self) -> dict[str, str]:
         """Return the addresses that only its VM holds, or is to hold, by network: so it is in the in-memory mode."""
         settings = self.meant or (self.made_with if self.vm is not None else None) or {}
-        told = {name: said["ip"] for name, said in settings.items() if said["type"] != DYNAMIC and "ip" in said}
-        return {} if self.holdings else told
+        return {} if self.holdings else addresses_in(settings)
 
     def written(self) -> Operation:
         """Return the operation that writes it down, over the revision that was read."""
@@ -199,22 +205,24 @@ class Instance:
 
 
 FIELDS = (
-    "index", "az", "state", "ignored", "disk", "errand", "vm", "lost_vm", "leaving", "plan", "failed", "swaps",
-    "earlier", "waits", "hints", "networks", "made_with", "meant", "former", "snapshot",
+    "index", "az", "state", "ignored", "disk", "errand", "vm", "lost_vm", "leaving", "plan", "failed", "failures",
+    "swaps", "earlier", "waits", "hints", "networks", "made_with", "meant", "former", "snapshot",
 )  # fmt: skip
 
 
 def _document(instance: Instance) -> dict[str, Any]:
-    told = {name: getattr(instance, name) for name in FIELDS}
-    lists = {name: [dict(each) for each in told[name]] for name in ("networks", "waits")}
-    return {**told, "hints": dict(instance.hints), "earlier": [each.written() for each in instance.earlier], **lists}
+    said = {name: getattr(instance, name) for name in FIELDS}
+    lists = {name: [dict(each) for each in said[name]] for name in ("networks", "waits")}
+    lists |= {"earlier": [each.written() for each in instance.earlier]}
+    return {**said, "hints": dict(instance.hints), "failures": list(instance.failures), **lists}
 
 
 def _read(paper: Paper) -> Instance:
     deployment, group, uuid = paper.name.split("/")
-    said = {"lost_vm": None, "earlier": (), **paper.document}  # papers of earlier times do not tell these
+    said = {"lost_vm": None, "earlier": (), "failures": (), **paper.document}  # papers of before do not tell these
     said = {name: said[name] for name in FIELDS}
-    said |= {"waits": tuple(said["waits"]), "earlier": tuple(map(read_making, said["earlier"]))}
+    said |= {name: tuple(said[name]) for name in ("waits", "failures")}
+    said["earlier"] = tuple(map(read_making, said["earlier"]))
     return Instance(deployment, group, uuid, revision=paper.revision, **said)
 
 

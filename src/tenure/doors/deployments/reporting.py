@@ -197,10 +197,11 @@ def still_waiting(instance: Instance, config: CloudConfig) -> Refused:
     )
 
 
-def check_failed(instance: Instance, plan: str | None) -> Sequence[Making]:
-    """Return which earlier VMs could not be made; none if it is the one that the instance waits for.
+def check_failed(instance: Instance, plan: str | None) -> Sequence[Making] | None:
+    """Return which earlier VMs could not be made, an empty list if it is the one that the instance waits for.
 
-    Refuse what is told of a VM that nobody waits for, or of which it is not sure which one it is.
+    None if it was told before. Refuse what is told of a VM that nobody waits for, or of which it is not sure which one
+    it is.
     """
     if plan is not None:
         return _failed_for(instance, plan)
@@ -217,11 +218,13 @@ def check_failed(instance: Instance, plan: str | None) -> Sequence[Making]:
     return instance.earlier
 
 
-def _failed_for(instance: Instance, plan: str) -> Sequence[Making]:
+def _failed_for(instance: Instance, plan: str) -> Sequence[Making] | None:
     if not instance.leaving and plan == _waits_for_plan(instance):
         return ()
     leaves_by = instance.leaving and plan == instance.plan  # told of that plan, none is being made any more
     found = [each for each in instance.earlier if leaves_by or each.plan == plan]
+    if not found and plan in instance.failures:
+        return None
     if not found:
         raise _not_of(instance, plan, _waits_for_plan(instance), *(each.plan for each in instance.earlier))
     return found

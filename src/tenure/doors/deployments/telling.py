@@ -9,8 +9,9 @@ from typing import Any
 from tenure.doors.deployments.asking import Compared, Explained
 from tenure.doors.deployments.deploying import Deployed
 from tenure.doors.deployments.drafting import Step
-from tenure.doors.deployments.explaining import Reason, waiting_text, waits_for, written
+from tenure.doors.deployments.explaining import Reason, waiting_text, waits_for
 from tenure.doors.deployments.faults import Refused
+from tenure.doors.deployments.making import told
 from tenure.doors.deployments.managed_records import Managed
 from tenure.doors.deployments.model import DYNAMIC, CloudConfig
 from tenure.doors.deployments.moving import Moved, was_asked_for
@@ -75,7 +76,7 @@ def address_document(held: Holding) -> Document:
     """Write an address that is held."""
     return {
         "network": held.network,
-        "address": written(held),
+        "address": told(held),
         "state": str(held.state),
         "vm": held.carrier,
         "plan": held.plan or held.request,
@@ -97,7 +98,7 @@ def moved_document(moved: Moved) -> Document:
         "uuid": instance.uuid,
         "ignored": instance.ignored,
         "network": moved.held.network,
-        "address": written(moved.held),
+        "address": told(moved.held),
         "reason": moved.reason,
     }
 
@@ -154,7 +155,7 @@ def compile_document(compiling: Compiling) -> Document:
             {
                 "number": each.number,
                 "vm": each.vm,
-                "address": None if each.holding is None else written(each.holding),
+                "address": None if each.holding is None else told(each.holding),
                 "settings": each.settings or None,
             }
             for each in compiling.workers
@@ -216,6 +217,8 @@ def _step(step: Step, deployed: Deployed, names: Mapping[tuple[str, int], int], 
         "vm": instance.vm,
         "action": _action(step, deployed.plan),
         "waits_for": _waits_for(step),
+        "plan": _plan(step, deployed, applied=applied),
+        "calls_off": None if not step.calls_off or step.before is None else step.before.making.plan,
         "needs_plan": step.after is not None and bool(step.after.earlier),
         "earlier": _earlier(step.after or step.goes),
         "swaps": step.swaps,
@@ -223,6 +226,12 @@ def _step(step: Step, deployed: Deployed, names: Mapping[tuple[str, int], int], 
         "networks": network_documents(step, deployed),
         "settings": None if after is None else settings(after, deployed.config, _held_at_once(step, deployed)),
     }
+
+
+def _plan(step: Step, deployed: Deployed, *, applied: bool) -> str | None:
+    """Return the plan that an instance waits for once this one is applied; one that was only tried has no name yet."""
+    plan = step.instance.plan if step.after is not None else deployed.plan
+    return None if plan == deployed.plan and not applied else plan
 
 
 def _waits_for(step: Step) -> str | None:
@@ -274,7 +283,7 @@ def network_documents(step: Step, deployed: Deployed) -> list[Document]:
     gone = {(each.network, each.position) for each in step.bound.obsolete}
     for held in () if step.before is None else step.before.holdings:
         if place_of(held) in gone:
-            given_up.setdefault(held.network, []).append(written(held))
+            given_up.setdefault(held.network, []).append(told(held))
     said = [each["name"] for each in step.instance.networks] if step.after is not None else []
     new = {wish.network for wish in step.bound.new}
     return [
@@ -293,7 +302,7 @@ def _network(name: str, config: CloudConfig, after: Holding | None, instance: In
     return {
         "network": name,
         "type": None if network is None else network.kind,
-        "after": by_iaas if after is None else written(after),
+        "after": by_iaas if after is None else told(after),
         "static": after is not None and was_asked_for(config, after),
     }
 

@@ -218,6 +218,8 @@ class PlannedInstance(Shape, frozen=True, kw_only=True):
     vm: str | None
     action: str
     waits_for: str | None
+    plan: str | None
+    calls_off: str | None
     needs_plan: bool
     earlier: list[EarlierVm]
     swaps: bool
