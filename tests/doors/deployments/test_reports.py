@@ -96,7 +96,7 @@ def test_what_is_no_document_is_refused(text: str) -> None:
 
 def test_an_instance_is_meant_by_index_or_by_uuid() -> None:
     first, second = Instance("alpha", "app", "u1", 0, vm="vm-1"), Instance("alpha", "app", "u2", 1, vm="vm-2")
-    answer = VmState("vm-2", {"lab": Carries(parse_cidr("10.0.0.2/32"), None, None)})  # type: ignore[arg-type]
+    answer = VmState("vm-2", {"lab": Carries(parse_cidr("10.0.0.2/32"), None)})
 
     for name in ("app/u2", "app/1"):
         assert listen([first, second], Hearing({name: answer}), everybody=False).answers == {"u2": answer}

@@ -24,12 +24,9 @@ from tenure.doors.deployments.reserving import (
     transferred,
     undrained,
 )
-from tenure.doors.deployments.undoing import as_before, goes_back, goes_with
+from tenure.doors.deployments.undoing import MADE_AS, as_before, goes_back, goes_with
 from tenure.kernel.values import Holding, State
 from tenure.service.operations import ModifyHolding, Operation
-
-AS = ("az", "networks", "snapshot")
-"""What settings are made by, beside addresses."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,22 +45,18 @@ def take_back(instances: Sequence[Instance], deployment: Deployment | None, plan
     before it are so still, unless it took their plan over.
     """
     back, stays, freed = _sorted_out(instances, plan)
-    gone = {place_of(each) for each in (*back, *freed)}
     books = Books(instances)
     strays = [each for one in instances if _goes_home(one, deployment, plan) for each in strays_of(one, plan)]
     books.do(released(each.held) for each in strays)
-    gone |= {place_of(each.held) for each in strays}
     books.do(released(each) for each in freed)
     books.do(transferred(each, owner_of(each.labels[HANDED_FROM])) for each in back)  # together: two may swap
     books.do(_returned(each) for each in back)
     books.do(modified(each, plan=None, labels=_without(each, HANDED_FROM)) for each in stays)
     books.do(_parked(each, one, plan) for one in instances if _waits_for(one, plan) for each in _kept_for(one, plan))
+    gone = {place_of(each) for each in (*back, *freed, *(stray.held for stray in strays))}
     for instance in instances:
         if _waits_for(instance, plan):
-            drained = [each for each in _drained(instance, plan) if place_of(each) not in gone]
-            books.do(modified(each, state=str(State.HELD), labels=undrained(each)) for each in drained)
-            noted = [each for each in instance.wanted if HANDED_TO in each.labels and place_of(each) not in gone]
-            books.do(modified(each, labels=undrained(each)) for each in noted)
+            _keep(books, instance, plan, gone)
             _settle(books, instance, deployment, plan, gone=gone,
                     gets=any(each.labels[HANDED_FROM] == instance.uuid for each in back))  # fmt: skip
         elif goes_with(instance, deployment, plan):
@@ -72,12 +65,23 @@ def take_back(instances: Sequence[Instance], deployment: Deployment | None, plan
             after = replace(instance, **as_before(instance, deployment, plan))
             books.write(_still_making(instance, after, plan, [told(each) for each in instance.wanted]))
     books.do(brought_home(strays, ground))
-    ended: list[Holding] = []
-    for instance in instances:
-        those = () if _waits_for(instance, plan) else [each for each in instance.earlier if each.plan == plan]
-        if those:
-            ended += books.end(instance, those)
+    ended = _ended(books, [one for one in instances if not _waits_for(one, plan)], plan)
     return TakenBack(books.operations, [*freed, *ended], books.instances)
+
+
+def _keep(books: Books, instance: Instance, plan: str, gone: set[Place]) -> None:
+    """Let an instance keep what a plan was to take from it: it is held again, and promised to nobody."""
+    drained = [each for each in _drained(instance, plan) if place_of(each) not in gone]
+    books.do(modified(each, state=str(State.HELD), labels=undrained(each)) for each in drained)
+    noted = [each for each in instance.wanted if HANDED_TO in each.labels and place_of(each) not in gone]
+    books.do(modified(each, labels=undrained(each)) for each in noted)
+
+
+def _ended(books: Books, instances: Sequence[Instance], plan: str) -> list[Holding]:
+    """End the VMs of a plan that later ones overtook; return what is free by it."""
+    those = [(one, [each for each in one.earlier if each.plan == plan]) for one in instances]
+    left = {each.uuid for each in books.instances}
+    return [held for one, ended in those if ended and one.uuid in left for held in books.end(one, ended)]
 
 
 def _goes_home(instance: Instance, deployment: Deployment | None, plan: str) -> bool:
@@ -191,8 +195,10 @@ def _still_making(before: Instance, after: Instance, plan: str, addresses: Colle
     making = before.making
     if before.plan is not None or not before.is_told or making.plan == plan:
         return after
-    same = set(making.addresses) == set(addresses) and all(getattr(before, name) == getattr(after, name) for name in AS)
-    return after if same and after.is_told else replace(after, earlier=(*after.earlier, making))
+    same = all(getattr(before, name) == getattr(after, name) for name in (*MADE_AS, "snapshot"))
+    if same and after.is_told and set(making.addresses) == set(addresses):
+        return after
+    return replace(after, earlier=(*after.earlier, making))
 
 
 def _resumed(instance: Instance, plan: str) -> Making | None:

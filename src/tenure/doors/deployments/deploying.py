@@ -141,7 +141,7 @@ async def _attempt(
     after = following(before, Deployment(manifest.name, text, configs.snapshot, order.plan), steps)
     after = unless_same(before, after, steps)
     plan = after.plan or order.plan  # where nothing changes, nothing is this plan's
-    steps = revocable(before, plan, steps)
+    steps = revocable(before, after, plan, steps)
     rests = [*await _ground(ledger, configs), noted(before, after), *await _around(ledger, configs, manifest, arrival)]
     compiling = await load_compiling(ledger, manifest.name)
     serving = _Serving(ledger, act, configs.config, arrival, offers, vips, rests, compiling)

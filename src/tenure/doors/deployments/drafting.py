@@ -23,6 +23,7 @@ from tenure.doors.deployments.model import (
 from tenure.doors.deployments.placing import Placed, Placement, Present, adopt, place
 from tenure.doors.deployments.records import Instance, Place, place_of
 from tenure.doors.deployments.settings import settings_of, without_hints
+from tenure.kernel.addresses import parse_address
 from tenure.kernel.values import Holding
 
 
@@ -135,9 +136,13 @@ def _present(group: Group, by_group: Mapping[str, Sequence[Instance]]) -> dict[s
 
 
 def _shown(instance: Instance) -> Present:
+    """Show an instance to whoever places them; one that is left alone with what it is to have, and not what it had."""
     addresses: dict[str, list[int]] = {}
-    for each in sorted(instance.has, key=lambda has: not has.carried):  # of several the VM's own comes first
+    has = replace(instance, holdings=instance.wanted).has if instance.ignored else instance.has
+    for each in sorted(has, key=lambda each: not each.carried):  # of several the VM's own comes first
         addresses.setdefault(each.network, []).append(each.position)
+    for wait in instance.waits if instance.ignored else ():
+        addresses.setdefault(wait["network"], []).append(parse_address(wait["address"]))
     return Present(
         uuid=instance.uuid, index=instance.index, az=instance.az, ignored=instance.ignored, has_disk=instance.disk,
         has_vm=instance.vm is not None, addresses={name: tuple(found) for name, found in addresses.items()},
@@ -159,36 +164,74 @@ def _steps(
         before = None if placed.present is None else known[placed.present.uuid]
         uuid = new_uuid() if before is None else before.uuid
         base = Instance(deployment, group.name, uuid, placed.index) if before is None else before
+        called = replace(base, group=group.name, index=placed.index)
+        if before is not None and before.ignored:
+            steps.append(_left_alone(group, config, placed, before, called))
+            continue
         after = replace(
-            base, group=group.name, index=placed.index, az=placed.az, disk=group.persistent_disk, networks=said,
-            errand=group.lifecycle == ERRAND, snapshot=None,
+            called, az=placed.az, disk=group.persistent_disk, networks=said, errand=group.lifecycle == ERRAND,
+            snapshot=None,
         )  # fmt: skip
-        step = _step(group, config, placed, before, after, order)
-        if not after.ignored:  # one that is waits for what it waited for
-            recreate = order.recreate or after.uuid in order.fixed
-            needs = not order.rests(group, after) and _needs_vm(step, config, recreate=recreate)
-            waits = order.plan if needs else None
-            earlier = () if before is None else _earlier(before, step, config, order, needs=needs)
-            after = replace(after, plan=waits, failed=False, swaps=step.swaps, earlier=earlier, waits=())
-        steps.append(replace(step, after=after))
+        steps.append(_waiting(group, config, _step(group, config, placed, before, after, order), order))
     return [*steps, *(_leaves(known[each.uuid]) for each in placement.obsolete)]
+
+
+def _waiting(group: Group, config: CloudConfig, step: Step, order: Order) -> Step:
+    """Return a step with what its instance waits for, and the VMs that it does not wait for any more."""
+    before, after = step.before, step.instance
+    recreate = order.recreate or after.uuid in order.fixed
+    needs = not order.rests(group, after) and _needs_vm(step, config, recreate=recreate)
+    earlier = () if before is None else _earlier(before, step, config, order, needs=needs)
+    plan = order.plan if needs else None
+    return replace(step, after=replace(after, plan=plan, failed=False, swaps=step.swaps, earlier=earlier, waits=()))
+
+
+def _left_alone(group: Group, config: CloudConfig, placed: Placed, before: Instance, after: Instance) -> Step:
+    """Leave an ignored instance as it is, also with what it waits for; refuse to change its networks.
+
+    What it is about to give up, or to get from others, is no change of this plan.
+    """
+    promised = {wait["network"]: wait["address"] for wait in before.waits}
+    wants = [wish for wish in _wants(group, config, placed) if not _is_promised(wish, promised)]
+    has = replace(before, holdings=before.wanted).has
+    if group.lifecycle == ERRAND and before.rests:
+        wants = _of_those(wants, has)
+    bound = bind(config, placed.az, has, wants)
+    if bound.new or bound.obsolete:
+        raise Refused(
+            Kind.DEPLOYMENT_IGNORED_INSTANCES_MODIFICATION,
+            f"In instance group '{before.group}', an attempt was made to modify the networks of an ignored instance "
+            f"'{before.name}'. Modifying ignored instances is not allowed.",
+        )
+    return Step(before, after, bound)
+
+
+def _is_promised(wish: Wants, promised: Mapping[str, str]) -> bool:
+    address = promised.get(wish.network)
+    return address is not None and wish.address in (None, parse_address(address))
+
+
+def _wants(group: Group, config: CloudConfig, placed: Placed) -> list[Wants]:
+    return [
+        Wants(each.name, placed.static.get(each.name), each.nic_group)
+        for each in group.networks
+        if config.networks[each.name].kind != DYNAMIC
+    ]
+
+
+def _of_those(wants: Sequence[Wants], has: Sequence[Has]) -> list[Wants]:
+    """Return the wishes of one that rests: what it has stays its own, and it gets nothing more."""
+    return [wish for wish in wants if any(each.network == wish.network for each in has)]
 
 
 def _step(
     group: Group, config: CloudConfig, placed: Placed, before: Instance | None, after: Instance, order: Order
 ) -> Step:
     has = () if before is None else before.has
-    wants = [
-        Wants(each.name, placed.static.get(each.name), each.nic_group)
-        for each in group.networks
-        if config.networks[each.name].kind != DYNAMIC
-    ]
+    wants = _wants(group, config, placed)
     if order.rests(group, after):
-        wants = [wish for wish in wants if any(each.network == wish.network for each in has)]  # what it has stays its
+        wants = _of_those(wants, has)
     bound = bind(config, placed.az, has, wants)
-    if before is not None and before.ignored:
-        _check_ignored(before, bound)
-        return Step(before, after, bound)
     if after.uuid not in order.fixed and swaps(group, config, bound, recreate=order.recreate, vm=after.vm):
         return Step(before, after, _beside(config, placed.az, has, wants), swaps=True)
     return Step(before, after, bound)
@@ -237,7 +280,9 @@ def _differs(before: Instance, step: Step, config: CloudConfig, order: Order) ->
     if step.bound.new or any(place_of(each) in given_up for each in before.wanted):
         return True
     begun = order.begun.get(before.uuid)
-    return begun is not None and without_hints(begun) != _settings(step, config)
+    if begun is None:
+        return before.snapshot is not None
+    return without_hints(begun) != _settings(step, config)
 
 
 def swaps(group: Group, config: CloudConfig, bound: Bound, *, recreate: bool, vm: str | None) -> bool:
@@ -247,15 +292,6 @@ def swaps(group: Group, config: CloudConfig, bound: Bound, *, recreate: bool, vm
     if any(each.static_ips is not None or config.networks[each.name].kind == VIP for each in group.networks):
         return False
     return recreate or bool(bound.new) or any(each.carried for each in bound.obsolete)
-
-
-def _check_ignored(instance: Instance, bound: Bound) -> None:
-    if bound.new or bound.obsolete:
-        raise Refused(
-            Kind.DEPLOYMENT_IGNORED_INSTANCES_MODIFICATION,
-            f"In instance group '{instance.group}', an attempt was made to modify the networks of an ignored instance "
-            f"'{instance.name}'. Modifying ignored instances is not allowed.",
-        )
 
 
 def _leaves(instance: Instance) -> Step:

@@ -82,7 +82,7 @@ async def commit(
         if instance.leaving:
             raise Conflict(f"instance {instance.name} is not wanted any more; report that its VM is deleted")
         check_hints(picked, instance, report.config)
-        if instance.vm == vm and instance.plan not in (None, plan):
+        if instance.vm == vm and (instance.plan is None or instance.plan != plan):  # it is no news, whatever is made
             told = replace(instance, hints={**instance.hints, **picked})
             return [] if told == instance else [told.written()]
         check_awaited(instance, vm, plan)
@@ -189,6 +189,8 @@ async def stop(
         if not hard:
             after = replace(instance, state=STOPPED)
             return [] if after == instance else [after.written()]
+        if instance.leaving:
+            return _lost(report)
         books = report.books
         remade = instance.rests and instance.is_told
         books.without_vm(instance, state=DETACHED, earlier=instance.makings if remade else instance.earlier)
@@ -227,16 +229,19 @@ async def lose(ledger: AsyncLedger, deployment: str, ident: str, *, vm: str | No
 
     def decide(report: Report) -> Sequence[Operation]:
         check_lost(report.instance, vm)
-        if is_no_news(report.instance, vm):
-            return []
-        books = report.books
-        if _leaves_another(report.instance):
-            books.take_vm(report.instance, is_gone=True)
-        else:
-            books.lose(report.instance)
-        return [*books.operations, *(begun(report.deployment, report.instance) if report.instance.leaving else [])]
+        return [] if is_no_news(report.instance, vm) else _lost(report)
 
     return await reported(ledger, deployment, ident, decide)
+
+
+def _lost(report: Report) -> list[Operation]:
+    """Return the operations after which an instance has no VM; one that leaves is gone, unless another is made."""
+    instance, books = report.instance, report.books
+    if _leaves_another(instance):
+        books.take_vm(instance, is_gone=True)
+    else:
+        books.lose(instance)
+    return [*books.operations, *(begun(report.deployment, instance) if instance.leaving else [])]
 
 
 def _leaves_another(instance: Instance) -> bool:

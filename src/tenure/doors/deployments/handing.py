@@ -12,7 +12,7 @@ from tenure.doors.deployments.binding import Has, Wants, fits
 from tenure.doors.deployments.drafting import Promise, Step
 from tenure.doors.deployments.model import CloudConfig
 from tenure.doors.deployments.records import Place, place_of
-from tenure.doors.deployments.reserving import holdings_of, is_free
+from tenure.doors.deployments.reserving import given_up_by, is_free
 from tenure.doors.deployments.surveying import Orphan
 from tenure.service.operations import Allocate
 
@@ -55,7 +55,7 @@ class Offers:
 
 def offers_of(steps: Sequence[Step], orphans: Iterable[Orphan], config: CloudConfig) -> Offers:
     """Collect what steps give up, and what orphaned VMs of the deployment still have."""
-    given_up = [(step, held) for step in steps for held in holdings_of(step.before, step.bound.obsolete)]
+    given_up = [(step, held) for step in steps for held in given_up_by(step)]
     offers = [Promise(held, step.instance.name, is_free(step, held)) for step, held in given_up]
     offers += [Promise(held, f"VM {each.vm}", False) for each in orphans for held in each.holdings]
     slow = {place_of(held) for step, held in given_up if step.swaps and held.carrier is not None}

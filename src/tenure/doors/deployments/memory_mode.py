@@ -62,7 +62,7 @@ async def alone(ledger: AsyncLedger, document: str, text: str, hearing: Hearing)
     assert config is not None
     known = await load_deployment(ledger, manifest.name)
     papers = await load_instances(ledger, manifest.name)
-    instances, founds = heard(papers, config, hearing)
+    instances, founds, _ = heard(papers, config, hearing, keep_silent=False)
     laid = {name: None for name, network in config.networks.items() if network.kind != DYNAMIC}
     async with await open_async("memory:") as own:
         try:
@@ -186,7 +186,7 @@ async def written(
     """Return what the ledger keeps of a deploy: that there is still no cloud config, the deployment, its instances."""
     after = Deployment(world.manifest.name, text, None, plan, recent=_recent(world, steps))
     after = unless_same(world.known, following(world.known, after, steps), steps)
-    steps = revocable(world.known, plan, steps)
+    steps = revocable(world.known, after, plan, steps)
     papers = {each.uuid: each for each in world.papers}
     bare = [_bare(step, papers.get(step.instance.uuid)) for step in steps]
     mode = unturned(await load_mode(ledger), first=world.known is None)
@@ -198,7 +198,8 @@ def _bare(step: Step, paper: Instance | None) -> Step:
     """Return a step without what only its world knows: so an instance is written down if its paper is another."""
     if step.after is None:
         return replace(step, before=replace(step.instance, holdings=()))
-    return replace(step, before=paper, after=replace(step.after, holdings=()))
+    meant = paper.meant if paper is not None and paper.ignored else step.after.meant  # who is left alone means the same
+    return replace(step, before=paper, after=replace(step.after, holdings=(), meant=meant))
 
 
 def _recent(world: World, steps: Sequence[Step]) -> tuple[str, ...]:

@@ -68,8 +68,10 @@ class Books:
     def end(self, instance: Instance, those: Sequence[Making], **changes: Any) -> Sequence[Holding]:
         """Let VMs be made no more, and let go what was reserved for them alone; return that.
 
-        Who leaves, and has no VM, goes with all it has once none is perhaps being made any more.
+        What was the instance's own before becomes another's who waits for it, or is kept. Who leaves, and has no VM,
+        goes with all it has once none is perhaps being made any more.
         """
+        instance = self._now[instance.uuid]
         left = replace(instance, earlier=tuple(each for each in instance.earlier if each not in those), **changes)
         if left.leaving and left.vm is None and not left.earlier:
             self.lose(instance)
@@ -78,6 +80,9 @@ class Books:
         theirs = (each for each in reserved if any(making.has(each) for making in those))
         needless = [each for each in theirs if _is_needless(left, each)]
         self.let_go(needless)
+        own = (each for each in left.parting if each.plan is None and each.carrier is None)
+        if left.vm is None:
+            self.let_go(each for each in own if self._heir(each) is not None and not left.is_under_way(each))
         self.change(instance, earlier=left.earlier, **changes)
         return needless
 

@@ -153,7 +153,8 @@ class Instance:
         """Return the VM that it waits for, on all that it is to keep; without a plan, of the one that reserved that."""
         plan = self.plan or next((each.plan for each in self.wanted if each.plan is not None), None)
         deployed = self.is_coming if self.former is None else self.former["plan"] == plan
-        return Making(plan, tuple(map(told, self.wanted)), ENDS if deployed else STAYS)
+        addresses = map(told, self.wanted) if self.meant is None else addresses_in(self.meant).values()
+        return Making(plan, tuple(addresses), ENDS if deployed else STAYS)
 
     @property
     def makings(self) -> tuple[Making, ...]:

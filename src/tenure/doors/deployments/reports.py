@@ -43,7 +43,7 @@ class Carries:
 
     block: Cidr
     kind: str | None
-    place: Place
+    place: Place | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,18 +11,18 @@ from tenure.doors.deployments.binding import subnet_of
 from tenure.doors.deployments.faults import Kind, Refused
 from tenure.doors.deployments.ground import DOOR
 from tenure.doors.deployments.listening import Hearing, listen
-from tenure.doors.deployments.model import DYNAMIC, MANUAL, VIP, CloudConfig
-from tenure.doors.deployments.records import Instance
+from tenure.doors.deployments.model import DYNAMIC, MANUAL, VIP, CloudConfig, Properties
+from tenure.doors.deployments.records import Instance, Place, addresses_in, place_of
 from tenure.doors.deployments.refusing import holder
 from tenure.doors.deployments.reports import Carries, VmState
 from tenure.kernel import configuration as ledgers
-from tenure.kernel.addresses import format_address, width
+from tenure.kernel.addresses import format_address, parse_address, width
 from tenure.kernel.edits import AddNetwork, AddSubnet, ModifySubnet
 from tenure.kernel.errors import AddressInUse, TenureError
-from tenure.kernel.ranges import Cidr
-from tenure.kernel.values import Holding
+from tenure.kernel.ranges import Cidr, parse_cidr
+from tenure.kernel.values import Holding, State
 from tenure.service.ledger import AsyncLedger
-from tenure.service.operations import Allocate, Operation, Shown
+from tenure.service.operations import Allocate, ModifyHolding, Operation, Shown
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,6 +30,7 @@ class Found:
     """An address that an instance's VM carries, and the network of the ledger that has it.
 
     ``remnant``: no subnet of today has it. It gets a block of its own that nobody picks from: BOSH's dummy subnet.
+    ``plan``: no VM carries it yet, but one of that plan may come up on it; ``parting``: it is not wanted any more.
     """
 
     instance: Instance
@@ -37,27 +38,99 @@ class Found:
     block: Cidr
     remnant: bool = False
     request: str | None = None
+    plan: str | None = None
+    parting: bool = False
 
 
-def heard(papers: Sequence[Instance], config: CloudConfig, hearing: Hearing) -> tuple[list[Instance], list[Found]]:
-    """Return instances as their VMs say they are, and what those carry; a VM that is lost carries nothing."""
-    answers = listen(papers, hearing, everybody=True).answers
+def heard(
+    papers: Sequence[Instance], config: CloudConfig, hearing: Hearing, *, keep_silent: bool
+) -> tuple[list[Instance], list[Found], frozenset[str]]:
+    """Return instances as their VMs say they are, what those carry or may come up on, and whose VM does not answer.
+
+    A VM that does not answer is lost and carries nothing; or (``keep_silent``) it carries what it was made with.
+    """
+    who = listen(papers, hearing, everybody=True)
     instances: list[Instance] = []
     founds: list[Found] = []
     for each in papers:
-        said = answers.get(each.uuid)
+        said = who.answers.get(each.uuid)
+        if said is None and keep_silent and each.uuid in who.lost:
+            said = VmState(each.vm, _made_with(each.made_with or {}))
         if said is None:
             instances.append(replace(each, vm=None, lost_vm=each.vm or each.lost_vm, meant=None))
             continue
         instances.append(with_hints(_as_told(each, said), said, config))
-        founds += find(instances[-1], said, config)
-    return instances, founds
+        meant = _meant(each, instances[-1])
+        carried = find(instances[-1], said, config)
+        founds += [replace(found, parting=bool(meant) and found.block not in meant.values()) for found in carried]
+    silent = who.lost if keep_silent else frozenset[str]()
+    return instances, [*founds, *_perhaps(papers, instances, founds, config)], silent
+
+
+def _made_with(settings: Properties) -> dict[str, Carries]:
+    """Return what a VM carries that does not answer: what it was made with."""
+    return {name: Carries(_block(ip), settings[name]["type"]) for name, ip in addresses_in(settings).items()}
+
+
+def _block(text: str) -> Cidr:
+    if "/" in text:
+        return parse_cidr(text)
+    position = parse_address(text)
+    return Cidr(position, width(position))
+
+
+def _meant(paper: Instance, instance: Instance) -> dict[str, Cidr]:
+    """Return what the VM that an instance waits for is perhaps being made on, by network."""
+    if instance.plan is None or not paper.is_told:
+        return {}
+    return {name: _block(ip) for name, ip in addresses_in(paper.meant or {}).items()}
 
 
 def _as_told(instance: Instance, said: VmState) -> Instance:
     """Return an instance with the VM that speaks for it: if another than was known, the one that it waited for."""
-    made_with = instance.made_with if said.vm == instance.vm else instance.meant
-    return replace(instance, vm=said.vm, lost_vm=None, made_with=made_with, meant=None)
+    if said.vm == instance.vm:
+        return replace(instance, lost_vm=None, meant=None)
+    made = replace(instance, vm=said.vm, lost_vm=None, made_with=instance.meant, meant=None)
+    return replace(made, plan=None, failed=False, earlier=())
+
+
+def _perhaps(
+    papers: Sequence[Instance], instances: Sequence[Instance], founds: Sequence[Found], config: CloudConfig
+) -> list[Found]:
+    """Return what VMs may come up on that nobody told of, as far as a network has it and no VM carries it.
+
+    What is not wanted any more comes first: an instance has one address of a network that it is to keep.
+    """
+    earlier = [
+        Found(instance, "", _block(text), plan=making.plan, request=making.plan, parting=True)
+        for instance in instances
+        for making in instance.earlier
+        for text in making.addresses
+    ]
+    awaited = [
+        Found(instance, name, block, plan=instance.plan, request=instance.plan)
+        for paper, instance in zip(papers, instances, strict=True)
+        for name, block in _meant(paper, instance).items()
+    ]
+    taken = [found.block.range for found in founds]
+    perhaps: list[Found] = []
+    for found in (*earlier, *awaited):
+        home = next((name for name in (found.network, *config.networks) if _is_home(name, found, config)), None)
+        if home is not None and not any(found.block.range.overlaps(each) for each in taken):
+            taken.append(found.block.range)
+            perhaps.append(replace(found, network=home))
+    return perhaps
+
+
+def _is_home(name: str, found: Found, config: CloudConfig) -> bool:
+    """Tell whether a network can have what a VM may come up on."""
+    network = config.networks.get(name)
+    if network is None or network.kind == DYNAMIC:
+        return False
+    if network.kind == VIP:
+        return name == found.network
+    subnet = subnet_of(network, found.block.first, None)
+    return subnet is not None and subnet.prefix == found.block.prefix
 
 
 def with_hints(instance: Instance, said: VmState, config: CloudConfig) -> Instance:
@@ -125,10 +198,11 @@ def operations_for(
     for found in founds:
         take = Allocate(
             network=found.network, owner=found.instance.owner, address=format_address(found.block.first),
-            reserved="force", carrier=found.instance.vm, request=found.request,
+            reserved="force", carrier=None if found.plan else found.instance.vm, plan=found.plan,
+            request=found.request,
         )  # fmt: skip
         if not found.remnant:
-            yield take
+            yield from [take, *_parted(found, take)]
             continue
         if found.network not in present and (found.network, None) not in made:
             made.add((found.network, None))
@@ -137,7 +211,14 @@ def operations_for(
         if cidr is None and (found.network, found.block) not in made:
             made.add((found.network, found.block))
             yield AddSubnet(network=found.network, cidr=str(found.block), unit=found.block.prefix, keep_back=())
-        yield from _in_remnant(take, str(cidr or found.block))
+        yield from [*_in_remnant(take, str(cidr or found.block)), *_parted(found, take)]
+
+
+def _parted(found: Found, take: Allocate) -> list[Operation]:
+    """Return what sets an address to draining that is not wanted any more."""
+    if not found.parting:
+        return []
+    return [ModifyHolding(network=take.network, address=str(take.address), owner=take.owner, state=str(State.DRAINING))]
 
 
 def _remnant_around(found: Found, network: ledgers.Network | None) -> Cidr | None:
@@ -152,12 +233,12 @@ def _in_remnant(take: Allocate, cidr: str) -> list[Operation]:
 
 
 def with_holdings(instances: Sequence[Instance], answers: Iterable[Shown]) -> list[Instance]:
-    """Return instances with what a ledger answered to those operations."""
-    held: dict[str, list[Holding]] = {}
+    """Return instances with what a ledger answered to those operations, of each address what was answered last."""
+    held: dict[str, dict[Place, Holding]] = {}
     for answer in answers:
         if isinstance(answer, Holding):
-            held.setdefault(answer.owner, []).append(answer)
-    return [replace(each, holdings=(*each.holdings, *held.get(each.owner, ()))) for each in instances]
+            held.setdefault(answer.owner, {})[place_of(answer)] = answer
+    return [replace(each, holdings=(*each.holdings, *held.get(each.owner, {}).values())) for each in instances]
 
 
 async def refused(ledger: AsyncLedger, error: AddressInUse, founds: Sequence[Found]) -> TenureError:

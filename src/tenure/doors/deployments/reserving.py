@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from tenure.doors.deployments.binding import Has, Kept, Wants
 from tenure.doors.deployments.drafting import Step
 from tenure.doors.deployments.records import ORPHANED, Instance, Place, is_overtaken, place_of
-from tenure.kernel.addresses import format_address
+from tenure.kernel.addresses import format_address, parse_address
 from tenure.kernel.names import Owner
 from tenure.kernel.values import Holding, State
 from tenure.service.operations import Allocate, ModifyHolding, Operation, Release, Transfer
@@ -53,7 +53,7 @@ class Work:
 
 def work_for(steps: Sequence[Step], plan: str, vips: Mapping[tuple[str, str], int]) -> Work:
     """Return what a plan does in the ledger. ``vips``: addresses chosen from VIP pools, by uuid and network."""
-    heirs = {promise.place: step.instance.uuid for step in steps for promise in step.gets}
+    heirs = {promise.place: step.instance.uuid for step in steps for promise in step.gets} | _promised_before(steps)
     drains = [operation for step in steps for operation in _drains(step, plan, heirs)]
     keeps = [operation for step in steps for operation in _keeps(step, plan)]
     takes = [
@@ -66,6 +66,12 @@ def work_for(steps: Sequence[Step], plan: str, vips: Mapping[tuple[str, str], in
     return Work([*drains, *keeps], takes, [*frees, *papers_for(steps, plan)], _handed(steps, plan))
 
 
+def _promised_before(steps: Sequence[Step]) -> dict[Place, str]:
+    """Return what those wait for that the plan leaves alone: it is promised to them still."""
+    waiting = [step.after for step in steps if step.after is not None and step.after.ignored]
+    return {(wait["network"], parse_address(wait["address"])): each.uuid for each in waiting for wait in each.waits}
+
+
 def holdings_of(instance: Instance | None, those: Iterable[Has]) -> list[Holding]:
     """Return the holdings of an instance that are meant."""
     places = {(each.network, each.position) for each in those}
@@ -73,11 +79,20 @@ def holdings_of(instance: Instance | None, those: Iterable[Has]) -> list[Holding
     return [each for each in found if place_of(each) in places]
 
 
+def given_up_by(step: Step) -> list[Holding]:
+    """Return what an instance gives up; one that is left alone gave it up by an earlier plan."""
+    if step.before is not None and step.after is not None and step.after.ignored:
+        return list(step.before.parting)
+    return holdings_of(step.before, step.bound.obsolete)
+
+
 def _drains(step: Step, plan: str, heirs: Mapping[Place, str]) -> list[Operation]:
     """Set to draining what the instance is not to keep; what leaves altogether stays as it is.
 
     What an earlier plan set so, or reserved for who leaves, is this one's now. Who waits for an address is noted on it.
     """
+    if step.after is not None and step.after.ignored:
+        return _promises(step, heirs)
     operations: list[Operation] = []
     for held in holdings_of(step.before, step.bound.obsolete):
         state, labels = held.state, {name: text for name, text in held.labels.items() if name != HANDED_TO}
@@ -92,6 +107,13 @@ def _drains(step: Step, plan: str, heirs: Mapping[Place, str]) -> list[Operation
         if (state, labels, meant_for) != (held.state, held.labels, held.plan):
             operations.append(modified(held, state=str(state), labels=labels, plan=meant_for))
     return operations
+
+
+def _promises(step: Step, heirs: Mapping[Place, str]) -> list[Operation]:
+    """Note who waits for what an instance gave up that is left alone; else nothing is done to it."""
+    waited_for = [(each, heirs[place_of(each)]) for each in given_up_by(step) if place_of(each) in heirs]
+    news = [(each, heir) for each, heir in waited_for if each.labels.get(HANDED_TO) != heir]
+    return [modified(each, labels={**each.labels, HANDED_TO: heir}) for each, heir in news]
 
 
 def _leaves_later(step: Step) -> bool:
@@ -120,7 +142,7 @@ def _keeps(step: Step, plan: str) -> list[Operation]:
 
 def _is_of(instance: Instance, plan: str) -> bool:
     """Tell whether an instance waits for a plan, or for none, as one that was stopped hard does."""
-    return instance.plan == plan or instance.rests
+    return instance.plan == plan or (instance.rests and not instance.ignored)
 
 
 def _moved(instance: Instance, held: Holding, kept: Kept, plan: str | None) -> list[Operation]:

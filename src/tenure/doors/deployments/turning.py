@@ -17,6 +17,7 @@ from tenure.doors.deployments.model import CloudConfig
 from tenure.doors.deployments.records import Deployment, Instance
 from tenure.doors.deployments.rereserving import heard, operations_for, refused, with_hints, with_holdings
 from tenure.doors.deployments.reserving import Work
+from tenure.kernel.addresses import format_address
 from tenure.kernel.configuration import Network
 from tenure.kernel.errors import AddressInUse
 from tenure.kernel.values import Holding
@@ -75,18 +76,23 @@ async def arrive(
 async def _turn(
     ledger: AsyncLedger, config: CloudConfig, known: Deployment, papers: Sequence[Instance], hearing: Hearing
 ) -> Arrival:
-    instances, founds = heard(papers, config, hearing)
+    instances, founds, silent = heard(papers, config, hearing, keep_silent=True)
     present = await load_ours(ledger)
-    operations = [
-        *await lifted(ledger, config, known.name, present), *operations_for(founds, present, hearing.space)
-    ]  # fmt: skip
-    try:
-        # What is tried here is done in the deploy's own ``apply``: until then nobody else sees it.
-        answers = await ledger.rehearse(operations)
-    except AddressInUse as error:
-        raise await refused(ledger, error, founds) from error
+    lifts = await lifted(ledger, config, known.name, present)
+    while True:
+        operations = [*lifts, *operations_for(founds, present, hearing.space)]
+        try:
+            # What is tried here is done in the deploy's own ``apply``: until then nobody else sees it.
+            answers = await ledger.rehearse(operations)
+            break
+        except AddressInUse as error:
+            unsure = [each for each in founds if each.plan is not None or each.instance.uuid in silent]
+            there = [each for each in unsure if format_address(each.block.first) == error.address]
+            if not there:
+                raise await refused(ledger, error, founds) from error
+            founds = [each for each in founds if each not in there]  # it is another's already
     held = [each for each in answers if isinstance(each, Holding)]
-    return Arrival(papers, with_holdings(instances, held), operations, turned=True)
+    return Arrival(papers, with_holdings(instances, held), operations, turned=True, silent=silent)
 
 
 async def load_ours(ledger: AsyncLedger) -> dict[str, Network]:

@@ -82,9 +82,18 @@ def _brought_back(undo: Properties, left: Collection[Instance]) -> list[Operatio
     ]
 
 
-def revocable(before: Deployment | None, plan: str, steps: Sequence[Step]) -> list[Step]:
+def revocable(before: Deployment | None, after: Deployment, plan: str, steps: Sequence[Step]) -> list[Step]:
     """Note on instances what they were before a plan, so that they can be that again if it is taken back."""
+    steps = [_as_made(step, before, after) for step in steps]
     return [_made(step, plan) if step.before is None else _noted(step, step.before, before, plan) for step in steps]
+
+
+def _as_made(step: Step, before: Deployment | None, after: Deployment) -> Step:
+    """Let who is left alone be of the cloud configs that it was made with, or is to be."""
+    if before is None or step.before is None or step.after is None or not step.after.ignored:
+        return step
+    made_with = before.as_of(step.before).snapshot
+    return replace(step, after=replace(step.after, snapshot=None if made_with == after.snapshot else made_with))
 
 
 def _made(step: Step, plan: str) -> Step:
@@ -95,7 +104,7 @@ def _made(step: Step, plan: str) -> Step:
 
 
 def _noted(step: Step, instance: Instance, deployment: Deployment | None, plan: str) -> Step:
-    if instance.is_deleted:
+    if instance.is_deleted or (instance.ignored and instance.paper_name == step.instance.paper_name):
         return step
     was = _former(instance, deployment, plan)
     if step.after is None:

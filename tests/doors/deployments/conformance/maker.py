@@ -80,7 +80,7 @@ class Maker:
             acts += [
                 (5, lambda: self.commit(made)), (1.5, lambda: self.fail(made)), (1, lambda: self.lose(one)),
                 (0.7, lambda: self.stop(one)), (0.7, lambda: self.start(one)), (0.5, lambda: self.check_cloud(one)),
-                (0.2, lambda: self.forget(one)),
+                (0.2, lambda: self.forget(one)), (0.5, lambda: self.ignore(one)), (0.7, lambda: self.commit_again(one)),
             ]  # fmt: skip
         weights, chosen = [weight for weight, _ in acts], [act for _, act in acts]
         [act] = self.chance.choices(chosen, weights)
@@ -136,8 +136,8 @@ class Maker:
         lifecycle = {"lifecycle": "errand"} if self.chance.random() < 0.2 else {}
         count, again = self.chance.choice([0, 1, 1, 2]), self.chance.random() < 0.2
         hand_over = self.chance.random() < 0.3
-        self.tell(f"deploy {count} on {chosen} {lifecycle} recreate={again} hand_over={hand_over}")
         swapped = {"vm_strategy": "create-swap-delete"} if self.chance.random() < 0.25 else {}
+        self.tell(f"deploy {count} on {chosen} {lifecycle} {swapped} recreate={again} hand_over={hand_over}")
         text = manifest(NAME, app(count, networks=on, update=swapped, **lifecycle), *self.others())
         deployed = await self.town.deploy(text, recreate=again, hand_over=hand_over)
         self.tell(f"  = {deployed.plan}")
@@ -216,6 +216,17 @@ class Maker:
         self.vms[one.uuid] = carried
         self.end(one.uuid, every=True)
 
+    async def commit_again(self, one: Instance) -> None:
+        """Report once more the VM that is there: it is no news, and nothing is freed by it."""
+        if one.vm is not None:
+            self.tell(f"commit again {one.name} {one.vm}")
+            await finishing.commit(self.town.ledger, NAME, one.name, vm=one.vm)
+
+    async def ignore(self, one: Instance) -> None:
+        """Leave an instance alone, or take it in again."""
+        self.tell(f"ignore {one.name} {not one.ignored}")
+        await finishing.ignore(self.town.ledger, NAME, one.name, ignored=not one.ignored)
+
     async def fail(self, one: Instance) -> None:
         """Report that a VM could not be made."""
         mine = [job for job in self.jobs if job.uuid == one.uuid and job.settings != FORGOTTEN]
@@ -229,9 +240,13 @@ class Maker:
         self.end(one.uuid, plan=job.plan)
 
     async def lose(self, one: Instance) -> None:
-        """Report a VM that is gone; of one that leaves without any, that nothing is made any more."""
+        """Report a VM that is gone."""
         self.tell(f"lose {one.name} {one.vm}")
         await finishing.lose(self.town.ledger, NAME, one.name, vm=one.vm)
+        self.gone(one)
+
+    def gone(self, one: Instance) -> None:
+        """Let a VM be gone; of one that leaves without any, nothing is made any more."""
         self.vms.pop(one.uuid, None)
         if one.leaving and one.vm is None:
             self.end(one.uuid, every=True)
@@ -240,7 +255,7 @@ class Maker:
         """Stop an instance hard."""
         self.tell(f"stop {one.name} {one.vm}")
         await finishing.stop(self.town.ledger, NAME, one.name, hard=True, vm=one.vm)
-        self.vms.pop(one.uuid, None)
+        self.gone(one)
 
     async def start(self, one: Instance) -> None:
         """Start an instance again."""

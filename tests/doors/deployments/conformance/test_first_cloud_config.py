@@ -120,7 +120,7 @@ async def test_vms_must_be_asked_at_the_first_deploy_with_a_cloud_config(town: T
 
     await alpha.run(manifest("alpha", app(2)), fix=True)
 
-    assert await town.tails("alpha") == {"app/0": ".2", "app/1": ".1"}
+    assert await town.tails("alpha") == {"app/0": ".2", "app/1": ".3"}
 
 
 async def test_once_there_is_a_cloud_config_networks_in_a_manifest_are_refused(town: Town, alpha: Fleet) -> None:

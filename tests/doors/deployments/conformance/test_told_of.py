@@ -9,7 +9,7 @@ from tenure.doors.deployments.recreating import recreate
 from tenure.doors.deployments.telling import instance_document
 from tenure.kernel.errors import Conflict
 from tests.doors.deployments.conformance.test_in_the_making import ON_A, ON_B, ON_C, SECOND, taken, two
-from tests.doors.deployments.conformance.town import Town, app, manifest
+from tests.doors.deployments.conformance.town import Town, app, config, lab, manifest
 
 ERRAND_ON_A = manifest("alpha", app(network="a", lifecycle="errand"))
 
@@ -75,6 +75,30 @@ async def test_without_a_plan_it_is_said_what_to_do(town: Town) -> None:
     assert (await finishing.commit(town.ledger, "alpha", "app/0", vm="vm-2")).vm == "vm-2"
 
 
+@pytest.mark.parametrize("named", [False, True])
+async def test_the_vm_that_is_there_is_no_news_of_another(town: Town, named: bool) -> None:
+    await town.upload(two())
+    await town.run(ON_A)
+    moved = await town.deploy(ON_B)
+    await town.deploy(ON_A)
+    before = await town.instances("alpha")
+    for _ in range(2):
+        await finishing.commit(town.ledger, "alpha", "app/0", vm="vm-1", plan=moved.plan if named else None)
+
+    assert await town.instances("alpha") == before
+    assert await addresses(town) == ["10.0.0.18", "10.0.0.2"]
+
+
+async def test_what_failed_may_be_told_again(town: Town) -> None:
+    await town.upload(two())
+    first, later = await town.deploy(ON_A), await town.deploy(ON_B)
+    for plan in (first.plan, first.plan, later.plan, first.plan, later.plan):
+        told = await finishing.fail(town.ledger, "alpha", "app/0", plan=plan)
+    assert (told.failed, told.failures) == (True, (first.plan, later.plan))
+    with pytest.raises(Conflict, match="does not wait for a VM of plan other"):
+        await finishing.fail(town.ledger, "alpha", "app/0", plan="other")
+
+
 async def test_who_leaves_and_waits_for_one_vm_need_not_name_it(town: Town) -> None:
     await town.upload(two())
     await town.deploy(ON_A)
@@ -86,7 +110,7 @@ async def test_who_leaves_and_waits_for_one_vm_need_not_name_it(town: Town) -> N
     assert await addresses(town) == []
 
 
-async def test_of_several_it_must(town: Town) -> None:
+async def test_of_several_it_is_to_be_said_whose_failed(town: Town) -> None:
     await town.upload(two())
     first, later = await town.deploy(ON_A), await town.deploy(ON_B)
     await finishing.delete(town.ledger, "alpha")
@@ -205,6 +229,50 @@ async def test_who_was_lost_keeps_its_address_when_it_is_an_errand_again(town: T
     await finishing.delete(town.ledger, "alpha")
 
     assert await addresses(town) == ["10.0.0.18"]
+
+
+async def test_a_vm_in_place_of_a_forgotten_one_needs_no_plan(town: Town) -> None:
+    await town.upload(two())
+    await town.run(ON_A)
+    await checking.delete_reference(town.ledger, "alpha", "app/0", vm="vm-1")
+
+    assert (await finishing.commit(town.ledger, "alpha", "app/0", vm="vm-2")).vm == "vm-2"
+
+
+async def test_who_leaves_and_is_stopped_hard_is_gone(town: Town) -> None:
+    await town.upload(two())
+    await town.run(ON_A)
+    await finishing.delete(town.ledger, "alpha")
+    await finishing.stop(town.ledger, "alpha", "app/0", hard=True)
+
+    assert (await town.instances("alpha"), await addresses(town)) == ([], [])
+
+
+async def crossing(town: Town) -> tuple[str, str]:
+    """Let two groups swap addresses while both VMs are made anew; return that plan, and what both wait for."""
+    await town.upload(config(lab(static=["172.20.5.10-172.20.5.12"])))
+    pair = [app(static_ips=["172.20.5.10"]), app(name="other", static_ips=["172.20.5.11"])]
+    await town.run(manifest("alpha", *pair))
+    again = await recreate(town.ledger, "alpha")
+    swapped = [app(static_ips=["172.20.5.11"]), app(name="other", static_ips=["172.20.5.10"])]
+    crossed = await town.deploy(manifest("alpha", *swapped), hand_over=True)
+    for name in ("app/0", "other/0"):
+        await finishing.lose(town.ledger, "alpha", name)
+    return again.plan, crossed.plan
+
+
+@pytest.mark.parametrize("told", ["failed", "taken back"])
+async def test_what_another_waits_for_is_his_when_it_is_known_what_became_of_the_last(town: Town, told: str) -> None:
+    again, _ = await crossing(town)
+    assert await town.tails("alpha") == {}
+    if told == "failed":
+        for name in ("app/0", "other/0"):
+            await finishing.fail(town.ledger, "alpha", name, plan=again)
+    else:
+        await finishing.abort(town.ledger, "alpha", again)
+
+    assert await town.tails("alpha") == {"app/0": ".11", "other/0": ".10"}
+    assert [(each.waits, each.earlier) for each in await town.instances("alpha")] == [((), ()), ((), ())]
 
 
 async def test_who_never_had_a_vm_is_not_made_anew(town: Town) -> None:
