@@ -218,7 +218,8 @@ def test_apply_shows_what_plan_showed_and_again_does_nothing_more(deployed: Site
     planned = deployed.json("deployment", "plan", name)
     applied = deployed.json("deployment", "apply", name)
 
-    told, done = ([{**each, "uuid": None} for each in plan["instances"]] for plan in (planned, applied))
+    nameless = {"uuid": None, "plan": None}
+    told, done = ([{**each, **nameless} for each in plan["instances"]] for plan in (planned, applied))
     assert told == done
     assert (applied["applied"], applied["plan"] is None) == (True, False)
     assert applied["instances"][1]["settings"]["apps"].items() >= NET.items()

@@ -104,7 +104,16 @@ IN_USE_HINTS = {
 
 NODE_ADDRESS = "give the node another address, or pass `--no-conflicts-check`"
 FORM = "`--form revised` can say it"
-PLAN = "`tenure deployment show DEPLOYMENT INSTANCE` names the plan that it waits for; `--plan` says which one you mean"
+PLAN = (
+    "`tenure deployment show DEPLOYMENT INSTANCE` names the plan that it waits for, and those of earlier VMs; `--plan` "
+    "says which one you mean"
+)
+PLANLESS = (
+    "`tenure deployment show DEPLOYMENT INSTANCE` tells of the earlier VMs, and what to say of them; "
+    "`tenure deployment apply FILE` gives the VM that it waits for a plan"
+)
+NAMES_NO_PLAN = "deploy again"
+"""By these words a refusal is known that no ``--plan`` helps against: what is waited for has none."""
 
 INSTANCE_HINTS = {
     "address_reserved": "`--force` lets externally reserved addresses be had, too",
@@ -173,7 +182,7 @@ def _special_hint(error: TenureError, command: str) -> str | None:
     if error.code == "conflict" and error.field == "form":
         return FORM
     if error.code == "conflict" and error.field == "plan" and noun == "deployment":
-        return PLAN
+        return PLANLESS if NAMES_NO_PLAN in error.message else PLAN
     return {"instance": INSTANCE_HINTS, "deployment": DEPLOYMENT_HINTS}.get(noun, {}).get(error.code)
 
 

@@ -47,8 +47,9 @@ PLAN_STEP: Keys = {
     "plan": "the plan that it waits for or leaves by; null if none, and in a plan that was only tried",
     "calls_off": "the plan whose VM it waited for, where none is wanted any more; null if none is called off",
     "needs_plan": "whether `commit` must say which plan the VM was made for: an earlier one wanted other settings",
-    "earlier": "VMs of earlier plans that are perhaps being made, until `fail`, `abort` or another VM is told: `plan` "
-    "(null in place of one that was lost) and `addresses`",
+    "earlier": "VMs that are not wanted any more and are perhaps being made: `plan` (null for one in place of a lost "
+    "one, and for one that was forgotten) and `addresses` that each may come up on. It ends by `fail`, `abort`, `lose` "
+    "of who leaves, `end-errand`, or another VM",
     "swaps": "whether its new VM is made beside the old one",
     "hand_overs": "addresses that others must give up first: `network`, `address`, `of` (whose it is)",
     "networks": "its networks: `network`, `type`, `before` (addresses it gives up), `after` (the one it has then), "
@@ -70,7 +71,7 @@ DEPLOYED_INSTANCE: Keys = {
     "needs_plan": "as of a plan step",
     "earlier": "as of a plan step",
     "failed": "whether its last VM could not be made",
-    "leaving": "whether it goes when its VM is deleted",
+    "leaving": "whether it goes when its VM is deleted, and none is perhaps being made",
     "ignored": "whether deploys leave it alone",
     "errand": "whether its VM is there only while its group is run",
     "addresses": "what it holds: `network`, `address`, `state`, `vm` (that carries it), `plan` (that reserved it) "
@@ -86,7 +87,7 @@ DEPLOYMENT: Keys = {
     "config": "`current` if it was deployed with the cloud config in force, `older`, or `own` for networks of its own",
     "groups": "its groups",
     "instances": "how many instances it has",
-    "waiting": "how many of them wait for something",
+    "waiting": "how many of them wait for something, if only for word of an earlier VM",
     "leaving": "how many leave",
     "ignored": "how many are ignored",
     "addresses": "how many addresses they hold",
@@ -175,6 +176,6 @@ ANSWERS: dict[str, str] = {
     "deployment show DEPLOYMENT": "`name`, `plan`, `config` and `instances` (deployed instances)",
     "deployment show DEPLOYMENT INSTANCE": "a deployed instance and `settings`",
     "deployment diff": "`deployment`, `same`, `differences` (`path`, `before`, `after`) and `networks` (changed since)",
-    "deployment why": "`name`, `deployment`, `group`, `index`, `az`, `state`, `vm`, `waits_for`, `waiting` (in words) "
-    "and `reasons` (a list of address reasons)",
+    "deployment why": "`name`, `deployment`, `group`, `index`, `az`, `state`, `vm`, `waits_for`, `earlier`, `waiting` "
+    "(in words) and `reasons` (a list of address reasons)",
 }

@@ -22,17 +22,28 @@ WAIT = "it waits for {handed}; `tenure deployment show {deployment} {instance}` 
 OR_DELETE = (
     ". Where two wait for each other, delete its VM {vm} first, then `tenure deployment lose {deployment} {instance}`"
 )
+LET_GO = "no VM of it is there or being made: `tenure deployment lose {deployment} {instance}` lets it go"
 UNTOLD = (
-    "a VM of an earlier plan is perhaps being made for it: see that there is none, then `tenure deployment fail "
-    "{deployment} {instance} --plan {earlier}`"
+    "{which} being made for it: see that there is none, then `tenure deployment fail {deployment} {instance}"
+    "{of_earlier}`"
 )
+NO_PLAN = "no plan (in place of one that was lost, or one that was forgotten)"
+EARLIER = "earlier VM of {whose}: nobody told what became of it; it may come up on {addresses}"
+CALLED_OFF = "called off: the VM that {instance} waited for, of plan {calls_off}"
 AGAIN = "`tenure deployment apply FILE` gives the VM that is to be made a plan, to tell it from an earlier one"
 START = "it is stopped hard: `tenure deployment start {deployment} {instance}` when it is to run again"
 
 
 def without_kept(plan: dict[str, Any]) -> dict[str, Any]:
-    """Return a plan without the instances that are kept as they are; they are counted all the same."""
-    return {**plan, "instances": [step for step in plan["instances"] if step["action"] != "kept"]}
+    """Return a plan without the instances that are kept as they are; they are counted all the same.
+
+    Of whom a VM is still to be reported stays: nothing of that may be overlooked.
+    """
+    return {**plan, "instances": [step for step in plan["instances"] if not _is_settled(step)]}
+
+
+def _is_settled(step: Document) -> bool:
+    return step["action"] == "kept" and step["waits_for"] != "vm" and not step["earlier"]
 
 
 def plan_lines(plan: Document) -> Iterator[str]:
@@ -40,6 +51,7 @@ def plan_lines(plan: Document) -> Iterator[str]:
     if plan["instances"]:
         yield from table_lines([_row(step) for step in plan["instances"]], STEPS)
     yield counts_line(plan["counts"])
+    yield from (CALLED_OFF.format_map(step) for step in plan["instances"] if step["calls_off"] is not None)
     if plan["ends_compile"] is not None:
         yield _ends_line(plan["ends_compile"])
 
@@ -134,14 +146,24 @@ def applied_lines(plan: Document, aborts: str) -> Iterator[str]:
     if settings:
         yield from settings
         yield ""
-    waiting = list(next_lines(name, [{**step, "plan": plan["plan"]} for step in plan["instances"]]))
+    waiting = list(next_lines(name, plan["instances"]))
     if not waiting:
         yield "nothing to report: all VMs are as they should be"
         return
     yield "next:"
     yield from waiting
-    yield f"`tenure deployment fail {name} INSTANCE` reports a VM that could not be made;"
-    yield f"`{aborts}` takes back what no VM carries yet"
+    yield from _footer(plan, aborts)
+
+
+def _footer(plan: Document, aborts: str) -> Iterator[str]:
+    """Tell how a plan ends otherwise; one that changes no instance has nothing to take back."""
+    of_plan = " --plan PLAN" if any(step["needs_plan"] for step in plan["instances"]) else ""
+    fails = f"`tenure deployment fail {plan['deployment']} INSTANCE{of_plan}` reports a VM that could not be made"
+    if any(count for action, count in plan["counts"].items() if action != "kept"):
+        yield f"{fails};"
+        yield f"`{aborts}` takes back what no VM carries yet"
+    else:
+        yield fails
 
 
 def step_lines(plan: Document) -> Iterator[str]:
@@ -165,10 +187,22 @@ def next_lines(deployment: str, waiting: Iterable[Document]) -> Iterator[str]:
         form = _next_form(each)
         if form is not None:
             yield f"  {each['instance']}: " + form.format_map(words)
-        if _waits_for_others(each):
-            plans = dict.fromkeys(vm["plan"] for vm in each["earlier"] if vm["plan"] is not None)
-            untold = (UNTOLD.format_map({**words, "earlier": plan}) for plan in plans)
-            yield from (f"  {each['instance']}: {line}" for line in untold)
+        yield from (f"  {each['instance']}: {UNTOLD.format_map({**words, **vm})}" for vm in _untold(each))
+
+
+def _untold(said: Document) -> Iterator[Document]:
+    """Name the earlier VMs of which it is to be said first what became of them, and how a report names each.
+
+    One of no plan is named by none, so beside others it cannot be told from them: those come first.
+    """
+    if not _waits_for_others(said):
+        return
+    plans = list(dict.fromkeys(vm["plan"] for vm in said["earlier"]))
+    for plan in plans:
+        if plan is not None:
+            yield {"which": "a VM of an earlier plan is perhaps", "of_earlier": f" --plan {plan}"}
+    if said["waits_for"] in (None, "start") and len(said["earlier"]) == 1 and plans == [None]:
+        yield {"which": "an earlier VM of no plan is perhaps there, or", "of_earlier": ""}
 
 
 def _waits_for_others(said: Document) -> bool:
@@ -198,8 +232,15 @@ def _next_form(said: Document) -> str | None:
     if said["waits_for"] == "vm":
         return MAKE if said["vm"] is None else BESIDE if said.get("swaps") else REPLACE
     if said["waits_for"] == "deletion":
-        return UNMADE if said["vm"] is None else DELETE
+        return DELETE if said["vm"] is not None else UNMADE if said["earlier"] else LET_GO
     return START if said["waits_for"] == "start" else None
+
+
+def earlier_lines(earlier: Iterable[Document]) -> Iterator[str]:
+    """Tell of VMs that are not wanted any more, and that nobody told of."""
+    for each in earlier:
+        whose = NO_PLAN if each["plan"] is None else f"plan {each['plan']}"
+        yield EARLIER.format(whose=whose, addresses=", ".join(each["addresses"]) or "no address that is held")
 
 
 def ident(document: Document) -> str:

@@ -40,7 +40,9 @@ plan_options = with_options(
     ),
     click.option("--vm-state-from", metavar="COMMAND", help="Run this, and read what running VMs say from its output."),
     click.option("--fix", is_flag=True, help="Have VMs made anew that did not answer, instead of a refusal."),
-    click.option("--changes", "changes_only", is_flag=True, help="Leave out the instances that are kept as they are."),
+    click.option(
+        "--changes", "changes_only", is_flag=True, help="Leave out who is kept, if no VM of it is to be reported."
+    ),
 )
 NOTHING_LEFT = (
     "nothing is left of plan {plan} of deployment {deployment} to take back: it is done, was taken back before, or "
@@ -171,9 +173,10 @@ def delete(session: Session, deployment: str) -> None:
       tenure deployment delete shop
     """
     left, orphans = run_on_deployments(session, lambda door: _delete(door, deployment))
+    from tenure.doors.deployments.drafting import leaving
     from tenure.doors.deployments.telling import instance_document
 
-    waiting = [{**instance_document(each), "waits_for": "deletion", "leaving": True} for each in left]
+    waiting = [instance_document(leaving(each)) for each in left]
     document = {"deployment": deployment, "gone": not left, "waiting": waiting, "orphans": orphans}
     answer(session, document, "\n".join(_delete_text(document)))
 

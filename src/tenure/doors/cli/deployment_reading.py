@@ -15,7 +15,7 @@ from tenure.doors.cli.deployment_door import (
     read_document,
     run_on_deployments,
 )
-from tenure.doors.cli.deployment_lines import addresses_text, ident, next_lines, settings_lines
+from tenure.doors.cli.deployment_lines import addresses_text, earlier_lines, ident, next_lines, settings_lines
 from tenure.doors.cli.deployment_planning import exit_code_option
 from tenure.doors.cli.failing import FINDINGS
 from tenure.doors.cli.printing import answer, cell_text, fields, table, table_lines, unicode_wanted
@@ -55,6 +55,9 @@ NOT_MANAGED = "no managed networks were made; a program that brings the cloud al
 NOTHING = "no deployments; `tenure deployment apply FILE` makes one"
 NO_INSTANCES = "no instances"
 
+REPORT = "report"
+"""What an instance waits for that needs no VM: word of an earlier one, which is perhaps being made."""
+
 
 @command("list")
 @pass_session
@@ -83,7 +86,7 @@ def _entry(deployment: "Deployment", instances: "list[Instance]", snapshot: str 
         "config": "own" if own else "current" if deployment.snapshot == snapshot else "older",
         "groups": sorted({each.group for each in instances}),
         "instances": len(instances),
-        "waiting": sum(waits_for(each) is not None for each in instances),
+        "waiting": sum(waits_for(each) is not None or bool(each.earlier) for each in instances),
         "leaving": sum(each.leaving for each in instances),
         "ignored": sum(each.ignored for each in instances),
         "addresses": sum(len(each.holdings) for each in instances),
@@ -131,13 +134,19 @@ def _show_deployment(session: Session, standing: "Standing") -> None:
 def _deployment_lines(document: dict[str, Any]) -> Iterator[str]:
     words = {"current": "the cloud config in force", "older": "an older cloud config", "own": "networks of its own"}
     yield f"deployment {document['name']}, deployed with {words[document['config']]}; last plan {document['plan']}"
-    rows = [{**each, "instance": ident(each), "addresses": addresses_text(each)} for each in document["instances"]]
+    rows = [_instance_row(each) for each in document["instances"]]
     yield from table_lines(rows, INSTANCES) if rows else [NO_INSTANCES]
+
+
+def _instance_row(document: dict[str, Any]) -> dict[str, Any]:
+    waits_for = document["waits_for"] or (REPORT if document["earlier"] else None)
+    return {**document, "instance": ident(document), "addresses": addresses_text(document), "waits_for": waits_for}
 
 
 def _instance_lines(document: dict[str, Any]) -> Iterator[str]:
     named = ("name", "deployment", "index", "az", "state", "vm", "ignored", "leaving", "failed", "plan")
     yield fields({**{key: document[key] for key in named}, "addresses": addresses_text(document)})
+    yield from earlier_lines(document["earlier"])
     if not document["leaving"]:
         yield "settings:"
         yield from settings_lines(document)
@@ -225,6 +234,7 @@ def _why_lines(told: dict[str, Any]) -> Iterator[str]:
             yield from (f"    - {change}" for change in reason["changes"])
     if not told["reasons"]:
         yield "it holds no address"
+    yield from earlier_lines(told["earlier"])
     yield f"it waits for {told['waiting']}"
 
 

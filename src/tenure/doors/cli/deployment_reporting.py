@@ -46,12 +46,19 @@ def read_hints(context: click.Context, parameter: click.Parameter, pairs: Sequen
     callback=read_hints,
     help="An address that the IaaS picked on a dynamic network; repeat for more.",
 )
-@click.option("--plan", metavar="PLAN", help="The plan that the VM was made for; one of another plan is refused.")
+@click.option(
+    "--plan",
+    metavar="PLAN",
+    help="The plan that the VM was made for; one of another plan is refused. Needed while there are earlier VMs.",
+)
 @pass_session
 def commit(
     session: Session, deployment: str, instance: str, vm: str, hints: Mapping[str, str], plan: str | None
 ) -> None:
     """Report that an instance's VM is up with its settings; what that VM does not carry is freed.
+
+    While an earlier VM with other settings is perhaps being made, `--plan` must say which one is up; `apply` and `show`
+    print it.
 
     For example:
       tenure deployment commit shop web/0 --vm vm-8
@@ -67,12 +74,17 @@ def commit(
 @command("fail")
 @deployment_argument
 @instance_argument
-@click.option("--plan", metavar="PLAN", help="The plan that the VM was to be made for; another one is refused.")
+@click.option(
+    "--plan",
+    metavar="PLAN",
+    help="The plan that the VM was to be made for; another one is refused. Needed if several are perhaps being made.",
+)
 @pass_session
 def fail(session: Session, deployment: str, instance: str, plan: str | None) -> None:
     """Report that an instance's VM could not be made; it keeps old and new addresses.
 
-    The next good deploy frees what is not needed.
+    The next good deploy frees what is not needed. Told of an earlier plan's VM, what was kept for that one alone is
+    freed at once. Who leaves is gone when it has no VM and none is perhaps being made any more.
 
     For example:
       tenure deployment fail shop web/0

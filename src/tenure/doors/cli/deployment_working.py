@@ -55,9 +55,10 @@ def recreate(session: Session, deployment: str, instance: str | None, dry_run: b
 @dry_run_option
 @pass_session
 def run_errand(session: Session, deployment: str, errand: str, dry_run: bool) -> None:
-    """Reserve what the instances of an errand need to be run, all or nothing; what they have from before they keep.
+    """Reserve what the instances of an errand need to be run, all or nothing.
 
-    An errand is a group whose `lifecycle` is `errand`. Report each VM with `commit`, and the end with `end-errand`.
+    What they have from before they keep. An errand is a group whose `lifecycle` is `errand`. Report each VM with
+    `commit`, and the end with `end-errand`.
 
     For example:
       tenure deployment run-errand shop smoke-test
@@ -88,7 +89,9 @@ def _tell(
 @errand_argument
 @pass_session
 def end_errand(session: Session, deployment: str, errand: str) -> None:
-    """Report that the VMs of an errand are deleted; its instances keep their addresses for the next run.
+    """Report that the VMs of an errand are deleted, and none is being made any more.
+
+    Its instances keep their addresses for the next run; what a deploy gave up for them meanwhile is free.
 
     For example:
       tenure deployment end-errand shop smoke-test
@@ -148,7 +151,9 @@ def _compile_lines(document: dict[str, Any]) -> Iterator[str]:
 @plan_option
 @pass_session
 def commit_worker(session: Session, deployment: str, number: int, vm: str, plan: str | None) -> None:
-    """Report that the VM of a worker is up: it carries the worker's address, whatever becomes of the compile.
+    """Report that the VM of a worker is up: it carries the worker's address.
+
+    That is so whatever becomes of the compile.
 
     For example:
       tenure deployment commit-worker shop 0 --vm vm-20

@@ -16,6 +16,8 @@ A_VM, DELETION, START, HAND_OVER = "vm", "deletion", "start", "hand_over"
 """What an instance may wait for: a VM that is made and reported, the deletion of the one it has, being started, or an
 address that another is to hand over."""
 
+LOSS = "nothing but the report that it is gone (`lose`): no VM of it is there or being made"
+
 STATIC, PICKED, BY_IAAS, BY_VM = "static", "picked", "iaas", "vm"
 """How an address was come by: asked for by name, picked by us or the IaaS, or (without a cloud config) told by VMs."""
 
@@ -147,16 +149,18 @@ def _of(making: Making) -> str:
 def waiting_text(instance: Instance) -> str:
     """Tell what an instance waits for, in words."""
     wanted = waits_for(instance)
+    made = [f"a VM that is perhaps being made{_of(each)}" for each in instance.earlier]
     if wanted == DELETION:
         there = [] if instance.vm is None else [f"its VM {instance.vm}"]
-        made = [f"a VM that is perhaps being made{_of(each)}" for each in instance.earlier]
-        return f"the deletion of {' and of '.join(there + made)}; its addresses are freed then"
+        awaited = f"the deletion of {' and of '.join(there + made)}" if there + made else LOSS
+        return f"{awaited}; its addresses are freed then"
     if wanted == START:
         return "being started: it was stopped hard, and keeps its addresses"
     if wanted == HAND_OVER:
         named = ", ".join(f"{each['address']} of {each['of']}" for each in instance.waits)
         return f"{named}, to be handed over once the VM there is replaced or gone; then a VM with its settings"
     if wanted is None:
-        return "nothing" if instance.vm is not None else f"nothing: it rests until errand {instance.group} is run"
+        awaited = f"nothing but word of what became of {' and of '.join(made)}" if made else "nothing"
+        return awaited if instance.vm is not None else f"{awaited}: it rests until errand {instance.group} is run"
     text = "a VM with its settings" if instance.vm is None else f"a VM in place of {instance.vm}, with its settings"
     return f"{text}; the last one could not be made" if instance.failed else text

@@ -124,7 +124,7 @@ def reason_document(reason: Reason) -> Document:
 def why_document(explained: Explained) -> Document:
     """Write why an instance has its addresses."""
     document = instance_document(explained.instance)
-    told = ("name", "deployment", "group", "index", "az", "state", "vm", "waits_for")
+    told = ("name", "deployment", "group", "index", "az", "state", "vm", "waits_for", "earlier")
     return {
         **{key: document[key] for key in told},
         "waiting": waiting_text(explained.instance),

@@ -136,7 +136,7 @@ def _summary(
         config=_config(deployment, current=current),
         groups=sorted({each.group for each in instances}),
         instances=len(instances),
-        waiting=sum(waits_for(each) is not None for each in instances),
+        waiting=sum(waits_for(each) is not None or bool(each.earlier) for each in instances),
         leaving=sum(each.leaving for each in instances),
         ignored=sum(each.ignored for each in instances),
         addresses=sum(len(each.holdings) for each in instances),

@@ -197,7 +197,8 @@ class HandOver(Shape, frozen=True, kw_only=True):
 class EarlierVm(Shape, frozen=True, kw_only=True):
     """A VM that is not wanted any more, and that nobody told of: on these addresses it may come up.
 
-    Where ``plan`` is null, it was to be made in place of one that was lost.
+    Where ``plan`` is null, it was to be made in place of one that was lost, or is one that was forgotten. It ends by
+    ``fail``, ``abort``, ``lose`` of who leaves, ``end-errand``, or the report of another VM.
     """
 
     plan: str | None
@@ -207,6 +208,7 @@ class EarlierVm(Shape, frozen=True, kw_only=True):
 class PlannedInstance(Shape, frozen=True, kw_only=True):
     """What a plan does with one instance. ``waits_for`` tells what is to be done and reported next.
 
+    ``plan`` is the one that it waits for; ``calls_off`` the one whose VM it waited for, where none is wanted any more.
     ``needs_plan``: the report must say which plan the VM was made for, since an earlier one wanted other settings.
     """
 

@@ -5,7 +5,7 @@ from typing import Annotated, Any
 import msgspec
 from msgspec import Meta
 
-from tenure.doors.rest.deployment_shapes import MOST_VMS, Compile, DeployedInstance, ManifestText
+from tenure.doors.rest.deployment_shapes import MOST_VMS, Compile, DeployedInstance, EarlierVm, ManifestText
 from tenure.remote import fields
 from tenure.remote.shapes import Shape, Time
 
@@ -114,6 +114,7 @@ class ExplainedInstance(Shape, frozen=True, kw_only=True):
     state: str
     vm: str | None
     waits_for: str | None
+    earlier: list[EarlierVm]
     waiting: str
     reasons: list[AddressReason]
 
