@@ -4,7 +4,7 @@ So it is in the in-memory mode at every deploy, and once when a deployment that 
 config.
 """
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from tenure.doors.deployments.binding import subnet_of
@@ -30,7 +30,8 @@ class Found:
     """An address that an instance's VM carries, and the network of the ledger that has it.
 
     ``remnant``: no subnet of today has it. It gets a block of its own that nobody picks from: BOSH's dummy subnet.
-    ``plan``: no VM carries it yet, but one of that plan may come up on it; ``parting``: it is not wanted any more.
+    ``perhaps``: no VM carries it yet, but one (of ``plan``, if there is one) may come up on it. ``parting``: it is not
+    wanted any more.
     """
 
     instance: Instance
@@ -39,6 +40,7 @@ class Found:
     remnant: bool = False
     request: str | None = None
     plan: str | None = None
+    perhaps: bool = False
     parting: bool = False
 
 
@@ -97,29 +99,39 @@ def _as_told(instance: Instance, said: VmState) -> Instance:
 def _perhaps(
     papers: Sequence[Instance], instances: Sequence[Instance], founds: Sequence[Found], config: CloudConfig
 ) -> list[Found]:
-    """Return what VMs may come up on that nobody told of, as far as a network has it and no VM carries it.
-
-    What is not wanted any more comes first: an instance has one address of a network that it is to keep.
-    """
+    """Return what VMs may come up on that nobody told of, as far as a network has it and no VM carries it."""
     earlier = [
-        Found(instance, "", _block(text), plan=making.plan, request=making.plan, parting=True)
+        Found(instance, "", _block(text), plan=making.plan, request=making.plan, perhaps=True, parting=True)
         for instance in instances
         for making in instance.earlier
         for text in making.addresses
     ]
     awaited = [
-        Found(instance, name, block, plan=instance.plan, request=instance.plan)
+        Found(instance, name, block, plan=instance.plan, request=instance.plan, perhaps=True)
         for paper, instance in zip(papers, instances, strict=True)
         for name, block in _meant(paper, instance).items()
     ]
-    taken = [found.block.range for found in founds]
+    taken: dict[int, set[int]] = {}
+    for found in founds:
+        taken.setdefault(found.block.prefix, set()).add(found.block.first)
     perhaps: list[Found] = []
-    for found in (*earlier, *awaited):
+    for found in (*awaited, *earlier):
         home = next((name for name in (found.network, *config.networks) if _is_home(name, found, config)), None)
-        if home is not None and not any(found.block.range.overlaps(each) for each in taken):
-            taken.append(found.block.range)
+        if home is not None and not _is_taken(found.block, taken):
+            taken.setdefault(found.block.prefix, set()).add(found.block.first)
             perhaps.append(replace(found, network=home))
     return perhaps
+
+
+def _is_taken(block: Cidr, taken: Mapping[int, Collection[int]]) -> bool:
+    """Tell whether a block lies in one that is taken, or has one in it; ``taken`` is by length."""
+    for prefix, firsts in taken.items():
+        if prefix > block.prefix and any(block.first <= each <= block.last for each in firsts):
+            return True
+        shift = max(width(block.first) - prefix, 0)
+        if prefix <= block.prefix and block.first >> shift << shift in firsts:
+            return True
+    return False
 
 
 def _is_home(name: str, found: Found, config: CloudConfig) -> bool:
@@ -198,8 +210,8 @@ def operations_for(
     for found in founds:
         take = Allocate(
             network=found.network, owner=found.instance.owner, address=format_address(found.block.first),
-            reserved="force", carrier=None if found.plan else found.instance.vm, plan=found.plan,
-            request=found.request,
+            slot=format_address(found.block.first) if found.parting else "", reserved="force",
+            carrier=None if found.perhaps else found.instance.vm, plan=found.plan, request=found.request,
         )  # fmt: skip
         if not found.remnant:
             yield from [take, *_parted(found, take)]
@@ -215,7 +227,10 @@ def operations_for(
 
 
 def _parted(found: Found, take: Allocate) -> list[Operation]:
-    """Return what sets an address to draining that is not wanted any more."""
+    """Return what sets an address to draining that is not wanted any more.
+
+    It has a slot of its own: in a network an instance has one address that it is to keep.
+    """
     if not found.parting:
         return []
     return [ModifyHolding(network=take.network, address=str(take.address), owner=take.owner, state=str(State.DRAINING))]

@@ -86,7 +86,7 @@ async def _turn(
             answers = await ledger.rehearse(operations)
             break
         except AddressInUse as error:
-            unsure = [each for each in founds if each.plan is not None or each.instance.uuid in silent]
+            unsure = [each for each in founds if each.perhaps or each.instance.uuid in silent]
             there = [each for each in unsure if format_address(each.block.first) == error.address]
             if not there:
                 raise await refused(ledger, error, founds) from error

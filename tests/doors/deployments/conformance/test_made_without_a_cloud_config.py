@@ -60,6 +60,9 @@ async def test_nor_of_who_has_one_and_moves(town: Town, alpha: Fleet) -> None:
     await alpha.deploy(static(10))
     [shown] = [instance_document(each) for each in await town.instances("alpha")]
     assert shown["earlier"] == [{"plan": moved.plan, "addresses": ["172.20.5.11"]}]
+    assert not (await alpha.deploy(static(10))).changes
+    with pytest.raises(Refused):
+        await alpha.deploy(both)
 
     await finishing.fail(town.ledger, "alpha", "app/0", plan=moved.plan)
     await alpha.run(both)
@@ -78,6 +81,19 @@ async def test_nor_another_deployment_when_the_first_cloud_config_comes(town: To
     await finishing.fail(town.ledger, "alpha", "app/0", plan=first.plan)
     await town.run(beta)
     assert await town.tails("beta") == {"app/0": ".10"}
+
+
+async def test_also_where_it_has_a_vm_and_two_more_are_made(town: Town, alpha: Fleet) -> None:
+    await alpha.run(static(10))
+    for tail in (11, 12):
+        await alpha.deploy(static(tail))
+    await town.upload(config(NAMED))
+    last = await alpha.deploy(manifest("alpha", app(static_ips=["172.20.5.12"])))
+    assert await town.parting("alpha") == {"app/0": {"lab": "172.20.5.11"}}
+    assert len(await town.ledger.holdings("lab")) == 3
+
+    await finishing.commit(town.ledger, "alpha", "app/0", vm="vm-2", plan=last.plan)
+    assert [each.address for each in await town.ledger.holdings("lab")] == ["172.20.5.12"]
 
 
 async def test_what_another_has_by_then_is_his(town: Town, alpha: Fleet) -> None:
