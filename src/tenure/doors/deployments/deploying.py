@@ -55,10 +55,14 @@ class Deployed:
     granted: Mapping[tuple[str, str], Holding]
     ends: Compiling | None = None
     """The compile that the plan ends: one that broke off, or that somebody still waits for."""
+    holds: bool = True
+    """False without a cloud config: what was found for who has no VM is not held for it."""
 
     @property
     def changes(self) -> bool:
-        """Tell whether there is anything to do: also that VMs are called off."""
+        """Tell whether there is anything to do: also that VMs are called off, or who is stopped moves."""
+        if self.holds and any(step.moves for step in self.steps):
+            return True
         return any(step.after is None or step.after.plan == self.plan or step.calls_off for step in self.steps)
 
 
@@ -122,7 +126,8 @@ async def _attempt_alone(
         steps = await told(world, steps)
         after, papers = await written(ledger, world, text, order.plan, steps)
         await act(papers)
-        return Deployed(after.plan or order.plan, world.manifest.name, world.config, steps, granted_by(work, answers))
+        plan, granted = after.plan or order.plan, granted_by(work, answers)
+        return Deployed(plan, world.manifest.name, world.config, steps, granted, holds=False)
 
 
 async def _attempt(

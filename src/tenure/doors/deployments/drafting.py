@@ -62,6 +62,13 @@ class Step:
         return self.after is None and self.instance.vm is None and not self.instance.is_awaited
 
     @property
+    def moves(self) -> bool:
+        """Tell whether an instance gets an address, or gives one up that it was to keep until now."""
+        had = () if self.before is None else self.before.wanted
+        places = {place_of(each) for each in had}
+        return bool(self.bound.new) or any((each.network, each.position) in places for each in self.bound.obsolete)
+
+    @property
     def calls_off(self) -> bool:
         """Tell whether a VM is perhaps being made, and none is wanted any more: as after a recreate."""
         if self.before is None or self.after is None or self.after.ignored:
@@ -170,7 +177,7 @@ def _steps(
             continue
         after = replace(
             called, az=placed.az, disk=group.persistent_disk, networks=said, errand=group.lifecycle == ERRAND,
-            snapshot=None,
+            snapshot=None, meant=None,
         )  # fmt: skip
         steps.append(_waiting(group, config, _step(group, config, placed, before, after, order), order))
     return [*steps, *(_leaves(known[each.uuid]) for each in placement.obsolete)]

@@ -2,7 +2,7 @@
 
 from tenure.doors.deployments.faults import Kind, Refused
 from tenure.doors.deployments.model import CloudConfig, Network
-from tenure.doors.deployments.records import INSTANCE, ORPHANED, REALM
+from tenure.doors.deployments.records import INSTANCE, ORPHANED, REALM, Instance
 from tenure.doors.deployments.reserving import Work
 from tenure.doors.deployments.workers import COMPILER, group_of
 from tenure.doors.deployments.writing import written_in
@@ -25,18 +25,25 @@ async def explained(ledger: AsyncLedger, error: Refusal, work: Work, config: Clo
             return Conflict("addresses became free in this moment; try again")
         step, take = work.takes[found]
         return no_room(step.instance.long_name, config.networks[take.network], step.instance.az)
-    wanted = next((pair for pair in work.takes if pair[1].address == error.address), None)
-    if wanted is None:
+    asking = [pair for pair in work.takes if pair[1].address == error.address]
+    if not asking:
         return Conflict(error.message)
-    step, take = wanted
+    has = error.holder if isinstance(error, AddressInUse) else None
+    step, take = next((pair for pair in asking if pair[1].owner != has), asking[0])
     told = f"Failed to reserve IP '{written_in(config.networks[take.network], error.address)}'"
     if isinstance(error, AddressReserved):
         told = f"{told} for network '{take.network}'"
         return Refused(Kind.NETWORK_RESERVATION_IP_RESERVED, f"{told}: IP belongs to reserved range")
     told = f"{told} for instance '{step.instance.long_name}'"
-    return Refused(
-        Kind.NETWORK_RESERVATION_ALREADY_IN_USE, f"{told}: already reserved by {await holder(ledger, error.holder)}"
-    )
+    planned = next((each for each, take in asking if take.owner == error.holder), None)
+    known = None if planned is None else _named(planned.instance)
+    by = known or await holder(ledger, error.holder)
+    return Refused(Kind.NETWORK_RESERVATION_ALREADY_IN_USE, f"{told}: already reserved by {by}")
+
+
+def _named(instance: Instance) -> str:
+    """Name who has an address by the same plan: it is written down nowhere yet."""
+    return f"instance '{instance.name}' from deployment '{instance.deployment}'"
 
 
 async def first_without_room(ledger: AsyncLedger, work: Work) -> int | None:

@@ -103,6 +103,10 @@ async def _attempt(
     try:
         sure = await _pinned(ledger, remembered, rests, work) if changed else work
         answers = await (ledger.rehearse if dry else ledger.apply)([*rests, *sure.operations])
+    except (NotFound, AddressOutsideSubnet) as error:
+        if not changed or not steps:
+            raise
+        raise _changed(remembered, steps[0]) from error
     except (AddressInUse, AddressReserved, PoolExhausted) as error:
         if not isinstance(error, PoolExhausted) and was_picked(error, vips):
             raise Overtaken(error, work, config) from error

@@ -15,6 +15,7 @@ from tenure.doors.deployments.model import DYNAMIC, MANUAL, VIP, CloudConfig, Pr
 from tenure.doors.deployments.records import Instance, Place, addresses_in, place_of
 from tenure.doors.deployments.refusing import holder
 from tenure.doors.deployments.reports import Carries, VmState
+from tenure.doors.deployments.reserving import DRAINED_BY
 from tenure.kernel import configuration as ledgers
 from tenure.kernel.addresses import format_address, parse_address, width
 from tenure.kernel.edits import AddNetwork, AddSubnet, ModifySubnet
@@ -59,14 +60,14 @@ def heard(
         if said is None and keep_silent and each.uuid in who.lost:
             said = VmState(each.vm, _made_with(each.made_with or {}))
         if said is None:
-            instances.append(replace(each, vm=None, lost_vm=each.vm or each.lost_vm, meant=None))
+            instances.append(replace(each, vm=None, lost_vm=each.vm or each.lost_vm, meant=_still_meant(each)))
             continue
         instances.append(with_hints(_as_told(each, said), said, config))
-        meant = _meant(each, instances[-1])
+        meant = _meant(instances[-1])
         carried = find(instances[-1], said, config)
         founds += [replace(found, parting=bool(meant) and found.block not in meant.values()) for found in carried]
     silent = who.lost if keep_silent else frozenset[str]()
-    return instances, [*founds, *_perhaps(papers, instances, founds, config)], silent
+    return instances, [*founds, *_perhaps(instances, founds, config)], silent
 
 
 def _made_with(settings: Properties) -> dict[str, Carries]:
@@ -81,25 +82,29 @@ def _block(text: str) -> Cidr:
     return Cidr(position, width(position))
 
 
-def _meant(paper: Instance, instance: Instance) -> dict[str, Cidr]:
+def _meant(instance: Instance) -> dict[str, Cidr]:
     """Return what the VM that an instance waits for is perhaps being made on, by network."""
-    if instance.plan is None or not paper.is_told:
-        return {}
-    return {name: _block(ip) for name, ip in addresses_in(paper.meant or {}).items()}
+    return {name: _block(ip) for name, ip in addresses_in(instance.meant or {}).items()}
+
+
+def _still_meant(paper: Instance) -> Properties | None:
+    """Return the settings of the VM that is perhaps being made; without one, nothing is meant any more."""
+    return paper.meant if paper.plan is not None and paper.is_told else None
 
 
 def _as_told(instance: Instance, said: VmState) -> Instance:
     """Return an instance with the VM that speaks for it: if another than was known, the one that it waited for."""
     if said.vm == instance.vm:
-        return replace(instance, lost_vm=None, meant=None)
+        return replace(instance, lost_vm=None, meant=_still_meant(instance))
     made = replace(instance, vm=said.vm, lost_vm=None, made_with=instance.meant, meant=None)
     return replace(made, plan=None, failed=False, earlier=())
 
 
-def _perhaps(
-    papers: Sequence[Instance], instances: Sequence[Instance], founds: Sequence[Found], config: CloudConfig
-) -> list[Found]:
-    """Return what VMs may come up on that nobody told of, as far as a network has it and no VM carries it."""
+def _perhaps(instances: Sequence[Instance], founds: Sequence[Found], config: CloudConfig) -> list[Found]:
+    """Return what VMs may come up on that nobody told of, as far as no VM carries it.
+
+    Where a subnet that has it hands out units of another length, it cannot be kept.
+    """
     earlier = [
         Found(instance, "", _block(text), plan=making.plan, request=making.plan, perhaps=True, parting=True)
         for instance in instances
@@ -108,19 +113,33 @@ def _perhaps(
     ]
     awaited = [
         Found(instance, name, block, plan=instance.plan, request=instance.plan, perhaps=True)
-        for paper, instance in zip(papers, instances, strict=True)
-        for name, block in _meant(paper, instance).items()
+        for instance in instances
+        for name, block in _meant(instance).items()
     ]
     taken: dict[int, set[int]] = {}
     for found in founds:
         taken.setdefault(found.block.prefix, set()).add(found.block.first)
     perhaps: list[Found] = []
     for found in (*awaited, *earlier):
-        home = next((name for name in (found.network, *config.networks) if _is_home(name, found, config)), None)
-        if home is not None and not _is_taken(found.block, taken):
+        at = _homed(found, config)
+        if at is not None and not _is_taken(found.block, taken):
             taken.setdefault(found.block.prefix, set()).add(found.block.first)
-            perhaps.append(replace(found, network=home))
+            perhaps.append(at)
     return perhaps
+
+
+def _homed(found: Found, config: CloudConfig) -> Found | None:
+    """Return an address that a VM may come up on with the network that has it, or with none a block of its own."""
+    names = (found.network, *config.networks)
+    home = next((name for name in names if _is_home(name, found, config)), None)
+    vips = (name for name, network in config.networks.items() if network.kind == VIP and not found.network)
+    if home is None and any(subnet_of(each, found.block.first, None) for each in config.networks.values()):
+        return None
+    home = home or next(vips, None)
+    if home is not None:
+        return replace(found, network=home)
+    own = found.network or next((said["name"] for said in found.instance.networks), None)
+    return None if own is None else replace(found, network=own, remnant=True)
 
 
 def _is_taken(block: Cidr, taken: Mapping[int, Collection[int]]) -> bool:
@@ -210,7 +229,7 @@ def operations_for(
     for found in founds:
         take = Allocate(
             network=found.network, owner=found.instance.owner, address=format_address(found.block.first),
-            slot=format_address(found.block.first) if found.parting else "", reserved="force",
+            slot=format_address(found.block.first) if found.parting else "", reserved="force", labels=_labels(found),
             carrier=None if found.perhaps else found.instance.vm, plan=found.plan, request=found.request,
         )  # fmt: skip
         if not found.remnant:
@@ -224,6 +243,12 @@ def operations_for(
             made.add((found.network, found.block))
             yield AddSubnet(network=found.network, cidr=str(found.block), unit=found.block.prefix, keep_back=())
         yield from [*_in_remnant(take, str(cidr or found.block)), *_parted(found, take)]
+
+
+def _labels(found: Found) -> dict[str, str]:
+    """Return the label of what drains: the plan that gave it up, as far as that is known."""
+    plan = found.plan or found.instance.plan
+    return {DRAINED_BY: plan} if found.parting and plan is not None else {}
 
 
 def _parted(found: Found, take: Allocate) -> list[Operation]:

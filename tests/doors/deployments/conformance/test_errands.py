@@ -263,3 +263,13 @@ async def test_an_errand_can_be_tried_without_changing_anything(town: Town) -> N
 
     assert sorted(each.address for each in tried.granted.values()) == ["172.20.5.3", "172.20.5.4"]
     assert await town.ledger.last_change() == before
+
+
+async def test_an_errand_whose_network_has_another_name_is_to_be_deployed_again(town: Town) -> None:
+    await town.upload(config())
+    await town.deploy(manifest("alpha", app(lifecycle="errand")))
+    await errands.run(town.ledger, "alpha", "app")
+    await errands.end(town.ledger, "alpha", "app")
+    await town.upload(config(name="hub"))
+    with pytest.raises(Refused, match="the cloud config changed since deployment 'alpha' was deployed"):
+        await errands.run(town.ledger, "alpha", "app")

@@ -6,7 +6,7 @@ from tenure.doors.deployments import finishing
 from tenure.doors.deployments.faults import Kind, Refused
 from tenure.doors.deployments.telling import instance_document, plan_document
 from tests.doors.deployments.conformance.fleet import Fleet, own
-from tests.doors.deployments.conformance.town import Town, app, config, lab, manifest
+from tests.doors.deployments.conformance.town import Document, Town, app, config, lab, manifest
 
 NAMED = lab(static=["172.20.5.10-172.20.5.12"])
 
@@ -117,3 +117,53 @@ async def test_a_silent_vm_keeps_its_address_when_the_first_cloud_config_comes(t
 
     await finishing.abort(town.ledger, "alpha", fixed.plan)
     assert [(each.group, each.vm) for each in await town.instances("alpha")] == [("app", "vm-1")]
+
+
+async def test_two_that_are_made_on_one_address_are_told_of_each_by_itself(town: Town, alpha: Fleet) -> None:
+    def by(*groups: Document, gateway: str = "172.20.5.1") -> str:
+        return own("alpha", *groups, subnets=({**NAMED, "gateway": gateway},))
+
+    asks = app(static_ips=["172.20.5.10"])
+    first, later = await alpha.deploy(by(asks)), await alpha.deploy(by(asks, gateway="172.20.5.14"))
+    await alpha.deploy(by(app(name="other")))
+    await finishing.fail(town.ledger, "alpha", "app/0", plan=first.plan)
+    with pytest.raises(Refused):
+        await alpha.deploy(by(app(name="b", static_ips=["172.20.5.10"])))
+
+    await finishing.fail(town.ledger, "alpha", "app/0", plan=later.plan)
+    await alpha.deploy(by(app(name="b", static_ips=["172.20.5.10"])))
+
+
+async def test_vips_of_earlier_vms_are_theirs(town: Town, alpha: Fleet) -> None:
+    more = ({"name": "public", "type": "vip"},)
+    on = [{"name": "lab", "default": ["dns", "gateway"]}, {"name": "public", "static_ips": ["203.0.113.9"]}]
+    await alpha.deploy(own("alpha", app(networks=on), more=more))
+    await alpha.deploy(own("alpha", app(), more=more))
+    with pytest.raises(Refused) as caught:
+        await alpha.deploy(own("alpha", app(), app(name="b", networks=on), more=more))
+
+    assert caught.value.kind is Kind.NETWORK_RESERVATION_ALREADY_IN_USE
+
+
+async def test_where_no_network_has_it_it_gets_a_block_of_its_own(town: Town, alpha: Fleet) -> None:
+    await alpha.deploy(own("alpha", app()))
+    hub = {"range": "172.20.7.0/28", "gateway": "172.20.7.1"}
+    await town.upload(config(hub, name="hub"))
+    await alpha.deploy(manifest("alpha", app(network="hub")))
+    both = config(hub, name="hub", more=[{"name": "lab", "type": "manual", "subnets": [lab()]}])
+    await town.upload(both)
+    await town.run(manifest("beta", app()))
+
+    assert await town.tails("beta") == {"app/0": ".3"}
+
+
+async def test_who_left_before_the_first_cloud_config_is_gone_when_its_deploy_is_taken_back(
+    town: Town, alpha: Fleet
+) -> None:
+    await alpha.deploy(own("alpha", app()))
+    await alpha.deploy(own("alpha"))
+    await town.upload(config())
+    deployed = await alpha.deploy(manifest("alpha", app(name="other")))
+    await finishing.abort(town.ledger, "alpha", deployed.plan)
+
+    assert (await town.instances("alpha"), await town.ledger.holdings("lab")) == ([], [])

@@ -85,3 +85,14 @@ async def test_a_network_that_is_dropped_comes_back(town: Town) -> None:
     await finishing.abort(town.ledger, "alpha", fewer.plan)
 
     assert await town.has("alpha") == {"app/0": {"lab": "172.20.5.2", "lan2": "172.20.6.2"}}
+
+
+async def test_a_plan_that_moves_who_is_stopped_has_something_to_do(town: Town) -> None:
+    await town.upload(config())
+    await town.run(manifest("alpha", app()))
+    await finishing.stop(town.ledger, "alpha", "app/0", hard=True)
+    await town.upload(config(lab(reserved=["172.20.5.2"])))
+    dry = await town.deploy(manifest("alpha", app()), dry=True)
+    first, again = [await town.deploy(manifest("alpha", app())) for _ in range(2)]
+
+    assert (dry.changes, first.changes, again.changes) == (True, True, False)

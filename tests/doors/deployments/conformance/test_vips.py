@@ -155,3 +155,10 @@ async def test_d12_two_vips_of_an_instance_may_change_places(town: Town) -> None
 
     held = (await town.has("alpha"))["app/0"]
     assert (held["pub"], held["front"]) == ("198.51.100.8", "198.51.100.7")
+
+
+async def test_a8_of_two_groups_that_ask_for_one_vip_the_second_is_refused(town: Town) -> None:
+    await town.upload(config(more=[{"name": "public", "type": "vip"}]))
+    on = [{"name": "lab", "default": ["dns", "gateway"]}, {"name": "public", "static_ips": ["203.0.113.9"]}]
+    with pytest.raises(Refused, match=r"for instance 'two/.*already reserved by instance 'one/.* from deployment"):
+        await town.deploy(manifest("alpha", app(name="one", networks=on), app(name="two", networks=on)))
