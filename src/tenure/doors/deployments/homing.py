@@ -7,8 +7,9 @@ goes that it is held in.
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
+from tenure.doors.deployments.perhaps import Found
 from tenure.doors.deployments.records import Instance
-from tenure.doors.deployments.rereserving import Found, operations_for
+from tenure.doors.deployments.rereserving import operations_for
 from tenure.doors.deployments.reserving import MOVED_FROM
 from tenure.kernel.configuration import Network
 from tenure.kernel.ranges import Cidr

@@ -17,10 +17,11 @@ from tenure.doors.deployments.ground import SPACE, blocks_of, lay
 from tenure.doors.deployments.legacy import load_mode, unturned
 from tenure.doors.deployments.listening import Hearing
 from tenure.doors.deployments.model import DELETE_CREATE, DETACHED, DYNAMIC, CloudConfig, Manifest, Network
+from tenure.doors.deployments.perhaps import Found
 from tenure.doors.deployments.records import REALM, Deployment, Instance, load_deployment, load_instances
 from tenure.doors.deployments.refusing import explained
 from tenure.doors.deployments.repeating import noted, unless_same
-from tenure.doors.deployments.rereserving import Found, heard, operations_for, refused, with_holdings
+from tenure.doors.deployments.rereserving import heard, operations_for, refused, with_holdings
 from tenure.doors.deployments.reserving import Work, papers_for
 from tenure.doors.deployments.settings import settings_of
 from tenure.doors.deployments.undoing import following, revocable

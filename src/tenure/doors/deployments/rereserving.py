@@ -4,45 +4,27 @@ So it is in the in-memory mode at every deploy, and once when a deployment that 
 config.
 """
 
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 
 from tenure.doors.deployments.binding import subnet_of
 from tenure.doors.deployments.faults import Kind, Refused
 from tenure.doors.deployments.ground import DOOR
 from tenure.doors.deployments.listening import Hearing, listen
-from tenure.doors.deployments.model import DYNAMIC, MANUAL, VIP, CloudConfig, Properties
-from tenure.doors.deployments.records import Instance, Place, addresses_in, place_of
+from tenure.doors.deployments.model import DYNAMIC, MANUAL, VIP, CloudConfig
+from tenure.doors.deployments.perhaps import Found, made_with, meant_for, perhaps, still_meant
+from tenure.doors.deployments.records import Instance, Place, place_of
 from tenure.doors.deployments.refusing import holder
 from tenure.doors.deployments.reports import Carries, VmState
 from tenure.doors.deployments.reserving import DRAINED_BY
 from tenure.kernel import configuration as ledgers
-from tenure.kernel.addresses import format_address, parse_address, width
+from tenure.kernel.addresses import format_address, width
 from tenure.kernel.edits import AddNetwork, AddSubnet, ModifySubnet
 from tenure.kernel.errors import AddressInUse, TenureError
-from tenure.kernel.ranges import Cidr, parse_cidr
+from tenure.kernel.ranges import Cidr
 from tenure.kernel.values import Holding, State
 from tenure.service.ledger import AsyncLedger
 from tenure.service.operations import Allocate, ModifyHolding, Operation, Shown
-
-
-@dataclass(frozen=True, slots=True)
-class Found:
-    """An address that an instance's VM carries, and the network of the ledger that has it.
-
-    ``remnant``: no subnet of today has it. It gets a block of its own that nobody picks from: BOSH's dummy subnet.
-    ``perhaps``: no VM carries it yet, but one (of ``plan``, if there is one) may come up on it. ``parting``: it is not
-    wanted any more.
-    """
-
-    instance: Instance
-    network: str
-    block: Cidr
-    remnant: bool = False
-    request: str | None = None
-    plan: str | None = None
-    perhaps: bool = False
-    parting: bool = False
 
 
 def heard(
@@ -58,110 +40,24 @@ def heard(
     for each in papers:
         said = who.answers.get(each.uuid)
         if said is None and keep_silent and each.uuid in who.lost:
-            said = VmState(each.vm, _made_with(each.made_with or {}))
+            said = VmState(each.vm, made_with(each.made_with or {}))
         if said is None:
-            instances.append(replace(each, vm=None, lost_vm=each.vm or each.lost_vm, meant=_still_meant(each)))
+            instances.append(replace(each, vm=None, lost_vm=each.vm or each.lost_vm, meant=still_meant(each)))
             continue
         instances.append(with_hints(_as_told(each, said), said, config))
-        meant = _meant(instances[-1])
+        meant = meant_for(instances[-1])
         carried = find(instances[-1], said, config)
         founds += [replace(found, parting=bool(meant) and found.block not in meant.values()) for found in carried]
     silent = who.lost if keep_silent else frozenset[str]()
-    return instances, [*founds, *_perhaps(instances, founds, config)], silent
-
-
-def _made_with(settings: Properties) -> dict[str, Carries]:
-    """Return what a VM carries that does not answer: what it was made with."""
-    return {name: Carries(_block(ip), settings[name]["type"]) for name, ip in addresses_in(settings).items()}
-
-
-def _block(text: str) -> Cidr:
-    if "/" in text:
-        return parse_cidr(text)
-    position = parse_address(text)
-    return Cidr(position, width(position))
-
-
-def _meant(instance: Instance) -> dict[str, Cidr]:
-    """Return what the VM that an instance waits for is perhaps being made on, by network."""
-    return {name: _block(ip) for name, ip in addresses_in(instance.meant or {}).items()}
-
-
-def _still_meant(paper: Instance) -> Properties | None:
-    """Return the settings of the VM that is perhaps being made; without one, nothing is meant any more."""
-    return paper.meant if paper.plan is not None and paper.is_told else None
+    return instances, [*founds, *perhaps(instances, founds, config)], silent
 
 
 def _as_told(instance: Instance, said: VmState) -> Instance:
     """Return an instance with the VM that speaks for it: if another than was known, the one that it waited for."""
     if said.vm == instance.vm:
-        return replace(instance, lost_vm=None, meant=_still_meant(instance))
+        return replace(instance, lost_vm=None, meant=still_meant(instance))
     made = replace(instance, vm=said.vm, lost_vm=None, made_with=instance.meant, meant=None)
     return replace(made, plan=None, failed=False, earlier=())
-
-
-def _perhaps(instances: Sequence[Instance], founds: Sequence[Found], config: CloudConfig) -> list[Found]:
-    """Return what VMs may come up on that nobody told of, as far as no VM carries it.
-
-    Where a subnet that has it hands out units of another length, it cannot be kept.
-    """
-    earlier = [
-        Found(instance, "", _block(text), plan=making.plan, request=making.plan, perhaps=True, parting=True)
-        for instance in instances
-        for making in instance.earlier
-        for text in making.addresses
-    ]
-    awaited = [
-        Found(instance, name, block, plan=instance.plan, request=instance.plan, perhaps=True)
-        for instance in instances
-        for name, block in _meant(instance).items()
-    ]
-    taken: dict[int, set[int]] = {}
-    for found in founds:
-        taken.setdefault(found.block.prefix, set()).add(found.block.first)
-    perhaps: list[Found] = []
-    for found in (*awaited, *earlier):
-        at = _homed(found, config)
-        if at is not None and not _is_taken(found.block, taken):
-            taken.setdefault(found.block.prefix, set()).add(found.block.first)
-            perhaps.append(at)
-    return perhaps
-
-
-def _homed(found: Found, config: CloudConfig) -> Found | None:
-    """Return an address that a VM may come up on with the network that has it, or with none a block of its own."""
-    names = (found.network, *config.networks)
-    home = next((name for name in names if _is_home(name, found, config)), None)
-    vips = (name for name, network in config.networks.items() if network.kind == VIP and not found.network)
-    if home is None and any(subnet_of(each, found.block.first, None) for each in config.networks.values()):
-        return None
-    home = home or next(vips, None)
-    if home is not None:
-        return replace(found, network=home)
-    own = found.network or next((said["name"] for said in found.instance.networks), None)
-    return None if own is None else replace(found, network=own, remnant=True)
-
-
-def _is_taken(block: Cidr, taken: Mapping[int, Collection[int]]) -> bool:
-    """Tell whether a block lies in one that is taken, or has one in it; ``taken`` is by length."""
-    for prefix, firsts in taken.items():
-        if prefix > block.prefix and any(block.first <= each <= block.last for each in firsts):
-            return True
-        shift = max(width(block.first) - prefix, 0)
-        if prefix <= block.prefix and block.first >> shift << shift in firsts:
-            return True
-    return False
-
-
-def _is_home(name: str, found: Found, config: CloudConfig) -> bool:
-    """Tell whether a network can have what a VM may come up on."""
-    network = config.networks.get(name)
-    if network is None or network.kind == DYNAMIC:
-        return False
-    if network.kind == VIP:
-        return name == found.network
-    subnet = subnet_of(network, found.block.first, None)
-    return subnet is not None and subnet.prefix == found.block.prefix
 
 
 def with_hints(instance: Instance, said: VmState, config: CloudConfig) -> Instance:
