@@ -30,15 +30,15 @@ async def bench() -> AsyncIterator[NeutronBench]:
 
 
 async def test_each_driver_allocates_in_processes_of_neutrons_and_gives_everything_back(bench: NeutronBench) -> None:
-    stock, full = case("sqlite", STOCK, 50, SMALL), case("postgres", LEDGER, 90, SMALL)
+    stock, full = case("sqlite", STOCK, 50, SMALL), case("postgres", LEDGER, 90, replace(SMALL, ours=10))
     cases = [stock, case("sqlite", DATABASE, 90, SMALL), full, replace(full, servers=2)]
     samples = {each: await bench.measure(each) for each in cases}
     again = await bench.measure(replace(stock, policy="lowest"))
 
-    assert [samples[each].count for each in cases] == [2, 6, 6, 12]
+    assert [samples[each].count for each in cases] == [2, 6, 10, 20]
     assert again.count == 2
     assert all(each.rate > 0 and each.client_us > 0 for each in samples.values())
-    assert samples[full].store_us > 0
+    assert samples[replace(full, servers=2)].store_us > 0  # told in hundredths of a second: few calls may take none
 
 
 async def test_a_row_that_is_not_there_ends_the_run(bench: NeutronBench) -> None:
