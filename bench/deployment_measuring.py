@@ -19,7 +19,7 @@ from tenure.doors.deployments.configuring import upload
 from tenure.doors.deployments.deploying import deploy
 
 NETWORK = "net0"
-TURNS = 3
+TURNS = 5
 
 
 async def measure(places: Places, case: Case) -> Sample:
