@@ -130,8 +130,10 @@ def _kept_for(instance: Instance, plan: str) -> list[Holding]:
 
 def _parked(held: Holding, instance: Instance, plan: str) -> Operation:
     """Keep an address for an earlier VM, as before the plan that is taken back."""
-    whose = next(each for each in _survivors(instance, plan) if each.has(held))
-    state = State.HELD if whose is _resumed(instance, plan) else State.DRAINING
+    resumed = _resumed(instance, plan)
+    first = next(each for each in _survivors(instance, plan) if each.has(held))
+    whose = resumed if resumed is not None and resumed.has(held) else first  # it is wanted again, whoever else has it
+    state = State.HELD if whose is resumed else State.DRAINING
     return modified(held, state=str(state), plan=whose.plan or plan, labels=undrained(held))
 
 
