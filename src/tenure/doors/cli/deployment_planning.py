@@ -173,10 +173,9 @@ def delete(session: Session, deployment: str) -> None:
       tenure deployment delete shop
     """
     left, orphans = run_on_deployments(session, lambda door: _delete(door, deployment))
-    from tenure.doors.deployments.drafting import leaving
     from tenure.doors.deployments.telling import instance_document
 
-    waiting = [instance_document(leaving(each)) for each in left]
+    waiting = [instance_document(each) for each in left]
     document = {"deployment": deployment, "gone": not left, "waiting": waiting, "orphans": orphans}
     answer(session, document, "\n".join(_delete_text(document)))
 

@@ -275,7 +275,7 @@ def _settings(step: Step, config: CloudConfig) -> Properties:
 def _earlier(before: Instance, step: Step, config: CloudConfig, order: Order, *, needs: bool) -> tuple[Making, ...]:
     """Return the VMs that are perhaps being made with other settings than are wanted now.
 
-    One that would have what is wanted now is the plan's: what is told of that is told of both.
+    One that would have what is wanted now is this plan's from now on, and is told of by its name.
     """
     taken_over = needs and before.is_told and not _differs(before, step, config, order)
     return before.earlier if taken_over else before.makings
@@ -313,7 +313,7 @@ def _leaves(instance: Instance) -> Step:
 
 def leaving(instance: Instance) -> Instance:
     """Return an instance that leaves: all VMs that are perhaps being made for it are earlier ones."""
-    return replace(instance, leaving=True, earlier=instance.makings)
+    return replace(instance, leaving=True, earlier=instance.makings, meant=None)
 
 
 def _networks_of(group: Group) -> list[Properties]:

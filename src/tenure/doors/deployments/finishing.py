@@ -53,6 +53,7 @@ from tenure.service.operations import (
 )
 
 MOST_FAILURES = 8
+"""Of so many plans it is remembered that their VMs could not be made."""
 
 
 async def commit(
@@ -169,7 +170,7 @@ async def fail(ledger: AsyncLedger, deployment: str, ident: str, *, plan: str | 
 
 
 def _noted(instance: Instance, plans: Sequence[str | None]) -> tuple[str, ...]:
-    """Return the plans whose VMs could not be made, with some more: so many are remembered as may be told again."""
+    """Return the plans whose VMs could not be made, with some more."""
     return (*instance.failures, *(each for each in plans if each is not None))[-MOST_FAILURES:]
 
 
@@ -321,7 +322,7 @@ async def delete(ledger: AsyncLedger, deployment: str) -> list[Instance]:
         operations += await ended(ledger, deployment)
         with turn:
             await ledger.apply(operations)
-            return left
+            return [after for _, after in going]
 
     return await until_done(attempt)
 

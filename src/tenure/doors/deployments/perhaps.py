@@ -17,7 +17,7 @@ from tenure.kernel.ranges import Cidr, parse_cidr
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """An address that an instance's VM carries, and the network of the ledger that has it.
+    """An address that an instance's VM carries, or may come up on, and the network of the ledger that has it.
 
     ``remnant``: no subnet of today has it. It gets a block of its own that nobody picks from: BOSH's dummy subnet.
     ``perhaps``: no VM carries it yet, but one (of ``plan``, if there is one) may come up on it. ``parting``: it is not

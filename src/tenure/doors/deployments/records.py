@@ -84,7 +84,7 @@ class Instance:
     swaps: bool = False
     """The VM that it waits for comes beside the one it has."""
     earlier: tuple[Making, ...] = ()
-    """VMs with other settings than are wanted now, of which nobody said what became of them."""
+    """VMs that it does not wait for any more, of which nobody said what became of them."""
     waits: tuple[Properties, ...] = ()
     """Addresses that others are to hand over before its VM can be made: network, address, and whose it is."""
     hints: Mapping[str, str] = field(default_factory=dict)

@@ -104,7 +104,7 @@ async def _attempt(
         sure = await _pinned(ledger, remembered, rests, work) if changed else work
         answers = await (ledger.rehearse if dry else ledger.apply)([*rests, *sure.operations])
     except (NotFound, AddressOutsideSubnet) as error:
-        if not changed or not steps:
+        if not changed or not _is_of_networks(error):
             raise
         raise _changed(remembered, steps[0]) from error
     except (AddressInUse, AddressReserved, PoolExhausted) as error:
@@ -126,7 +126,7 @@ async def _pinned(ledger: AsyncLedger, remembered: Remembered, rests: Sequence[O
     try:
         granted = granted_by(work, (await ledger.rehearse([*rests, *work.operations]))[len(rests) :])
     except (NotFound, AddressOutsideSubnet, AddressReserved) as error:
-        if isinstance(error, NotFound) and error.kind not in ("network", "pool"):  # held, it stays without a pool
+        if not _is_of_networks(error):
             raise
         raise _changed(remembered, work.takes[0][0]) from error
     takes = []
@@ -138,6 +138,11 @@ async def _pinned(ledger: AsyncLedger, remembered: Remembered, rests: Sequence[O
             raise _changed(remembered, step)
         takes.append((step, replace(take, address=held.address, zone=None)))
     return replace(work, takes=takes)
+
+
+def _is_of_networks(error: TenureError) -> bool:
+    """Tell whether networks are the reason: what is held stays where there is no pool any more."""
+    return not isinstance(error, NotFound) or error.kind in ("network", "pool")
 
 
 def _changed(remembered: Remembered, step: Step) -> TenureError:

@@ -153,9 +153,9 @@ def _as_before(instance: Instance) -> dict[str, str]:
 
 def check_awaited(instance: Instance, vm: str, plan: str | None) -> None:
     """Refuse a VM that nobody waits for, or of which it is not sure that it has what is wanted now."""
-    if plan is not None and plan != _waits_for_plan(instance) and (instance.plan, instance.vm) != (None, vm):
-        raise _not_of(instance, plan, _waits_for_plan(instance))
-    if plan is not None or vm == instance.vm:
+    if plan is not None:
+        if plan != _waits_for_plan(instance):
+            raise _not_of(instance, plan, _waits_for_plan(instance))
         return
     if instance.plan is None and instance.vm is not None:
         told = f"has VM {instance.vm!r} and waits for no other"

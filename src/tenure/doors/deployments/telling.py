@@ -124,9 +124,9 @@ def reason_document(reason: Reason) -> Document:
 def why_document(explained: Explained) -> Document:
     """Write why an instance has its addresses."""
     document = instance_document(explained.instance)
-    told = ("name", "deployment", "group", "index", "az", "state", "vm", "waits_for", "earlier")
+    keys = ("name", "deployment", "group", "index", "az", "state", "vm", "waits_for", "earlier")
     return {
-        **{key: document[key] for key in told},
+        **{key: document[key] for key in keys},
         "waiting": waiting_text(explained.instance),
         "reasons": [reason_document(reason) for reason in explained.reasons],
     }

@@ -195,14 +195,14 @@ class HandOver(Shape, frozen=True, kw_only=True):
 
 
 class EarlierVm(Shape, frozen=True, kw_only=True):
-    """A VM that is not wanted any more, and that nobody told of: on these addresses it may come up.
+    """A VM that is not wanted any more, and that nobody told of: on these addresses (or prefixes) it may come up.
 
     Where ``plan`` is null, it was to be made in place of one that was lost, or is one that was forgotten. It ends by
     ``fail``, ``abort``, ``lose`` of who leaves, ``end-errand``, or the report of another VM.
     """
 
     plan: str | None
-    addresses: list[Address]
+    addresses: list[str]
 
 
 class PlannedInstance(Shape, frozen=True, kw_only=True):
