@@ -7,7 +7,6 @@ from collections.abc import AsyncIterator, Mapping, Sequence
 from typing import Any, Self
 
 from tenure.kernel.addresses import AddressLike, format_address, parse_address
-from tenure.kernel.asking import BY
 from tenure.kernel.errors import Invalid, PoolExhausted, TenureError
 from tenure.kernel.names import (
     Owner,
@@ -28,7 +27,7 @@ from tenure.service.claims import Claim, check_patience, read_claim
 from tenure.service.inside import AsyncInside
 from tenure.service.ledger import AsyncLedger, check_before
 from tenure.service.operations import Allocate, Operation, Shown, check_operations
-from tenure.service.reading_verbs import LIMITLESS, PAGE
+from tenure.service.reading_verbs import PAGE
 from tenure.service.replaying import body_of_operations
 from tenure.service.showing import ClaimStatus
 from tenure.service.verifying import Breach
@@ -154,16 +153,12 @@ class RemoteChanges(AsyncLedger):
         """Take a claim out of the line, and give back what this very request was granted meanwhile.
 
         Twice: the server may have been granting it, and notices only a moment later that nobody listens any more.
-        It is read by the network's own list: who may only allocate on the network may read no other.
+        Under a key of the caller's own it stays, for whoever asks again under that key.
         """
-        path, owned = f"/networks/{segment(claim.network)}/holdings", {"owner": str(claim.owner)}
+        abandoned = None if claim.key is not None else request_id
         for pause_s in (0.0, NOTICED_S):
             await asyncio.sleep(pause_s)
-            await self.withdraw(claim.network, owner=claim.owner, slot=claim.slot)
-            async for each in self._pages(path, shapes.Page[shapes.Holding], owned, None, LIMITLESS):
-                held = reading.holding(each)
-                if held.slot == claim.slot and (held.row.details.get(BY) or [None, None])[1] == request_id:
-                    await self.release(claim.network, held.address, owner=claim.owner, generation=held.generation)
+            await self.withdraw(claim.network, owner=claim.owner, slot=claim.slot, request_id=abandoned)
 
     async def _claimed(
         self, claim: Claim, key: str | None, request_id: str | None, *, patience_s: float, wait_s: float
@@ -238,9 +233,14 @@ class RemoteChanges(AsyncLedger):
         answer: shapes.Answer = await self._transport.ask("POST", path, shapes.Answer, body=body, key=under)
         return reading.optional_holding(answer.holding)
 
-    async def withdraw(self, network: str, *, owner: str, slot: str = "") -> bool:
-        """Take a waiting claim out of the line; tells whether it was in it. What it was granted is not touched."""
-        body = {"owner": str(Owner(owner)), "slot": check_slot(slot)}
+    async def withdraw(self, network: str, *, owner: str, slot: str = "", request_id: str | None = None) -> bool:
+        """Take a waiting claim out of the line; returns whether it was in it. What it was granted is not touched.
+
+        With ``request_id``, what that waiting request was granted is given back, unless it was reported meanwhile.
+        """
+        body: dict[str, Any] = {"owner": str(Owner(owner)), "slot": check_slot(slot)}
+        if request_id is not None:
+            body["request_id"] = check_name(request_id, field="request_id")
         path = f"/networks/{segment(check_name(network, field='network'))}:withdraw"
         answer: shapes.Withdrawn = await self._transport.ask("POST", path, shapes.Withdrawn, body=body)
         return answer.withdrawn

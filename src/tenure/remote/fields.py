@@ -61,6 +61,10 @@ Slot = Annotated[
     str,
     told("Which of an owner's addresses, when it holds several.", "nic0/ip1", maxLength=MAX_NAME, pattern=SLOT_PATTERN),
 ]
+RequestId = Annotated[
+    str,
+    told("The X-Request-ID of a request.", "8f14e45fceea167a", maxLength=64, pattern="^[A-Za-z0-9._:/-]+$"),
+]
 Owner = Annotated[
     str,
     told("kind/id, or realm:kind/id.", "instance/web-0", minLength=3, maxLength=2 * MAX_NAME, pattern=OWNER_PATTERN),

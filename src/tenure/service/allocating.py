@@ -25,6 +25,7 @@ from tenure.kernel.values import Outcome, Row, Verdict, Wish
 from tenure.ports import Chance
 from tenure.service.claims import Claim, Granted
 from tenure.service.lane import already, in_use, line_key, wanted_address
+from tenure.service.unreported import is_unreported
 from tenure.service.views import BLIND, DoubtfulLine, DoubtfulViews
 
 T = TypeVar("T")
@@ -218,8 +219,8 @@ async def _settled(
         return None
     if verdict.outcome in (Outcome.GRANTED, Outcome.REPLAYED):
         return Granted(verdict.row, layout)
-    if verdict.outcome is Outcome.ALREADY and claim.key is not None:
-        return await desk.serve_in_lane(layout, claim)  # only there the answer can be kept with what it rests on
+    if verdict.outcome is Outcome.ALREADY and (claim.key is not None or is_unreported(verdict.row)):
+        return await desk.serve_in_lane(layout, claim)  # only there the answer can be kept, and the row reported
     if verdict.outcome is Outcome.ALREADY:
         return already(claim, verdict.row, layout)
     return in_use(wish, verdict)

@@ -320,9 +320,13 @@ class BlockingVerbs(BlockingReadingVerbs):
             )
         )
 
-    def withdraw(self, network: str, *, owner: str, slot: str = "") -> bool:
-        """Take a waiting claim out of the line; tells whether it was in it. What it was granted is not touched."""
-        return self._portal.run(self._ledger.withdraw(network, owner=owner, slot=slot))
+    def withdraw(self, network: str, *, owner: str, slot: str = "", request_id: str | None = None) -> bool:
+        """Take a waiting claim out of the line; returns whether it was in it. What it was granted is not touched.
+
+        With ``request_id``, the id of a waiting request whose answer its caller never saw, what that very request was
+        granted is given back, unless another answer has reported the holding meanwhile.
+        """
+        return self._portal.run(self._ledger.withdraw(network, owner=owner, slot=slot, request_id=request_id))
 
     def waiting(self, network: str | None = None) -> list[WaitingClaim]:
         """Read who waits, space by space in order of arrival; in one network, if one is named."""

@@ -16,6 +16,7 @@ from tenure.kernel.values import Entry, NetworkId, Paper, Row, SpaceId, State
 from tenure.ports import Chance, Guard, Transaction
 from tenure.service.exact import ExactViews, renewed
 from tenure.service.lane import catch_up
+from tenure.service.unreported import report
 
 
 class Ground:
@@ -123,7 +124,7 @@ class Ground:
             return None
         if (row.network, row.owner, row.slot) != (number, *unless):
             check_holder(row, number, owner, generation, network)
-        return row
+        return await report(self.tx, row)
 
     async def find_cooling(
         self, network: str, address: AddressLike, owner: Owner, generation: int | None

@@ -22,6 +22,7 @@ from tenure.kernel.values import Entry, Outcome, Reply, Row, State, Verdict, Wis
 from tenure.ports import Chance, Transaction
 from tenure.service.claims import Claim, Granted, Known
 from tenure.service.exact import ExactLine, ExactViews
+from tenure.service.unreported import is_revocable, report, reported
 from tenure.service.views import LineKey
 
 Answer = Granted | TenureError
@@ -160,7 +161,9 @@ class Serving:
             if reply is not None:
                 verdict = replayed(claim.at(self._layout, 0, 0), reply)
                 self._known_keys.add(reply.key)
-                self._answers[index] = KeyReused(reply.key) if verdict.row is None else Known(verdict.row, self._layout)
+                self._answers[index] = (
+                    KeyReused(reply.key) if verdict.row is None else Known(reported(verdict.row), self._layout)
+                )
 
     async def _keep_replies(self) -> None:
         """Keep the new answers of claims with an idempotency key, one a key, in the effect's own transaction."""
@@ -182,7 +185,8 @@ class Serving:
         rows = await self._tx.rows_for([(network(c.network).id, c.owner, c.slot) for c in claims]) if asked else []
         for index, claim, row in zip(asked, claims, rows, strict=True):
             if row is not None:
-                answer = already(claim, row, self._layout)
+                # Before the answer: from here on no other server may give the holding back.
+                answer = already(claim, await report(self._tx, row), self._layout)
                 self._answers[index] = Known(*answer) if isinstance(answer, Granted) else answer
         return [index for index in indexes if self._answers[index] is None]
 
@@ -196,16 +200,17 @@ class Serving:
                 # What is in the way may be of another size than the wish.
                 self._exact.lay(True, verdict.row.first, verdict.row.last)
             if verdict.outcome is Outcome.GRANTED and verdict.row is not None:
-                self._answers[index] = Granted(verdict.row, self._layout)
+                row = reported(verdict.row)
+                self._answers[index] = Granted(row, self._layout)
                 self._fresh.add(index)
-                self.entries.append(grant_entry(verdict.row))
+                self.entries.append(grant_entry(row))
             elif verdict.outcome is not Outcome.TAKEN:
                 raise Restart
             elif wanted_address(self._claims[index], self._layout) is None or await self._made_way(verdict.row):
                 later.append(index)
             else:
                 self._answers[index] = in_use(wish, verdict)
-        return self._answer_twins(sorted(later))
+        return await self._answer_twins(sorted(later))
 
     async def _choose_all(self, open_claims: list[int]) -> tuple[list[tuple[int, Wish]], list[int]]:
         """Choose for claims in order; those that must wait for another's answer are left for later."""
@@ -253,7 +258,7 @@ class Serving:
         [still] = await self._tx.rows_at(row.space, [row.first])
         return still is None
 
-    def _answer_twins(self, later: list[int]) -> list[int]:
+    async def _answer_twins(self, later: list[int]) -> list[int]:
         """Answer claims that came twice in one batch, or whose key did, with the row their twin got."""
         granted = [
             (claim, answer)
@@ -261,6 +266,7 @@ class Serving:
             if isinstance(answer, Granted)
         ]
         rows = {_twin(claim): answer.row for claim, answer in granted}
+        marked = {_twin(claim) for claim, _ in granted if is_revocable(claim)}
         bodies = {claim.key: claim.body for claim, _ in granted if claim.key is not None}
         left: list[int] = []
         for index in later:
@@ -268,7 +274,10 @@ class Serving:
             if claim.key in bodies and bodies[claim.key] != claim.body:
                 self._answers[index] = KeyReused(claim.key or "")
             elif _twin(claim) in rows:
-                self._answers[index] = already(claim, rows[_twin(claim)], self._layout)
+                row = rows[_twin(claim)]
+                if _twin(claim) in marked and not is_revocable(claim):
+                    await self._tx.rewrite([row])  # this caller does not wait, and is told for good
+                self._answers[index] = already(claim, row, self._layout)
             else:
                 left.append(index)
         return left

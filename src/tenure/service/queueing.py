@@ -17,6 +17,7 @@ from tenure.kernel.values import Waiter
 from tenure.ports import Transaction
 from tenure.service.claims import Claim, Granted, Known, Waiting, claim_document, claim_of
 from tenure.service.lane import Answer, Serving
+from tenure.service.unreported import revocable
 
 ClaimKey = tuple[int, str, str]
 
@@ -24,12 +25,14 @@ ClaimKey = tuple[int, str, str]
 class Seat(NamedTuple):
     """A claim that is to be served now; with ``lasts_us`` it waits so long, from each time it is asked for again.
 
-    ``was`` is its place of before, so that one who was taken for dead gets it back.
+    ``was`` is its place of before, so that one who was taken for dead gets it back. ``revocable``: the server gives back
+    what it is granted if its caller is gone before the answer.
     """
 
     claim: Claim
     lasts_us: int = 0
     was: Waiter | None = None
+    revocable: bool = False
 
 
 class Queue:
@@ -92,9 +95,9 @@ class Queue:
                 if seats[number].lasts_us:
                     continue
                 number = None
-            line.append((ghost if number is None else seats[number].claim, number))
+            line.append((ghost if number is None else _wanted(seats[number]), number))
         seated = {number for _, number in line}
-        return line + [(seat.claim, number) for number, seat in enumerate(seats) if number not in seated]
+        return line + [(_wanted(seat), number) for number, seat in enumerate(seats) if number not in seated]
 
     async def _settle(
         self, serving: Serving, seat: Seat, place: Waiter | None, answer: Answer | None
@@ -130,6 +133,10 @@ class Queue:
         self.alive.append(joined)
         self.alive.sort()
         return Waiting(joined, self.alive.index(joined) + 1)
+
+
+def _wanted(seat: Seat) -> Claim:
+    return revocable(seat.claim) if seat.revocable else seat.claim
 
 
 async def part_line(tx: Transaction, configuration: Configuration) -> tuple[list[Waiter], list[Waiter]]:

@@ -16,7 +16,7 @@ from tenure.kernel.layout import Layout
 from tenure.kernel.names import Owner, check_name
 from tenure.kernel.replying import replayed
 from tenure.kernel.values import Row, SpaceId, Ticket, Verdict, Wish
-from tenure.ports import Chance, KeyTaken, LedgerStore, Transaction
+from tenure.ports import Chance, Guard, KeyTaken, LedgerStore, Transaction
 from tenure.service.allocating import UNKNOWN_REPEATS, insist, worse
 from tenure.service.applying import Applying
 from tenure.service.batcher import Batcher, Waiter
@@ -30,6 +30,7 @@ from tenure.service.queueing import Seat
 from tenure.service.replaying import known_answer, reply_of
 from tenure.service.showing import show
 from tenure.service.tidying import DAY_US, Tidier
+from tenure.service.unreported import report
 from tenure.service.views import DoubtfulLine, DoubtfulViews, LineKey, give_back_released
 from tenure.service.waiting import WaitingRooms
 
@@ -221,9 +222,11 @@ class Server:
         wish = claim.at(layout, 0, 0)
 
         async def look(tx: Transaction) -> Row | None:
+            await tx.guard([layout.configuration.space], Guard.LANE)
             [reply] = [None] if wish.key is None else await tx.replies([wish.key])
             if reply is None:
-                return (await tx.rows_for([wish.claim]))[0]
+                [row] = await tx.rows_for([wish.claim])
+                return None if row is None else await report(tx, row)
             if (before := replayed(wish, reply).row) is None:
                 raise KeyReused(reply.key)
             return before

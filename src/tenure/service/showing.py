@@ -12,6 +12,7 @@ from tenure.kernel.values import Holding, Row
 from tenure.service.applying import Result
 from tenure.service.claims import Granted
 from tenure.service.operations import Shown
+from tenure.service.unreported import reported
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +43,7 @@ def holding_of(row: Row, layout: Layout) -> Holding:
     """Show a row as users see it."""
     network = layout.name_of(row.network)
     prefix, gateway = layout.shown(network, row.first)
-    return Holding(network, row, prefix, gateway)
+    return Holding(network, reported(row), prefix, gateway)
 
 
 def known_holdings(rows: Sequence[Row], layout: Layout) -> list[Holding]:

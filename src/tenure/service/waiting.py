@@ -13,14 +13,15 @@ from collections.abc import Callable, Coroutine
 from dataclasses import dataclass, field
 from typing import Protocol
 
-from tenure.kernel.entries import release_entry, waiting_entry
+from tenure.kernel.entries import waiting_entry
 from tenure.kernel.errors import Conflict, CursorExpired, NotFound, PoolExhausted, StoreUnavailable
 from tenure.kernel.layout import Layout
-from tenure.kernel.values import OWNED, Row, SpaceId, Waiter
+from tenure.kernel.values import Row, SpaceId, Waiter
 from tenure.ports import Guard, LedgerStore, Transaction
 from tenure.service.allocating import insist, worse
 from tenure.service.claims import Claim, Granted, Known, Waiting
 from tenure.service.queueing import Seat
+from tenure.service.unreported import give_back
 
 LIFE_US = 10_000_000
 """How long a waiting claim is taken for alive after it last said so."""
@@ -170,7 +171,7 @@ class WaitingRooms:
                 room.guests.remove(guest)
             if guest.answer.done():
                 return
-            answer = await attend(self._desk, Seat(guest.claim, lasts_us, guest.place))
+            answer = await attend(self._desk, Seat(guest.claim, lasts_us, guest.place, revocable=True))
             if isinstance(answer, Waiting):
                 guest.place, guest.kept = answer.waiter, answer
             else:
@@ -207,14 +208,12 @@ class WaitingRooms:
         await self._desk.store.transact(leaving)
 
     async def _give_back(self, row: Row) -> None:
-        """End a holding that its owner never saw; it need not cool."""
+        """End a holding that its owner never saw, unless another answer, of any server, has reported it."""
 
         async def taking_back(tx: Transaction) -> None:
             await tx.guard([row.space], Guard.LANE)
-            [found] = await tx.rows_at(row.space, [row.first])
-            if found is not None and found.generation == row.generation and found.state in OWNED:
-                await tx.remove([found])
-                await tx.log([release_entry(found, None, "given back")])
+            if entries := await give_back(tx, row):
+                await tx.log(entries)
 
         await insist(lambda: self._desk.store.transact(taking_back), lambda attempt: asyncio.sleep(POLL_S))
         self.wake(row.space)
@@ -270,7 +269,7 @@ class WaitingRooms:
             raise lost
 
     async def _ask_for(self, guest: Guest) -> Granted | Waiting:
-        seat = Seat(guest.claim, LIFE_US, guest.place)
+        seat = Seat(guest.claim, LIFE_US, guest.place, revocable=True)
         return await attend(self._desk, seat)
 
     async def _until_something_happens(self, space: SpaceId, room: Room, cursor: int) -> None:

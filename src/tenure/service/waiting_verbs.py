@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 
-from tenure.kernel.asking import Asker, asked_entry
+from tenure.kernel.asking import Asker, asked_entry, asker_of
 from tenure.kernel.entries import overdue_entry, waiting_entry
 from tenure.kernel.errors import PoolExhausted
 from tenure.kernel.layout import Layout
@@ -14,6 +14,7 @@ from tenure.service.claims import Granted, read_claim
 from tenure.service.holding_verbs import HoldingVerbs
 from tenure.service.queueing import Seat, part_line, withdraw
 from tenure.service.showing import ClaimStatus, WaitingClaim, holding_of, known_holdings
+from tenure.service.unreported import give_back
 from tenure.service.waiting import attend
 
 
@@ -78,17 +79,27 @@ class WaitingVerbs(HoldingVerbs):
             return ClaimStatus("granted", holding_of(*answer))
         return ClaimStatus("waiting", place=answer.place)
 
-    async def withdraw(self, network: str, *, owner: str, slot: str = "") -> bool:
-        """Take a waiting claim out of the line; tells whether it was in it. What it was granted is not touched."""
+    async def withdraw(self, network: str, *, owner: str, slot: str = "", request_id: str | None = None) -> bool:
+        """Take a waiting claim out of the line; returns whether it was in it. What it was granted is not touched.
+
+        With ``request_id``, the id of a waiting request whose answer its caller never saw, what that very request was
+        granted is given back, unless another answer has reported the holding meanwhile.
+        """
         holder, place = Owner(owner), check_slot(slot)
+        asked_as = None if request_id is None else check_name(request_id, field="request_id")
         layout = await self._server.reread(check_name(network, field="network"))
         space = layout.configuration.space
 
         async def withdrawing(tx: Transaction) -> bool:
             await tx.guard([space], Guard.LANE)
             waiter = await withdraw(tx, layout, network, holder, place)
-            if waiter is not None:
-                await tx.log([asked_entry(waiting_entry("leave", waiter), self._asker)])
+            entries = [] if waiter is None else [asked_entry(waiting_entry("leave", waiter), self._asker)]
+            if asked_as is not None:
+                [row] = await tx.rows_for([(layout.configuration.network(network).id, holder, place)])
+                if row is not None and getattr(asker_of(row.details), "request_id", None) == asked_as:
+                    entries.extend(await give_back(tx, row))
+            if entries:
+                await tx.log(entries)
             return waiter is not None
 
         found = await self._server.store.transact(withdrawing)

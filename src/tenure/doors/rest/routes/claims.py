@@ -30,6 +30,7 @@ class Withdrawal(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
 
     owner: fields.Owner
     slot: fields.Slot = ""
+    request_id: fields.RequestId | None = None
 
 
 @claims.route("GET", "/claims", need=Need.READ, answer=shapes.Listing[shapes.WaitingClaim])
@@ -63,6 +64,13 @@ async def claim(call: Call) -> shapes.ClaimStatus:
     "POST", "/networks/{network}:withdraw", need=Need.ALLOCATE, body=Withdrawal, answer=shapes.Withdrawn, keyed=False
 )
 async def withdraw(call: Call) -> shapes.Withdrawn:
-    """Take a waiting claim out of the line. What it was granted is not touched."""
-    found = await call.ledger.withdraw(call.params["network"], owner=call.body.owner, slot=call.body.slot)
+    """Take a waiting claim out of the line. What it was granted is not touched.
+
+    With request_id, the X-Request-ID of a waiting request whose answer was never seen, what that very request was
+    granted is given back, unless another answer has reported the holding meanwhile.
+    """
+    body = call.body
+    found = await call.ledger.withdraw(
+        call.params["network"], owner=body.owner, slot=body.slot, request_id=body.request_id
+    )
     return shapes.Withdrawn(withdrawn=found)

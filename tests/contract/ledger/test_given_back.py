@@ -1,0 +1,182 @@
+"""What a waiting caller was granted and never saw is given back, unless any other answer has reported it meanwhile."""
+
+import asyncio
+from collections.abc import Awaitable, Callable
+
+import pytest
+
+import tenure
+from tenure.service.claims import Granted, read_claim
+from tenure.service.queueing import Seat
+from tests.contract.ledger.test_waiting import cancel_when_answered, done, free, other, plan, queue_up
+from tests.contract.ledger.timing import news, nothing_waits, until_waiting
+
+__all__ = ["other", "plan"]
+
+Asking = Callable[[tenure.AsyncLedger], Awaitable[tenure.Holding]]
+
+
+async def allocated(ledger: tenure.AsyncLedger) -> tenure.Holding:
+    return await ledger.allocate("net", owner="vm/a")
+
+
+async def allocated_by_name(ledger: tenure.AsyncLedger) -> tenure.Holding:
+    return await ledger.allocate("net", owner="vm/a", address="192.0.2.10")
+
+
+async def allocated_under_a_key(ledger: tenure.AsyncLedger) -> tenure.Holding:
+    return await ledger.allocate("net", owner="vm/a", key="k-1")
+
+
+async def allocated_at_random(ledger: tenure.AsyncLedger) -> tenure.Holding:
+    return await ledger.allocate("net", owner="vm/a", policy="random")
+
+
+async def waited(ledger: tenure.AsyncLedger) -> tenure.Holding:
+    return await ledger.allocate("net", owner="vm/a", wait_s=5.0)
+
+
+async def claimed(ledger: tenure.AsyncLedger) -> tenure.Holding:
+    status = await ledger.claim("net", owner="vm/a")
+    assert status.holding is not None
+    return status.holding
+
+
+async def applied(ledger: tenure.AsyncLedger) -> tenure.Holding:
+    [holding] = await ledger.apply([tenure.Allocate(network="net", owner="vm/a")])
+    assert isinstance(holding, tenure.Holding)
+    return holding
+
+
+async def allocated_with_others(ledger: tenure.AsyncLedger) -> tenure.Holding:
+    [holding] = await ledger.allocate_many("net", owners=["vm/a"])
+    return holding
+
+
+async def labelled(ledger: tenure.AsyncLedger) -> tenure.Holding:
+    return await ledger.modify_holding("net", "192.0.2.10", owner="vm/a", labels={"team": "shop"})
+
+
+async def left_as_it_is(ledger: tenure.AsyncLedger) -> tenure.Holding:
+    return await ledger.modify_holding("net", "192.0.2.10", owner="vm/a", labels={})
+
+
+async def confirmed(ledger: tenure.AsyncLedger) -> tenure.Holding:
+    return await ledger.confirm("net", "192.0.2.10", owner="vm/a")
+
+
+async def moved_on(ledger: tenure.AsyncLedger) -> tenure.Holding:
+    return await ledger.transfer("net", "192.0.2.10", owner="vm/a", to="vm/b")
+
+
+ANSWERS = [
+    allocated,
+    allocated_by_name,
+    allocated_under_a_key,
+    allocated_at_random,
+    waited,
+    claimed,
+    applied,
+    allocated_with_others,
+    labelled,
+    left_as_it_is,
+    confirmed,
+    moved_on,
+]
+
+
+def ask_before_the_give_back(
+    ledger: tenure.AsyncLedger, asked: tenure.AsyncLedger, ask: Asking
+) -> "asyncio.Future[tenure.Holding]":
+    """Have a ledger asked, and answered, between the hang-up of a waiting caller and the give-back of its grant."""
+    rooms = ledger._server.rooms
+    give_back, answer = rooms._give_back, asyncio.get_running_loop().create_future()
+
+    async def asked_meanwhile(row: object) -> None:
+        answer.set_result(await ask(asked))
+        await give_back(row)  # type: ignore[arg-type]
+
+    rooms._give_back = asked_meanwhile  # type: ignore[method-assign,assignment]
+    return answer
+
+
+@pytest.mark.usefixtures("embedded")
+@pytest.mark.parametrize("where", ["at the same server", "at another server"])
+@pytest.mark.parametrize("ask", ANSWERS)
+async def test_what_another_answer_has_reported_is_not_given_back(
+    ledger: tenure.AsyncLedger, other: tenure.AsyncLedger, ask: Asking, where: str
+) -> None:
+    [waiting] = await queue_up((ledger, "vm/a"))
+    answer = ask_before_the_give_back(ledger, ledger if where == "at the same server" else other, ask)
+    cancel_when_answered(ledger, waiting)
+    await free(ledger)
+    with pytest.raises(asyncio.CancelledError):
+        await done(waiting)
+
+    acknowledged = await answer
+    assert await ledger.holdings(owner=acknowledged.owner) == [acknowledged]
+    assert [each for each in await news(ledger) if each.verb == "release" and each.owner == "vm/a"] == []
+
+
+@pytest.mark.usefixtures("embedded")
+@pytest.mark.parametrize("waits", [True, False])
+async def test_what_one_pass_gave_to_two_is_given_back_only_if_both_wait(
+    ledger: tenure.AsyncLedger, waits: bool
+) -> None:
+    claim = read_claim("net", "vm/a")
+    await free(ledger)
+    layout, server = await ledger._server.reread("net"), ledger._server
+    seats = [Seat(claim, 1_000_000, revocable=True), Seat(claim, 1_000_000 if waits else 0, revocable=waits)]
+    answers = await server.lanes.attend(layout, seats)
+    row, again = [answer.row for answer in answers if isinstance(answer, Granted)]
+    assert row == again
+    await server.rooms._give_back(row)
+
+    assert len(await ledger.holdings(owner="vm/a")) == (0 if waits else 1)
+
+
+@pytest.mark.usefixtures("embedded")
+async def test_asking_again_later_gives_the_same_answer_and_logs_nothing(ledger: tenure.AsyncLedger) -> None:
+    [waiting] = await queue_up((ledger, "vm/a"))
+    await free(ledger)
+    first = await done(waiting)
+    newest = await ledger.last_change()
+
+    assert [await allocated(ledger) for _ in range(3)] == [first] * 3
+    assert await ledger.last_change() == newest
+    assert first.row.details == (await ledger.holding("net", first.address)).row.details == {}
+
+
+async def test_the_log_says_nothing_of_how_a_holding_is_kept(ledger: tenure.AsyncLedger) -> None:
+    [waiting] = await queue_up((ledger, "vm/a"))
+    await free(ledger)
+    got = await done(waiting)
+
+    grants = [change async for change in ledger.changes() if change.owner == got.owner and change.verb == "grant"]
+    assert [dict(change.details) for change in grants] == [{}]
+
+
+@pytest.mark.usefixtures("embedded")
+async def test_a_withdrawal_by_request_gives_back_only_what_nobody_else_was_answered(
+    ledger: tenure.AsyncLedger,
+) -> None:
+    for owner, number in (("vm/a", 10), ("vm/b", 11)):
+        asking = ledger.asked_by("token/ops", request_id=f"req-{owner[-1]}")
+        task = asyncio.create_task(asking.allocate("net", owner=owner, wait_s=20.0))
+        await until_waiting(ledger, owner)
+        await free(ledger, number)
+        await done(task)
+    await allocated(ledger)
+
+    assert not await ledger.withdraw("net", owner="vm/a", request_id="req-a")
+    assert not await ledger.withdraw("net", owner="vm/b", request_id="req-of-another")
+    assert len(await ledger.holdings(owner="vm/b")) == 1
+    assert not await ledger.withdraw("net", owner="vm/b", request_id="req-b")
+    assert [str(each.owner) for each in await ledger.holdings("net")] == ["vm/a"]
+    assert await nothing_waits(ledger)
+
+
+async def test_a_request_id_that_is_none_is_refused(ledger: tenure.AsyncLedger) -> None:
+    with pytest.raises(tenure.Invalid) as caught:
+        await ledger.withdraw("net", owner="vm/a", request_id="")
+    assert caught.value.field == "request_id"
