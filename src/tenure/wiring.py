@@ -1,5 +1,6 @@
 """URL in, ledger out: the only place where stores, servers and service meet."""
 
+import math
 import os
 import random
 import re
@@ -27,6 +28,10 @@ if TYPE_CHECKING:
 DEFAULT_URL = "sqlite:///tenure.db"
 
 DAY_S = 86_400.0
+
+TIMEOUT_S = 10.0
+LEAST_TIMEOUT_S, MOST_TIMEOUT_S = 1.0, 3600.0
+"""How long a server that is frozen or cut off may hold the others up, on PostgreSQL; shorter would break off work."""
 
 
 async def open_store(url: str) -> LedgerStore:
@@ -58,7 +63,7 @@ async def is_there(url: str) -> bool:
     if scheme == "sqlite":
         return _sqlite_path(url).exists()
     if scheme in ("postgresql", "postgres"):
-        return await _postgres_store().has_ledger(*_postgres_parts(url))
+        return await _postgres_store().has_ledger(*_postgres_parts(url)[:2])
     return True
 
 
@@ -84,8 +89,8 @@ def _sqlite_path(url: str) -> Path:
 
 
 async def _open_postgres(url: str) -> LedgerStore:
-    dsn, schema = _postgres_parts(url)
-    return await _postgres_store().open(dsn, schema=schema)
+    dsn, schema, timeout_s = _postgres_parts(url)
+    return await _postgres_store().open(dsn, schema=schema, timeout_s=timeout_s)
 
 
 def _postgres_store() -> "type[PostgresStore]":
@@ -98,16 +103,29 @@ def _postgres_store() -> "type[PostgresStore]":
     return PostgresStore
 
 
-def _postgres_parts(url: str) -> tuple[str, str]:
-    """Split a URL into what the driver takes, and the name of the schema."""
+def _postgres_parts(url: str) -> tuple[str, str, float]:
+    """Split a URL into what the driver takes, the name of the schema, and the time-out of locks and transactions."""
     try:
         parts = urlsplit(url)
         _ = parts.port  # a port that is no number is noticed only when asked for
     except ValueError as error:
         raise Invalid(f"url: {shown(without_secrets(url))} is not a URL ({error})", field="url") from None
     options = dict(parse_qsl(parts.query))
-    schema = options.pop("schema", "tenure")
-    return urlunsplit(parts._replace(query=urlencode(options))), schema
+    schema, timeout = options.pop("schema", "tenure"), options.pop("timeout_s", str(TIMEOUT_S))
+    dsn = urlunsplit(parts._replace(query=urlencode(options)))
+    return dsn, schema, _timeout_s(timeout)
+
+
+def _timeout_s(text: str) -> float:
+    """Read how long PostgreSQL lets a server of ours hold others up."""
+    try:
+        seconds = float(text)
+    except ValueError:
+        seconds = math.nan
+    if not LEAST_TIMEOUT_S <= seconds <= MOST_TIMEOUT_S:
+        wanted = f"a number of seconds from {LEAST_TIMEOUT_S:g} to {MOST_TIMEOUT_S:g} is needed"
+        raise Invalid(f"timeout_s: {wanted}, not {shown(text)}", field="timeout_s")
+    return seconds
 
 
 async def open_book(url: str, plan: Sequence[Configuration]) -> BookDesk:

@@ -13,7 +13,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from tenure.kernel.values import Outcome, Wish
+from tenure.kernel.values import Outcome, Verdict, Wish
 from tests.contract.providers import Ground, provider_named
 
 ROOT = Path(__file__).parents[2]
@@ -63,7 +63,8 @@ async def _run(errand: dict[str, Any]) -> list[tuple[Asked, str]]:
         for batch in errand["batches"]:
             wishes = [Wish(ground["networks"][0], first, first, owner, slot) for first, owner, slot in batch]
             verdicts = await store.grant(ground["space"], ground["version"], wishes)
-            heard.extend((asked, verdict.outcome.value) for asked, verdict in zip(batch, verdicts, strict=True))
+            pairs = zip(batch, verdicts, strict=True)
+            heard.extend((asked, verdict.outcome.value) for asked, verdict in pairs if isinstance(verdict, Verdict))
     finally:
         await store.close()
     return heard

@@ -7,6 +7,7 @@ from typing import Any, Generic
 from tenure.kernel.addresses import parse_address
 from tenure.kernel.ranges import parse_range
 from tenure.kernel.values import Change, Outcome, Row, State, Ticket, Verdict, Wish
+from tenure.ports import Failed
 from tests.contract.providers import Ground, Provider, S
 
 
@@ -45,7 +46,8 @@ class Site(Generic[S]):
     async def grant(self, *wishes: Wish, ground: Ground | None = None) -> list[Verdict]:
         """Ask for several addresses at once."""
         place = ground or self.here
-        return list(await self.store.grant(place.space, place.version, wishes))
+        answers = await self.store.grant(place.space, place.version, wishes)
+        return [answer for answer in answers if isinstance(answer, Verdict)]
 
     async def held_by(self, place: str, owner: str = "vm/a", **more: Any) -> Row:
         """Let an owner hold an address."""
@@ -56,7 +58,8 @@ class Site(Generic[S]):
 
     async def release(self, *tickets: Ticket, ground: Ground | None = None) -> list[Row | None]:
         """End several holdings at once."""
-        return list(await self.store.release((ground or self.here).space, tickets))
+        answers = await self.store.release((ground or self.here).space, tickets)
+        return [answer for answer in answers if not isinstance(answer, Failed)]
 
     async def rows(self, *, ground: Ground | None = None, after: int = -1) -> list[Row]:
         """Read all holdings of a space."""

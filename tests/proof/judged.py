@@ -188,18 +188,31 @@ class Judge:
 
     def _gave_back(self, change: Change) -> bool:
         """Tell whether a release gives back what was granted to a caller who had gone away, and to nobody else."""
+        if any(generation == change.generation for generation in self._reported()):
+            return False
         grants = [each for each in self.world.truth.log if _same_tenancy(each, change) and each.verb == "grant"]
         return any(
             call.cancelled and call.values.get("request") == grant.request for call in self.calls for grant in grants
         )
 
+    def _reported(self) -> Iterator[int]:
+        """Yield the generations that callers who were there were answered with by a call that asks for an address."""
+        for call in self.calls:
+            if call.verb not in ASKING or call.cancelled or call.ended is None or call.error is not None:
+                continue
+            answer = call.answer.holding if isinstance(call.answer, ClaimStatus) else call.answer
+            for each in answer if isinstance(answer, list) else [answer]:
+                if isinstance(each, Holding):
+                    yield each.generation
+
     def _left_held(self) -> Iterator[str]:
         """Yield what is held for a caller who went away while he waited, where no answer was lost."""
         standing = {(first, each.generation) for first, each in self.states[-1].items()}
         gone = {call.values["request"] for call in self.calls if call.cancelled and call.ended is not None}
+        reported = {*self._reported()}
         for change in self.world.truth.log:
             left = change.verb == "grant" and (change.first, change.generation) in standing
-            if left and change.request in gone and not self.world.lost:
+            if left and change.request in gone and change.generation not in reported and not self.world.lost:
                 yield f"held for one who went away: {change.seq} {change.address} {change.owner}"
 
     def _traces(self) -> Iterator[str]:

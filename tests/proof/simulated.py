@@ -164,6 +164,15 @@ class SimulatedStore:
         """Read a configuration."""
         return await self._call(lambda: self.world.truth.configuration(space), writes=False)
 
+    @property
+    def newest(self) -> int:
+        """The number of the newest change of all."""
+        return self.world.truth.seq
+
+    async def rows_at(self, space: SpaceId, positions: Sequence[int]) -> Sequence[Row | None]:
+        """Read rows by address."""
+        return await self._call(lambda: self.world.truth.rows_at(space, positions), writes=False)
+
     async def last_change(self) -> int:
         """Read the counter."""
         return await self._call(self.world.truth.last_change, writes=False)

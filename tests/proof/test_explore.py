@@ -20,7 +20,7 @@ def test_every_interleaving_of_three_servers_is_explained(name: str) -> None:
 @pytest.mark.parametrize("name", CASTS)
 def test_every_interleaving_of_two_servers_with_a_fault_is_explained(name: str, mode: str) -> None:
     crashes, faults = MODES[mode]
-    explored = explore(CASTS[name][:2], runs(800, 100_000), crashes=crashes, faults=faults)
+    explored = explore(CASTS[name][:2], runs(2000, 100_000), crashes=crashes, faults=faults)
 
     assert explored.complete or name in BOUNDED
 

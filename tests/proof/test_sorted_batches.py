@@ -10,8 +10,9 @@ import pytest
 
 from tenure.kernel.addresses import parse_address
 from tenure.kernel.values import Wish
+from tenure.stores.postgres.driver_errors import STUCK
 from tenure.stores.postgres.sql import SQL
-from tenure.stores.postgres.store import STUCK, PostgresStore
+from tenure.stores.postgres.store import PostgresStore
 from tenure.stores.postgres.transaction import plain_columns
 from tests.contract.providers import Ground, ledger_providers
 from tests.proof.mutants import unsorted_batch

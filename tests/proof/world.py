@@ -151,7 +151,9 @@ class SimulatedTransaction:
         version = (await self.guard([space], Guard.LANE)).get(space)
         return version, await self.effects(space, after)
 
-    async def grant_all(self, space: SpaceId, version: int, frees: int, wishes: Sequence[Wish]) -> Sequence[Row]:
+    async def grant_all(
+        self, space: SpaceId, version: int, frees: int, wishes: Sequence[Wish]
+    ) -> tuple[Sequence[Row], int]:
         """Insert and log all, or spend the transaction."""
         verdicts = await self.insert(space, wishes)
         rows = [verdict.row for verdict in verdicts if verdict.outcome is Outcome.GRANTED and verdict.row is not None]
@@ -161,8 +163,7 @@ class SimulatedTransaction:
         if keyed:
             pairs = zip(wishes, verdicts, strict=True)
             await self.keep_replies([reply_to(wish, verdict) for wish, verdict in pairs if wish.key is not None])
-        await self._write(lambda tx: tx.log([grant_entry(row) for row in rows]))
-        return rows
+        return rows, await self._write(lambda tx: tx.log([grant_entry(row) for row in rows]))
 
     async def insert(self, space: SpaceId, wishes: Sequence[Wish]) -> Sequence[Verdict]:
         """Insert, waiting for whoever may be in the way."""

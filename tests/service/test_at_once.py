@@ -91,7 +91,7 @@ async def test_what_may_have_been_granted_is_in_doubt(
 ) -> None:
     layout = await ledger._server.layout("net1")
     told: list[Begun] = []
-    begun = Begun(told.append, layout)
+    begun = Begun(told.append, layout, 0)
     begun.set_exception(StoreUnavailable("away", outcome=outcome))
 
     assert told == [begun]

@@ -150,7 +150,10 @@ class Paper(NamedTuple):
 
 
 class Waiter(NamedTuple):
-    """A claim in line for an address. It lives until ``until_us`` by the store's clock, and longer if it says so."""
+    """A claim in line for an address. It lives until ``until_us`` by the store's clock, and longer if it says so.
+
+    ``lasts_us`` is how long it had when it last said so: with more than that left, the clock was set back since.
+    """
 
     ticket: int
     space: SpaceId
@@ -160,6 +163,7 @@ class Waiter(NamedTuple):
     since_us: int
     until_us: int
     document: Mapping[str, Any] = NO_DETAILS
+    lasts_us: int = 0
 
 
 class Entry(NamedTuple):

@@ -7,13 +7,14 @@ not in the stores. All verbs are plural. All are coroutines; a store that never 
 What a call promises:
 
 * It answers, or raises ``StoreUnavailable`` with an outcome. ``none``: nothing happened. ``unknown``: it may have;
-  the same call again tells.
+  the same call again tells. Where a call is about several things and their outcomes differ, each has an answer of its
+  own, and ``Failed`` stands in place of those that have none.
 * Answered effects are durable.
 """
 
 from tenure.ports.stores import Book, LedgerStore
 from tenure.ports.transactions import CallerTransaction, Transaction
-from tenure.ports.words import FAR_BEHIND, Abilities, Chance, Effects, Guard, KeyTaken, NotAll, Stale
+from tenure.ports.words import FAR_BEHIND, Abilities, Chance, Effects, Failed, Guard, KeyTaken, NotAll, Stale
 
 __all__ = [
     "FAR_BEHIND",
@@ -22,6 +23,7 @@ __all__ = [
     "CallerTransaction",
     "Chance",
     "Effects",
+    "Failed",
     "Guard",
     "KeyTaken",
     "LedgerStore",

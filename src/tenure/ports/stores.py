@@ -16,7 +16,7 @@ from tenure.kernel.values import (
     Wish,
 )
 from tenure.ports.transactions import CallerTransaction, Transaction
-from tenure.ports.words import Abilities, Effects
+from tenure.ports.words import Abilities, Effects, Failed
 
 T = TypeVar("T")
 
@@ -26,14 +26,14 @@ class Book(Protocol):
 
     abilities: Abilities
 
-    async def grant(self, space: SpaceId, version: int, wishes: Sequence[Wish]) -> Sequence[Verdict]:
+    async def grant(self, space: SpaceId, version: int, wishes: Sequence[Wish]) -> Sequence[Verdict | Failed]:
         """Create each holding if nobody is in the way, under the configuration's version; one verdict a wish.
 
         No two wishes of a call share an address or a claim. A stale version makes all verdicts AGAIN.
         """
         ...
 
-    async def release(self, space: SpaceId, tickets: Sequence[Ticket]) -> Sequence[Row | None]:
+    async def release(self, space: SpaceId, tickets: Sequence[Ticket]) -> Sequence[Row | Failed | None]:
         """End each holding that the ticket's owner (and generation, where given) holds; a ticket for each address.
 
         Answers the row as it was found: of another owner or generation it is left alone; None if nobody holds it, or
@@ -61,9 +61,17 @@ class Book(Protocol):
 class LedgerStore(Book, Protocol):
     """Memory, SQLite, PostgreSQL: the book, transactions, configuration and the log."""
 
+    @property
+    def newest(self) -> int:
+        """The highest number of the log that this process has seen: whatever begins now is numbered above it.
+
+        It may be far behind, and costs nothing. Whoever loses an answer looks for its own entry from there on.
+        """
+        ...
+
     async def release(
         self, space: SpaceId, tickets: Sequence[Ticket], *, version: int | None = None
-    ) -> Sequence[Row | None]:
+    ) -> Sequence[Row | Failed | None]:
         """End holdings as a book does; under a version of the configuration, where one is named.
 
         If it has another by now, raises Stale: a network's number may be another network's.
@@ -134,6 +142,10 @@ class LedgerStore(Book, Protocol):
 
     async def last_change(self) -> int:
         """Return the number of the newest change."""
+        ...
+
+    async def rows_at(self, space: SpaceId, positions: Sequence[int]) -> Sequence[Row | None]:
+        """Find the holding that begins at each position, as it is now. O(k log n)."""
         ...
 
     async def rows_within(

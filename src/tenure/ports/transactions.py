@@ -5,6 +5,7 @@ from typing import Protocol
 
 from tenure.kernel.configuration import Configuration, Network
 from tenure.kernel.values import (
+    Change,
     Entry,
     NetworkId,
     Paper,
@@ -29,8 +30,12 @@ class Transaction(Protocol):
         """Hold a space's lane; return its version (None if it is gone) and what happened there behind a cursor."""
         ...
 
-    async def grant_all(self, space: SpaceId, version: int, frees: int, wishes: Sequence[Wish]) -> Sequence[Row]:
+    async def grant_all(
+        self, space: SpaceId, version: int, frees: int, wishes: Sequence[Wish]
+    ) -> tuple[Sequence[Row], int]:
         """Create and log all of the holdings in a lane that is held, in one call; NotAll if one cannot be had.
+
+        Returns the rows, and the number of the last one's entry in the log.
 
         Comes last, as ``log`` does. Offered by stores with the ability ``quick_lane``.
         """
@@ -183,6 +188,10 @@ class Transaction(Protocol):
 
     async def last_change(self) -> int:
         """Return the number of the newest change that this transaction sees."""
+        ...
+
+    async def changes(self, after: int, *, limit: int = 1000) -> Sequence[Change]:
+        """Read the log behind a number, as this transaction sees it. What was trimmed is left out without a word."""
         ...
 
     async def log(self, entries: Sequence[Entry]) -> int:

@@ -51,6 +51,13 @@ FAR_BEHIND = 50_000
 """Changes behind the log from which ``effects`` answers that it is not complete."""
 
 
+@dataclass(frozen=True, slots=True)
+class Failed:
+    """Stands in place of one answer among several: this one failed, the others have answers of their own."""
+
+    error: Exception
+
+
 class Stale(Exception):
     """The configuration has another version than the one that was named; nothing was done."""
 

@@ -25,7 +25,7 @@ from tenure.kernel.values import Outcome, Row, Verdict, Wish
 from tenure.ports import Chance
 from tenure.service.claims import Claim, Granted
 from tenure.service.lane import already, in_use, line_key, wanted_address
-from tenure.service.unreported import is_unreported
+from tenure.service.unreported import callers_of
 from tenure.service.views import BLIND, DoubtfulLine, DoubtfulViews
 
 T = TypeVar("T")
@@ -48,6 +48,11 @@ class Desk(Protocol):
     """What the allocator asks of the server it runs on."""
 
     chance: Chance
+
+    @property
+    def newest(self) -> int:
+        """The number of the newest change that the desk knows of; what it asks for now is numbered above it."""
+        ...
 
     def known_layout(self, network: str) -> Layout | None:
         """Return the layout of the network's space as this server last read it, if it did."""
@@ -83,6 +88,10 @@ class Desk(Protocol):
 
     async def former(self, layout: Layout, claim: Claim) -> int | None:
         """Return the position the claim's owner had before."""
+        ...
+
+    async def first_try(self, layout: Layout, claim: Claim, newest: int) -> Row | None:
+        """Return what this very request was granted behind a number of the log, whether or not it is still held."""
         ...
 
     async def pause(self, attempt: int) -> None:
@@ -123,10 +132,7 @@ async def _attempt(claim: Claim, layout: Layout, desk: Desk) -> Granted | Tenure
     if address is not None:
         unit = layout.check_wanted(claim.network, address, claim.owner, claim.slot, claim.reserved)
         wish = claim.at(layout, unit.first, unit.last)
-        try:
-            verdict = await desk.grant(layout, wish)
-        except StoreUnavailable as error:
-            verdict = await _ask_again(desk, layout, wish, error)
+        verdict = await _asked(desk, layout, claim, wish)
         if verdict.outcome is Outcome.TAKEN and verdict.row is not None and verdict.row.until_us is not None:
             return await desk.serve_in_lane(layout, claim)  # what is in the way may be overdue
         return await _settled(claim, wish, layout, verdict, desk)
@@ -150,10 +156,7 @@ async def _pick(claim: Claim, layout: Layout, policy: Policy, desk: Desk) -> Gra
             break
         first, last = views.take_number(view, number)
         wish = claim.at(layout, first, last)
-        try:
-            verdict = await desk.grant(layout, wish)
-        except StoreUnavailable as error:
-            verdict = await _ask_again(desk, layout, wish, error)
+        verdict = await _asked(desk, layout, claim, wish)
         if verdict.outcome is Outcome.GRANTED and verdict.row is not None:
             return Granted(verdict.row, layout)
         if verdict.outcome is not Outcome.TAKEN:
@@ -177,12 +180,22 @@ async def _former_number(claim: Claim, layout: Layout, view: DoubtfulLine, desk:
     return None if position is None else view.line.number(position)
 
 
-async def _ask_again(desk: Desk, layout: Layout, wish: Wish, error: StoreUnavailable) -> Verdict:
-    """Ask once more for one address, if the answer was lost: the store answers the same."""
-    if error.outcome != "unknown":
-        raise error
+async def _asked(desk: Desk, layout: Layout, claim: Claim, wish: Wish) -> Verdict:
+    """Ask for one address; where the answer was lost, look for it in the log before asking again."""
+    newest = desk.newest
+    try:
+        return await desk.grant(layout, wish)
+    except StoreUnavailable as error:
+        if error.outcome != "unknown":
+            raise
+        lost = error
     await desk.pause(0)
-    return await insist(lambda: desk.grant(layout, wish), desk.pause, lost=error)
+
+    async def again() -> Verdict:
+        row = await desk.first_try(layout, claim, newest)
+        return await desk.grant(layout, wish) if row is None else Verdict(Outcome.GRANTED, row)
+
+    return await insist(again, desk.pause, lost=lost)
 
 
 async def insist(
@@ -190,13 +203,19 @@ async def insist(
     pause: Callable[[int], Awaitable[None]],
     *,
     lost: StoreUnavailable | None = None,
+    losses: list[StoreUnavailable] | None = None,
 ) -> T:
-    """Ask again where the answer was lost (or was ``lost`` before); the store answers the same."""
+    """Ask again where the answer was lost (or was ``lost`` before); ``losses`` gets what was lost on the way.
+
+    What is asked must be such that asking again does not do it again.
+    """
     for attempt in range(0 if lost is None else 1, UNKNOWN_REPEATS + 1):
         try:
             return await call()
         except StoreUnavailable as error:
             lost = worse(lost, error)
+            if losses is not None:
+                losses.append(lost)
             if lost.outcome != "unknown":
                 raise
             await pause(attempt)
@@ -219,7 +238,7 @@ async def _settled(
         return None
     if verdict.outcome in (Outcome.GRANTED, Outcome.REPLAYED):
         return Granted(verdict.row, layout)
-    if verdict.outcome is Outcome.ALREADY and (claim.key is not None or is_unreported(verdict.row)):
+    if verdict.outcome is Outcome.ALREADY and (claim.key is not None or callers_of(verdict.row)):
         return await desk.serve_in_lane(layout, claim)  # only there the answer can be kept, and the row reported
     if verdict.outcome is Outcome.ALREADY:
         return already(claim, verdict.row, layout)

@@ -12,7 +12,7 @@ from tenure.kernel.asking import Asker, asked_entry
 from tenure.kernel.configuration import Network
 from tenure.kernel.edits import AddNetwork, Edit
 from tenure.kernel.layout import Layout
-from tenure.kernel.values import Paper, SpaceId
+from tenure.kernel.values import Entry, Paper, SpaceId
 from tenure.ports import Chance, Guard, Transaction
 from tenure.service import expect_work, holding_work, paper_work, plan_work
 from tenure.service.claims import Granted
@@ -99,11 +99,10 @@ class Applying:
         await plan_work.settle(self.ground)
         return results
 
-    async def finish(self) -> None:
-        """Log what was done, which comes last."""
-        if self.ground.entries:
-            asker = self.ground.asker
-            await self.ground.tx.log([asked_entry(entry, asker) for entry in self.ground.entries])
+    async def finish(self) -> tuple[list[Entry], int]:
+        """Log what was done, which comes last; return the entries, and the number of the last one."""
+        entries = [asked_entry(entry, self.ground.asker) for entry in self.ground.entries]
+        return entries, await self.ground.tx.log(entries) if entries else 0
 
 
 def guard_for(operations: Sequence[Operation]) -> Guard:

@@ -7,6 +7,7 @@ answer.
 
 from collections.abc import Callable
 
+from tenure.kernel.asking import Asker
 from tenure.kernel.configuration import Policy
 from tenure.kernel.errors import StoreUnavailable
 from tenure.kernel.layout import Layout
@@ -24,11 +25,12 @@ class Begun:
     It is what the batcher tells: a future would cost as much as the pick.
     """
 
-    __slots__ = ("_answer", "_error", "_layout", "_tell", "_views", "_wish")
+    __slots__ = ("_answer", "_error", "_layout", "_tell", "_views", "_wish", "newest")
 
     def __init__(
-        self, tell: "Tell", layout: Layout, views: DoubtfulViews | None = None, wish: Wish | None = None
+        self, tell: "Tell", layout: Layout, newest: int, views: DoubtfulViews | None = None, wish: Wish | None = None
     ) -> None:
+        self.newest = newest  # the number of the newest change from before it was asked for
         self._tell = tell
         self._layout = layout
         self._views = views  # where it was picked, if it was; the lane has views of its own
@@ -78,6 +80,10 @@ class AtOnce:
     def __init__(self, ledger: AsyncLedger) -> None:
         self._server = ledger._server
 
+    def leave_in_doubt(self, asker: Asker, begun: Begun) -> None:
+        """Let the usual way know that this request may have been granted something: it looks for that first."""
+        self._server.doubts[asker] = begun.newest
+
     def begin(self, claim: Claim, tell: Tell) -> bool:
         """Ask for an address as the policy has it; False, and nobody is told, where something must be read before.
 
@@ -89,7 +95,7 @@ class AtOnce:
             return False
         policy = claim.policy or layout.line(*line_key(claim)).policy
         if policy is Policy.LOWEST or layout.mixed_units or layout.configuration.queued:
-            server.seat_for(Begun(tell, layout), layout, Seat(claim))
+            server.seat_for(Begun(tell, layout, server.newest), layout, Seat(claim))
             return True
         return policy is not Policy.STICKY and self._pick(claim, layout, policy, tell)
 
@@ -102,5 +108,5 @@ class AtOnce:
             return False
         server.check_open()  # before a pick is taken that nobody would give back
         wish = claim.at(layout, *views.take_number(view, number))
-        server.grant_for(Begun(tell, layout, views, wish), layout, wish)
+        server.grant_for(Begun(tell, layout, server.newest, views, wish), layout, wish)
         return True

@@ -2,13 +2,16 @@
 
 A batcher takes what waits for one key (a space) and hands it over as one call; where many wait, half of them. There is
 no timer: an idle system calls at once, a busy one makes bigger batches. Items of one identity never share a batch; the
-later one waits for the next. Cost on top of the call: whoever waits, and two dictionary look-ups an item.
+later one waits for the next. An item that failed alone is its own caller's affair. Cost on top of the call: whoever
+waits, and two dictionary look-ups an item.
 """
 
 import asyncio
 from collections import deque
 from collections.abc import Awaitable, Callable, Hashable, Sequence
 from typing import Any, Generic, Protocol, TypeVar
+
+from tenure.ports import Failed
 
 K = TypeVar("K", bound=Hashable)
 I = TypeVar("I")  # noqa: E741 - items
@@ -40,7 +43,7 @@ class Batcher(Generic[K, I, A]):
 
     def __init__(
         self,
-        execute: Callable[[K, Sequence[I]], Awaitable[Sequence[A]]],
+        execute: Callable[[K, Sequence[I]], Awaitable[Sequence[A | Failed]]],
         *,
         largest: int,
         at_once: int = 1,
@@ -183,7 +186,7 @@ class Batcher(Generic[K, I, A]):
 def _answer(batch: Batch[I], answers: Sequence[Any]) -> None:
     for (_, waiter), answer in zip(batch, answers, strict=True):
         if not waiter.done():
-            _tell(waiter.set_result, answer)
+            _tell(*(waiter.set_exception, answer.error) if isinstance(answer, Failed) else (waiter.set_result, answer))
 
 
 def _refuse(batch: Batch[I], error: BaseException) -> None:

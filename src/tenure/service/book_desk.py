@@ -17,10 +17,10 @@ from typing import TypeVar
 
 from tenure.kernel.choosing import first_free
 from tenure.kernel.configuration import Configuration
-from tenure.kernel.errors import Conflict, Invalid, NotFound, PoolExhausted, TenureError
+from tenure.kernel.errors import Conflict, Invalid, NotFound, PoolExhausted, StoreUnavailable, TenureError
 from tenure.kernel.layout import Layout
 from tenure.kernel.values import OWNED, Outcome, Row, SpaceId, Ticket, Verdict, Wish
-from tenure.ports import Book, Chance
+from tenure.ports import Book, Chance, Failed
 from tenure.service.allocating import allocate, insist
 from tenure.service.batcher import Batcher
 from tenure.service.claims import Claim, Granted
@@ -57,7 +57,7 @@ class BookDesk:
         self._doubtful: dict[SpaceId, DoubtfulViews] = {}
         self._asked: Counter[tuple[SpaceId, int, int]] = Counter()
         largest = store.abilities.largest_batch
-        self._grants: Batcher[tuple[SpaceId, int], Wish, Verdict | TenureError] = Batcher(
+        self._grants: Batcher[tuple[SpaceId, int], Wish, Verdict] = Batcher(
             self._grant, largest=largest, at_once=at_once, at_once_per_key=at_once, identities=_identities
         )
         self._releases: Batcher[SpaceId, Ticket, Row | None] = Batcher(
@@ -93,8 +93,19 @@ class BookDesk:
         return await allocate(claim, self)
 
     async def release(self, space: SpaceId, ticket: Ticket) -> Row | None:
-        """End one holding; a lost answer is asked for again, which changes nothing more."""
-        row = await insist(lambda: self._releases.submit(space, ticket), self.pause)
+        """End one holding; a lost answer is asked for again, which changes nothing more.
+
+        Where the ticket names no generation, what its owner holds now is looked up and meant from then on.
+        """
+        seen = None
+        if ticket.generation is None:
+            found = await self.store.by_owner([ticket.owner])
+            seen = next((row for row in found if (row.space, row.first) == (space, ticket.first)), None)
+            ticket = ticket if seen is None else ticket._replace(generation=seen.generation)
+        lost: list[StoreUnavailable] = []
+        row = await insist(lambda: self._releases.submit(space, ticket), self.pause, losses=lost)
+        if lost and seen is not None and (row is None or row.generation != seen.generation):
+            return seen  # a try whose answer was lost has ended it
         views = self._doubtful.get(space)
         if row is not None and views is not None and ticket.names(row):
             views.give_back(row.first, row.last)
@@ -173,16 +184,23 @@ class BookDesk:
             self._asked[asked] -= 1
             if not self._asked[asked]:
                 del self._asked[asked]
-        if isinstance(verdict, TenureError):
-            raise verdict
         return verdict
 
-    async def _grant(self, key: tuple[SpaceId, int], wishes: Sequence[Wish]) -> Sequence[Verdict | TenureError]:
+    @property
+    def newest(self) -> int:
+        """Nothing: a book has no log of its own."""
+        return 0
+
+    async def first_try(self, layout: Layout, claim: Claim, newest: int) -> Row | None:
+        """Return nothing: a book has no log of its own to look into; asking again answers what is held."""
+        return None
+
+    async def _grant(self, key: tuple[SpaceId, int], wishes: Sequence[Wish]) -> Sequence[Verdict | Failed]:
         try:
             return await self.store.grant(*key, wishes)
         except TenureError as error:
             if len(wishes) == 1:
-                return [error]
+                return [Failed(error)]
             if not isinstance(error, Invalid):
                 raise
         # One wish was more than the store can take; it must not fail the others.

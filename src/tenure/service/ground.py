@@ -124,7 +124,7 @@ class Ground:
             return None
         if (row.network, row.owner, row.slot) != (number, *unless):
             check_holder(row, number, owner, generation, network)
-        return await report(self.tx, row)
+        return (await report(self.tx, row))[0]
 
     async def find_cooling(
         self, network: str, address: AddressLike, owner: Owner, generation: int | None

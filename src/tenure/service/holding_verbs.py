@@ -16,11 +16,9 @@ from tenure.kernel.names import (
     check_slot,
     shown,
 )
-from tenure.kernel.values import Holding, Ticket
-from tenure.ports import Stale
+from tenure.kernel.values import Holding
 from tenure.service.allocating import allocate
 from tenure.service.claims import Claim, check_patience, read_claim
-from tenure.service.ground import check_begins_unit, check_holder
 from tenure.service.inside import AsyncInside
 from tenure.service.operations import (
     Allocate,
@@ -37,6 +35,7 @@ from tenure.service.operations import (
 )
 from tenure.service.plan_verbs import PlanVerbs, with_uuids
 from tenure.service.rehearsing import rehearse
+from tenure.service.release_holding import ReleaseRequest, release_holding
 from tenure.service.showing import holding_of
 
 MOST_AT_ONCE = 65_536
@@ -141,13 +140,15 @@ class HoldingVerbs(PlanVerbs):
 
     async def _served(self, claim: Claim, wait_s: float | None) -> Holding:
         """Serve a claim, and wait for an address if the caller does."""
-        patience_s = check_patience(claim, wait_s)
+        patience_s, asked = check_patience(claim, wait_s), claim.asked_by(self._asker)
+        if self._server.doubts and (before := await self._server.settled_doubt(asked)) is not None:
+            return holding_of(*before)
         try:
-            return holding_of(*await allocate(claim.asked_by(self._asker), self._server))
+            return holding_of(*await allocate(asked, self._server))
         except PoolExhausted:
             if not patience_s:
                 raise
-        return holding_of(*await self._server.rooms.wait(claim.asked_by(self._asker), patience_s))
+        return holding_of(*await self._server.rooms.wait(asked, patience_s))
 
     async def allocate_many(
         self,
@@ -229,25 +230,10 @@ class HoldingVerbs(PlanVerbs):
             check_request(request),
             check_lingering(lingers_s),
         )
-        check_name(network, field="network")
-        layout = await self._server.layout_around(network, position)
-        while True:
-            check_begins_unit(layout, network, position)
-            number = layout.configuration.network(network).id
-            cooling_us = max(layout.cooling_us(network, position), lingers_us)
-            ticket = Ticket(
-                number, position, holder, generation, request, layout.remembers(network), cooling_us,
-                self._asker,
-            )  # fmt: skip
-            try:
-                row = await self._server.release(layout, ticket)
-                break
-            except Stale:
-                layout = await self._server.reread(network)
-        if row is None:
-            return None
-        check_holder(row, number, holder, generation, network)
-        return holding_of(row, layout)
+        name = check_name(network, field="network")
+        wanted = ReleaseRequest(name, position, holder, generation, request, lingers_us, self._asker)
+        ended = await release_holding(wanted, self._server)
+        return None if ended is None else holding_of(*ended)
 
     async def release_owner(self, owner: str, *, request: str | None = None, key: str | None = None) -> list[Holding]:
         """End all holdings of an owner, in all networks, as one; answers what was held."""

@@ -22,7 +22,7 @@ from tenure.kernel.values import Entry, Outcome, Reply, Row, State, Verdict, Wis
 from tenure.ports import Chance, Transaction
 from tenure.service.claims import Claim, Granted, Known
 from tenure.service.exact import ExactLine, ExactViews
-from tenure.service.unreported import is_revocable, report, reported
+from tenure.service.unreported import callers_of, report, report_twin, reported
 from tenure.service.views import LineKey
 
 Answer = Granted | TenureError
@@ -186,8 +186,9 @@ class Serving:
         for index, claim, row in zip(asked, claims, rows, strict=True):
             if row is not None:
                 # Before the answer: from here on no other server may give the holding back.
-                answer = already(claim, await report(self._tx, row), self._layout)
-                self._answers[index] = Known(*answer) if isinstance(answer, Granted) else answer
+                shown, may_go_back = await report(self._tx, row, claim)
+                answer = already(claim, shown, self._layout)
+                self._answers[index] = Known(*answer) if isinstance(answer, Granted) and not may_go_back else answer
         return [index for index in indexes if self._answers[index] is None]
 
     async def _round(self, open_claims: list[int]) -> list[int]:
@@ -266,7 +267,7 @@ class Serving:
             if isinstance(answer, Granted)
         ]
         rows = {_twin(claim): answer.row for claim, answer in granted}
-        marked = {_twin(claim) for claim, _ in granted if is_revocable(claim)}
+        callers = {_twin(claim): callers_of(claim) for claim, _ in granted}
         bodies = {claim.key: claim.body for claim, _ in granted if claim.key is not None}
         left: list[int] = []
         for index in later:
@@ -275,8 +276,7 @@ class Serving:
                 self._answers[index] = KeyReused(claim.key or "")
             elif _twin(claim) in rows:
                 row = rows[_twin(claim)]
-                if _twin(claim) in marked and not is_revocable(claim):
-                    await self._tx.rewrite([row])  # this caller does not wait, and is told for good
+                callers[_twin(claim)] = await report_twin(self._tx, row, callers[_twin(claim)], claim)
                 self._answers[index] = already(claim, row, self._layout)
             else:
                 left.append(index)

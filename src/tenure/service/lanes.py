@@ -10,15 +10,17 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from functools import partial
 
+from tenure.kernel.entries import grant_entry
 from tenure.kernel.errors import NotFound, StoreUnavailable, TenureError
 from tenure.kernel.layout import Layout
-from tenure.kernel.values import SpaceId
-from tenure.ports import Chance, KeyTaken, LedgerStore, NotAll, Transaction
-from tenure.service.allocating import UNKNOWN_REPEATS, worse
+from tenure.kernel.values import Row, SpaceId
+from tenure.ports import Chance, Guard, KeyTaken, LedgerStore, NotAll, Transaction
+from tenure.service.allocating import UNKNOWN_REPEATS, insist, worse
 from tenure.service.claims import Claim, Granted, Waiting
 from tenure.service.exact import ExactViews, renewable, renewed
 from tenure.service.lane import Answer, Restart, Serving, line_key, quick_picks
-from tenure.service.queueing import Queue, Seat
+from tenure.service.lost_try import Tried, granted_since
+from tenure.service.queueing import ClaimKey, Queue, Seat, key_of
 from tenure.service.views import LineKey
 
 RESTARTS = 20
@@ -52,14 +54,42 @@ class Lanes:
         """Run one lane for seats under one layout."""
         async with self.alone_in([layout.configuration.space]):
             lost: StoreUnavailable | None = None
+            newest = self._store.newest
             try:
-                if self._store.abilities.quick_lane and (quick := await self._quick_lane(layout, seats)):
+                if self._is_quick(layout, seats) and (quick := await self._quick_lane(layout, seats)):
                     return quick
             except StoreUnavailable as error:
                 if error.outcome != "unknown":
                     raise
                 lost = error
-            return await self._full_lane(layout, seats, lost)
+            if lost is None:
+                return await self._full_lane(layout, seats)
+            return await self._after_loss(layout, seats, lost, newest)
+
+    async def _after_loss(
+        self, layout: Layout, seats: Sequence[Seat], lost: StoreUnavailable, newest: int
+    ) -> Sequence[Attended]:
+        """Serve seats whose quick grant may have taken effect: first those that the log has an answer for."""
+        space, network = layout.configuration.space, layout.configuration.network
+        claims = [(network(seat.claim.network).id, seat.claim) for seat in seats if seat.claim.key is None]
+
+        async def look(tx: Transaction) -> dict[ClaimKey, Row]:
+            await tx.guard([space], Guard.LANE)
+            return await granted_since(tx, newest, claims)
+
+        try:
+            found = await insist(lambda: self._store.transact(look), self._pause)
+        except StoreUnavailable as error:
+            raise lost from error
+        rows = [None if seat.claim.key is not None else found.get(key_of(seat.claim, layout)) for seat in seats]
+        left = [seat for seat, row in zip(seats, rows, strict=True) if row is None]
+        served = iter(await self._full_lane(layout, left, lost) if left else [])
+        return [next(served) if row is None else Granted(row, layout) for row in rows]
+
+    def _is_quick(self, layout: Layout, seats: Sequence[Seat]) -> bool:
+        """Return whether seats may be served in one statement: nobody waits, so no grant need be marked."""
+        waits = layout.configuration.queued or any(seat.caller is not None for seat in seats)
+        return self._store.abilities.quick_lane and not waits
 
     async def _quick_lane(self, layout: Layout, seats: Sequence[Seat]) -> Sequence[Answer] | None:
         """Serve claims in one store call, if nobody else is about and every pick can be had; else None."""
@@ -81,13 +111,15 @@ class Lanes:
         return None
 
     async def _full_lane(
-        self, layout: Layout, seats: Sequence[Seat], lost: StoreUnavailable | None
+        self, layout: Layout, seats: Sequence[Seat], lost: StoreUnavailable | None = None
     ) -> Sequence[Attended]:
-        careful = not self._store.abilities.quick_lane or layout.configuration.queued
+        careful = not self._is_quick(layout, seats)
+        tried: Tried[Sequence[Attended]] = Tried()
         for attempt in range(RESTARTS):
             try:
                 readings = await self.read_lines(layout, [seat.claim for seat in seats])
-                answers = await self._store.transact(partial(self._lane_work, layout, seats, readings, careful))
+                work = partial(self._lane_work, layout, seats, readings, careful, tried)
+                answers = await self._store.transact(work)
                 self.settle([layout.configuration.space], kept=True)
                 return answers
             except (Restart, KeyTaken):
@@ -98,7 +130,7 @@ class Lanes:
                 self.settle([layout.configuration.space], kept=False)
                 if not isinstance(error, StoreUnavailable):
                     raise
-                # Repeating is safe: claims that were granted are answered with what they hold.
+                # Repeating is safe: the next try finds in the log what this one did.
                 lost = worse(lost, error)
                 if lost.outcome != "unknown" or attempt >= UNKNOWN_REPEATS:
                     raise lost from error
@@ -120,20 +152,31 @@ class Lanes:
             yield
 
     async def _lane_work(
-        self, layout: Layout, seats: Sequence[Seat], readings: Sequence[Reading], careful: bool, tx: Transaction
+        self,
+        layout: Layout,
+        seats: Sequence[Seat],
+        readings: Sequence[Reading],
+        careful: bool,
+        tried: Tried[Sequence[Attended]],
+        tx: Transaction,
     ) -> Sequence[Attended]:
         """Hold the lane, bring the exact views up to date, serve. ``careful``: one step after the other."""
         space, version = layout.configuration.space, layout.configuration.version
         exact = self.open_exact(layout, readings)
         exact.lift()  # what an attempt that came to nothing laid
         found, effects = await tx.open_lane(space, exact.oldest())
+        # Before the version is looked at: the try whose answer was lost may itself have changed it.
+        if (answered := await tried.committed_answer(tx)) is not None:
+            return answered
         if found != version:
             return [None] * len(seats)
         exact.catch_up(effects)
         claims = [seat.claim for seat in seats]
         if not careful and (wishes := quick_picks(exact, claims, self._chance)):
-            rows = await tx.grant_all(space, version, exact.frees, wishes)
-            return [Granted(row, layout) for row in rows]
+            rows, number = await tx.grant_all(space, version, exact.frees, wishes)
+            granted = [Granted(row, layout) for row in rows]
+            tried.note([grant_entry(row) for row in rows], number, granted)
+            return granted
         serving = Serving(tx, exact, self._chance)
         answers: Sequence[Attended]
         if layout.configuration.queued or any(seat.lasts_us for seat in seats):
@@ -141,7 +184,7 @@ class Lanes:
         else:
             answers = await serving.serve(claims)
         if serving.entries:
-            await tx.log(serving.entries)
+            tried.note(serving.entries, await tx.log(serving.entries), answers)
         return answers
 
     async def read_lines(self, layout: Layout, claims: Sequence[Claim]) -> list[Reading]:

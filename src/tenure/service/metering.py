@@ -4,6 +4,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from typing import Protocol, TypeVar
 
 from tenure.kernel.values import Row, Verdict
+from tenure.ports import Failed
 from tenure.service.operations import Operation, Shown
 
 K = TypeVar("K")
@@ -16,10 +17,10 @@ Execute = Callable[[K, Sequence[I]], Awaitable[Sequence[A]]]
 class Meter(Protocol):
     """Counts. It is called between two awaits: it must be quick, and must not fail."""
 
-    def grants(self, verdicts: Sequence[Verdict]) -> None:
+    def grants(self, verdicts: Sequence[Verdict | Failed]) -> None:
         """Count a batch of grants."""
 
-    def releases(self, rows: Sequence[Row | None]) -> None:
+    def releases(self, rows: Sequence[Row | Failed | None]) -> None:
         """Count a batch of releases."""
 
     def lane(self, answers: Sequence[object]) -> None:

@@ -243,9 +243,6 @@ Operation = (
     | WritePaper
 )
 
-REPEATABLE = (Allocate, AllocateRun, Cancel, Confirm, EndCooling, Release, ReleaseOwner)
-"""Operations that may be asked for again when an answer was lost: the second time changes nothing."""
-
 Shown = Holding | list[Holding] | Network | Paper | None
 """What users see of an operation's result."""
 

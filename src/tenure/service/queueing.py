@@ -25,14 +25,14 @@ ClaimKey = tuple[int, str, str]
 class Seat(NamedTuple):
     """A claim that is to be served now; with ``lasts_us`` it waits so long, from each time it is asked for again.
 
-    ``was`` is its place of before, so that one who was taken for dead gets it back. ``revocable``: the server gives back
-    what it is granted if its caller is gone before the answer.
+    ``was`` is its place of before, so that one who was taken for dead gets it back. ``caller``:
+    the name of one who may be gone before the answer, so that what it is granted can be given back.
     """
 
     claim: Claim
     lasts_us: int = 0
     was: Waiter | None = None
-    revocable: bool = False
+    caller: str | None = None
 
 
 class Queue:
@@ -68,10 +68,8 @@ class Queue:
             if number is None:
                 continue
             key = key_of(claim, self._layout)
-            told = answer
-            if isinstance(answer, Granted) and answer.row.generation not in fresh:
-                told = Known(*answer)
-            settled = await self._settle(serving, seats[number], waiting.get(key), told)
+            logged = isinstance(answer, Granted) and answer.row.generation in fresh
+            settled = await self._settle(serving, seats[number], waiting.get(key), answer, logged=logged)
             if isinstance(settled, Waiting):
                 waiting[key] = settled.waiter
             elif waiting.get(key) not in self.alive:
@@ -100,9 +98,9 @@ class Queue:
         return line + [(_wanted(seat), number) for number, seat in enumerate(seats) if number not in seated]
 
     async def _settle(
-        self, serving: Serving, seat: Seat, place: Waiter | None, answer: Answer | None
+        self, serving: Serving, seat: Seat, place: Waiter | None, answer: Answer | None, *, logged: bool
     ) -> Answer | Waiting:
-        """Put a seat in line, keep it there, or take it out of it."""
+        """Put a seat in line, keep it there, or take it out of it; a grant that is ``logged`` says so by itself."""
         assert answer is not None
         if isinstance(answer, PoolExhausted) and seat.lasts_us:
             return await self._stay(serving, seat, place)
@@ -112,7 +110,7 @@ class Queue:
         if place is not None and (seat.lasts_us or (isinstance(answer, Granted) and not old)):
             await self._tx.leave(place.space, [place.ticket])
             self.alive.remove(place)
-            if not isinstance(answer, Granted) or isinstance(answer, Known):  # of a grant the log tells anyhow
+            if not logged:
                 serving.entries.append(asked_entry(waiting_entry("leave", place), asker_of(seat.claim.details)))
         return answer
 
@@ -136,7 +134,7 @@ class Queue:
 
 
 def _wanted(seat: Seat) -> Claim:
-    return revocable(seat.claim) if seat.revocable else seat.claim
+    return seat.claim if seat.caller is None else revocable(seat.claim, seat.caller)
 
 
 async def part_line(tx: Transaction, configuration: Configuration) -> tuple[list[Waiter], list[Waiter]]:
@@ -148,7 +146,12 @@ async def part_line(tx: Transaction, configuration: Configuration) -> tuple[list
     if dead:
         await tx.leave(space, [waiter.ticket for waiter in dead])
     gone = {waiter.ticket for waiter in dead}
-    return [waiter for waiter in found if waiter.ticket not in gone], dead
+    alive = [waiter for waiter in found if waiter.ticket not in gone]
+    for waiter in alive:
+        # The clock was set back since: a dead claim would keep its place until the clock is right again.
+        if 0 < waiter.lasts_us < waiter.until_us - now_us:
+            await tx.linger([waiter.ticket], waiter.lasts_us)
+    return alive, dead
 
 
 def key_of(claim: Claim, layout: Layout) -> ClaimKey:

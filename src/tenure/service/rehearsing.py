@@ -9,6 +9,7 @@ from tenure.kernel.values import SpaceId
 from tenure.ports import Transaction
 from tenure.service.lane import Restart
 from tenure.service.lanes import RESTARTS
+from tenure.service.lost_try import Tried
 from tenure.service.operations import Operation, Shown
 from tenure.service.server import Server
 
@@ -40,5 +41,5 @@ async def rehearse(server: Server, operations: Sequence[Operation], asker: Asker
 async def _rehearse_once(
     server: Server, operations: Sequence[Operation], spaces: Sequence[SpaceId], asker: Asker | None, tx: Transaction
 ) -> None:
-    answers, _ = await server.apply_once(operations, spaces, None, b"", asker, tx)
+    answers, _ = await server.apply_once(operations, spaces, None, b"", asker, Tried(), tx)
     raise Rehearsed(answers)

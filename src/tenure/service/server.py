@@ -9,23 +9,24 @@ from collections.abc import Callable, Coroutine, Hashable, Sequence
 from functools import partial
 from typing import Any, TypeVar
 
-from tenure.kernel.asking import Asker
+from tenure.kernel.asking import Asker, asker_of
 from tenure.kernel.edits import AddNetwork
 from tenure.kernel.errors import Conflict, KeyReused, NotFound, StoreUnavailable, TenureError
 from tenure.kernel.layout import Layout
 from tenure.kernel.names import Owner, check_name
 from tenure.kernel.replying import replayed
 from tenure.kernel.values import Row, SpaceId, Ticket, Verdict, Wish
-from tenure.ports import Chance, Guard, KeyTaken, LedgerStore, Transaction
-from tenure.service.allocating import UNKNOWN_REPEATS, insist, worse
+from tenure.ports import Chance, Failed, Guard, KeyTaken, LedgerStore, Transaction
+from tenure.service.allocating import UNKNOWN_REPEATS, worse
 from tenure.service.applying import Applying
 from tenure.service.batcher import Batcher, Waiter
 from tenure.service.claims import Claim, Granted, Waiting
 from tenure.service.exact import ExactViews
 from tenure.service.lane import Restart, line_key
 from tenure.service.lanes import RESTARTS, Attended, Lanes
+from tenure.service.lost_try import Tried, granted_since
 from tenure.service.metering import Meter, metered
-from tenure.service.operations import REPEATABLE, Operation, ReleaseOwner, Shown, networks_of
+from tenure.service.operations import Operation, ReleaseOwner, Shown, networks_of
 from tenure.service.queueing import Seat
 from tenure.service.replaying import known_answer, reply_of
 from tenure.service.showing import show
@@ -72,24 +73,32 @@ class Server:
             metered(self._release, None if meter is None else meter.releases),
             largest=largest, identities=lambda ticket: (ticket.first,),
         )  # fmt: skip
+        self._looks: Batcher[SpaceId, int, Row | None] = Batcher(store.rows_at, largest=largest, at_once=GRANTING)
         self._lane_batches: Batcher[SpaceId, tuple[Layout, Seat], Attended] = Batcher(
             metered(self.lanes.serve, None if meter is None else meter.lane), largest=largest, at_once=4
         )
+        self.doubts: dict[Asker | None, int] = {}
+        """Requests whose first try was lost before they took the usual way, and the newest number from before it."""
         self.rooms = WaitingRooms(self)
         self.tidier = Tidier(store, keys_live_us)
 
     async def release(self, layout: Layout, ticket: Ticket) -> Row | None:
-        """End one holding; a lost answer is asked for again, which changes nothing more. Stale if the layout is."""
+        """End one holding, together with all that wait; Stale if the layout is."""
         self.check_open()
         key = (layout.configuration.space, layout.configuration.version)
-        row = await insist(lambda: self._releases.submit(key, ticket), self.pause)
+        row = await self._releases.submit(key, ticket)
         if row is not None and ticket.names(row):
             if (views := self._doubtful.get(key[0])) is not None and not ticket.cooling_us:
                 views.give_back(row.first, row.last)
             self.rooms.wake(key[0])
         return row
 
-    async def _release(self, key: tuple[SpaceId, int], tickets: Sequence[Ticket]) -> Sequence[Row | None]:
+    async def row_at(self, space: SpaceId, position: int) -> Row | None:
+        """Return the holding that begins at a position now, if there is one; read together with all that wait."""
+        self.check_open()
+        return await self._looks.submit(space, position)
+
+    async def _release(self, key: tuple[SpaceId, int], tickets: Sequence[Ticket]) -> Sequence[Row | Failed | None]:
         return await self.store.release(key[0], tickets, version=key[1])
 
     def check_open(self) -> None:
@@ -212,7 +221,7 @@ class Server:
         self.check_open()
         self._grants.submit_for(waiter, _place(layout), wish)
 
-    async def _grant(self, key: tuple[SpaceId, int], wishes: Sequence[Wish]) -> Sequence[Verdict]:
+    async def _grant(self, key: tuple[SpaceId, int], wishes: Sequence[Wish]) -> Sequence[Verdict | Failed]:
         if any(wish.key is not None for wish in wishes):
             self.tidier.now_and_then()
         return await self.store.grant(*key, wishes)
@@ -226,12 +235,41 @@ class Server:
             [reply] = [None] if wish.key is None else await tx.replies([wish.key])
             if reply is None:
                 [row] = await tx.rows_for([wish.claim])
-                return None if row is None else await report(tx, row)
+                return None if row is None else (await report(tx, row))[0]
             if (before := replayed(wish, reply).row) is None:
                 raise KeyReused(reply.key)
             return before
 
         return await self.store.transact(look)
+
+    @property
+    def newest(self) -> int:
+        """The number of the newest change that the store has seen here."""
+        return self.store.newest
+
+    async def first_try(self, layout: Layout, claim: Claim, newest: int) -> Row | None:
+        """Return what this very request was granted behind a number of the log, whether or not it is still held.
+
+        Under a key the kept answer says so. O(changes behind the number), and only after an answer was lost.
+        """
+        if claim.key is not None:
+            return None
+        wanted = claim.at(layout, 0, 0).claim
+
+        async def look(tx: Transaction) -> Row | None:
+            await tx.guard([layout.configuration.space], Guard.LANE)
+            return (await granted_since(tx, newest, [(wanted[0], claim)])).get(wanted)
+
+        return await self.store.transact(look)
+
+    async def settled_doubt(self, claim: Claim) -> Granted | None:
+        """Return what a request was granted before it came here, if it came in doubt and was granted something."""
+        newest = self.doubts.pop(asker_of(claim.details), None)
+        if newest is None:
+            return None
+        layout = await self.layout(claim.network)
+        row = await self.first_try(layout, claim, newest)
+        return None if row is None else Granted(row, layout)
 
     async def former(self, layout: Layout, claim: Claim) -> int | None:
         """Return the position the claim's owner had before."""
@@ -277,13 +315,13 @@ class Server:
         self.check_open()
         if key is not None:
             self.tidier.now_and_then()
-        repeatable = key is not None or all(isinstance(operation, REPEATABLE) for operation in operations)
+        tried: Tried[list[Shown]] = Tried()
         lost: StoreUnavailable | None = None
         for attempt in range(RESTARTS):
             spaces: list[SpaceId] = []
             try:
                 spaces = await self.spaces_for(operations)
-                results, edited = await self._transact_apply(operations, spaces, key, body, asker)
+                results, edited = await self._transact_apply(operations, spaces, key, body, asker, tried)
             except (Restart, KeyTaken):
                 await self.pause(attempt)
                 continue
@@ -291,7 +329,7 @@ class Server:
                 for space in spaces:
                     self.forget(space)
                 lost = worse(lost, error)
-                if not repeatable or lost.outcome != "unknown" or attempt >= UNKNOWN_REPEATS:
+                if lost.outcome != "unknown" or attempt >= UNKNOWN_REPEATS:
                     raise lost from error
                 await self.pause(attempt)
                 continue
@@ -312,16 +350,22 @@ class Server:
         key: str | None,
         body: bytes,
         asker: Asker | None,
+        tried: Tried[list[Shown]],
     ) -> tuple[list[Shown], list[SpaceId]]:
         async with self.lanes.alone_in(spaces):
             kept = False
             try:
-                done = await self.store.transact(partial(self.apply_once, operations, spaces, key, body, asker))
+                done = await self.store.transact(partial(self.apply_once, operations, spaces, key, body, asker, tried))
                 kept = True
                 return done
-            except (Conflict, NotFound):
-                # A new paper cannot be held before it is there: the same request elsewhere may have been first with it.
-                known = None if key is None else await self.store.transact(partial(known_answer, key=key, body=body))
+            except StoreUnavailable:
+                raise
+            except TenureError:
+                # What is new cannot be held before it is there: this very request, elsewhere or in a try whose answer
+                # was lost, may have been first with it.
+                if key is None and not tried.entries:
+                    raise
+                known = await self.store.transact(partial(_answered_before, key, body, tried))
                 if known is None:
                     raise
                 return known, []
@@ -335,18 +379,19 @@ class Server:
         key: str | None,
         body: bytes,
         asker: Asker | None,
+        tried: Tried[list[Shown]],
         tx: Transaction,
     ) -> tuple[list[Shown], list[SpaceId]]:
         """Do the operations in a transaction; return what they answer, and the spaces that were edited."""
         applying = Applying(tx, self.chance, self.lanes.exact, self._layouts, asker)
         await applying.open(operations, spaces)
-        # Looked for only now: the same request elsewhere held these spaces until its answer was kept.
-        if key is not None and (known := await known_answer(tx, key, body)) is not None:
+        # Looked for only now: the same request elsewhere, or before, held these spaces until it had ended.
+        if (known := await _answered_before(key, body, tried, tx)) is not None:
             return known, []
         answers = [show(result) for result in await applying.run(operations)]
         if key is not None:
             await tx.keep_replies([reply_of(key, body, answers)])
-        await applying.finish()
+        tried.note(*await applying.finish(), answers)
         return answers, applying.ground.edited_spaces
 
     async def spaces_for(self, operations: Sequence[Operation]) -> list[SpaceId]:
@@ -368,10 +413,19 @@ class Server:
             return
         await self.rooms.close()
         self._closed = True
-        for batcher in (self._grants, self._releases, self._lane_batches):
+        for batcher in (self._grants, self._looks, self._releases, self._lane_batches):
             await batcher.drain()
         await self.tidier.finish()
         await self.store.close()
+
+
+async def _answered_before(
+    key: str | None, body: bytes, tried: Tried[list[Shown]], tx: Transaction
+) -> list[Shown] | None:
+    """Return what this very request was answered before: under its key, or by a try whose answer was lost."""
+    if (answers := await tried.committed_answer(tx)) is not None:
+        return answers
+    return None if key is None else await known_answer(tx, key, body)
 
 
 def _place(layout: Layout) -> tuple[SpaceId, int]:

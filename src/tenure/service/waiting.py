@@ -21,7 +21,7 @@ from tenure.ports import Guard, LedgerStore, Transaction
 from tenure.service.allocating import insist, worse
 from tenure.service.claims import Claim, Granted, Known, Waiting
 from tenure.service.queueing import Seat
-from tenure.service.unreported import give_back
+from tenure.service.unreported import Gone, give_back, new_caller
 
 LIFE_US = 10_000_000
 """How long a waiting claim is taken for alive after it last said so."""
@@ -61,11 +61,10 @@ class Guest:
 
     claim: Claim
     answer: "asyncio.Future[Granted]"
+    caller: str
     place: Waiter | None = None
     doubt: StoreUnavailable | None = None
     """His last turn's answer was lost: he may hold something."""
-    party: "list[Guest]" = field(default_factory=list)
-    """Those who asked for the same claim and were answered together with him, as long as they are there."""
     kept: Waiting | None = None
     """Where in line he was left when his time in the room was over."""
 
@@ -122,7 +121,7 @@ class WaitingRooms:
         if self._closing:
             raise Conflict(CLOSED)
         room = self._rooms.setdefault(space, Room())
-        guest = Guest(claim, asyncio.get_running_loop().create_future())
+        guest = Guest(claim, asyncio.get_running_loop().create_future(), new_caller(claim))
         room.guests.append(guest)
         room.woken.set()
         if room.task is None:
@@ -171,7 +170,7 @@ class WaitingRooms:
                 room.guests.remove(guest)
             if guest.answer.done():
                 return
-            answer = await attend(self._desk, Seat(guest.claim, lasts_us, guest.place, revocable=True))
+            answer = await attend(self._desk, Seat(guest.claim, lasts_us, guest.place, guest.caller))
             if isinstance(answer, Waiting):
                 guest.place, guest.kept = answer.waiter, answer
             else:
@@ -184,12 +183,10 @@ class WaitingRooms:
         """
         with contextlib.suppress(StoreUnavailable):  # then the line drops the claim by itself, before long
             await self._leave(room, guest)
-        if guest in guest.party:
-            guest.party.remove(guest)
         if guest.answer.done() and not guest.answer.cancelled() and guest.answer.exception() is None:
             answer = guest.answer.result()
-            if not guest.party and guest.claim.key is None and not isinstance(answer, Known):
-                await self._give_back(answer.row)
+            if guest.claim.key is None and not isinstance(answer, Known):
+                await self._give_back(answer.row, guest.caller)
 
     def _twin_of(self, room: Room, guest: Guest) -> Guest | None:
         """Find another caller who waits with the same claim."""
@@ -207,12 +204,12 @@ class WaitingRooms:
 
         await self._desk.store.transact(leaving)
 
-    async def _give_back(self, row: Row) -> None:
+    async def _give_back(self, row: Row, caller: str) -> None:
         """End a holding that its owner never saw, unless another answer, of any server, has reported it."""
 
         async def taking_back(tx: Transaction) -> None:
             await tx.guard([row.space], Guard.LANE)
-            if entries := await give_back(tx, row):
+            if entries := await give_back(tx, row, Gone(caller=caller)):
                 await tx.log(entries)
 
         await insist(lambda: self._desk.store.transact(taking_back), lambda attempt: asyncio.sleep(POLL_S))
@@ -244,7 +241,6 @@ class WaitingRooms:
         guests = list(room.guests)
         answers = await asyncio.gather(*(self._ask_for(guest) for guest in guests), return_exceptions=True)
         lost: StoreUnavailable | None = None
-        parties: dict[tuple[str, str, str], list[Guest]] = {}
         for guest, answer in zip(guests, answers, strict=True):
             if isinstance(answer, StoreUnavailable):
                 lost = answer
@@ -256,8 +252,6 @@ class WaitingRooms:
             room.guests.remove(guest)
             if guest.answer.done():
                 continue
-            guest.party = parties.setdefault(_key(guest), [])
-            guest.party.append(guest)
             if isinstance(answer, BaseException):
                 if guest.place is not None:  # nothing is left of his claim when he is told
                     with contextlib.suppress(StoreUnavailable):
@@ -269,7 +263,7 @@ class WaitingRooms:
             raise lost
 
     async def _ask_for(self, guest: Guest) -> Granted | Waiting:
-        seat = Seat(guest.claim, LIFE_US, guest.place, revocable=True)
+        seat = Seat(guest.claim, LIFE_US, guest.place, guest.caller)
         return await attend(self._desk, seat)
 
     async def _until_something_happens(self, space: SpaceId, room: Room, cursor: int) -> None:

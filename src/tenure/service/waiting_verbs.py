@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 
-from tenure.kernel.asking import Asker, asked_entry, asker_of
+from tenure.kernel.asking import Asker, asked_entry
 from tenure.kernel.entries import overdue_entry, waiting_entry
 from tenure.kernel.errors import PoolExhausted
 from tenure.kernel.layout import Layout
@@ -14,7 +14,7 @@ from tenure.service.claims import Granted, read_claim
 from tenure.service.holding_verbs import HoldingVerbs
 from tenure.service.queueing import Seat, part_line, withdraw
 from tenure.service.showing import ClaimStatus, WaitingClaim, holding_of, known_holdings
-from tenure.service.unreported import give_back
+from tenure.service.unreported import Gone, give_back
 from tenure.service.waiting import attend
 
 
@@ -96,8 +96,7 @@ class WaitingVerbs(HoldingVerbs):
             entries = [] if waiter is None else [asked_entry(waiting_entry("leave", waiter), self._asker)]
             if asked_as is not None:
                 [row] = await tx.rows_for([(layout.configuration.network(network).id, holder, place)])
-                if row is not None and getattr(asker_of(row.details), "request_id", None) == asked_as:
-                    entries.extend(await give_back(tx, row))
+                entries.extend([] if row is None else await give_back(tx, row, Gone(request_id=asked_as)))
             if entries:
                 await tx.log(entries)
             return waiter is not None

@@ -113,8 +113,8 @@ def change_columns(change: Change) -> tuple[Any, ...]:
 
 def read_waiter(record: Any) -> Waiter:
     """Read a waiting claim from the columns in the order every statement selects them."""
-    ticket, space, network, owner, slot, since_us, until_us, document = record
-    return Waiter(ticket, space, network, owner, slot, since_us, until_us, json.loads(document))
+    ticket, space, network, owner, slot, since_us, until_us, document, lasts_us = record
+    return Waiter(ticket, space, network, owner, slot, since_us, until_us, json.loads(document), lasts_us)
 
 
 def reply_columns(reply: Reply, now_us: int) -> tuple[Any, ...]:

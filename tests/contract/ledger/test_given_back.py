@@ -6,6 +6,7 @@ from collections.abc import Awaitable, Callable
 import pytest
 
 import tenure
+from tenure.kernel.values import Row
 from tenure.service.claims import Granted, read_claim
 from tenure.service.queueing import Seat
 from tests.contract.ledger.test_waiting import cancel_when_answered, done, free, other, plan, queue_up
@@ -92,11 +93,11 @@ def ask_before_the_give_back(
     rooms = ledger._server.rooms
     give_back, answer = rooms._give_back, asyncio.get_running_loop().create_future()
 
-    async def asked_meanwhile(row: object) -> None:
+    async def asked_meanwhile(row: Row, caller: str) -> None:
         answer.set_result(await ask(asked))
-        await give_back(row)  # type: ignore[arg-type]
+        await give_back(row, caller)
 
-    rooms._give_back = asked_meanwhile  # type: ignore[method-assign,assignment]
+    rooms._give_back = asked_meanwhile  # type: ignore[method-assign]
     return answer
 
 
@@ -126,11 +127,13 @@ async def test_what_one_pass_gave_to_two_is_given_back_only_if_both_wait(
     claim = read_claim("net", "vm/a")
     await free(ledger)
     layout, server = await ledger._server.reread("net"), ledger._server
-    seats = [Seat(claim, 1_000_000, revocable=True), Seat(claim, 1_000_000 if waits else 0, revocable=waits)]
+    seats = [Seat(claim, 1_000_000, caller="a/"), Seat(claim, 1_000_000, caller="b/") if waits else Seat(claim)]
     answers = await server.lanes.attend(layout, seats)
     row, again = [answer.row for answer in answers if isinstance(answer, Granted)]
     assert row == again
-    await server.rooms._give_back(row)
+    await server.rooms._give_back(row, "a/")
+    assert len(await ledger.holdings(owner="vm/a")) == 1
+    await server.rooms._give_back(row, "b/")
 
     assert len(await ledger.holdings(owner="vm/a")) == (0 if waits else 1)
 

@@ -61,6 +61,15 @@ class SessionDesk:
         """Return nothing: a port may hold any number of addresses in a subnet."""
         return None
 
+    @property
+    def newest(self) -> int:
+        """Nothing: a caller's transaction loses no answer without being lost itself."""
+        return 0
+
+    async def first_try(self, layout: Layout, claim: Claim, newest: int) -> Row | None:
+        """Return nothing, likewise."""
+        return None
+
     async def former(self, layout: Layout, claim: Claim) -> int | None:
         """Return nothing: no pool here is sticky."""
         return None

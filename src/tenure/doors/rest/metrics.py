@@ -16,6 +16,7 @@ from typing import Any, NamedTuple
 from tenure.doors.rest.endpoints import API, Endpoint
 from tenure.kernel.errors import PoolExhausted, TenureError
 from tenure.kernel.values import Holding, Outcome, Row, Verdict
+from tenure.ports import Failed
 from tenure.remote import problems
 from tenure.service.claims import Granted, Known
 from tenure.service.operations import Allocate, AllocateRun, Operation, Release, ReleaseOwner, Shown
@@ -149,20 +150,21 @@ class Meter:
         self._own[place + bisect_left(SIZES, size)] += 1.0
         self._own[place + len(SIZES) + 1] += size
 
-    def grants(self, verdicts: Sequence[Verdict]) -> None:
+    def grants(self, verdicts: Sequence[Verdict | Failed]) -> None:
         """Count a batch of grants, and how the store answered each."""
         self._batch("grant", len(verdicts))
-        others = [verdict.outcome for verdict in verdicts if verdict.outcome is not Outcome.GRANTED]
+        answered = [verdict for verdict in verdicts if isinstance(verdict, Verdict)]
+        others = [verdict.outcome for verdict in answered if verdict.outcome is not Outcome.GRANTED]
         for outcome in others:
             self._own[self.cells.outcomes[outcome.value]] += 1.0
-        granted = len(verdicts) - len(others)
+        granted = len(answered) - len(others)
         self._own[self.cells.outcomes[Outcome.GRANTED.value]] += granted
         self.count("allocations", granted)
 
-    def releases(self, rows: Sequence[Row | None]) -> None:
+    def releases(self, rows: Sequence[Row | Failed | None]) -> None:
         """Count a batch of releases."""
         self._batch("release", len(rows))
-        self.count("releases", len(rows) - rows.count(None))
+        self.count("releases", sum(isinstance(row, Row) for row in rows))
 
     def lane(self, answers: Sequence[object]) -> None:
         """Count a batch that was served in a lane; what an owner had before is answered alike, and not counted."""

@@ -148,6 +148,8 @@ class Shortcut:
             return
         if granted is None:
             self._site.meter.begin_anew()
+            if begun.in_doubt() and watch.visitor is not None:
+                self._ledger.leave_in_doubt(Asker(watch.visitor.actor, watch.request_id), begun)
             request.begin_anew(Before(watch.request_id, watch.began, in_doubt=begun.in_doubt()))
             return
         self._site.meter.count("shortcuts")

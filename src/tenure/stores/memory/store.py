@@ -155,9 +155,19 @@ class MemoryStore:
         found = (name for of, name in self.papers_by_name if of == kind and name.startswith(prefix) and name > after)
         return [copied(self.papers_by_name[kind, name]) for name in nsmallest(limit, found)]
 
+    @property
+    def newest(self) -> int:
+        """The number of the newest change."""
+        return self.seq
+
     async def last_change(self) -> int:
         """Return the number of the newest change."""
         return self.seq
+
+    async def rows_at(self, space: SpaceId, positions: Sequence[int]) -> Sequence[Row | None]:
+        """Find rows by their first address."""
+        book = self.books.get(space)
+        return [None if book is None else book.rows.get(place) for place in positions]
 
     async def rows_within(
         self, space: SpaceId, first: int, last: int, *, network: NetworkId | None = None, limit: int = 1000

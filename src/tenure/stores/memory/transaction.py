@@ -62,7 +62,9 @@ class MemoryTransaction(MemoryPapers):
         version = (await self.guard([space], Guard.LANE)).get(space)
         return version, await self.effects(space, after)
 
-    async def grant_all(self, space: SpaceId, version: int, frees: int, wishes: Sequence[Wish]) -> Sequence[Row]:
+    async def grant_all(
+        self, space: SpaceId, version: int, frees: int, wishes: Sequence[Wish]
+    ) -> tuple[Sequence[Row], int]:
         """Decline: here a step more costs nothing."""
         raise NotAll
 
@@ -264,7 +266,7 @@ class MemoryTransaction(MemoryPapers):
         if not waiter.ticket:
             waiter = waiter._replace(ticket=store.next_ticket, since_us=now_us)
             store.next_ticket += 1
-        waiter = waiter._replace(until_us=now_us + lasts_us)
+        waiter = waiter._replace(until_us=now_us + lasts_us, lasts_us=lasts_us)
         store.waiting[waiter.ticket] = waiter
         self._undo.append(lambda: store.waiting.pop(waiter.ticket))
         self._mark(waiter.space, queued=True)
@@ -275,7 +277,7 @@ class MemoryTransaction(MemoryPapers):
         waiting, until_us = self._store.waiting, self._store.clock() + lasts_us
         known = [waiting[ticket] for ticket in tickets if ticket in waiting]
         for waiter in known:
-            waiting[waiter.ticket] = waiter._replace(until_us=until_us)
+            waiting[waiter.ticket] = waiter._replace(until_us=until_us, lasts_us=lasts_us)
             self._undo.append(partial(waiting.update, {waiter.ticket: waiter}))
 
     async def leave(self, space: SpaceId, tickets: Sequence[int]) -> None:
@@ -329,6 +331,12 @@ class MemoryTransaction(MemoryPapers):
     async def last_change(self) -> int:
         """Return the number of the newest change."""
         return self._store.seq
+
+    async def changes(self, after: int, *, limit: int = 1000) -> Sequence[Change]:
+        """Read the log behind a number."""
+        store = self._store
+        begin = max(after - store.oldest, 0)
+        return store.log[begin : begin + limit]
 
     async def log(self, entries: Sequence[Entry]) -> int:
         """Append to the log."""

@@ -1,13 +1,14 @@
 """Plain grants and releases in single statements, and the second look at what they could not do."""
 
 import json
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, NamedTuple
 
 from tenure.kernel.addresses import key
 from tenure.kernel.replying import replayed
 from tenure.kernel.values import AGAIN, Outcome, Row, SpaceId, State, Ticket, Verdict, Wish
-from tenure.ports import Stale
+from tenure.ports import Failed, Stale
+from tenure.stores.postgres.driver_errors import TROUBLE, unavailable
 from tenure.stores.postgres.hot import HotConnection
 from tenure.stores.postgres.sql import SQL
 from tenure.stores.postgres.times import read_replies
@@ -23,8 +24,23 @@ from tenure.stores.postgres.transaction import (
 from tenure.stores.statements import read_row
 
 
-async def grant_on(hot: HotConnection, space: SpaceId, version: int, wishes: Sequence[Wish]) -> list[Verdict]:
-    """Create holdings in one statement; those it did not create are explained in others."""
+class Released(NamedTuple):
+    """What a release ended, and what stands where the rest was to be ended: a row, or that it could not be read."""
+
+    ended: Mapping[int, Row]
+    found: Mapping[int, Row | Failed]
+
+    def leaves(self, ticket: Ticket) -> bool:
+        """Return whether what a ticket names is there still: its owner was granted it after the ending."""
+        row = self.found.get(ticket.first)
+        return isinstance(row, Row) and ticket.names(row)
+
+
+async def grant_on(hot: HotConnection, space: SpaceId, version: int, wishes: Sequence[Wish]) -> list[Verdict | Failed]:
+    """Create holdings in one statement; those it did not create are explained in others.
+
+    What was created is committed by then: a failure of the explanation is the refused ones' alone.
+    """
     if all(_is_plain(wish) for wish in wishes):
         columns = plain_columns(wishes)
         records = await hot.fetch("grant_plain", space, version, *columns, details_column(wishes))
@@ -32,10 +48,16 @@ async def grant_on(hot: HotConnection, space: SpaceId, version: int, wishes: Seq
         columns = wish_columns(wishes)
         records = await hot.fetch("grant", space, version, *columns, told_column(wishes), *key_columns(wishes))
     given = {record[0]: record for record in records}
+    if records:
+        hot.newest = records[0][3]
     if len(given) == len(wishes):
         return [granted(space, wish, given[first]) for first, wish in zip(columns[1], wishes, strict=True)]
     refused = [wish for first, wish in zip(columns[1], wishes, strict=True) if first not in given]
-    reasons = iter(await _explained(hot.connection, space, version, refused))
+    reasons: Iterator[Verdict | Failed]
+    try:
+        reasons = iter(await _explained(hot.connection, space, version, refused))
+    except TROUBLE as error:
+        reasons = iter([Failed(unavailable(error, sent=False))] * len(refused))
     return [
         granted(space, wish, given[first]) if first in given else next(reasons)
         for first, wish in zip(columns[1], wishes, strict=True)
@@ -66,9 +88,7 @@ async def _explained(connection: Any, space: SpaceId, version: int, wishes: Sequ
     return [replayed(wish, known[wish.key]) if wish.key in known else next(found) for wish in wishes]
 
 
-async def release_on(
-    connection: Any, space: SpaceId, tickets: Sequence[Ticket], version: int | None
-) -> tuple[dict[int, Row], dict[int, Row]]:
+async def release_on(connection: Any, space: SpaceId, tickets: Sequence[Ticket], version: int | None) -> Released:
     """End what can be ended; return that, and what stands where the rest was to be ended."""
     columns = (
         [ticket.network for ticket in tickets],
@@ -86,9 +106,20 @@ async def release_on(
     else:
         records = await connection.fetch(SQL["release"], space, *columns)
     ended = {row.first: row for row in map(read_row, records)}
-    if not ended and version not in (None, await connection.fetchval(SQL["versions"], space)):
+    left = [ticket for ticket in tickets if ticket.first not in ended]
+    try:
+        return Released(ended, await _standing(connection, space, left, None if ended else version))
+    except TROUBLE as error:  # what was ended is committed: only the others have no answer
+        return Released(ended, {ticket.first: Failed(unavailable(error, sent=False)) for ticket in left})
+
+
+async def _standing(
+    connection: Any, space: SpaceId, tickets: Sequence[Ticket], version: int | None
+) -> Mapping[int, Row]:
+    """Return what stands where nothing was ended; Stale if that is because of the version."""
+    if not tickets:
+        return {}
+    if version is not None and await connection.fetchval(SQL["versions"], space) != version:
         raise Stale
-    left = [key(ticket.first) for ticket in tickets if ticket.first not in ended]
-    records = await connection.fetch(SQL["rows_at"], space, left) if left else []
-    standing = (row for row in map(read_row, records) if row.state is not State.COOLING)
-    return ended, {row.first: row for row in standing}
+    records = await connection.fetch(SQL["rows_at"], space, [key(ticket.first) for ticket in tickets])
+    return {row.first: row for row in map(read_row, records) if row.state is not State.COOLING}

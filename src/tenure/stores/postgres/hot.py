@@ -4,6 +4,7 @@ A general pool costs more than the statement it serves when a batch is small. He
 lies ready, or makes one; the batcher above bounds how many are ever in use.
 """
 
+import secrets
 from collections.abc import Mapping
 from typing import Any
 
@@ -13,10 +14,12 @@ KEPT = 4
 
 
 class HotConnection:
-    """A connection and its prepared statements."""
+    """A connection and its prepared statements; ``newest`` is the highest number of the log that came back over it."""
 
-    def __init__(self, connection: Any, sql: Mapping[str, str]) -> None:
+    def __init__(self, connection: Any, sql: Mapping[str, str], name: str) -> None:
         self.connection = connection
+        self.name = name
+        self.newest = 0
         self._sql = sql
         self._prepared: dict[str, Any] = {}
 
@@ -27,6 +30,20 @@ class HotConnection:
             statement = self._prepared[name] = await self.connection.prepare(self._sql[name])
         records: list[Any] = await statement.fetch(*values)
         return records
+
+
+def _new_name() -> str:
+    return f"tenure {secrets.token_hex(8)}"
+
+
+async def give_name(connection: Any) -> None:
+    """Give a pooled connection a name of its own, by which its session can be ended when its answer was lost."""
+    await connection.execute(f"SET application_name = '{_new_name()}'")
+
+
+def name_of(connection: Any) -> str:
+    """Return the name of a connection."""
+    return str(connection.get_settings().application_name)
 
 
 class HotConnections:
@@ -45,10 +62,12 @@ class HotConnections:
             hot = self._ready.pop()
             if not hot.connection.is_closed():
                 return hot
+        name = _new_name()
         connection = await asyncpg.connect(
-            self._dsn, server_settings=self._settings, command_timeout=self._timeout_s, timeout=self._timeout_s
-        )
-        return HotConnection(connection, self._sql)
+            self._dsn, server_settings=self._settings | {"application_name": name}, command_timeout=self._timeout_s,
+            timeout=self._timeout_s,
+        )  # fmt: skip
+        return HotConnection(connection, self._sql, name)
 
     def give_back(self, hot: HotConnection) -> None:
         """Lay a connection ready again; one that is broken or one too many is dropped."""

@@ -44,7 +44,7 @@ WITH guard AS MATERIALIZED (
            coalesce(left(wish.told, -1) || ',"until_us":' || granted.until_us || '}', wish.told)
     FROM counted, granted JOIN wish USING (first)
 )
-SELECT first, generation, since_us FROM granted
+SELECT first, generation, since_us, (SELECT seq FROM counted) AS seq FROM granted
 
 -- :name grant_plain
 -- :cost O(k log n): as grant, for wishes that are held from the start and have no key: what the log tells is what they say
@@ -68,7 +68,7 @@ WITH guard AS MATERIALIZED (
            granted.first, granted.last, granted.owner, granted.slot, granted.generation, granted.details
     FROM counted, granted
 )
-SELECT first, generation, since_us FROM granted
+SELECT first, generation, since_us, (SELECT seq FROM counted) AS seq FROM granted
 
 -- :name grant_unless_freed
 -- :cost O(k log n): as grant, in the lane; fails as a whole (division by zero) where it cannot be all
@@ -105,7 +105,7 @@ WITH guard AS MATERIALIZED (
            coalesce(left(wish.told, -1) || ',"until_us":' || granted.until_us || '}', wish.told)
     FROM counted, granted JOIN wish USING (first)
 )
-SELECT first, generation, since_us FROM granted
+SELECT first, generation, since_us, (SELECT before FROM counted) + cardinality($5::bytea[]) AS seq FROM granted
 
 -- :name insert_holdings
 -- :cost O(k log n): k wishes; both indexes and the neighbour below probed a wish
@@ -197,6 +197,10 @@ WITH guard AS (
     FROM counted, gone
 )
 SELECT space, network, first, last, owner, slot, state, generation, since_us, until_us, request, details FROM gone
+
+-- :name end_sessions
+-- :cost O(sessions of the database server)
+SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = ANY ($1::text[])
 
 -- :name rows_at
 -- :cost O(k log n)
@@ -383,7 +387,8 @@ ORDER BY until_us LIMIT $2 FOR UPDATE
 
 -- :name waiters
 -- :cost O(log q + answer): q waiting claims
-SELECT ticket, space, network, owner, slot, since_us, until_us, document FROM waiting WHERE space = $1 ORDER BY ticket
+SELECT ticket, space, network, owner, slot, since_us, until_us, document, lasts_us
+FROM waiting WHERE space = $1 ORDER BY ticket
 
 -- :name somebody_waits
 -- :cost O(log q)
@@ -391,14 +396,14 @@ SELECT true FROM waiting WHERE space = $1 LIMIT 1
 
 -- :name join
 -- :cost O(log q)
-INSERT INTO waiting (ticket, space, network, owner, slot, since_us, until_us, document)
-SELECT coalesce($1::bigint, nextval('waiting_ticket')), $2, $3, $4, $5, coalesce($6, now.us), now.us + $7, $8
+INSERT INTO waiting (ticket, space, network, owner, slot, since_us, until_us, document, lasts_us)
+SELECT coalesce($1::bigint, nextval('waiting_ticket')), $2, $3, $4, $5, coalesce($6, now.us), now.us + $7, $8, $7
 FROM (SELECT (extract(epoch FROM clock_timestamp()) * 1000000)::bigint AS us) AS now
-RETURNING ticket, space, network, owner, slot, since_us, until_us, document
+RETURNING ticket, space, network, owner, slot, since_us, until_us, document, lasts_us
 
 -- :name linger
 -- :cost O(k log q)
-UPDATE waiting SET until_us = (extract(epoch FROM clock_timestamp()) * 1000000)::bigint + $2
+UPDATE waiting SET until_us = (extract(epoch FROM clock_timestamp()) * 1000000)::bigint + $2, lasts_us = $2
 WHERE ticket = ANY ($1::bigint[])
 
 -- :name delete_waiters

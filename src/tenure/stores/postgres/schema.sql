@@ -122,3 +122,4 @@ CREATE TABLE paper (
     document text COLLATE "C" NOT NULL,
     PRIMARY KEY (kind, name)
 );
+ALTER TABLE waiting ADD COLUMN lasts_us bigint NOT NULL DEFAULT 0;

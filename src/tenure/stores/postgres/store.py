@@ -8,8 +8,8 @@ nothing to clean. Commits are durable before they are answered (``synchronous_co
 import asyncio
 import re
 from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Sequence
-from contextlib import asynccontextmanager
-from typing import Any, Literal, TypeVar
+from contextlib import asynccontextmanager, suppress
+from typing import Any, TypeVar
 
 import asyncpg
 
@@ -18,11 +18,12 @@ from tenure.kernel.configuration import Configuration
 from tenure.kernel.contents import Section
 from tenure.kernel.errors import CursorExpired, Invalid, StoreUnavailable
 from tenure.kernel.values import AGAIN, Change, NetworkId, Paper, Row, SpaceId, Ticket, Verdict, Wish
-from tenure.ports import Abilities, Effects, Transaction
+from tenure.ports import Abilities, Effects, Failed, Stale, Transaction
 from tenure.stores.postgres.contents import read_contents, write_contents
-from tenure.stores.postgres.granting import grant_on, granted, release_on
+from tenure.stores.postgres.driver_errors import LOST, STUCK, TROUBLE, locked_for, unavailable
+from tenure.stores.postgres.granting import Released, grant_on, granted, release_on
 from tenure.stores.postgres.history import read_changes_at
-from tenure.stores.postgres.hot import HotConnection, HotConnections
+from tenure.stores.postgres.hot import HotConnection, HotConnections, give_name, name_of
 from tenure.stores.postgres.papers import paper_range
 from tenure.stores.postgres.sql import SQL
 from tenure.stores.postgres.transaction import (
@@ -41,27 +42,21 @@ T = TypeVar("T")
 PAGE = 1000
 SPANS_PAGE = 10_000
 MIGRATION_LOCK = 0x7E60_4E00
+CONNECT_S = 60.0
+ENDING_S = 0.01
 RERUNS = 20
-TIMEOUT_S = 60.0
+TIMEOUT_S = 10.0
+"""How long a session may wait for a lock, work at a statement, or sit in an open transaction: by then PostgreSQL ends
+it, so that a server that is frozen or cut off holds up the others no longer than this."""
+
+LOCK_WAITS = 2
+"""Time-outs of a lock that a call gets over: a server of ours that held it for so long has been ended by then."""
+
+ANSWER_S = 5.0
+"""How much longer than the database's own time-outs an answer is waited for, before the connection is given up."""
+
 BATCH_LOCK_TIMEOUT = "100ms"
 """How long a batch waits for a lock before it is repeated one by one, which cannot deadlock."""
-
-LOST = (
-    OSError,
-    asyncpg.PostgresConnectionError,
-    asyncpg.InterfaceError,
-    asyncpg.InternalClientError,
-    asyncpg.exceptions.OperatorInterventionError,
-    asyncpg.exceptions.TooManyConnectionsError,
-    asyncio.TimeoutError,
-)
-STUCK = (
-    asyncpg.DeadlockDetectedError,
-    asyncpg.exceptions.LockNotAvailableError,
-    asyncpg.SerializationError,
-    asyncpg.UniqueViolationError,
-)
-"""What a call that is repeated, alone or from its start, gets over; the last: an idempotency key came twice at once."""
 
 
 class PostgresStore:
@@ -69,42 +64,60 @@ class PostgresStore:
 
     abilities = Abilities(ledger=True, mixed_units=True, parallel_writes=True, quick_lane=True)
 
-    def __init__(self, hot: HotConnections, pool: Any, schema: str) -> None:
+    def __init__(self, hot: HotConnections, pool: Any, schema: str, timeout_s: float = TIMEOUT_S) -> None:
         self._hot = hot
         self._pool = pool
         self._schema = schema
+        self._timeout_s = timeout_s
+        self._newest = 0
+        self._lost_sessions: set[str] = set()
 
     @classmethod
-    async def open(cls, dsn: str, *, schema: str = "tenure", connections: int = 6) -> "PostgresStore":
+    async def open(
+        cls, dsn: str, *, schema: str = "tenure", connections: int = 6, timeout_s: float = TIMEOUT_S
+    ) -> "PostgresStore":
         """Connect, and bring the schema up to date."""
         _check_schema(schema)
-        # Statements take arrays of any length: planning each anew would cost more than running it.
-        settings = {"search_path": schema, "synchronous_commit": "on", "plan_cache_mode": "force_generic_plan"}
+        settings = _settings(schema, timeout_s)
+        answer_s = 1.5 * timeout_s + ANSWER_S
         try:
             await _migrate(dsn, schema)
-            pool = await _pool(dsn, connections, settings)
-        except (*LOST, asyncpg.PostgresError) as error:
+            pool = await _pool(dsn, connections, settings, answer_s)
+        except TROUBLE as error:
             raise StoreUnavailable(f"cannot reach PostgreSQL: {error}", outcome="none") from error
-        return cls(HotConnections(dsn, SQL, settings | {"lock_timeout": BATCH_LOCK_TIMEOUT}, TIMEOUT_S), pool, schema)
+        hot = HotConnections(dsn, SQL, settings | {"lock_timeout": BATCH_LOCK_TIMEOUT}, answer_s)
+        store = cls(hot, pool, schema, timeout_s)
+        await store.last_change()
+        return store
+
+    @property
+    def newest(self) -> int:
+        """The highest number of the log that was read here."""
+        return self._newest
 
     @staticmethod
     async def has_ledger(dsn: str, schema: str) -> bool:
         """Tell whether a schema has a ledger in it; nothing is made by asking."""
         _check_schema(schema)
         try:
-            connection = await asyncpg.connect(dsn, timeout=TIMEOUT_S)
+            connection = await asyncpg.connect(dsn, timeout=CONNECT_S)
             try:
                 return await connection.fetchval("SELECT to_regclass($1)", f"{schema}.ledger") is not None
             finally:
                 await connection.close()
-        except (*LOST, asyncpg.PostgresError) as error:
+        except TROUBLE as error:
             raise StoreUnavailable(f"cannot reach PostgreSQL: {error}", outcome="none") from error
 
     async def transact(self, work: Callable[[Transaction], Awaitable[T]]) -> T:
         """Run work in a transaction; run it again where PostgreSQL broke a deadlock."""
+        locked = 0
         for _ in range(RERUNS):
             try:
                 return await self._transact_once(work)
+            except asyncpg.exceptions.LockNotAvailableError as error:
+                locked += 1
+                if locked > LOCK_WAITS:
+                    raise locked_for(locked * self._timeout_s) from error
             except STUCK:
                 continue
         raise StoreUnavailable("PostgreSQL kept breaking deadlocks", outcome="none")
@@ -121,16 +134,14 @@ class PostgresStore:
             try:
                 await connection.execute("BEGIN")
                 result = await work(PostgresTransaction(connection))
+                await _check_still_open(connection)
                 committing = True
                 await connection.execute("COMMIT")
                 return result
             except BaseException as error:
                 await _quietly(_roll_back(connection))
-                if isinstance(error, LOST):
-                    outcome: Literal["none", "unknown"] = "unknown" if committing else "none"
-                    raise StoreUnavailable(f"PostgreSQL was lost: {error}", outcome=outcome) from error
-                if isinstance(error, asyncpg.PostgresError) and not isinstance(error, STUCK):
-                    raise StoreUnavailable(f"PostgreSQL refused: {error}", outcome="none") from error
+                if isinstance(error, TROUBLE) and not isinstance(error, STUCK):
+                    raise unavailable(error, sent=committing) from error
                 raise
 
     @asynccontextmanager
@@ -138,47 +149,60 @@ class PostgresStore:
         """Take a connection; not getting one changed nothing."""
         try:
             connection = await pool.acquire()
-        except (*LOST, asyncpg.PostgresError) as error:
+            if self._lost_sessions:
+                await self._end_lost_sessions(connection)
+        except TROUBLE as error:
             raise StoreUnavailable(f"cannot reach PostgreSQL: {error}", outcome="none") from error
         try:
             yield connection
         finally:
             await _quietly(pool.release(connection))
 
+    async def _end_lost_sessions(self, connection: Any) -> None:
+        """End the sessions whose answers were lost: what they were asked and have not done yet, they never do.
+
+        Else a statement that was held up on its way could still arrive, after it was asked again elsewhere.
+        """
+        names = sorted(self._lost_sessions)
+        while await connection.fetch(SQL["end_sessions"], names):  # noqa: ASYNC110 - the database wakes nobody
+            await asyncio.sleep(ENDING_S)
+        self._lost_sessions.difference_update(names)
+
     async def _read(self, name: str, *values: Any) -> list[Any]:
         async with self._connected(self._pool) as connection:
             try:
                 records: list[Any] = await connection.fetch(SQL[name], *values)
                 return records
-            except (*LOST, asyncpg.PostgresError) as error:
+            except TROUBLE as error:
                 raise StoreUnavailable(f"PostgreSQL failed: {error}", outcome="none") from error
 
-    async def grant(self, space: SpaceId, version: int, wishes: Sequence[Wish]) -> Sequence[Verdict]:
+    async def grant(self, space: SpaceId, version: int, wishes: Sequence[Wish]) -> Sequence[Verdict | Failed]:
         """Create holdings: one statement, one round trip, one commit for all of them."""
         try:
-            return await self._grant(space, version, wishes)
+            return await self._hot_call(lambda hot: grant_on(hot, space, version, wishes))
         except STUCK:
-            return [(await self._grant_patiently(space, version, wish)) for wish in wishes]
-
-    async def _grant(self, space: SpaceId, version: int, wishes: Sequence[Wish]) -> list[Verdict]:
-        return await self._hot_call(lambda hot: grant_on(hot, space, version, wishes))
+            return await self._grant_one_by_one(space, version, wishes)
 
     async def _hot_call(self, work: Callable[[HotConnection], Awaitable[T]]) -> T:
         """Run work on a connection of the hot path; what is lost on the way has an unknown outcome."""
+        if self._lost_sessions:
+            async with self._connected(self._pool):  # which ends them
+                pass
         try:
             hot = await self._hot.take()
-        except (*LOST, asyncpg.PostgresError) as error:
+        except TROUBLE as error:
             raise StoreUnavailable(f"cannot reach PostgreSQL: {error}", outcome="none") from error
         try:
             return await work(hot)
-        except LOST as error:
-            hot.connection.terminate()
-            raise StoreUnavailable(f"PostgreSQL was lost: {error}", outcome="unknown") from error
-        except asyncpg.PostgresError as error:
-            if isinstance(error, (asyncpg.DivisionByZeroError, *STUCK)):
+        except TROUBLE as error:
+            if isinstance(error, LOST):
+                self._lost_sessions.add(hot.name)
+                hot.connection.terminate()
+            elif isinstance(error, (asyncpg.DivisionByZeroError, *STUCK)):
                 raise
-            raise StoreUnavailable(f"PostgreSQL refused: {error}", outcome="none") from error
+            raise unavailable(error, sent=True) from error
         finally:
+            self._newest = max(self._newest, hot.newest)
             self._hot.give_back(hot)
 
     async def grant_unless_freed(
@@ -194,42 +218,77 @@ class PostgresStore:
         given = {record[0]: record for record in records}
         return [granted(space, wish, given[first]) for first, wish in zip(columns[1], wishes, strict=True)]
 
-    async def _grant_patiently(self, space: SpaceId, version: int, wish: Wish) -> Verdict:
-        """Grant one wish, waiting as long as it takes: alone it cannot be part of a deadlock for long."""
+    async def _grant_one_by_one(self, space: SpaceId, version: int, wishes: Sequence[Wish]) -> list[Verdict | Failed]:
+        """Grant wishes one after the other. Each has an outcome of its own; once one failed, the rest is not tried."""
+        answers: list[Verdict | Failed] = []
+        for wish in wishes:
+            try:
+                answers.append(await self._grant_patiently(space, version, wish))
+            except StoreUnavailable as error:
+                answers.append(Failed(error))
+                untried = Failed(StoreUnavailable(error.message, outcome="none"))
+                return answers + [untried] * (len(wishes) - len(answers))
+        return answers
+
+    async def _grant_patiently(self, space: SpaceId, version: int, wish: Wish) -> Verdict | Failed:
+        """Grant one wish, waiting as long as locks are waited for: alone it cannot be part of a deadlock for long."""
+        locked = 0
         async with self._connected(self._pool) as connection:
+            hot = HotConnection(connection, SQL, name_of(connection))
             for _ in range(RERUNS):
                 try:
-                    return (await grant_on(HotConnection(connection, SQL), space, version, [wish]))[0]
+                    return (await grant_on(hot, space, version, [wish]))[0]
+                except asyncpg.exceptions.LockNotAvailableError as error:
+                    locked += 1
+                    if locked > LOCK_WAITS:
+                        raise locked_for(locked * self._timeout_s) from error
                 except STUCK:
                     continue
-                except LOST as error:
-                    raise StoreUnavailable(f"PostgreSQL was lost: {error}", outcome="unknown") from error
-                except asyncpg.PostgresError as error:
-                    raise StoreUnavailable(f"PostgreSQL refused: {error}", outcome="none") from error
+                except TROUBLE as error:
+                    if isinstance(error, LOST):
+                        self._lost_sessions.add(hot.name)
+                        connection.terminate()
+                    raise unavailable(error, sent=True) from error
         return AGAIN
 
     async def release(
         self, space: SpaceId, tickets: Sequence[Ticket], *, version: int | None = None
-    ) -> Sequence[Row | None]:
+    ) -> Sequence[Row | Failed | None]:
         """End holdings: one statement, one commit; those it could not end are looked at in a second."""
-        answers: dict[int, Row] = {}
+        answers: dict[int, Row | Failed] = {}
         left = tickets
-        async with self._connected(self._pool) as connection:
-            for _ in range(RERUNS):
-                try:
-                    ended, found = await release_on(connection, space, left, version)
-                except STUCK:
-                    continue
-                except LOST as error:
-                    raise StoreUnavailable(f"PostgreSQL was lost: {error}", outcome="unknown") from error
-                except asyncpg.PostgresError as error:
-                    raise StoreUnavailable(f"PostgreSQL refused: {error}", outcome="none") from error
-                answers |= found | ended
-                # What its owner was granted between the two statements is still to be ended.
-                left = [ticket for ticket in left if ticket.first in found and ticket.names(found[ticket.first])]
-                if not left:
-                    return [answers.get(ticket.first) for ticket in tickets]
-        raise StoreUnavailable("PostgreSQL kept breaking off the release", outcome="unknown")
+        try:
+            async with self._connected(self._pool) as connection:
+                for _ in range(RERUNS):
+                    released = await self._release_on(connection, space, left, version)
+                    answers |= {**released.found, **released.ended}
+                    # What its owner was granted between the two statements is still to be ended.
+                    left = [ticket for ticket in left if released.leaves(ticket)]
+                    if not left:
+                        break
+        except (StoreUnavailable, Stale) as error:
+            if not answers:
+                raise
+            answers |= {ticket.first: Failed(error) for ticket in left}
+        return [answers.get(ticket.first) for ticket in tickets]
+
+    async def _release_on(
+        self, connection: Any, space: SpaceId, tickets: Sequence[Ticket], version: int | None
+    ) -> Released:
+        """End holdings in one statement, again where PostgreSQL broke it off."""
+        locked = 0
+        for _ in range(RERUNS):
+            try:
+                return await release_on(connection, space, tickets, version)
+            except asyncpg.exceptions.LockNotAvailableError as error:
+                locked += 1
+                if locked > LOCK_WAITS:
+                    raise locked_for(locked * self._timeout_s) from error
+            except STUCK:
+                continue
+            except TROUBLE as error:
+                raise unavailable(error, sent=True) from error
+        raise StoreUnavailable("PostgreSQL kept breaking off the release", outcome="none")
 
     async def held(self, space: SpaceId, *, after: int = -1) -> AsyncIterator[Sequence[Row]]:
         """Stream holdings in pages; each page is a reading of its own."""
@@ -258,9 +317,11 @@ class PostgresStore:
         """Read what happened to a space's addresses."""
         async with self._connected(self._pool) as connection:
             try:
-                return await read_effects(connection, space, after)
-            except (*LOST, asyncpg.PostgresError) as error:
+                effects = await read_effects(connection, space, after)
+            except TROUBLE as error:
                 raise StoreUnavailable(f"PostgreSQL failed: {error}", outcome="none") from error
+        self._newest = max(self._newest, effects.upto)
+        return effects
 
     async def spans(self, space: SpaceId, first: int, last: int) -> tuple[int, Sequence[tuple[int, int]]]:
         """Read held spans as of one moment, streamed through a cursor so that only the answer is kept."""
@@ -272,8 +333,9 @@ class PostgresStore:
                     cursor = await connection.cursor(SQL["spans"], space, key(first), key(last))
                     while page := await cursor.fetch(SPANS_PAGE):
                         found.extend(read_spans(page))
+                    self._newest = max(self._newest, seq)
                     return seq, found
-            except (*LOST, asyncpg.PostgresError) as error:
+            except TROUBLE as error:
                 raise StoreUnavailable(f"PostgreSQL failed: {error}", outcome="none") from error
 
     async def spaces(self) -> Sequence[tuple[SpaceId, str]]:
@@ -308,7 +370,15 @@ class PostgresStore:
 
     async def last_change(self) -> int:
         """Return the number of the newest change."""
-        return int((await self._read("counters"))[0][0])
+        found = int((await self._read("counters"))[0][0])
+        self._newest = max(self._newest, found)
+        return found
+
+    async def rows_at(self, space: SpaceId, positions: Sequence[int]) -> Sequence[Row | None]:
+        """Find rows by their first address."""
+        records = await self._read("rows_at", space, sorted(key(place) for place in positions))
+        found = {row.first: row for row in map(read_row, records)}
+        return [found.get(place) for place in positions]
 
     async def rows_within(
         self, space: SpaceId, first: int, last: int, *, network: NetworkId | None = None, limit: int = 1000
@@ -317,7 +387,7 @@ class PostgresStore:
         async with self._connected(self._pool) as connection:
             try:
                 return await read_rows_within(connection, space, first, last, network, limit)
-            except (*LOST, asyncpg.PostgresError) as error:
+            except TROUBLE as error:
                 raise StoreUnavailable(f"PostgreSQL failed: {error}", outcome="none") from error
 
     async def close(self) -> None:
@@ -337,11 +407,26 @@ class PostgresStore:
         await write_contents(self._connected(self._pool), sections)
 
 
-async def _pool(dsn: str, size: int, settings: dict[str, str]) -> Any:
+def _settings(schema: str, timeout_s: float) -> dict[str, str]:
+    """Return what every session is set to."""
+    timeout, longer = (f"{round(seconds * 1000)}ms" for seconds in (timeout_s, 1.5 * timeout_s))
+    return {
+        "search_path": schema,
+        "synchronous_commit": "on",
+        # Statements take arrays of any length: planning each anew would cost more than running it.
+        "plan_cache_mode": "force_generic_plan",
+        "idle_in_transaction_session_timeout": timeout,
+        "lock_timeout": timeout,
+        "statement_timeout": longer,  # a statement may wait for a lock, and then has its work to do
+    }
+
+
+async def _pool(dsn: str, size: int, settings: dict[str, str], answer_s: float) -> Any:
     # Releasing a connection would otherwise cost a round trip to reset what is never changed.
     return await asyncpg.create_pool(
-        dsn, min_size=1, max_size=size, server_settings=settings, command_timeout=TIMEOUT_S, reset=_nothing
-    )
+        dsn, min_size=1, max_size=size, server_settings=settings, command_timeout=answer_s, timeout=answer_s,
+        reset=_nothing, init=give_name,
+    )  # fmt: skip
 
 
 async def _roll_back(connection: Any) -> None:
@@ -350,16 +435,24 @@ async def _roll_back(connection: Any) -> None:
         await connection.execute("ROLLBACK")
 
 
+async def _check_still_open(connection: Any) -> None:
+    """Raise if PostgreSQL has ended the session meanwhile: then nothing was committed, and nobody need wonder.
+
+    A process that was frozen for longer than the time-outs finds that out when its loop next looks at the socket.
+    """
+    await asyncio.sleep(0)
+    if connection.is_closed():
+        raise asyncpg.exceptions.IdleInTransactionSessionTimeoutError("the transaction stood still for too long")
+
+
 async def _nothing(connection: Any) -> None:
     return None
 
 
 async def _quietly(work: Awaitable[Any]) -> None:
     """Tidy up a connection that may be gone; whatever went wrong has been told already."""
-    try:
+    with suppress(*TROUBLE):
         await work
-    except (*LOST, asyncpg.PostgresError):
-        pass
 
 
 def _check_schema(schema: str) -> None:
@@ -369,7 +462,7 @@ def _check_schema(schema: str) -> None:
 
 async def _migrate(dsn: str, schema: str) -> None:
     migrations = load_migrations("tenure.stores.postgres")
-    connection = await asyncpg.connect(dsn, timeout=TIMEOUT_S)
+    connection = await asyncpg.connect(dsn, timeout=CONNECT_S)
     try:
         async with connection.transaction():
             # Servers that start together must not build the same tables at once.

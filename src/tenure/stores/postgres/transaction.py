@@ -17,6 +17,7 @@ from tenure.kernel.errors import AlreadyExists
 from tenure.kernel.values import (
     AGAIN,
     OWNED,
+    Change,
     Entry,
     NetworkId,
     Outcome,
@@ -33,6 +34,7 @@ from tenure.stores.statements import (
     STATE_NUMBER,
     dump_details,
     optional_key,
+    read_change,
     read_row,
     read_spans,
 )
@@ -151,7 +153,9 @@ class PostgresTransaction(PostgresPapers):
         version, frees, upto, oldest = records[0][:4]
         return version, _effects(after, upto, oldest, frees, [record[4:] for record in records])
 
-    async def grant_all(self, space: SpaceId, version: int, frees: int, wishes: Sequence[Wish]) -> Sequence[Row]:
+    async def grant_all(
+        self, space: SpaceId, version: int, frees: int, wishes: Sequence[Wish]
+    ) -> tuple[Sequence[Row], int]:
         """Create and log all of the holdings, in one round trip."""
         columns = wish_columns(wishes)
         values = (space, version, frees, *columns, told_column(wishes), *key_columns(wishes))
@@ -161,7 +165,8 @@ class PostgresTransaction(PostgresPapers):
             raise NotAll from None
         granted = {record[0]: record for record in records}
         pairs = zip(columns[1], wishes, strict=True)
-        return [granted_row(space, wish, granted[first][1], granted[first][2]) for first, wish in pairs]
+        rows = [granted_row(space, wish, granted[first][1], granted[first][2]) for first, wish in pairs]
+        return rows, records[0][3]
 
     async def locate(self, networks: Sequence[str]) -> dict[str, SpaceId]:
         """Find networks' spaces."""
@@ -291,6 +296,10 @@ class PostgresTransaction(PostgresPapers):
     async def last_change(self) -> int:
         """Return the number of the newest change."""
         return int(await self._value("counters"))
+
+    async def changes(self, after: int, *, limit: int = 1000) -> Sequence[Change]:
+        """Read the log behind a number."""
+        return [read_change(record) for record in await self._all("changes", after, limit)]
 
     async def log(self, entries: Sequence[Entry]) -> int:
         """Append to the log; from here on the counter is locked."""

@@ -148,7 +148,8 @@ FROM holding WHERE space = ? AND until_us <= ? ORDER BY until_us LIMIT ?
 
 -- :name waiters
 -- :cost O(log q + answer): q waiting claims
-SELECT ticket, space, network, owner, slot, since_us, until_us, document FROM waiting WHERE space = ? ORDER BY ticket
+SELECT ticket, space, network, owner, slot, since_us, until_us, document, lasts_us
+FROM waiting WHERE space = ? ORDER BY ticket
 
 -- :name somebody_waits
 -- :cost O(log q)
@@ -156,12 +157,13 @@ SELECT 1 FROM waiting WHERE space = ? LIMIT 1
 
 -- :name join
 -- :cost O(log q)
-INSERT INTO waiting (ticket, space, network, owner, slot, since_us, until_us, document) VALUES (?, ?, ?, ?, ?, ?, ?, ?)
+INSERT INTO waiting (ticket, space, network, owner, slot, since_us, until_us, document, lasts_us)
+VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)
 RETURNING ticket
 
 -- :name linger
 -- :cost O(log q)
-UPDATE waiting SET until_us = ? WHERE ticket = ?
+UPDATE waiting SET until_us = ?, lasts_us = ? WHERE ticket = ?
 
 -- :name delete_waiter
 -- :cost O(log q)

@@ -98,3 +98,4 @@ CREATE TABLE paper (
     document TEXT NOT NULL,
     PRIMARY KEY (kind, name)
 ) WITHOUT ROWID;
+ALTER TABLE waiting ADD COLUMN lasts_us INTEGER NOT NULL DEFAULT 0;

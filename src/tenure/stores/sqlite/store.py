@@ -48,6 +48,12 @@ class SqliteStore:
         self._connection: sqlite3.Connection | None = None
         self._granter: Granter | None = None
         self._reading: sqlite3.Connection | None = None
+        self._newest = 0
+
+    @property
+    def newest(self) -> int:
+        """The highest number of the log that was read here."""
+        return self._newest
 
     @classmethod
     async def open(cls, path: Path) -> "SqliteStore":
@@ -159,7 +165,9 @@ class SqliteStore:
 
     async def effects(self, space: SpaceId, after: int) -> Effects:
         """Read what happened to a space's addresses."""
-        return await self._read(lambda connection: read_effects(connection, space, after))
+        effects = await self._read(lambda connection: read_effects(connection, space, after))
+        self._newest = max(self._newest, effects.upto)
+        return effects
 
     async def spans(self, space: SpaceId, first: int, last: int) -> tuple[int, Sequence[tuple[int, int]]]:
         """Read held spans as of one moment."""
@@ -168,7 +176,9 @@ class SqliteStore:
             seq = connection.execute(SQL["counters"]).fetchone()[0]
             return seq, read_spans(connection, space, first, last)
 
-        return await self._read(reading)
+        seq, found = await self._read(reading)
+        self._newest = max(self._newest, seq)
+        return seq, found
 
     async def grant_unless_freed(
         self, space: SpaceId, version: int, frees: int, wishes: Sequence[Wish]
@@ -208,7 +218,18 @@ class SqliteStore:
 
     async def last_change(self) -> int:
         """Return the number of the newest change."""
-        return await self._read(lambda connection: int(connection.execute(SQL["counters"]).fetchone()[0]))
+        found = await self._read(lambda connection: int(connection.execute(SQL["counters"]).fetchone()[0]))
+        self._newest = max(self._newest, found)
+        return found
+
+    async def rows_at(self, space: SpaceId, positions: Sequence[int]) -> Sequence[Row | None]:
+        """Find rows by their first address."""
+
+        def reading(connection: sqlite3.Connection) -> list[Row | None]:
+            found = (connection.execute(SQL["row_at"], (space, key(place))).fetchone() for place in positions)
+            return [None if record is None else read_row(record) for record in found]
+
+        return await self._read(reading)
 
     async def rows_within(
         self, space: SpaceId, first: int, last: int, *, network: NetworkId | None = None, limit: int = 1000

@@ -15,7 +15,7 @@ from tenure.kernel.addresses import key, position
 from tenure.kernel.configuration import Configuration, Network
 from tenure.kernel.documents import network_document
 from tenure.kernel.errors import AlreadyExists
-from tenure.kernel.values import Entry, NetworkId, Outcome, Reply, Row, SpaceId, State, Verdict, Waiter, Wish
+from tenure.kernel.values import Change, Entry, NetworkId, Outcome, Reply, Row, SpaceId, State, Verdict, Waiter, Wish
 from tenure.ports import Effects, Guard, KeyTaken, NotAll
 from tenure.stores.sqlite import batches
 from tenure.stores.sqlite.papers import SqlitePapers
@@ -25,6 +25,7 @@ from tenure.stores.statements import (
     STATE_NUMBER,
     dump_details,
     optional_key,
+    read_change,
     read_reply,
     read_row,
     read_waiter,
@@ -91,7 +92,9 @@ class SqliteTransaction(SqlitePapers):
         version = (await self.guard([space], Guard.LANE)).get(space)
         return version, await self.effects(space, after)
 
-    async def grant_all(self, space: SpaceId, version: int, frees: int, wishes: Sequence[Wish]) -> Sequence[Row]:
+    async def grant_all(
+        self, space: SpaceId, version: int, frees: int, wishes: Sequence[Wish]
+    ) -> tuple[Sequence[Row], int]:
         """Decline: here a step more costs nothing."""
         raise NotAll
 
@@ -256,16 +259,16 @@ class SqliteTransaction(SqlitePapers):
     async def join(self, waiter: Waiter, lasts_us: int) -> Waiter:
         """Put a claim in line."""
         now_us = self._clock()
-        waiter = waiter._replace(since_us=waiter.since_us or now_us, until_us=now_us + lasts_us)
+        waiter = waiter._replace(since_us=waiter.since_us or now_us, until_us=now_us + lasts_us, lasts_us=lasts_us)
         document = json.dumps(dict(waiter.document), separators=(",", ":"))
-        [ticket] = self._one("join", waiter.ticket or None, *waiter[1:7], document)
+        [ticket] = self._one("join", waiter.ticket or None, *waiter[1:7], document, lasts_us)
         self._run(SQL["mark_queued"], (1, waiter.space, 1))
         return waiter._replace(ticket=ticket)
 
     async def linger(self, tickets: Sequence[int], lasts_us: int) -> None:
         """Let claims live on."""
         until_us = self._clock() + lasts_us
-        self._connection.executemany(SQL["linger"], [(until_us, ticket) for ticket in tickets])
+        self._connection.executemany(SQL["linger"], [(until_us, lasts_us, ticket) for ticket in tickets])
 
     async def leave(self, space: SpaceId, tickets: Sequence[int]) -> None:
         """Take claims out of the line."""
@@ -302,6 +305,10 @@ class SqliteTransaction(SqlitePapers):
     async def last_change(self) -> int:
         """Return the number of the newest change."""
         return self._counted().seq
+
+    async def changes(self, after: int, *, limit: int = 1000) -> Sequence[Change]:
+        """Read the log behind a number."""
+        return [read_change(record) for record in self._all("changes", after, limit)]
 
     async def log(self, entries: Sequence[Entry]) -> int:
         """Append to the log."""

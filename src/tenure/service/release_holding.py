@@ -1,0 +1,163 @@
+"""One release: look at what is held, end exactly that, and know it again when the answer was lost.
+
+A release that names only an address and an owner would end whatever that owner holds there when it arrives. Repeated
+after a lost answer, it would end a holding that was granted since. So the holding is looked up first, and from then on
+the release means that one generation, whatever happens.
+"""
+
+import enum
+from typing import NamedTuple, Protocol
+
+from tenure.kernel.asking import Asker, asker_of
+from tenure.kernel.errors import Conflict, StoreUnavailable, TenureError
+from tenure.kernel.layout import Layout
+from tenure.kernel.names import Owner
+from tenure.kernel.values import NetworkId, Row, SpaceId, State, Ticket
+from tenure.ports import LedgerStore, Stale
+from tenure.service.allocating import PATIENCE, UNKNOWN_REPEATS, worse
+from tenure.service.claims import Granted
+from tenure.service.ground import check_begins_unit, check_holder
+
+ENDS = ("release", "cool")
+
+
+class ReleaseRequest(NamedTuple):
+    """What a caller names: a network, the first address of what is held, its owner, and more where that is known."""
+
+    network: str
+    position: int
+    owner: Owner
+    generation: int | None = None
+    request: str | None = None
+    lingers_us: int = 0
+    asker: Asker | None = None
+
+
+class Desk(Protocol):
+    """What a release asks of the server it runs on."""
+
+    store: LedgerStore
+
+    async def layout_around(self, network: str, position: int) -> Layout:
+        """Return a layout in which the network has a subnet around a position."""
+        ...
+
+    async def reread(self, network: str) -> Layout:
+        """Read the network's space from the store."""
+        ...
+
+    async def row_at(self, space: SpaceId, position: int) -> Row | None:
+        """Return the holding that begins at a position now, if there is one."""
+        ...
+
+    async def release(self, layout: Layout, ticket: Ticket) -> Row | None:
+        """End one holding; Stale if the layout is."""
+        ...
+
+    async def pause(self, attempt: int) -> None:
+        """Let others go on for a moment."""
+        ...
+
+
+async def release_holding(wanted: ReleaseRequest, desk: Desk) -> Granted | None:
+    """End a holding; return what was held, or None if nobody holds the address. Two store calls, one commit."""
+    layout = await desk.layout_around(wanted.network, wanted.position)
+    for attempt in range(PATIENCE):
+        seen = await _held(wanted, layout, desk)
+        if seen is None:
+            return None
+        ended = seen if isinstance(seen, Layout) else await _ended(wanted, seen, layout, desk)
+        if isinstance(ended, Ended):
+            return ended.found
+        if isinstance(ended, Layout):
+            layout = ended
+        else:
+            await desk.pause(attempt)
+    raise Conflict(f"what is held in network {wanted.network!r} kept changing; try again")
+
+
+async def _held(wanted: ReleaseRequest, layout: Layout, desk: Desk) -> Row | Layout | None:
+    """Return the holding that is meant, None if nobody holds the address, or a newer layout to look by.
+
+    A refusal may rest on an old plan, so it is said only under the newest one.
+    """
+    try:
+        check_begins_unit(layout, wanted.network, wanted.position)
+        row = await desk.row_at(layout.configuration.space, wanted.position)
+        if row is not None and row.state is not State.COOLING:
+            check_holder(row, _number(layout, wanted), wanted.owner, wanted.generation, wanted.network)
+            return row
+    except StoreUnavailable:
+        raise
+    except TenureError:
+        newest = await desk.reread(wanted.network)
+        if newest.configuration.version == layout.configuration.version:
+            raise
+        return newest
+    newest = await desk.reread(wanted.network)
+    return None if newest.configuration.version == layout.configuration.version else newest
+
+
+class Hand(enum.Enum):
+    """Who ended a holding: this very request (or one that cannot be told from it), or another."""
+
+    OURS = enum.auto()
+    ANOTHER = enum.auto()
+
+
+class Ended(NamedTuple):
+    """How a release came out: with what was held, or None if another request ended that."""
+
+    found: Granted | None
+
+
+async def _ended(wanted: ReleaseRequest, seen: Row, layout: Layout, desk: Desk) -> Ended | Layout | None:
+    """End the holding that was seen, asking again where an answer was lost.
+
+    Returns None if it has gone by other hands, and a newer layout if it must be looked for by that.
+    """
+    lost: StoreUnavailable | None = None
+    newest, tries = desk.store.newest, 0
+    while True:
+        try:
+            row = await desk.release(layout, _ticket(wanted, seen, layout))
+            break
+        except Stale:
+            if lost is None or not await _is_ended(wanted, seen, newest, desk):
+                return await desk.reread(wanted.network)
+            row = None
+            break
+        except StoreUnavailable as error:
+            lost, tries = worse(lost, error), tries + 1
+            if lost.outcome != "unknown" or tries > UNKNOWN_REPEATS:
+                raise lost from error
+            await desk.pause(tries)
+    if row is not None and row.generation == seen.generation:
+        return Ended(Granted(row, layout))
+    if lost is None:
+        return None
+    # It is gone since it was first asked for; who ended it, the log says.
+    return Ended(None if await _is_ended(wanted, seen, newest, desk) is Hand.ANOTHER else Granted(seen, layout))
+
+
+async def _is_ended(wanted: ReleaseRequest, seen: Row, newest: int, desk: Desk) -> "Hand | None":
+    """Look in the log for the end of a holding behind a number; return whose it was, or None if there is none."""
+    while page := await desk.store.changes_at([seen.first], after=newest):
+        for change in page:
+            if change.generation == seen.generation and change.verb in ENDS:
+                by = asker_of(change.details)
+                return Hand.ANOTHER if by is not None and wanted.asker not in (None, by) else Hand.OURS
+        newest = page[-1].seq
+    return None
+
+
+def _ticket(wanted: ReleaseRequest, seen: Row, layout: Layout) -> Ticket:
+    cooling_us = max(layout.cooling_us(wanted.network, wanted.position), wanted.lingers_us)
+    return Ticket(
+        _number(layout, wanted), wanted.position, wanted.owner, seen.generation, wanted.request,
+        layout.remembers(wanted.network), cooling_us, wanted.asker,
+    )  # fmt: skip
+
+
+def _number(layout: Layout, wanted: ReleaseRequest) -> NetworkId:
+    return layout.configuration.network(wanted.network).id

@@ -1,0 +1,1 @@
+ALTER TABLE waiting ADD COLUMN lasts_us bigint NOT NULL DEFAULT 0;

@@ -1,0 +1,206 @@
+"""An answer is lost after the commit, and somebody else goes on meanwhile: asking again must not do it again.
+
+The store commits and loses its answer; before the ledger asks again, another server changes what the first try did. The
+caller must be answered what the first try did, and the second try must add nothing to the log.
+"""
+
+from collections.abc import AsyncIterator, Awaitable, Callable
+from typing import Any, NamedTuple
+
+import pytest
+
+import tenure
+from tenure.ports import LedgerStore
+from tests.contract.ledger.timing import another
+
+Act = Callable[[tenure.AsyncLedger], Awaitable[Any]]
+
+WRITES = ("transact", "grant", "grant_unless_freed", "release")
+TEN = "192.0.2.10"
+
+
+class Case(NamedTuple):
+    """What is asked, what another server does before it is asked again, and what the caller must be answered."""
+
+    ask: Act
+    meanwhile: Act
+    answered: Callable[[Any], bool]
+
+
+async def nothing(_: tenure.AsyncLedger) -> None:
+    """Leave things as the first try left them."""
+
+
+async def taken_by_another(other: tenure.AsyncLedger) -> None:
+    await other.allocate("net", owner="vm/z", address=TEN)
+
+
+async def taken_again(other: tenure.AsyncLedger) -> None:
+    await other.allocate("net", owner="vm/held", address=TEN)
+
+
+async def let_go(other: tenure.AsyncLedger) -> None:
+    for holding in await other.holdings(owner="vm/new"):
+        await other.release("net", holding.address, owner="vm/new")
+
+
+def held_ten(answer: Any) -> bool:
+    return isinstance(answer, tenure.Holding) and (answer.address, answer.owner) == (TEN, "vm/held")
+
+
+def new(answer: Any) -> bool:
+    return isinstance(answer, tenure.Holding) and answer.owner == "vm/new"
+
+
+CASES: dict[str, Case] = {
+    "a release, and its owner gets the address again": Case(
+        lambda ledger: ledger.release("net", TEN, owner="vm/held"), taken_again, held_ten
+    ),
+    "a release, and another owner gets the address": Case(
+        lambda ledger: ledger.release("net", TEN, owner="vm/held"), taken_by_another, held_ten
+    ),
+    "a release that names the generation": Case(
+        lambda ledger: ledger.release("net", TEN, owner="vm/held", generation=1), taken_by_another, held_ten
+    ),
+    "a release in an apply": Case(
+        lambda ledger: ledger.apply([tenure.Release(network="net", address=TEN, owner="vm/held")]),
+        taken_again,
+        lambda answer: held_ten(answer[0]),
+    ),
+    "all of an owner released": Case(
+        lambda ledger: ledger.release_owner("vm/held"), taken_again, lambda answer: held_ten(answer[0])
+    ),
+    "a transfer that is taken back": Case(
+        lambda ledger: ledger.transfer("net", TEN, owner="vm/held", to="vm/to"),
+        lambda other: other.transfer("net", TEN, owner="vm/to", to="vm/held"),
+        lambda answer: answer.owner == "vm/to",
+    ),
+    "words on a holding that others write over": Case(
+        lambda ledger: ledger.modify_holding("net", TEN, owner="vm/held", description="mine"),
+        lambda other: other.modify_holding("net", TEN, owner="vm/held", description="theirs"),
+        lambda answer: answer.description == "mine",
+    ),
+    "a confirmation, and the holding ends": Case(
+        lambda ledger: ledger.confirm("net", "192.0.2.11", owner="vm/pending"),
+        lambda other: other.release("net", "192.0.2.11", owner="vm/pending"),
+        lambda answer: answer.owner == "vm/pending",
+    ),
+    "a cancellation, and its owner holds it again": Case(
+        lambda ledger: ledger.cancel("net", "192.0.2.11", owner="vm/pending"),
+        lambda other: other.hold("net", owner="vm/pending", address="192.0.2.11"),
+        lambda answer: answer.owner == "vm/pending",
+    ),
+    "a subnet that others remove": Case(
+        lambda ledger: ledger.add_subnet("net", "198.51.100.0/24", name="second"),
+        lambda other: other.remove_subnet("net", "second"),
+        lambda answer: answer is not None,
+    ),
+    "a network that is removed": Case(lambda ledger: ledger.remove_network("spare"), nothing, lambda answer: True),
+    "a network that is added": Case(
+        lambda ledger: ledger.add_network("fresh"), nothing, lambda answer: answer.name == "fresh"
+    ),
+    "a named address": Case(lambda ledger: ledger.allocate("net", owner="vm/new", address="192.0.2.20"), let_go, new),
+    "the lowest address": Case(lambda ledger: ledger.allocate("net", owner="vm/new"), let_go, new),
+    "an address at random": Case(lambda ledger: ledger.allocate("net", owner="vm/new", policy="random"), let_go, new),
+    "an address by hash, held for the time being": Case(
+        lambda ledger: ledger.hold("net", owner="vm/new", policy="hashed", lasts_s=60.0), let_go, new
+    ),
+    "several addresses": Case(
+        lambda ledger: ledger.allocate_many("net", owners=["vm/new", "vm/too"]), let_go, lambda answer: new(answer[0])
+    ),
+    "a claim": Case(lambda ledger: ledger.claim("net", owner="vm/new"), let_go, lambda answer: new(answer.holding)),
+}
+
+
+@pytest.fixture
+async def other(ledger: tenure.AsyncLedger, place: str) -> AsyncIterator[tenure.AsyncLedger]:
+    """Give a second ledger on the same store, whose answers are not lost."""
+    async with await another(ledger, place) as opened:
+        yield opened
+
+
+@pytest.fixture(autouse=True)
+async def plan(ledger: tenure.AsyncLedger, embedded: None) -> None:
+    """Lay out a subnet with one address held, and one pending."""
+    await ledger.add_network("spare")
+    await ledger.add_network("net")
+    await ledger.add_subnet("net", "192.0.2.0/24", name="block")
+    await ledger.add_pool("net", "192.0.2.10-192.0.2.100", name="pool")
+    await ledger.allocate("net", owner="vm/held")
+    await ledger.hold("net", owner="vm/pending")
+
+
+class Loss:
+    """Loses the answer of the first change that goes through a store, once; what comes then is another's turn."""
+
+    def __init__(self, store: LedgerStore, meanwhile: Act, other: tenure.AsyncLedger) -> None:
+        self.newest: int | None = None
+        self._store, self._meanwhile, self._other = store, meanwhile, other
+        for name in WRITES:
+            setattr(store, name, self._losing(getattr(store, name)))
+
+    def _losing(self, write: Callable[..., Awaitable[Any]]) -> Callable[..., Awaitable[Any]]:
+        async def losing(*words: Any, **more: Any) -> Any:
+            before = await self._store.last_change()
+            answer = await write(*words, **more)
+            if self.newest is None and await self._store.last_change() > before:
+                self.newest = 0  # what happens meanwhile is not lost
+                await self._meanwhile(self._other)
+                self.newest = await self._store.last_change()
+                raise tenure.StoreUnavailable("the answer was lost", outcome="unknown")
+            return answer
+
+        return losing
+
+
+@pytest.mark.parametrize("case", CASES.values(), ids=CASES)
+async def test_what_was_done_is_answered_and_not_done_again(
+    ledger: tenure.AsyncLedger, other: tenure.AsyncLedger, case: Case
+) -> None:
+    asking = ledger.asked_by("token/ops", request_id="r-1")
+    loss = Loss(ledger._server.store, case.meanwhile, other)
+
+    answer = await case.ask(asking)
+
+    assert case.answered(answer), answer
+    assert loss.newest is not None
+    assert [str(change) for change in [each async for each in other.changes(after=loss.newest)]] == []
+
+
+@pytest.mark.parametrize("policy", ["lowest", "random"])
+async def test_what_was_not_done_is_done_once(ledger: tenure.AsyncLedger, policy: str) -> None:
+    store = ledger._server.store
+    for name in WRITES:
+        write, lost = getattr(store, name), list[int]()
+
+        async def losing(*words: Any, write: Any = write, lost: list[int] = lost, **more: Any) -> Any:
+            if not lost:
+                lost.append(1)
+                raise tenure.StoreUnavailable("nothing arrived", outcome="unknown")
+            return await write(*words, **more)
+
+        setattr(store, name, losing)
+
+    first = await ledger.asked_by("token/ops", request_id="r-1").allocate("net", owner="vm/new", policy=policy)
+
+    assert await ledger.holdings(owner="vm/new") == [first]
+    grants = [each async for each in ledger.changes() if each.owner == "vm/new"]
+    assert [(each.verb, each.request_id) for each in grants] == [("grant", "r-1")]
+
+
+async def test_a_release_that_another_request_has_done_is_told_apart(
+    ledger: tenure.AsyncLedger, other: tenure.AsyncLedger
+) -> None:
+    store = ledger._server.store
+    release, lost = store.release, list[int]()
+
+    async def losing(*words: Any, **more: Any) -> Any:
+        if not lost:
+            lost.append(1)
+            await other.asked_by("token/dev", request_id="r-2").release("net", TEN, owner="vm/held")
+            raise tenure.StoreUnavailable("nothing arrived", outcome="unknown")
+        return await release(*words, **more)
+
+    store.release = losing  # type: ignore[method-assign]
+
+    assert await ledger.asked_by("token/ops", request_id="r-1").release("net", TEN, owner="vm/held") is None

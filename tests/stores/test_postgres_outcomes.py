@@ -1,0 +1,250 @@
+"""What PostgreSQL's troubles mean for each caller: an outcome of its own, and nobody held up for long."""
+
+import asyncio
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
+from typing import Any
+
+import asyncpg
+import pytest
+
+import tenure
+from tenure.kernel.values import Ticket, Wish
+from tenure.ports import Failed, Guard, Transaction
+from tenure.stores.postgres.granting import Released
+from tenure.stores.postgres.store import PostgresStore
+from tests.contract.providers import provider_named
+from tests.contract.sites import Site
+
+PoolsAndPlans = tenure.AsyncLedger
+
+
+@pytest.fixture
+async def url() -> AsyncIterator[str]:
+    """Give a fresh schema."""
+    async with provider_named("postgres").place() as place:
+        yield place
+
+
+@pytest.fixture
+async def ledger(url: str) -> AsyncIterator[tenure.AsyncLedger]:
+    """Give a ledger with two networks, each in a space of its own, and a time-out of a second."""
+    async with await tenure.open_async(f"{url}&timeout_s=1") as opened:
+        for number, name in enumerate(("net", "far")):
+            await opened.add_network(name)
+            await opened.add_subnet(name, f"10.{number}.0.0/16")
+            await opened.add_pool(name, f"10.{number}.1.0-10.{number}.250.0", policy="random")
+            await opened.allocate(name, owner="vm/first")
+        yield opened
+
+
+@asynccontextmanager
+async def outsider(url: str) -> AsyncIterator[Any]:
+    """Open a session that is none of ours."""
+    server, _, schema = url.rpartition("&schema=")
+    connection = await asyncpg.connect(server, server_settings={"search_path": schema})
+    try:
+        yield connection
+    finally:
+        await connection.close()
+
+
+def store_of(ledger: tenure.AsyncLedger) -> PostgresStore:
+    store = ledger._server.store
+    assert isinstance(store, PostgresStore)
+    return store
+
+
+async def test_who_was_granted_before_the_database_went_away_is_answered_so(
+    ledger: tenure.AsyncLedger, url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    store = store_of(ledger)
+    patiently, unlocked = store._grant_patiently, asyncio.Event()
+    served = list[str]()
+
+    async def then_gone(space: int, version: int, wish: Wish) -> Any:
+        if served:
+            raise tenure.StoreUnavailable("the database is away", outcome="none")
+        served.append(wish.owner)
+        unlocked.set()
+        return await patiently(space, version, wish)
+
+    monkeypatch.setattr(store, "_grant_patiently", then_gone)
+    async with outsider(url) as holder:
+        transaction = holder.transaction()
+        await transaction.start()
+        await holder.fetchval("SELECT id FROM space WHERE name = 'net' FOR UPDATE")
+        asked = [asyncio.create_task(ledger.allocate("net", owner=f"vm/{n}")) for n in range(12)]
+        await unlocked.wait()
+        await transaction.rollback()
+        answers = await asyncio.gather(*asked, return_exceptions=True)
+
+    holders = {str(each.owner) for each in answers if isinstance(each, tenure.Holding)}
+    errors = [each for each in answers if isinstance(each, tenure.StoreUnavailable)]
+    assert holders == set(served)
+    assert {each.outcome for each in errors} == {"none"}
+    assert len(errors) == 11
+    assert [h for n in range(12) for h in await ledger.holdings(owner=f"vm/{n}") if str(h.owner) not in holders] == []
+
+
+async def test_what_a_release_ended_is_answered_so_when_the_rest_cannot_be_looked_at(
+    url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    provider = provider_named("postgres")
+    store = await provider.connect(url)
+    assert isinstance(store, PostgresStore)
+    try:
+        here, there = await provider.prepare(store)
+        site = Site(provider, url, store, here, there)
+        held = await site.held_by("10.0.0.5")
+        free = Ticket(held.network, held.first + 1, "vm/b", 77)
+        fetch = asyncpg.Connection.fetch
+
+        async def unreadable(connection: Any, query: str, *values: Any, **more: Any) -> Any:
+            if "asked.first" in query:
+                raise asyncpg.exceptions.OutOfMemoryError("no memory for this")
+            return await fetch(connection, query, *values, **more)
+
+        monkeypatch.setattr(asyncpg.Connection, "fetch", unreadable)
+        ended, unknown = await store.release(here.space, [site.ticket(held), free])
+        monkeypatch.undo()
+
+        assert ended == held
+        assert isinstance(unknown, Failed)
+        assert getattr(unknown.error, "outcome", None) == "none"
+        assert await site.rows() == []
+    finally:
+        await store.close()
+
+
+async def test_a_release_whose_second_statement_is_lost_says_so_of_the_rest_only(
+    ledger: tenure.AsyncLedger, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    store = store_of(ledger)
+    first = await ledger.allocate("net", owner="vm/a")
+    second = await ledger.allocate("net", owner="vm/b")
+    tickets = [Ticket(each.row.network, each.row.first, each.owner) for each in (first, second)]
+    release_on, calls = store._release_on, list[int]()
+
+    async def losing(connection: Any, space: int, wanted: Any, version: int | None) -> Released:
+        calls.append(len(wanted))
+        if len(calls) > 1:
+            raise tenure.StoreUnavailable("lost", outcome="unknown")
+        done = await release_on(connection, space, wanted[:1], version)
+        return Released(done.ended, {second.row.first: second.row})
+
+    monkeypatch.setattr(store, "_release_on", losing)
+    answers = await store.release(first.row.space, tickets)
+
+    assert answers[0] == first.row
+    assert isinstance(answers[1], Failed)
+    assert getattr(answers[1].error, "outcome", None) == "unknown"
+
+
+Standing = Callable[[Transaction, int], Awaitable[object]]
+
+
+async def in_the_lane(tx: Transaction, space: int) -> object:
+    return await tx.guard([space], Guard.LANE)
+
+
+async def with_the_counter(tx: Transaction, space: int) -> object:
+    from tenure.kernel.values import Entry
+
+    return await tx.log([Entry("note", space)])
+
+
+@pytest.mark.parametrize("stand", [in_the_lane, with_the_counter])
+async def test_a_server_that_stands_still_is_ended_and_knows_it(
+    ledger: tenure.AsyncLedger, url: str, stand: Standing
+) -> None:
+    frozen = await tenure.open_async(f"{url}&timeout_s=1")
+    begun, woken = asyncio.Event(), asyncio.Event()
+    space = (await ledger._server.layout("net")).configuration.space
+
+    async def standing(tx: Transaction) -> None:
+        await stand(tx, space)
+        begun.set()
+        await woken.wait()
+
+    task = asyncio.create_task(frozen._server.store.transact(standing))
+    await begun.wait()
+    async with asyncio.timeout(20):  # for ever, and a minute for each call, without the time-outs
+        ours = await ledger.allocate("net", owner="vm/a", policy="lowest")
+        others = await ledger.allocate("far", owner="vm/a")
+    woken.set()
+    with pytest.raises(tenure.StoreUnavailable) as caught:
+        await task
+    await frozen.close()
+
+    assert caught.value.outcome == "none"
+    assert (ours.owner, others.owner) == ("vm/a", "vm/a")
+    assert [each.verb async for each in ledger.changes() if each.verb == "note"] == []
+
+
+async def test_a_lock_that_a_stranger_keeps_is_said_and_nothing_is_done(ledger: tenure.AsyncLedger, url: str) -> None:
+    async with outsider(url) as holder, holder.transaction():
+        await holder.fetchval("SELECT id FROM space WHERE name = 'net' FOR UPDATE")
+        for policy in ("lowest", "random"):
+            with pytest.raises(tenure.StoreUnavailable, match="held a lock in PostgreSQL for 3 s") as caught:
+                await ledger.allocate("net", owner="vm/a", policy=policy)
+            assert caught.value.outcome == "none"
+        assert (await ledger.allocate("far", owner="vm/a")).owner == "vm/a"
+
+    assert await ledger.holdings("net", owner="vm/a") == []
+
+
+async def test_every_session_has_the_time_outs_of_the_settings(url: str) -> None:
+    names = ("idle_in_transaction_session_timeout", "lock_timeout", "statement_timeout", "synchronous_commit")
+    async with await tenure.open_async(url) as ledger:
+        store = store_of(ledger)
+        async with store._connected(store._pool) as pooled:
+            assert [await pooled.fetchval(f"SHOW {name}") for name in names] == ["10s", "10s", "15s", "on"]
+        hot = await store._hot.take()
+        assert [await hot.connection.fetchval(f"SHOW {name}") for name in names] == ["10s", "100ms", "15s", "on"]
+        store._hot.give_back(hot)
+
+
+@pytest.mark.parametrize("text", ["0", "nan", "soon", "-1", "1e9", ""])
+async def test_a_time_out_that_is_none_is_refused(url: str, text: str) -> None:
+    with pytest.raises(tenure.Invalid) as caught:
+        await tenure.open_async(f"{url}&timeout_s={text or ' '}")
+    assert caught.value.field == "timeout_s"
+
+
+async def test_a_session_whose_answer_was_lost_is_ended_before_anything_else_is_asked(
+    ledger: tenure.AsyncLedger, url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A statement that was held up on its way would otherwise take effect after it was asked again."""
+    store = store_of(ledger)
+    hot = await store._hot.take()
+    store._hot.give_back(hot)
+    kept, hot.connection = hot.connection, Unreachable()
+    monkeypatch.setattr(hot, "fetch", _lost)
+    async with outsider(url) as looking:
+        count = "SELECT count(*) FROM pg_stat_activity WHERE application_name = $1"
+        assert await looking.fetchval(count, hot.name) == 1
+        got = await ledger.allocate("net", owner="vm/a")
+        assert await looking.fetchval(count, hot.name) == 0
+
+    assert await ledger.holdings(owner="vm/a") == [got]
+    kept.terminate()
+
+
+class Unreachable:
+    """A connection whose other end keeps its session: what was sent may still be on its way."""
+
+    def __init__(self) -> None:
+        self._closed = False
+
+    def terminate(self) -> None:
+        """Close this end."""
+        self._closed = True
+
+    def is_closed(self) -> bool:
+        """Return whether this end is closed."""
+        return self._closed
+
+
+async def _lost(name: str, *values: Any) -> Any:
+    raise ConnectionResetError("reset by peer")
