@@ -21,6 +21,7 @@ from tenure.service.ledger import AsyncLedger
 from tenure.service.metering import Meter
 from tenure.service.portal import Portal
 from tenure.service.server import Server
+from tenure.service.tidying import MOST_KEYS
 
 if TYPE_CHECKING:
     from tenure.stores.postgres.store import PostgresStore
@@ -155,11 +156,20 @@ async def open_async(url: str = DEFAULT_URL, *, token: str | None = None, keys_l
     return await open_metered(url, None, keys_live_s=keys_live_s)
 
 
-async def open_metered(url: str, meter: Meter | None, *, keys_live_s: float = DAY_S) -> AsyncLedger:
+async def open_metered(
+    url: str, meter: Meter | None, *, keys_live_s: float = DAY_S, most_keys: int = MOST_KEYS
+) -> AsyncLedger:
     """Open a ledger whose work is counted."""
     keys_live_us = check_seconds(keys_live_s, field="keys_live_s")
     store = await open_store(url)
-    server = Server(store, name=_server_name(), chance=random.Random(), keys_live_us=keys_live_us, meter=meter)
+    server = Server(
+        store,
+        name=_server_name(),
+        chance=random.Random(),
+        keys_live_us=keys_live_us,
+        most_keys=most_keys,
+        meter=meter,
+    )
     return AsyncLedger(server)
 
 

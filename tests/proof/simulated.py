@@ -13,7 +13,7 @@ from tenure.kernel.contents import Section
 from tenure.kernel.errors import StoreUnavailable
 from tenure.kernel.inline import run_inline
 from tenure.kernel.values import Change, NetworkId, Outcome, Paper, Row, SpaceId, Ticket, Verdict, Wish
-from tenure.ports import Abilities, CallerTransaction, Effects, Guard, Transaction
+from tenure.ports import Abilities, CallerTransaction, Effects, Guard, Size, Transaction
 from tenure.stores import plain
 from tests.proof.world import SimulatedTransaction, World
 
@@ -188,6 +188,14 @@ class SimulatedStore:
     async def changes_at(self, firsts: Sequence[int], *, after: int = 0, limit: int = 1000) -> Sequence[Change]:
         """Read the log of some addresses."""
         return await self._call(lambda: self.world.truth.changes_at(firsts, after=after, limit=limit), writes=False)
+
+    async def archived(self, after: int, *, limit: int = 1000) -> Sequence[Change]:
+        """Read the archive."""
+        return await self._call(lambda: self.world.truth.archived(after, limit=limit), writes=False)
+
+    async def size(self) -> Size:
+        """Count what there is."""
+        return await self._call(self.world.truth.size, writes=False)
 
     async def papers(self, kind: str, *, prefix: str = "", after: str = "", limit: int = 1000) -> Sequence[Paper]:
         """Read papers of a kind."""

@@ -24,14 +24,18 @@ class Kind(enum.StrEnum):
     FORMERS = "formers"
     REPLIES = "replies"
     PAPERS = "papers"
+    ARCHIVE_PAGES = "archive_pages"
     CHANGES = "changes"
 
 
 ORDER = {kind: number for number, kind in enumerate(Kind)}
 
+LARGE = {Kind.ARCHIVE_PAGES: 16}
+"""How many items of a kind a section has, where one of them is as large as a section of the others."""
+
 
 class Counters(NamedTuple):
-    """The ledger's own numbers, and how many holdings and changes follow."""
+    """The ledger's own numbers, and how many holdings, changes and pages of the archive follow."""
 
     seq: int
     oldest: int
@@ -40,6 +44,7 @@ class Counters(NamedTuple):
     next_space: SpaceId
     holdings: int
     changes: int
+    archive_pages: int = 0
 
 
 class Space(NamedTuple):
@@ -67,7 +72,7 @@ class Former(NamedTuple):
 
 
 class Section(NamedTuple):
-    """A page of contents, all of one kind: counters, spaces, networks, rows, formers, replies, papers or changes."""
+    """Contents of one kind: counters, spaces, networks, rows, formers, replies, papers, archived pages or changes."""
 
     kind: Kind
     items: Sequence[Any]
@@ -94,10 +99,11 @@ class Inventory:
     def complete(self) -> Counters:
         """Return the counters; Invalid if the stream broke off."""
         counters = self.counters
-        told = None if counters is None else (counters.holdings, counters.changes)
-        came = (self.counts[Kind.HOLDINGS], self.counts[Kind.CHANGES])
+        told = None if counters is None else (counters.holdings, counters.changes, counters.archive_pages)
+        came = (self.counts[Kind.HOLDINGS], self.counts[Kind.CHANGES], self.counts[Kind.ARCHIVE_PAGES])
         if counters is None or told != came:
-            raise Invalid(f"sections: {came} holdings and changes came, {told} were told", field="sections")
+            text = f"sections: {came} holdings, changes and pages of the archive came, {told} were told"
+            raise Invalid(text, field="sections")
         return counters
 
 

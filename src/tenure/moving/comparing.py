@@ -48,6 +48,8 @@ def _plain(kind: Kind, item: Any) -> Any:
     """Return an item as JSON can carry it; rows, changes and the like are tuples of such already."""
     if kind is Kind.NETWORKS:
         return [item.space, item.network.id, item.network.name, network_document(item.network)]
+    if kind is Kind.ARCHIVE_PAGES:
+        return [*item[:4], item.body.hex()]
     return [item.key, item.body.hex(), *item[2:]] if kind is Kind.REPLIES else item
 
 

@@ -14,7 +14,7 @@ What a call promises:
 
 from tenure.ports.stores import Book, LedgerStore
 from tenure.ports.transactions import CallerTransaction, Transaction
-from tenure.ports.words import FAR_BEHIND, Abilities, Chance, Effects, Failed, Guard, KeyTaken, NotAll, Stale
+from tenure.ports.words import FAR_BEHIND, Abilities, Chance, Effects, Failed, Guard, KeyTaken, NotAll, Size, Stale
 
 __all__ = [
     "FAR_BEHIND",
@@ -28,6 +28,7 @@ __all__ = [
     "KeyTaken",
     "LedgerStore",
     "NotAll",
+    "Size",
     "Stale",
     "Transaction",
 ]

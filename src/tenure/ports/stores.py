@@ -16,7 +16,7 @@ from tenure.kernel.values import (
     Wish,
 )
 from tenure.ports.transactions import CallerTransaction, Transaction
-from tenure.ports.words import Abilities, Effects, Failed
+from tenure.ports.words import Abilities, Effects, Failed, Size
 
 T = TypeVar("T")
 
@@ -136,8 +136,20 @@ class LedgerStore(Book, Protocol):
     async def changes_at(self, firsts: Sequence[int], *, after: int = 0, limit: int = 1000) -> Sequence[Change]:
         """Read the entries about what began at these positions, but grants, behind a number, in order.
 
-        O(k log c + k limit) for k positions and c changes kept. What was trimmed is left out without a word.
+        O(k log c + k limit) for k positions and c changes kept, and some 3 ms for each page of the archive that has
+        any. What was trimmed is left out without a word.
         """
+        ...
+
+    async def archived(self, after: int, *, limit: int = 1000) -> Sequence[Change]:
+        """Read archived changes behind a number, in order; fewer than the limit may come, none only at the end.
+
+        CursorExpired if neither the archive nor the log reaches back that far.
+        """
+        ...
+
+    async def size(self) -> Size:
+        """Count what the ledger keeps. Not for every request: answers under keys are counted one by one."""
         ...
 
     async def last_change(self) -> int:

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from typing import Protocol
 
+from tenure.kernel.archive_pages import ArchivedPage
 from tenure.kernel.configuration import Configuration, Network
 from tenure.kernel.values import (
     Change,
@@ -174,6 +175,10 @@ class Transaction(Protocol):
         """Drop so many answers older than that, and count them."""
         ...
 
+    async def forget_oldest_replies(self, count: int) -> int:
+        """Drop so many answers, the oldest first, whatever their age; return how many there were."""
+        ...
+
     async def rows_for(self, claims: Sequence[tuple[NetworkId, str, str]]) -> Sequence[Row | None]:
         """Find the pending or held row of each (network, owner, slot)."""
         ...
@@ -199,7 +204,15 @@ class Transaction(Protocol):
         ...
 
     async def trim(self, before: int) -> None:
-        """Drop changes numbered below ``before``."""
+        """Drop changes numbered below ``before``, archived ones included."""
+        ...
+
+    async def archive(self, page: ArchivedPage, places: Sequence[int]) -> bool:
+        """Move a page's changes, the oldest of the log, into the archive, to be found under the marks of places.
+
+        Comes last, as ``log`` does. False, and nothing was done, if they are no longer the oldest ones, or if somebody
+        else moves some at this moment, for whom nobody waits.
+        """
         ...
 
 

@@ -47,6 +47,21 @@ class Effects:
     frees: int = 0
 
 
+@dataclass(frozen=True, slots=True)
+class Size:
+    """How large a ledger is: the number of its newest change, and how many of what it keeps.
+
+    ``bytes`` is what all of it takes where it is kept, indexes and room for more included; None if the store does not
+    know.
+    """
+
+    newest: int
+    changes: int
+    archived: int
+    replies: int
+    bytes: int | None = None
+
+
 FAR_BEHIND = 50_000
 """Changes behind the log from which ``effects`` answers that it is not complete."""
 

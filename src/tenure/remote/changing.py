@@ -25,7 +25,7 @@ from tenure.remote.transport import Query, Transport, id_for, segment
 from tenure.remote.wishes import as_asked, check_said, wish_of, with_short_key
 from tenure.service.claims import Claim, check_patience, read_claim
 from tenure.service.inside import AsyncInside
-from tenure.service.ledger import AsyncLedger, check_before
+from tenure.service.ledger import AsyncLedger, check_before, check_days
 from tenure.service.operations import Allocate, Operation, Shown, check_operations
 from tenure.service.reading_verbs import PAGE
 from tenure.service.replaying import body_of_operations
@@ -260,9 +260,17 @@ class RemoteChanges(AsyncLedger):
         return [reading.breach(each) for each in found.items]
 
     async def trim_changes(self, before: int) -> None:
-        """Drop the log below a number; readers who still need it will be told (CursorExpired)."""
+        """Drop the log below a number, and what is archived of it; readers who need it will be told (CursorExpired)."""
         end = min(check_before(before), await self.last_change() + 1)
         await self._transport.ask("POST", "/changes:trim", shapes.Newest, body={"before": end}, answer_s=LONG_S)
+
+    async def archive_changes(self, keep_days: float) -> int:
+        """Move changes older than so many days from the log into the archive; return how many were moved."""
+        check_days(keep_days)
+        moved: shapes.Archived = await self._transport.ask(
+            "POST", "/changes:archive", shapes.Archived, body={"keep_days": keep_days}, answer_s=LONG_S
+        )
+        return moved.moved
 
     async def close(self) -> None:
         """Finish what was asked, then let go of the connections. Closing twice is once."""

@@ -191,6 +191,12 @@ class Newest(Shape, frozen=True, kw_only=True):
     last: int
 
 
+class Archived(Shape, frozen=True, kw_only=True):
+    """How many changes were moved from the log into the archive."""
+
+    moved: int
+
+
 class Finding(Shape, frozen=True, kw_only=True):
     """What one network has to say about an address."""
 

@@ -344,5 +344,16 @@ class BlockingVerbs(BlockingReadingVerbs):
         return self._portal.run(self._ledger.verify())
 
     def trim_changes(self, before: int) -> None:
-        """Drop the log below a number; readers who still need it will be told (CursorExpired). The log tells of it."""
+        """Drop the log below a number, and what is archived of it; readers who need it will be told (CursorExpired).
+
+        The log tells of it. To keep what ``history`` tells, archive it instead.
+        """
         return self._portal.run(self._ledger.trim_changes(before))
+
+    def archive_changes(self, keep_days: float) -> int:
+        """Move changes older than so many days from the log into the archive; return how many were moved.
+
+        ``history`` still tells of them, and ``verify`` checks them; whoever reads the log from before them is told
+        (CursorExpired). If others do so at the same time, some of it may be theirs.
+        """
+        return self._portal.run(self._ledger.archive_changes(keep_days))

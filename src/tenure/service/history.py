@@ -11,6 +11,7 @@ from tenure.kernel.names import shown
 from tenure.kernel.tenures import History, Tenure, held_at, tenures_of
 from tenure.kernel.values import Change, NetworkId, Row
 from tenure.ports import LedgerStore
+from tenure.service.whole_log import oldest_kept, whole_log
 
 PAGE = 1000
 MOST_PAGES = 50
@@ -58,15 +59,15 @@ async def _changes_there(store: LedgerStore, position: int) -> list[Change]:
 
 
 async def _reach(store: LedgerStore) -> tuple[bool, datetime | None]:
-    """Tell whether the log was trimmed, and the time of the oldest entry that is left."""
-    after = 0
-    while True:
+    """Tell whether changes were dropped, and the time of the oldest one that is left, archived or not."""
+    while (oldest := await oldest_kept(store)) > 0:
         try:
-            kept = await store.watch(after, limit=1)
-        except CursorExpired as error:
-            after = error.oldest
+            async for kept in whole_log(store, oldest):
+                return True, kept[0].at
+            return True, None
+        except CursorExpired:  # more was dropped meanwhile
             continue
-        return after > 0, kept[0].at if after > 0 and kept else None
+    return False, None
 
 
 async def _names(
@@ -86,17 +87,26 @@ async def _names(
 async def _last_name(store: LedgerStore, change: Change) -> str | None:
     after = change.seq
     for _ in range(MOST_PAGES):
-        try:
-            page = await store.watch(after, limit=PAGE, space=change.space)
-        except CursorExpired:
-            return None
+        page, is_last = await _later(store, change, after)
         for later in page:
             if (later.verb, later.network) == ("network.remove", change.network):
                 return str(later.details["network"])
-        if len(page) < PAGE:
+        if is_last:
             return None
         after = page[-1].seq
     return None
+
+
+async def _later(store: LedgerStore, change: Change, after: int) -> tuple[Sequence[Change], bool]:
+    """Read what comes behind a number in a change's space (archived: in all); tell whether that is the end of it."""
+    try:
+        page = await store.watch(after, limit=PAGE, space=change.space)
+    except CursorExpired:
+        try:
+            return await store.archived(after, limit=PAGE), False
+        except CursorExpired:  # dropped
+            return [], True
+    return page, len(page) < PAGE
 
 
 def check_time(value: object) -> datetime | None:

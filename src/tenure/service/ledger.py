@@ -7,8 +7,12 @@ from tenure.kernel.entries import trim_entry
 from tenure.kernel.errors import Invalid
 from tenure.kernel.names import shown
 from tenure.ports import Transaction
+from tenure.service.log_keeper import DAY_US, archive_older
 from tenure.service.reading_verbs import ReadingVerbs
 from tenure.service.verifying import Breach, verify
+
+MOST_DAYS = 36_525
+"""A century."""
 
 
 class AsyncLedger(ReadingVerbs):
@@ -19,7 +23,10 @@ class AsyncLedger(ReadingVerbs):
         return await verify(self._server.store)
 
     async def trim_changes(self, before: int) -> None:
-        """Drop the log below a number; readers who still need it will be told (CursorExpired). The log tells of it."""
+        """Drop the log below a number, and what is archived of it; readers who need it will be told (CursorExpired).
+
+        The log tells of it. To keep what ``history`` tells, archive it instead.
+        """
         end = min(check_before(before), await self.last_change() + 1)
 
         async def trimming(tx: Transaction) -> None:
@@ -27,6 +34,14 @@ class AsyncLedger(ReadingVerbs):
             await tx.log([asked_entry(trim_entry(end), self._asker)])
 
         await self._server.store.transact(trimming)
+
+    async def archive_changes(self, keep_days: float) -> int:
+        """Move changes older than so many days from the log into the archive; return how many were moved.
+
+        ``history`` still tells of them, and ``verify`` checks them; whoever reads the log from before them is told
+        (CursorExpired). If others do so at the same time, some of it may be theirs.
+        """
+        return await archive_older(self._server.store, check_days(keep_days))
 
     async def close(self) -> None:
         """Finish what was asked, then let go of the store. Closing twice is once."""
@@ -39,6 +54,14 @@ class AsyncLedger(ReadingVerbs):
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         await self.close()
+
+
+def check_days(value: object) -> int:
+    """Return how long changes stay in the log, in microseconds: from nothing to a century."""
+    if not isinstance(value, int | float) or isinstance(value, bool) or not 0 <= value <= MOST_DAYS:
+        text = f"keep_days: a number of days from 0 to {MOST_DAYS} is needed, not {shown(value)}"
+        raise Invalid(text, field="keep_days")
+    return round(value * DAY_US)
 
 
 def check_before(value: object) -> int:

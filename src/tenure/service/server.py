@@ -24,13 +24,14 @@ from tenure.service.claims import Claim, Granted, Waiting
 from tenure.service.exact import ExactViews
 from tenure.service.lane import Restart, line_key
 from tenure.service.lanes import RESTARTS, Attended, Lanes
+from tenure.service.ledger_size import SizeGauge
 from tenure.service.lost_try import Tried, granted_since
 from tenure.service.metering import Meter, metered
 from tenure.service.operations import Operation, ReleaseOwner, Shown, networks_of
 from tenure.service.queueing import Seat
 from tenure.service.replaying import known_answer, reply_of
 from tenure.service.showing import show
-from tenure.service.tidying import DAY_US, Tidier
+from tenure.service.tidying import DAY_US, MOST_KEYS, Tidier
 from tenure.service.unreported import report
 from tenure.service.views import DoubtfulLine, DoubtfulViews, LineKey, give_back_released
 from tenure.service.waiting import WaitingRooms
@@ -51,6 +52,7 @@ class Server:
         name: str,
         chance: Chance,
         keys_live_us: int = DAY_US,
+        most_keys: int = MOST_KEYS,
         meter: Meter | None = None,
     ) -> None:
         self.store = store
@@ -80,7 +82,8 @@ class Server:
         self.doubts: dict[Asker | None, int] = {}
         """Requests whose first try was lost before they took the usual way, and the newest number from before it."""
         self.rooms = WaitingRooms(self)
-        self.tidier = Tidier(store, keys_live_us)
+        self.size = SizeGauge(store)
+        self.tidier = Tidier(store, keys_live_us, self.size, most_keys)
 
     async def release(self, layout: Layout, ticket: Ticket) -> Row | None:
         """End one holding, together with all that wait; Stale if the layout is."""
@@ -416,6 +419,7 @@ class Server:
         for batcher in (self._grants, self._looks, self._releases, self._lane_batches):
             await batcher.drain()
         await self.tidier.finish()
+        await self.size.finish()
         await self.store.close()
 
 

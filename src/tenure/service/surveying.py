@@ -1,10 +1,13 @@
 """Whole spaces as stores keep them, page by page: for whoever counts them or draws them."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from tenure.kernel.configuration import Configuration
+from tenure.kernel.errors import TenureError
 from tenure.kernel.values import Change, Row, SpaceId
 from tenure.service.ledger import AsyncLedger
+from tenure.service.ledger_size import SizeGauge
+from tenure.service.log_keeper import DAY_US, LogKeeper
 from tenure.service.telling import Teller
 
 
@@ -14,6 +17,7 @@ class Survey:
     def __init__(self, ledger: AsyncLedger) -> None:
         self._store = ledger._server.store
         self._networks = ledger.networks
+        self._size = ledger._server.size
 
     async def spaces(self) -> list[SpaceId]:
         """Read the numbers of all spaces."""
@@ -34,6 +38,15 @@ class Survey:
     async def last_change(self) -> int:
         """Return the number of the newest change."""
         return await self._store.last_change()
+
+    @property
+    def size(self) -> SizeGauge:
+        """Return what reads the ledger's size."""
+        return self._size
+
+    def keeper(self, keep_days: float, failed: Callable[[TenureError], None]) -> LogKeeper:
+        """Return what moves changes older than so many days into the archive, once it is opened."""
+        return LogKeeper(self._store, round(keep_days * DAY_US), failed)
 
     def teller(self) -> Teller:
         """Return who tells the log in pages, as users see it."""

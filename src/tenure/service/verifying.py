@@ -7,14 +7,14 @@ from collections.abc import AsyncIterator, Iterator, Mapping
 from dataclasses import dataclass
 
 from tenure.kernel.addresses import format_address
+from tenure.kernel.archive_pages import DAMAGED
 from tenure.kernel.configuration import Configuration
-from tenure.kernel.errors import AddressOutsideSubnet, CursorExpired, TenureError
+from tenure.kernel.errors import AddressOutsideSubnet, StoreUnavailable, TenureError
 from tenure.kernel.judging import judge
 from tenure.kernel.layout import Layout
 from tenure.kernel.values import OWNED, Change, Row, State
 from tenure.ports import Guard, LedgerStore, Transaction
-
-PAGE = 1000
+from tenure.service.whole_log import oldest_kept, whole_log
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,14 +59,13 @@ async def verify(store: LedgerStore) -> list[Breach]:
 async def _touched(store: LedgerStore, after: int) -> set[tuple[int, int]] | None:
     """Return where something changed behind a number; None if the plan did, for then every address may have."""
     touched: set[tuple[int, int]] = set()
-    while page := await store.watch(after, limit=PAGE):
+    async for page in whole_log(store, after):
         for change in page:
             if change.verb in ("wait", "leave", "trim") or change.verb.startswith("paper."):
                 continue
             if change.space is None or change.first is None:
                 return None
             touched.add((change.space, change.first))
-        after = page[-1].seq
     return touched
 
 
@@ -126,13 +125,13 @@ def _row_breaches(layout: Layout, row: Row, previous: Row | None, claims: Mappin
 
 
 async def _log_breaches(store: LedgerStore) -> AsyncIterator[Finding]:
-    """Check that the log has no gaps and that replaying it gives what is held (I7)."""
+    """Check that the log and its archive have no gaps, and that replaying them gives what is held (I7)."""
     oldest, held = await _replayed(store)
     if isinstance(oldest, Breach):
         yield oldest, NOWHERE
         return
     if oldest > 0:
-        return  # a trimmed log cannot be replayed from nothing
+        return  # a log of which something was dropped cannot be replayed from nothing
     for space, name in await store.spaces():
         async for page in store.held(space):
             for row in page:
@@ -150,13 +149,18 @@ Held = dict[int, dict[int, int]]
 
 async def _replayed(store: LedgerStore) -> tuple[int | Breach, Held]:
     held: Held = {}
-    after = oldest = await _oldest(store)
-    while page := await store.watch(after, limit=PAGE):
-        for change in page:
-            if change.seq != after + 1:
-                return Breach("I7", f"the log jumps from {after} to {change.seq}"), held
-            after = change.seq
-            _replay(held, change)
+    after = oldest = await oldest_kept(store)
+    try:
+        async for page in whole_log(store, after):
+            for change in page:
+                if change.seq != after + 1:
+                    return Breach("I7", f"the log jumps from {after} to {change.seq}"), held
+                after = change.seq
+                _replay(held, change)
+    except StoreUnavailable as error:
+        if error.field != DAMAGED:
+            raise
+        return Breach("I7", error.message), held
     return oldest, held
 
 
@@ -168,14 +172,6 @@ def _replay(held: Held, change: Change) -> None:
         held.setdefault(change.space, {})[change.first] = told
     elif change.verb == "release":
         held.get(change.space, {}).pop(change.first, None)
-
-
-async def _oldest(store: LedgerStore) -> int:
-    try:
-        await store.watch(0, limit=1)
-    except CursorExpired as error:
-        return error.oldest
-    return 0
 
 
 def _told(row: Row) -> str:

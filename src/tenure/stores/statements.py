@@ -11,6 +11,7 @@ from importlib.resources import files
 from typing import Any
 
 from tenure.kernel.addresses import key, position
+from tenure.kernel.archive_pages import ArchivedPage, places_in
 from tenure.kernel.asking import BY, written_asker
 from tenure.kernel.contents import Counters, Former, Kind, PlacedNetwork, Space
 from tenure.kernel.documents import network_document, read_network
@@ -188,6 +189,7 @@ READERS: dict[Kind, Callable[[Any], Any]] = {
     Kind.FORMERS: lambda record: Former(record[0], record[1], record[2], position(record[3])),
     Kind.REPLIES: read_reply,
     Kind.PAPERS: read_paper,
+    Kind.ARCHIVE_PAGES: lambda record: ArchivedPage(*record),
     Kind.CHANGES: read_change,
 }
 """How each kind of a ledger's contents is read from the columns of its statement."""
@@ -199,6 +201,7 @@ WRITERS: dict[Kind, Callable[[Any], tuple[Any, ...]]] = {
     Kind.FORMERS: lambda former: (former.network, former.owner, former.slot, key(former.first)),
     Kind.REPLIES: lambda reply: reply_columns(reply, 0),
     Kind.PAPERS: paper_columns,
+    Kind.ARCHIVE_PAGES: lambda page: (*page, places_in(page)),
     Kind.CHANGES: change_columns,
 }
-"""How it is turned into the same columns. Counters have their own way into each store."""
+"""How it is turned into the same columns, and the marks of a page's places. Counters have their own way in."""

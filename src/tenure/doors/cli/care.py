@@ -1,4 +1,4 @@
-"""``tenure verify`` and ``tenure sweep``: the ledger looked after."""
+"""``tenure verify``, ``tenure sweep`` and ``tenure archive``: the ledger looked after."""
 
 import click
 
@@ -52,3 +52,19 @@ def sweep(session: Session) -> None:
     """
     removed = session.run(lambda ledger: ledger.sweep())
     print_holdings(session, removed, nothing="nothing is overdue")
+
+
+@command("archive")
+@click.option("--keep-days", type=float, required=True, metavar="DAYS", help="Days of changes that stay in the log.")
+@pass_session
+def archive(session: Session, keep_days: float) -> None:
+    """Move changes older than so many days from the log into the archive, compressed; others may go on meanwhile.
+
+    `tenure history` still tells of them, and `tenure verify` checks them. `tenure serve --keep-changes DAYS` does it
+    again and again.
+
+    For example:
+      tenure archive --keep-days 90
+    """
+    moved = session.run(lambda ledger: ledger.archive_changes(keep_days))
+    answer(session, {"moved": moved}, f"{moved} changes moved into the archive")

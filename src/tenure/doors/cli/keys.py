@@ -349,6 +349,7 @@ ANSWERS: dict[str, str] = {
     "token list": "a list of tokens",
     "token revoke": "a token",
     "serve": "once it serves, one line: `url`, `store` and `token` (the first one, or null); `--check`: all settings",
+    "archive": "`moved`: how many changes",
     "verify": "`clean` and `breaches` (`invariant`, `text`)",
     "bench": "a list of `what`, `callers`, `per_s` and `ratio`",
     "completion": "`shell` and `script`",

@@ -70,6 +70,7 @@ SECTIONS = {
     "Care": {
         "verify": "care:verify",
         "sweep": "care:sweep",
+        "archive": "care:archive",
         "bench": "bench:bench",
         "completion": "completion:completion",
     },

@@ -219,6 +219,7 @@ EXAMPLES: dict[str, Json] = {
     "verify": {"body": {}},
     "sweep": {"body": {}},
     "trim_changes": {"body": {"before": 1}},
+    "archive_changes": {"body": {"keep_days": 90.0}},
     "last_change": {},
     "list_utilisation": {},
     "get_utilisation": {},

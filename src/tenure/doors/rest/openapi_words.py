@@ -19,7 +19,8 @@ the last counts. Times are RFC 3339.
 **Safe to repeat**: a POST takes an `Idempotency-Key`. The answer is kept with the effect, in the same transaction,
 and the same request under the same key is answered the same; another request under it is refused (`key_reused`). Keys
 of one token are unknown to others. Where many wishes stand each on its own, each has a key of its own: the key, a slash
-and its place in the list. `:rehearse`, `:verify`, `:sweep`, `:withdraw`, `changes:trim`, `tokens/{token}:revoke`,
+and its place in the list. `:rehearse`, `:verify`, `:sweep`, `:withdraw`, `changes:trim`,
+`changes:archive`, `tokens/{token}:revoke`,
 `login`, `logout` and all verbs of deployments and orphans take no notice of a key. They may be repeated as they are:
 their effect is the same, their answer tells what is so now. What a report was about may be gone by then (404), or
 another by now (409, if the report names its VM or its plan).

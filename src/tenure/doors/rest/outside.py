@@ -6,7 +6,7 @@ from tenure.doors.rest.answers import JSON, send_bytes, send_json
 from tenure.doors.rest.openapi import document
 from tenure.doors.rest.pages import Pages
 from tenure.doors.rest.requests import Receive, Scope, Send
-from tenure.doors.rest.scraping import scrape, store_answers
+from tenure.doors.rest.scraping import scrape, standing_of_size, store_answers
 from tenure.doors.rest.site import Site
 from tenure.kernel.errors import StoreUnavailable
 from tenure.remote.refusals import MethodNotAllowed, NoSuchRoute, Overloaded
@@ -50,7 +50,7 @@ class Outside:
             raise Overloaded("the server is stopping")
         if not await store_answers(self._site.ledger):
             raise StoreUnavailable("the store does not answer", outcome="none")
-        await send_json(send, 200, {"status": "ready"}, {}, request_id)
+        await send_json(send, 200, {"status": "ready", **await standing_of_size(self._site)}, {}, request_id)
 
     async def _openapi(self, scope: Scope, headers: Headers, send: Send, request_id: str) -> None:
         """Send the document that tells all routes."""

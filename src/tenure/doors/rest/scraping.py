@@ -1,7 +1,10 @@
 """What /metrics tells: the counted numbers of all workers, and how the ledger stands at this moment."""
 
 import asyncio
+import contextlib
+import dataclasses
 from collections.abc import Iterable, Iterator, Sequence
+from typing import Any
 
 from prometheus_client import CollectorRegistry
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, HistogramMetricFamily, Metric
@@ -14,6 +17,7 @@ from tenure.doors.rest.site import Site
 from tenure.kernel.addresses import is_v6
 from tenure.kernel.configuration import Network
 from tenure.kernel.errors import StoreUnavailable
+from tenure.ports import Size
 from tenure.service.ledger import AsyncLedger
 
 ANSWER_S = 2.0
@@ -145,8 +149,41 @@ async def standing(site: Site) -> list[Metric]:
     families: list[Metric] = [_gauge("tenure_store_up", "Whether the store answers.", float(up))]
     if up:
         families += await _networks(site)  # which follows the log to its end
+        families += await _size(site)
     families.append(_gauge("tenure_log_seq", "The number of the newest change this server saw.", site.news.seen))
     return families
+
+
+async def current_size(site: Site) -> Size | None:
+    """Return how large the ledger is, as it was read last if reading it anew takes long; None if it never was."""
+    with contextlib.suppress(TimeoutError, StoreUnavailable):
+        async with asyncio.timeout(COUNTED_S):
+            return await site.size.current()
+    return site.size.last
+
+
+async def _size(site: Site) -> list[Metric]:
+    """Write how large the ledger is; how fast it grows is for Prometheus to tell."""
+    size = await current_size(site)
+    if size is None:
+        return []
+    numbers = [
+        _gauge("tenure_log_entries", "Changes in the log.", size.changes),
+        _gauge("tenure_archived_entries", "Changes in the archive.", size.archived),
+        _gauge("tenure_kept_replies", "Answers kept under idempotency keys.", size.replies),
+    ]
+    if size.bytes is not None:
+        numbers.append(_gauge("tenure_ledger_bytes", "Bytes that the ledger takes where it is kept.", size.bytes))
+    return [*numbers]
+
+
+async def standing_of_size(site: Site) -> dict[str, Any]:
+    """Say how large the ledger is and how fast it grows, as far as that is known."""
+    size, growth = await current_size(site), site.size.growth()
+    return {
+        "size": None if size is None else dataclasses.asdict(size),
+        "growth": None if growth is None else dataclasses.asdict(growth),
+    }
 
 
 async def _networks(site: Site) -> list[Metric]:

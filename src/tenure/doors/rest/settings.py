@@ -46,4 +46,10 @@ class Settings:
     log: str = setting("console", "How requests are logged, on standard error.", words=("console", "json"))
     grace_s: float = setting(10.0, "Seconds that a stop waits for requests which were accepted.", least=0, most=3600)
     first_token_file: str | None = setting(None, "Write the first admin token to this file, instead of showing it.")
+    keep_changes: float = setting(
+        0.0, "Days that changes stay in the log; older ones go to the archive. 0 keeps all.", least=0, most=36_525
+    )
+    most_keys: int = setting(
+        10_000_000, "Idempotency keys that are remembered; of more, the oldest are forgotten.", least=1000
+    )
     limits: Limits = field(default_factory=Limits)

@@ -11,7 +11,10 @@ from tenure.doors.rest.journal import Journal
 from tenure.doors.rest.metrics import Meter
 from tenure.doors.rest.news import News
 from tenure.doors.rest.settings import Limits, Settings
+from tenure.kernel.errors import TenureError
 from tenure.service.ledger import AsyncLedger
+from tenure.service.ledger_size import SizeGauge
+from tenure.service.surveying import Survey
 from tenure.wiring import open_metered
 
 
@@ -29,6 +32,7 @@ class Site:
     news: News = field(init=False)
     events: Events = field(init=False)
     census: Census = field(init=False)
+    size: SizeGauge = field(init=False)
     _opened: AsyncExitStack = field(default_factory=AsyncExitStack)
     """What is to be closed, the last that was opened first, whatever becomes of the others."""
 
@@ -43,8 +47,10 @@ class Site:
     async def open(self) -> None:
         """Open the ledger, and whatever follows it; if that fails half-way, nothing stays open."""
         async with AsyncExitStack() as opened:
-            self.ledger = await open_metered(self.settings.store, self.meter)
+            self.ledger = await open_metered(self.settings.store, self.meter, most_keys=self.settings.most_keys)
             opened.push_async_callback(self.ledger.close)
+            survey = Survey(self.ledger)
+            self.size = survey.size
             self.news = News(self.ledger)
             opened.push_async_callback(self.news.close)
             self.events = Events(self.news, self.meter)
@@ -54,7 +60,14 @@ class Site:
             self.census = Census(self.ledger, self.news)
             opened.push_async_callback(self.census.close)
             await self.census.open()
+            if self.settings.keep_changes:
+                keeper = survey.keeper(self.settings.keep_changes, self._not_archived)
+                opened.push_async_callback(keeper.close)
+                keeper.open()
             self._opened = opened.pop_all()
+
+    def _not_archived(self, error: TenureError) -> None:
+        self.journal.note("changes not archived", "warning", code=error.code, advice=error.message)
 
     async def close(self) -> None:
         """Finish what was accepted, then let go of the ledger."""

@@ -4,7 +4,7 @@ from collections.abc import AsyncGenerator, AsyncIterator, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 from tenure.kernel.configuration import Configuration
-from tenure.kernel.contents import Counters, Former, Inventory, Kind, PlacedNetwork, Section, Space, not_empty
+from tenure.kernel.contents import LARGE, Counters, Former, Inventory, Kind, PlacedNetwork, Section, Space, not_empty
 from tenure.stores.memory.transaction import MemoryTransaction, SpaceBook
 
 if TYPE_CHECKING:
@@ -17,8 +17,9 @@ async def read_contents(store: "MemoryStore") -> AsyncGenerator[Section, None]:
     """Stream everything as of the moment when the reading begins."""
     copied = {kind: list(items) for kind, items in _items(store)}
     for kind, items in copied.items():
-        for start in range(0, len(items), PAGE):
-            yield Section(kind, items[start : start + PAGE])
+        size = LARGE.get(kind, PAGE)
+        for start in range(0, len(items), size):
+            yield Section(kind, items[start : start + size])
 
 
 def _items(store: "MemoryStore") -> Iterator[tuple[Kind, Sequence[Any]]]:
@@ -33,12 +34,13 @@ def _items(store: "MemoryStore") -> Iterator[tuple[Kind, Sequence[Any]]]:
     yield Kind.FORMERS, [Former(*claim, first) for claim, first in sorted(store.formers.items())]
     yield Kind.REPLIES, [reply for _, reply in sorted(store.replies.items())]
     yield Kind.PAPERS, [paper for _, paper in sorted(store.papers_by_name.items())]
+    yield Kind.ARCHIVE_PAGES, [page for page, _ in store.archive.pages]
     yield Kind.CHANGES, store.log
 
 
 def _counters(store: "MemoryStore", holdings: int) -> Counters:
     numbers = (store.seq, store.oldest, store.generation, store.next_network, store.next_space)
-    return Counters(*numbers, holdings, len(store.log))
+    return Counters(*numbers, holdings, len(store.log), len(store.archive.pages))
 
 
 async def write_contents(store: "MemoryStore", sections: AsyncIterator[Section]) -> None:
@@ -58,6 +60,7 @@ async def write_contents(store: "MemoryStore", sections: AsyncIterator[Section])
     store.formers.update((tuple(former[:3]), former.first) for former in items[Kind.FORMERS])
     store.replies.update((reply.key, reply) for reply in items[Kind.REPLIES])
     store.papers_by_name.update(((paper.kind, paper.name), paper) for paper in items[Kind.PAPERS])
+    store.archive.fill(items[Kind.ARCHIVE_PAGES])
     store.log.extend(items[Kind.CHANGES])
     store.seq, store.oldest, store.generation, store.next_network, store.next_space = counters[:5]
 

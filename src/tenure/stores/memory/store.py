@@ -14,9 +14,10 @@ from tenure.kernel.configuration import Configuration
 from tenure.kernel.contents import Section
 from tenure.kernel.errors import CursorExpired, Invalid
 from tenure.kernel.values import Change, NetworkId, Paper, Reply, Row, SpaceId, Ticket, Verdict, Waiter, Wish
-from tenure.ports import FAR_BEHIND, Abilities, CallerTransaction, Effects, Transaction
+from tenure.ports import FAR_BEHIND, Abilities, CallerTransaction, Effects, Size, Transaction
 from tenure.stores.memory.contents import read_contents, write_contents
 from tenure.stores.memory.history import ChangesByAddress
+from tenure.stores.memory.log_archive import MemoryArchive
 from tenure.stores.memory.papers import copied
 from tenure.stores.memory.transaction import ClaimKey, MemoryTransaction, SpaceBook
 from tenure.stores.plain import grant_rows, release_rows
@@ -41,6 +42,7 @@ class MemoryStore:
         self.papers_by_name: dict[tuple[str, str], Paper] = {}
         self.waiting: dict[int, Waiter] = {}
         self.log: list[Change] = []
+        self.archive = MemoryArchive()
         self.seq = 0
         self.oldest = 0
         self.generation = 0
@@ -148,7 +150,20 @@ class MemoryStore:
     async def changes_at(self, firsts: Sequence[int], *, after: int = 0, limit: int = 1000) -> Sequence[Change]:
         """Read entries by address."""
         self._by_address.catch_up(self.log, self.oldest)
-        return self._by_address.find(firsts, after, limit)
+        found = self.archive.find(firsts, after, limit)
+        return [*found, *self._by_address.find(firsts, after, limit)][:limit]
+
+    async def archived(self, after: int, *, limit: int = 1000) -> Sequence[Change]:
+        """Read archived changes."""
+        oldest = self.archive.oldest(self.oldest)
+        if after < oldest:
+            raise CursorExpired(after, oldest)
+        return self.archive.read(after, limit)
+
+    async def size(self) -> Size:
+        """Count what there is."""
+        archived = self.oldest - self.archive.oldest(self.oldest)
+        return Size(self.seq, self.seq - self.oldest, archived, len(self.replies))
 
     async def papers(self, kind: str, *, prefix: str = "", after: str = "", limit: int = 1000) -> Sequence[Paper]:
         """Read papers of a kind, in order of name."""

@@ -3,9 +3,11 @@
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
+from heapq import nsmallest
 from itertools import islice
 from typing import TYPE_CHECKING
 
+from tenure.kernel.archive_pages import ArchivedPage
 from tenure.kernel.configuration import Configuration, Network
 from tenure.kernel.errors import AlreadyExists
 from tenure.kernel.values import (
@@ -320,6 +322,15 @@ class MemoryTransaction(MemoryPapers):
         self._undo.append(partial(kept.update, gone))
         return len(gone)
 
+    async def forget_oldest_replies(self, count: int) -> int:
+        """Drop the oldest answers."""
+        kept = self._store.replies
+        gone = {reply.key: reply for reply in nsmallest(count, kept.values(), key=lambda reply: reply.at_us)}
+        for key in gone:
+            del kept[key]
+        self._undo.append(partial(kept.update, gone))
+        return len(gone)
+
     async def effects(self, space: SpaceId, after: int) -> Effects:
         """Read what happened to a space's addresses."""
         return await self._store.effects(space, after)
@@ -358,9 +369,26 @@ class MemoryTransaction(MemoryPapers):
         """Drop old changes."""
         store = self._store
         dropped = max(min(before - 1, store.seq) - store.oldest, 0)
-        kept, oldest = store.log[:dropped], store.oldest
-        del store.log[:dropped]
-        store.oldest += dropped
+        self._undo.append(partial(setattr, store.archive, "pages", list(store.archive.pages)))
+        store.archive.drop(before)
+        self._cut_log(dropped)
+
+    async def archive(self, page: ArchivedPage, places: Sequence[int]) -> bool:
+        """Move the oldest changes into the archive."""
+        store = self._store
+        if page.first_seq != store.oldest + 1 or page.last_seq > store.seq:
+            return False
+        self._undo.append(partial(setattr, store.archive, "pages", list(store.archive.pages)))
+        store.archive.add(page, places)
+        self._cut_log(page.last_seq - store.oldest)
+        return True
+
+    def _cut_log(self, count: int) -> None:
+        """Take the oldest changes out of the log."""
+        store = self._store
+        kept, oldest = store.log[:count], store.oldest
+        del store.log[:count]
+        store.oldest += count
 
         def take_back() -> None:
             store.log[:0] = kept

@@ -11,7 +11,7 @@ from typing import Any, Literal
 
 import asyncpg
 
-from tenure.kernel.contents import Counters, Inventory, Kind, Section, not_empty
+from tenure.kernel.contents import LARGE, Counters, Inventory, Kind, Section, not_empty
 from tenure.kernel.errors import StoreUnavailable
 from tenure.stores.statements import READERS, WRITERS, load_statements
 
@@ -41,6 +41,7 @@ TABLES: dict[Kind, tuple[str, str]] = {
     Kind.FORMERS: ("former", "network owner slot first"),
     Kind.REPLIES: ("reply", "key body at_us space network first last generation until_us answer"),
     Kind.PAPERS: ("paper", "kind name revision document"),
+    Kind.ARCHIVE_PAGES: ("archive", "first_seq last_seq first_us last_us body places"),
     Kind.CHANGES: ("change", "seq at_us verb space network first last owner slot generation request details"),
 }
 """Where each kind goes: the table, and its columns in the order of WRITERS."""
@@ -54,7 +55,7 @@ async def read_contents(connecting: Connecting) -> AsyncGenerator[Section, None]
                 await connection.execute(NO_HURRY)
                 for kind in Kind:
                     cursor = await connection.cursor(SQL[kind])
-                    while records := await cursor.fetch(PAGE):
+                    while records := await cursor.fetch(LARGE.get(kind, PAGE)):
                         yield Section(kind, [READERS[kind](record) for record in records])
         except TROUBLE as error:
             raise StoreUnavailable(f"PostgreSQL failed: {error}", outcome="none") from error

@@ -4,7 +4,7 @@ SELECT seq, oldest,
        (SELECT last_value - (NOT is_called)::int FROM holding_generation),
        (SELECT last_value + is_called::int FROM network_number),
        (SELECT last_value + is_called::int FROM space_id_seq),
-       (SELECT count(*) FROM holding), (SELECT count(*) FROM change)
+       (SELECT count(*) FROM holding), (SELECT count(*) FROM change), (SELECT count(*) FROM archive)
 FROM ledger WHERE id = 1
 
 -- :name spaces
@@ -32,6 +32,10 @@ SELECT key, body, at_us, space, network, first, last, generation, until_us, answ
 -- :cost O(p)
 SELECT kind, name, revision, document FROM paper ORDER BY kind, name
 
+-- :name archive_pages
+-- :cost O(a)
+SELECT first_seq, last_seq, first_us, last_us, body FROM archive ORDER BY last_seq
+
 -- :name changes
 -- :cost O(c)
 SELECT seq, at_us, verb, space, network, first, last, owner, slot, generation, request, details
@@ -39,7 +43,7 @@ FROM change ORDER BY seq
 
 -- :name keep_others_out
 -- :cost O(1)
-LOCK TABLE ledger, space, network, holding, change, former, reply, paper IN EXCLUSIVE MODE
+LOCK TABLE ledger, space, network, holding, change, former, reply, paper, archive IN EXCLUSIVE MODE
 
 -- :name is_empty
 -- :cost O(1)

@@ -5,12 +5,19 @@ from typing import Any
 
 from tenure.kernel.addresses import key
 from tenure.kernel.values import Change
+from tenure.stores.postgres.log_archive import read_archived_at
 from tenure.stores.statements import read_change
 
 Read = Callable[..., Awaitable[list[Any]]]
 
 
 async def read_changes_at(read: Read, firsts: Sequence[int], after: int, limit: int) -> list[Change]:
-    """Read entries about addresses: one statement, one probe of the index for each place."""
+    """Read entries about addresses: one probe of the index for each place, and of the archive's.
+
+    The log comes first: what is moved into the archive meanwhile is then found twice, and never missed.
+    """
     keys = [key(first) for first in sorted(set(firsts))]
-    return [read_change(record) for record in await read("changes_at", keys, after, limit)]
+    logged = [read_change(record) for record in await read("changes_at", keys, after, limit)]
+    archived = await read_archived_at(read, firsts, after, limit)
+    found = {change.seq: change for change in (*archived, *logged)}
+    return [found[seq] for seq in sorted(found)][:limit]

@@ -475,6 +475,13 @@ WITH gone AS (
 )
 SELECT count(*) FROM gone
 
+-- :name forget_oldest_replies
+-- :cost O(r log k): all r answers are looked at, and the k oldest kept in mind; the index by age has no order
+WITH gone AS (
+    DELETE FROM reply WHERE key IN (SELECT key FROM reply ORDER BY at_us LIMIT $1) RETURNING 1
+)
+SELECT count(*) FROM gone
+
 -- :name insert_space
 -- :cost O(log s)
 INSERT INTO space (name) VALUES ($1) ON CONFLICT DO NOTHING RETURNING id
@@ -533,3 +540,43 @@ FROM unnest($1::bytea[]) AS place (first) CROSS JOIN LATERAL (
     ORDER BY change.seq LIMIT $3
 ) AS found
 ORDER BY found.seq LIMIT $3
+
+-- :name hold_archive
+-- :cost O(1): waits for whoever moves changes into the archive of this schema, until the transaction ends
+SELECT pg_advisory_xact_lock($1, 'archive'::regclass::oid::integer)
+
+-- :name try_archive
+-- :cost O(1): as hold_archive, but waits for nobody
+SELECT pg_try_advisory_xact_lock($1, 'archive'::regclass::oid::integer)
+
+-- :name insert_archive_page
+-- :cost O(log a + bytes + places): a pages of the archive
+INSERT INTO archive (first_seq, last_seq, first_us, last_us, body, places) VALUES ($1, $2, $3, $4, $5, $6)
+
+-- :name archive_page_after
+-- :cost O(log a + a page)
+SELECT first_seq, last_seq, first_us, last_us, body FROM archive WHERE last_seq > $1 ORDER BY last_seq LIMIT 1
+
+-- :name archive_begins
+-- :cost O(log a): the number behind which changes are kept, in the archive or in the log
+SELECT coalesce((SELECT first_seq - 1 FROM archive ORDER BY last_seq LIMIT 1), oldest) FROM ledger WHERE id = 1
+
+-- :name archive_pages_at
+-- :cost O(k log places + answer): k marks
+SELECT last_seq FROM archive_pages_v1($1) WHERE last_seq > $2 ORDER BY last_seq
+
+-- :name delete_archive_pages
+-- :cost O(pages dropped)
+DELETE FROM archive WHERE last_seq < $1
+
+-- :name delete_archive_page
+-- :cost O(log a)
+DELETE FROM archive WHERE last_seq = $1
+
+-- :name size
+-- :cost O(r + files): r answers kept are counted, and the files of all tables and indexes asked for their size
+SELECT seq, oldest, coalesce((SELECT first_seq - 1 FROM archive ORDER BY last_seq LIMIT 1), oldest),
+       (SELECT count(*) FROM reply),
+       (SELECT sum(pg_total_relation_size(oid))::bigint FROM pg_class
+        WHERE relnamespace = (SELECT relnamespace FROM pg_class WHERE oid = 'ledger'::regclass) AND relkind = 'r')
+FROM ledger WHERE id = 1

@@ -18,12 +18,13 @@ from tenure.kernel.configuration import Configuration
 from tenure.kernel.contents import Section
 from tenure.kernel.errors import CursorExpired, Invalid, StoreUnavailable
 from tenure.kernel.values import AGAIN, Change, NetworkId, Paper, Row, SpaceId, Ticket, Verdict, Wish
-from tenure.ports import Abilities, Effects, Failed, Stale, Transaction
+from tenure.ports import Abilities, Effects, Failed, Size, Stale, Transaction
 from tenure.stores.postgres.contents import read_contents, write_contents
 from tenure.stores.postgres.driver_errors import LOST, STUCK, TROUBLE, locked_for, unavailable
 from tenure.stores.postgres.granting import Released, grant_on, granted, release_on
 from tenure.stores.postgres.history import read_changes_at
 from tenure.stores.postgres.hot import HotConnection, HotConnections, give_name, name_of
+from tenure.stores.postgres.log_archive import read_archived
 from tenure.stores.postgres.papers import paper_range
 from tenure.stores.postgres.sql import SQL
 from tenure.stores.postgres.transaction import (
@@ -363,6 +364,15 @@ class PostgresStore:
     async def changes_at(self, firsts: Sequence[int], *, after: int = 0, limit: int = 1000) -> Sequence[Change]:
         """Read entries by address."""
         return await read_changes_at(self._read, firsts, after, limit)
+
+    async def archived(self, after: int, *, limit: int = 1000) -> Sequence[Change]:
+        """Read archived changes."""
+        return await read_archived(self._read, after, limit)
+
+    async def size(self) -> Size:
+        """Count what there is; bytes are those of all tables and indexes of the schema."""
+        seq, oldest, begins, replies, taken = (await self._read("size"))[0]
+        return Size(seq, seq - oldest, oldest - begins, replies, taken)
 
     async def papers(self, kind: str, *, prefix: str = "", after: str = "", limit: int = 1000) -> Sequence[Paper]:
         """Read papers of a kind, in order of name."""

@@ -73,6 +73,10 @@ class PostgresTimes:
         """Drop old answers."""
         return int(await self._value("forget_replies", lived_us, limit))
 
+    async def forget_oldest_replies(self, count: int) -> int:
+        """Drop the oldest answers."""
+        return int(await self._value("forget_oldest_replies", count))
+
 
 async def read_replies(connection: Any, keys: Sequence[str]) -> list[Reply]:
     """Read kept answers."""

@@ -10,6 +10,7 @@ from typing import Any, TypeVar
 import asyncpg
 
 from tenure.kernel.addresses import key, position
+from tenure.kernel.archive_pages import ArchivedPage
 from tenure.kernel.configuration import Configuration, Network
 from tenure.kernel.documents import network_document, read_network
 from tenure.kernel.entries import grant_details
@@ -28,6 +29,7 @@ from tenure.kernel.values import (
     Wish,
 )
 from tenure.ports import FAR_BEHIND, Effects, Guard, NotAll
+from tenure.stores.postgres.log_archive import drop_archived, put_page
 from tenure.stores.postgres.papers import PostgresPapers
 from tenure.stores.postgres.sql import SQL
 from tenure.stores.statements import (
@@ -319,8 +321,13 @@ class PostgresTransaction(PostgresPapers):
 
     async def trim(self, before: int) -> None:
         """Drop old changes."""
+        await drop_archived(self._connection, before)
         await self._all("trim_changes", before)
         await self._all("set_oldest", before - 1)
+
+    async def archive(self, page: ArchivedPage, places: Sequence[int]) -> bool:
+        """Move the oldest changes into the archive; the counter is locked last."""
+        return await put_page(self._connection, page, places)
 
 
 class CallersPostgresTransaction(PostgresTransaction):

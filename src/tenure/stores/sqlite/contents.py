@@ -11,7 +11,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from typing import Any
 
-from tenure.kernel.contents import Inventory, Kind, Section, not_empty
+from tenure.kernel.contents import LARGE, Inventory, Kind, Section, not_empty
 from tenure.kernel.errors import StoreUnavailable
 from tenure.stores.statements import READERS, WRITERS, load_statements
 
@@ -52,7 +52,7 @@ def _sections(connect: Connect) -> Generator[Section, None, None]:
             connection.execute("BEGIN")
             for kind in Kind:
                 cursor = connection.execute(SQL[kind])
-                while records := cursor.fetchmany(PAGE):
+                while records := cursor.fetchmany(LARGE.get(kind, PAGE)):
                     yield Section(kind, [READERS[kind](record) for record in records])
         except sqlite3.Error as error:
             raise StoreUnavailable(f"SQLite failed: {error}", outcome="none") from error
@@ -81,8 +81,15 @@ class Filling:
     def write(self, section: Section) -> None:
         """Write a section."""
         self._inventory.add(section)
-        if section.kind is not Kind.COUNTERS:
+        if section.kind is Kind.ARCHIVE_PAGES:
+            self._write_pages([WRITERS[section.kind](page) for page in section.items])
+        elif section.kind is not Kind.COUNTERS:
             self._run_many(SQL[f"put_{section.kind}"], map(WRITERS[section.kind], section.items))
+
+    def _write_pages(self, records: list[tuple[Any, ...]]) -> None:
+        """Write pages of the archive, and under which marks they are found."""
+        self._run_many(SQL["put_archive_pages"], (record[:5] for record in records))
+        self._run_many(SQL["put_archive_places"], ((place, record[1]) for record in records for place in record[5]))
 
     def commit(self) -> None:
         """Put the counters and the indexes in place, and make it all durable."""

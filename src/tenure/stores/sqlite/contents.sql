@@ -2,7 +2,7 @@
 -- :cost O(n + c): holdings and changes are counted
 SELECT ledger.seq, oldest, generation, next_network,
        1 + coalesce((SELECT sqlite_sequence.seq FROM sqlite_sequence WHERE name = 'space'), 0),
-       (SELECT count(*) FROM holding), (SELECT count(*) FROM change)
+       (SELECT count(*) FROM holding), (SELECT count(*) FROM change), (SELECT count(*) FROM archive)
 FROM ledger WHERE id = 1
 
 -- :name spaces
@@ -29,6 +29,10 @@ SELECT key, body, at_us, space, network, first, last, generation, until_us, answ
 -- :name papers
 -- :cost O(p)
 SELECT kind, name, revision, document FROM paper ORDER BY kind, name
+
+-- :name archive_pages
+-- :cost O(a)
+SELECT first_seq, last_seq, first_us, last_us, body FROM archive ORDER BY last_seq
 
 -- :name changes
 -- :cost O(c)
@@ -89,3 +93,11 @@ INSERT INTO paper (kind, name, revision, document) VALUES (?, ?, ?, ?)
 -- :cost O(1): appended at the end
 INSERT INTO change (seq, at_us, verb, space, network, first, last, owner, slot, generation, request, details)
 VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+
+-- :name put_archive_pages
+-- :cost O(log a)
+INSERT INTO archive (first_seq, last_seq, first_us, last_us, body) VALUES (?, ?, ?, ?, ?)
+
+-- :name put_archive_places
+-- :cost O(log places)
+INSERT INTO archive_place (place, last_seq) VALUES (?, ?)

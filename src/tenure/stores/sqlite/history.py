@@ -5,12 +5,14 @@ from collections.abc import Sequence
 
 from tenure.kernel.addresses import key
 from tenure.kernel.values import Change
+from tenure.stores.sqlite.log_archive import read_archived_at
 from tenure.stores.sqlite.sql import SQL
 from tenure.stores.statements import read_change
 
 
 def read_changes_at(connection: sqlite3.Connection, firsts: Sequence[int], after: int, limit: int) -> list[Change]:
-    """Read entries about addresses: one probe of the index for each place."""
+    """Read entries about addresses: one probe of the index for each place, and of the archive's."""
+    archived = read_archived_at(connection, firsts, after, limit)
     values = ((key(first), after, limit) for first in set(firsts))
     records = [record for each in values for record in connection.execute(SQL["changes_at"], each)]
-    return sorted(map(read_change, records), key=lambda change: change.seq)[:limit]
+    return [*archived, *sorted(map(read_change, records), key=lambda change: change.seq)][:limit]

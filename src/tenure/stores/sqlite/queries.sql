@@ -213,6 +213,10 @@ VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
 -- :cost O(log r + answers dropped)
 DELETE FROM reply WHERE key IN (SELECT key FROM reply WHERE at_us < ? LIMIT ?)
 
+-- :name forget_oldest_replies
+-- :cost O(log r + answers dropped)
+DELETE FROM reply WHERE key IN (SELECT key FROM reply WHERE at_us >= 0 ORDER BY at_us LIMIT ?)
+
 -- :name insert_space
 -- :cost O(log s)
 INSERT INTO space (name) VALUES (?) RETURNING id
@@ -270,3 +274,44 @@ SELECT (SELECT user_version FROM pragma_user_version), count(*), coalesce(sum(na
 -- :cost O(log c + limit): c changes kept
 SELECT seq, at_us, verb, space, network, first, last, owner, slot, generation, request, details
 FROM change WHERE first = ? AND verb <> 'grant' AND seq > ? ORDER BY seq LIMIT ?
+
+-- :name insert_archive_page
+-- :cost O(log a + bytes): a pages of the archive
+INSERT INTO archive (first_seq, last_seq, first_us, last_us, body) VALUES (?, ?, ?, ?, ?)
+
+-- :name insert_archive_place
+-- :cost O(log places)
+INSERT INTO archive_place (place, last_seq) VALUES (?, ?)
+
+-- :name archive_page_after
+-- :cost O(log a + a page)
+SELECT first_seq, last_seq, first_us, last_us, body FROM archive WHERE last_seq > ? ORDER BY last_seq LIMIT 1
+
+-- :name archive_begins
+-- :cost O(log a): the number behind which changes are kept, in the archive or in the log
+SELECT coalesce((SELECT first_seq - 1 FROM archive WHERE last_seq > 0 ORDER BY last_seq LIMIT 1), oldest) FROM ledger WHERE id = 1
+
+-- :name archive_pages_at
+-- :cost O(k log places + answer): k marks, as a JSON array
+SELECT place.last_seq FROM json_each(?) AS mark CROSS JOIN archive_place AS place
+WHERE place.place = mark.value AND place.last_seq > ?
+
+-- :name delete_archive_pages
+-- :cost O(pages dropped)
+DELETE FROM archive WHERE last_seq < ?
+
+-- :name delete_archive_places
+-- :cost O(places): once for a trim, which is rare
+DELETE FROM archive_place WHERE last_seq < ?
+
+-- :name delete_archive_page
+-- :cost O(log a)
+DELETE FROM archive WHERE last_seq = ?
+
+-- :name delete_places_of_page
+-- :cost O(places): once for a trim, which is rare
+DELETE FROM archive_place WHERE last_seq = ?
+
+-- :name count_replies
+-- :cost O(r): r answers kept; on the reader's connection, where nobody who writes waits for it
+SELECT count(*) FROM reply

@@ -3,6 +3,7 @@
 import json
 import sqlite3
 from collections.abc import Iterable
+from pathlib import Path
 from typing import Any
 
 from tenure.kernel.addresses import key, position
@@ -10,7 +11,8 @@ from tenure.kernel.configuration import Configuration
 from tenure.kernel.documents import read_network
 from tenure.kernel.errors import CursorExpired
 from tenure.kernel.values import Change, NetworkId, Row, SpaceId
-from tenure.ports import FAR_BEHIND, Effects
+from tenure.ports import FAR_BEHIND, Effects, Size
+from tenure.stores.sqlite.log_archive import read_oldest
 from tenure.stores.sqlite.sql import SQL
 from tenure.stores.statements import read_change, read_row
 from tenure.stores.statements import read_spans as spans_of
@@ -46,6 +48,15 @@ def read_changes(connection: sqlite3.Connection, after: int, limit: int, space: 
     else:
         records = connection.execute(SQL["changes_of_space"], (after, space, limit))
     return [read_change(record) for record in records]
+
+
+def read_size(connection: sqlite3.Connection, path: Path) -> Size:
+    """Count what the ledger keeps, and the bytes of its file and of the journal beside it."""
+    seq, oldest, _ = connection.execute(SQL["counters"]).fetchone()
+    [replies] = connection.execute(SQL["count_replies"]).fetchone()
+    files = (path, path.with_name(f"{path.name}-wal"))
+    taken = sum(file.stat().st_size for file in files if file.exists())
+    return Size(seq, seq - oldest, oldest - read_oldest(connection), replies, taken)
 
 
 def read_spans(connection: sqlite3.Connection, space: SpaceId, first: int, last: int) -> list[tuple[int, int]]:

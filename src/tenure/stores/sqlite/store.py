@@ -15,14 +15,22 @@ from tenure.kernel.configuration import Configuration
 from tenure.kernel.contents import Section
 from tenure.kernel.errors import Invalid, StoreUnavailable
 from tenure.kernel.values import Change, NetworkId, Paper, Row, SpaceId, Ticket, Verdict, Wish
-from tenure.ports import Abilities, Effects, Transaction
+from tenure.ports import Abilities, Effects, Size, Transaction
 from tenure.stores.plain import grant_rows, release_rows
 from tenure.stores.sqlite.connecting import connect, failed, migrate, write
 from tenure.stores.sqlite.contents import read_contents, write_contents
 from tenure.stores.sqlite.granting import Granter, Prepared
 from tenure.stores.sqlite.history import read_changes_at
+from tenure.stores.sqlite.log_archive import read_archived
 from tenure.stores.sqlite.papers import read_papers
-from tenure.stores.sqlite.reading import read_changes, read_configuration, read_effects, read_spans, rows_within
+from tenure.stores.sqlite.reading import (
+    read_changes,
+    read_configuration,
+    read_effects,
+    read_size,
+    read_spans,
+    rows_within,
+)
 from tenure.stores.sqlite.sql import SQL
 from tenure.stores.sqlite.transaction import CallersSqliteTransaction
 from tenure.stores.sqlite.working import Worker
@@ -211,6 +219,14 @@ class SqliteStore:
     async def changes_at(self, firsts: Sequence[int], *, after: int = 0, limit: int = 1000) -> Sequence[Change]:
         """Read entries by address."""
         return await self._read(lambda connection: read_changes_at(connection, firsts, after, limit))
+
+    async def archived(self, after: int, *, limit: int = 1000) -> Sequence[Change]:
+        """Read archived changes."""
+        return await self._read(lambda connection: read_archived(connection, after, limit))
+
+    async def size(self) -> Size:
+        """Count what there is; bytes are those of the file and of its journal."""
+        return await self._read(lambda connection: read_size(connection, self._path))
 
     async def papers(self, kind: str, *, prefix: str = "", after: str = "", limit: int = 1000) -> Sequence[Paper]:
         """Read papers of a kind, in order of name."""

@@ -12,12 +12,14 @@ from dataclasses import dataclass
 from typing import Any
 
 from tenure.kernel.addresses import key, position
+from tenure.kernel.archive_pages import ArchivedPage
 from tenure.kernel.configuration import Configuration, Network
 from tenure.kernel.documents import network_document
 from tenure.kernel.errors import AlreadyExists
 from tenure.kernel.values import Change, Entry, NetworkId, Outcome, Reply, Row, SpaceId, State, Verdict, Waiter, Wish
 from tenure.ports import Effects, Guard, KeyTaken, NotAll
 from tenure.stores.sqlite import batches
+from tenure.stores.sqlite.log_archive import drop_archived, put_page
 from tenure.stores.sqlite.papers import SqlitePapers
 from tenure.stores.sqlite.reading import read_configuration, read_effects, read_spans, rows_within
 from tenure.stores.sqlite.sql import SQL
@@ -293,6 +295,10 @@ class SqliteTransaction(SqlitePapers):
         """Drop old answers."""
         return self._run(SQL["forget_replies"], (self._clock() - lived_us, limit)).rowcount
 
+    async def forget_oldest_replies(self, count: int) -> int:
+        """Drop the oldest answers."""
+        return self._run(SQL["forget_oldest_replies"], (count,)).rowcount
+
     async def effects(self, space: SpaceId, after: int) -> Effects:
         """Read what happened to a space's addresses."""
         self.settle()
@@ -328,8 +334,14 @@ class SqliteTransaction(SqlitePapers):
 
     async def trim(self, before: int) -> None:
         """Drop old changes."""
+        drop_archived(self._connection, before)
         self._run(SQL["trim_changes"], (before,))
         self._run(SQL["set_oldest"], (before - 1,))
+
+    async def archive(self, page: ArchivedPage, places: Sequence[int]) -> bool:
+        """Move the oldest changes into the archive."""
+        self.settle()
+        return put_page(self._connection, page, places)
 
 
 def wished(space: SpaceId, wish: Wish, generation: int, now_us: int) -> Row:

@@ -1,4 +1,4 @@
-"""The ledger as a whole: several operations as one, verify, sweep, trim."""
+"""The ledger as a whole: several operations as one, verify, sweep, trim, archive."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
@@ -13,6 +13,7 @@ from tenure.kernel.edits import Edit
 from tenure.kernel.errors import Invalid
 from tenure.remote import shapes, writing
 from tenure.remote.bodies import OPERATION_BODIES, operation_of
+from tenure.service.ledger import MOST_DAYS
 from tenure.service.operations import (
     Allocate,
     Expect,
@@ -50,6 +51,12 @@ class Trim(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
     """Up to where the log is dropped."""
 
     before: Annotated[int, Meta(ge=1, le=1 << 62, examples=[1000])]
+
+
+class Archive(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
+    """How long changes stay in the log."""
+
+    keep_days: Annotated[float, Meta(ge=0, le=MOST_DAYS, examples=[90.0])]
 
 
 class Self(shapes.Shape, frozen=True, kw_only=True):
@@ -154,9 +161,15 @@ async def sweep(call: Call) -> shapes.Listing[shapes.Holding]:
 
 @whole.route("POST", "/changes:trim", need=Need.ADMIN, body=Trim, answer=shapes.Newest, keyed=False)
 async def trim_changes(call: Call) -> shapes.Newest:
-    """Drop the log below a number; readers who still need it will be told."""
+    """Drop the log below a number, and what is archived of it; readers who still need it will be told."""
     await call.ledger.trim_changes(call.body.before)
     return shapes.Newest(last=await call.ledger.last_change())
+
+
+@whole.route("POST", "/changes:archive", need=Need.ADMIN, body=Archive, answer=shapes.Archived, keyed=False)
+async def archive_changes(call: Call) -> shapes.Archived:
+    """Move changes older than so many days from the log into the archive, which history still reads."""
+    return shapes.Archived(moved=await call.ledger.archive_changes(call.body.keep_days))
 
 
 @whole.route("GET", "/changes/last", need=Need.READ, answer=shapes.Newest)

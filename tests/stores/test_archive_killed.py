@@ -1,0 +1,63 @@
+"""A process killed at any step of a move into the archive: nothing is lost, nothing is there twice."""
+
+import asyncio
+import signal
+import sys
+from pathlib import Path
+
+import pytest
+
+import tenure
+from tenure.kernel.values import Change
+from tenure.ports import LedgerStore
+from tenure.service.whole_log import whole_log
+from tests.contract.ledger.plan import small_plan
+from tests.contract.ledger.timing import store_of
+from tests.contract.providers import Provider, ledger_providers
+
+ROOT = Path(__file__).parents[2]
+LASTING = [provider for provider in ledger_providers() if provider.abilities.survives_restart]
+PLACE = "192.0.2.10"
+
+
+async def _killed_at(url: str, step: int) -> bool:
+    """Move changes in a process of its own; tell whether it died at the step."""
+    words = ["-m", "tests.stores.archive_mover", url, str(step)]
+    process = await asyncio.create_subprocess_exec(sys.executable, *words, stdout=asyncio.subprocess.PIPE, cwd=ROOT)
+    told, _ = await process.communicate()
+    if told.decode().strip() == "survived":
+        return False
+    assert process.returncode == -signal.SIGKILL
+    return True
+
+
+async def _read(store: LedgerStore) -> tuple[list[Change], int]:
+    """Read every change that is kept, and how many of them are archived."""
+    return [change async for page in whole_log(store, 0) for change in page], (await store.size()).archived
+
+
+@pytest.mark.parametrize("provider", LASTING, ids=lambda provider: provider.name)
+async def test_a_move_killed_at_any_step_was_made_or_was_not(provider: Provider[LedgerStore]) -> None:
+    step, outcomes = 1, set()
+    async with provider.place() as url, await tenure.open_async(url) as ledger:
+        await small_plan(ledger)
+        while True:
+            await ledger.allocate("net", owner=f"vm/{step}", address=PLACE)
+            await ledger.release("net", PLACE, owner=f"vm/{step}")
+            last = await ledger.last_change()
+            before, archived = await _read(store_of(ledger))
+            killed = await _killed_at(url, step)
+            after, then = await _read(store_of(ledger))
+
+            assert [change.seq for change in after] == list(range(1, last + 1))
+            assert after == before
+            assert then in (archived, last)
+            assert len(await ledger.history(PLACE)) == step
+            assert await ledger.verify() == []
+            outcomes.add(then == last)
+            if not killed:
+                break
+            step += 1
+
+    assert step > 5
+    assert outcomes == {False, True}
