@@ -67,6 +67,7 @@ GOOD: dict[str, Arguments] = {
     "search": {"text": "instance", "labels": {"a": None}, "kind": "holding", "limit": 3},
     "verify": {},
     "trim_changes": {"before": 1},
+    "archive_changes": {"keep_days": 1},
 }
 
 OPERATIONS: dict[type, Arguments] = {

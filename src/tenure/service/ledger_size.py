@@ -45,7 +45,7 @@ class SizeGauge:
 
     async def current(self) -> Size:
         """Return a reading that still serves, or a new one; callers who come together share it."""
-        if self._last is not None and asyncio.get_running_loop().time() < self._serves_until:
+        if self._last is not None and _now_s() < self._serves_until:
             return self._last
         if self._reading is None:
             self._reading = asyncio.get_running_loop().create_task(self._read())
@@ -59,10 +59,9 @@ class SizeGauge:
         return await self.current()
 
     async def _read(self) -> Size:
-        loop = asyncio.get_running_loop()
-        began = loop.time()
+        began = _now_s()
         size = await self._store.size()
-        now = loop.time()
+        now = _now_s()
         self._last, self._read_at = size, now
         self._serves_until = now + max(LASTS_S, SHARE * (now - began))
         if not self._samples or now - self._samples[-1][0] >= SAMPLE_S:
@@ -90,3 +89,7 @@ class SizeGauge:
         """Wait for a reading that is under way."""
         if self._reading is not None:
             await asyncio.gather(self._reading, return_exceptions=True)
+
+
+def _now_s() -> float:
+    return asyncio.get_running_loop().time()

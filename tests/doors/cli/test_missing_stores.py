@@ -23,6 +23,7 @@ READING = [
     ["backup", "x.db"],
     ["allocate", "net1", "instance/x"],
     ["sweep"],
+    ["archive", "--keep-days", "90"],
 ]
 
 

@@ -185,6 +185,20 @@ async def test_a_ledger_is_copied_to_postgresql_and_back(site: Site) -> None:
     assert shown == await asyncio.to_thread(site.json, "show")
 
 
+def test_old_changes_are_archived_and_history_still_tells_of_them(site: Site) -> None:
+    site.text("release", "net1", "192.0.2.10", "instance/web-0")
+    before = site.json("history", "192.0.2.10")
+
+    assert site.text("archive", "--keep-days", "30") == "0 changes moved into the archive\n"
+    assert site.json("archive", "--keep-days", "0")["moved"] > 5
+
+    code, error = site.error("watch", "--once", "--after", "0")
+    assert (code, error["code"]) == (4, "cursor_expired")
+    assert [each["owner"] for each in before["tenures"]] == ["instance/web-0"]
+    assert site.json("history", "192.0.2.10") == before
+    assert site.text("verify") == "clean: every invariant holds\n"
+
+
 def test_a_sweep_removes_what_is_overdue(site: Site) -> None:
     site.text("hold", "net1", "instance/late", "--lasts", "0.001")
     time.sleep(0.05)

@@ -150,6 +150,10 @@ SCRIPTS = {
         allocate full instance/late --wait 0.2
         waiting list
         sweep --json
+        archive --keep-days 30
+        archive --keep-days 0 --json
+        archive --keep-days -1
+        history 192.0.2.30
         verify --json
     """,
     "plan": """

@@ -39,6 +39,7 @@ VERBS = {
     "allocate": "allocate",
     "allocate_many": "allocate_many",
     "apply": "apply",
+    "archive_changes": "archive_changes",
     "cancel": "cancel",
     "changes": "list_changes",
     "claim": "claim",

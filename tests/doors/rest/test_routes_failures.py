@@ -120,6 +120,7 @@ FAILURES: dict[str, Failure] = {
     "verify": (422, "invalid", "deep", {"body": {"deep": True}}),
     "sweep": (422, "invalid", "deep", {"body": {"deep": True}}),
     "trim_changes": (422, "invalid", "before", {"body": {"before": 0}}),
+    "archive_changes": (422, "invalid", "keep_days", {"body": {"keep_days": -1}}),
     "last_change": (422, "invalid", "network", {"query": "network=net1"}),
     "list_utilisation": (422, "invalid", "network", {"query": "network=net1"}),
     "get_utilisation": (404, "not_found", "network", {"path": NOWHERE}),

@@ -18,7 +18,8 @@ pytestmark = pytest.mark.asyncio(loop_scope="module")
 POSTS = {endpoint.name: endpoint for endpoint in ENDPOINTS if endpoint.method == "POST"}
 DEPLOYMENTS = {name for name, endpoint in POSTS.items() if endpoint.section == "deployments"}
 TELL_WHAT_IS_SO_NOW = {
-    *DEPLOYMENTS, "login", "logout", "rehearse", "revoke_token", "sweep", "trim_changes", "verify", "withdraw",
+    *DEPLOYMENTS, "archive_changes", "login", "logout", "rehearse", "revoke_token", "sweep", "trim_changes", "verify",
+    "withdraw",
 }  # fmt: skip
 """Routes that may be repeated as they are: the effect is the same, the answer tells what is so now."""
 

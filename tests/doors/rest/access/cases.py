@@ -179,6 +179,7 @@ CASES = [
     Case("POST", ":verify", ADMIN, {}),
     Case("POST", ":sweep", ADMIN, {}),
     Case("POST", "/changes:trim", ADMIN, {"before": 1}),
+    Case("POST", "/changes:archive", ADMIN, {"keep_days": 90}),
     Case("GET", "/changes/last", READ),
     Case("GET", "/tokens", ADMIN),
     Case("POST", "/tokens", ADMIN, {"name": "new-{network}", "scopes": ["read"]}),
