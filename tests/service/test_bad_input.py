@@ -123,7 +123,7 @@ def problem(place: Seeded, verb: str, arguments: Arguments, parameter: str, junk
 
 def _is_seconds(parameter: str, junk: object) -> bool:
     """Tell whether what is junk elsewhere is a span of time here."""
-    return parameter in ("wait_s", "lasts_s", "patience_s", "lingers_s") and type(junk) is float
+    return parameter in ("wait_s", "lasts_s", "patience_s", "lingers_s", "keep_days") and type(junk) is float
 
 
 @pytest.mark.parametrize(("verb", "parameter"), [(verb, name) for verb in verbs() for name in parameters(verb)])
