@@ -9,6 +9,7 @@ from tenure.kernel.archive_pages import CHANGES_A_PAGE, ArchivedPage, packed, pl
 from tenure.kernel.errors import CursorExpired, TenureError
 from tenure.kernel.values import Change
 from tenure.ports import LedgerStore
+from tenure.service.whole_log import log_begins
 
 DAY_US = 86_400_000_000
 
@@ -38,13 +39,10 @@ async def archive_older(store: LedgerStore, keep_us: int, *, least: int = 1) -> 
 
 async def _oldest_changes(store: LedgerStore, before_us: int, least: int) -> list[Change]:
     """Read the next page of changes that are old enough; none if there are too few."""
-    after = 0
-    while True:
-        try:
-            changes = await store.watch(after, limit=CHANGES_A_PAGE)
-            break
-        except CursorExpired as error:
-            after = error.oldest
+    try:
+        changes = await store.watch(await log_begins(store), limit=CHANGES_A_PAGE)
+    except CursorExpired:  # somebody else has moved them
+        return []
     old = list(takewhile(lambda change: change.at_us < before_us, changes))
     return old if len(old) >= least else []
 

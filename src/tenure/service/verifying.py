@@ -3,18 +3,19 @@
 It reads the ledger as any user could, one space at a time, and trusts nothing that the writing side computed.
 """
 
+import contextlib
 from collections.abc import AsyncIterator, Iterator, Mapping
 from dataclasses import dataclass
 
 from tenure.kernel.addresses import format_address
 from tenure.kernel.archive_pages import DAMAGED
 from tenure.kernel.configuration import Configuration
-from tenure.kernel.errors import AddressOutsideSubnet, StoreUnavailable, TenureError
+from tenure.kernel.errors import AddressOutsideSubnet, CursorExpired, StoreUnavailable, TenureError
 from tenure.kernel.judging import judge
 from tenure.kernel.layout import Layout
 from tenure.kernel.values import OWNED, Change, Row, State
 from tenure.ports import Guard, LedgerStore, Transaction
-from tenure.service.whole_log import oldest_kept, whole_log
+from tenure.service.whole_log import log_begins, oldest_kept, whole_log
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,6 +131,8 @@ async def _log_breaches(store: LedgerStore) -> AsyncIterator[Finding]:
     if isinstance(oldest, Breach):
         yield oldest, NOWHERE
         return
+    if (doubled := await _doubled(store)) is not None:
+        yield doubled, NOWHERE
     if oldest > 0:
         return  # a log of which something was dropped cannot be replayed from nothing
     for space, name in await store.spaces():
@@ -162,6 +165,18 @@ async def _replayed(store: LedgerStore) -> tuple[int | Breach, Held]:
             raise
         return Breach("I7", error.message), held
     return oldest, held
+
+
+async def _doubled(store: LedgerStore) -> Breach | None:
+    """Return a breach if the archive has what is still in the log. Changes may be moved meanwhile."""
+    while True:
+        begins = await log_begins(store)
+        with contextlib.suppress(CursorExpired):  # dropped meanwhile
+            twice = await store.archived(begins, limit=1)
+            if not twice:
+                return None
+            if await log_begins(store) == begins:
+                return Breach("I7", f"change {twice[0].seq} is in the archive and in the log")
 
 
 def _replay(held: Held, change: Change) -> None:

@@ -27,6 +27,15 @@ async def _next(store: LedgerStore, after: int) -> Sequence[Change]:
         return await store.archived(after, limit=PAGE)
 
 
+async def log_begins(store: LedgerStore) -> int:
+    """Return the number behind which the log itself begins; 0 if nothing was dropped or archived."""
+    try:
+        await store.watch(0, limit=1)
+    except CursorExpired as error:
+        return error.oldest
+    return 0
+
+
 async def oldest_kept(store: LedgerStore) -> int:
     """Return the number behind which every change is kept, in the archive or in the log; 0 if nothing was dropped."""
     try:

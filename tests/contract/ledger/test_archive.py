@@ -14,7 +14,7 @@ from tenure.ports import LedgerStore, Transaction
 from tenure.service.log_keeper import archive_older
 from tenure.service.verifying import verify
 from tenure.service.whole_log import whole_log
-from tests.contract.ledger.test_contents import everything
+from tests.contract.ledger.test_contents import again, everything
 from tests.contract.providers import Provider, ledger_providers
 from tests.contract.sites import Site, at
 
@@ -227,6 +227,24 @@ async def test_verify_finds_a_page_that_is_gone(store: LedgerStore, ledger_provi
         await store.fill(_faulty(origin, "gone"))
 
     assert [str(breach) for breach in await verify(store)] == ["I7: the log jumps from 5 to 11"]
+
+
+async def test_verify_finds_changes_that_are_archived_and_still_in_the_log(
+    store: LedgerStore, ledger_provider: Provider[LedgerStore]
+) -> None:
+    async with ledger_provider.open() as origin:
+        changes = await _write(origin, 20)
+        contents = [section async for section in origin.contents()]
+    counters = contents[0].items[0]._replace(oldest=5, changes=15, archive_pages=2)
+    pages = [packed(changes[:5]), packed(changes[5:10])]
+    contents = [
+        Section(Kind.COUNTERS, [counters]), Section(Kind.ARCHIVE_PAGES, pages), Section(Kind.CHANGES, changes[5:])
+    ]  # fmt: skip
+
+    await store.fill(again(*contents))
+
+    found = [str(breach) for breach in await verify(store)]
+    assert "I7: change 6 is in the archive and in the log" in found
 
 
 async def test_verify_and_readers_are_told_of_a_damaged_page_and_a_copy_keeps_it(
