@@ -63,3 +63,14 @@ async def test_a_released_ledger_goes_on(released: str) -> None:
         assert new.unit == 64
         assert [change.verb async for change in ledger.changes(after=before)].count("grant") == 1
         assert await ledger.verify() == []
+
+
+async def test_the_changes_of_a_released_ledger_can_be_archived(released: str) -> None:
+    async with await tenure.open_async(released) as ledger:
+        cooled = next(holding for holding in await ledger.holdings("net") if holding.owner == "vm/cooled")
+        before, last = await ledger.history(cooled.address), await ledger.last_change()
+
+        assert await ledger.archive_changes(0) == last
+        assert [str(tenure.owner) for tenure in before] == ["vm/cooled"]
+        assert await ledger.history(cooled.address) == before
+        assert await ledger.verify() == []

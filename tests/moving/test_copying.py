@@ -77,8 +77,27 @@ async def test_a_backup_is_restored_as_it_was(place: str, tmp_path: Path) -> Non
     assert kept == again
     assert made == kept.digest == await digest(place)
     assert kept.counts == {
-        "spaces": 2, "networks": 2, "holdings": 300, "formers": 3, "replies": 3, "papers": 3, "changes": kept.seq,
+        "spaces": 2, "networks": 2, "holdings": 300, "formers": 3, "replies": 3, "papers": 3, "archive_pages": 0,
+        "changes": kept.seq,
     }  # fmt: skip
+
+
+async def test_archived_changes_go_into_a_backup_and_out_of_it(place: str, tmp_path: Path) -> None:
+    await make_ledger(place, 300)
+    async with await tenure.open_async(place) as ledger:
+        gone = [change async for change in ledger.changes() if change.verb == "release"][0].address
+        assert gone is not None
+        before = await ledger.history(gone)
+        moved = await ledger.archive_changes(0)
+
+    kept = await backup(place, tmp_path / "kept.db")
+    again = await restore(tmp_path / "kept.db", url_of(tmp_path / "again.db"))
+
+    assert kept == again
+    assert (kept.counts["changes"], kept.counts["archive_pages"], kept.seq, kept.breaches) == (0, 1, moved, ())
+    async with await tenure.open_async(url_of(tmp_path / "again.db")) as ledger:
+        assert len(before) > 0
+        assert await ledger.history(gone) == before
 
 
 async def test_a_backup_is_one_file_and_a_ledger_itself(place: str, tmp_path: Path) -> None:
@@ -265,8 +284,14 @@ async def test_a_digest_does_not_depend_on_pages_and_tells_which_kind_differs() 
     assert whole.whole != other.whole
 
 
-STAYS = {"waiting": {"*"}, "ledger": {"id", "schema_version"}, "space": {"queued", "frees"}}
-"""What a copy leaves behind on purpose: claims in line, and what a store keeps for itself."""
+STAYS = {
+    "waiting": {"*"},
+    "ledger": {"id", "schema_version"},
+    "space": {"queued", "frees"},
+    "archive": {"places"},
+    "archive_place": {"*"},
+}
+"""What a copy leaves behind on purpose: claims in line, and what a store keeps for itself or makes anew."""
 
 COPIED = {
     "ledger": "seq oldest generation next_network",
@@ -276,6 +301,7 @@ COPIED = {
     "former": "network owner slot first",
     "reply": "key body at_us space network first last generation until_us answer",
     "paper": "kind name revision document",
+    "archive": "first_seq last_seq first_us last_us body",
     "change": "seq at_us verb space network first last owner slot generation request details",
 }
 
