@@ -21,7 +21,7 @@ async def archive_older(store: LedgerStore, keep_us: int, *, least: int = 1) -> 
     """Move changes older than that, by the store's clock, into the archive; return how many were moved.
 
     Pages of fewer than ``least`` changes are not made. Ends early if somebody else moves changes at the same time.
-    Cost: a page of 1000 takes some 20 ms of this process, off the loop, and one transaction of 10 ms, in which SQLite
+    Cost: a page of 1000 takes some 10 ms of this process, off the loop, and a transaction of 20 ms, in which SQLite
     has no other writer and PostgreSQL keeps nobody waiting: its counter is held for the commit alone. After each
     page as much time is left to others.
     """

@@ -11,7 +11,7 @@ from tenure.stores.sqlite.sql import SQL
 
 
 def put_page(connection: sqlite3.Connection, page: ArchivedPage, places: Sequence[int]) -> bool:
-    """Move a page's changes out of the log; False if they are not its oldest ones. Under the write lock: some 10 ms."""
+    """Move a page's changes out of the log; False if they are not its oldest ones. Under the write lock: some 20 ms."""
     seq, oldest, _ = connection.execute(SQL["counters"]).fetchone()
     if page.first_seq != oldest + 1 or page.last_seq > seq:
         return False
