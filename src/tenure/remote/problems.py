@@ -28,6 +28,7 @@ STATUS: dict[type[TenureError], int] = {
     refusals.RateLimited: 429,
     refusals.NotInstalled: 501,
     refusals.Overloaded: 503,
+    refusals.VersionNotSupported: 505,
 }
 
 OF_DOORS = {"document_rejected": 422, "deployment_refused": 409}
@@ -53,6 +54,7 @@ TITLES = {
     "unauthorised": "A good token is needed",
     "forbidden": "The token is not good for this",
     "rate_limited": "Too many requests",
+    "share_used_up": "The token has as much at a time as it may have",
     "precondition_failed": "It changed since it was read",
     "precondition_required": "Say which reading this rests on",
     "no_such_route": "Nothing lies at this path",
@@ -63,6 +65,7 @@ TITLES = {
     "too_slow": "The request came too slowly",
     "not_installed": "The server was installed without this",
     "overloaded": "The server has more to do than it can",
+    "version_not_supported": "HTTP/1.1 is spoken here",
     "internal": "A fault of the server",
 }
 """One line a code; the detail says the rest."""

@@ -25,6 +25,17 @@ class RateLimited(TenureError):
         self.after_s = after_s
 
 
+class ShareUsedUp(RateLimited):
+    """One token has as many requests, waiting calls or streams (``kind``) at a time as it may have (``most``)."""
+
+    code = "share_used_up"
+
+    def __init__(self, message: str, *, kind: str, most: int, after_s: float) -> None:
+        super().__init__(message, after_s=after_s)
+        self.kind = kind
+        self.most = most
+
+
 class PreconditionFailed(TenureError):
     """The thing is no longer as it was read."""
 
@@ -71,6 +82,12 @@ class NotJson(TenureError):
     code = "not_json"
 
 
+class VersionNotSupported(TenureError):
+    """The request speaks another major version of HTTP."""
+
+    code = "version_not_supported"
+
+
 class TooSlow(TenureError):
     """The body did not come in time."""
 
@@ -101,5 +118,5 @@ FOR_NOW = (RateLimited, Overloaded, TooSlow)
 OF_PERSONS = (Unauthorised, Forbidden)
 """What is about who asks."""
 
-OF_CLIENTS = (NoSuchRoute, MethodNotAllowed, NotJson, PreconditionRequired)
+OF_CLIENTS = (NoSuchRoute, MethodNotAllowed, NotJson, PreconditionRequired, VersionNotSupported)
 """What only a client hears that speaks otherwise than the server: another release, or none of ours."""

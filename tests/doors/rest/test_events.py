@@ -12,12 +12,13 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
+from tenure.doors.rest.access.shares import STREAMS
 from tenure.doors.rest.endpoints import Call
 from tenure.doors.rest.routes.events import Followed, follow_changes
 from tenure.doors.rest.settings import Limits, Settings
 from tenure.doors.rest.site import Site
 from tenure.doors.rest.visitors import Visitor
-from tenure.remote.refusals import Overloaded
+from tenure.remote.refusals import ShareUsedUp
 from tests.doors.rest.processes import Serving, serving, until
 from tests.infrastructure.postgres import PostgresServer, fresh_schema
 
@@ -295,18 +296,18 @@ def test_the_stream_of_a_token_that_is_revoked_ends(tmp_path: Path) -> None:
 
 
 def test_streams_are_bounded_and_a_reader_who_left_makes_room(tmp_path: Path) -> None:
-    with serving(tmp_path, "--streams", "2") as server:
+    with serving(tmp_path, "--streams", "2", "--streams-share", "1") as server:
         with reading(server), reading(server), reading(server) as third:
             refused = third.answer.status
             counted = server.metrics()["tenure_event_streams"]
         until(lambda: _status(lambda: Reader(server)) == 200)
         until(lambda: server.metrics()["tenure_event_streams"] == 0)
 
-    assert (refused, counted) == (503, 2)
+    assert (refused, counted) == (429, 2)
 
 
 async def test_a_burst_of_streams_is_bounded_too() -> None:
-    site = Site(Settings(store="memory:", limits=Limits(streams=3)))
+    site = Site(Settings(store="memory:", limits=Limits(streams=3, streams_share=1)))
     await site.open()
 
     async def waiting() -> dict[str, Any]:
@@ -317,8 +318,12 @@ async def test_a_burst_of_streams_is_bounded_too() -> None:
         await asyncio.sleep(0)
 
     async def read() -> None:
-        call = Call(site, site.ledger, Visitor("public", "nobody", anonymous=True), {}, Followed())
-        await (await follow_changes(call))(waiting, sent)
+        visitor = Visitor("public", "nobody", anonymous=True)
+        share = site.shares.admit(visitor)
+        try:
+            await (await follow_changes(Call(site, site.ledger, visitor, {}, Followed())))(waiting, sent)
+        finally:
+            site.shares.end(share)
 
     opened = [asyncio.create_task(read()) for _ in range(10)]
     async with asyncio.timeout(5):
@@ -326,14 +331,14 @@ async def test_a_burst_of_streams_is_bounded_too() -> None:
             await asyncio.sleep(0.01)
     await asyncio.sleep(0.05)
     refused = [task for task in opened if task.done()]
-    counted = site.events.streams
+    counted = site.shares.total[STREAMS]
     for task in opened:
         task.cancel()
     ends = await asyncio.gather(*opened, return_exceptions=True)
     await site.close()
 
-    assert (len(refused), counted, site.events.streams) == (7, 3, 0)
-    assert sum(isinstance(end, Overloaded) for end in ends) == 7
+    assert (len(refused), counted, site.shares.total) == (7, 3, [0, 0, 0])
+    assert sum(isinstance(end, ShareUsedUp) for end in ends) == 7
 
 
 def _status(opened: Callable[[], Reader]) -> int:

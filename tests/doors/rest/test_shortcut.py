@@ -89,6 +89,21 @@ async def test_both_ways_refuse_alike_and_nothing_is_changed(server: Server, bod
         assert await client.get("/changes/last") == before
 
 
+@pytest.mark.parametrize(
+    "body", [b'{"owner":"vm/twice","owner":"vm/other"}', b'{"owner":"vm/twice","labels":{"a":"b","a":"b"}}']
+)
+async def test_a_key_that_comes_twice_is_refused_on_both_ways(server: Server, body: bytes) -> None:
+    said = (b"Authorization: Bearer %b" % server.admin.encode(), b"Content-Type: application/json")
+    [short] = await send(server.port, written("POST", PATH % b"wide", *said, body=body))
+    [long] = await send(server.port, written("POST", PATH % b"wide", *said, LONG, body=body))
+    async with server.client() as client:
+        held = [(await client.get(f"/owners/vm%2F{name}"))["items"] for name in ("twice", "other")]
+
+    assert (short.status, short.json["detail"]) in [(422, "owner: said twice"), (422, "a: said twice")]
+    assert told(short) == told(long)
+    assert held == [[], []]
+
+
 async def test_who_asks_again_has_the_same_address(server: Server) -> None:
     answers = [await ask(server, {"owner": "vm/again"}) for _ in range(5)]
 

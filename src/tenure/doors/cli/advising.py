@@ -39,13 +39,21 @@ HINTS = {
     "unreadable": "`tenure neutron reconcile` writes rows of ours anew; those of Neutron are yours to mend",
     "unauthorised": "`--token-file FILE` or TENURE_TOKEN tells who you are; `tenure token add` makes a token",
     "forbidden": "`tenure token list` shows what a token may do; `tenure token add` makes another",
-    **dict.fromkeys(("rate_limited", "overloaded", "too_slow"), "run the same command again, later"),
+    **dict.fromkeys(("rate_limited", "share_used_up", "overloaded", "too_slow"), "run the same command again, later"),
     "too_large": "ask for less at once",
     "not_installed": "whoever runs the server installs what it names",
     "precondition_failed": "read again with `tenure show`, then decide",
     "internal": "whoever runs the server finds the reason in its log",
     **dict.fromkeys(
-        ("no_such_route", "method_not_allowed", "not_json", "malformed", "precondition_required"), OTHER_SERVER
+        (
+            "no_such_route",
+            "method_not_allowed",
+            "not_json",
+            "malformed",
+            "precondition_required",
+            "version_not_supported",
+        ),
+        OTHER_SERVER,
     ),
     "document_rejected": "nothing was changed; correct the document, then run the command again",
     "deployment_refused": "nothing was changed; `tenure deployment show DEPLOYMENT` tells how it stands",

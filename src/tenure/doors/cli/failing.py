@@ -54,7 +54,7 @@ EXIT_MEANINGS = {
     "`deployment_refused`",
     NOTHING_FREE: "nothing is free (`pool_exhausted`; `deployment_refused` as NetworkReservationNotEnoughCapacity)",
     6: "the store or the server did not answer, has too much to do, or lacks what it needs (`store_unavailable`, "
-    "`overloaded`, `rate_limited`, `too_slow`, `not_installed`)",
+    "`overloaded`, `rate_limited`, `share_used_up`, `too_slow`, `not_installed`)",
     7: "the server does not let you do that (`unauthorised`, `forbidden`)",
     INTERNAL: "a fault of Tenure itself, here or in the server (`internal`); please report it with the text it printed",
     UNTOLD: "done, but the answer could not be written to standard output (a full disk, say); `tenure show` tells it",

@@ -4,6 +4,7 @@ import asyncio
 import contextlib
 import time
 
+from tenure.doors.rest.access.shares import WAITING
 from tenure.doors.rest.answers import STREAM, WHOLE, send_bytes, send_json, send_problem, unfinished, written_whole
 from tenure.doors.rest.dispatching import Dispatcher, Match
 from tenure.doors.rest.endpoints import API, Call, Endpoint, Rests, Streaming
@@ -82,16 +83,32 @@ class Application:
         self, scope: Scope, headers: dict[bytes, bytes], receive: Receive, send: Send, watch: Watch
     ) -> None:
         """Find out what is asked and by whom, read it, and do it."""
-        check_headers(scope["headers"], headers)
+        check_headers(scope["headers"], headers, scope["http_version"])
         if not scope["raw_path"].startswith(BELOW):
             await self._outside(scope, headers, receive, watch.wrap(send), watch.request_id)
             return
         match = self._dispatcher.find("GET" if scope["method"] == "HEAD" else scope["method"], scope["raw_path"])
         watch.route = match.endpoint
-        self._check_load()
-        access = self._site.access
+        access, shares = self._site.access, self._site.shares
         visitor = access.known(headers, match) or await access.admit(scope, headers, match)
         watch.visitor = visitor
+        share = shares.admit(visitor)  # before the body, which may come slowly
+        try:
+            await self._admitted(scope, headers, receive, send, watch, match, visitor)
+        finally:
+            shares.end(share)
+
+    async def _admitted(
+        self,
+        scope: Scope,
+        headers: dict[bytes, bytes],
+        receive: Receive,
+        send: Send,
+        watch: Watch,
+        match: Match,
+        visitor: Visitor,
+    ) -> None:
+        """Read what a caller wants who may ask it, and do it."""
         raw = b""
         if match.endpoint.body is not None:
             limits = self._limits
@@ -101,7 +118,8 @@ class Application:
             call.headers = headers
             await self._stream(scope, receive, watch.wrap(send), match.endpoint, call)
         elif match.endpoint.waits and call.body.wait_s:
-            await while_there(receive, self._do(match.endpoint, call, scope, send, watch), self._site.stopping)
+            with self._site.shares.counted_as(WAITING, visitor):
+                await while_there(receive, self._do(match.endpoint, call, scope, send, watch), self._site.stopping)
         else:
             await self._do(match.endpoint, call, scope, send, watch)
 
@@ -117,11 +135,6 @@ class Application:
         scoped = None if key is None else f"{visitor.id}/{key}"
         ledger = self._site.ledger.asked_by(visitor.actor, request_id=request_id)
         return Call(self._site, ledger, visitor, match.params, query, body, scoped, if_match, if_none_match, request_id)
-
-    def _check_load(self) -> None:
-        site = self._site
-        if site.meter.in_flight - site.events.streams > site.limits.requests_at_once:
-            raise Overloaded(f"{site.limits.requests_at_once} requests are worked on already; try again")
 
     async def _stream(self, scope: Scope, receive: Receive, send: Send, endpoint: Endpoint, call: Call) -> None:
         stream: Streaming = await endpoint.handler(call)

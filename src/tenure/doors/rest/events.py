@@ -6,12 +6,11 @@ A stream pulls at its reader's pace: nothing queues up for who reads slowly, and
 import asyncio
 import contextlib
 from collections import deque
-from collections.abc import Awaitable, Callable, Iterator
+from collections.abc import Awaitable, Callable
 from typing import Any
 
 from tenure.doors.rest.answers import encode
 from tenure.doors.rest.filtering import Filter
-from tenure.doors.rest.metrics import Meter
 from tenure.doors.rest.news import News
 from tenure.doors.rest.presence import gone
 from tenure.doors.rest.requests import Receive, Send
@@ -19,7 +18,6 @@ from tenure.kernel.errors import CursorExpired, StoreUnavailable
 from tenure.kernel.values import Change
 from tenure.remote import writing
 from tenure.remote.problems import problem_of
-from tenure.remote.refusals import Overloaded
 from tenure.service.ledger import AsyncLedger
 
 KEPT = 4096
@@ -57,12 +55,10 @@ class Entry:
 class Events:
     """The newest changes of the log, as far back as they are kept ready."""
 
-    def __init__(self, news: News, meter: Meter) -> None:
+    def __init__(self, news: News) -> None:
         self._news = news
-        self._meter = meter
         self._entries: deque[Entry] = deque()
         self._floor: int | None = None
-        self.streams = 0
         news.listen(self._take, gap=self._forget)
 
     def _take(self, change: Change) -> None:
@@ -88,23 +84,6 @@ class Events:
                 break
             found.append(entry)
         return found[: -PAGE - 1 : -1]
-
-    def check_room(self, most: int) -> None:
-        """Refuse a stream where so many are read already."""
-        if self.streams >= most:
-            raise Overloaded(f"{most} streams are read from this server already; try again, or another one")
-
-    @contextlib.contextmanager
-    def stream(self, most: int) -> Iterator[None]:
-        """Count a stream while it is read, if there is room for it: nothing comes between the check and the count."""
-        self.check_room(most)
-        self.streams += 1
-        self._meter.count("streams")
-        try:
-            yield
-        finally:
-            self.streams -= 1
-            self._meter.count("streams", -1.0)
 
     async def beyond(self, seq: int) -> None:
         """Wait until there is a change behind a number."""

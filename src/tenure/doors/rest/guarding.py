@@ -18,7 +18,7 @@ from tenure.doors.rest.answers import ALWAYS, PROBLEM, WHOLE, encode, problem_he
 from tenure.doors.rest.site import Site
 from tenure.kernel.errors import TenureError
 from tenure.remote.problems import problem_of, status_of
-from tenure.remote.refusals import Malformed, Overloaded, TooLarge, TooSlow
+from tenure.remote.refusals import Malformed, Overloaded, TooLarge, TooSlow, VersionNotSupported
 
 MOST_IN_LINE = 128
 """Requests on one connection that may wait for the answers before theirs."""
@@ -30,6 +30,9 @@ LINGER_S = 5.0
 """How long the rest of a body is still taken in, after its answer was sent: or the caller might not see the answer."""
 
 HEAD_TOO_LARGE = 431
+
+UNREAD = "0.0"
+"""What the parser says of a version that it could not read."""
 
 
 class Flow(FlowControl):
@@ -57,6 +60,7 @@ class GuardedProtocol(HttpToolsProtocol):
         _loop: asyncio.AbstractEventLoop | None = None,
     ) -> None:
         super().__init__(config, server_state, app_state, _loop)
+        self._read_afresh()
         self._site = site
         self._most_head = site.limits.head_bytes
         self._in_head = True
@@ -93,9 +97,23 @@ class GuardedProtocol(HttpToolsProtocol):
             if self._offered:
                 self._decline(data[offer.args[0] :])
         except httptools.HttpParserError:
+            self._check_version()
             self.send_400_response("")
         if self._in_head and self._head_bytes > self._most_head and not self.transport.is_closing():
             self._refuse(self._too_large())
+
+    def _read_afresh(self) -> None:
+        """Begin with a parser of our own: it takes any version, so that other ones are refused for what they are."""
+        self.parser = httptools.HttpRequestParser(self)
+        self.parser.set_dangerous_leniencies(lenient_data_after_close=True, lenient_version=True)
+
+    def _check_version(self) -> bool:
+        """Tell whether the head speaks HTTP/1; of another major version, HTTP/2's preface too, the refusal is noted."""
+        version = self.parser.get_http_version()
+        if version[:2] == "1." or version == UNREAD:
+            return True
+        self._refusal = VersionNotSupported(f"HTTP/{version} is not spoken here; send HTTP/1.1")
+        return False
 
     def on_header(self, name: bytes, value: bytes) -> None:
         """Take a header; what comes behind a body as one is let be, or it would count as one, however much there is."""
@@ -110,12 +128,13 @@ class GuardedProtocol(HttpToolsProtocol):
         head += [] if self.parser.should_keep_alive() else [b"connection: close\r\n"]
         self._offered = False
         self._head_bytes = 0
-        self.parser = httptools.HttpRequestParser(self)
-        self.parser.set_dangerous_leniencies(lenient_data_after_close=True)  # as the server's own has it
+        self._read_afresh()
         self.data_received(b"".join([*head, b"\r\n", rest]))
 
     def on_headers_complete(self) -> None:
         """Begin the request, unless its head, which came in one piece, is too large, or it waits with too many."""
+        if not self._check_version():
+            raise ValueError("another major version of HTTP")
         self._offered = self.parser.should_upgrade() and self.parser.get_method() != b"CONNECT"
         if self._offered:
             return

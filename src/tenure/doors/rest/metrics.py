@@ -28,10 +28,15 @@ BATCHES = ("grant", "release", "lane", "apply")
 OUTCOMES = tuple(outcome.value for outcome in Outcome)
 CODES = tuple(sorted({*problems.CODES, "internal"}))
 OUTSIDE = ("/", "/healthz", "/readyz", "/metrics", "/openapi.json", "/web/{file}", "other")
+REFUSED_KINDS = ("requests", "waiting", "streams")
+"""What callers have shares of, in the order in which shares count them."""
+REFUSED_BY = ("token", "server")
+"""Whose limit a refusal keeps: the share of the token that asks, or the limit of the process."""
 PLAIN = (
-    "in_flight", "streams", "allocations", "releases", "exhausted", "shortcuts", "refused_connections", "bad_requests",
+    "in_flight", "waiting", "streams", "allocations", "releases", "exhausted", "shortcuts", "refused_connections",
+    "bad_requests", *(f"refused_{kind}_{by}" for kind in REFUSED_KINDS for by in REFUSED_BY),
 )  # fmt: skip
-GONE = ("in_flight", "streams")
+GONE = ("in_flight", "waiting", "streams")
 """What ends with the process: a worker that takes a row over begins these at nothing."""
 
 _BOX = len(SIZES) + 2
@@ -108,11 +113,6 @@ class Meter:
     def totals(self) -> list[float]:
         """Add up all rows."""
         return [sum(column) for column in zip(*self._rows, strict=True)]
-
-    @property
-    def in_flight(self) -> int:
-        """Tell how many requests this process works on, streams among them."""
-        return int(self._own[0])
 
     def begin(self) -> None:
         """Count a request that came in."""

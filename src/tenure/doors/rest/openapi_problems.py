@@ -9,7 +9,7 @@ from tenure.remote.refusals import TooLarge
 
 Json = dict[str, Any]
 
-ALWAYS = (400, 401, 403, 413, 422, 429, 431, 500, 503)
+ALWAYS = (400, 401, 403, 413, 422, 429, 431, 500, 503, 505)
 WITH_A_BODY = (408, 415)
 OF_THE_LOG = ("changes", "events")
 NEEDS_MORE = ("deployments",)
@@ -31,11 +31,12 @@ REASONS = {
     415: "The body is not JSON.",
     422: "The request says something wrong; field names what.",
     428: "If-Match is needed: say which reading this rests on.",
-    429: "Too many requests; Retry-After says when to try again.",
+    429: "Too many requests, a second or at a time, by one token; Retry-After says when to try again.",
     431: "The head of the request is too large.",
     500: "A fault of the server's own; its log tells more under the request id.",
     501: "The server was installed without what this needs; detail says what.",
     503: "The store does not answer, or there is too much to do; try again.",
+    505: "Another major version of HTTP.",
 }
 
 

@@ -1,6 +1,7 @@
 """What comes in: headers, query and body, read within limits and refused by name where they are wrong."""
 
 import asyncio
+import json
 import re
 import types
 from collections.abc import Awaitable, Callable, Coroutine, Generator, Mapping, Sequence
@@ -29,6 +30,9 @@ ONCE = frozenset(
 )  # fmt: skip
 """Headers that must not be there twice: whoever reads the first and whoever reads the last would disagree."""
 
+OLD_VERSION = "1.0"
+"""The version of HTTP that knows no Host."""
+
 _PLACE = re.compile(r" - at `\$\.?([^`]*)`$")
 _REQUEST_ID = re.compile(rb"[A-Za-z0-9._:/-]{1,64}")
 
@@ -55,8 +59,10 @@ class Gone(Exception):
     """Whoever asked went away before the request was whole."""
 
 
-def check_headers(pairs: Sequence[tuple[bytes, bytes]], headers: Mapping[bytes, bytes]) -> None:
-    """Refuse headers of which one is there twice that must not be. Cost: next to nothing if none is."""
+def check_headers(pairs: Sequence[tuple[bytes, bytes]], headers: Mapping[bytes, bytes], version: str) -> None:
+    """Raise Malformed if HTTP/1.1 has no Host, or a header is there twice that must not be. Cost: next to nothing."""
+    if b"host" not in headers and version != OLD_VERSION:
+        raise Malformed("Host: a request of HTTP/1.1 must say it", field="Host")
     if len(headers) == len(pairs):
         return
     seen: set[bytes] = set()
@@ -225,7 +231,9 @@ def read_json(kind: Any, body: bytes, content_type: bytes | None) -> Any:
     if decoder is None:
         decoder = _decoders[kind] = msgspec.json.Decoder(kind)
     try:
-        return decoder.decode(body or b"{}")
+        read = decoder.decode(body or b"{}")
+        check_keys(body)
+        return read
     except msgspec.ValidationError as error:
         raise wrong_shape(error) from None
     except msgspec.DecodeError as error:
@@ -234,6 +242,29 @@ def read_json(kind: Any, body: bytes, content_type: bytes | None) -> Any:
         raise Malformed("body: not UTF-8", field="body") from None
     except RecursionError:
         raise Malformed("body: too many things inside each other", field="body") from None
+
+
+def check_keys(body: bytes) -> None:
+    """Raise Invalid if an object of a body that is JSON has a key twice: readers differ in which of the two counts.
+
+    Cost: 0.1 µs for a body with one key, which most plain allocations have, 2 µs for one with a few, 20 ms for 1 MB.
+    """
+    if body.count(b":") > 1:
+        _twice.decode(body.decode())
+
+
+def _check_pairs(pairs: list[tuple[str, object]]) -> None:
+    if len(dict(pairs)) == len(pairs):
+        return
+    seen: set[str] = set()
+    for key, _ in pairs:
+        if key in seen:
+            raise Invalid(f"{key[:SHOWN]}: said twice", field=key[:SHOWN])
+        seen.add(key)
+
+
+_twice = json.JSONDecoder(object_pairs_hook=_check_pairs, parse_int=str, parse_float=str)
+"""Reads a body once more, for the keys only: the typed decoder takes the last of two without a word."""
 
 
 def _check_type(content_type: bytes | None) -> None:

@@ -12,7 +12,17 @@ from prometheus_client.exposition import choose_encoder
 
 from tenure.doors.rest.census.spaces import SpaceCount
 from tenure.doors.rest.census.tallies import added
-from tenure.doors.rest.metrics import BATCHES, CLASSES, CONFLICTS, SECONDS, SIZES, Cells, Meter
+from tenure.doors.rest.metrics import (
+    BATCHES,
+    CLASSES,
+    CONFLICTS,
+    REFUSED_BY,
+    REFUSED_KINDS,
+    SECONDS,
+    SIZES,
+    Cells,
+    Meter,
+)
 from tenure.doors.rest.site import Site
 from tenure.kernel.addresses import is_v6
 from tenure.kernel.configuration import Network
@@ -92,6 +102,7 @@ def _requests(cells: Cells, numbers: Sequence[float]) -> Iterator[Metric]:
     yield requests
     yield seconds
     yield _gauge("tenure_http_requests_in_flight", "Requests that are worked on.", numbers[cells.plain["in_flight"]])
+    yield _gauge("tenure_waiting_calls", "Calls that wait (wait_s).", numbers[cells.plain["waiting"]])
     yield _gauge("tenure_event_streams", "Streams of events that are read.", numbers[cells.plain["streams"]])
 
 
@@ -112,6 +123,17 @@ def _problems(cells: Cells, numbers: Sequence[float]) -> Iterator[Metric]:
     ):
         title = "pool_exhausted" if name == "exhausted" else name
         yield CounterMetricFamily(f"tenure_{title}", about, value=numbers[cells.plain[name]])
+    yield _refused(cells, numbers)
+
+
+def _refused(cells: Cells, numbers: Sequence[float]) -> Metric:
+    refused = CounterMetricFamily(
+        "tenure_refused", "Refusals of one more at a time, by kind and by whose limit.", labels=["kind", "limit"]
+    )
+    for kind in REFUSED_KINDS:
+        for by in REFUSED_BY:
+            refused.add_metric([kind, by], numbers[cells.plain[f"refused_{kind}_{by}"]])
+    return refused
 
 
 def _work(cells: Cells, numbers: Sequence[float]) -> Iterator[Metric]:

@@ -13,12 +13,13 @@ from typing import Protocol
 
 import msgspec
 
+from tenure.doors.rest.access.shares import Share
 from tenure.doors.rest.answers import USUAL, encode, unfinished
 from tenure.doors.rest.dispatching import Dispatcher, Match
 from tenure.doors.rest.endpoints import API, Endpoint
 from tenure.doors.rest.journal import Watch
 from tenure.doors.rest.repeating import Head
-from tenure.doors.rest.requests import JSON, Before, known_request_id, read_key
+from tenure.doors.rest.requests import JSON, Before, check_keys, known_request_id, read_key
 from tenure.doors.rest.routes.holdings import OneWish
 from tenure.doors.rest.site import Site
 from tenure.doors.rest.visitors import Visitor
@@ -67,7 +68,7 @@ class Shortcut:
         self._dispatcher = Dispatcher(endpoints)
         self._matches: dict[bytes, Match] = {}
         self._decode = msgspec.json.Decoder(OneWish).decode
-        self._under_way: dict[Request, Watch] = {}
+        self._under_way: dict[Request, tuple[Watch, Share]] = {}
 
     def leads_to(self, url: bytes, headers: list[tuple[bytes, bytes]]) -> Head | None:
         """Return the head of a request that may go the short way, if nothing about it is unusual."""
@@ -76,6 +77,8 @@ class Shortcut:
             return None
         fields = dict(headers)
         if len(fields) != len(headers) or not UNUSUAL.isdisjoint(fields) or fields.get(b"content-type") != JSON:
+            return None
+        if b"host" not in fields:
             return None
         return Head(match, url, fields)
 
@@ -96,25 +99,28 @@ class Shortcut:
     def take(self, request: Request) -> bool:
         """Begin to serve a request; False, and nothing was done, if it must go the long way."""
         began = time.perf_counter()
-        head, journal = request.head, self._site.journal
+        head, journal, shares = request.head, self._site.journal, self._site.shares
         request_id = known_request_id(head.fields) or journal.next_id()
         try:
             visitor = self._visitor(request)
-            if visitor is None:
+            share = None if visitor is None else shares.room_for(visitor.id)
+            if visitor is None or share is None:
                 return False
             claim = self._claim(request, visitor, request_id)
             if not self._ledger.begin(claim, partial(self._tell, request)):
                 return False
         except Exception:  # whatever is wrong with it, the long way says so
             return False
+        shares.begin(share)
         watch = journal.begin("POST", head.url, request.client, request_id, began)
         watch.route, watch.visitor = head.match.endpoint, visitor
-        self._under_way[request] = watch
+        self._under_way[request] = watch, share
         return True
 
     def give_up(self) -> None:
         """Tell everybody who still waits that the server stops, and that nobody knows what becomes of his wish."""
-        for request, watch in self._under_way.items():
+        for request, (watch, share) in self._under_way.items():
+            self._site.shares.end(share)
             watch.error = unfinished()
             watch.status = status_of(watch.error)
             body = encode(problem_of(watch.error, watch.request_id))
@@ -124,15 +130,15 @@ class Shortcut:
         self._under_way.clear()
 
     def _visitor(self, request: Request) -> Visitor | None:
-        """Return who asks, if he is known and there is room for his request."""
-        site, limits = self._site, self._limits
-        if len(request.body) > limits.body_bytes or site.meter.in_flight >= limits.requests_at_once:
+        """Return who asks, if he is known and his request is not too large."""
+        if len(request.body) > self._limits.body_bytes:
             return None
-        return site.access.known(request.head.fields, request.head.match)
+        return self._site.access.known(request.head.fields, request.head.match)
 
     def _claim(self, request: Request, visitor: Visitor, request_id: str) -> Claim:
         head = request.head
         network, wish = head.match.params["network"], self._decode(request.body)
+        check_keys(request.body)
         key = f"{visitor.id}/{read_key(head.fields)}" if b"idempotency-key" in head.fields else None
         asker = Asker(visitor.actor, request_id)
         if wish == OneWish(owner=wish.owner):  # most say no more
@@ -143,9 +149,11 @@ class Shortcut:
 
     def _tell(self, request: Request, begun: Begun) -> None:
         """Answer a request that was granted what it wants; else the long way finds out what there is to say."""
-        granted, watch = begun.granted(), self._under_way.pop(request, None)
-        if watch is None:  # it was given up
+        granted, under_way = begun.granted(), self._under_way.pop(request, None)
+        if under_way is None:  # it was given up
             return
+        watch, share = under_way
+        self._site.shares.end(share)  # on the long way it is counted again
         if granted is None:
             self._site.meter.begin_anew()
             if begun.in_doubt() and watch.visitor is not None:

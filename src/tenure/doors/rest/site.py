@@ -5,6 +5,7 @@ from contextlib import AsyncExitStack
 from dataclasses import dataclass, field
 
 from tenure.doors.rest.access.desk import Access
+from tenure.doors.rest.access.shares import Shares
 from tenure.doors.rest.census.census import Census
 from tenure.doors.rest.events import Events
 from tenure.doors.rest.journal import Journal
@@ -28,6 +29,7 @@ class Site:
     """Set when the server is asked to stop: whoever waits on a caller's behalf ends his wait."""
     journal: Journal = field(init=False)
     access: Access = field(init=False)
+    shares: Shares = field(init=False)
     ledger: AsyncLedger = field(init=False)
     news: News = field(init=False)
     events: Events = field(init=False)
@@ -43,6 +45,7 @@ class Site:
 
     def __post_init__(self) -> None:
         self.journal = Journal(self.settings, self.meter)
+        self.shares = Shares(self.settings.limits, self.meter)
 
     async def open(self) -> None:
         """Open the ledger, and whatever follows it; if that fails half-way, nothing stays open."""
@@ -53,7 +56,7 @@ class Site:
             self.size = survey.size
             self.news = News(self.ledger)
             opened.push_async_callback(self.news.close)
-            self.events = Events(self.news, self.meter)
+            self.events = Events(self.news)
             self.access = Access(self.ledger, self.settings)
             self.news.listen(self.access.hear, gap=self.access.forget)
             await self.news.open()

@@ -4,6 +4,7 @@ from typing import Annotated
 
 from msgspec import Meta
 
+from tenure.doors.rest.access.shares import STREAMS
 from tenure.doors.rest.answers import ALWAYS, STREAM
 from tenure.doors.rest.endpoints import Call, Section, Streaming
 from tenure.doors.rest.events import Stream
@@ -36,7 +37,7 @@ async def follow_changes(call: Call) -> Streaming:
     the answer is 410; if that happens inside a stream, an event named expired ends it.
     """
     site = call.site
-    site.events.check_room(site.limits.streams)
+    site.shares.check(STREAMS, call.visitor)
     newest = await call.ledger.last_change()
     said = _last_id(call)
     after = call.query.after if said is None else said
@@ -49,7 +50,7 @@ async def follow_changes(call: Call) -> Streaming:
     head = {"type": "http.response.start", "status": 200, "headers": _head(call)}
 
     async def stream(receive: Receive, send: Send) -> None:
-        with site.events.stream(site.limits.streams):  # counted before the head: others come while that is sent
+        with site.shares.counted_as(STREAMS, call.visitor):  # counted before the head: others come while that is sent
             await send(head)
             await Stream(site.events, call.ledger, fits, after).run(receive, send, welcome, site.stopping)
 
