@@ -54,6 +54,7 @@ UNKEYED = (None, None, None)
 ENTRY = (["note"] * SOME, ONES, ONES, HELD, HELD, OWNERS, EMPTY, ONES, NOTHING, NOTHING)
 
 CASES: dict[str, list[tuple[Any, ...]]] = {
+    "try_log": [(-1,)],
     "grant": [
         (1, 1, *WISH, *UNKEYED),
         (1, 1, *TAKEN_WISH, *UNKEYED),

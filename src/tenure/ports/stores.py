@@ -160,6 +160,13 @@ class LedgerStore(Book, Protocol):
         """Find the holding that begins at each position, as it is now. O(k log n)."""
         ...
 
+    async def try_write(self) -> None:
+        """Commit a write that changes nothing, by the way of all others; StoreUnavailable if nothing can be written.
+
+        Cost: one small commit.
+        """
+        ...
+
     async def rows_within(
         self, space: SpaceId, first: int, last: int, *, network: NetworkId | None = None, limit: int = 1000
     ) -> Sequence[Row]:

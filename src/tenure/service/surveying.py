@@ -48,6 +48,10 @@ class Survey:
         """Return what moves changes older than so many days into the archive, once it is opened."""
         return LogKeeper(self._store, round(keep_days * DAY_US), failed)
 
+    async def try_write(self) -> None:
+        """Commit a write of no meaning; StoreUnavailable if the store takes none."""
+        await self._store.try_write()
+
     def teller(self) -> Teller:
         """Return who tells the log in pages, as users see it."""
         return Teller(self._store, self._networks)

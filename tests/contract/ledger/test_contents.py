@@ -83,6 +83,15 @@ async def test_contents_pass_from_every_store_into_every_other(store: LedgerStor
     assert await everything(store) == await everything(origin)
 
 
+async def test_trying_to_write_changes_nothing(store: LedgerStore) -> None:
+    await store.fill(made_contents(MADE))
+    before = await everything(store)
+    for _ in range(3):
+        await store.try_write()
+
+    assert await everything(store) == before
+
+
 async def test_an_empty_ledger_has_only_its_counters(store: LedgerStore) -> None:
     assert [section async for section in store.contents()] == [NOTHING]
 

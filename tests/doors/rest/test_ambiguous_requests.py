@@ -30,7 +30,7 @@ TWICE: dict[str, tuple[bytes, bytes, str]] = {
     "the same value": (ALLOCATE, b'{"owner":"vm/1","owner":"vm/1"}', "owner"),
     "written otherwise": (ALLOCATE, b'{"owner": "vm/1", "\\u006fwner": "vm/2"}', "owner"),
     "inside": (ALLOCATE, b'{"owner": "vm/1", "labels": {"team": "a", "rack": "b", "team": "c"}}', "team"),
-    "in a list": (APPLY, b'{"operations": [{"op": "allocate", "owner": "vm/1", "network": "net1", "network": "net2"}]}', "network"),
+    "in a list": (APPLY, b'{"operations":[{"op":"allocate","owner":"vm/1","network":"a","network":"b"}]}', "network"),
     "where anything may stand": (
         APPLY, b'{"operations":[{"op":"write_paper","kind":"k","name":"n","document":{"a":[{"b":1,"b":2}]}}]}', "b",
     ),

@@ -6,7 +6,7 @@ from tenure.doors.rest.answers import JSON, send_bytes, send_json
 from tenure.doors.rest.openapi import document
 from tenure.doors.rest.pages import Pages
 from tenure.doors.rest.requests import Receive, Scope, Send
-from tenure.doors.rest.scraping import scrape, standing_of_size, store_answers
+from tenure.doors.rest.scraping import scrape, standing_of_size
 from tenure.doors.rest.site import Site
 from tenure.kernel.errors import StoreUnavailable
 from tenure.remote.refusals import MethodNotAllowed, NoSuchRoute, Overloaded
@@ -45,11 +45,11 @@ class Outside:
         await send_json(send, 200, {"status": "ok"}, {}, request_id)
 
     async def _readyz(self, scope: Scope, headers: Headers, send: Send, request_id: str) -> None:
-        """Tell whether requests should be sent here: the store answers, and the server is not stopping."""
+        """Tell whether requests should be sent here: the store takes writes, and the server is not stopping."""
         if self._site.stopping.is_set():
             raise Overloaded("the server is stopping")
-        if not await store_answers(self._site.ledger):
-            raise StoreUnavailable("the store does not answer", outcome="none")
+        if not await self._site.readiness.is_ready():
+            raise StoreUnavailable("nothing can be written to the store", outcome="none")
         await send_json(send, 200, {"status": "ready", **await standing_of_size(self._site)}, {}, request_id)
 
     async def _openapi(self, scope: Scope, headers: Headers, send: Send, request_id: str) -> None:

@@ -11,6 +11,7 @@ from tenure.doors.rest.events import Events
 from tenure.doors.rest.journal import Journal
 from tenure.doors.rest.metrics import Meter
 from tenure.doors.rest.news import News
+from tenure.doors.rest.readiness import Readiness
 from tenure.doors.rest.settings import Limits, Settings
 from tenure.kernel.errors import TenureError
 from tenure.service.ledger import AsyncLedger
@@ -29,6 +30,7 @@ class Site:
     """Set when the server is asked to stop: whoever waits on a caller's behalf ends his wait."""
     journal: Journal = field(init=False)
     access: Access = field(init=False)
+    readiness: Readiness = field(init=False)
     shares: Shares = field(init=False)
     ledger: AsyncLedger = field(init=False)
     news: News = field(init=False)
@@ -54,6 +56,7 @@ class Site:
             opened.push_async_callback(self.ledger.close)
             survey = Survey(self.ledger)
             self.size = survey.size
+            self.readiness = Readiness(self.ledger, self.journal)
             self.news = News(self.ledger)
             opened.push_async_callback(self.news.close)
             self.events = Events(self.news)

@@ -184,6 +184,9 @@ class MemoryStore:
         book = self.books.get(space)
         return [None if book is None else book.rows.get(place) for place in positions]
 
+    async def try_write(self) -> None:
+        """Return: memory can be written."""
+
     async def rows_within(
         self, space: SpaceId, first: int, last: int, *, network: NetworkId | None = None, limit: int = 1000
     ) -> Sequence[Row]:

@@ -300,6 +300,10 @@ DELETE FROM former WHERE network = ANY ($1::bigint[])
 -- :cost O(1)
 SELECT seq, oldest FROM ledger WHERE id = 1
 
+-- :name try_log
+-- :cost O(log c); it is rolled back, and no change has a number below one
+INSERT INTO change (seq, at_us, verb) VALUES ($1, 0, 'try')
+
 -- :name log
 -- :cost O(e): e entries; the counter is locked from here to the commit
 WITH counted AS (

@@ -56,6 +56,9 @@ LOCK_WAITS = 2
 ANSWER_S = 5.0
 """How much longer than the database's own time-outs an answer is waited for, before the connection is given up."""
 
+NO_CHANGE = -1
+"""A number that no change has: they begin at one."""
+
 BATCH_LOCK_TIMEOUT = "100ms"
 """How long a batch waits for a lock before it is repeated one by one, which cannot deadlock."""
 
@@ -389,6 +392,21 @@ class PostgresStore:
         records = await self._read("rows_at", space, sorted(key(place) for place in positions))
         found = {row.first: row for row in map(read_row, records)}
         return [found.get(place) for place in positions]
+
+    async def try_write(self) -> None:
+        """Append to the log, take that back and commit: it needs room where every change does, and leaves none behind.
+
+        A standby and a read-only database refuse it, and so does one whose disk has no room for another page.
+        """
+        async with self._connected(self._pool) as connection:
+            try:
+                async with connection.transaction():
+                    inner = connection.transaction()
+                    await inner.start()
+                    await connection.execute(SQL["try_log"], NO_CHANGE)
+                    await inner.rollback()
+            except (*LOST, asyncpg.PostgresError) as error:
+                raise StoreUnavailable(f"PostgreSQL takes no writes: {error}", outcome="none") from error
 
     async def rows_within(
         self, space: SpaceId, first: int, last: int, *, network: NetworkId | None = None, limit: int = 1000

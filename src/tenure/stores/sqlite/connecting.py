@@ -122,6 +122,19 @@ def write(connection: sqlite3.Connection, work: Callable[[SqliteTransaction], Co
     return result
 
 
+def try_write(connection: sqlite3.Connection) -> None:
+    """Commit a write that changes nothing; StoreUnavailable if that fails.
+
+    It writes the schema's number: SQLite leaves out writing a row that stays as it is, but not this.
+    """
+
+    async def work(tx: SqliteTransaction) -> None:
+        version = connection.execute("PRAGMA user_version").fetchone()[0]
+        connection.execute(f"PRAGMA user_version = {version}")
+
+    write(connection, work)
+
+
 def commit_failed(connection: sqlite3.Connection, error: sqlite3.Error) -> StoreUnavailable:
     """Undo what is left of a transaction whose commit failed, and say what is known of it.
 

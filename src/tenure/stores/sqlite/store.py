@@ -17,7 +17,7 @@ from tenure.kernel.errors import Invalid, StoreUnavailable
 from tenure.kernel.values import Change, NetworkId, Paper, Row, SpaceId, Ticket, Verdict, Wish
 from tenure.ports import Abilities, Effects, Size, Transaction
 from tenure.stores.plain import grant_rows, release_rows
-from tenure.stores.sqlite.connecting import connect, failed, migrate, write
+from tenure.stores.sqlite.connecting import connect, failed, migrate, try_write, write
 from tenure.stores.sqlite.contents import read_contents, write_contents
 from tenure.stores.sqlite.granting import Granter, Prepared
 from tenure.stores.sqlite.history import read_changes_at
@@ -246,6 +246,15 @@ class SqliteStore:
             return [None if record is None else read_row(record) for record in found]
 
         return await self._read(reading)
+
+    async def try_write(self) -> None:
+        """Commit the schema's number as it is: one page in the journal, and a sync."""
+
+        def writing() -> None:
+            assert self._connection is not None
+            try_write(self._connection)
+
+        await self._writer.do(writing)
 
     async def rows_within(
         self, space: SpaceId, first: int, last: int, *, network: NetworkId | None = None, limit: int = 1000
