@@ -1,7 +1,9 @@
 // The ledger's log, followed: by server-sent events, or by asking again and again where those do not come through.
+// One tab of a browser does so for all of them (tabs.js); the others take what it tells, and read what they missed.
 
-import { get } from "./api.js";
+import { get, Problem } from "./api.js";
 import { byId, fill } from "./dom.js";
+import { join, leads, leave, tellTabs } from "./tabs.js";
 
 const ASK_EVERY_MS = 3000;
 const GATHER_MS = 200;
@@ -10,7 +12,10 @@ const LOOK_MS = 5000;
 const HIDDEN_MS = 10000;
 
 const listeners = new Set();
-const state = { last: null, source: null, timer: null, gathered: [], flush: null, failing: null, paused: false };
+const state = {
+  last: null, source: null, timer: null, gathered: [], flush: null, failing: null, paused: false,
+  joined: false, turn: 0, wanted: 0, reading: false, shown: ["stale", "off"],
+};
 
 /** Tell a listener of every change from now on, several at once; none at all means: look again. */
 export function listen(listener) {
@@ -20,9 +25,12 @@ export function listen(listener) {
 /** Begin to follow the log from its newest entry. */
 export async function follow() {
   stop();
+  const { turn } = state;
   try {
     state.last = (await get("/changes/last")).last;
+    if (turn !== state.turn) return;
   } catch (error) {
+    if (turn !== state.turn) return;
     if (error.status === 403) {
       lookAgain();
       return;
@@ -35,19 +43,66 @@ export async function follow() {
     state.timer = setTimeout(follow, ASK_EVERY_MS);
     return;
   }
-  connect();
+  state.joined = true;
+  join({ hear, lead: connect });
+  tellTabs({ kind: "hello" }); // whoever leads says how things stand, and how far the log was read
+}
+
+/** Take what another tab tells. */
+function hear(message) {
+  if (message.kind === "hello") {
+    if (leads()) tellState();
+  } else if (!leads()) {
+    if (message.kind === "state") show(...message.shown);
+    if (message.after > state.last) catchUp(message.last);
+    else if (message.changes) take(message.changes);
+  }
+}
+
+function tellState() {
+  tellTabs({ kind: "state", shown: state.shown, after: state.last, last: state.last });
+}
+
+/** Read what the leading tab has seen and this one has not: it came here later, or the leader before did not tell it. */
+async function catchUp(last) {
+  state.wanted = Math.max(state.wanted, last);
+  if (state.reading) return;
+  state.reading = true;
+  const { turn } = state;
+  try {
+    let more = true;
+    while (more && turn === state.turn && state.last < state.wanted) more = await readPage();
+  } catch (error) {
+    if (!(error instanceof Problem)) throw error;
+    if (error.status === 410 && turn === state.turn) {
+      await follow();
+      hand();
+    } // else the next change that is told shows the gap again
+  } finally {
+    state.reading = false;
+  }
+}
+
+/** Take the next entries of the log; tell whether there were any. */
+async function readPage() {
+  const page = await get("/changes", { after: state.last, limit: 500 });
+  take(page.items);
+  state.last = Math.max(state.last, page.next);
+  return page.items.length > 0;
 }
 
 /** No longer follow the log. */
 export function stop() {
+  leave();
   if (state.source) state.source.close();
   clearTimeout(state.timer);
   clearTimeout(state.failing);
-  Object.assign(state, { source: null, timer: null, failing: null, paused: false });
+  Object.assign(state, { source: null, timer: null, failing: null, paused: false, joined: false, wanted: 0 });
+  state.turn += 1;
   show("stale", "off");
 }
 
-/** Browsers open only a few connections to one server: a page that nobody sees gives its own back. */
+/** A page that nobody sees leads no others, and browsers slow it down: it leaves the stream to one that is seen. */
 export function rest() {
   let timer = null;
   document.addEventListener("visibilitychange", async () => {
@@ -62,7 +117,7 @@ export function rest() {
 }
 
 function pause() {
-  if (!state.source && !state.timer) return;
+  if (!state.joined && !state.timer) return;
   stop();
   state.paused = true;
 }
@@ -94,9 +149,7 @@ async function poll() {
   clearTimeout(state.failing);
   Object.assign(state, { source: null, failing: null });
   try {
-    const page = await get("/changes", { after: state.last, limit: 500 });
-    take(page.items);
-    state.last = Math.max(state.last, page.next);
+    await readPage();
     show("polling", "polling");
     state.timer = setTimeout(connect, ASK_EVERY_MS);
     return;
@@ -133,7 +186,9 @@ function lookAgain() {
 function take(changes) {
   const fresh = changes.filter((change) => change.seq > state.last);
   if (!fresh.length) return;
+  const after = state.last;
   state.last = fresh[fresh.length - 1].seq;
+  if (leads()) tellTabs({ kind: "changes", changes: fresh, after, last: state.last });
   state.gathered.push(...fresh);
   state.flush = state.flush || setTimeout(hand, GATHER_MS);
 }
@@ -151,6 +206,8 @@ const MEANS = {
 };
 
 function show(kind, text) {
+  state.shown = [kind, text];
+  if (leads()) tellState();
   const badge = byId("live");
   badge.className = `badge ${kind}`;
   badge.title = MEANS[kind];

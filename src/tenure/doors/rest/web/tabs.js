@@ -1,0 +1,56 @@
+// One stream for all tabs of a browser, which opens only six connections to a server: the tab that has a lock leads, reads
+// the stream and tells the others. When it is closed or rests, the browser gives the lock to the next tab.
+
+const NAME = "tenure-events";
+const tab = { channel: null, leave: null, leads: false };
+
+/** Join the other tabs: `hear` takes what they tell, `lead` is called when this tab is the one to read the stream. */
+export function join({ hear, lead }) {
+  leave();
+  if (!navigator.locks || !window.BroadcastChannel) {
+    tab.leads = true;
+    lead();
+    return;
+  }
+  const channel = new BroadcastChannel(NAME);
+  channel.addEventListener("message", (event) => hear(event.data));
+  tab.channel = channel;
+  take(lead);
+}
+
+/** Wait for the lock, and hold it until this tab leaves; a tab that leaves before it has the lock no longer wants it. */
+function take(lead) {
+  const waiting = new AbortController();
+  const left = new Promise((resolve) => {
+    tab.leave = () => {
+      waiting.abort();
+      resolve();
+    };
+  });
+  const led = navigator.locks.request(NAME, { signal: waiting.signal }, () => {
+    if (waiting.signal.aborted) return null;
+    tab.leads = true;
+    lead();
+    return left;
+  });
+  led.catch((error) => {
+    if (error.name !== "AbortError") throw error;
+  });
+}
+
+/** Leave the others; if this tab led, the next one does. */
+export function leave() {
+  if (tab.leave) tab.leave();
+  if (tab.channel) tab.channel.close();
+  Object.assign(tab, { channel: null, leave: null, leads: false });
+}
+
+/** Tell whether this tab is the one that reads the stream. */
+export function leads() {
+  return tab.leads;
+}
+
+/** Tell the other tabs something. */
+export function tellTabs(message) {
+  if (tab.channel) tab.channel.postMessage(message);
+}
