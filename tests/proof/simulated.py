@@ -177,6 +177,10 @@ class SimulatedStore:
         """Read the counter."""
         return await self._call(self.world.truth.last_change, writes=False)
 
+    async def try_write(self) -> None:
+        """Try to write, which changes nothing."""
+        await self._call(self.world.truth.try_write, writes=False)
+
     async def rows_within(
         self, space: SpaceId, first: int, last: int, *, network: NetworkId | None = None, limit: int = 1000
     ) -> Sequence[Row]:
