@@ -36,6 +36,7 @@ from tenure.stores.postgres.transaction import (
     told_column,
     wish_columns,
 )
+from tenure.stores.postgres.write_probe import probe_writes
 from tenure.stores.statements import check_version, load_migrations, read_change, read_paper, read_row, read_spans
 
 T = TypeVar("T")
@@ -55,9 +56,6 @@ LOCK_WAITS = 2
 
 ANSWER_S = 5.0
 """How much longer than the database's own time-outs an answer is waited for, before the connection is given up."""
-
-NO_CHANGE = -1
-"""A number that no change has: they begin at one."""
 
 BATCH_LOCK_TIMEOUT = "100ms"
 """How long a batch waits for a lock before it is repeated one by one, which cannot deadlock."""
@@ -394,17 +392,10 @@ class PostgresStore:
         return [found.get(place) for place in positions]
 
     async def try_write(self) -> None:
-        """Append to the log, take that back and commit: it needs room where every change does, and leaves none behind.
-
-        A standby and a read-only database refuse it, and so does one whose disk has no room for another page.
-        """
+        """Append to the log, take that back and commit."""
         async with self._connected(self._pool) as connection:
             try:
-                async with connection.transaction():
-                    inner = connection.transaction()
-                    await inner.start()
-                    await connection.execute(SQL["try_log"], NO_CHANGE)
-                    await inner.rollback()
+                await probe_writes(connection)
             except (*LOST, asyncpg.PostgresError) as error:
                 raise StoreUnavailable(f"PostgreSQL takes no writes: {error}", outcome="none") from error
 
