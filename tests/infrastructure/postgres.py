@@ -83,9 +83,9 @@ class PostgresServer:
                 raise RuntimeError((self.folder / "log").read_text("utf-8"))
             time.sleep(0.2)  # the dead server's last processes may not have let go of its memory yet
 
-    def stop(self) -> None:
-        """Stop the server at once, in order."""
-        self._control("-w", "-t", str(START_S), "-m", "fast", "stop")
+    def stop(self, mode: str = "fast") -> None:
+        """Stop the server at once, in order; or, with mode ``immediate``, as if it had crashed."""
+        self._control("-w", "-t", str(START_S), "-m", mode, "stop")
 
     def kill(self) -> None:
         """Kill every process of the server, as a loss of power would."""

@@ -34,10 +34,10 @@ class Pair:
     def begin(self, store: str) -> str:
         """Serve another ledger; return the URL that names both servers."""
         self.end()
-        self._store, self._ports = store, [_free_port(), _free_port()]
+        self._store, self._ports = store, [free_port(), free_port()]
         self._running = [self._start(port) for port in self._ports]
         for port in self._ports:
-            _wait(port)
+            wait_until_ready(port)
         return "http://" + ",".join(f"127.0.0.1:{port}" for port in self._ports)
 
     def _start(self, port: int) -> "subprocess.Popen[bytes]":
@@ -63,7 +63,7 @@ class Pair:
     def start(self) -> None:
         """Start what was killed, where it was."""
         self._running[self._turn] = self._start(self._ports[self._turn])
-        _wait(self._ports[self._turn])
+        wait_until_ready(self._ports[self._turn])
 
     def end(self) -> None:
         """Stop both, in order; that must not take long."""
@@ -74,13 +74,15 @@ class Pair:
         self._running = []
 
 
-def _free_port() -> int:
+def free_port() -> int:
+    """Find a port on which nobody listens."""
     with socket.socket() as found:
         found.bind(("127.0.0.1", 0))
         return int(found.getsockname()[1])
 
 
-def _wait(port: int) -> None:
+def wait_until_ready(port: int) -> None:
+    """Wait until the server on a port is ready."""
     deadline = time.monotonic() + STARTS_WITHIN_S
     while True:
         try:
