@@ -24,6 +24,7 @@ from tests.proof.fire.faults import storm
 from tests.proof.fire.fire_plan import fire_plan, lay_fire_plan
 from tests.proof.fire.fleet import Fleet
 from tests.proof.fire.rules import check
+from tests.proof.fire.server_mutants import MUTANTS
 from tests.proof.fire.stage import Stage
 from tests.proof.waiting_rounds import until
 
@@ -55,6 +56,12 @@ def on_postgres(server: PostgresServer) -> Setting:
 def on_sqlite(servers: int) -> Setting:
     """Return servers on one file."""
     return Setting(lambda folder: sqlite_base(folder, servers), servers)
+
+
+def with_mutant(server: PostgresServer, name: str) -> Setting:
+    """Return two servers with a named fault in them, and no more than the acts that are to find it."""
+    mutant = MUTANTS[name]
+    return Setting(lambda _: postgres_base(server, 2), 2, callers=0, stormy=False, aimed=mutant.acts, mutant=name)
 
 
 @dataclass
