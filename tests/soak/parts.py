@@ -23,6 +23,7 @@ from tests.proof.http_pair import fragile_http
 from tests.proof.moved_clocks import clock_round
 from tests.proof.rounds import FRAGILE, Reckoning, kill_round
 from tests.proof.waiting_rounds import TWO_HUNDRED, waiting_round
+from tests.soak.fire import SETTINGS, fire_mutants, under_fire
 from tests.soak.proofs import PROOFS
 
 FAULTS = ("lost", "doubled", "breaches", "unexplained", "failures")
@@ -134,9 +135,16 @@ def proof(name: str, seed: int, scale: Scale) -> Figures:
     return PROOFS[name](seed, scale.rounds)
 
 
+def fire(part: str, seed: int, scale: Scale) -> Figures:
+    """Mistreat servers in every way that is known, under callers who hang up and ask elsewhere."""
+    return under_fire(part, seed, scale.rounds, scale.seconds)
+
+
 PARTS: dict[str, Part] = {
     **{f"kills-{store}": partial(kills, store) for store in BREAKABLE},
     **{f"kills-deployments-{store}": partial(deployment_kills, store) for store in LEDGERS},
+    **{name: partial(fire, name) for name in SETTINGS},
+    "fire-mutants": lambda seed, scale: fire_mutants(seed, scale.rounds),
     **{f"waiting-{store}": partial(waiting, store) for store in LEDGERS},
     **{f"clock-{store}": partial(clock, store) for store in LEDGERS},
     **{name: partial(proof, name) for name in PROOFS},

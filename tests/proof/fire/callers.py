@@ -16,7 +16,7 @@ OWNERS = 3
 HANGS_UP = 0.15
 KEYED = 0.3
 ASKS_AGAIN = 3
-IMPATIENCE_S = 3.0
+IMPATIENCE_S = 2.0
 """How long two of three callers wait for an answer; the third waits for as long as it takes."""
 
 PLAN = fire_plan()

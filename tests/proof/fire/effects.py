@@ -97,11 +97,10 @@ class CommitTimes:
     @classmethod
     def of(cls, log: Sequence[Effect], marks: Iterable[Mark], seen: Iterable[tuple[int, int]]) -> "CommitTimes":
         """Work them out from the log, looks from outside, and (number, moment) of answers that tell of an entry."""
-        last = len(log)
+        last = max((effect.seq for effect in log), default=0)
         lower, upper = [0] * (last + 2), [FAR] * (last + 2)
         for effect in log:
-            if effect.seq <= last:
-                lower[effect.seq] = effect.at
+            lower[effect.seq] = effect.at
         for mark in marks:
             known = min(mark.seq, last)
             lower[known + 1] = max(lower[known + 1], mark.before)

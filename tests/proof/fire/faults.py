@@ -61,7 +61,7 @@ async def cut(stage: Stage, chance: random.Random) -> None:
 
 async def freeze(stage: Stage, chance: random.Random) -> None:
     """Freeze a server, mostly for a moment."""
-    server, seconds = _one(stage, chance), 0.5 + 11.5 * chance.random() ** 6
+    server, seconds = _one(stage, chance), 0.5 + 11.5 * chance.random() ** 8
     with stage.excused("frozen", server):
         stage.fleet.freeze(server)
         await asyncio.sleep(seconds)
@@ -79,8 +79,15 @@ async def kill(stage: Stage, chance: random.Random) -> None:
 async def hold_lock(stage: Stage, chance: random.Random) -> None:
     """Hold a lock from outside: a space's, or the log's."""
     network = chance.choice((HOT, HOT, COOL, LINE, None))
-    with stage.excused("lock_of_log" if network is None else "lock_of_space", None):
-        await stage.base.lock(network, 0.15 + 2.5 * chance.random() ** 3)
+    locked, seconds = asyncio.Event(), 0.15 + 2.5 * chance.random() ** 3
+    locking = asyncio.ensure_future(stage.base.lock(network, seconds, locked))
+    waiting = asyncio.ensure_future(locked.wait())
+    await asyncio.wait([locking, waiting], return_when=asyncio.FIRST_COMPLETED)
+    waiting.cancel()
+    if locked.is_set():  # before that it is held up itself
+        with stage.excused("lock_of_log" if network is None else "lock_of_space", None, seconds):
+            await locking
+    await locking
 
 
 async def terminate(stage: Stage, chance: random.Random) -> None:
@@ -96,7 +103,7 @@ async def restart(stage: Stage, chance: random.Random) -> None:
         await stage.base.restart(mode)
 
 
-ANYWHERE: dict[Fault, int] = {freeze: 5, kill: 2, hold_lock: 6}
+ANYWHERE: dict[Fault, int] = {freeze: 2, kill: 1, hold_lock: 5}
 BEHIND_A_PROXY: dict[Fault, int] = {
     **ANYWHERE, lose_answer: 8, hold_answer: 6, part: 5, delay: 5, cut: 4, terminate: 4, restart: 1,
 }  # fmt: skip
