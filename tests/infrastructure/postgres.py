@@ -107,10 +107,10 @@ class PostgresServer:
 
 
 @contextmanager
-def private_postgres() -> Iterator[PostgresServer]:
+def private_postgres(settings: dict[str, str] | None = None) -> Iterator[PostgresServer]:
     """Give a running server that nobody else uses, to be killed and started again."""
     folder = Path(tempfile.mkdtemp(prefix="tenure-pg-"))
-    server = PostgresServer(folder)
+    server = PostgresServer(folder, settings)
     try:
         server.create()
         server.start()

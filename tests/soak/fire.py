@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager
 from typing import Any
 
-from tests.infrastructure.postgres import private_postgres
+from tests.infrastructure.postgres import THROWN_AWAY, private_postgres
 from tests.proof.fire.fire_rounds import FireRound, Setting, fire_round, on_postgres, on_sqlite, with_mutant
 from tests.proof.fire.server_mutants import MUTANTS
 
@@ -23,7 +23,7 @@ Figures = Mapping[str, Any]
 
 @contextmanager
 def _postgres() -> Iterator[Setting]:
-    with private_postgres() as server:
+    with private_postgres(THROWN_AWAY) as server:
         yield on_postgres(server)
 
 
@@ -67,7 +67,7 @@ def tell_breaches(fired: FireRound) -> None:
 def fire_mutants(seed: int, rounds: int) -> Figures:
     """Plant each fault of a server by its name; the rules must notice it, with one seed that is always the same."""
     caught: dict[str, Any] = {}
-    with private_postgres() as server:
+    with private_postgres(THROWN_AWAY) as server:
         for name, mutant in MUTANTS.items():
             fired = asyncio.run(fire_round(with_mutant(server, name), MUTANT_SEED, 0))
             broken = sorted({breach.rule for breach in fired.breaches} & mutant.rules)

@@ -15,6 +15,7 @@ from tests.proof.fire.http_client import HttpAnswer, HttpConnection
 LOST = (OSError, EOFError, TimeoutError, ValueError)
 PATIENCE_S = 40.0
 CLAIMS_LAST_S = 2.0
+NOBODY_LISTENS_S = 0.1
 
 
 def now_us() -> int:
@@ -63,10 +64,16 @@ class Asker:
         """Make an attempt; hang up when ``gone`` is done, or when patience is at its end."""
         self._count += 1
         attempt = Attempt(f"{self._name}.{self._count}", verb, server, wishes, now_us(), key, wait_s, together)
-        self.book.attempts.append(attempt)
         path, body = request_of(verb, wishes, wait_s, together, more)
         idle = self._idle.setdefault(server, [])
         connection = idle.pop() if idle else HttpConnection(self._ports[server], self._token)
+        try:
+            await connection.connect()
+        except OSError:  # nothing was asked: this is no attempt that anybody counts
+            await asyncio.sleep(NOBODY_LISTENS_S)
+            attempt.ended = now_us()
+            return attempt
+        self.book.attempts.append(attempt)
         asking = asyncio.ensure_future(connection.post(path, body, attempt.id, key))
         try:
             await asyncio.wait(

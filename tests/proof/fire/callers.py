@@ -31,8 +31,9 @@ class Caller:
         self._number = number
         self._patience_s = 40.0 if number % 3 == 0 else IMPATIENCE_S
         self._held: dict[tuple[str, str], Row] = {}
+        self._waiting: asyncio.Task[None] | None = None
         self._kinds: dict[Callable[[], Awaitable[None]], int] = {
-            self._allocate: 12, self._wait: 4, self._claim: 3, self._hold: 6, self._release: 16, self._transfer: 3,
+            self._allocate: 12, self._stand_in_line: 8, self._hold: 6, self._release: 16, self._transfer: 3,
             self._apply: 3, self._many: 3, self._settle: 8, self._release_all: 2,
         }  # fmt: skip
 
@@ -42,6 +43,8 @@ class Caller:
             kind = self._chance.choices(list(self._kinds), list(self._kinds.values()))[0]
             await kind()
             await asyncio.sleep(self._chance.expovariate(200))
+        if self._waiting is not None:
+            await self._waiting
         self._asker.close()
 
     def _owner(self) -> str:
@@ -87,6 +90,14 @@ class Caller:
         pool = self._chance.choice(("low", "low", "any", "hash")) if network == HOT else "cool"
         named = self._chance.choice(PLAN.order(network, pool)) if self._chance.random() < 0.15 else None
         await self._insist("allocate", [Wish("grant", network, self._owner(), named, pool=pool)])
+
+    async def _stand_in_line(self) -> None:
+        """Wait for an address, or claim one, beside all else; one at a time."""
+        if self._waiting is not None:
+            if not self._waiting.done():
+                return
+            await self._waiting
+        self._waiting = asyncio.create_task(self._chance.choice((self._wait, self._claim))())
 
     async def _wait(self) -> None:
         wait_s = round(self._chance.uniform(0.1, 1.5), 2)

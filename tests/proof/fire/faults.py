@@ -119,16 +119,16 @@ async def storm(stage: Stage, until: float) -> None:
     running: set[asyncio.Task[None]] = set()
 
     async def bring(fault: Fault, lot: random.Random) -> None:
-        async with alone if fault in ALONE else room:
-            with contextlib.suppress(*AWAY):
-                await fault(stage, lot)
+        gate: asyncio.Lock | asyncio.Semaphore = alone if fault in ALONE else room
+        if not gate.locked():
+            async with gate:
+                with contextlib.suppress(*AWAY):
+                    await fault(stage, lot)
 
     while time.monotonic() < until:
         fault = chance.choices(list(kinds), list(kinds.values()))[0]
         task = asyncio.create_task(bring(fault, random.Random(chance.random())))
         running.add(task)
         task.add_done_callback(running.discard)
-        if len(running) > 2 * AT_ONCE:
-            await asyncio.wait(running, return_when=asyncio.FIRST_COMPLETED)
         await asyncio.sleep(chance.expovariate(1 / EVERY_S))
     await asyncio.gather(*running)

@@ -16,6 +16,7 @@ from tenure.service import waiting
 from tests.infrastructure.postgres import PostgresServer
 from tests.proof.fire import acts
 from tests.proof.fire.acts import Act, Player, play
+from tests.proof.fire.asking import now_us
 from tests.proof.fire.bases import Base, postgres_base, sqlite_base
 from tests.proof.fire.callers import CALLERS, Caller
 from tests.proof.fire.effects import effect_of
@@ -160,10 +161,11 @@ async def _play(stage: Stage, setting: Setting, end: float) -> None:
 
 async def _stream_ends(stage: Stage) -> None:
     """Give the stream of events time to reach the log's end."""
-    newest = await stage.base.newest()
+    asked = now_us()
 
     async def reached() -> bool:
-        return bool(stage.events) and stage.events[-1][0] >= newest
+        newest = stage.marks[-1] if stage.marks else None
+        return bool(stage.events) and newest is not None and newest.before > asked and stage.events[-1][0] >= newest.seq
 
     with contextlib.suppress(TimeoutError):  # then the rules say what is missing
         await until(reached, STREAM_WITHIN_S)

@@ -22,11 +22,15 @@ class HttpConnection:
         self._token = token
         self._streams: tuple[asyncio.StreamReader, asyncio.StreamWriter] | None = None
 
-    async def post(self, path: str, body: dict[str, Any], request_id: str, key: str | None) -> HttpAnswer:
-        """Ask, and return the answer; OSError or EOFError if there is none."""
+    async def connect(self) -> None:
+        """Connect, if it is not done; OSError if nobody listens."""
         if self._streams is None:
             async with asyncio.timeout(CONNECTS_WITHIN_S):
                 self._streams = await asyncio.open_connection("127.0.0.1", self._port)
+
+    async def post(self, path: str, body: dict[str, Any], request_id: str, key: str | None) -> HttpAnswer:
+        """Ask, and return the answer; OSError or EOFError if there is none."""
+        assert self._streams is not None
         reader, writer = self._streams
         writer.write(self._request(path, json.dumps(body).encode(), request_id, key))
         head = await reader.readuntil(b"\r\n\r\n")

@@ -1,7 +1,7 @@
 """The rules that a round under fire is held against; none broken means that every answer can be explained.
 
 R1  *none* means that nothing changed: no entry of the log bears the request id of an attempt that was told so.
-R2  One request id, one effect, which that attempt asked for, and none after its answer.
+R2  One request id, one effect, which that attempt asked for, and none after an answer that says it was done.
 R3  What was acknowledged is held until its owner or time ends it.
 R4  Never two acknowledged holders; what an answer says was so at some moment of its call.
 R5  *lowest* is the lowest, counting what has cooled off or is past its deadline.
@@ -10,7 +10,7 @@ R7  The log has no gap, the stream equals it, ``verify`` is clean, nobody sees a
     goes by arrival, only what is full is called full.
 R8  No server that is frozen or cut off holds up callers of another for long.
 
-A request whose caller hung up may take effect at any later time, but once.
+A request whose caller hung up, or was told *unknown*, may take effect at any later time, but once.
 """
 
 from collections import Counter, defaultdict
@@ -84,7 +84,8 @@ def _one_effect(evidence: Evidence, effects: dict[str, list[Effect]], times: Com
             yield Breach("R2", f"{request} did not ask for this", [attempt, *alien])
         elif _too_many(attempt, done) or _apart(attempt, done, place):
             yield Breach("R2", f"{request} took effect more than once", [attempt, *done])
-        late = [each for each in done if attempt.status is not None and _after(each, attempt, times)]
+        # What is called unknown may still be on its way.
+        late = [each for each in done if attempt.outcome == "done" and _after(each, attempt, times)]
         if late:
             yield Breach("R2", f"{request} took effect after it had been answered", [attempt, *late])
     unasked = [effect for effect in asked_for if effect.by is None and effect.because is None]

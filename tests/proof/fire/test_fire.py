@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import pytest
 
-from tests.infrastructure.postgres import private_postgres
+from tests.infrastructure.postgres import THROWN_AWAY, private_postgres
 from tests.proof.fire import acts
 from tests.proof.fire.fire_rounds import FireRound, Setting, fire_round, on_postgres, on_sqlite
 
@@ -17,7 +17,7 @@ SEED = 1
 def setting(request: pytest.FixtureRequest) -> Iterator[Setting]:
     """Give each kind of round, with fewer callers than in a soak."""
     if request.param == "postgres":
-        with private_postgres() as server:
+        with private_postgres(THROWN_AWAY) as server:
             yield replace(on_postgres(server), callers=8)
     else:
         yield replace(on_sqlite(int(request.param[-1])), callers=8)

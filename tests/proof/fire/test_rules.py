@@ -90,15 +90,16 @@ def test_an_effect_must_be_what_was_asked_for(tale: Tale) -> None:
 
 def test_nothing_is_done_behind_an_answer(tale: Tale) -> None:
     row = tale.granted("vm/1", X, 1)
-    release = tale.release(row, 2, 3, status=503, said="unknown")
+    release = tale.release(row, 2, 3)
     tale.enter("release", 4, row, release.id)
 
     assert tale.broken() == {"R2"}
 
 
-def test_who_hung_up_may_still_be_served_much_later(tale: Tale) -> None:
+@pytest.mark.parametrize("told", [{"status": None}, {"status": 503, "said": "unknown"}])
+def test_who_hung_up_or_was_told_unknown_may_still_be_served_much_later(tale: Tale, told: dict[str, Any]) -> None:
     row = tale.granted("vm/1", X, 1)
-    release = tale.release(row, 2, 3, status=None, sure=False)
+    release = tale.release(row, 2, 3, sure=False, **told)
     tale.allocate("vm/1", 4, 5, row, pool="any")
     tale.enter("release", 60, row, release.id)
 
