@@ -181,6 +181,10 @@ class SimulatedStore:
         """Try to write, which changes nothing."""
         await self._call(self.world.truth.try_write, writes=False)
 
+    async def now_us(self) -> int:
+        """Read the clock."""
+        return await self._call(self.world.truth.now_us, writes=False)
+
     async def rows_within(
         self, space: SpaceId, first: int, last: int, *, network: NetworkId | None = None, limit: int = 1000
     ) -> Sequence[Row]:

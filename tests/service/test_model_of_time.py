@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule, run_state_machine_as_test
 
 import tenure
+from tenure.kernel.addresses import format_address
 from tenure.service.portal import Portal
 from tenure.service.server import Server
 from tenure.stores.memory.store import MemoryStore
@@ -60,12 +61,16 @@ class Model:
         return next((a for a in found if self.rows[a].state in ("pending", "held")), None)
 
     def free(self) -> list[str]:
-        """List what can be picked, in order."""
+        """List what can be picked, in order, once what is overdue was removed."""
         return [address for address in [*COOL, *WARM] if address not in self.rows]
+
+    def late(self) -> list[str]:
+        """List what is overdue."""
+        return [a for a, row in self.rows.items() if row.until_us is not None and row.until_us <= self.now_us]
 
     def sweep(self) -> list[str]:
         """Remove what is overdue."""
-        late = [a for a, row in self.rows.items() if row.until_us is not None and row.until_us <= self.now_us]
+        late = self.late()
         for address in late:
             del self.rows[address]
         return late
@@ -92,7 +97,7 @@ class TimeMachine(RuleBasedStateMachine):
         self.ledger.add_pool("net", f"{WARM[0]}-{WARM[-1]}")
 
     async def _open(self) -> tenure.AsyncLedger:
-        store = MemoryStore(clock=lambda: self.model.now_us)
+        self.store = store = MemoryStore(clock=lambda: self.model.now_us)
         live_us = KEYS_LIVE_S * SECOND
         return tenure.AsyncLedger(Server(store, name="model", chance=random.Random(1), keys_live_us=live_us))
 
@@ -155,16 +160,16 @@ class TimeMachine(RuleBasedStateMachine):
     def _allocate(
         self, owner: str, slot: str, policy: str, lasts: int | None, pending: bool, key: str | None = None
     ) -> tenure.Holding | None:
-        model, mine = self.model, self.model.mine(owner, slot)
+        model, swept = self.model, len(self.model.sweep())  # what is overdue goes before anything is granted
+        mine = model.mine(owner, slot)
         if mine is not None and model.rows[mine].state == "pending" and not pending:
-            with self.refused(tenure.AlreadyExists):
+            with self.refused(tenure.AlreadyExists, swept=swept):
                 self._ask(owner, slot, policy, lasts, pending, key)
             return None
         if mine is not None:
             got = self._ask(owner, slot, policy, lasts, pending, key)
             assert got.address == mine
             return got
-        swept = 0 if model.free() else len(model.sweep())  # a full pool is swept before it is called full
         if not (free := model.free()):
             with self.refused(tenure.PoolExhausted, swept=swept):
                 self._ask(owner, slot, policy, lasts, pending, key)
@@ -185,17 +190,15 @@ class TimeMachine(RuleBasedStateMachine):
                 return self.ledger.allocate("net", owner=owner, slot=slot, address=address)
             return self.ledger.hold("net", owner=owner, slot=slot, address=address, lasts_s=lasts)
 
-        model, mine = self.model, self.model.mine(owner, slot)
-        row = model.rows.get(address)
+        model, swept = self.model, len(self.model.sweep())
+        mine = model.mine(owner, slot)
         if mine is not None and (mine != address or (model.rows[mine].state == "pending" and lasts is None)):
-            with self.refused(tenure.AlreadyExists):
+            with self.refused(tenure.AlreadyExists, swept=swept):
                 ask()
             return
         if mine is not None:
             assert ask().address == address
             return
-        # What is in the way may be overdue: then all that is goes, and this with it.
-        swept = 0 if row is None or row.until_us is None else len(model.sweep())
         if address in model.rows:
             kind = tenure.AddressReserved if model.rows[address].state == "cooling" else tenure.AddressInUse
             with self.refused(kind, swept=swept):
@@ -206,28 +209,28 @@ class TimeMachine(RuleBasedStateMachine):
 
     @rule(owner=owners, length=st.integers(2, 3))
     def allocate_run(self, owner: str, length: int) -> None:
+        saved = dict(self.model.rows)
+        self.model.sweep()
         mine = [self.model.mine(owner, str(number)) for number in range(length)]
         if any(mine):
-            self._repeated_run(owner, length, mine)
+            self._repeated_run(owner, length, mine, saved)
             return
         found = self.model.run(length)
         if found is None:
-            saved = dict(self.model.rows)
-            self.model.sweep()
-            if (found := self.model.run(length)) is None:
-                self.model.rows = saved
-                with self.refused(tenure.PoolExhausted):
-                    self.ledger.allocate_many("net", owner=owner, count=length, contiguous=True)
-                return
+            self.model.rows = saved  # a group that is refused leaves nothing, not even the removal of what is overdue
+            with self.refused(tenure.PoolExhausted):
+                self.ledger.allocate_many("net", owner=owner, count=length, contiguous=True)
+            return
         got = self.ledger.allocate_many("net", owner=owner, count=length, contiguous=True)
         assert [holding.address for holding in got] == found
         for number, address in enumerate(found):
             self._hold(address, owner, str(number), None, pending=False)
 
-    def _repeated_run(self, owner: str, length: int, mine: list[str | None]) -> None:
+    def _repeated_run(self, owner: str, length: int, mine: list[str | None], saved: dict[str, Held]) -> None:
         runs = [[*pool[start : start + length]] for pool in (COOL, WARM) for start in range(len(pool))]
         whole = mine in runs and all(self.model.rows[address or ""].state == "held" for address in mine)
         if not whole:
+            self.model.rows = saved
             with self.refused(tenure.Conflict):
                 self.ledger.allocate_many("net", owner=owner, count=length, contiguous=True)
             return
@@ -320,9 +323,16 @@ class TimeMachine(RuleBasedStateMachine):
 
     @invariant()
     def the_ledger_is_what_the_model_says(self) -> None:
-        found = {h.address: Held(h.owner, h.slot, h.state.value, h.row.until_us) for h in self.ledger.holdings("net")}
+        held = self.store.books[1].rows.values()
+        rows = {format_address(row.first): Held(row.owner, row.slot, row.state.value, row.until_us) for row in held}
+        assert rows == self.model.rows
 
-        assert found == self.model.rows
+    @invariant()
+    def what_is_overdue_is_shown_to_nobody(self) -> None:
+        found = {h.address: Held(h.owner, h.slot, h.state.value, h.row.until_us) for h in self.ledger.holdings("net")}
+        late = self.model.late()
+
+        assert found == {address: row for address, row in self.model.rows.items() if address not in late}
 
     @invariant()
     def the_ledger_has_no_breaches(self) -> None:

@@ -3,7 +3,8 @@
 from collections.abc import Mapping
 from typing import Any
 
-from tenure.kernel.asking import asked
+from tenure.kernel.asking import Asker, asked, asked_entry
+from tenure.kernel.deadlines import COOLED_OFF, DEADLINE
 from tenure.kernel.values import Entry, Paper, Row, State, Waiter
 
 
@@ -45,9 +46,14 @@ def _began(row: Row) -> dict[str, Any]:
     return began
 
 
-def overdue_entry(row: Row, request: str | None = None) -> Entry:
-    """Tell the log of a row that its deadline ended, or of an end of cooling that somebody asked for."""
-    return release_entry(row, request, "cooled off" if row.state is State.COOLING else "deadline")
+def overdue_entry(row: Row) -> Entry:
+    """Return the entry of a row that time ended: the ledger's own doing, by nobody's request."""
+    return release_entry(row, None, COOLED_OFF if row.state is State.COOLING else DEADLINE)
+
+
+def cooled_entry(row: Row, request: str | None, asker: Asker | None) -> Entry:
+    """Return the entry of a row that a caller lets cool no longer; unlike time, he is named."""
+    return asked_entry(release_entry(row, request, COOLED_OFF), asker)
 
 
 def cool_entry(row: Row, request: str | None) -> Entry:
@@ -63,9 +69,11 @@ def confirm_entry(row: Row, request: str | None) -> Entry:
     return Entry("confirm", row.space, row.network, row.first, row.last, row.owner, row.slot, row.generation, request)
 
 
-def waiting_entry(verb: str, waiter: Waiter) -> Entry:
-    """Tell the log that a claim began to wait (``wait``) or gave up (``leave``)."""
-    told = {"ticket": waiter.ticket}
+def waiting_entry(verb: str, waiter: Waiter, because: str | None = None) -> Entry:
+    """Return the entry of a claim that began to wait (``wait``) or gave up (``leave``), and why if no caller asked."""
+    told: dict[str, Any] = {"ticket": waiter.ticket}
+    if because is not None:
+        told["because"] = because
     return Entry(verb, waiter.space, waiter.network, owner=waiter.owner, slot=waiter.slot, details=told)
 
 

@@ -4,7 +4,7 @@ A tenure lasts as long as an owner has the address: pending, held and draining a
 """
 
 import enum
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence, Set
 from dataclasses import dataclass, replace
 from datetime import datetime
 
@@ -130,6 +130,17 @@ def _met(tenures: Sequence[Tenure]) -> list[Tenure]:
         met.append(replace(tenure, until=next_begins) if handed_over else tenure)
         begins[tenure.space] = tenure.since
     return met[::-1]
+
+
+def run_out(tenures: Iterable[Tenure], over: Set[int]) -> list[Tenure]:
+    """Let tenures end whose time is over, by their generations, though no entry of the log says so yet."""
+    return [_run_out(tenure) if tenure.generation in over else tenure for tenure in tenures]
+
+
+def _run_out(tenure: Tenure) -> Tenure:
+    if tenure.ending is Ending.STILL_HELD:
+        return replace(tenure, ending=Ending.DEADLINE, until=tenure.deadline)
+    return replace(tenure, ending=Ending.RELEASED) if tenure.ending is Ending.COOLING else tenure
 
 
 def held_at(tenures: Iterable[Tenure], time: datetime) -> list[Tenure]:

@@ -80,12 +80,16 @@ class Wish(NamedTuple):
 
 
 class Outcome(enum.Enum):
-    """The store's four answers to a wish, and two to one whose idempotency key it knows: as before, or refused."""
+    """The store's five answers to a wish, and two to one whose idempotency key it knows: as before, or refused.
+
+    DUE: the time of a holding in the space is over. Nothing was granted; the lane removes that holding first.
+    """
 
     GRANTED = "granted"
     ALREADY = "already"
     TAKEN = "taken"
     AGAIN = "again"
+    DUE = "due"
     REPLAYED = "replayed"
     REUSED = "reused"
 
@@ -98,6 +102,7 @@ class Verdict(NamedTuple):
 
 
 AGAIN = Verdict(Outcome.AGAIN)
+DUE = Verdict(Outcome.DUE)
 
 
 class Ticket(NamedTuple):

@@ -29,7 +29,9 @@ class Book(Protocol):
     async def grant(self, space: SpaceId, version: int, wishes: Sequence[Wish]) -> Sequence[Verdict | Failed]:
         """Create each holding if nobody is in the way, under the configuration's version; one verdict a wish.
 
-        No two wishes of a call share an address or a claim. A stale version makes all verdicts AGAIN.
+        No two wishes of a call share an address or a claim. A stale version makes all verdicts AGAIN. Where the time
+        of a holding in the space is over by the store's clock, nothing is granted, and what no key, owner or version
+        decides is DUE; a store without a clock never says so.
         """
         ...
 
@@ -108,8 +110,8 @@ class LedgerStore(Book, Protocol):
         """Create all of the holdings or none, in the lane, in one call; None if it could not be all.
 
         Only under the given version, and only if nothing in the space was freed since ``frees`` was read: then an
-        address that was the lowest free one to a reader of that time, and can be had, still is. Offered by stores
-        with the ability ``quick_lane``.
+        address that was the lowest free one to a reader of that time, and can be had, still is. Nor if the time of a
+        holding there is over: its address is free, and may be lower. Offered by stores with the ability ``quick_lane``.
         """
         ...
 
@@ -165,6 +167,10 @@ class LedgerStore(Book, Protocol):
 
         Cost: one small commit.
         """
+        ...
+
+    async def now_us(self) -> int:
+        """Read the store's clock, the only one that deadlines are measured by (I10)."""
         ...
 
     async def rows_within(

@@ -120,6 +120,10 @@ class Transaction(Protocol):
         """Read the store's clock, the only one that deadlines are measured by (I10)."""
         ...
 
+    async def is_due(self, space: SpaceId) -> bool:
+        """Return whether the time of a holding in the space is over by the store's clock."""
+        ...
+
     async def overdue(self, space: SpaceId, *, limit: int = 1000) -> Sequence[Row]:
         """Find rows whose deadline has passed by the store's clock, and keep them from changing until the end."""
         ...

@@ -38,13 +38,15 @@ class Effects:
 
     ``upto``: every change up to this number has been looked at. ``complete``: false where the cursor lies so far
     behind that reading the holdings anew is cheaper; then there are no steps. ``frees`` counts the commits that freed
-    something in the space, where the store has a quick lane.
+    something in the space, where the store has a quick lane. ``due``: the time of a holding there was over by the
+    store's clock; a transaction says so, a reading outside of one need not.
     """
 
     upto: int
     steps: Sequence[tuple[int, bool, int, int]]
     complete: bool = True
     frees: int = 0
+    due: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -134,7 +134,7 @@ async def _attempt(claim: Claim, layout: Layout, desk: Desk) -> Granted | Tenure
         wish = claim.at(layout, unit.first, unit.last)
         verdict = await _asked(desk, layout, claim, wish)
         if verdict.outcome is Outcome.TAKEN and verdict.row is not None and verdict.row.until_us is not None:
-            return await desk.serve_in_lane(layout, claim)  # what is in the way may be overdue
+            return await desk.serve_in_lane(layout, claim)  # what is in the way may have become overdue meanwhile
         return await _settled(claim, wish, layout, verdict, desk)
     policy = claim.policy or layout.line(*line_key(claim)).policy
     if policy is Policy.LOWEST:
@@ -234,6 +234,8 @@ async def _settled(
     """Turn a verdict on a wish into the claim's answer."""
     if verdict.outcome is Outcome.REUSED:
         return KeyReused(claim.key or "")
+    if verdict.outcome is Outcome.DUE:
+        return await desk.serve_in_lane(layout, claim)  # which removes what is due, and then picks
     if verdict.outcome is Outcome.AGAIN or verdict.row is None:
         return None
     if verdict.outcome in (Outcome.GRANTED, Outcome.REPLAYED):

@@ -10,6 +10,7 @@ from typing import Any
 
 from tenure.kernel.asking import Asker, asked_entry
 from tenure.kernel.configuration import Network
+from tenure.kernel.deadlines import ended_by_time
 from tenure.kernel.edits import AddNetwork, Edit
 from tenure.kernel.layout import Layout
 from tenure.kernel.values import Entry, Paper, SpaceId
@@ -100,8 +101,12 @@ class Applying:
         return results
 
     async def finish(self) -> tuple[list[Entry], int]:
-        """Log what was done, which comes last; return the entries, and the number of the last one."""
-        entries = [asked_entry(entry, self.ground.asker) for entry in self.ground.entries]
+        """Log what was done, which comes last; return the entries, and the number of the last one.
+
+        They are in the caller's name, but for what time ended on the way.
+        """
+        asker = self.ground.asker
+        entries = [entry if ended_by_time(entry) else asked_entry(entry, asker) for entry in self.ground.entries]
         return entries, await self.ground.tx.log(entries) if entries else 0
 
 

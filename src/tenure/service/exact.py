@@ -36,6 +36,10 @@ class ExactViews:
         self.frees = 0
         self.calm = False
         self.own = 0
+        self.due = True
+        """Whether the time of a holding in the space may be over, as of the last look in the lane."""
+        self.swept: list[tuple[int, int]] = []
+        """What the running transaction removed because its time was over."""
         self._steps: list[tuple[bool, int, int]] = []
         self._undo: list[tuple[ExactLine, bool, int, int]] = []
         self._passing: list[LineKey] = []
@@ -57,6 +61,7 @@ class ExactViews:
 
     def catch_up(self, effects: Effects) -> None:
         """Bring the lines up to date; lines too far behind are dropped, to be read anew."""
+        self.due = effects.due
         if effects.complete:
             self.learn(effects)
         else:
@@ -100,6 +105,7 @@ class ExactViews:
         self._steps.clear()
         self._undo.clear()
         self._passing.clear()
+        self.swept.clear()
 
     def lift(self) -> None:
         """Take off what the running transaction laid."""
@@ -108,6 +114,9 @@ class ExactViews:
             (view.free.give_back if takes else view.free.take)(low, high)
         for key in self._passing:
             self.lines.pop(key, None)
+        if self.swept:  # it stands there still
+            self.due = True
+        self.swept.clear()
         self._steps.clear()
         self._passing.clear()
 

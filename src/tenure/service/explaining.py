@@ -1,7 +1,7 @@
 """Why an address is what it is, in words and as data."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 
 from tenure.kernel.addresses import format_address
@@ -11,8 +11,9 @@ from tenure.kernel.errors import AddressOutsideSubnet
 from tenure.kernel.layout import Layout
 from tenure.kernel.names import Owner
 from tenure.kernel.tenures import time_text
-from tenure.kernel.values import Holding, State
+from tenure.kernel.values import Holding, Row, State, moment
 from tenure.ports import LedgerStore
+from tenure.service.current_rows import current_rows
 from tenure.service.showing import known_holdings
 
 
@@ -56,9 +57,21 @@ async def explain(
         plans = [plan_finding(layout, name, position) for name in configuration.networks if network in (None, name)]
         known = [plan for plan in plans if plan is not None]
         rows = await store.rows_within(configuration.space, position, position, limit=1) if known else []
-        held = [holding_finding(holding) for holding in known_holdings(rows, layout)]
-        findings.extend(held or known)
+        standing = await current_rows(store, rows)
+        held = [holding_finding(holding) for holding in known_holdings(standing, layout)]
+        over = [row for row in rows if row not in standing]
+        findings.extend(held or [_after(finding, row) for finding in known for row in over] or known)
     return Explanation(format_address(position), tuple(findings))
+
+
+def _after(finding: Finding, row: Row) -> Finding:
+    """Add to what a plan says of an address what was there until its time was over."""
+    ended = "" if row.until_us is None else f" at {time_text(moment(row.until_us))}"
+    if row.state is State.COOLING:
+        past = f"it has cooled off{ended}, {row.owner} had it"
+    else:
+        past = f"its hold for {row.owner} ran out{ended}; {row.owner} may confirm it until it is taken"
+    return replace(finding, text=f"{finding.text}; {past}")
 
 
 def holding_finding(holding: Holding) -> Finding:

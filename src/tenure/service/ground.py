@@ -8,7 +8,8 @@ from collections.abc import Mapping, MutableMapping, Sequence
 from tenure.kernel.addresses import AddressLike, format_address, parse_address
 from tenure.kernel.asking import Asker
 from tenure.kernel.configuration import Configuration
-from tenure.kernel.entries import cool_entry, overdue_entry, release_entry
+from tenure.kernel.deadlines import is_over
+from tenure.kernel.entries import cool_entry, cooled_entry, overdue_entry, release_entry
 from tenure.kernel.errors import AddressOutsideSubnet, Conflict, Invalid, NotFound, NotOwner
 from tenure.kernel.layout import Layout
 from tenure.kernel.names import Owner, check_generation, check_name
@@ -161,17 +162,25 @@ class Ground:
         """End holdings at once, and lay what became free over the views."""
         cooled = [row for row in rows if row.state is State.COOLING]  # released before: this only ends the cooling
         ended = [row for row in rows if row.state is not State.COOLING]
-        await self.sweep(cooled)
+        now_us = await self.now_us() if cooled else 0
+        await self.sweep([row for row in cooled if is_over(row, now_us)])
+        await self.cool_no_longer([row for row in cooled if not is_over(row, now_us)], request)
         if ended:
             await self._take_away(ended)
             await self.tx.remember([row for row in ended if self._remembers(row)])
             self.entries.extend(release_entry(row, request, because) for row in ended)
 
-    async def sweep(self, rows: Sequence[Row], request: str | None = None) -> None:
-        """Remove what is overdue, or need not cool any longer."""
+    async def sweep(self, rows: Sequence[Row]) -> None:
+        """Remove rows whose time is over; the log names nobody for it."""
         if rows:
             await self._take_away(rows)
-            self.entries.extend(overdue_entry(row, request) for row in rows)
+            self.entries.extend(overdue_entry(row) for row in rows)
+
+    async def cool_no_longer(self, rows: Sequence[Row], request: str | None) -> None:
+        """Remove rows that cool, before their time, since the caller says so."""
+        if rows:
+            await self._take_away(rows)
+            self.entries.extend(cooled_entry(row, request, self.asker) for row in rows)
 
     async def _take_away(self, rows: Sequence[Row]) -> None:
         await self.tx.remove(rows)

@@ -6,9 +6,10 @@ from datetime import datetime
 
 from tenure.kernel.addresses import format_address, width
 from tenure.kernel.configuration import Configuration, Places
+from tenure.kernel.deadlines import is_over
 from tenure.kernel.errors import CursorExpired, Invalid
 from tenure.kernel.names import shown
-from tenure.kernel.tenures import History, Tenure, held_at, tenures_of
+from tenure.kernel.tenures import History, Tenure, held_at, run_out, tenures_of
 from tenure.kernel.values import Change, NetworkId, Row
 from tenure.ports import LedgerStore
 from tenure.service.whole_log import oldest_kept, whole_log
@@ -29,7 +30,8 @@ async def read_history(
     rows = await _rows_there(store, spaces, position)
     changes = await _changes_there(store, position)
     trimmed, complete_since = await _reach(store)
-    tenures = tenures_of(changes, rows)
+    now_us = await store.now_us() if any(row.until_us is not None for row in rows) else 0
+    tenures = run_out(tenures_of(changes, rows), {row.generation for row in rows if is_over(row, now_us)})
     if at is not None:
         tenures = held_at(tenures, at)
     wanted = [tenure for tenure in tenures if network in (None, tenure.network_id)]

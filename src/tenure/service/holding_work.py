@@ -89,7 +89,7 @@ async def end_cooling(ground: Ground, operation: EndCooling) -> Granted | None:
         return None
     pool_us = ground.cooling_us(row)
     if not pool_us:
-        await ground.sweep([row], request)
+        await ground.cool_no_longer([row], request)
     else:
         until_us = await ground.now_us() + pool_us
         if row.until_us is None or until_us >= row.until_us:

@@ -3,7 +3,8 @@
 While a transaction holds a space's lane nothing in the space is freed and no other lane runs. So the exact view,
 brought up to date from the log, is the state itself but for plain grants in flight; those show up as *taken* and
 are passed over. What the lane calls the lowest free address is that, and what it calls exhausted is that (I8).
-Before it says so it removes what is overdue: time alone frees nothing (I10).
+Before it picks it removes what is overdue: time alone frees nothing (I10), but who picks is not to pass over what is
+free to everybody.
 
 This code awaits nothing but the transaction it is given, so any driver can run it.
 """
@@ -45,7 +46,8 @@ def wanted_address(claim: Claim, layout: Layout) -> int | None:
 
 
 async def catch_up(tx: Transaction, exact: ExactViews) -> None:
-    """Bring the exact views up to date inside the lane."""
+    """Bring the exact views up to date inside the lane; where there are none yet, something may be due."""
+    exact.due = True
     if exact.lines:
         exact.catch_up(await tx.effects(exact.layout.configuration.space, exact.oldest()))
 
@@ -54,9 +56,9 @@ def quick_picks(exact: ExactViews, claims: Sequence[Claim], chance: Chance) -> l
     """Choose for all claims from exact views that may be a little behind, laying each pick over them.
 
     None where it takes a transaction to choose: a line not read yet, nothing free, a claim that comes twice, a
-    sticky one, or a named address; and where others wait.
+    sticky one, or a named address; where others wait; and where something overdue is to be removed first.
     """
-    if exact.layout.configuration.queued or len({_twin(claim) for claim in claims}) < len(claims):
+    if exact.due or exact.layout.configuration.queued or len({_twin(claim) for claim in claims}) < len(claims):
         return None
     keys = [claim.key for claim in claims if claim.key is not None]
     if len(set(keys)) < len(keys):
@@ -86,7 +88,8 @@ class Serving:
     """One attempt at serving claims of a space whose lane the transaction holds, its exact views up to date.
 
     Cost: O(log n) a claim, and two store calls for all of them; one more for idempotency keys, for each sticky claim,
-    and before a pool is called full. ``entries`` is what is to be logged.
+    and before a pool is called full; where something is due, three for every thousand of that. ``entries`` is what is
+    to be logged.
     """
 
     def __init__(self, tx: Transaction, exact: ExactViews, chance: Chance) -> None:
@@ -111,11 +114,19 @@ class Serving:
         """
         self._claims, self._ghosts, self._answers = claims, ghosts, [None] * len(claims)
         await self._answer_known_keys()
-        open_claims = await self._answer_holders([i for i, answer in enumerate(self._answers) if answer is None])
+        open_claims = [index for index, answer in enumerate(self._answers) if answer is None]
+        if open_claims:
+            await self.sweep_due()
+            open_claims = await self._answer_holders(open_claims)
         while open_claims:
             open_claims = await self._round(open_claims)
         await self._keep_replies()
         return self._answers
+
+    async def sweep_due(self) -> None:
+        """Remove what is overdue, where the exact views do not know that nothing is: comes before every pick."""
+        if self._exact.due:
+            await self.sweep()
 
     async def sweep(self) -> bool:
         """Remove what is overdue, once an attempt; tell whether anything became free."""
@@ -129,6 +140,8 @@ class Serving:
             self.entries.extend(overdue_entry(row) for row in rows)
             for row in rows:
                 self._exact.lay(False, row.first, row.last)
+                self._exact.swept.append((row.first, row.last))
+        self._exact.due = False
         return swept
 
     def let_go(self) -> None:

@@ -36,8 +36,16 @@ Reading = tuple[LineKey, Sequence[tuple[int, int]], int]
 class Lanes:
     """Exact views of spaces, and the lanes that use them."""
 
-    def __init__(self, store: LedgerStore, chance: Chance, pause: Callable[[int], Awaitable[None]]) -> None:
+    def __init__(
+        self,
+        store: LedgerStore,
+        chance: Chance,
+        pause: Callable[[int], Awaitable[None]],
+        swept: Callable[[SpaceId, Sequence[tuple[int, int]]], None],
+    ) -> None:
+        """``swept`` is called with the spans that a lane removed for good, because their time was over."""
         self.exact: dict[SpaceId, ExactViews] = {}
+        self._swept = swept
         self._store = store
         self._chance = chance
         self._pause = pause
@@ -141,6 +149,8 @@ class Lanes:
         """Keep or take off what a transaction laid over exact views, now that its end is known."""
         for space in spaces:
             if (exact := self.exact.get(space)) is not None:
+                if kept and exact.swept:
+                    self._swept(space, exact.swept)
                 exact.keep() if kept else exact.lift()
 
     @asynccontextmanager

@@ -243,6 +243,9 @@ Operation = (
     | WritePaper
 )
 
+EXPECTING = (Expect, ExpectHolding, ExpectNoHoldings, ExpectNoPapers, ExpectPaper)
+"""Operations that only make sure of something: whoever may read may send them, and nothing is stored for them."""
+
 Shown = Holding | list[Holding] | Network | Paper | None
 """What users see of an operation's result."""
 

@@ -5,6 +5,7 @@ from dataclasses import replace
 
 from tenure.kernel.addresses import format_address
 from tenure.kernel.configuration import Configuration, Network
+from tenure.kernel.deadlines import is_over
 from tenure.kernel.editing import edited, new_network
 from tenure.kernel.edits import AddNetwork, Edit, RemoveNetwork, RemoveSubnet
 from tenure.kernel.errors import AddressInUse, AlreadyExists, StillInUse
@@ -95,10 +96,18 @@ async def settle(ground: Ground) -> None:
 async def _check_lost_ground(ground: Ground, old: Configuration, new: Configuration) -> None:
     """Refuse to leave holdings without a subnet."""
     for lost in lost_ground(old, new):
+        await _sweep(ground, old.space)
         where, number = lost.range, lost.network.id
         rows = await standing(ground, old.space, where, number)
         if rows:
             raise StillInUse("network", lost.network.name, told_holders(rows), addresses=told_addresses(rows))
+
+
+async def _sweep(ground: Ground, space: SpaceId) -> None:
+    """Remove what is overdue in a space: an edit leaves no row without its ground."""
+    await ground.now_us()  # read before, so that nothing is over by that time which was not removed
+    while await ground.tx.is_due(space):
+        await ground.sweep(await ground.tx.overdue(space))
 
 
 def told_holders(rows: Sequence[Row]) -> list[str]:
@@ -119,23 +128,15 @@ async def standing(
     network: NetworkId | None = None,
     state: State | None = None,
 ) -> Sequence[Row]:
-    """Find holdings in a range; what is overdue there goes first, for it is nobody's any more."""
-    rows = await _found(ground, space, where, network, state)
-    if any(row.until_us is not None for row in rows):
-        while overdue := await ground.tx.overdue(space):
-            await ground.sweep(overdue)
-        rows = await _found(ground, space, where, network, state)
-    return rows
+    """Find holdings in a range, of the state that is asked for, up to a page that has some.
 
-
-async def _found(
-    ground: Ground, space: SpaceId, where: AddressRange, network: NetworkId | None, state: State | None
-) -> Sequence[Row]:
-    """Read holdings in a range up to a page that has some, of the state that is asked for."""
+    Those whose time is over are nobody's any more and do not count; they are left where they are.
+    """
     first = where.first
     while True:
         page = await ground.tx.rows_within(space, first, where.last, network=network, limit=EVICT_PAGE)
-        rows = [row for row in page if state in (None, row.state)]
+        now_us = await ground.now_us() if any(row.until_us is not None for row in page) else 0
+        rows = [row for row in page if state in (None, row.state) and not is_over(row, now_us)]
         if rows or len(page) < EVICT_PAGE:
             return rows
         first = page[-1].last + 1
@@ -143,6 +144,7 @@ async def _found(
 
 async def _check_gateways(ground: Ground, old: Configuration, new: Configuration) -> None:
     for gateway in new_gateways(old, new):
+        await _sweep(ground, new.space)
         rows = await standing(ground, new.space, AddressRange(gateway, gateway))
         if rows:
             raise AddressInUse(format_address(gateway), rows[0].owner)

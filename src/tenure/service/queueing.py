@@ -10,6 +10,7 @@ from typing import NamedTuple
 
 from tenure.kernel.asking import asked_entry, asker_of
 from tenure.kernel.configuration import Configuration
+from tenure.kernel.deadlines import DEADLINE
 from tenure.kernel.entries import waiting_entry
 from tenure.kernel.errors import PoolExhausted
 from tenure.kernel.layout import Layout
@@ -48,7 +49,7 @@ class Queue:
     async def read(cls, tx: Transaction, layout: Layout, serving: Serving) -> "Queue":
         """Read the line and take the dead out of it: those past their time, and those whose network is gone."""
         alive, dead = await part_line(tx, layout.configuration)
-        serving.entries.extend(waiting_entry("leave", waiter) for waiter in dead)
+        serving.entries.extend(waiting_entry("leave", waiter, DEADLINE) for waiter in dead)
         return cls(tx, layout, alive)
 
     def ghosts(self) -> list[Claim]:

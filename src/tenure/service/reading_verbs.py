@@ -10,6 +10,7 @@ from tenure.kernel.layout import Layout
 from tenure.kernel.names import check_name, check_text, read_owners, shown
 from tenure.kernel.tenures import History
 from tenure.kernel.values import Change, Holding, Paper, Row, SpaceId
+from tenure.service.current_rows import current_rows
 from tenure.service.explaining import Explanation, explain
 from tenure.service.history import check_time, read_history
 from tenure.service.searching import Found, find, first_of, read_wanted
@@ -22,7 +23,11 @@ LIMITLESS = 1 << 62
 
 
 class ReadingVerbs(WaitingVerbs):
-    """Look things up. Nothing here changes anything."""
+    """Look things up. Nothing here changes anything.
+
+    A pending or cooling holding whose time is over by the store's clock is free to every reader, though its row stands
+    until a logged transaction removes it; until then its owner may still confirm what was pending.
+    """
 
     async def spaces(self) -> list[Configuration]:
         """Read all spaces, in order of name."""
@@ -44,9 +49,8 @@ class ReadingVerbs(WaitingVerbs):
         position = parse_address(address)
         layout = await self._server.reread(check_name(network, field="network"))
         number = layout.configuration.network(network).id
-        rows = await self._server.store.rows_within(
-            layout.configuration.space, position, position, network=number, limit=1
-        )
+        store, space = self._server.store, layout.configuration.space
+        rows = await current_rows(store, await store.rows_within(space, position, position, network=number, limit=1))
         if not rows:
             raise NotFound("holding", f"of {format_address(position)} in network {network}", field="address")
         return holding_of(rows[0], layout)
@@ -84,7 +88,7 @@ class ReadingVerbs(WaitingVerbs):
                 # One more than wanted: the first may be a prefix that begins before the start.
                 most = min(PAGE, limit + 1)
                 page = await store.rows_within(space, start, subnet.cidr.last, network=network, limit=most)
-                fresh = [row for row in page if row.first >= start][:limit]
+                fresh = [row for row in await current_rows(store, page) if row.first >= start][:limit]
                 for row in fresh:
                     yield row
                 limit -= len(fresh)
@@ -97,11 +101,11 @@ class ReadingVerbs(WaitingVerbs):
 
         Cost: O(log n) an owner, one question for a thousand of them.
         """
-        wanted = read_owners(owners)
+        wanted, store = read_owners(owners), self._server.store
         layouts: dict[SpaceId, Layout | None] = {}
         found: dict[str, list[Holding]] = {owner: [] for owner in wanted}
         for start in range(0, len(wanted), PAGE):
-            for row in await self._server.store.by_owner(wanted[start : start + PAGE]):
+            for row in await current_rows(store, await store.by_owner(wanted[start : start + PAGE])):
                 if row.space not in layouts:
                     layouts[row.space] = await self._server.layout_of_space(row.space)
                 layout = layouts[row.space]

@@ -18,6 +18,7 @@ async def serve_run(
     tx: Transaction, exact: ExactViews, serving: Serving, claims: Sequence[Claim], chance: Chance
 ) -> list[Granted]:
     """Give claims of one line addresses in a row. Cost: linear in the free intervals below the run."""
+    await serving.sweep_due()
     network = exact.layout.configuration.network(claims[0].network).id
     rows = await tx.rows_for([(network, claim.owner, claim.slot) for claim in claims])
     if any(rows):

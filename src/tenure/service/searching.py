@@ -12,6 +12,7 @@ from tenure.kernel.names import check_labels, check_text, shown
 from tenure.kernel.ranges import AddressRange, parse_range
 from tenure.kernel.values import Holding, Row
 from tenure.ports import LedgerStore
+from tenure.service.current_rows import current_rows
 from tenure.service.showing import known_holdings
 
 PAGE = 1000
@@ -181,7 +182,7 @@ async def _holdings(
     number = None if network is None else configuration.network(network).id
     async for page in _pages(store, configuration, wanted.place):
         fitting = [row for row in page if number in (None, row.network) and _fits(row, wanted)]
-        for holding in known_holdings(fitting, layout):
+        for holding in known_holdings(await current_rows(store, fitting), layout):
             yield Found(
                 ObjectKind.HOLDING,
                 holding.network,

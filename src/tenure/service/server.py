@@ -27,7 +27,7 @@ from tenure.service.lanes import RESTARTS, Attended, Lanes
 from tenure.service.ledger_size import SizeGauge
 from tenure.service.lost_try import Tried, granted_since
 from tenure.service.metering import Meter, metered
-from tenure.service.operations import Operation, ReleaseOwner, Shown, networks_of
+from tenure.service.operations import EXPECTING, Operation, ReleaseOwner, Shown, networks_of
 from tenure.service.queueing import Seat
 from tenure.service.replaying import known_answer, reply_of
 from tenure.service.showing import show
@@ -62,7 +62,7 @@ class Server:
         self._layouts: dict[SpaceId, Layout] = {}
         self._spaces: dict[str, SpaceId] = {}
         self._doubtful: dict[SpaceId, DoubtfulViews] = {}
-        self.lanes = Lanes(store, chance, self.pause)
+        self.lanes = Lanes(store, chance, self.pause, self._give_back)
         self.exact_inside: dict[SpaceId, ExactViews] = {}
         self._readings: dict[Hashable, asyncio.Task[Any]] = {}
         largest = store.abilities.largest_batch
@@ -100,6 +100,12 @@ class Server:
         """Return the holding that begins at a position now, if there is one; read together with all that wait."""
         self.check_open()
         return await self._looks.submit(space, position)
+
+    def _give_back(self, space: SpaceId, spans: Sequence[tuple[int, int]]) -> None:
+        """Note on the doubtful views of a space that spans are in nobody's way."""
+        if (views := self._doubtful.get(space)) is not None:
+            for first, last in spans:
+                views.give_back(first, last)
 
     async def _release(self, key: tuple[SpaceId, int], tickets: Sequence[Ticket]) -> Sequence[Row | Failed | None]:
         return await self.store.release(key[0], tickets, version=key[1])
@@ -314,9 +320,14 @@ class Server:
     async def apply(
         self, operations: Sequence[Operation], key: str | None = None, body: bytes = b"", asker: Asker | None = None
     ) -> list[Shown]:
-        """Make several operations one transaction; under an idempotency key they are made once, ever."""
+        """Make several operations one transaction; under an idempotency key they are made once, ever.
+
+        Where all of them only expect something, nothing is stored, neither an answer nor the key: asked again, they
+        look again.
+        """
         self.check_open()
-        if key is not None:
+        expecting = all(isinstance(operation, EXPECTING) for operation in operations)
+        if key is not None and not expecting:
             self.tidier.now_and_then()
         tried: Tried[list[Shown]] = Tried()
         lost: StoreUnavailable | None = None
@@ -392,7 +403,7 @@ class Server:
         if (known := await _answered_before(key, body, tried, tx)) is not None:
             return known, []
         answers = [show(result) for result in await applying.run(operations)]
-        if key is not None:
+        if key is not None and not all(isinstance(operation, EXPECTING) for operation in operations):
             await tx.keep_replies([reply_of(key, body, answers)])
         tried.note(*await applying.finish(), answers)
         return answers, applying.ground.edited_spaces

@@ -5,6 +5,7 @@ from collections.abc import Callable, Sequence
 from tenure.kernel.configuration import Configuration
 from tenure.kernel.errors import TenureError
 from tenure.kernel.values import Change, Row, SpaceId
+from tenure.service.current_rows import current_rows
 from tenure.service.ledger import AsyncLedger
 from tenure.service.ledger_size import SizeGauge
 from tenure.service.log_keeper import DAY_US, LogKeeper
@@ -28,8 +29,16 @@ class Survey:
         return await self._store.configuration(space)
 
     async def rows(self, space: SpaceId, first: int, last: int, *, limit: int) -> Sequence[Row]:
-        """Read holdings of whichever network that lie over a range, lowest first."""
+        """Read holdings of whichever network that lie over a range, lowest first; also those whose time is over."""
         return await self._store.rows_within(space, first, last, limit=limit)
+
+    async def current_rows(self, space: SpaceId, first: int, last: int, *, limit: int) -> Sequence[Row]:
+        """Read the same without those whose time is over."""
+        return await current_rows(self._store, await self.rows(space, first, last, limit=limit))
+
+    async def now_us(self) -> int:
+        """Read the store's clock."""
+        return await self._store.now_us()
 
     async def changes(self, after: int, *, limit: int) -> Sequence[Change]:
         """Read the log behind a number; CursorExpired if it no longer reaches back that far."""

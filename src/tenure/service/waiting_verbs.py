@@ -2,7 +2,8 @@
 
 from collections.abc import Mapping, Sequence
 
-from tenure.kernel.asking import Asker, asked_entry
+from tenure.kernel.asking import asked_entry
+from tenure.kernel.deadlines import DEADLINE
 from tenure.kernel.entries import overdue_entry, waiting_entry
 from tenure.kernel.errors import PoolExhausted
 from tenure.kernel.layout import Layout
@@ -123,37 +124,37 @@ class WaitingVerbs(HoldingVerbs):
     async def sweep(self) -> list[Holding]:
         """Remove pending and cooling holdings whose deadline has passed, dead claims in line, and old idempotency keys.
 
-        Nobody needs to call this for safety or for room: a full pool is swept before it is called full.
+        The log names nobody for what time ended, whoever calls this. Nobody needs to: what is overdue is free to
+        every reader, and whoever is granted an address removes it before.
         """
         swept: list[Holding] = []
-        asker = self._asker
         for space, _ in await self._server.store.spaces():
-            while rows := await self._server.store.transact(lambda tx, space=space: _sweep(tx, space, asker)):  # type: ignore[misc]
+            while rows := await self._server.store.transact(lambda tx, space=space: _sweep(tx, space)):  # type: ignore[misc]
                 layout = await self._server.layout_of_space(space)
                 swept.extend([] if layout is None else known_holdings(rows, layout))
                 self._server.rooms.wake(space)
-            await self._server.store.transact(lambda tx, space=space: _bury(tx, space, asker))  # type: ignore[misc]
+            await self._server.store.transact(lambda tx, space=space: _bury(tx, space))  # type: ignore[misc]
         await self._server.tidier.forget()
         return swept
 
 
-async def _sweep(tx: Transaction, space: int, asker: Asker | None) -> list[Row]:
+async def _sweep(tx: Transaction, space: int) -> list[Row]:
     """Remove a page of what is overdue in a space."""
     await tx.guard([space], Guard.LANE)
     rows = [*await tx.overdue(space)]
     if rows:
         await tx.remove(rows)
-        await tx.log([asked_entry(overdue_entry(row), asker) for row in rows])
+        await tx.log([overdue_entry(row) for row in rows])
     return rows
 
 
-async def _bury(tx: Transaction, space: int, asker: Asker | None) -> None:
+async def _bury(tx: Transaction, space: int) -> None:
     """Take claims that nobody stands behind any more out of a space's line."""
     await tx.guard([space], Guard.LANE)
     for configuration in await tx.configurations([space]):
         _, dead = await part_line(tx, configuration)
         if dead:
-            await tx.log([asked_entry(waiting_entry("leave", waiter), asker) for waiter in dead])
+            await tx.log([waiting_entry("leave", waiter, DEADLINE) for waiter in dead])
 
 
 async def _living(tx: Transaction, space: int) -> list[Waiter]:

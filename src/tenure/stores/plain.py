@@ -5,14 +5,18 @@ from collections.abc import Sequence
 from tenure.kernel.asking import Asker, asked_entry
 from tenure.kernel.entries import cool_entry, grant_entry, release_entry
 from tenure.kernel.replying import replayed, reply_to
-from tenure.kernel.values import AGAIN, Entry, Outcome, Row, SpaceId, State, Ticket, Verdict, Wish
+from tenure.kernel.values import AGAIN, DUE, Entry, Outcome, Row, SpaceId, State, Ticket, Verdict, Wish
 from tenure.ports import Guard, Stale, Transaction
 
 
 async def grant_rows(tx: Transaction, space: SpaceId, version: int, wishes: Sequence[Wish]) -> Sequence[Verdict]:
-    """Create holdings under a version of the configuration, and log them."""
+    """Create holdings under a version of the configuration, and log them; none where something is due."""
     if (await tx.guard([space], Guard.GRANT)).get(space) != version:
         return [AGAIN] * len(wishes)
+    if await tx.is_due(space):
+        keys = [wish.key for wish in wishes if wish.key is not None]
+        known = {reply.key: reply for reply in await tx.replies(keys) if reply is not None}
+        return [replayed(wish, known[wish.key]) if wish.key in known else DUE for wish in wishes]
     verdicts = await insert_keyed(tx, space, wishes)
     granted = [v.row for v in verdicts if v.outcome is Outcome.GRANTED and v.row is not None]
     if granted:

@@ -69,7 +69,9 @@ async def test_waiting_and_giving_up_tell_who_asked(ledger: tenure.AsyncLedger, 
     assert await told(ledger, start) == [("wait", *ANN), ("leave", *ANN)]
 
 
-async def test_sweeping_and_trimming_tell_who_asked(ledger: tenure.AsyncLedger, anns: tenure.AsyncLedger) -> None:
+async def test_trimming_tells_who_asked_and_sweeping_that_it_was_time(
+    ledger: tenure.AsyncLedger, anns: tenure.AsyncLedger
+) -> None:
     await ledger.hold("net", owner="vm/late", lasts_s=60)
     await ledger.allocate_many("net", owner="vm/full", count=9)
     await ledger.claim("net", owner="vm/waits", patience_s=60)
@@ -80,7 +82,7 @@ async def test_sweeping_and_trimming_tell_who_asked(ledger: tenure.AsyncLedger, 
     await anns.sweep()
     await anns.trim_changes(start)
 
-    assert await told(ledger, start) == [("release", *ANN), ("leave", *ANN), ("trim", *ANN)]
+    assert await told(ledger, start) == [("release", None, None), ("leave", None, None), ("trim", *ANN)]
     assert [change.details async for change in ledger.changes(start + 2)] == [{"before": start}]
 
 

@@ -181,11 +181,11 @@ async def test_a_pending_holding_can_be_released_and_never_cools(ledger: tenure.
     assert await ledger.holdings("net") == []
 
 
-async def test_a_pending_holding_is_in_the_way_even_when_overdue(ledger: tenure.AsyncLedger) -> None:
+async def test_a_pending_holding_is_in_nobodys_way_once_it_is_overdue(ledger: tenure.AsyncLedger) -> None:
     await ledger.hold("net", owner="vm/a", lasts_s=60)
     await let_deadlines_pass(ledger)
 
-    assert (await ledger.allocate("net", owner="vm/b")).address == "192.0.2.11"
+    assert (await ledger.allocate("net", owner="vm/b")).address == "192.0.2.10"
 
 
 @pytest.mark.parametrize("policy", ["lowest", "random"])

@@ -187,6 +187,10 @@ class MemoryStore:
     async def try_write(self) -> None:
         """Return: memory can be written."""
 
+    async def now_us(self) -> int:
+        """Read the clock."""
+        return self.clock()
+
     async def rows_within(
         self, space: SpaceId, first: int, last: int, *, network: NetworkId | None = None, limit: int = 1000
     ) -> Sequence[Row]:

@@ -3,12 +3,13 @@
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
-from heapq import nsmallest
+from heapq import heappop, heappush, nsmallest
 from itertools import islice
 from typing import TYPE_CHECKING
 
 from tenure.kernel.archive_pages import ArchivedPage
 from tenure.kernel.configuration import Configuration, Network
+from tenure.kernel.deadlines import is_over
 from tenure.kernel.errors import AlreadyExists
 from tenure.kernel.values import (
     OWNED,
@@ -41,6 +42,14 @@ class SpaceBook:
     rows: dict[int, Row] = field(default_factory=dict)
     order: SortedPositions = field(default_factory=SortedPositions)
     due: dict[int, int] = field(default_factory=dict)
+    deadlines: list[tuple[int, int]] = field(default_factory=list)
+    """A heap of what ``due`` has or had: whoever looks at the earliest drops those that are no more."""
+
+    def earliest(self) -> Row | None:
+        """Return the row whose deadline comes first, if there is one. O(log n) over all calls."""
+        while self.deadlines and self.due.get(self.deadlines[0][1]) != self.deadlines[0][0]:
+            heappop(self.deadlines)
+        return self.rows[self.deadlines[0][1]] if self.deadlines else None
 
 
 class MemoryTransaction(MemoryPapers):
@@ -179,6 +188,7 @@ class MemoryTransaction(MemoryPapers):
         book.order.add(row.first)
         if row.until_us is not None:
             book.due[row.first] = row.until_us
+            heappush(book.deadlines, (row.until_us, row.first))
         self._store.owners.setdefault(row.owner, {})[row.space, row.first] = row
         if row.state in OWNED:
             self._store.claims[row.network, row.owner, row.slot] = row
@@ -250,12 +260,19 @@ class MemoryTransaction(MemoryPapers):
         """Read the clock."""
         return self._store.clock()
 
+    async def is_due(self, space: SpaceId) -> bool:
+        """Look at the earliest deadline."""
+        book = self._store.books.get(space)
+        earliest = None if book is None else book.earliest()
+        return earliest is not None and is_over(earliest, self._store.clock())
+
     async def overdue(self, space: SpaceId, *, limit: int = 1000) -> Sequence[Row]:
         """Find rows whose deadline has passed."""
         book, now_us = self._store.books.get(space), self._store.clock()
-        due = {} if book is None else book.due
-        passed = sorted((until_us, first) for first, until_us in due.items() if until_us <= now_us)
-        return [self._store.books[space].rows[first] for _, first in passed[:limit]]
+        if book is None or not await self.is_due(space):
+            return []
+        passed = [row for row in (book.rows[first] for first in book.due) if is_over(row, now_us)]
+        return sorted(passed, key=lambda row: (row.until_us, row.first))[:limit]
 
     async def waiters(self, space: SpaceId) -> Sequence[Waiter]:
         """Read who waits, in order."""
@@ -333,7 +350,7 @@ class MemoryTransaction(MemoryPapers):
 
     async def effects(self, space: SpaceId, after: int) -> Effects:
         """Read what happened to a space's addresses."""
-        return await self._store.effects(space, after)
+        return replace(await self._store.effects(space, after), due=await self.is_due(space))
 
     async def spans(self, space: SpaceId, first: int, last: int) -> Sequence[tuple[int, int]]:
         """Read held spans over a range."""

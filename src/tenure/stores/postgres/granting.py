@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 
 from tenure.kernel.addresses import key
 from tenure.kernel.replying import replayed
-from tenure.kernel.values import AGAIN, Outcome, Row, SpaceId, State, Ticket, Verdict, Wish
+from tenure.kernel.values import AGAIN, DUE, Outcome, Row, SpaceId, State, Ticket, Verdict, Wish
 from tenure.ports import Failed, Stale
 from tenure.stores.postgres.driver_errors import TROUBLE, unavailable
 from tenure.stores.postgres.hot import HotConnection
@@ -78,12 +78,13 @@ async def _explained(connection: Any, space: SpaceId, version: int, wishes: Sequ
     keys = [wish.key for wish in wishes if wish.key is not None]
     known = {reply.key: reply for reply in await read_replies(connection, keys)} if keys else {}
     rest = [wish for wish in wishes if wish.key not in known]
-    if not rest:
-        verdicts: list[Verdict] = []
-    elif await connection.fetchval(SQL["versions"], space) == version:
-        verdicts = await explain_refused(connection, space, rest)
-    else:
-        verdicts = [AGAIN] * len(rest)
+    verdicts: list[Verdict] = []
+    if rest:
+        standing = await connection.fetchrow(SQL["standing"], space)
+        if standing is None or standing["version"] != version:
+            verdicts = [AGAIN] * len(rest)
+        else:
+            verdicts = [DUE] * len(rest) if standing["due"] else await explain_refused(connection, space, rest)
     found = iter(verdicts)
     return [replayed(wish, known[wish.key]) if wish.key in known else next(found) for wish in wishes]
 

@@ -7,6 +7,8 @@
 --   FOR UPDATE         an edit: runs alone
 -- A waiter for a row lock sees the row as it is when the lock is his; the rest of his statement sees what was committed
 -- when the statement began. So what must not be stale (version, frees) is asked of the space's row itself.
+-- A grant also asks the space's row whether anything in the space is due (its time is over by the database's clock): then
+-- nothing is granted before the lane has removed it.
 -- The ledger row is the counter of the log. It is locked last, so that its holder never waits for anybody.
 -- A release locks the space, then its rows, then judges them, and deletes them by their addresses: in a join with
 -- holding the order would be the planner's, who may still believe that the table is empty.
@@ -15,7 +17,7 @@
 -- :cost O(k log n): k wishes, n holdings; two unique indexes probed a wish (and the keys', where there are any)
 WITH guard AS MATERIALIZED (
     SELECT id, (extract(epoch FROM clock_timestamp()) * 1000000)::bigint AS now_us
-    FROM space WHERE id = $1 AND version = $2 FOR KEY SHARE
+    FROM space WHERE id = $1 AND version = $2 AND NOT is_due_v1($1) FOR KEY SHARE
 ), wish AS MATERIALIZED (
     SELECT network, first, coalesce(last, first) AS last, owner, coalesce(slot, '') AS slot, state, lasts_us, request,
            details, told, key, body
@@ -50,7 +52,7 @@ SELECT first, generation, since_us, (SELECT seq FROM counted) AS seq FROM grante
 -- :cost O(k log n): as grant, for wishes that are held from the start and have no key: what the log tells is what they say
 WITH guard AS MATERIALIZED (
     SELECT id, (extract(epoch FROM clock_timestamp()) * 1000000)::bigint AS now_us
-    FROM space WHERE id = $1 AND version = $2 FOR KEY SHARE
+    FROM space WHERE id = $1 AND version = $2 AND NOT is_due_v1($1) FOR KEY SHARE
 ), granted AS (
     INSERT INTO holding (space, network, first, last, owner, slot, state, generation, since_us, details)
     SELECT guard.id, wish.network, wish.first, coalesce(wish.last, wish.first), wish.owner, coalesce(wish.slot, ''), 1,
@@ -74,7 +76,7 @@ SELECT first, generation, since_us, (SELECT seq FROM counted) AS seq FROM grante
 -- :cost O(k log n): as grant, in the lane; fails as a whole (division by zero) where it cannot be all
 WITH guard AS MATERIALIZED (
     SELECT id, (extract(epoch FROM clock_timestamp()) * 1000000)::bigint AS now_us
-    FROM space WHERE id = $1 AND version = $2 AND frees = $3 FOR NO KEY UPDATE
+    FROM space WHERE id = $1 AND version = $2 AND frees = $3 AND NOT is_due_v1($1) FOR NO KEY UPDATE
 ), wish AS MATERIALIZED (
     SELECT network, first, coalesce(last, first) AS last, owner, coalesce(slot, '') AS slot, state, lasts_us, request,
            details, told, key, body, number
@@ -332,7 +334,7 @@ FROM change WHERE seq > $1 AND space = $3 ORDER BY seq LIMIT $2
 
 -- :name effects
 -- :cost O(log c + changes behind the cursor), which are at most $3
-SELECT ledger.seq AS upto, ledger.oldest, (SELECT frees FROM space WHERE id = $1) AS frees,
+SELECT ledger.seq AS upto, ledger.oldest, (SELECT frees FROM space WHERE id = $1) AS frees, is_due_v1($1) AS due,
        step.seq, step.takes, step.first, step.last
 FROM ledger LEFT JOIN LATERAL (
     SELECT change.seq, change.verb = 'grant' AS takes, change.first, change.last FROM change
@@ -353,7 +355,7 @@ UPDATE ledger SET oldest = greatest(oldest, $1) WHERE id = 1
 
 -- :name open_lane
 -- :cost O(log c + changes behind the cursor), which are at most $3
-SELECT version, frees, upto, oldest, seq, takes, first, last FROM open_lane_v1($1, $2, $3)
+SELECT version, frees, upto, oldest, due, seq, takes, first, last FROM open_lane_v2($1, $2, $3)
 
 -- :name guard_grant
 -- :cost O(k log s): s spaces
@@ -371,6 +373,10 @@ SELECT id, version FROM space WHERE id = ANY ($1::bigint[]) ORDER BY id FOR UPDA
 -- :cost O(log s)
 SELECT version FROM space WHERE id = $1
 
+-- :name standing
+-- :cost O(log s + log d): what a grant was refused under
+SELECT version, is_due_v1(id) AS due FROM space WHERE id = $1
+
 -- :name count_free
 -- :cost O(log s)
 UPDATE space SET frees = frees + 1 WHERE id = $1
@@ -382,6 +388,10 @@ UPDATE space SET version = version + 1 WHERE id = $1
 -- :name now_us
 -- :cost O(1)
 SELECT (extract(epoch FROM clock_timestamp()) * 1000000)::bigint
+
+-- :name is_due
+-- :cost O(log d): d holdings with a deadline
+SELECT is_due_v1($1)
 
 -- :name overdue
 -- :cost O(log d + limit): d holdings with a deadline

@@ -399,6 +399,10 @@ class PostgresStore:
             except (*LOST, asyncpg.PostgresError) as error:
                 raise StoreUnavailable(f"PostgreSQL takes no writes: {error}", outcome="none") from error
 
+    async def now_us(self) -> int:
+        """Read the database's clock."""
+        return int((await self._read("now_us"))[0][0])
+
     async def rows_within(
         self, space: SpaceId, first: int, last: int, *, network: NetworkId | None = None, limit: int = 1000
     ) -> Sequence[Row]:

@@ -29,6 +29,10 @@ class PostgresTimes:
         """Read the clock."""
         return int(await self._value("now_us"))
 
+    async def is_due(self, space: SpaceId) -> bool:
+        """Look whether a deadline has passed."""
+        return bool(await self._value("is_due", space))
+
     async def overdue(self, space: SpaceId, *, limit: int = 1000) -> Sequence[Row]:
         """Find and lock rows whose deadline has passed."""
         return [read_row(record) for record in await self._all("overdue", space, limit)]

@@ -152,8 +152,8 @@ class PostgresTransaction(PostgresPapers):
         records = await self._all("open_lane", space, after, FAR_BEHIND)
         if not records:
             return None, Effects(after, [], complete=False)
-        version, frees, upto, oldest = records[0][:4]
-        return version, _effects(after, upto, oldest, frees, [record[4:] for record in records])
+        version, frees, upto, oldest, due = records[0][:5]
+        return version, _effects(after, upto, oldest, frees, due, [record[5:] for record in records])
 
     async def grant_all(
         self, space: SpaceId, version: int, frees: int, wishes: Sequence[Wish]
@@ -375,15 +375,15 @@ async def read_configurations(connection: Any, spaces: Sequence[SpaceId]) -> lis
 async def read_effects(connection: Any, space: SpaceId, after: int) -> Effects:
     """Read what happened to a space's addresses behind a cursor: one statement, so one moment."""
     records = await connection.fetch(SQL["effects"], space, after, FAR_BEHIND)
-    upto, oldest, frees = records[0][:3]
-    return _effects(after, upto, oldest, frees or 0, [record[3:] for record in records])
+    upto, oldest, frees, due = records[0][:4]
+    return _effects(after, upto, oldest, frees or 0, due, [record[4:] for record in records])
 
 
-def _effects(after: int, upto: int, oldest: int, frees: int, steps: Sequence[Any]) -> Effects:
+def _effects(after: int, upto: int, oldest: int, frees: int, due: bool, steps: Sequence[Any]) -> Effects:
     if after < oldest or upto - after > FAR_BEHIND:
-        return Effects(upto, [], complete=False)
+        return Effects(upto, [], complete=False, due=due)
     read = [(seq, takes, position(first), position(last)) for seq, takes, first, last in steps if seq is not None]
-    return Effects(upto, read, frees=frees)
+    return Effects(upto, read, frees=frees, due=due)
 
 
 async def read_rows_within(

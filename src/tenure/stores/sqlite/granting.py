@@ -35,6 +35,9 @@ NAMES = STATEMENTS[1].partition("(")[2].partition(")")[0].replace(",", " ").spli
 SEQ, GENERATION, SINCE, UNTIL, TOLD = map(NAMES.index, ("seq", "generation", "since_us", "until_us", "told"))
 """Where in a row stands what the writer puts in: numbers, times, and what the log tells of a deadline."""
 
+LOOKS = NAMES.index("looks")
+"""Where the first row of a statement says that it looks for what is due; the others need not look again."""
+
 NO_ROW = (None,) * COLUMNS
 
 NOT_AS_BELIEVED = (sqlite3.SQLITE_CONSTRAINT, sqlite3.SQLITE_BUSY, sqlite3.SQLITE_READONLY)
@@ -52,6 +55,7 @@ class Prepared:
         self._wishes = wishes
         self._values = [value for wish in wishes for value in _columns(space, version, wish)]
         self._values.extend(NO_ROW * (self.size - len(wishes)))
+        self._values[LOOKS] = 1
         self._deadlines = [place for place, wish in enumerate(wishes) if wish.lasts_us is not None]
         self._generation = self._now_us = 0
 
@@ -131,5 +135,5 @@ def _columns(space: SpaceId, version: int, wish: Wish) -> Record:
     answer = None if wish.key is None else kept_asker(wish)
     return (
         version, None, space, wish.network, first, last, wish.owner, wish.slot, STATE_NUMBER[wish.state], None, None,
-        None, wish.request, details, told, wish.key, wish.body, answer,
+        None, wish.request, details, told, wish.key, wish.body, answer, None,
     )  # fmt: skip

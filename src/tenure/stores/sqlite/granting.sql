@@ -1,16 +1,19 @@
 -- What the writer's connection has of its own: rows that are inserted here are grants, and become what a grant writes.
 -- Each row says which numbers it takes and under which version; the first that cannot have them undoes the statement.
+-- One row of them looks whether the time of a holding in the space is over: what is due is removed before anything is granted.
 
 CREATE TEMP VIEW granting (
     version, seq, space, network, first, last, owner, slot, state, generation, since_us, until_us, request, details,
-    told, key, body, answer
-) AS SELECT NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL;
+    told, key, body, answer, looks
+) AS SELECT NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL;
 
 CREATE TEMP TRIGGER grant INSTEAD OF INSERT ON granting WHEN new.seq IS NOT NULL BEGIN
     SELECT raise(ABORT, 'the ledger moved on') WHERE NOT EXISTS (
         SELECT 1 FROM ledger, space
         WHERE ledger.id = 1 AND ledger.seq = new.seq - 1 AND ledger.generation = new.generation - 1
           AND space.id = new.space AND space.version = new.version);
+    SELECT raise(ABORT, 'something is due') WHERE new.looks AND EXISTS (
+        SELECT 1 FROM holding INDEXED BY holding_due WHERE space = new.space AND until_us <= new.since_us);
     SELECT raise(ABORT, 'somebody is in the way') WHERE coalesce((
         SELECT held.last FROM holding AS held WHERE held.space = new.space AND held.first <= new.last
         ORDER BY held.first DESC LIMIT 1), x'') >= new.first;

@@ -27,8 +27,8 @@ ON CONFLICT DO NOTHING
 -- :cost O(log n) a row, as grant_holdings; see granting.sql for what it writes, and granting.py for more rows
 INSERT INTO granting (
     version, seq, space, network, first, last, owner, slot, state, generation, since_us, until_us, request, details,
-    told, key, body, answer)
-VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+    told, key, body, answer, looks)
+VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
 
 -- :name row_at
 -- :cost O(log n)
@@ -140,6 +140,10 @@ SELECT first FROM former WHERE network = ? AND owner = ? AND slot = ?
 -- :name forget_network
 -- :cost O(owners remembered of the network)
 DELETE FROM former WHERE network = ?
+
+-- :name is_due
+-- :cost O(log d): d holdings with a deadline
+SELECT 1 FROM holding INDEXED BY holding_due WHERE space = ? AND until_us <= ? LIMIT 1
 
 -- :name overdue
 -- :cost O(log d + limit): d holdings with a deadline

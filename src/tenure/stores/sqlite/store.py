@@ -32,7 +32,7 @@ from tenure.stores.sqlite.reading import (
     rows_within,
 )
 from tenure.stores.sqlite.sql import SQL
-from tenure.stores.sqlite.transaction import CallersSqliteTransaction
+from tenure.stores.sqlite.transaction import CallersSqliteTransaction, store_clock_us
 from tenure.stores.sqlite.working import Worker
 from tenure.stores.statements import read_row
 
@@ -255,6 +255,10 @@ class SqliteStore:
             try_write(self._connection)
 
         await self._writer.do(writing)
+
+    async def now_us(self) -> int:
+        """Read the clock: this machine's."""
+        return store_clock_us()
 
     async def rows_within(
         self, space: SpaceId, first: int, last: int, *, network: NetworkId | None = None, limit: int = 1000

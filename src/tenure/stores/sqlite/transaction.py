@@ -8,7 +8,7 @@ import json
 import sqlite3
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from tenure.kernel.addresses import key, position
@@ -250,6 +250,10 @@ class SqliteTransaction(SqlitePapers):
         """Read the clock."""
         return self._clock()
 
+    async def is_due(self, space: SpaceId) -> bool:
+        """Look whether a deadline has passed."""
+        return self._one("is_due", space, self._clock()) is not None
+
     async def overdue(self, space: SpaceId, *, limit: int = 1000) -> Sequence[Row]:
         """Find rows whose deadline has passed."""
         return [read_row(record) for record in self._all("overdue", space, self._clock(), limit)]
@@ -302,7 +306,7 @@ class SqliteTransaction(SqlitePapers):
     async def effects(self, space: SpaceId, after: int) -> Effects:
         """Read what happened to a space's addresses."""
         self.settle()
-        return read_effects(self._connection, space, after)
+        return replace(read_effects(self._connection, space, after), due=await self.is_due(space))
 
     async def spans(self, space: SpaceId, first: int, last: int) -> Sequence[tuple[int, int]]:
         """Read held spans over a range."""

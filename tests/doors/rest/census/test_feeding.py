@@ -43,6 +43,16 @@ def ended(holding: Holding) -> Step:
     return Step(holding.row.network, holding.row.first, holding.row.last, State.HELD, None)
 
 
+class Unheard:
+    """A space that takes no note of what a feed meets; nobody's time is over in it."""
+
+    def is_over(self, first: int) -> bool:
+        return False
+
+    def meet(self, step: Step) -> None:
+        pass
+
+
 class Moments:
     """Does something each time a page was read, before it is taken in."""
 
@@ -64,7 +74,7 @@ async def test_a_holding_larger_than_two_blocks_counts_in_each_once(ledger: tenu
     await ledger.allocate("racks", owner="rack/1", address="192.0.2.16")
     books = tallies(site)
 
-    await Feed(site.space, books, Survey(ledger), Moments(), lambda first, state: None).run()
+    await Feed(site.space, books, Survey(ledger), Moments(), Unheard()).run()
 
     assert counts(books) == [(4, 0), (4, 0)]
 
@@ -76,7 +86,7 @@ async def test_a_large_holding_that_ends_between_two_pages_ends_in_both_blocks(
     site = await build(ledger)
     rack = await ledger.allocate("racks", owner="rack/1", address="192.0.2.16")
     books, moments = tallies(site), Moments()
-    feed = Feed(site.space, books, Survey(ledger), moments, lambda first, state: None)
+    feed = Feed(site.space, books, Survey(ledger), moments, Unheard())
 
     async def end() -> None:
         await ledger.release("racks", rack.address, owner="rack/1")
@@ -93,7 +103,7 @@ async def test_a_large_holding_that_ends_between_two_pages_ends_in_both_blocks(
 async def test_a_change_that_a_page_shows_or_not_counts_once(ledger: tenure.AsyncLedger, shown: bool) -> None:
     site = await build(ledger)
     books, moments = tallies(site), Moments()
-    feed = Feed(site.space, books, Survey(ledger), moments, lambda first, state: None)
+    feed = Feed(site.space, books, Survey(ledger), moments, Unheard())
     tiny = await ledger.allocate("tiny", owner="vm/1", address="192.0.2.24") if shown else None
 
     async def granted() -> None:
@@ -112,7 +122,7 @@ async def test_a_change_below_the_frontier_counts_at_once(ledger: tenure.AsyncLe
     site = await build(ledger)
     held = await ledger.allocate("tiny", owner="vm/1", address="192.0.2.16")
     books, moments = tallies(site), Moments()
-    feed = Feed(site.space, books, Survey(ledger), moments, lambda first, state: None)
+    feed = Feed(site.space, books, Survey(ledger), moments, Unheard())
 
     async def drained_and_taken_back() -> None:
         """Change what is counted already."""

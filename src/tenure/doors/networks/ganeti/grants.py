@@ -2,7 +2,6 @@
 
 from bisect import bisect_right
 from collections.abc import Iterable, Iterator
-from datetime import UTC, datetime
 from typing import NamedTuple
 
 from tenure.doors.networks.ganeti.settling import Settled
@@ -64,8 +63,7 @@ class Tenants:
     async def read(cls, ledger: AsyncLedger, space: Configuration, network: str) -> "Tenants":
         """Read them. Costs all holdings of the space."""
         found = [holding for name in space.networks async for holding in holdings_in(ledger, name)]
-        now = datetime.now(UTC)  # what is overdue makes way for whoever names the address
-        return cls(network, Layout(space), (held for held in found if held.until is None or held.until > now))
+        return cls(network, Layout(space), found)
 
     def has(self, grant: Grant) -> bool:
         """Tell whether the address is held as it is to be."""

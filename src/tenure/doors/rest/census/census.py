@@ -160,7 +160,7 @@ class Census:
 
     def feed(self, space: SpaceCount, books: Iterable[Book]) -> Feed:
         """Begin to read a space for books that know nothing yet; from now on they hear of every change."""
-        feed = Feed(space.number, books, self.survey, self.followed, space.meet, self._page)
+        feed = Feed(space.number, books, self.survey, self.followed, space, self._page)
         space.feeds.append(feed)
         return feed
 
@@ -207,12 +207,22 @@ class Census:
         return dict(found)
 
     async def current(self) -> int:
-        """Wait until everything is in that was done before now; return the number of the newest change."""
+        """Wait until everything is in that was done before now, by callers or by time; return the newest number."""
         newest = await self.survey.last_change()
         with contextlib.suppress(TimeoutError):  # the log is followed slowly just now: what is known must do
             async with asyncio.timeout(WITHIN_S):
                 await self.followed(newest)
+        await self._run_out()
         return self._news.seen
+
+    async def _run_out(self) -> None:
+        """Take out whatever time has ended by the store's clock; it is asked only where something has a deadline."""
+        if not any(space.timed for space in self.spaces.values()):
+            return
+        now_us = await self.survey.now_us()
+        for space in self.spaces.values():
+            for step in space.run_out(now_us):
+                self.trends.run_out(space.number, step)
 
     async def wait_until(self, ready: Callable[[], bool], within_s: float = WITHIN_S) -> bool:
         """Wait until something is ready that is done in the background; tell whether it is."""

@@ -9,7 +9,7 @@ read at; from then on the frontier is at its end.
 
 import asyncio
 from collections.abc import Awaitable, Callable, Iterable, Sequence
-from typing import NamedTuple
+from typing import NamedTuple, Protocol
 
 from tenure.doors.rest.census.routing import Router, move
 from tenure.doors.rest.census.tallies import Book
@@ -22,13 +22,26 @@ PAGE = 2000
 
 
 class Step(NamedTuple):
-    """What a change made of a holding: it went from one state to another; None is: not there."""
+    """What a change made of a holding: it went from one state to another; None is: not there. Until when, if known."""
 
     network: NetworkId
     first: int
     last: int
     before: State | None
     after: State | None
+    until_us: int | None = None
+
+
+class Counted(Protocol):
+    """What a feed asks of the space that it reads."""
+
+    def is_over(self, first: int) -> bool:
+        """Return whether the time of the holding at a place is over, as far as the space noticed."""
+        ...
+
+    def meet(self, step: Step) -> None:
+        """Hear of a holding that a reading shows."""
+        ...
 
 
 class Feed:
@@ -40,16 +53,16 @@ class Feed:
         books: Iterable[Book],
         survey: Survey,
         followed: Callable[[int], Awaitable[None]],
-        met: Callable[[int, State], None],
+        counted: Counted,
         page: int = PAGE,
     ) -> None:
-        """``followed`` waits until the log was followed up to a number; ``met`` hears of every row's state."""
+        """``followed`` waits until the log was followed up to a number; ``counted`` hears of every row."""
         self.books = list(books)
         self._space = space
         self._router = Router(self.books)
         self._survey = survey
         self._followed = followed
-        self._met = met
+        self._counted = counted
         self._page = page
         self._frontier = -1
         self._aside: list[Step] = []
@@ -82,17 +95,18 @@ class Feed:
 
     def _take_in(self, page: Sequence[Row], end: int) -> None:
         """Take a page in as of now, without waiting."""
-        rows = {row.first: (row.network, row.last, row.state) for row in page}
+        shown = (row for row in page if not self._counted.is_over(row.first))
+        rows = {row.first: Step(row.network, row.first, row.last, None, row.state, row.until_us) for row in shown}
         for step in self._aside:
             if step.after is None:
                 rows.pop(step.first, None)
             else:
-                rows[step.first] = (step.network, step.last, step.after)
-        for first, (network, last, state) in rows.items():
+                rows[step.first] = step
+        for first, step in rows.items():
             if first <= end:
-                self._met(first, state)
-            for book in self._router.over(first, last):
+                self._counted.meet(step)
+            for book in self._router.over(first, step.last):
                 # A holding larger than the block begins before it; to this book it begins where the block does.
                 if self._frontier < max(first, book.terrain.first) <= end:
-                    move(book, network, first, last, (None, state))
+                    move(book, step.network, first, step.last, (None, step.after))
         self._frontier = end

@@ -68,7 +68,7 @@ async def look(census: Census, space: SpaceCount, stretch: Stretch, most: int, v
     first, last = terrain.position(wanted.start), terrain.position(wanted.end + 1) - 1
     held: dict[int, told.Spot] = {}
     if wanted.cell == 1 and not TAKEN.isdisjoint(draw(spots, wanted.whole)[0]):
-        rows = await census.survey.rows(space.number, first, last, limit=most)
+        rows = await census.survey.current_rows(space.number, first, last, limit=most)
         held = _holdings(space, _Window(terrain, wanted), rows, visitor)
     [whole], drawn = draw(spots, wanted.whole), draw(spots, wanted)
     return told.Map(

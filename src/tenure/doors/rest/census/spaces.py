@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Iterator
+from heapq import heappop, heappush
 
 from tenure.doors.rest.census.feeding import Feed, Step
 from tenure.doors.rest.census.routing import Router, move
@@ -10,6 +11,7 @@ from tenure.doors.rest.census.tallies import Taken, Tally
 from tenure.doors.rest.census.terrain import Terrain, terrain_of
 from tenure.kernel.barriers import Barriers
 from tenure.kernel.configuration import Configuration, Network, Subnet
+from tenure.kernel.deadlines import has_passed
 from tenure.kernel.values import Change, NetworkId, SpaceId, State
 
 AT_ONCE = 100
@@ -36,6 +38,11 @@ class SpaceCount:
         self._counted: Router[Tally] = Router(())
         self._counted_ids: set[int] = set()
         self._odd: dict[int, State] = {}
+        self._timed: dict[int, Step] = {}
+        self._deadlines: list[tuple[int, int]] = []
+        """A heap of what ``_timed`` has or had: deadline and place."""
+        self._over: set[int] = set()
+        """Where the time of a holding is over, and no entry of the log has ended it yet."""
 
     @property
     def settled(self) -> bool:
@@ -55,18 +62,46 @@ class SpaceCount:
         """Count the units of a network that are taken in some ways."""
         return sum(self.tallies[network.id, s.uuid].total(taken) for s in network.subnets for taken in ways)
 
-    def meet(self, first: int, state: State) -> None:
-        """Note a state that a reading shows: the log tells of a release, but not what it ends."""
-        if state is State.HELD:
+    def is_over(self, first: int) -> bool:
+        """Return whether the time of the holding at a place is over, as far as was noticed."""
+        return first in self._over
+
+    def meet(self, step: Step) -> None:
+        """Note the state and the deadline that a reading shows: the log tells of a release, but not what it ends."""
+        first = step.first
+        if step.after is None or step.after is State.HELD:
             self._odd.pop(first, None)
         else:
-            self._odd[first] = state
+            self._odd[first] = step.after
+        if step.until_us is None:
+            self._timed.pop(first, None)
+        else:
+            self._timed[first] = step
+            heappush(self._deadlines, (step.until_us, first))
+
+    @property
+    def timed(self) -> bool:
+        """Return whether a holding of the space has a deadline that may pass."""
+        return bool(self._deadlines)
+
+    def run_out(self, now_us: int) -> Iterator[Step]:
+        """Take holdings out whose time is over by the store's clock; yield each. The log will end them some day."""
+        while self._deadlines and has_passed(self._deadlines[0][0], now_us):
+            until_us, first = heappop(self._deadlines)
+            known = self._timed.get(first)
+            if known is not None and known.until_us == until_us and first not in self._over:
+                step = known._replace(before=self._odd.pop(first, State.HELD), after=None)
+                self._over.add(first)
+                self._take(step)
+                yield step
 
     def follow(self, change: Change) -> None:
         """Take a change of a holding in. Some 4 µs."""
         step = self._step(change)
-        if step is None:
-            return
+        if step is not None:
+            self._take(step)
+
+    def _take(self, step: Step) -> None:
         states = (step.before, step.after)
         for tally in self._counted.over(step.first, step.last):
             move(tally, step.network, step.first, step.last, states)
@@ -83,17 +118,19 @@ class SpaceCount:
             return None
         before: State | None = None
         after: State | None
+        until_us: int | None = change.details.get("until_us")
         if verb == "grant":
             told = change.details.get("state")
             after = State.HELD if told is None else State(told)
         else:
-            before = self._odd.get(first, State.HELD)
+            before = None if first in self._over else self._odd.get(first, State.HELD)
             after = STATED[verb] if verb in STATED else State(change.details["state"])
-        if after is None or after is State.HELD:
-            self._odd.pop(first, None)
-        else:
-            self._odd[first] = after
-        return Step(network, first, last, before, after)
+            if verb == "modify" and first in self._timed:  # which leaves the deadline as it is
+                until_us = self._timed[first].until_us
+        self._over.discard(first)
+        step = Step(network, first, last, before, after, until_us)
+        self.meet(step)
+        return step
 
     async def lay_out(self, plan: Configuration) -> set[NetworkId]:
         """Take a plan over: subnets that count as before stay counted, the others begin anew.

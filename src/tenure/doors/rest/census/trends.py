@@ -5,7 +5,9 @@ from bisect import bisect_right
 from collections.abc import Iterable
 from typing import NamedTuple
 
-from tenure.kernel.values import Change, NetworkId, SpaceId
+from tenure.doors.rest.census.feeding import Step
+from tenure.kernel.deadlines import COOLED_OFF
+from tenure.kernel.values import Change, NetworkId, SpaceId, State
 
 DAY_S = 86_400
 KEPT_S = 31 * DAY_S
@@ -20,8 +22,6 @@ READ_BACK = 200_000
 
 MOST = 2_000_000
 """Entries of all networks; then the older half of each is forgotten."""
-
-COOLED = "cooled off"
 
 
 class Point(NamedTuple):
@@ -105,7 +105,9 @@ class Trends:
         """Since when all that changed is known, where it is cut."""
         self._trends: dict[NetworkId, Trend] = {}
         self._cooling: set[tuple[SpaceId | None, int]] = set()
-        self._later: list[Change] = []
+        self._over: set[tuple[SpaceId | None, int]] = set()
+        """Where time has ended a holding that no entry of the log has ended yet."""
+        self._later: list[Change | tuple[SpaceId, Step]] = []
         self._noted = 0
         self.at = 0
         """The number of the newest change that is in."""
@@ -115,6 +117,7 @@ class Trends:
         self.at, self.cut, self.complete_s = at, True, None
         self._trends.clear()
         self._cooling.clear()
+        self._over.clear()
 
     def missed(self) -> None:
         """Take nothing in that is told, until what was not told is read from the log; what is in stays."""
@@ -131,9 +134,22 @@ class Trends:
     def caught_up(self) -> None:
         """Take in what came while the past was read."""
         self.read = True
-        for change in self._later:
-            self.take(change)
+        for late in self._later:
+            if isinstance(late, Change):
+                self.take(late)
+            else:
+                self.run_out(*late)
         self._later.clear()
+
+    def run_out(self, space: SpaceId, step: Step) -> None:
+        """Take in that the time of a holding is over, at its deadline; the entry that ends it changes nothing more."""
+        place = (space, step.first)
+        if not self.read:
+            self._later.append((space, step))
+        elif place not in self._over and step.until_us is not None:
+            self._over.add(place)
+            cools = step.before is State.COOLING
+            self._note(step.network, -(-step.until_us // 1_000_000), 0 if cools else -1, -1 if cools else 0)
 
     def take(self, change: Change) -> None:
         """Take a change in, in the order of the log."""
@@ -144,17 +160,23 @@ class Trends:
             return
         held, cooling = self._effect(change, (change.space, change.first))
         if held or cooling:
-            trend = self._trends.get(change.network)
-            if trend is None:
-                trend = self._trends[change.network] = Trend()
-            trend.note(-(-change.at_us // 1_000_000), held, cooling)
-            self._noted += 1
-            if self._noted % THINNED == 0 and sum(map(len, self._trends.values())) > MOST:
-                for each in self._trends.values():
-                    each.forget_half()
+            self._note(change.network, -(-change.at_us // 1_000_000), held, cooling)
+
+    def _note(self, network: NetworkId, second: int, held: int, cooling: int) -> None:
+        trend = self._trends.get(network)
+        if trend is None:
+            trend = self._trends[network] = Trend()
+        trend.note(second, held, cooling)
+        self._noted += 1
+        if self._noted % THINNED == 0 and sum(map(len, self._trends.values())) > MOST:
+            for each in self._trends.values():
+                each.forget_half()
 
     def _effect(self, change: Change, place: tuple[SpaceId | None, int]) -> tuple[int, int]:
         """Say how many more are held, and cool. What cools already may be told to cool for another time."""
+        if place in self._over and change.verb != "transfer":  # which leaves the deadline as it is
+            self._over.discard(place)
+            return self._after_time(change, place)
         if change.verb == "grant":
             self._cooling.discard(place)
             return 1, 0
@@ -165,7 +187,17 @@ class Trends:
         if change.verb != "release":
             return 0, 0
         self._cooling.discard(place)
-        return (0, -1) if change.details.get("because") == COOLED else (-1, 0)
+        return (0, -1) if change.details.get("because") == COOLED_OFF else (-1, 0)
+
+    def _after_time(self, change: Change, place: tuple[SpaceId | None, int]) -> tuple[int, int]:
+        """Say the same of an entry about a holding that counts no more, since its time is over."""
+        self._cooling.discard(place)
+        if change.verb == "release":
+            return 0, 0
+        if change.verb == "cool":
+            self._cooling.add(place)
+            return 0, 1
+        return 1, 0
 
     def of(self, network: NetworkId) -> Trend:
         """Return the trend of a network; an empty one if nothing ever changed."""
