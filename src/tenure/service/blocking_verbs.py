@@ -335,7 +335,8 @@ class BlockingVerbs(BlockingReadingVerbs):
     def sweep(self) -> list[Holding]:
         """Remove pending and cooling holdings whose deadline has passed, dead claims in line, and old idempotency keys.
 
-        Nobody needs to call this for safety or for room: a full pool is swept before it is called full.
+        The log names nobody for what time ended, whoever calls this. Nobody needs to: what is overdue is free to
+        every reader, and whoever is granted an address removes it before.
         """
         return self._portal.run(self._ledger.sweep())
 
