@@ -94,7 +94,7 @@ CASES: dict[str, list[tuple[Any, ...]]] = {
     "changes_at": [(HELD, 0, SOME), (FREE, 0, SOME), (HELD, HOLDINGS - 5, SOME)],
     "effects": [(1, HOLDINGS - SOME, 50_000), (1, 5, 50_000)],
     "log": [ENTRY],
-    "overdue": [(1, SOME), (2, SOME)],
+    "overdue": [(1, SOME), (2, SOME), (3, SOME)],
     "replies": [(KEYS,), (NEW_KEYS,)],
     "lock_papers": [("instance", NAMES), ("instance", NEW)],
     "share_papers": [("instance", NAMES), ("instance", NEW)],
@@ -185,7 +185,11 @@ async def _insert_rows(connection: Any) -> None:
     rows = f"FROM generate_series(1, {HOLDINGS}) AS n"
     await connection.execute(
         "INSERT INTO holding (space, network, generation, since_us, state, first, last, owner, slot, until_us)"
-        f" SELECT 1, 1, n, 1, 1, {place}, {place}, 'vm/' || (n - 1), '', CASE n % 2 WHEN 0 THEN n END {rows}"
+        f" SELECT 1, 1, n, 1, 1, {place}, {place}, 'vm/' || (n - 1), '', CASE n % 2 WHEN 0 THEN {LATE} + n END {rows}"
+    )
+    await connection.execute(
+        "INSERT INTO holding (space, network, generation, since_us, state, first, last, owner, slot, until_us)"
+        f" SELECT 3, 3, n, 1, 3, {place}, {place}, 'vm/' || (n - 1), '', n {rows} WHERE n <= 1000"
     )
     await connection.execute(
         "INSERT INTO reply (key, body, at_us, space, network, first, last, generation)"
@@ -272,6 +276,9 @@ def _touched(plan: dict[str, Any]) -> float:
             total += node["Actual Loops"] * (node["Actual Rows"] + removed)
     return total
 
+
+LATE = 1 << 60
+"""A deadline that never passes: where one has, nothing is granted."""
 
 TRIED = [(name, number) for name, cases in CASES.items() for number in range(len(cases))]
 
