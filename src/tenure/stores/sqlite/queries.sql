@@ -141,6 +141,11 @@ SELECT first FROM former WHERE network = ? AND owner = ? AND slot = ?
 -- :cost O(owners remembered of the network)
 DELETE FROM former WHERE network = ?
 
+-- :name reach
+-- :cost O(log d): how far the log reaches, and whether a deadline in the space has passed, in one statement for the lane
+SELECT seq, oldest, EXISTS (
+    SELECT 1 FROM holding INDEXED BY holding_due WHERE space = ? AND until_us <= ?) FROM ledger WHERE id = 1
+
 -- :name is_due
 -- :cost O(log d): d holdings with a deadline
 SELECT 1 FROM holding INDEXED BY holding_due WHERE space = ? AND until_us <= ? LIMIT 1

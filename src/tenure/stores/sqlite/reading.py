@@ -28,14 +28,14 @@ def read_configuration(connection: sqlite3.Connection, space: SpaceId) -> Config
     return Configuration(space, found[0], found[1], networks, bool(found[2]))
 
 
-def read_effects(connection: sqlite3.Connection, space: SpaceId, after: int) -> Effects:
-    """Read what happened to a space's addresses behind a cursor."""
-    seq, oldest, _ = connection.execute(SQL["counters"]).fetchone()
+def read_effects(connection: sqlite3.Connection, space: SpaceId, after: int, now_us: int = 0) -> Effects:
+    """Read what happened to a space's addresses behind a cursor; at a time, whether anything there is due."""
+    seq, oldest, due = connection.execute(SQL["reach"], (space, now_us)).fetchone()
     if after < oldest or seq - after > FAR_BEHIND:
-        return Effects(seq, [], complete=False)
+        return Effects(seq, [], complete=False, due=bool(due))
     records = connection.execute(SQL["effects"], (after, space)).fetchall() if seq > after else []
     steps = [(number, bool(takes), position(first), position(last)) for number, takes, first, last in records]
-    return Effects(max(seq, steps[-1][0] if steps else 0), steps)
+    return Effects(max(seq, steps[-1][0] if steps else 0), steps, due=bool(due))
 
 
 def read_changes(connection: sqlite3.Connection, after: int, limit: int, space: SpaceId | None) -> list[Change]:

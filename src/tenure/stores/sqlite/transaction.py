@@ -8,7 +8,7 @@ import json
 import sqlite3
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 from tenure.kernel.addresses import key, position
@@ -306,7 +306,7 @@ class SqliteTransaction(SqlitePapers):
     async def effects(self, space: SpaceId, after: int) -> Effects:
         """Read what happened to a space's addresses."""
         self.settle()
-        return replace(read_effects(self._connection, space, after), due=await self.is_due(space))
+        return read_effects(self._connection, space, after, self._clock())
 
     async def spans(self, space: SpaceId, first: int, last: int) -> Sequence[tuple[int, int]]:
         """Read held spans over a range."""
