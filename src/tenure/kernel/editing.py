@@ -5,7 +5,7 @@ so several edits in one ``apply`` may pass through states that would be refused 
 """
 
 from bisect import bisect_left, bisect_right
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import replace
 from functools import singledispatch
 
@@ -40,23 +40,37 @@ from tenure.kernel.fields import (
     unless_kept,
 )
 from tenure.kernel.names import Owner, check_name, check_request, check_slot, check_text, shown
+from tenure.kernel.network_draft import NetworkDraft
 from tenure.kernel.ranges import AddressRange, Cidr, merge, parse_cidr, parse_range, subtract
 
 
 def edited(configuration: Configuration, edit: edits.Edit) -> Configuration:
-    """Return the configuration after one edit of one of its networks."""
+    """Return the configuration after one edit of one of its networks. O(networks + subnets of the edited one)."""
     network = configuration.network(check_name(edit.network, field="network"))
-    changed = _edit(edit, network)
-    networks = {name: old for name, old in configuration.networks.items() if name != network.name}
-    if changed is not None:
-        if changed.name in networks:
+    draft = NetworkDraft(network)
+    return with_network(configuration, network.name, draft.finished() if edit_draft(draft, edit) else None)
+
+
+def with_network(configuration: Configuration, name: str, changed: Network | None) -> Configuration:
+    """Return the configuration with another network in the place of one, or (None) without it; O(networks)."""
+    if changed is None:
+        networks = {other: old for other, old in configuration.networks.items() if other != name}
+    elif changed.name == name:
+        networks = {**configuration.networks, name: changed}
+    else:
+        if changed.name in configuration.networks:
             raise AlreadyExists("network", changed.name)
         # Rebuilding in the old order keeps documents and listings stable under a rename.
         networks = {
-            (changed.name if name == network.name else name): (changed if name == network.name else old)
-            for name, old in configuration.networks.items()
+            (changed.name if other == name else other): (changed if other == name else old)
+            for other, old in configuration.networks.items()
         }
     return replace(configuration, networks=networks)
+
+
+def edit_draft(draft: NetworkDraft, edit: edits.Edit) -> bool:
+    """Make one edit of a network that is a draft; return whether the network is still there."""
+    return _edit(edit, draft)
 
 
 def new_network(edit: edits.AddNetwork, number: int, uuid: str) -> Network:
@@ -73,14 +87,14 @@ def new_network(edit: edits.AddNetwork, number: int, uuid: str) -> Network:
 
 
 @singledispatch
-def _edit(edit: edits.Edit, network: Network) -> Network | None:
+def _edit(edit: edits.Edit, draft: NetworkDraft) -> bool:
     raise Invalid(f"{type(edit).__name__} is not an edit", field="edits")
 
 
 @_edit.register
-def _(edit: edits.ModifyNetwork, network: Network) -> Network | None:
-    return replace(
-        network,
+def _(edit: edits.ModifyNetwork, draft: NetworkDraft) -> bool:
+    network = draft.network
+    draft.change(
         name=unless_kept(edit.name, network.name, lambda name: check_name(name, field="name")),
         kind=unless_kept(edit.kind, network.kind, lambda kind: read_member(NetworkKind, kind, "kind")),
         mac_prefix=unless_kept(edit.mac_prefix, network.mac_prefix, read_mac_prefix),
@@ -88,19 +102,21 @@ def _(edit: edits.ModifyNetwork, network: Network) -> Network | None:
         retired=read_flag(edit.retired, network.retired, "retired"),
         notes=read_notes(network.notes, edit.labels, edit.description),
     )
+    return True
 
 
 @_edit.register
-def _(edit: edits.RemoveNetwork, network: Network) -> Network | None:
+def _(edit: edits.RemoveNetwork, draft: NetworkDraft) -> bool:
     read_yes_or_no(edit.cascade, "cascade")
+    network = draft.network
     if network.connections:
         groups = [f"group {connection.group}" for connection in network.connections]
         raise StillInUse("network", network.name, groups, hint="disconnect it from them first")
-    return None
+    return False
 
 
 @_edit.register
-def _(edit: edits.AddSubnet, network: Network) -> Network | None:
+def _(edit: edits.AddSubnet, draft: NetworkDraft) -> bool:
     cidr = parse_cidr(edit.cidr)
     unit = width(cidr.first) if edit.unit is None else edit.unit
     if not isinstance(unit, int) or isinstance(unit, bool) or not cidr.prefix <= unit <= width(cidr.first):
@@ -111,8 +127,8 @@ def _(edit: edits.AddSubnet, network: Network) -> Network | None:
     usual = usual_keep_back(cidr, unit)
     subnet = Subnet(
         cidr=cidr,
-        uuid=_subnet_uuid(edit.uuid, network),
-        name=_subnet_name(edit.name, network),
+        uuid=_subnet_uuid(edit.uuid, draft),
+        name=_subnet_name(edit.name, draft),
         gateway=_gateway(edit.gateway, cidr),
         dns=read_addresses(edit.dns, "dns"),
         dhcp=read_yes_or_no(edit.dhcp, "dhcp"),
@@ -121,22 +137,22 @@ def _(edit: edits.AddSubnet, network: Network) -> Network | None:
         keep_back=usual if edit.keep_back is None else read_keep_back(edit.keep_back),
         notes=read_notes(Notes(), edit.labels, edit.description),
     )
-    return replace(network, subnets=(*network.subnets, subnet))
+    draft.add(subnet)
+    return True
 
 
 @_edit.register
-def _(edit: edits.ModifySubnet, network: Network) -> Network | None:
-    subnet = network.subnet(check_name(edit.subnet, field="subnet"))
+def _(edit: edits.ModifySubnet, draft: NetworkDraft) -> bool:
+    key, subnet = draft.find(check_name(edit.subnet, field="subnet"))
     cidr = unless_kept(edit.cidr, subnet.cidr, _moved_block(subnet))
     gateway = address_text(subnet.gateway) if isinstance(edit.gateway, Keep) else edit.gateway
-    return _with_subnet(
-        network,
-        subnet,
+    draft.put(
+        key,
         replace(
             subnet,
             cidr=cidr,
             gateway=_gateway(gateway, cidr),
-            name=unless_kept(edit.name, subnet.name, lambda name: _subnet_name(name, network, but=subnet)),
+            name=unless_kept(edit.name, subnet.name, lambda name: _subnet_name(name, draft, but=key)),
             dns=unless_kept(edit.dns, subnet.dns, lambda dns: read_addresses(dns, "dns")),
             dhcp=read_flag(edit.dhcp, subnet.dhcp, "dhcp"),
             zones=unless_kept(edit.zones, subnet.zones, lambda zones: read_names(zones, "zones")),
@@ -146,39 +162,42 @@ def _(edit: edits.ModifySubnet, network: Network) -> Network | None:
             notes=read_notes(subnet.notes, edit.labels, edit.description),
         ),
     )
+    return True
 
 
 @_edit.register
-def _(edit: edits.RemoveSubnet, network: Network) -> Network | None:
-    subnet = network.subnet(check_name(edit.subnet, field="subnet"))
+def _(edit: edits.RemoveSubnet, draft: NetworkDraft) -> bool:
+    key, _ = draft.find(check_name(edit.subnet, field="subnet"))
     read_yes_or_no(edit.cascade, "cascade")
-    return replace(network, subnets=tuple(other for other in network.subnets if other is not subnet))
+    draft.remove(key)
+    return True
 
 
 @_edit.register
-def _(edit: edits.AddPool, network: Network) -> Network | None:
+def _(edit: edits.AddPool, draft: NetworkDraft) -> bool:
     wanted = parse_range(edit.range)
-    subnet = _subnet_around(network, wanted)
+    key, subnet = draft.around(wanted)
     if subnet.unit_at(wanted.first + subnet.unit_size - 1).last > wanted.last:
         raise Invalid(f"range: {wanted} holds no whole /{subnet.unit}, the unit of {subnet.cidr}", field="range")
     name = _pool_name(edit.name)
-    namesakes = [] if name is None else [pool for _, pool in network.pools() if pool.name == name]
+    known = draft.policy_of(name)
     policy = read_member(Policy, edit.policy, "policy") if edit.policy is not None else None
-    if namesakes and policy not in (None, namesakes[0].policy):
-        raise Invalid(f"policy: pool {name!r} picks {namesakes[0].policy}; one name has one policy", field="policy")
+    if known is not None and policy not in (None, known):
+        raise Invalid(f"policy: pool {name!r} picks {known}; one name has one policy", field="policy")
     pool = Pool(
         range=wanted,
         name=name,
-        policy=namesakes[0].policy if namesakes else policy or Policy.LOWEST,
+        policy=known or policy or Policy.LOWEST,
         cooling_s=read_seconds(edit.cooling_s),
         notes=read_notes(Notes(), edit.labels, edit.description),
     )
-    return _with_subnet(network, subnet, replace(subnet, pools=(*subnet.pools, pool)))
+    draft.add_pool(key, pool)
+    return True
 
 
 @_edit.register
-def _(edit: edits.ModifyPool, network: Network) -> Network | None:
-    chosen = {id(pool) for pool in _pools_meant(network, edit.pool)}
+def _(edit: edits.ModifyPool, draft: NetworkDraft) -> bool:
+    chosen = {id(pool) for pool in _pools_meant(draft, edit.pool)}
 
     def changed(pool: Pool) -> Pool:
         return replace(
@@ -192,105 +211,96 @@ def _(edit: edits.ModifyPool, network: Network) -> Network | None:
             notes=read_notes(pool.notes, edit.labels, edit.description),
         )
 
-    return _with_pools(network, lambda pool: [changed(pool)] if id(pool) in chosen else [pool])
+    draft.change_pools(lambda pool: [changed(pool)] if id(pool) in chosen else [pool])
+    return True
 
 
 @_edit.register
-def _(edit: edits.RemovePool, network: Network) -> Network | None:
+def _(edit: edits.RemovePool, draft: NetworkDraft) -> bool:
     check_name(edit.pool, field="pool")
-    if any(pool.name == edit.pool for _, pool in network.pools()):
-        return _with_pools(network, lambda pool: [] if pool.name == edit.pool else [pool])
+    if any(pool.name == edit.pool for pool in draft.pools()):
+        draft.change_pools(lambda pool: [] if pool.name == edit.pool else [pool])
+        return True
     hole = _as_range(edit.pool)
-    if hole is None or not any(pool.range.overlaps(hole) for _, pool in network.pools()):
+    if hole is None or not any(pool.range.overlaps(hole) for pool in draft.pools()):
         raise NotFound("pool", edit.pool)
-    return _with_pools(network, lambda pool: [replace(pool, range=rest) for rest in pool.range.minus(hole)])
+    draft.change_pools(lambda pool: [replace(pool, range=rest) for rest in pool.range.minus(hole)])
+    return True
 
 
 @_edit.register
-def _(edit: edits.Reserve, network: Network) -> Network | None:
+def _(edit: edits.Reserve, draft: NetworkDraft) -> bool:
     wanted = parse_range(edit.range)
-    subnet = _subnet_around(network, wanted)
+    key, subnet = draft.around(wanted)
     reason, request = check_text(edit.reason, field="reason"), check_request(edit.request)
     kept = Reserved(wanted, reason, request, read_notes(Notes(), edit.labels, edit.description))
-    return _with_subnet(network, subnet, replace(subnet, reserved=_with_reserved(subnet.reserved, kept)))
+    draft.put(key, replace(subnet, reserved=_with_reserved(subnet.reserved, kept)))
+    return True
 
 
 @_edit.register
-def _(edit: edits.Unreserve, network: Network) -> Network | None:
+def _(edit: edits.Unreserve, draft: NetworkDraft) -> bool:
     hole = parse_range(edit.range)
-    subnet = _subnet_around(network, hole)
+    key, subnet = draft.around(hole)
     start, end = _reserved_near(subnet.reserved, hole.first, hole.last)
     if start == end:
         raise NotFound("reserved range", str(hole), field="range")
     left = [replace(kept, range=rest) for kept in subnet.reserved[start:end] for rest in kept.range.minus(hole)]
     reserved = (*subnet.reserved[:start], *left, *subnet.reserved[end:])
-    return _with_subnet(network, subnet, replace(subnet, reserved=reserved))
+    draft.put(key, replace(subnet, reserved=reserved))
+    return True
 
 
 @_edit.register
-def _(edit: edits.Preallocate, network: Network) -> Network | None:
+def _(edit: edits.Preallocate, draft: NetworkDraft) -> bool:
     owner, slot = Owner(edit.owner), check_slot(edit.slot)
     notes = read_notes(Notes(), edit.labels, edit.description)
     wish = PreAllocation(owner, parse_address(edit.address), slot, check_request(edit.request), notes)
-    others = tuple(other for other in network.preallocations if (other.owner, other.slot) != (owner, slot))
-    return replace(network, preallocations=(*others, wish))
+    draft.waiting().pop((owner, slot), None)  # it stands behind all others, as one that is new
+    draft.waiting()[owner, slot] = wish
+    return True
 
 
 @_edit.register
-def _(edit: edits.RemovePreallocation, network: Network) -> Network | None:
+def _(edit: edits.RemovePreallocation, draft: NetworkDraft) -> bool:
     owner, slot = Owner(edit.owner), check_slot(edit.slot)
-    others = tuple(other for other in network.preallocations if (other.owner, other.slot) != (owner, slot))
-    if len(others) == len(network.preallocations):
+    if draft.waiting().pop((owner, slot), None) is None:
         raise NotFound("pre-allocation", owner, field="owner")
-    return replace(network, preallocations=others)
+    return True
 
 
 @_edit.register
-def _(edit: edits.Connect, network: Network) -> Network | None:
+def _(edit: edits.Connect, draft: NetworkDraft) -> bool:
     new = Connection(
         check_name(edit.group, field="group"),
         check_name(edit.mode, field="mode"),
         check_text(edit.link, field="link"),
         check_text(edit.vlan, field="vlan"),
     )
-    if network.connection(new.group) is None:
-        return replace(network, connections=(*network.connections, new))
-    return replace(network, connections=tuple(new if each.group == new.group else each for each in network.connections))
+    before = draft.network.connections
+    known = any(each.group == new.group for each in before)
+    same = tuple(new if each.group == new.group else each for each in before)
+    draft.change(connections=same if known else (*before, new))
+    return True
 
 
 @_edit.register
-def _(edit: edits.Disconnect, network: Network) -> Network | None:
+def _(edit: edits.Disconnect, draft: NetworkDraft) -> bool:
     group = check_name(edit.group, field="group")
+    network = draft.network
     if network.connection(group) is None:
         raise NotFound("connection", f"of network {network.name} to {group}", field="group")
-    return replace(network, connections=tuple(each for each in network.connections if each.group != group))
+    draft.change(connections=tuple(each for each in network.connections if each.group != group))
+    return True
 
 
-def _with_subnet(network: Network, old: Subnet, new: Subnet) -> Network:
-    return replace(network, subnets=tuple(new if subnet is old else subnet for subnet in network.subnets))
-
-
-def _with_pools(network: Network, change: Callable[[Pool], Sequence[Pool]]) -> Network:
-    subnets = tuple(
-        replace(subnet, pools=tuple(new for pool in subnet.pools for new in change(pool))) for subnet in network.subnets
-    )
-    return replace(network, subnets=subnets)
-
-
-def _subnet_around(network: Network, wanted: AddressRange) -> Subnet:
-    for subnet in network.subnets:
-        if subnet.cidr.first <= wanted.first and wanted.last <= subnet.cidr.last:
-            return subnet
-    raise NotFound("subnet", f"around {wanted} in network {network.name}", hint="add the subnet first", field="range")
-
-
-def _pools_meant(network: Network, ident: str) -> list[Pool]:
+def _pools_meant(draft: NetworkDraft, ident: str) -> list[Pool]:
     check_name(ident, field="pool")
-    named = [pool for _, pool in network.pools() if pool.name == ident]
+    named = [pool for pool in draft.pools() if pool.name == ident]
     if named:
         return named
     wanted = _as_range(ident)
-    exact = [pool for _, pool in network.pools() if pool.range == wanted]
+    exact = [pool for pool in draft.pools() if pool.range == wanted]
     if not exact:
         raise NotFound("pool", ident)
     return exact
@@ -370,17 +380,17 @@ def _pool_name(name: str | None) -> str | None:
     return None if name is None else check_name(name, field="name")
 
 
-def _subnet_name(name: str | None, network: Network, but: Subnet | None = None) -> str | None:
+def _subnet_name(name: str | None, draft: NetworkDraft, but: int | None = None) -> str | None:
     if name is None:
         return None
     check_name(name, field="name")
-    if any(subnet.answers_to(name) for subnet in network.subnets if subnet is not but):
+    if draft.is_taken(name, but):
         raise AlreadyExists("subnet", name, field="name")
     return name
 
 
-def _subnet_uuid(uuid: str | None, network: Network) -> str:
+def _subnet_uuid(uuid: str | None, draft: NetworkDraft) -> str:
     checked = check_name(uuid, field="uuid")
-    if any(subnet.answers_to(checked) for subnet in network.subnets):
+    if draft.is_taken(checked):
         raise AlreadyExists("subnet", checked, field="uuid")
     return checked

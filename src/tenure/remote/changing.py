@@ -106,7 +106,7 @@ class RemoteChanges(AsyncLedger):
             )  # fmt: skip
         except Invalid as error:
             raise as_asked(error) from None
-        return [reading.answer(each) for each in answers.items]
+        return reading.answers(answers.items)
 
     async def _served(self, claim: Claim, wait_s: float | None) -> Holding:
         patience_s = check_patience(claim, wait_s)

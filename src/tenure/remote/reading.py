@@ -1,5 +1,6 @@
 """Shapes that travelled, as values of the ledger again: exactly what ``writing`` was given."""
 
+from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -201,3 +202,13 @@ def answer(shape: shapes.Answer) -> Shown:
     if shape.network is not None:
         return network(shape.network)
     return None if shape.paper is None else paper(shape.paper)
+
+
+def answers(items: Sequence[shapes.Answer]) -> list[Shown]:
+    """Read the answers to operations: edits of one network have one answer, wherever it stands."""
+    networks = {place: network(shape.network) for place, shape in enumerate(items) if shape.network is not None}
+    found: list[Shown] = []
+    for place, shape in enumerate(items):
+        at = place if shape.network_at is None else shape.network_at
+        found.append(networks[at] if at in networks else answer(shape))
+    return found

@@ -314,6 +314,16 @@ class Answer(Shape, frozen=True, kw_only=True, omit_defaults=True):
     holding: Holding | None = None
     holdings: list[Holding] | None = None
     network: Network | None = None
+    network_at: (
+        Annotated[
+            int,
+            Meta(
+                ge=0,
+                description="Which answer of this list, counted from 0, has the network: that of its last edit.",
+            ),
+        ]
+        | None
+    ) = None
     paper: Paper | None = None
 
 

@@ -1,6 +1,6 @@
 """Values of the ledger as the shapes that travel."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime
 from functools import lru_cache
 from typing import Any
@@ -284,6 +284,14 @@ def answer(shown: Shown) -> shapes.Answer:
     if isinstance(shown, values.Paper):
         return shapes.Answer(paper=paper(shown))
     return shapes.Answer(network=network(shown))
+
+
+def answers(every: Sequence[Shown]) -> Iterator[shapes.Answer]:
+    """Yield the answers to operations, in their order; a network that several have stands in the last of them alone."""
+    last = {id(shown): place for place, shown in enumerate(every) if isinstance(shown, plan.Network)}
+    for place, shown in enumerate(every):
+        whole = last.get(id(shown), place)
+        yield answer(shown) if whole == place else shapes.Answer(network_at=whole)
 
 
 def time_text(time: datetime) -> str:

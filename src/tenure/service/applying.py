@@ -40,9 +40,9 @@ from tenure.service.operations import (
 )
 
 Result = Granted | Network | Paper | list[Granted] | None
+Work = Callable[[Ground, Sequence[Any]], Coroutine[Any, Any, Sequence[Result | plan_work.Edited]]]
 
 SINGLE: dict[type, Callable[[Ground, Any], Coroutine[Any, Any, Result]]] = {
-    AddNetwork: plan_work.add_network,
     AllocateRun: holding_work.allocate_run,
     Cancel: holding_work.cancel,
     Confirm: holding_work.confirm,
@@ -55,16 +55,17 @@ SINGLE: dict[type, Callable[[Ground, Any], Coroutine[Any, Any, Result]]] = {
     ExpectNoHoldings: expect_work.expect_no_holdings,
     ExpectNoPapers: expect_work.expect_no_papers,
 }
-"""What each operation does by itself; every other edit is ``edit_plan``."""
+"""What each operation does by itself."""
 
-TOGETHER: dict[type, Callable[[Ground, Sequence[Any]], Coroutine[Any, Any, Sequence[Result]]]] = {
+TOGETHER: dict[type, Work] = {
+    AddNetwork: plan_work.add_networks,
     Allocate: holding_work.allocate,
     ExpectPaper: expect_work.expect_papers,
     RemovePaper: paper_work.write_papers,
     Transfer: holding_work.transfer,
     WritePaper: paper_work.write_papers,
 }
-"""What operations do together with their like that stand next to them."""
+"""What operations do together with their like that stand next to them; every edit that is not here is ``edit_plan``."""
 
 
 class Applying:
@@ -87,18 +88,25 @@ class Applying:
 
     async def run(self, operations: Sequence[Operation]) -> list[Result]:
         """Do it all, then judge and write; what is to be logged is left to ``finish``."""
-        results: list[Result] = []
+        results: list[Result | plan_work.Edited] = []
         while len(results) < len(operations):
             operation = operations[len(results)]
-            together = TOGETHER.get(type(operation))
-            if together is not None:
-                rest = operations[len(results) :]
-                alike = list(takewhile(lambda other, work=together: TOGETHER.get(type(other)) is work, rest))  # type: ignore[misc]
-                results.extend(await together(self.ground, alike))
+            together = _together(operation)
+            if together is None:
+                results.append(await SINGLE[type(operation)](self.ground, operation))
             else:
-                results.append(await SINGLE.get(type(operation), plan_work.edit_plan)(self.ground, operation))
+                rest = (operations[place] for place in range(len(results), len(operations)))
+                alike = list(takewhile(lambda other, work=together: _together(other) is work, rest))  # type: ignore[misc]
+                results.extend(await together(self.ground, alike))
         await plan_work.settle(self.ground)
-        return results
+        return self._final(results)
+
+    def _final(self, results: Sequence[Result | plan_work.Edited]) -> list[Result]:
+        """Return for each edit the network as it is at the end, one value for all edits of it; None if it is gone."""
+        ground = self.ground
+        changed = [network for space in ground.edited_spaces for network in ground.now[space].networks.values()]
+        networks = {network.id: network for network in changed}
+        return [networks.get(each.network) if isinstance(each, plan_work.Edited) else each for each in results]
 
     async def finish(self) -> tuple[list[Entry], int]:
         """Log what was done, which comes last; return the entries, and the number of the last one.
@@ -108,6 +116,13 @@ class Applying:
         asker = self.ground.asker
         entries = [entry if ended_by_time(entry) else asked_entry(entry, asker) for entry in self.ground.entries]
         return entries, await self.ground.tx.log(entries) if entries else 0
+
+
+def _together(operation: Operation) -> Work | None:
+    """Return what an operation does together with its like, if it does."""
+    if type(operation) in SINGLE:
+        return None
+    return TOGETHER.get(type(operation), plan_work.edit_plan)
 
 
 def guard_for(operations: Sequence[Operation]) -> Guard:

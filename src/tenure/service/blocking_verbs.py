@@ -262,6 +262,7 @@ class BlockingVerbs(BlockingReadingVerbs):
         """Make several edits, allocations, releases and transfers one transaction, judged by the final state.
 
         They run in the order written. Each has one answer: the holding (or several), the changed network, or None.
+        Edits of one network all answer the network as it is at the end, or None if one of them removed it.
         Transfers that stand next to each other change hands together, so two owners may swap.
         """
         return self._portal.run(self._ledger.apply(operations, key=key))

@@ -36,6 +36,9 @@ class Ground:
         self.asker = asker
         self.before: dict[SpaceId, Configuration] = {}
         self.now: dict[SpaceId, Configuration] = {}
+        self.homes: dict[str, SpaceId] = {}
+        """The space of each network, by the network's name."""
+        self.spaces: dict[str, SpaceId] = {}
         self.papers: dict[tuple[str, str], Paper | None] = {}
         self.entries: list[Entry] = []
         self._kept_exact = exact
@@ -44,6 +47,7 @@ class Ground:
         self._exact: dict[SpaceId, ExactViews] = {}
         self._freed: list[Row] = []
         self._now_us: int | None = None
+        self._serials: dict[SpaceId, dict[NetworkId, int]] = {}
 
     async def now_us(self) -> int:
         """Read the store's clock, once: what one ``apply`` does, it does at one time."""
@@ -55,7 +59,29 @@ class Ground:
         """Hold the spaces and learn their plans."""
         versions = await self.tx.guard(sorted(spaces), strength)
         for configuration in await self._plans(versions):
-            self.before[configuration.space] = self.now[configuration.space] = configuration
+            self.before[configuration.space] = configuration
+            self.keep(configuration)
+
+    def keep(self, configuration: Configuration) -> None:
+        """Let this be the plan of its space from now on. O(networks), if some came, went or have another name."""
+        space = configuration.space
+        old = self.now.get(space)
+        self.now[space] = configuration
+        if old is not None and old.name != configuration.name and self.spaces.get(old.name) == space:
+            del self.spaces[old.name]
+        self.spaces[configuration.name] = space
+        before = {} if old is None else old.networks
+        if before.keys() != configuration.networks.keys():
+            for name in before.keys() - configuration.networks.keys():
+                del self.homes[name]
+            self.homes.update((name, space) for name in configuration.networks.keys() - before.keys())
+
+    def serial_before(self, space: SpaceId, network: NetworkId) -> int:
+        """Return how often a network had been changed before this ``apply``; 0 if it is new."""
+        if space not in self._serials:
+            old = self.before.get(space)
+            self._serials[space] = {} if old is None else {each.id: each.serial for each in old.networks.values()}
+        return self._serials[space].get(network, 0)
 
     async def _plans(self, versions: Mapping[SpaceId, int]) -> list[Configuration]:
         """Return the plans of guarded spaces; what the server knows at this very version need not be read."""
@@ -74,10 +100,10 @@ class Ground:
 
     def space_of(self, network: str) -> SpaceId:
         """Find the space of a network."""
-        for space, configuration in self.now.items():
-            if network in configuration.networks:
-                return space
-        raise NotFound("network", network)
+        space = self.homes.get(network)
+        if space is None:
+            raise NotFound("network", network)
+        return space
 
     def layout(self, space: SpaceId) -> Layout:
         """Return the layout of a space as it is now."""

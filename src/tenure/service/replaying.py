@@ -14,6 +14,9 @@ from tenure.kernel.values import Holding, Paper, Reply
 from tenure.ports import Transaction
 from tenure.service.operations import Allocate, Operation, Shown
 
+AT = "network_at"
+"""Where the place of an answer stands that has the network whole: the last one about it."""
+
 
 def body_of_operations(operations: Sequence[Operation], key: str) -> bytes:
     """Return a short mark of what a list of operations says; none of them may have the key of the whole."""
@@ -42,12 +45,17 @@ async def known_answer(tx: Transaction, key: str, body: bytes) -> list[Shown] | 
         return None
     if reply.body != body or reply.answer is None:
         raise KeyReused(key)
-    return [_read(each) for each in json.loads(reply.answer)]
+    return _read_all(json.loads(reply.answer))
 
 
 def reply_of(key: str, body: bytes, answers: Sequence[Shown]) -> Reply:
     """Return what is to be kept of a request's answers."""
-    return Reply(key, body, answer=json.dumps([_written(answer) for answer in answers]))
+    last = {id(answer): place for place, answer in enumerate(answers) if isinstance(answer, Network)}
+    written = (
+        _written(answer) if last.get(id(answer), place) == place else {AT: last[id(answer)]}
+        for place, answer in enumerate(answers)
+    )
+    return Reply(key, body, answer=json.dumps(list(written)))
 
 
 def _written(answer: Shown) -> Any:
@@ -60,6 +68,16 @@ def _written(answer: Shown) -> Any:
     if isinstance(answer, Network):
         return {"network": [answer.id, answer.name, network_document(answer)]}
     return None
+
+
+def _read_all(written: Sequence[Any]) -> list[Shown]:
+    """Read answers back; edits of one network have one answer, which is written once."""
+    found = [None if _is_elsewhere(each) else _read(each) for each in written]
+    return [found[each[AT]] if _is_elsewhere(each) else answer for each, answer in zip(written, found, strict=True)]
+
+
+def _is_elsewhere(written: Any) -> bool:
+    return isinstance(written, dict) and AT in written
 
 
 def _read(written: Any) -> Shown:

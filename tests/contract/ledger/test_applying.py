@@ -203,3 +203,37 @@ async def test_an_owner_lets_go_of_everything_in_all_networks_at_once(ledger: Le
     assert await addresses(ledger, "a") == [kept.address]
     assert await addresses(ledger, "b") == []
     assert {change.request async for change in ledger.changes() if change.verb == "release"} == {"req-9"}
+
+
+async def test_edits_of_one_network_all_answer_it_as_it_is_at_the_end(ledger: tenure.AsyncLedger) -> None:
+    edits = [tenure.AddSubnet(network="many", cidr=f"10.9.{number}.0/24") for number in range(3)]
+    operations = [tenure.AddNetwork(network="many"), *edits, tenure.AddNetwork(network="gone")]
+    rehearsed = await ledger.rehearse(operations)
+    answers = await ledger.apply([*operations, tenure.RemoveNetwork(network="gone")], key="k-many")
+
+    found = await ledger.network("many")
+    assert answers == [found, found, found, found, None, None]
+    assert [len(each.subnets) for each in rehearsed[:4] if isinstance(each, tenure.Network)] == [3, 3, 3, 3]
+    again = await ledger.apply([*operations, tenure.RemoveNetwork(network="gone")], key="k-many")
+    assert again == answers
+
+
+async def test_a_network_that_is_renamed_among_other_edits_goes_by_its_new_name(ledger: tenure.AsyncLedger) -> None:
+    await ledger.apply(
+        [
+            tenure.AddNetwork(network="old"),
+            tenure.AddSubnet(network="old", cidr="10.8.0.0/24"),
+            tenure.ModifyNetwork(network="old", name="new"),
+            tenure.AddPool(network="new", range="10.8.0.0/25"),
+        ]
+    )
+
+    assert [str(pool.range) for _, pool in (await ledger.network("new")).pools()] == ["10.8.0.0-10.8.0.127"]
+    with pytest.raises(tenure.NotFound, match="new"):
+        await ledger.apply(
+            [
+                tenure.ModifyNetwork(network="new", name="newer"),
+                tenure.AddPool(network="new", range="10.8.0.128/25"),
+            ]
+        )
+    assert (await ledger.network("new")).name == "new"

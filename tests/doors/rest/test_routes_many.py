@@ -141,3 +141,17 @@ async def test_a_long_poll_is_answered_when_an_address_comes_free(admin: Client)
     assert (now["state"], now["place"]) == ("waiting", 2)
     assert (first["state"], first["holding"]["owner"]) == ("granted", "pod/first")
     assert gone == {"withdrawn": True}
+
+
+async def test_the_answer_to_many_edits_of_a_network_has_it_once_and_grows_with_them(admin: Client) -> None:
+    def adding(count: int, name: str) -> dict[str, object]:
+        subnets = [{"op": "subnet.add", "network": name, "cidr": f"10.77.{n}.0/24"} for n in range(count)]
+        return {"operations": [{"op": "network.add", "network": name}, *subnets]}
+
+    few = await good(admin, "POST", ":rehearse", adding(100, "grown"))
+    many = await good(admin, "POST", ":rehearse", adding(200, "grown"))
+    done = await good(admin, "POST", ":apply", adding(200, "grown"))
+
+    assert len(many.body) < 2.5 * len(few.body)
+    assert [each for each in done.json["items"][:-1] if each != {"network_at": 200}] == []
+    assert done.json["items"][-1]["network"] == await admin.get("/networks/grown")

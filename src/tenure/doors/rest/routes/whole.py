@@ -86,16 +86,20 @@ async def get_self(call: Call) -> Self:
 
 @whole.route("POST", ":apply", need=Need.OPEN, body=Operations, answer=shapes.Listing[shapes.Answer])
 async def apply(call: Call) -> shapes.Listing[shapes.Answer]:
-    """Make several edits, allocations, releases and transfers one transaction: all of it, or nothing."""
+    """Make several edits, allocations, releases and transfers one transaction: all of it, or nothing.
+
+    Each operation has one answer. Those that edit one network have the network as all of them left it: the last of
+    them has it whole, the others say by network_at where it stands; a network that is gone is in none.
+    """
     answers = await call.ledger.apply(_operations(call), key=call.key)
-    return shapes.Listing(items=[writing.answer(answer) for answer in answers])
+    return shapes.Listing(items=list(writing.answers(answers)))
 
 
 @whole.route("POST", ":rehearse", need=Need.OPEN, body=Operations, answer=shapes.Listing[shapes.Answer], keyed=False)
 async def rehearse(call: Call) -> shapes.Listing[shapes.Answer]:
     """Tell what :apply would answer now, or refuse what it would refuse; nothing is changed, kept or logged."""
     answers = await call.ledger.rehearse(_operations(call))
-    return shapes.Listing(items=[writing.answer(answer) for answer in answers])
+    return shapes.Listing(items=list(writing.answers(answers)))
 
 
 def _operations(call: Call) -> list[Operation]:

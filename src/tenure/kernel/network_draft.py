@@ -1,0 +1,201 @@
+"""A network while it is edited: its subnets by name and by place, so that an edit need not look at all of them.
+
+Between edits the plan may be unlawful (``judging`` looks at the end only): two subnets may lie over each other, or go
+by one name. Then the draft looks for the first one in written order, as it would without an index.
+"""
+
+from bisect import bisect_left, bisect_right
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
+from typing import Any
+
+from tenure.kernel.configuration import Network, Policy, Pool, PreAllocation, Subnet
+from tenure.kernel.errors import NotFound
+from tenure.kernel.names import Owner
+from tenure.kernel.ranges import AddressRange
+
+Waiting = dict[tuple[Owner, str], PreAllocation]
+
+
+class NetworkDraft:
+    """A copy of a network that can be changed. Cost of an edit: O(log subnets) once the indexes it needs are made."""
+
+    def __init__(self, network: Network) -> None:
+        self._network = network
+        self._subnets = dict(enumerate(network.subnets))
+        self._next = len(network.subnets)
+        self._names: _Names | None = None
+        self._places: _Places | None = None
+        self._policies: dict[str, Policy] | None = None
+        self._waiting: Waiting | None = None
+
+    @property
+    def network(self) -> Network:
+        """Return the network as far as it has its own fields; its subnets and pre-allocations may be older."""
+        return self._network
+
+    def finished(self) -> Network:
+        """Return the network as it is now. O(subnets)."""
+        waiting = self._network.preallocations if self._waiting is None else tuple(self._waiting.values())
+        return replace(self._network, subnets=tuple(self._subnets.values()), preallocations=waiting)
+
+    def change(self, **fields: Any) -> None:
+        """Change fields of the network itself."""
+        self._network = replace(self._network, **fields)
+
+    def find(self, ident: str) -> tuple[int, Subnet]:
+        """Return the subnet that goes by a name, a block or a uuid, and its number here; NotFound if none does."""
+        key = self._answering(ident)
+        if key is None:
+            raise NotFound("subnet", ident)
+        return key, self._subnets[key]
+
+    def is_taken(self, ident: str, but: int | None = None) -> bool:
+        """Tell whether a subnet answers to a name already; ``but`` is the number of one that may."""
+        return self._answering(ident, but) is not None
+
+    def _answering(self, ident: str, but: int | None = None) -> int | None:
+        if self._names is None:
+            self._names = _Names(self._subnets)
+        if self._names.clash:
+            found = (key for key, subnet in self._subnets.items() if key != but and subnet.answers_to(ident))
+            return next(found, None)
+        key = self._names.keys.get(ident)
+        return None if key == but else key
+
+    def around(self, wanted: AddressRange) -> tuple[int, Subnet]:
+        """Return the subnet that a range lies in, and its number here; raise NotFound if there is none."""
+        if self._places is None:
+            self._places = _Places(self._subnets)
+        key = self._places.around(wanted, self._subnets)
+        if key is None:
+            where = f"around {wanted} in network {self._network.name}"
+            raise NotFound("subnet", where, hint="add the subnet first", field="range")
+        return key, self._subnets[key]
+
+    def add(self, subnet: Subnet) -> None:
+        """Add a subnet behind all others."""
+        key, self._next = self._next, self._next + 1
+        self._subnets[key] = subnet
+        self._index(key, subnet)
+        self._policies = None if subnet.pools else self._policies
+
+    def put(self, key: int, new: Subnet) -> None:
+        """Put a changed subnet in the place of the one with this number."""
+        old = self._subnets[key]
+        moved = (old.name, old.uuid, old.cidr) != (new.name, new.uuid, new.cidr)
+        if moved:
+            self._unindex(key, old)
+        self._subnets[key] = new
+        if moved:
+            self._index(key, new)
+        if old.pools != new.pools:
+            self._policies = None
+
+    def remove(self, key: int) -> None:
+        """Remove the subnet with this number."""
+        self._unindex(key, self._subnets[key])
+        gone = self._subnets.pop(key)
+        self._policies = None if gone.pools else self._policies
+
+    def _index(self, key: int, subnet: Subnet) -> None:
+        if self._names is not None:
+            self._names.add(key, subnet)
+        if self._places is not None:
+            self._places.add(key, subnet)
+
+    def _unindex(self, key: int, subnet: Subnet) -> None:
+        if self._names is not None:
+            self._names.remove(key, subnet)
+        if self._places is not None:
+            self._places.remove(subnet)
+
+    def pools(self) -> Iterator[Pool]:
+        """Yield the pools in written order: subnets first, then pools."""
+        return (pool for subnet in self._subnets.values() for pool in subnet.pools)
+
+    def policy_of(self, name: str | None) -> Policy | None:
+        """Return the policy of the first pool of a name; None if no pool goes by it."""
+        if self._policies is None:
+            self._policies = {}
+            for pool in self.pools():
+                if pool.name is not None:
+                    self._policies.setdefault(pool.name, pool.policy)
+        return None if name is None else self._policies.get(name)
+
+    def add_pool(self, key: int, pool: Pool) -> None:
+        """Add a pool to the subnet with this number, behind its others."""
+        subnet = self._subnets[key]
+        self._subnets[key] = replace(subnet, pools=(*subnet.pools, pool))
+        if self._policies is not None and pool.name is not None:
+            self._policies.setdefault(pool.name, pool.policy)
+
+    def change_pools(self, change: Callable[[Pool], Sequence[Pool]]) -> None:
+        """Put what ``change`` makes of each pool in its place. O(pools)."""
+        for key, subnet in self._subnets.items():
+            pools = tuple(new for pool in subnet.pools for new in change(pool))
+            if pools != subnet.pools:
+                self._subnets[key] = replace(subnet, pools=pools)
+        self._policies = None
+
+    def waiting(self) -> Waiting:
+        """Return the pre-allocations by owner and slot, to be changed in place."""
+        if self._waiting is None:
+            self._waiting = {(each.owner, each.slot): each for each in self._network.preallocations}
+        return self._waiting
+
+
+class _Names:
+    """Subnets by what they go by. ``clash``: two went by one name at some time, and nobody can tell them apart here."""
+
+    def __init__(self, subnets: dict[int, Subnet]) -> None:
+        self.keys: dict[str, int] = {}
+        self.clash = False
+        for key, subnet in subnets.items():
+            self.add(key, subnet)
+
+    def add(self, key: int, subnet: Subnet) -> None:
+        for ident in _idents(subnet):
+            self.clash = self.clash or self.keys.setdefault(ident, key) != key
+
+    def remove(self, key: int, subnet: Subnet) -> None:
+        for ident in _idents(subnet):
+            if self.keys.get(ident) == key:
+                del self.keys[ident]
+
+
+def _idents(subnet: Subnet) -> set[str]:
+    named = set() if subnet.name is None else {subnet.name}
+    return {subnet.uuid, str(subnet.cidr), *named}
+
+
+class _Places:
+    """Subnets by where they lie. ``clash``: two lay over each other at some time; then the written order counts."""
+
+    def __init__(self, subnets: dict[int, Subnet]) -> None:
+        found = sorted((subnet.cidr.first, subnet.cidr.last, key) for key, subnet in subnets.items())
+        self._firsts = [first for first, _, _ in found]
+        self._found = found
+        self._clash = any(found[place][1] >= found[place + 1][0] for place in range(len(found) - 1))
+
+    def around(self, wanted: AddressRange, subnets: dict[int, Subnet]) -> int | None:
+        if self._clash:
+            fits = (key for key, subnet in subnets.items() if subnet.cidr.range.covers(wanted))
+            return next(fits, None)
+        place = bisect_right(self._firsts, wanted.first) - 1
+        if place < 0 or self._found[place][1] < wanted.last:
+            return None
+        return self._found[place][2]
+
+    def add(self, key: int, subnet: Subnet) -> None:
+        first, last = subnet.cidr.first, subnet.cidr.last
+        place = bisect_left(self._firsts, first)
+        before, behind = self._found[place - 1 : place] if place else [], self._found[place : place + 1]
+        self._clash = self._clash or any(each[1] >= first for each in before) or any(each[0] <= last for each in behind)
+        self._firsts.insert(place, first)
+        self._found.insert(place, (first, last, key))
+
+    def remove(self, subnet: Subnet) -> None:
+        if not self._clash:
+            place = bisect_left(self._firsts, subnet.cidr.first)
+            del self._firsts[place], self._found[place]
