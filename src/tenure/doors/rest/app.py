@@ -3,6 +3,8 @@
 import asyncio
 import contextlib
 import time
+from dataclasses import replace
+from typing import Any
 
 from tenure.doors.rest.access.shares import WAITING
 from tenure.doors.rest.answers import STREAM, WHOLE, send_bytes, send_json, send_problem, unfinished, written_whole
@@ -28,6 +30,7 @@ from tenure.doors.rest.requests import (
     read_whole,
 )
 from tenure.doors.rest.resting import is_known
+from tenure.doors.rest.side_loop import distant
 from tenure.doors.rest.site import Site
 from tenure.doors.rest.visitors import Visitor
 from tenure.kernel.errors import KeyReused, StoreUnavailable, TenureError
@@ -143,9 +146,13 @@ class Application:
         else:
             await stream(receive, send)
 
+    async def _apart(self, endpoint: Endpoint, call: Call) -> Any:
+        """Have a request worked on beside this loop; what it asks of the ledger is done here."""
+        return await self._site.side.run(endpoint.handler(replace(call, ledger=distant(call.ledger))))
+
     async def _do(self, endpoint: Endpoint, call: Call, scope: Scope, send: Send, watch: Watch) -> None:
         try:
-            answer = await endpoint.handler(call)
+            answer = await (self._apart(endpoint, call) if endpoint.apart else endpoint.handler(call))
         except KeyReused as error:
             raise call.own_words(error) from None
         status = 204 if endpoint.answer is None else endpoint.status

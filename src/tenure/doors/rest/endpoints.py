@@ -1,7 +1,7 @@
 """Routes as data: what each takes, what it answers, who may ask. The dispatcher and the OpenAPI document read them."""
 
 import enum
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Coroutine, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -48,7 +48,7 @@ class Call:
 Streaming = Callable[[Any, Any], Awaitable[None]]
 """What a route that streams returns; it is called with receive and send."""
 
-Handler = Callable[[Call], Awaitable[Any]]
+Handler = Callable[[Call], Coroutine[Any, Any, Any]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,6 +70,9 @@ class Endpoint:
     waits: bool = False
     """A request with ``wait_s`` may take long; it ends when whoever asked goes away."""
 
+    apart: bool = False
+    """Worked on beside the server's loop: it may compute for long."""
+
     keyed: bool = True
     """A POST takes an idempotency key; without, it may be repeated as it is, and tells what is so now."""
 
@@ -82,9 +85,10 @@ class Endpoint:
 class Section:
     """The routes of one noun, in the order they are written."""
 
-    def __init__(self, name: str, about: str) -> None:
+    def __init__(self, name: str, about: str, *, apart: bool = False) -> None:
         self.name = name
         self.about = about
+        self.apart = apart
         self.endpoints: list[Endpoint] = []
 
     def route(self, method: str, path: str, *, need: Need, **more: Any) -> Callable[[Handler], Handler]:
@@ -92,7 +96,7 @@ class Section:
 
         def taken(handler: Handler) -> Handler:
             summary = (handler.__doc__ or "").strip()
-            self.endpoints.append(Endpoint(method, path, handler, self.name, summary, need, **more))
+            self.endpoints.append(Endpoint(method, path, handler, self.name, summary, need, apart=self.apart, **more))
             return handler
 
         return taken

@@ -13,6 +13,7 @@ from tenure.doors.rest.metrics import Meter
 from tenure.doors.rest.news import News
 from tenure.doors.rest.readiness import Readiness
 from tenure.doors.rest.settings import Limits, Settings
+from tenure.doors.rest.side_loop import SideLoop
 from tenure.kernel.errors import TenureError
 from tenure.service.ledger import AsyncLedger
 from tenure.service.ledger_size import SizeGauge
@@ -37,6 +38,7 @@ class Site:
     events: Events = field(init=False)
     census: Census = field(init=False)
     size: SizeGauge = field(init=False)
+    side: SideLoop = field(default_factory=SideLoop)
     _opened: AsyncExitStack = field(default_factory=AsyncExitStack)
     """What is to be closed, the last that was opened first, whatever becomes of the others."""
 
@@ -57,6 +59,7 @@ class Site:
             survey = Survey(self.ledger)
             self.size = survey.size
             self.readiness = Readiness(self.ledger, self.journal)
+            opened.push_async_callback(self.side.close)
             self.news = News(self.ledger)
             opened.push_async_callback(self.news.close)
             self.events = Events(self.news)

@@ -4,7 +4,7 @@ import time
 
 import pytest
 
-from tenure.doors.deployments.documents.trees import SPARE, read_tree
+from tenure.doors.deployments.documents.trees import DEEPEST, MOST_VALUES, read_tree
 from tenure.doors.deployments.faults import Rejected
 
 AT_ONCE_S = 3.0
@@ -106,7 +106,7 @@ def test_anchors_cannot_blow_a_document_up(line: str) -> None:
     begun = time.monotonic()
     why = refused(laughs(12, line))
 
-    assert why.endswith(": too much inside each other")
+    assert f": more than {MOST_VALUES} values" in why
     assert time.monotonic() - begun < AT_ONCE_S
 
 
@@ -123,10 +123,22 @@ def test_merge_keys_cannot_blow_a_document_up() -> None:
 
 @pytest.mark.parametrize("text", ["a: &a [*a]", "&a {b: *a}", "a: " + "[" * 1000 + "]" * 1000, "a: &a {b: {<<: *a}}"])
 def test_what_has_no_end_is_refused(text: str) -> None:
-    assert refused(text).endswith(": too much inside each other")
+    assert refused(text).endswith(f": more than {DEEPEST} things inside each other")
+
+
+@pytest.mark.parametrize("inside", ["[" * 500_000, "{a: " * 200_000, "- " * 400_000, "? " * 400_000])
+def test_what_lies_too_deep_is_refused_and_ends_no_process(inside: str) -> None:
+    assert refused(f"a:\n {inside}").endswith(f": more than {DEEPEST} things inside each other")
+
+
+@pytest.mark.parametrize(
+    "text", ["a: [" + "1," * MOST_VALUES + "1]", "x: &x [" + "1," * 999 + "1]\na: [" + "*x," * 300 + "]"]
+)
+def test_a_document_of_too_many_values_is_refused_with_their_number(text: str) -> None:
+    assert f"more than {MOST_VALUES} values, with aliases counted each time" in refused(text)
 
 
 def test_an_anchor_may_be_used_as_often_as_people_do() -> None:
-    text = "x: &x {range: 10.0.0.0/24, gateway: 10.0.0.1}\nlist:\n" + "- *x\n" * (SPARE // 10)
+    text = "x: &x {range: 10.0.0.0/24, gateway: 10.0.0.1}\nlist:\n" + "- *x\n" * 10_000
 
-    assert len(read_tree(text, "doc.yml").value["list"].value) == SPARE // 10
+    assert len(read_tree(text, "doc.yml").value["list"].value) == 10_000

@@ -14,8 +14,10 @@ from tenure.kernel.names import check_name, shown
 LARGEST = 4 * 1024 * 1024
 DEEPEST = 64
 
-SPARE = 100_000
-"""So many nodes more than it has characters may a document come to by its anchors."""
+MOST_VALUES = 150_000
+"""Keys, texts, numbers, lists and mappings of a document; what an alias stands for counts each time it is said."""
+
+TOO_DEEP = f"more than {DEEPEST} things inside each other"
 
 OWN = "x-"
 MERGE = "tag:yaml.org,2002:merge"
@@ -113,23 +115,109 @@ class Reader:
 
 
 def read_tree(text: str, document: str) -> Tree:
-    """Read a document, or say where it is no YAML."""
+    """Read a document, or say where it is no YAML, or too much of it. Cost: some 10 µs a value, MOST_VALUES at most."""
     if len(text) > LARGEST:
         raise _broken(f"at most {LARGEST} characters are read", Place(document, 1, 1, ""))
     try:
-        node = yaml.compose(text, Loader=_Loader)
+        node = _Composer(text, document).compose()
     except yaml.MarkedYAMLError as error:
         mark = error.problem_mark or error.context_mark
         place = Place(document, 1 if mark is None else mark.line + 1, 1 if mark is None else mark.column + 1, "")
         raise _broken(error.problem or error.context or "not YAML", place) from None
-    except (yaml.YAMLError, RecursionError) as error:
+    except yaml.YAMLError as error:
         raise _broken(str(error).partition("\n")[0] or "not YAML", Place(document, 1, 1, "")) from None
     if node is None:
         raise _broken("the document is empty", Place(document, 1, 1, ""))
-    tree = _Planter(document, len(text) + SPARE).plant(node, "", 0)
+    tree = _Planter(document).plant(node, "", 0)
     if not isinstance(tree.value, dict):
         raise _broken("a mapping is needed", tree.place)
     return tree
+
+
+class _Composer:
+    """Makes nodes of the library's events. Its own composer calls itself for what lies inside, without a limit.
+
+    Where that is libyaml's, a document of brackets alone ends the process: its stack overflows.
+    """
+
+    def __init__(self, text: str, document: str) -> None:
+        self._loader: Any = _Loader(text)
+        self._document = document
+        self._anchors: dict[str, yaml.Node] = {}
+        self._open: list[yaml.CollectionNode] = []
+        self._keys: list[yaml.Node | None] = []
+        self._made = 0
+
+    def compose(self) -> yaml.Node | None:
+        """Return the one document of the stream; None if there is none. O(values), with no call inside another."""
+        loader = self._loader
+        loader.get_event()  # the stream's beginning
+        if loader.check_event(yaml.StreamEndEvent):
+            return None
+        begun = loader.get_event()
+        root = self._node(loader.get_event())
+        while self._open:
+            self._take(loader.get_event())
+        loader.get_event()  # the document's end
+        if not loader.check_event(yaml.StreamEndEvent):
+            other = loader.get_event().start_mark
+            told = "expected a single document in the stream"
+            raise yaml.composer.ComposerError(told, begun.start_mark, "but found another document", other)
+        return root
+
+    def _take(self, event: Any) -> None:
+        if isinstance(event, yaml.CollectionEndEvent):
+            self._open.pop().end_mark = event.end_mark
+            self._keys.pop()
+            return
+        parent, key = self._open[-1], self._keys[-1]
+        place = len(self._open) - 1
+        node = self._node(event)
+        if isinstance(parent, yaml.SequenceNode):
+            parent.value.append(node)
+        elif key is None:
+            self._keys[place] = node
+        else:
+            self._keys[place] = None
+            parent.value.append((key, node))
+
+    def _node(self, event: Any) -> yaml.Node:
+        if isinstance(event, yaml.AliasEvent):
+            return self._anchored(event)
+        if event.anchor in self._anchors:
+            first, again = self._anchors[event.anchor].start_mark, event.start_mark
+            told = f"found duplicate anchor {event.anchor!r}; first occurrence"
+            raise yaml.composer.ComposerError(told, first, "second occurrence", again)
+        self._made += 1
+        if self._made > MOST_VALUES:
+            raise _too_many(_place(self._document, event, ""))
+        node = self._scalar(event) if isinstance(event, yaml.ScalarEvent) else self._collection(event)
+        if event.anchor is not None:
+            self._anchors[event.anchor] = node
+        return node
+
+    def _anchored(self, event: Any) -> yaml.Node:
+        if event.anchor not in self._anchors:
+            raise yaml.composer.ComposerError(None, None, "found undefined alias", event.start_mark)
+        return self._anchors[event.anchor]
+
+    def _scalar(self, event: Any) -> yaml.Node:
+        tag = event.tag
+        if tag is None or tag == "!":
+            tag = self._loader.resolve(yaml.ScalarNode, event.value, event.implicit)
+        return yaml.ScalarNode(tag, event.value, event.start_mark, event.end_mark, style=event.style)
+
+    def _collection(self, event: Any) -> yaml.Node:
+        if len(self._open) > DEEPEST:
+            raise _broken(TOO_DEEP, _place(self._document, event, ""))
+        kind = yaml.SequenceNode if isinstance(event, yaml.SequenceStartEvent) else yaml.MappingNode
+        tag = event.tag
+        if tag is None or tag == "!":
+            tag = self._loader.resolve(kind, None, event.implicit)
+        node = kind(tag, [], event.start_mark, None, flow_style=event.flow_style)
+        self._open.append(node)
+        self._keys.append(None)
+        return node
 
 
 class _Loader(getattr(yaml, "CSafeLoader", yaml.SafeLoader)):  # type: ignore[misc]  # libyaml's where it is there
@@ -156,9 +244,8 @@ _Loader.add_implicit_resolver(FLOAT, re.compile(r"[-+]?[0-9]+\.[0-9]*(?:[eE][-+]
 class _Planter:
     """Turns the library's nodes into trees; anchors may be used, but not to blow a document up."""
 
-    def __init__(self, document: str, most: int) -> None:
+    def __init__(self, document: str) -> None:
         self._document = document
-        self._most = most
         self._planted = 0
         self._scalars = _Loader("")
         self._merged: dict[int, Pairs | None] = {}
@@ -190,8 +277,10 @@ class _Planter:
 
     def _count(self, number: int, place: Place, depth: int) -> None:
         self._planted += number
-        if depth > DEEPEST or self._planted > self._most:
-            raise _broken("too much inside each other", place)
+        if depth > DEEPEST:
+            raise _broken(TOO_DEEP, place)
+        if self._planted > MOST_VALUES:
+            raise _too_many(place)
 
     def _refuse_tag(self, node: yaml.Node, known: Sequence[str], place: Place) -> None:
         if node.tag not in known:
@@ -236,7 +325,11 @@ class _Planter:
         return found
 
 
-def _place(document: str, node: yaml.Node, path: str) -> Place:
+def _too_many(place: Place) -> Rejected:
+    return _broken(f"more than {MOST_VALUES} values, with aliases counted each time; at most so many are read", place)
+
+
+def _place(document: str, node: Any, path: str) -> Place:
     return Place(document, node.start_mark.line + 1, node.start_mark.column + 1, path)
 
 

@@ -32,7 +32,7 @@ from tenure.remote.refusals import NotInstalled
 if TYPE_CHECKING:
     from tenure.doors.rest.deployment_answers import Desk, Report
 
-deployments = Section("deployments", "What manifests want, and what their instances have.")
+deployments = Section("deployments", "What manifests want, and what their instances have.", apart=True)
 
 INSTANCE = "/deployments/{deployment}/instances/{instance_group}/{ident}"
 MISSING = "PyYAML is missing, without which no manifest can be read; on the server: pip install 'tenure[deployments]'"
