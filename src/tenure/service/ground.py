@@ -17,7 +17,11 @@ from tenure.kernel.values import Entry, NetworkId, Paper, Row, SpaceId, State
 from tenure.ports import Chance, Guard, Transaction
 from tenure.service.exact import ExactViews, renewed
 from tenure.service.lane import catch_up
+from tenure.service.operations import OfHolding
 from tenure.service.unreported import report
+
+ROWS_AT_ONCE = 1000
+"""Holdings that are read in one question."""
 
 
 class Ground:
@@ -47,6 +51,7 @@ class Ground:
         self._exact: dict[SpaceId, ExactViews] = {}
         self._freed: list[Row] = []
         self._now_us: int | None = None
+        self._ahead: dict[tuple[SpaceId, int], Row | None] = {}
         self._serials: dict[SpaceId, dict[NetworkId, int]] = {}
 
     async def now_us(self) -> int:
@@ -168,8 +173,30 @@ class Ground:
         check_generation(generation)
         place = parse_address(address)
         check_begins_unit(self.layout(space), network, place)
-        [row] = await self.tx.rows_at(space, [place])
+        if (space, place) in self._ahead:
+            row = self._ahead.pop((space, place))
+        else:
+            [row] = await self.tx.rows_at(space, [place])
         return self.now[space].network(network).id, row
+
+    async def look_ahead(self, operations: Sequence[OfHolding]) -> None:
+        """Read what lies at the addresses that operations name, one question for a thousand of them.
+
+        They are done right after it, each at an address of its own; what one of them has looked at is read afresh when
+        it is named again.
+        """
+        self._ahead.clear()
+        if len(operations) < 2:
+            return
+        places: dict[SpaceId, list[int]] = {}
+        for operation in operations:
+            space = self.space_of(check_name(operation.network, field="network"))
+            places.setdefault(space, []).append(parse_address(operation.address))
+        for space, named in places.items():
+            for start in range(0, len(named), ROWS_AT_ONCE):
+                part = named[start : start + ROWS_AT_ONCE]
+                rows = await self.tx.rows_at(space, part)
+                self._ahead.update(((space, place), row) for place, row in zip(part, rows, strict=True))
 
     async def end(
         self, rows: Sequence[Row], request: str | None, because: str | None = None, *, lingers_us: int = 0

@@ -1,6 +1,8 @@
 """What ``apply`` does to holdings: allocations, runs, releases, confirmations, transfers, words on them."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from itertools import groupby
+from typing import TypeVar
 
 from tenure.kernel.addresses import format_address, parse_address
 from tenure.kernel.asking import asked
@@ -19,12 +21,18 @@ from tenure.service.operations import (
     Confirm,
     EndCooling,
     ModifyHolding,
+    OfHolding,
     Release,
     ReleaseOwner,
     Transfer,
 )
 from tenure.service.queueing import Queue, Seat
 from tenure.service.runs import serve_run
+
+H = TypeVar("H", bound=OfHolding)
+
+OWNERS_AT_ONCE = 1000
+"""Owners whose holdings are asked for in one question."""
 
 
 async def allocate(ground: Ground, operations: Sequence[Allocate]) -> list[Granted]:
@@ -70,15 +78,40 @@ async def _open(ground: Ground, space: SpaceId) -> tuple[Serving, Queue | None]:
     return serving, await Queue.read(ground.tx, views.layout, serving) if waits else None
 
 
-async def release(ground: Ground, operation: Release) -> Granted | None:
-    """End a holding."""
-    lingers_us = check_lingering(operation.lingers_s)
-    row = await ground.find(operation.network, operation.address, Owner(operation.owner), operation.generation)
-    if row is None:
-        return None
-    shown = Granted(row, ground.layout(row.space))
-    await ground.end([row], check_request(operation.request), lingers_us=lingers_us)
-    return shown
+async def release(ground: Ground, operations: Sequence[Release]) -> list[Granted | None]:
+    """End holdings that stand next to each other: found by one question a space, and ended by one call a request."""
+    answers: list[Granted | None] = []
+    for group in _at_different_places(operations):
+        await ground.look_ahead(group)
+        for (request, lingers_us), alike in groupby(group, _ending):
+            found = [await _found(ground, each) for each in alike]
+            answers.extend(None if row is None else Granted(row, ground.layout(row.space)) for row in found)
+            await ground.end([row for row in found if row is not None], request, lingers_us=lingers_us)
+    return answers
+
+
+async def _found(ground: Ground, operation: OfHolding) -> Row | None:
+    return await ground.find(operation.network, operation.address, Owner(operation.owner), operation.generation)
+
+
+def _ending(operation: Release) -> tuple[str | None, int]:
+    """Return what is written on the end of a holding, and for how long its address cools at least."""
+    return check_request(operation.request), check_lingering(operation.lingers_s)
+
+
+def _at_different_places(operations: Sequence[H]) -> Iterator[list[H]]:
+    """Cut operations into groups in which no address is named twice: what is named again is looked at afresh."""
+    group: list[H] = []
+    places: set[tuple[str, int]] = set()
+    for operation in operations:
+        place = (operation.network, parse_address(operation.address))
+        if place in places:
+            yield group
+            group, places = [], set()
+        group.append(operation)
+        places.add(place)
+    if group:
+        yield group
 
 
 async def end_cooling(ground: Ground, operation: EndCooling) -> Granted | None:
@@ -100,15 +133,23 @@ async def end_cooling(ground: Ground, operation: EndCooling) -> Granted | None:
     return Granted(row, ground.layout(row.space))
 
 
-async def release_owner(ground: Ground, operation: ReleaseOwner) -> list[Granted]:
-    """End all holdings of an owner."""
-    found = await ground.tx.rows_of([Owner(operation.owner)])
-    rows = [row for row in found if row.state is not State.COOLING]
-    if any(row.space not in ground.now for row in rows):
-        raise Restart  # it came to hold something in a space that this transaction does not
-    shown = [Granted(row, ground.layout(row.space)) for row in rows]
-    await ground.end(rows, check_request(operation.request))
-    return shown
+async def release_owners(ground: Ground, operations: Sequence[ReleaseOwner]) -> list[list[Granted]]:
+    """End all holdings of owners, one question and one ending for all that stand together under one request."""
+    answers: list[list[Granted]] = []
+    for request, alike in groupby(operations, lambda operation: check_request(operation.request)):
+        owners = [Owner(each.owner) for each in alike]
+        held: dict[str, list[Row]] = {owner: [] for owner in owners}
+        for start in range(0, len(held), OWNERS_AT_ONCE):
+            for row in await ground.tx.rows_of(list(held)[start : start + OWNERS_AT_ONCE]):
+                if row.state is not State.COOLING:
+                    held[row.owner].append(row)
+        rows = [row for those in held.values() for row in those]
+        if any(row.space not in ground.now for row in rows):
+            raise Restart  # one came to hold something in a space that this transaction does not
+        await ground.end(rows, request)
+        # An owner that is named again has nothing left.
+        answers.extend([Granted(row, ground.layout(row.space)) for row in held.pop(owner, [])] for owner in owners)
+    return answers
 
 
 async def confirm(ground: Ground, operation: Confirm) -> Granted:
@@ -134,8 +175,16 @@ async def cancel(ground: Ground, operation: Cancel) -> Granted | None:
     return Granted(row, ground.layout(row.space))
 
 
-async def modify(ground: Ground, operation: ModifyHolding) -> Granted:
-    """Write on a holding, or move it from held to draining and back."""
+async def modify(ground: Ground, operations: Sequence[ModifyHolding]) -> list[Granted]:
+    """Write on holdings, or move them from held to draining and back; those that stand together are found together."""
+    answers: list[Granted] = []
+    for group in _at_different_places(operations):
+        await ground.look_ahead(group)
+        answers.extend([await _modify(ground, operation) for operation in group])
+    return answers
+
+
+async def _modify(ground: Ground, operation: ModifyHolding) -> Granted:
     owner, request = Owner(operation.owner), check_request(operation.request)
     row = await ground.find(operation.network, operation.address, owner, operation.generation)
     if row is None:
@@ -154,15 +203,9 @@ async def transfer(ground: Ground, operations: Sequence[Transfer]) -> list[Grant
     A holding that is named again is handed on afterwards.
     """
     answers: list[Granted] = []
-    while len(answers) < len(operations):
-        rest, places = operations[len(answers) :], set[tuple[str, int]]()
-        for together, operation in enumerate(rest):
-            place = (operation.network, parse_address(operation.address))
-            if place in places:
-                rest = rest[:together]
-                break
-            places.add(place)
-        answers.extend(await _transfer_together(ground, rest))
+    for group in _at_different_places(operations):
+        await ground.look_ahead(group)
+        answers.extend(await _transfer_together(ground, group))
     return answers
 
 

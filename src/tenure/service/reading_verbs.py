@@ -1,5 +1,6 @@
 """The ledger's reading verbs: the plan, holdings, changes, explanations."""
 
+import asyncio
 from collections.abc import AsyncIterator, Mapping, Sequence
 from datetime import datetime
 
@@ -105,7 +106,10 @@ class ReadingVerbs(WaitingVerbs):
         layouts: dict[SpaceId, Layout | None] = {}
         found: dict[str, list[Holding]] = {owner: [] for owner in wanted}
         for start in range(0, len(wanted), PAGE):
-            for row in await current_rows(store, await store.by_owner(wanted[start : start + PAGE])):
+            rows = await current_rows(store, await store.by_owner(wanted[start : start + PAGE]))
+            for number, row in enumerate(rows, 1):
+                if number % PAGE == 0:
+                    await asyncio.sleep(0)  # one owner may hold very many: let others have a turn
                 if row.space not in layouts:
                     layouts[row.space] = await self._server.layout_of_space(row.space)
                 layout = layouts[row.space]

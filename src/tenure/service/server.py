@@ -41,6 +41,9 @@ T = TypeVar("T")
 GRANTING = 4
 """Batches of grants at a time, each of another space, where the store can: who waits for one space stops no other."""
 
+OWNERS_AT_ONCE = 1000
+"""Owners whose holdings are asked for in one question."""
+
 
 class Server:
     """The desk at which a process's callers queue."""
@@ -412,9 +415,10 @@ class Server:
         """Find the spaces that operations touch and that exist."""
         names = networks_of(operations)
         found = set((await self.store.locate(sorted(names))).values()) if names else set()
+        owners = list(dict.fromkeys(Owner(each.owner) for each in operations if isinstance(each, ReleaseOwner)))
+        for start in range(0, len(owners), OWNERS_AT_ONCE):
+            found |= {row.space for row in await self.store.by_owner(owners[start : start + OWNERS_AT_ONCE])}
         for operation in operations:
-            if isinstance(operation, ReleaseOwner):
-                found |= {row.space for row in await self.store.by_owner([Owner(operation.owner)])}
             if isinstance(operation, AddNetwork):
                 name = operation.network if operation.space is None else check_name(operation.space, field="space")
                 space = await self.store.space_named(name)

@@ -155,3 +155,13 @@ async def test_the_answer_to_many_edits_of_a_network_has_it_once_and_grows_with_
     assert len(many.body) < 2.5 * len(few.body)
     assert [each for each in done.json["items"][:-1] if each != {"network_at": 200}] == []
     assert done.json["items"][-1]["network"] == await admin.get("/networks/grown")
+
+
+async def test_a_run_counts_with_each_of_its_owners_against_the_limit_of_operations(admin: Client) -> None:
+    run = {"op": "allocate_run", "network": "net1", "owners": ["pod/a"] * 5001, "slots": [""] * 5001}
+    before = (await admin.get("/changes/last"))["last"]
+    answer = await admin.ask("POST", ":apply", {"operations": [run, run]})
+
+    assert (answer.status, answer.json["field"]) == (422, "operations")
+    assert "at most 10000, each owner of a run counted, not 10002" in answer.json["detail"]
+    assert (await admin.get("/changes/last"))["last"] == before

@@ -1,13 +1,15 @@
 """What goes out: JSON, problems, and the few headers that every answer has."""
 
-from collections.abc import Callable
-from typing import Any
+import asyncio
+from collections.abc import Callable, Iterable, Sequence
+from itertools import islice
+from typing import Any, TypeVar
 
 import msgspec
 
 from tenure.doors.rest.requests import Send
 from tenure.kernel.errors import StoreUnavailable, TenureError
-from tenure.remote import refusals
+from tenure.remote import refusals, shapes
 from tenure.remote.problems import problem_of, status_of
 
 encode = msgspec.json.Encoder().encode
@@ -28,6 +30,12 @@ USUAL = b"".join(
 )
 RETRY_AFTER_S = 1
 
+SLICE = 500
+"""Things that are shown or written at once: a few milliseconds of work."""
+
+T = TypeVar("T")
+S = TypeVar("S")
+
 WHOLE = "tenure.whole_answer"
 """The extension of ASGI by which an answer is written in one piece, where the server has it."""
 
@@ -37,15 +45,37 @@ Whole = Callable[[int, bytes, bytes], bool]
 
 def written_whole(whole: Whole | None, status: int, answer: Any, head: dict[str, str], request_id: str) -> int:
     """Write an answer in one piece where the server can, and its head is the usual one; else return 0."""
-    if whole is None or head or status != 200:
+    if whole is None or head or status != 200 or (type(answer) is shapes.Listing and len(answer.items) > SLICE):
         return 0
     body = encode(answer)
     return len(body) if whole(200, USUAL % (len(body), request_id.encode()), body) else 0
 
 
+async def in_turns(values: Iterable[T], shown: Callable[[T], S]) -> list[S]:
+    """Return what is shown of each value; of many, a slice at a time, between which others have a turn."""
+    left = iter(values)
+    found = [shown(each) for each in islice(left, SLICE)]
+    while some := [shown(each) for each in islice(left, SLICE)]:
+        found += some
+        await asyncio.sleep(0)
+    return found
+
+
+async def encoded_in_turns(items: Sequence[Any]) -> bytes:
+    """Write a long list as JSON, a slice at a time, between which others have a turn."""
+    pieces = []
+    for start in range(0, len(items), SLICE):
+        pieces.append(encode(items[start : start + SLICE])[1:-1])
+        await asyncio.sleep(0)
+    return b'{"items":[%b]}' % b",".join(pieces)
+
+
 async def send_json(send: Send, status: int, answer: Any, head: dict[str, str], request_id: str) -> int:
     """Send an answer; return how many bytes it has."""
-    body = b"" if answer is None and status in (204, 304) else encode(answer)
+    if type(answer) is shapes.Listing and len(answer.items) > SLICE:
+        body = await encoded_in_turns(answer.items)
+    else:
+        body = b"" if answer is None and status in (204, 304) else encode(answer)
     kind = [JSON] if body else []
     await send_bytes(send, status, body, [*kind, *_said(head)], request_id)
     return len(body)

@@ -1,12 +1,14 @@
 """Holdings and owners: allocate, release, confirm, transfer; who holds what."""
 
 import asyncio
-from collections.abc import Awaitable
+from collections.abc import Awaitable, Iterator, Sequence
+from itertools import islice
 from typing import Annotated, Any
 
 import msgspec
 from msgspec import Meta
 
+from tenure.doors.rest.answers import in_turns
 from tenure.doors.rest.endpoints import Call, Rests, Section
 from tenure.doors.rest.listing import Holdings, OwnedHoldings, list_everywhere, list_owned, list_page
 from tenure.doors.rest.resting import applied, expected_holding, tell_etag
@@ -33,6 +35,9 @@ holdings = Section("holdings", "Addresses held by owners.")
 owners = Section("owners", "Who holds, and all that it holds.")
 
 MOST_WISHES = 10_000
+AT_ONCE = 250
+"""Wishes that stand each on its own and are asked for together: what others ask for meanwhile waits for no more."""
+
 OF_PATH = ("network", "key")
 AT_PATH = ("network", "address")
 
@@ -100,8 +105,8 @@ async def allocate_many(call: Call) -> shapes.Listing[shapes.Each]:
     """
     wishes = call.body.wishes
     if call.body.all_or_none:
-        return await _together(call, [read_body(Allocate, wish, network=call.params["network"]) for wish in wishes])
-    return await _each(call, [_allocated(call, wish, _nth(call.key, number)) for number, wish in enumerate(wishes)])
+        return await _together(call, Allocate, wishes)
+    return await _each(call, (_allocated(call, wish, _nth(call.key, number)) for number, wish in enumerate(wishes)))
 
 
 @holdings.route(
@@ -139,24 +144,33 @@ async def release_many(call: Call) -> shapes.Listing[shapes.Each]:
     """End many holdings: all of them or none, or each on its own with its own answer."""
     releases = call.body.releases
     if call.body.all_or_none:
-        return await _together(call, [read_body(Release, each, network=call.params["network"]) for each in releases])
-    return await _each(call, [_released(call, each, _nth(call.key, number)) for number, each in enumerate(releases)])
+        return await _together(call, Release, releases)
+    return await _each(call, (_released(call, each, _nth(call.key, number)) for number, each in enumerate(releases)))
 
 
-async def _together(call: Call, operations: list[Operation]) -> shapes.Listing[shapes.Each]:
+async def _together(call: Call, kind: type, wishes: Sequence[Any]) -> shapes.Listing[shapes.Each]:
+    def read(wish: Any) -> Operation:
+        made: Operation = read_body(kind, wish, network=call.params["network"])
+        return made
+
+    operations = await in_turns(wishes, read)
     answers = await call.ledger.apply(operations, key=call.key)
-    return shapes.Listing(items=[_told(answer) for answer in answers])
+    return shapes.Listing(items=await in_turns(answers, _told))
 
 
-async def _each(call: Call, works: list[Awaitable[Holding | None]]) -> shapes.Listing[shapes.Each]:
-    """Let wishes stand each on its own. They are asked at once, so that they share the ledger's commits."""
-    answers = await asyncio.gather(*works, return_exceptions=True)
-    for answer in answers:
-        if isinstance(answer, BaseException) and not isinstance(answer, TenureError):
-            raise answer
-    return shapes.Listing(
-        items=[_told(call.own_words(answer) if isinstance(answer, KeyReused) else answer) for answer in answers]
-    )
+async def _each(call: Call, works: Iterator[Awaitable[Holding | None]]) -> shapes.Listing[shapes.Each]:
+    """Let wishes stand each on its own.
+
+    A slice of them is asked at once, so that they share the ledger's commits; between slices everybody else has a turn.
+    """
+    items: list[shapes.Each] = []
+    while some := list(islice(works, AT_ONCE)):
+        answers = await asyncio.gather(*some, return_exceptions=True)
+        for answer in answers:
+            if isinstance(answer, BaseException) and not isinstance(answer, TenureError):
+                raise answer
+        items += [_told(call.own_words(answer) if isinstance(answer, KeyReused) else answer) for answer in answers]
+    return shapes.Listing(items=items)
 
 
 def _told(answer: object) -> shapes.Each:
@@ -293,7 +307,7 @@ async def end_cooling(call: Call) -> shapes.Answer:
 async def get_owner(call: Call) -> shapes.Listing[shapes.Holding]:
     """Read all that an owner holds, in all networks or in one."""
     found = await call.ledger.holdings(call.query.network, owner=call.params["owner"])
-    return shapes.Listing(items=[writing.holding(each) for each in found])
+    return shapes.Listing(items=await in_turns(found, writing.holding))
 
 
 @owners.route(
@@ -307,7 +321,7 @@ async def release_owner(call: Call) -> shapes.Listing[shapes.Holding]:
     """End all holdings of an owner, in all networks, as one; answers what was held."""
     call.visitor.check(Need.ALLOCATE, ANY_NETWORK)
     found = await call.ledger.release_owner(Owner(call.params["owner"]), request=call.body.request, key=call.key)
-    return shapes.Listing(items=[writing.holding(each) for each in found])
+    return shapes.Listing(items=await in_turns(found, writing.holding))
 
 
 async def _one(call: Call, kind: type) -> shapes.Holding:

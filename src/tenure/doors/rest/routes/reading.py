@@ -5,6 +5,7 @@ from typing import Annotated, Any
 import msgspec
 from msgspec import Meta
 
+from tenure.doors.rest.answers import in_turns
 from tenure.doors.rest.endpoints import Call, Rests, Section
 from tenure.doors.rest.filtering import Filter, WantedChanges
 from tenure.doors.rest.listing import LabelTexts, read_label
@@ -81,7 +82,7 @@ async def search(call: Call) -> shapes.Listing[shapes.Found]:
     found = await call.ledger.search(
         wanted.text, labels=labels or None, kind=wanted.kind, network=wanted.network, limit=wanted.limit
     )
-    return shapes.Listing(items=[writing.found(each) for each in found])
+    return shapes.Listing(items=await in_turns(found, writing.found))
 
 
 @reading.route("GET", "/addresses/{address}/why", need=Need.READ, query=InNetwork, answer=shapes.Explanation)

@@ -7,6 +7,7 @@ from typing import Annotated, Any, Union
 import msgspec
 from msgspec import Meta
 
+from tenure.doors.rest.answers import in_turns
 from tenure.doors.rest.endpoints import Call, Section
 from tenure.doors.rest.visitors import ANY_NETWORK, Need, Visitor
 from tenure.kernel.edits import Edit
@@ -16,6 +17,7 @@ from tenure.remote.bodies import OPERATION_BODIES, operation_of
 from tenure.service.ledger import MOST_DAYS
 from tenure.service.operations import (
     Allocate,
+    AllocateRun,
     Expect,
     ExpectHolding,
     ExpectNoHoldings,
@@ -30,7 +32,10 @@ from tenure.service.operations import (
 whole = Section("ledger", "The ledger as a whole.")
 
 MOST_OPERATIONS = 10_000
+"""Operations of one request: they are one transaction, for which whoever writes in the same spaces waits."""
+
 DEEPEST = 64
+RUN: Any = OPERATION_BODIES[AllocateRun]
 PAPERS = (WritePaper, RemovePaper, ExpectPaper, ExpectNoPapers)
 OWN_PAPERS = "rest."
 
@@ -91,23 +96,34 @@ async def apply(call: Call) -> shapes.Listing[shapes.Answer]:
     Each operation has one answer. Those that edit one network have the network as all of them left it: the last of
     them has it whole, the others say by network_at where it stands; a network that is gone is in none.
     """
-    answers = await call.ledger.apply(_operations(call), key=call.key)
-    return shapes.Listing(items=list(writing.answers(answers)))
+    answers = await call.ledger.apply(await _operations(call), key=call.key)
+    return shapes.Listing(items=await in_turns(writing.answers(answers), _itself))
+
+
+def _itself(answer: shapes.Answer) -> shapes.Answer:
+    return answer
 
 
 @whole.route("POST", ":rehearse", need=Need.OPEN, body=Operations, answer=shapes.Listing[shapes.Answer], keyed=False)
 async def rehearse(call: Call) -> shapes.Listing[shapes.Answer]:
     """Tell what :apply would answer now, or refuse what it would refuse; nothing is changed, kept or logged."""
-    answers = await call.ledger.rehearse(_operations(call))
-    return shapes.Listing(items=list(writing.answers(answers)))
+    answers = await call.ledger.rehearse(await _operations(call))
+    return shapes.Listing(items=await in_turns(writing.answers(answers), _itself))
 
 
-def _operations(call: Call) -> list[Operation]:
+async def _operations(call: Call) -> list[Operation]:
     """Return the operations of a body, all of which whoever asks may do."""
-    operations = [operation_of(body) for body in call.body.operations]
-    for operation in operations:
+    asked = sum(len(body.owners) if type(body) is RUN else 1 for body in call.body.operations)
+    if asked > MOST_OPERATIONS:
+        told = f"operations: at most {MOST_OPERATIONS}, each owner of a run counted, not {asked}"
+        raise Invalid(told, field="operations")
+
+    def read(body: Any) -> Operation:
+        operation = operation_of(body)
         check_may(call.visitor, operation)
-    return [_own_key(call.visitor, each) for each in operations]
+        return _own_key(call.visitor, operation)
+
+    return await in_turns(call.body.operations, read)
 
 
 def _own_key(visitor: Visitor, operation: Operation) -> Operation:
@@ -160,7 +176,7 @@ async def verify(call: Call) -> shapes.Listing[shapes.Breach]:
 @whole.route("POST", ":sweep", need=Need.ADMIN, body=Nothing, answer=shapes.Listing[shapes.Holding], keyed=False)
 async def sweep(call: Call) -> shapes.Listing[shapes.Holding]:
     """Remove what is overdue: pending and cooling holdings, dead claims, old idempotency keys."""
-    return shapes.Listing(items=[writing.holding(each) for each in await call.ledger.sweep()])
+    return shapes.Listing(items=await in_turns(await call.ledger.sweep(), writing.holding))
 
 
 @whole.route("POST", "/changes:trim", need=Need.ADMIN, body=Trim, answer=shapes.Newest, keyed=False)
