@@ -4,12 +4,14 @@ import argparse
 import asyncio
 import json
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from bench.cases import FILLS, MILLION, Case, Pair, Scale, burst_case, pairs_for, selected
+from bench.costly_measuring import Cost, costs_document, costs_table, measure_costly, too_long
+from bench.costly_requests import Costly, requests
 from bench.deployment_cases import deployment_pairs, is_deployment
 from bench.deployment_measuring import measure_deployments
 from bench.http_cases import http_pairs, is_http
@@ -80,8 +82,30 @@ def draw_sweep(measured: Sequence[Measured], place: Path) -> None:
 
 def tell(facts: dict[str, Any], measured: Sequence[Measured]) -> None:
     """Print the tables."""
-    for block in (facts_lines(facts), figures_table(measured), NOTES, promises_table(measured)):
+    tables = (figures_table(measured), NOTES, promises_table(measured)) if measured else ()
+    for block in (facts_lines(facts), *tables):
         print("\n".join(block), end="\n\n")
+
+
+def costly_requests(tiers: Mapping[str, str], words: Sequence[str]) -> dict[str, list[Costly]]:
+    """List the costly requests that are measured, by the store of the server that is asked."""
+    stores = [store for store in ("sqlite", "postgres") if store in tiers]
+    return {
+        store: [each for each in requests() if not words or any(word in costly_name(store, each) for word in words)]
+        for store in stores
+    }
+
+
+def costly_name(store: str, request: Costly) -> str:
+    """Name a costly request as ``--only`` takes it."""
+    return f"costly-{store}-{request.name}"
+
+
+def tell_costs(costs: Mapping[str, Sequence[Cost]]) -> None:
+    """Print what costly requests cost, and which held up others."""
+    for store, measured in costs.items():
+        if measured:
+            print("\n".join([f"{store}:", "", *costs_table(measured), "", *too_long(measured)]), end="\n\n")
 
 
 def all_pairs(places: Places, scale: Scale, *, quick: bool) -> list[Pair]:
@@ -97,17 +121,20 @@ async def run(chosen: argparse.Namespace) -> bool:
     scale = Scale(chosen.held, networks=2) if chosen.quick else Scale(chosen.held)
     async with Places() as places:
         pairs = selected(all_pairs(places, scale, quick=chosen.quick), chosen.only)
+        dear = costly_requests(places.tiers, chosen.only)
         if chosen.list:
             print("\n".join(f"{pair.name:32}{pair.subject.store}: {pair.title}" for pair in pairs))
+            names = [(store, each) for store, wanted in dear.items() for each in wanted]
+            print("\n".join(f"{costly_name(store, each):32}{store}: {each.what}" for store, each in names))
             return True
         picture = sweep(replace(scale, networks=2)) if chosen.plot and "postgres" in places.tiers else []
-        if not pairs and not picture:
+        if not pairs and not picture and not any(dear.values()):
             raise SystemExit("nothing to measure; --list names the pairs")
         facts = machine()
         if any(pair.subject.store == "postgres" or needs_ledger(pair) for pair in [*pairs, *picture]):
             facts["postgres"] = await places.postgres_facts()
         few = min(chosen.rounds, SWEEP_ROUNDS)
-        progress = Progress(len(pairs) * chosen.rounds + len(picture) * few)
+        progress = Progress(len(pairs) * chosen.rounds + len(picture) * few + sum(map(len, dear.values())))
         async with Bench(places, chosen.seconds) as bench:
             others = (is_neutron, is_http, is_deployment)
             ours = [pair for pair in pairs if not any(is_other(pair) for is_other in others)]
@@ -117,17 +144,20 @@ async def run(chosen: argparse.Namespace) -> bool:
         measured += await measure_deployments(places, plans, chosen.rounds, progress)
         https = [pair for pair in pairs if is_http(pair)]
         measured += await measure_http(places, https, chosen.rounds, chosen.seconds, progress)
+        costs = {store: await measure_costly(places, store, wanted, progress) for store, wanted in dear.items()}
         neutrons = [pair for pair in pairs if is_neutron(pair)]
         measured += await measure_neutron(places, neutrons, chosen.rounds, progress)
         progress.close()
     tell(facts, [*measured, *swept])
+    tell_costs(costs)
     if swept:
         draw_sweep(swept, chosen.plot)
     if chosen.json:
         settings = {"rounds": chosen.rounds, "seconds": chosen.seconds, "held": chosen.held, "quick": chosen.quick}
-        text = json.dumps(document(facts, settings, [*measured, *swept]), indent=1)
+        dearest = {store: costs_document(each) for store, each in costs.items() if each}
+        text = json.dumps(document(facts, settings, [*measured, *swept]) | {"costs": dearest}, indent=1)
         chosen.json.write_text(text + "\n", encoding="utf-8")
-    return all_hold(measured)
+    return all_hold(measured) and not any(too_long(each) for each in costs.values())
 
 
 def main(words: Sequence[str] | None = None) -> int:

@@ -39,10 +39,21 @@ class Server:
         every = (self.process, *self.process.children(recursive=True))
         return max(_peak_mb(each.pid) for each in every)
 
+    def reset_peak_mb(self) -> float:
+        """Count the most memory from now on; return what its largest process has now."""
+        every = (self.process, *self.process.children(recursive=True))
+        for each in every:
+            Path(f"/proc/{each.pid}/clear_refs").write_text("5", "ascii")
+        return max(_told_mb(each.pid, "VmRSS:") for each in every)
+
 
 def _peak_mb(pid: int) -> float:
+    return _told_mb(pid, "VmHWM:")
+
+
+def _told_mb(pid: int, name: str) -> float:
     for line in Path(f"/proc/{pid}/status").read_text("ascii").splitlines():
-        if line.startswith("VmHWM:"):
+        if line.startswith(name):
             return int(line.split()[1]) / 1024
     raise RuntimeError(f"process {pid} does not tell its memory")
 
