@@ -14,7 +14,6 @@ ROOMS = ("src", "tests", "bench", "tools", "examples")
 GENERATED: set[str] = set()
 """Written by a tool and read by nobody: it may be as long as the ledger has verbs."""
 
-LONGEST_FILE, MEDIAN_FILE = 400, 150
 LONGEST_FUNCTION, P90_FUNCTION, MEDIAN_FUNCTION = 60, 25, 8
 
 MACHINE_PATH = re.compile(r"""(?:^|[\s"'(=:`])/(?:home|root|Users|mnt|work|opt|var/tmp|tmp)/[\w.-]+""")
@@ -53,11 +52,6 @@ def name_of(path: Path) -> str:
     return path.relative_to(ROOT).as_posix()
 
 
-def length(path: Path) -> int:
-    """Count a file's lines."""
-    return len(path.read_text("utf-8").splitlines())
-
-
 def functions(path: Path) -> Iterator[tuple[int, str]]:
     """Yield length and name of a file's functions."""
     for node in ast.walk(ast.parse(path.read_text("utf-8"))):
@@ -74,23 +68,15 @@ def test_the_house_is_found() -> None:
     assert {"src/tenure/wiring.py", "tests/house/test_layout.py"} <= {name_of(path) for path in MODULES}
 
 
-def test_no_file_is_longer_than_its_room_allows() -> None:
-    long = {name_of(path): length(path) for path in written() if length(path) > LONGEST_FILE}
-
-    assert long == {}
-
-
 def test_no_function_needs_a_scroll_bar() -> None:
     long = [found for path in written() for found in functions(path) if found[0] > LONGEST_FUNCTION]
 
     assert long == []
 
 
-def test_the_usual_file_and_function_of_the_package_are_short() -> None:
-    file_lengths = [length(path) for path in written("src/")]
+def test_the_usual_function_of_the_package_is_short() -> None:
     function_lengths = [lines for path in written("src/") for lines, _ in functions(path)]
 
-    assert statistics.median(file_lengths) <= MEDIAN_FILE
     assert statistics.median(function_lengths) <= MEDIAN_FUNCTION
     assert statistics.quantiles(function_lengths, n=10)[-1] <= P90_FUNCTION
 

@@ -12,6 +12,7 @@ from tenure.kernel.values import State
 from tenure.service.ground import Ground
 from tenure.service.operations import Expect, ExpectHolding, ExpectNoHoldings, ExpectNoPapers, ExpectPaper
 from tenure.service.plan_work import standing, told_addresses, told_holders
+from tenure.service.unreported import reported
 
 SHOWN = 4
 """How many of what stands in the way are looked for: more than a message names."""
@@ -32,11 +33,11 @@ async def expect(ground: Ground, operation: Expect) -> None:
 async def expect_holding(ground: Ground, operation: ExpectHolding) -> None:
     """Make sure that a holding is as it was read."""
     mark = None if operation.mark is None else check_name(operation.mark, field="mark")
-    row = await ground.find(operation.network, operation.address, Owner(operation.owner), operation.generation)
+    row = await ground.look(operation.network, operation.address, Owner(operation.owner), operation.generation)
     if row is None:
         where = f"of {operation.address} in network {operation.network}"
         raise NotFound("holding", where, hint="it was released meanwhile", field="address")
-    if mark is not None and mark_of(row) != mark:
+    if mark is not None and mark_of(reported(row)) != mark:
         raise Conflict(f"the holding of {format_address(row.first)} was changed meanwhile", field="mark")
 
 

@@ -147,16 +147,28 @@ class Ground:
         generation: int | None,
         unless: tuple[str, str] = ("", ""),
     ) -> Row | None:
-        """Find the holding that an operation names; None if nobody holds the address (any more).
+        """Find the holding that an operation is about to report; None if nobody holds the address (any more).
 
         ``unless`` it is this owner's slot that holds it: then that is the answer.
         """
+        row = await self.look(network, address, owner, generation, unless)
+        return None if row is None else (await report(self.tx, row))[0]
+
+    async def look(
+        self,
+        network: str,
+        address: AddressLike,
+        owner: Owner,
+        generation: int | None,
+        unless: tuple[str, str] = ("", ""),
+    ) -> Row | None:
+        """Find the same without noting anything: a reading stores nothing."""
         number, row = await self._row_at(network, address, generation)
         if row is None or row.state is State.COOLING:
             return None
         if (row.network, row.owner, row.slot) != (number, *unless):
             check_holder(row, number, owner, generation, network)
-        return (await report(self.tx, row))[0]
+        return row
 
     async def find_cooling(
         self, network: str, address: AddressLike, owner: Owner, generation: int | None
