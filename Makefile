@@ -5,6 +5,9 @@ PYTHON ?= $(firstword $(foreach name,python3.11 python3.12 python3.13 python3 py
 PIP = PIP_CONSTRAINT=constraints.txt PIP_BUILD_CONSTRAINT=constraints.txt .venv/bin/python -m pip install -q --disable-pip-version-check
 IN = .venv/bin
 
+# Where the surroundings forbid it, every one of the hundreds of processes that tests start would compile the package anew.
+unexport PYTHONDONTWRITEBYTECODE
+
 .PHONY: run tour test check bench soak setup clean
 
 run: .venv/.installed  ## the server, with a ledger in the folder run; DEMO=1 fills it with a company first

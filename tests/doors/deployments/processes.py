@@ -4,17 +4,14 @@ import multiprocessing
 from collections.abc import Callable
 from typing import Any
 
-_FORKING = multiprocessing.get_context("forkserver")
-_FORKING.set_forkserver_preload(
-    ["tests.doors.deployments.kills.dying", "tests.doors.deployments.conformance.crowd", "tenure.stores.postgres.store"]
-)
+from tests.infrastructure.forks import FORKS
 
 Process = multiprocessing.context.ForkServerProcess
 
 
 def begin(work: Callable[..., None], *said: Any) -> Process:
     """Begin work in a process; what it is told must be picklable."""
-    process = _FORKING.Process(target=work, args=said)
+    process = FORKS.Process(target=work, args=said)
     process.start()
     return process
 
@@ -30,4 +27,4 @@ def ended(process: Process) -> int:
 
 def gate(parties: int) -> Any:
     """Make a gate that opens when so many are there."""
-    return _FORKING.Barrier(parties)
+    return FORKS.Barrier(parties)

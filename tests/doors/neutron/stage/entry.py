@@ -5,8 +5,6 @@ from pathlib import Path
 
 from tests.doors.neutron.stage.settings import Settings
 
-HEAVY = "tests.doors.neutron.stage.child"
-
 
 def serve(connection: Connection, settings: Settings, log: Path) -> None:
     """Be a server."""

@@ -1,6 +1,5 @@
 """A Neutron process as tests see it."""
 
-import multiprocessing
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -8,12 +7,9 @@ from typing import Any
 
 from tests.doors.neutron.stage import entry
 from tests.doors.neutron.stage.settings import DONE, FAILED, PROJECT, REACHED, READY, Answer, Settings, port_of
+from tests.infrastructure.forks import FORKS
 
 PATIENCE_S = 400
-
-FORKS = multiprocessing.get_context("forkserver")
-# Neutron is imported once; each server is a fork of the process that did.
-FORKS.set_forkserver_preload([entry.HEAVY])
 
 
 class Refused(Exception):

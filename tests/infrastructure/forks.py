@@ -1,0 +1,17 @@
+"""The one fork server of a process: what its children need is imported once, before the first of them is forked.
+
+A process has one fork server, and naming modules for it replaces what was named before. So all of them are named here.
+A module that cannot be imported is passed over without a word; ``test_forks.py`` looks into a child.
+"""
+
+import multiprocessing
+
+PRELOADED = (
+    "tenure.stores.postgres.store",
+    "tests.doors.deployments.conformance.crowd",
+    "tests.doors.deployments.kills.dying",
+    "tests.doors.neutron.stage.child",
+)
+
+FORKS = multiprocessing.get_context("forkserver")
+FORKS.set_forkserver_preload([*PRELOADED])
