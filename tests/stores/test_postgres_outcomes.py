@@ -248,3 +248,27 @@ class Unreachable:
 
 async def _lost(name: str, *values: Any) -> Any:
     raise ConnectionResetError("reset by peer")
+
+
+async def test_a_session_that_cannot_be_ended_yet_is_no_loss_of_a_connection(
+    ledger: tenure.AsyncLedger, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    store = store_of(ledger)
+    fetch = asyncpg.Connection.fetch
+
+    async def unwilling(connection: Any, query: str, *values: Any, **more: Any) -> Any:
+        if "pg_terminate_backend" in query:
+            raise asyncpg.exceptions.InternalServerError("not now")
+        return await fetch(connection, query, *values, **more)
+
+    monkeypatch.setattr(asyncpg.Connection, "fetch", unwilling)
+    store._lost_sessions.add("tenure nobody")
+    for _ in range(8):  # more often than there are connections
+        with pytest.raises(tenure.StoreUnavailable, match="not now") as caught:
+            await ledger.allocate("net", owner="vm/a")
+        assert caught.value.outcome == "none"
+    monkeypatch.undo()
+
+    async with asyncio.timeout(10):
+        assert (await ledger.allocate("net", owner="vm/a")).owner == "vm/a"
+    assert store._lost_sessions == set()

@@ -151,11 +151,11 @@ class PostgresStore:
         """Take a connection; not getting one changed nothing."""
         try:
             connection = await pool.acquire()
-            if self._lost_sessions:
-                await self._end_lost_sessions(connection)
         except TROUBLE as error:
             raise StoreUnavailable(f"cannot reach PostgreSQL: {error}", outcome="none") from error
         try:
+            if self._lost_sessions:
+                await self._end_lost_sessions(connection)
             yield connection
         finally:
             await _quietly(pool.release(connection))
@@ -166,8 +166,13 @@ class PostgresStore:
         Else a statement that was held up on its way could still arrive, after it was asked again elsewhere.
         """
         names = sorted(self._lost_sessions)
-        while await connection.fetch(SQL["end_sessions"], names):  # noqa: ASYNC110 - the database wakes nobody
-            await asyncio.sleep(ENDING_S)
+        try:
+            async with asyncio.timeout(self._timeout_s):
+                while await connection.fetch(SQL["end_sessions"], names):  # noqa: ASYNC110 - the database wakes nobody
+                    await asyncio.sleep(ENDING_S)
+        except TROUBLE as error:
+            reason = f"a session of PostgreSQL whose answer was lost could not be ended: {error}"
+            raise StoreUnavailable(reason, outcome="none") from error
         self._lost_sessions.difference_update(names)
 
     async def _read(self, name: str, *values: Any) -> list[Any]:
