@@ -150,10 +150,10 @@ class RemoteChanges(AsyncLedger):
             raise
 
     async def _abandoned(self, claim: Claim, request_id: str) -> None:
-        """Take a claim out of the line, and give back what this very request was granted meanwhile.
+        """Take a claim out of the line, and give back what this very request was granted while it waited.
 
         Twice: the server may have been granting it, and notices only a moment later that nobody listens any more.
-        Under a key of the caller's own it stays, for whoever asks again under that key.
+        What was granted at once stays, and under a key of the caller's own all does, for whoever asks again under it.
         """
         abandoned = None if claim.key is not None else request_id
         for pause_s in (0.0, NOTICED_S):

@@ -238,6 +238,8 @@ async def _settled(
         return await desk.serve_in_lane(layout, claim)  # which removes what is due, and then picks
     if verdict.outcome is Outcome.AGAIN or verdict.row is None:
         return None
+    if verdict.outcome is Outcome.REPLAYED and callers_of(verdict.row):
+        return await desk.serve_in_lane(layout, claim)  # it may still be given back: only there it can be reported
     if verdict.outcome in (Outcome.GRANTED, Outcome.REPLAYED):
         return Granted(verdict.row, layout)
     if verdict.outcome is Outcome.ALREADY and (claim.key is not None or callers_of(verdict.row)):

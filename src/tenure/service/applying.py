@@ -78,8 +78,11 @@ class Applying:
         exact: MutableMapping[SpaceId, ExactViews],
         known: Mapping[SpaceId, Layout],
         asker: Asker | None = None,
+        *,
+        bounded: bool = True,
     ) -> None:
-        self.ground = Ground(tx, chance, exact, known, asker)
+        """Begin; what cannot commit in between is not ``bounded`` in how much that is overdue it removes."""
+        self.ground = Ground(tx, chance, exact, known, asker, bounded=bounded)
 
     async def open(self, operations: Sequence[Operation], spaces: Sequence[SpaceId]) -> None:
         """Hold the spaces that exist, as strongly as the operations ask for, then the papers that they name."""

@@ -18,6 +18,8 @@ from tenure.service.ledger import AsyncLedger
 from tenure.service.queueing import Seat
 from tenure.service.views import DoubtfulViews
 
+MOST_DOUBTS = 1000
+
 
 class Begun:
     """A wish that the store or the lane was asked for, and whoever is to be told of what becomes of it.
@@ -82,7 +84,10 @@ class AtOnce:
 
     def leave_in_doubt(self, asker: Asker, begun: Begun) -> None:
         """Let the usual way know that this request may have been granted something: it looks for that first."""
-        self._server.doubts[asker] = begun.newest
+        doubts = self._server.doubts
+        while len(doubts) >= MOST_DOUBTS:  # of requests that never took the usual way
+            doubts.pop(next(iter(doubts)))
+        doubts[asker] = begun.newest
 
     def begin(self, claim: Claim, tell: Tell) -> bool:
         """Ask for an address as the policy has it; False, and nobody is told, where something must be read before.

@@ -97,11 +97,10 @@ class BookDesk:
 
         Where the ticket names no generation, what its owner holds now is looked up and meant from then on.
         """
-        seen = None
-        if ticket.generation is None:
-            found = await self.store.by_owner([ticket.owner])
-            seen = next((row for row in found if (row.space, row.first) == (space, ticket.first)), None)
-            ticket = ticket if seen is None else ticket._replace(generation=seen.generation)
+        found = await self.store.by_owner([ticket.owner])
+        here = (row for row in found if (row.space, row.first) == (space, ticket.first))
+        seen = next((row for row in here if ticket.names(row)), None)
+        ticket = ticket if seen is None else ticket._replace(generation=seen.generation)
         lost: list[StoreUnavailable] = []
         row = await insist(lambda: self._releases.submit(space, ticket), self.pause, losses=lost)
         if lost and seen is not None and (row is None or row.generation != seen.generation):

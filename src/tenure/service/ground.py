@@ -34,8 +34,11 @@ class Ground:
         exact: MutableMapping[SpaceId, ExactViews],
         known: Mapping[SpaceId, Layout],
         asker: Asker | None = None,
+        *,
+        bounded: bool = True,
     ) -> None:
         self.tx = tx
+        self.bounded = bounded
         self.chance = chance
         self.asker = asker
         self.before: dict[SpaceId, Configuration] = {}
@@ -152,7 +155,7 @@ class Ground:
         ``unless`` it is this owner's slot that holds it: then that is the answer.
         """
         row = await self.look(network, address, owner, generation, unless)
-        return None if row is None else (await report(self.tx, row))[0]
+        return None if row is None else await report(self.tx, row)
 
     async def look(
         self,

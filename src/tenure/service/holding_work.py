@@ -73,7 +73,7 @@ async def allocate_run(ground: Ground, operation: AllocateRun) -> list[Granted]:
 async def _open(ground: Ground, space: SpaceId) -> tuple[Serving, Queue | None]:
     """Begin to serve in a space; with the line of those who wait there, if there is one."""
     views = await ground.views(space)
-    serving = Serving(ground.tx, views, ground.chance)
+    serving = Serving(ground.tx, views, ground.chance, bounded=ground.bounded)
     waits = views.layout.configuration.queued
     return serving, await Queue.read(ground.tx, views.layout, serving) if waits else None
 

@@ -48,7 +48,7 @@ class AsyncInside:
         exact = {} if await self._tx.begin_call() else self._exact
         failed = True
         try:
-            applying = Applying(self._tx, self._chance, exact, {})
+            applying = Applying(self._tx, self._chance, exact, {}, bounded=False)
             await applying.open(operations, await self._spaces_for(operations))
             results = await applying.run(operations)
             shown = [show(result) for result in results]

@@ -23,7 +23,8 @@ from tenure.kernel.values import Entry, Outcome, Reply, Row, State, Verdict, Wis
 from tenure.ports import Chance, Transaction
 from tenure.service.claims import Claim, Granted, Known
 from tenure.service.exact import ExactLine, ExactViews
-from tenure.service.unreported import callers_of, report, report_twin, reported
+from tenure.service.overdue_pages import PAGE, MuchDue
+from tenure.service.unreported import callers_of, marked_for, report, report_kept, report_twin, reported, unmarked
 from tenure.service.views import LineKey
 
 Answer = Granted | TenureError
@@ -92,10 +93,11 @@ class Serving:
     to be logged.
     """
 
-    def __init__(self, tx: Transaction, exact: ExactViews, chance: Chance) -> None:
+    def __init__(self, tx: Transaction, exact: ExactViews, chance: Chance, *, bounded: bool = True) -> None:
         self.entries: list[Entry] = []
         self._tx = tx
         self._exact = exact
+        self._bounded = bounded
         self._layout = exact.layout
         self._chance = chance
         self._swept = False
@@ -129,12 +131,18 @@ class Serving:
             await self.sweep()
 
     async def sweep(self) -> bool:
-        """Remove what is overdue, once an attempt; tell whether anything became free."""
+        """Remove what is overdue, once an attempt; return whether anything became free.
+
+        MuchDue if it is a page or more: others must not wait while one claim removes it all. Where nothing can be
+        committed in between, not ``bounded``, it is removed nevertheless.
+        """
         if self._swept:
             return False
         self._swept = True
-        swept = False
-        while rows := await self._tx.overdue(self._layout.configuration.space):
+        swept, space = False, self._layout.configuration.space
+        while rows := await self._tx.overdue(space, limit=PAGE):
+            if self._bounded and len(rows) == PAGE:
+                raise MuchDue(space)
             swept = True
             await self._tx.remove(rows)
             self.entries.extend(overdue_entry(row) for row in rows)
@@ -172,11 +180,13 @@ class Serving:
             return
         for (index, claim), reply in zip(keyed, await self._tx.replies([c.key or "" for _, c in keyed]), strict=True):
             if reply is not None:
-                verdict = replayed(claim.at(self._layout, 0, 0), reply)
+                row = replayed(unmarked(claim).at(self._layout, 0, 0), reply).row
                 self._known_keys.add(reply.key)
-                self._answers[index] = (
-                    KeyReused(reply.key) if verdict.row is None else Known(reported(verdict.row), self._layout)
-                )
+                if row is None:
+                    self._answers[index] = KeyReused(reply.key)
+                else:
+                    await report_kept(self._tx, row, claim)
+                    self._answers[index] = Known(reported(row), self._layout)
 
     async def _keep_replies(self) -> None:
         """Keep the new answers of claims with an idempotency key, one a key, in the effect's own transaction."""
@@ -184,8 +194,10 @@ class Serving:
         for index, (claim, answer) in enumerate(zip(self._claims, self._answers, strict=True)):
             if claim.key is None or claim.key in self._known_keys or not isinstance(answer, Granted):
                 continue
-            outcome = Outcome.GRANTED if index in self._fresh else Outcome.ALREADY
-            reply = reply_to(claim.at(self._layout, 0, 0), Verdict(outcome, answer.row))
+            # What can still be given back is kept whole, with its mark: whoever is answered with it sees that.
+            plain = index in self._fresh and not callers_of(claim)
+            verdict = Verdict(Outcome.GRANTED if plain else Outcome.ALREADY, marked_for(answer.row, claim))
+            reply = reply_to(claim.at(self._layout, 0, 0), verdict)
             replies.setdefault(claim.key, reply)
         if replies:
             await self._tx.keep_replies([*replies.values()])
@@ -196,12 +208,15 @@ class Serving:
         network = self._layout.configuration.network
         claims = [self._claims[index] for index in asked]
         rows = await self._tx.rows_for([(network(c.network).id, c.owner, c.slot) for c in claims]) if asked else []
-        for index, claim, row in zip(asked, claims, rows, strict=True):
-            if row is not None:
-                # Before the answer: from here on no other server may give the holding back.
-                shown, may_go_back = await report(self._tx, row, claim)
-                answer = already(claim, shown, self._layout)
-                self._answers[index] = Known(*answer) if isinstance(answer, Granted) and not may_go_back else answer
+        stored = {_twin(claim): row for claim, row in zip(claims, rows, strict=True) if row is not None}
+        for index, claim in zip(asked, claims, strict=True):
+            if (row := stored.get(_twin(claim))) is not None:
+                # Before the answer: from here on no other server may give the holding back. Claims of one owner see
+                # the mark as the one before them left it.
+                stored[_twin(claim)] = row = await report(self._tx, row, claim)
+                answer = already(claim, reported(row), self._layout)
+                known = isinstance(answer, Granted) and not (callers_of(row) and callers_of(claim))
+                self._answers[index] = Known(*answer) if known and isinstance(answer, Granted) else answer
         return [index for index in indexes if self._answers[index] is None]
 
     async def _round(self, open_claims: list[int]) -> list[int]:
@@ -276,8 +291,8 @@ class Serving:
         """Answer claims that came twice in one batch, or whose key did, with the row their twin got."""
         granted = [
             (claim, answer)
-            for claim, answer in zip(self._claims, self._answers, strict=True)
-            if isinstance(answer, Granted)
+            for index, (claim, answer) in enumerate(zip(self._claims, self._answers, strict=True))
+            if index in self._fresh and isinstance(answer, Granted)  # an old answer may be of what another holds by now
         ]
         rows = {_twin(claim): answer.row for claim, answer in granted}
         callers = {_twin(claim): callers_of(claim) for claim, _ in granted}

@@ -20,6 +20,7 @@ from tenure.service.claims import Claim, Granted, Waiting
 from tenure.service.exact import ExactViews, renewable, renewed
 from tenure.service.lane import Answer, Restart, Serving, line_key, quick_picks
 from tenure.service.lost_try import Tried, granted_since
+from tenure.service.overdue_pages import MuchDue, sweep_pages
 from tenure.service.queueing import ClaimKey, Queue, Seat, key_of
 from tenure.service.views import LineKey
 
@@ -132,6 +133,9 @@ class Lanes:
                 return answers
             except (Restart, KeyTaken):
                 continue
+            except MuchDue as much:
+                self.settle([much.space], kept=False)
+                await sweep_pages(self._store, much.space, self._pause)
             except NotAll:
                 careful = True
             except TenureError as error:

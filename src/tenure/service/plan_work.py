@@ -18,6 +18,7 @@ from tenure.kernel.ranges import AddressRange
 from tenure.kernel.values import Entry, NetworkId, Row, SpaceId, State
 from tenure.service.ground import Ground
 from tenure.service.lane import Restart
+from tenure.service.overdue_pages import PAGE, MuchDue
 
 EVICT_PAGE = 1000
 
@@ -157,7 +158,10 @@ async def _sweep(ground: Ground, space: SpaceId) -> None:
     """Remove what is overdue in a space: an edit leaves no row without its ground."""
     await ground.now_us()  # read before, so that nothing is over by that time which was not removed
     while await ground.tx.is_due(space):
-        await ground.sweep(await ground.tx.overdue(space))
+        rows = await ground.tx.overdue(space, limit=PAGE)
+        if ground.bounded and len(rows) == PAGE:
+            raise MuchDue(space)
+        await ground.sweep(rows)
 
 
 def told_holders(rows: Sequence[Row]) -> list[str]:

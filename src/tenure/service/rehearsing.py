@@ -41,5 +41,5 @@ async def rehearse(server: Server, operations: Sequence[Operation], asker: Asker
 async def _rehearse_once(
     server: Server, operations: Sequence[Operation], spaces: Sequence[SpaceId], asker: Asker | None, tx: Transaction
 ) -> None:
-    answers, _ = await server.apply_once(operations, spaces, None, b"", asker, Tried(), tx)
+    answers, _ = await server.apply_once(operations, spaces, None, b"", asker, Tried(), tx, bounded=False)
     raise Rehearsed(answers)

@@ -98,11 +98,11 @@ async def _held(wanted: ReleaseRequest, layout: Layout, desk: Desk) -> Row | Lay
     return None if newest.configuration.version == layout.configuration.version else newest
 
 
-class Hand(enum.Enum):
-    """Who ended a holding: this very request (or one that cannot be told from it), or another."""
+class Ender(enum.Enum):
+    """Which request ended a holding; without request ids, two requests of one owner are taken for the same."""
 
-    OURS = enum.auto()
-    ANOTHER = enum.auto()
+    THIS_REQUEST = enum.auto()
+    ANOTHER_REQUEST = enum.auto()
 
 
 class Ended(NamedTuple):
@@ -123,7 +123,7 @@ async def _ended(wanted: ReleaseRequest, seen: Row, layout: Layout, desk: Desk) 
             row = await desk.release(layout, _ticket(wanted, seen, layout))
             break
         except Stale:
-            if lost is None or not await _is_ended(wanted, seen, newest, desk):
+            if lost is None or await _ender(wanted, seen, newest, desk, lost) is None:
                 return await desk.reread(wanted.network)
             row = None
             break
@@ -136,17 +136,29 @@ async def _ended(wanted: ReleaseRequest, seen: Row, layout: Layout, desk: Desk) 
         return Ended(Granted(row, layout))
     if lost is None:
         return None
-    # It is gone since it was first asked for; who ended it, the log says.
-    return Ended(None if await _is_ended(wanted, seen, newest, desk) is Hand.ANOTHER else Granted(seen, layout))
+    # It is gone since it was first asked for; which request ended it, the log says.
+    ender = await _ender(wanted, seen, newest, desk, lost)
+    return Ended(None if ender is Ender.ANOTHER_REQUEST else Granted(seen, layout))
 
 
-async def _is_ended(wanted: ReleaseRequest, seen: Row, newest: int, desk: Desk) -> "Hand | None":
-    """Look in the log for the end of a holding behind a number; return whose it was, or None if there is none."""
+async def _ender(wanted: ReleaseRequest, seen: Row, newest: int, desk: Desk, lost: StoreUnavailable) -> "Ender | None":
+    """Return what the log says behind a number: which request ended a holding, or None if none did.
+
+    Where the log cannot be read, the outcome is still that of the try whose answer was lost.
+    """
+    try:
+        return await _read_ender(wanted, seen, newest, desk)
+    except StoreUnavailable as error:
+        raise lost from error
+
+
+async def _read_ender(wanted: ReleaseRequest, seen: Row, newest: int, desk: Desk) -> "Ender | None":
     while page := await desk.store.changes_at([seen.first], after=newest):
         for change in page:
             if change.generation == seen.generation and change.verb in ENDS:
                 by = asker_of(change.details)
-                return Hand.ANOTHER if by is not None and wanted.asker not in (None, by) else Hand.OURS
+                another = by is not None and wanted.asker not in (None, by)
+                return Ender.ANOTHER_REQUEST if another else Ender.THIS_REQUEST
         newest = page[-1].seq
     return None
 

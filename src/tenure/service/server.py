@@ -28,11 +28,12 @@ from tenure.service.ledger_size import SizeGauge
 from tenure.service.lost_try import Tried, granted_since
 from tenure.service.metering import Meter, metered
 from tenure.service.operations import EXPECTING, Operation, ReleaseOwner, Shown, networks_of
+from tenure.service.overdue_pages import MuchDue, sweep_pages
 from tenure.service.queueing import Seat
 from tenure.service.replaying import known_answer, reply_of
 from tenure.service.showing import show
 from tenure.service.tidying import DAY_US, MOST_KEYS, Tidier
-from tenure.service.unreported import report
+from tenure.service.unreported import report, report_kept, reported
 from tenure.service.views import DoubtfulLine, DoubtfulViews, LineKey, give_back_released
 from tenure.service.waiting import WaitingRooms
 
@@ -247,10 +248,11 @@ class Server:
             [reply] = [None] if wish.key is None else await tx.replies([wish.key])
             if reply is None:
                 [row] = await tx.rows_for([wish.claim])
-                return None if row is None else (await report(tx, row))[0]
+                return None if row is None else await report(tx, row)
             if (before := replayed(wish, reply).row) is None:
                 raise KeyReused(reply.key)
-            return before
+            await report_kept(tx, before, claim)
+            return reported(before)
 
         return await self.store.transact(look)
 
@@ -339,8 +341,8 @@ class Server:
             try:
                 spaces = await self.spaces_for(operations)
                 results, edited = await self._transact_apply(operations, spaces, key, body, asker, tried)
-            except (Restart, KeyTaken):
-                await self.pause(attempt)
+            except (Restart, KeyTaken, MuchDue) as again:
+                await self._make_way(again, attempt)
                 continue
             except StoreUnavailable as error:
                 for space in spaces:
@@ -359,6 +361,12 @@ class Server:
                 self._meter.applied(operations, results)
             return results
         raise Conflict("the ledger kept changing while the operations were applied; try again")
+
+    async def _make_way(self, again: Exception, attempt: int) -> None:
+        """Do what must be done before operations are tried again."""
+        if isinstance(again, MuchDue):
+            await sweep_pages(self.store, again.space, self.pause)
+        await self.pause(attempt)
 
     async def _transact_apply(
         self,
@@ -398,9 +406,11 @@ class Server:
         asker: Asker | None,
         tried: Tried[list[Shown]],
         tx: Transaction,
+        *,
+        bounded: bool = True,
     ) -> tuple[list[Shown], list[SpaceId]]:
         """Do the operations in a transaction; return what they answer, and the spaces that were edited."""
-        applying = Applying(tx, self.chance, self.lanes.exact, self._layouts, asker)
+        applying = Applying(tx, self.chance, self.lanes.exact, self._layouts, asker, bounded=bounded)
         await applying.open(operations, spaces)
         # Looked for only now: the same request elsewhere, or before, held these spaces until it had ended.
         if (known := await _answered_before(key, body, tried, tx)) is not None:

@@ -1,11 +1,11 @@
-"""Holdings that only waiting callers were answered with, each of whom may be gone before the answer.
+"""Grants that can still be taken back: so far, only waiting callers were answered with them.
 
 A caller who waits may hang up in the very moment of the grant. Its server then gives the address back, but may do so
 only while nobody else was answered with that holding: the same owner may have asked again, at another server. So such
 a grant carries a mark in its row: the waiting callers that it was an answer for. A waiting caller that is answered with
 it later is added. Every other answer takes the mark off first, for good. A caller that is gone is taken off, and with
-the last one the holding ends. All of this happens in the lane, so whichever comes first decides. A caller whose answer
-arrives stays on the mark, and costs nothing more: nobody takes it off.
+the last one the holding ends. All of this happens in the lane, so whichever comes first decides. The usual answer, to
+the caller that was granted the address, writes nothing: that caller stays on the mark.
 """
 
 import secrets
@@ -35,6 +35,16 @@ def callers_of(thing: Row | Claim) -> list[str]:
     return list(thing.details.get(MARK, ()))
 
 
+def marked_for(row: Row, claim: Claim) -> Row:
+    """Return the row with the mark that a claim gives it."""
+    return _marked(row, callers_of(claim)) if callers_of(claim) else row
+
+
+def unmarked(claim: Claim) -> Claim:
+    """Return the claim without its caller's mark."""
+    return claim._replace(details={name: value for name, value in claim.details.items() if name != MARK})
+
+
 def reported(row: Row) -> Row:
     """Return the row as answers and the log show it: without the mark."""
     return row if MARK not in row.details else _marked(row, [])
@@ -45,17 +55,31 @@ def _marked(row: Row, callers: list[str]) -> Row:
     return row._replace(details=details | {MARK: callers} if callers else details)
 
 
-async def report(tx: Transaction, row: Row, claim: Claim | None = None) -> tuple[Row, bool]:
+async def report(tx: Transaction, row: Row, claim: Claim | None = None) -> Row:
     """Note that a row is about to be reported to the caller of a claim, or of another request; the lane is held.
 
-    Returns the row as it is shown, and whether that caller may still give it back. Costs a write where it is marked.
+    Returns the row as it is stored then. Costs a write where it is marked.
     """
     callers, own = callers_of(row), [] if claim is None else callers_of(claim)
-    if callers and not set(own) <= set(callers):
-        await tx.rewrite([_marked(row, callers + own)])
-    elif callers and not own:
-        await tx.rewrite([reported(row)])
-    return reported(row), bool(callers and own)
+    if not callers or (own and set(own) <= set(callers)):
+        return row
+    stored = _marked(row, callers + own) if own else reported(row)
+    await tx.rewrite([stored])
+    return stored
+
+
+async def report_kept(tx: Transaction, kept: Row, claim: Claim) -> None:
+    """Note that what a key stands for is reported again, if it can still be given back; the lane is held.
+
+    The same request under its key is the same caller, who asks elsewhere because a connection broke.
+    """
+    asker = asker_of(claim.details)
+    request_id = None if asker is None else asker.request_id
+    if not callers_of(kept) or request_id in {caller.partition("/")[2] for caller in callers_of(kept)}:
+        return
+    [found] = await tx.rows_at(kept.space, [kept.first])
+    if found is not None and found.generation == kept.generation:
+        await report(tx, found)
 
 
 async def report_twin(tx: Transaction, row: Row, callers: list[str], claim: Claim) -> list[str]:
@@ -67,7 +91,7 @@ async def report_twin(tx: Transaction, row: Row, callers: list[str], claim: Clai
     return left
 
 
-async def give_back(tx: Transaction, row: Row, gone: "Gone") -> list[Entry]:
+async def give_back(tx: Transaction, row: Row, gone: "Departed") -> list[Entry]:
     """Take callers that are gone off the mark, and end the holding with the last one; the lane is held.
 
     Returns what is to be logged. The address need not cool: nobody has used it.
@@ -85,7 +109,7 @@ async def give_back(tx: Transaction, row: Row, gone: "Gone") -> list[Entry]:
     return [release_entry(found, None, "given back")]
 
 
-class Gone:
+class Departed:
     """Callers that are gone: one, by its name, or all of a request, by its id."""
 
     def __init__(self, *, caller: str | None = None, request_id: str | None = None) -> None:

@@ -16,12 +16,12 @@ from typing import Protocol
 from tenure.kernel.entries import waiting_entry
 from tenure.kernel.errors import Conflict, CursorExpired, NotFound, PoolExhausted, StoreUnavailable
 from tenure.kernel.layout import Layout
-from tenure.kernel.values import Row, SpaceId, Waiter
+from tenure.kernel.values import NetworkId, Row, SpaceId, Waiter
 from tenure.ports import Guard, LedgerStore, Transaction
 from tenure.service.allocating import insist, worse
 from tenure.service.claims import Claim, Granted, Known, Waiting
 from tenure.service.queueing import Seat
-from tenure.service.unreported import Gone, give_back, new_caller
+from tenure.service.unreported import Departed, give_back, new_caller
 
 LIFE_US = 10_000_000
 """How long a waiting claim is taken for alive after it last said so."""
@@ -54,6 +54,10 @@ class Desk(Protocol):
         """Serve a claim in the lane, or put it in line; None if the layout is stale."""
         ...
 
+    async def first_try(self, layout: Layout, claim: Claim, newest: int) -> Row | None:
+        """Return what this very request was granted behind a number of the log, whether or not it is still held."""
+        ...
+
 
 @dataclass(slots=True, eq=False)
 class Guest:
@@ -67,6 +71,15 @@ class Guest:
     """His last turn's answer was lost: he may hold something."""
     kept: Waiting | None = None
     """Where in line he was left when his time in the room was over."""
+    newest: int = 0
+    """The number of the newest change from before he came: what he is granted is numbered above it."""
+
+    def may_hold(self) -> bool:
+        """Return whether this guest was granted something, or may have been, that can still be given back."""
+        if not self.answer.done():
+            return self.doubt is not None and self.doubt.outcome == "unknown"
+        granted = not self.answer.cancelled() and self.answer.exception() is None
+        return granted and not isinstance(self.answer.result(), Known)
 
 
 @dataclass(slots=True, eq=False)
@@ -121,7 +134,8 @@ class WaitingRooms:
         if self._closing:
             raise Conflict(CLOSED)
         room = self._rooms.setdefault(space, Room())
-        guest = Guest(claim, asyncio.get_running_loop().create_future(), new_caller(claim))
+        answer = asyncio.get_running_loop().create_future()
+        guest = Guest(claim, answer, new_caller(claim), newest=self._desk.store.newest)
         room.guests.append(guest)
         room.woken.set()
         if room.task is None:
@@ -183,10 +197,8 @@ class WaitingRooms:
         """
         with contextlib.suppress(StoreUnavailable):  # then the line drops the claim by itself, before long
             await self._leave(room, guest)
-        if guest.answer.done() and not guest.answer.cancelled() and guest.answer.exception() is None:
-            answer = guest.answer.result()
-            if guest.claim.key is None and not isinstance(answer, Known):
-                await self._give_back(answer.row, guest.caller)
+        if guest.claim.key is None and guest.may_hold():
+            await self._give_back(guest)
 
     def _twin_of(self, room: Room, guest: Guest) -> Guest | None:
         """Find another caller who waits with the same claim."""
@@ -204,16 +216,39 @@ class WaitingRooms:
 
         await self._desk.store.transact(leaving)
 
-    async def _give_back(self, row: Row, caller: str) -> None:
-        """End a holding that its owner never saw, unless another answer, of any server, has reported it."""
+    async def _give_back(self, guest: Guest) -> None:
+        """End what a guest was granted and never saw, unless another answer, of any server, has reported it.
+
+        Callers hang up when the store is in trouble, so it is tried for as long as this server lives.
+        """
+        claim, departed = guest.claim, Departed(caller=guest.caller)
+        space, network = await self._whereabouts(guest)
 
         async def taking_back(tx: Transaction) -> None:
-            await tx.guard([row.space], Guard.LANE)
-            if entries := await give_back(tx, row, Gone(caller=caller)):
+            await tx.guard([space], Guard.LANE)
+            [row] = await tx.rows_for([(network, claim.owner, claim.slot)])
+            if row is not None and (entries := await give_back(tx, row, departed)):
                 await tx.log(entries)
 
-        await insist(lambda: self._desk.store.transact(taking_back), lambda attempt: asyncio.sleep(POLL_S))
-        self.wake(row.space)
+        while True:
+            try:
+                await insist(lambda: self._desk.store.transact(taking_back), lambda attempt: asyncio.sleep(POLL_S))
+                break
+            except StoreUnavailable:
+                if self._closing:
+                    raise
+                await asyncio.sleep(BEAT_S)
+        self.wake(space)
+
+    async def _whereabouts(self, guest: Guest) -> tuple[SpaceId, NetworkId]:
+        """Return the space and the number of a guest's network, whatever that is called by now."""
+        if guest.answer.done():
+            row = guest.answer.result().row
+            return row.space, row.network
+        if guest.place is not None:
+            return guest.place.space, guest.place.network
+        configuration = (await self._desk.layout(guest.claim.network)).configuration
+        return configuration.space, configuration.network(guest.claim.network).id
 
     async def _stand_in_line(self, space: SpaceId, room: Room) -> None:
         """Go through the lane as often as it may help, while there are guests."""
@@ -263,8 +298,12 @@ class WaitingRooms:
             raise lost
 
     async def _ask_for(self, guest: Guest) -> Granted | Waiting:
-        seat = Seat(guest.claim, LIFE_US, guest.place, guest.caller)
-        return await attend(self._desk, seat)
+        if guest.doubt is not None and guest.doubt.outcome == "unknown":
+            # His last turn may have been granted something that was ended meanwhile: not twice for one request.
+            layout = await self._desk.layout(guest.claim.network)
+            if (row := await self._desk.first_try(layout, guest.claim, guest.newest)) is not None:
+                return Granted(row, layout)
+        return await attend(self._desk, Seat(guest.claim, LIFE_US, guest.place, guest.caller))
 
     async def _until_something_happens(self, space: SpaceId, room: Room, cursor: int) -> None:
         """Sleep until somebody comes, something became free, or it is time to say that we live."""
@@ -292,7 +331,7 @@ class WaitingRooms:
                 with contextlib.suppress(StoreUnavailable):
                     await self._leave(room, guest)
                 if not guest.answer.done():
-                    guest.answer.set_exception(Conflict(CLOSED))
+                    guest.answer.set_exception(guest.doubt or Conflict(CLOSED))
             room.woken.set()
             if room.task is not None:
                 await asyncio.gather(room.task, return_exceptions=True)

@@ -1,21 +1,23 @@
 """The ledger's verbs on waiting claims, and on what is overdue."""
 
 from collections.abc import Mapping, Sequence
+from functools import partial
 
 from tenure.kernel.asking import asked_entry
 from tenure.kernel.deadlines import DEADLINE
-from tenure.kernel.entries import overdue_entry, waiting_entry
+from tenure.kernel.entries import waiting_entry
 from tenure.kernel.errors import PoolExhausted
 from tenure.kernel.layout import Layout
 from tenure.kernel.names import Owner, check_name, check_seconds, check_slot, check_wait
-from tenure.kernel.values import Holding, Row, Waiter, moment
+from tenure.kernel.values import Holding, Waiter, moment
 from tenure.ports import Guard, Transaction
 from tenure.service.allocating import allocate
 from tenure.service.claims import Granted, read_claim
 from tenure.service.holding_verbs import HoldingVerbs
+from tenure.service.overdue_pages import sweep_page
 from tenure.service.queueing import Seat, part_line, withdraw
 from tenure.service.showing import ClaimStatus, WaitingClaim, holding_of, known_holdings
-from tenure.service.unreported import Gone, give_back
+from tenure.service.unreported import Departed, give_back
 from tenure.service.waiting import attend
 
 
@@ -97,7 +99,7 @@ class WaitingVerbs(HoldingVerbs):
             entries = [] if waiter is None else [asked_entry(waiting_entry("leave", waiter), self._asker)]
             if asked_as is not None:
                 [row] = await tx.rows_for([(layout.configuration.network(network).id, holder, place)])
-                entries.extend([] if row is None else await give_back(tx, row, Gone(request_id=asked_as)))
+                entries.extend([] if row is None else await give_back(tx, row, Departed(request_id=asked_as)))
             if entries:
                 await tx.log(entries)
             return waiter is not None
@@ -129,23 +131,13 @@ class WaitingVerbs(HoldingVerbs):
         """
         swept: list[Holding] = []
         for space, _ in await self._server.store.spaces():
-            while rows := await self._server.store.transact(lambda tx, space=space: _sweep(tx, space)):  # type: ignore[misc]
+            while rows := await self._server.store.transact(partial(sweep_page, space=space)):
                 layout = await self._server.layout_of_space(space)
                 swept.extend([] if layout is None else known_holdings(rows, layout))
                 self._server.rooms.wake(space)
             await self._server.store.transact(lambda tx, space=space: _bury(tx, space))  # type: ignore[misc]
         await self._server.tidier.forget()
         return swept
-
-
-async def _sweep(tx: Transaction, space: int) -> list[Row]:
-    """Remove a page of what is overdue in a space."""
-    await tx.guard([space], Guard.LANE)
-    rows = [*await tx.overdue(space)]
-    if rows:
-        await tx.remove(rows)
-        await tx.log([overdue_entry(row) for row in rows])
-    return rows
 
 
 async def _bury(tx: Transaction, space: int) -> None:

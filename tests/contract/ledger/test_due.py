@@ -2,12 +2,14 @@
 
 import asyncio
 import random
+from typing import Any
 
 import pytest
 
 import tenure
 from tenure.kernel.values import DUE, Outcome, State
 from tenure.ports import LedgerStore
+from tenure.service import lane, overdue_pages, plan_work
 from tenure.service.at_once import AtOnce, Begun
 from tenure.service.claims import read_claim
 from tests.contract.ledger.timing import another, let_deadlines_pass, news
@@ -257,3 +259,34 @@ async def test_lowest_is_lowest_under_cooling_whatever_the_order(ledger: tenure.
             got = await ledger.allocate("net", owner=f"vm/{turn}")
             assert got.address == can[0]
             held[got.address] = f"vm/{turn}"
+
+
+@pytest.mark.usefixtures("embedded")
+@pytest.mark.parametrize("way", ["allocate", "apply", "edit"])
+async def test_however_much_is_due_no_transaction_removes_more_than_a_page(
+    ledger: tenure.AsyncLedger, monkeypatch: pytest.MonkeyPatch, way: str
+) -> None:
+    for module in (lane, overdue_pages, plan_work):
+        monkeypatch.setattr(module, "PAGE", 2)
+    await ledger.allocate_many("net", owner="vm/many", count=6)
+    await ledger.release_owner("vm/many")
+    await let_deadlines_pass(ledger)
+    store, ends = ledger._server.store, list[int]()
+    transact, newest = store.transact, await ledger.last_change()
+
+    async def counted(work: Any) -> Any:
+        before = await store.last_change()
+        answer = await transact(work)
+        ends.append(await store.last_change() - before)
+        return answer
+
+    monkeypatch.setattr(store, "transact", counted)
+    if way == "allocate":
+        assert (await ledger.allocate("net", owner="vm/a")).address == LOWEST
+    elif way == "apply":
+        await ledger.apply([tenure.Allocate(network="net", owner="vm/a")])
+    else:
+        await ledger.remove_subnet("net", "block")
+
+    assert max(ends) <= 3  # a page, or less than one and what was asked for
+    assert len([each for each in await news(ledger, newest) if each.details.get("because") == "cooled off"]) == 6

@@ -6,11 +6,12 @@ from collections.abc import Awaitable, Callable
 import pytest
 
 import tenure
-from tenure.kernel.values import Row
+from tenure.kernel.asking import Asker
 from tenure.service.claims import Granted, read_claim
 from tenure.service.queueing import Seat
+from tenure.service.waiting import Guest
 from tests.contract.ledger.test_waiting import cancel_when_answered, done, free, other, plan, queue_up
-from tests.contract.ledger.timing import news, nothing_waits, until_waiting
+from tests.contract.ledger.timing import news, nothing_waits, until, until_waiting
 
 __all__ = ["other", "plan"]
 
@@ -93,9 +94,9 @@ def ask_before_the_give_back(
     rooms = ledger._server.rooms
     give_back, answer = rooms._give_back, asyncio.get_running_loop().create_future()
 
-    async def asked_meanwhile(row: Row, caller: str) -> None:
+    async def asked_meanwhile(guest: Guest) -> None:
         answer.set_result(await ask(asked))
-        await give_back(row, caller)
+        await give_back(guest)
 
     rooms._give_back = asked_meanwhile  # type: ignore[method-assign]
     return answer
@@ -119,6 +120,14 @@ async def test_what_another_answer_has_reported_is_not_given_back(
     assert [each for each in await news(ledger) if each.verb == "release" and each.owner == "vm/a"] == []
 
 
+def gone(caller: str, answer: object) -> Guest:
+    """Return a guest who was answered and has not seen it."""
+    future: asyncio.Future[Granted] = asyncio.get_running_loop().create_future()
+    assert isinstance(answer, Granted)
+    future.set_result(answer)
+    return Guest(read_claim("net", "vm/a"), future, caller)
+
+
 @pytest.mark.usefixtures("embedded")
 @pytest.mark.parametrize("waits", [True, False])
 async def test_what_one_pass_gave_to_two_is_given_back_only_if_both_wait(
@@ -131,9 +140,9 @@ async def test_what_one_pass_gave_to_two_is_given_back_only_if_both_wait(
     answers = await server.lanes.attend(layout, seats)
     row, again = [answer.row for answer in answers if isinstance(answer, Granted)]
     assert row == again
-    await server.rooms._give_back(row, "a/")
+    await server.rooms._give_back(gone("a/", answers[0]))
     assert len(await ledger.holdings(owner="vm/a")) == 1
-    await server.rooms._give_back(row, "b/")
+    await server.rooms._give_back(gone("b/", answers[1]))
 
     assert len(await ledger.holdings(owner="vm/a")) == (0 if waits else 1)
 
@@ -183,3 +192,126 @@ async def test_a_request_id_that_is_none_is_refused(ledger: tenure.AsyncLedger) 
     with pytest.raises(tenure.Invalid) as caught:
         await ledger.withdraw("net", owner="vm/a", request_id="")
     assert caught.value.field == "request_id"
+
+
+def by(ledger: tenure.AsyncLedger, request_id: str) -> tenure.AsyncLedger:
+    return ledger.asked_by("token/ops", request_id=request_id)
+
+
+async def waited_for(ledger: tenure.AsyncLedger, request_id: str, **more: str) -> tenure.Holding:
+    """Have a request wait at a ledger until it is granted the address 192.0.2.10."""
+    task = asyncio.create_task(
+        by(ledger, request_id).allocate("net", owner="vm/a", wait_s=20.0, **more)  # type: ignore[arg-type]
+    )
+    await until_waiting(ledger, "vm/a")
+    await free(ledger)
+    return await done(task)
+
+
+def seat(request_id: str, *, waits: bool) -> Seat:
+    claim = read_claim("net", "vm/a").asked_by(Asker("token/ops", request_id))
+    return Seat(claim, 1_000_000, None, f"{request_id}/{request_id}") if waits else Seat(claim)
+
+
+@pytest.mark.usefixtures("embedded")
+@pytest.mark.parametrize("waits", [True, False])
+async def test_each_of_several_callers_in_one_pass_counts(
+    ledger: tenure.AsyncLedger, other: tenure.AsyncLedger, waits: bool
+) -> None:
+    """Two who ask in one pass for what a third was granted elsewhere: the second must not undo the first's mark."""
+    held = await waited_for(ledger, "r-c")
+    seats = [seat("r-a", waits=waits), seat("r-b", waits=True)]
+    await other._server.lanes.attend(await other._server.reread("net"), seats)
+    for request_id in ("r-c", "r-b"):  # both hang up; the first of the pass has its answer
+        await ledger.withdraw("net", owner="vm/a", request_id=request_id)
+
+    assert await ledger.holdings(owner="vm/a") == [held]
+
+
+@pytest.mark.usefixtures("embedded")
+@pytest.mark.parametrize(("asks", "stays"), [("r-1", False), ("r-2", True)])
+async def test_an_answer_under_a_key_reports_too_but_to_the_same_request(
+    ledger: tenure.AsyncLedger, other: tenure.AsyncLedger, asks: str, stays: bool
+) -> None:
+    held = await waited_for(ledger, "r-1", key="k-1")
+    assert await by(other, asks).allocate("net", owner="vm/a", key="k-1") == held
+    await other.withdraw("net", owner="vm/a", request_id="r-1")
+
+    assert await ledger.holdings(owner="vm/a") == ([held] if stays else [])
+
+
+@pytest.mark.usefixtures("embedded")
+async def test_an_old_answer_under_a_key_says_nothing_of_who_holds_the_address_now(ledger: tenure.AsyncLedger) -> None:
+    await ledger.add_pool("net", "192.0.2.30-192.0.2.40")
+    old = await ledger.allocate("net", owner="vm/a", key="k-1", address="192.0.2.30")
+    await ledger.release("net", old.address, owner="vm/a")
+    taken = await ledger.allocate("net", owner="vm/z", address="192.0.2.30")
+    keyed = read_claim("net", "vm/a", key="k-1", address="192.0.2.30")
+    named = read_claim("net", "vm/c", address="192.0.2.31")
+    seats = [Seat(keyed, 1_000_000, None, "a/"), Seat(named), Seat(read_claim("net", "vm/a", address="192.0.2.31"))]
+    await ledger._server.lanes.attend(await ledger._server.reread("net"), seats)
+
+    assert await ledger.holdings(owner="vm/z") == [taken]
+    assert await ledger.verify() == []
+
+
+@pytest.mark.usefixtures("embedded")
+async def test_what_was_never_seen_is_given_back_although_the_store_was_away_for_a_moment(
+    ledger: tenure.AsyncLedger,
+) -> None:
+    [waiting] = await queue_up((ledger, "vm/a"))
+    store, away = ledger._server.store, list[int]()
+    transact, give_back = store.transact, ledger._server.rooms._give_back
+
+    async def unreachable(work: Callable[..., Awaitable[object]]) -> object:
+        if len(away) < 2:
+            away.append(1)
+            raise tenure.StoreUnavailable("cannot be reached", outcome="none")
+        return await transact(work)
+
+    async def beside_trouble(guest: Guest) -> None:
+        store.transact = unreachable  # type: ignore[method-assign,assignment]
+        await give_back(guest)
+
+    ledger._server.rooms._give_back = beside_trouble  # type: ignore[method-assign]
+    cancel_when_answered(ledger, waiting)
+    await free(ledger)
+    with pytest.raises(asyncio.CancelledError):
+        await done(waiting)
+
+    assert len(away) == 2
+    assert await ledger.holdings(owner="vm/a") == []
+
+
+@pytest.mark.usefixtures("embedded")
+async def test_what_was_granted_without_an_answer_is_given_back_when_its_caller_goes(
+    ledger: tenure.AsyncLedger,
+) -> None:
+    [waiting] = await queue_up((ledger, "vm/a"))
+    store, lost = ledger._server.store, list[int]()
+    transact = store.transact
+
+    async def losing(work: Callable[..., Awaitable[object]]) -> object:
+        if lost:
+            raise tenure.StoreUnavailable("cannot be reached", outcome="none")
+        before = await store.last_change()
+        answer = await transact(work)
+        if await store.last_change() > before:
+            lost.append(1)
+            raise tenure.StoreUnavailable("the answer was lost", outcome="unknown")
+        return answer
+
+    await free(ledger)
+    store.transact = losing  # type: ignore[method-assign,assignment]
+    await until(lambda: _is(bool(lost)))
+    waiting.cancel()
+    await asyncio.sleep(0)
+    store.transact = transact  # type: ignore[method-assign]
+    with pytest.raises(asyncio.CancelledError):
+        await done(waiting)
+
+    assert await ledger.holdings(owner="vm/a") == []
+
+
+async def _is(so: bool) -> bool:
+    return so

@@ -204,3 +204,22 @@ async def test_a_release_that_another_request_has_done_is_told_apart(
     store.release = losing  # type: ignore[method-assign]
 
     assert await ledger.asked_by("token/ops", request_id="r-1").release("net", TEN, owner="vm/held") is None
+
+
+async def test_a_release_that_cannot_be_looked_up_after_a_loss_is_unknown(ledger: tenure.AsyncLedger) -> None:
+    store = ledger._server.store
+    release = store.release
+
+    async def losing(*words: Any, **more: Any) -> Any:
+        await release(*words, **more)
+        store.release = release  # type: ignore[method-assign]
+        raise tenure.StoreUnavailable("the answer was lost", outcome="unknown")
+
+    async def unreadable(*words: Any, **more: Any) -> Any:
+        raise tenure.StoreUnavailable("cannot be reached", outcome="none")
+
+    store.release, store.changes_at = losing, unreadable  # type: ignore[method-assign]
+
+    with pytest.raises(tenure.StoreUnavailable) as caught:
+        await ledger.release("net", TEN, owner="vm/held")
+    assert caught.value.outcome == "unknown"

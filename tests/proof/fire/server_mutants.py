@@ -20,7 +20,7 @@ from tenure.service import release_holding
 from tenure.service.claims import Claim
 from tenure.service.lane import Serving
 from tenure.service.release_holding import ReleaseRequest
-from tenure.service.waiting import WaitingRooms
+from tenure.service.waiting import Guest, WaitingRooms
 from tenure.stores.postgres.store import PostgresStore
 from tests.proof.fire import acts
 from tests.proof.fire.acts import Act
@@ -36,7 +36,9 @@ QUICK_LOCK = "100ms"
 def give_back_of_what_was_told() -> Iterator[None]:
     """Give back what its caller was granted, also if another answer has shown it to him."""
 
-    async def give_back(self: WaitingRooms, row: Row, *_: object, **__: object) -> None:
+    async def give_back(self: WaitingRooms, guest: Guest) -> None:
+        row = guest.answer.result().row
+
         async def taking_back(tx: Transaction) -> None:
             await tx.guard([row.space], Guard.LANE)
             [found] = await tx.rows_at(row.space, [row.first])

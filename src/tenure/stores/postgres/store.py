@@ -132,17 +132,23 @@ class PostgresStore:
 
     async def _transact_once(self, work: Callable[[Transaction], Awaitable[T]]) -> T:
         committing = False
+        loop = asyncio.get_running_loop()
         async with self._connected(self._pool) as connection:
+            began, name = loop.time(), name_of(connection)
             try:
                 await connection.execute("BEGIN")
                 result = await work(PostgresTransaction(connection))
-                await _check_still_open(connection)
+                if loop.time() - began > self._timeout_s / 2:
+                    # The process may have been frozen, and its session ended. Asked before the commit, that is certain.
+                    await connection.execute("SELECT 1")
                 committing = True
                 await connection.execute("COMMIT")
                 return result
             except BaseException as error:
                 await _quietly(_roll_back(connection))
                 if isinstance(error, TROUBLE) and not isinstance(error, STUCK):
+                    if committing and isinstance(error, LOST):
+                        self._lost_sessions.add(name)
                     raise unavailable(error, sent=committing) from error
                 raise
 
@@ -283,7 +289,7 @@ class PostgresStore:
         self, connection: Any, space: SpaceId, tickets: Sequence[Ticket], version: int | None
     ) -> Released:
         """End holdings in one statement, again where PostgreSQL broke it off."""
-        locked = 0
+        locked, name = 0, name_of(connection)
         for _ in range(RERUNS):
             try:
                 return await release_on(connection, space, tickets, version)
@@ -294,6 +300,8 @@ class PostgresStore:
             except STUCK:
                 continue
             except TROUBLE as error:
+                if isinstance(error, LOST):
+                    self._lost_sessions.add(name)
                 raise unavailable(error, sent=True) from error
         raise StoreUnavailable("PostgreSQL kept breaking off the release", outcome="none")
 
@@ -461,16 +469,6 @@ async def _roll_back(connection: Any) -> None:
     """End a transaction; of a connection that was lost the pool has taken leave, and asking it anything raises."""
     if not connection.is_closed() and connection.is_in_transaction():
         await connection.execute("ROLLBACK")
-
-
-async def _check_still_open(connection: Any) -> None:
-    """Raise if PostgreSQL has ended the session meanwhile: then nothing was committed, and nobody need wonder.
-
-    A process that was frozen for longer than the time-outs finds that out when its loop next looks at the socket.
-    """
-    await asyncio.sleep(0)
-    if connection.is_closed():
-        raise asyncpg.exceptions.IdleInTransactionSessionTimeoutError("the transaction stood still for too long")
 
 
 async def _nothing(connection: Any) -> None:
