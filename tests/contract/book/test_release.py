@@ -75,7 +75,7 @@ async def test_a_late_release_never_frees_a_later_grant(site: Site[Book]) -> Non
 
 async def test_draining_and_pending_holdings_are_released_as_held_ones(site: Site[Book]) -> None:
     rows = [
-        await site.held_by("192.0.2.10", slot="a", state=State.PENDING, lasts_us=1),
+        await site.held_by("192.0.2.10", slot="a", state=State.PENDING, lasts_us=3_600_000_000),
         await site.held_by("192.0.2.11", slot="b", state=State.DRAINING),
     ]
 

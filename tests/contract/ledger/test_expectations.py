@@ -160,7 +160,7 @@ async def test_what_is_overdue_stands_in_nobodys_way(ledger: tenure.AsyncLedger)
     await ledger.apply([nobody(state="pending"), MARK])
 
     assert await ledger.holdings("net") == []
-    assert await verbs(ledger, cursor) == ["release", "paper.write"]
+    assert await verbs(ledger, cursor) == ["paper.write"]
 
 
 async def test_one_of_a_state_is_found_among_thousands(ledger: tenure.AsyncLedger) -> None:

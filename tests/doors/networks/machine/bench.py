@@ -124,11 +124,17 @@ class Bench(RuleBasedStateMachine):
         return answer
 
     def _check_unchanged(self, before: Sight) -> None:
-        """Find everything as it was; what was overdue may have been swept."""
+        """Find everything as it was; what was overdue is not shown any more, and may have been swept."""
         left = [holding for _, holding in self.sight.rows]
         gone = [holding for _, holding in before.rows if holding not in left]
         assert all(self.overdue(until_us=holding.row.until_us) for holding in gone), gone
-        assert before.without(gone).text() == self.sight.text()
+        logged = self.wait_for(self._logged(before.last_change))
+        assert set(logged) <= {"deadline", "cooled off"}, f"logged though nothing was done: {logged}"
+        assert before.without(gone, len(logged)).text() == self.sight.text()
+
+    async def _logged(self, after: int) -> list[str | None]:
+        """Read why what was logged behind a number happened."""
+        return [change.details.get("because") async for change in self.ledger.changes(after)]
 
     def overdue(self, *, until_us: int | None) -> bool:
         """Tell whether a deadline has passed."""

@@ -40,7 +40,7 @@ def picks_of_change(before: Instance, after: Instance, said: Sequence[NicText]) 
 def check_picks(before: Sight, picks: Sequence[Pick], after: Instance, overdue: set[tuple[str, str]]) -> None:
     """Compare with the maps, without what the command named.
 
-    Where none is free, what is overdue may be had, and what the instance itself gives back.
+    What came to be overdue since the maps were read may be had, and where none is free, what the instance gives back.
     """
     known = before.instance(after.name)
     own = {(nic.network or "", each) for nic in (known.nics if known else ()) for each in nic.addresses}
@@ -51,7 +51,7 @@ def check_picks(before: Sight, picks: Sequence[Pick], after: Instance, overdue: 
         assert network is not None
         line = before.line(network, None if word.lower() == "pool" else word)
         free = [each for each in line if (uuid, each) not in taken]
-        if free:
+        if free and (uuid, address or "") not in overdue:
             assert address == free[0], f"{address} was picked, {free[0]} is the first free of {word}"
         else:
             assert (uuid, address or "") in overdue | own, f"{address} was picked, and {word} was full"

@@ -49,10 +49,10 @@ class Sight:
         ]
         return json.dumps(written, sort_keys=True, default=str)
 
-    def without(self, gone: Sequence[Holding]) -> "Sight":
-        """Return how it would look if these holdings had ended, each with an entry in the log."""
+    def without(self, gone: Sequence[Holding], swept: int) -> "Sight":
+        """Return how it would look if these holdings had ended, some of them with an entry in the log."""
         left = {network: [each for each in held if each not in gone] for network, held in self.holdings.items()}
-        return replace(self, holdings=left, last_change=self.last_change + len(gone))
+        return replace(self, holdings=left, last_change=self.last_change + swept)
 
     @cached_property
     def rows(self) -> list[tuple[Network, Holding]]:
