@@ -50,12 +50,27 @@ async def open_store(url: str) -> LedgerStore:
         return await SqliteStore.open(_sqlite_path(url))
     if scheme in ("postgresql", "postgres") and "://" in url:
         return await _open_postgres(url)
-    if scheme in ("etcd", "etcds"):
-        raise Invalid("url: etcd keeps a book, not a ledger with its plan; see open_book", field="url")
+    raise _no_store(url)
+
+
+def check_url(url: str) -> None:
+    """Refuse a URL that names no store, or names it wrongly; nothing is opened."""
+    scheme = url.partition(":")[0]
+    if scheme == "sqlite":
+        _sqlite_path(url)
+    elif scheme in ("postgresql", "postgres") and "://" in url:
+        _postgres_parts(url)
+    elif url not in ("memory:", "memory://"):
+        raise _no_store(url)
+
+
+def _no_store(url: str) -> Invalid:
+    if url.partition(":")[0] in ("etcd", "etcds"):
+        return Invalid("url: etcd keeps a book, not a ledger with its plan; see open_book", field="url")
     if names_servers(url):
-        raise Invalid("url: a server keeps its store to itself; name the store", field="url")
+        return Invalid("url: a server keeps its store to itself; name the store", field="url")
     known = "use memory:, sqlite:///file or postgresql://…"
-    raise Invalid(f"url: {shown(without_secrets(url))} names no store; {known}", field="url")
+    return Invalid(f"url: {shown(without_secrets(url))} names no store; {known}", field="url")
 
 
 async def is_there(url: str) -> bool:

@@ -9,6 +9,8 @@ import pytest
 import tenure
 from tenure.moving.copying import backup, restore
 from tenure.ports import Transaction
+from tenure.stores.sqlite import connecting
+from tenure.stores.sqlite import store as store_module
 from tenure.stores.sqlite.store import SqliteStore
 from tenure.stores.sqlite.transaction import SqliteTransaction
 from tenure.wiring import without_secrets
@@ -96,3 +98,24 @@ def test_no_message_tells_a_password(url: str) -> None:
 
     assert "s3cret" not in str(told.value)
     assert "s3cret" not in without_secrets(url)
+
+
+async def test_a_file_that_can_be_written_again_is_opened_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As on a medium that was mounted read-only when the store was opened: such a connection sees nothing new."""
+    path = tmp_path / "ledger.db"
+    async with await tenure.open_async(f"sqlite:///{path}") as first:
+        await first.add_network("net")
+    monkeypatch.setattr(connecting, "for_reading", lambda _: f"file:{path}?mode=ro&immutable=1")
+    monkeypatch.setattr(store_module, "for_reading", lambda _: "read only")
+    async with await tenure.open_async(f"sqlite:///{path}") as reading:
+        with pytest.raises(tenure.StoreUnavailable):
+            await reading._server.store.try_write()
+        monkeypatch.undo()
+        async with await tenure.open_async(f"sqlite:///{path}") as writing:
+            await writing.add_network("later")
+            await reading._server.store.try_write()
+
+            assert [network.name for network in await reading.networks()] == ["later", "net"]
+            assert (await reading.add_network("own")).name == "own"

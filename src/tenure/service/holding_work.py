@@ -6,6 +6,7 @@ from typing import TypeVar
 
 from tenure.kernel.addresses import format_address, parse_address
 from tenure.kernel.asking import asked
+from tenure.kernel.deadlines import is_over
 from tenure.kernel.entries import confirm_entry, cool_entry, modify_entry, transfer_entry
 from tenure.kernel.errors import AlreadyExists, Conflict, NotFound
 from tenure.kernel.lifecycle import moved, rewritten
@@ -187,7 +188,7 @@ async def modify(ground: Ground, operations: Sequence[ModifyHolding]) -> list[Gr
 async def _modify(ground: Ground, operation: ModifyHolding) -> Granted:
     owner, request = Owner(operation.owner), check_request(operation.request)
     row = await ground.find(operation.network, operation.address, owner, operation.generation)
-    if row is None:
+    if row is None or is_over(row, await ground.now_us()):
         raise _nobody(operation.network, operation.address)
     wanted = {name: getattr(operation, name) for name in ("labels", "description", "carrier", "plan")}
     new = row._replace(state=moved(row, operation.state), details=rewritten(row.details, wanted))
@@ -224,7 +225,7 @@ async def _to_hand_over(ground: Ground, operation: Transfer) -> Row:
     to, slot = Owner(operation.to), check_slot(operation.to_slot)
     owner = Owner(operation.owner)
     row = await ground.find(operation.network, operation.address, owner, operation.generation, (to, slot))
-    if row is None:
+    if row is None or is_over(row, await ground.now_us()):  # what is overdue is nobody's to hand on
         raise _nobody(operation.network, operation.address)
     return row
 

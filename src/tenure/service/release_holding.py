@@ -9,6 +9,7 @@ import enum
 from typing import NamedTuple, Protocol
 
 from tenure.kernel.asking import Asker, asker_of
+from tenure.kernel.deadlines import is_over
 from tenure.kernel.errors import Conflict, StoreUnavailable, TenureError
 from tenure.kernel.layout import Layout
 from tenure.kernel.names import Owner
@@ -84,7 +85,7 @@ async def _held(wanted: ReleaseRequest, layout: Layout, desk: Desk) -> Row | Lay
     try:
         check_begins_unit(layout, wanted.network, wanted.position)
         row = await desk.row_at(layout.configuration.space, wanted.position)
-        if row is not None and row.state is not State.COOLING:
+        if row is not None and row.state is not State.COOLING and not await _is_nobodys(row, wanted, desk):
             check_holder(row, _number(layout, wanted), wanted.owner, wanted.generation, wanted.network)
             return row
     except StoreUnavailable:
@@ -96,6 +97,11 @@ async def _held(wanted: ReleaseRequest, layout: Layout, desk: Desk) -> Row | Lay
         return newest
     newest = await desk.reread(wanted.network)
     return None if newest.configuration.version == layout.configuration.version else newest
+
+
+async def _is_nobodys(row: Row, wanted: ReleaseRequest, desk: Desk) -> bool:
+    """Return whether a row of another owner is overdue: to everybody else the address is free."""
+    return row.owner != wanted.owner and row.until_us is not None and is_over(row, await desk.store.now_us())
 
 
 class Ender(enum.Enum):

@@ -2,12 +2,14 @@
 
 import asyncio
 import threading
+from collections.abc import Callable, Coroutine
+from typing import Any
 
 import pytest
 
 import tenure
 from tenure.doors.rest.catalogue import ENDPOINTS
-from tenure.doors.rest.side_loop import SideLoop, distant
+from tenure.doors.rest.side_loop import AT_ONCE_OF_ONE, SideLoop, distant
 
 
 async def test_the_servers_loop_goes_on_while_something_is_computed_beside_it() -> None:
@@ -17,7 +19,7 @@ async def test_the_servers_loop_goes_on_while_something_is_computed_beside_it() 
         assert released.wait(30)  # it holds its thread, as a long computation does
         return threading.current_thread().name
 
-    running = asyncio.create_task(side.run(compute()))
+    running = asyncio.create_task(side.run(compute))
     for _ in range(100):  # the loop turns, though nothing of the computation is done
         await asyncio.sleep(0)
     assert not running.done()
@@ -36,9 +38,9 @@ async def test_a_ledger_is_asked_on_the_loop_it_lives_on_and_refuses_as_ever() -
             await away.add_network("net")
             return await away.network("net")
 
-        assert (await side.run(add())).name == "net"
+        assert (await side.run(add)).name == "net"
         with pytest.raises(tenure.NotFound):
-            await side.run(away.network("other"))
+            await side.run(lambda: away.network("other"))
         with pytest.raises(AttributeError, match="asked_by"):
             away.asked_by("somebody")
         await side.close()
@@ -46,12 +48,42 @@ async def test_a_ledger_is_asked_on_the_loop_it_lives_on_and_refuses_as_ever() -
 
 async def test_closing_ends_what_still_waits_there() -> None:
     side = SideLoop()
-    waiting = asyncio.create_task(side.run(asyncio.sleep(3600)))
-    await side.run(asyncio.sleep(0))
+    waiting = asyncio.create_task(side.run(lambda: asyncio.sleep(3600)))
+    await side.run(lambda: asyncio.sleep(0))
     await side.close()
 
     with pytest.raises(asyncio.CancelledError):
         await waiting
+
+
+async def test_one_token_has_only_a_part_of_the_turns_and_hanging_up_gives_none_back_early() -> None:
+    side, released, begun = SideLoop(), threading.Event(), list[str]()
+
+    def work(name: str) -> Callable[[], Coroutine[Any, Any, None]]:
+        async def compute() -> None:
+            begun.append(name)
+            assert await asyncio.to_thread(released.wait, 30)
+
+        return compute
+
+    greedy = [asyncio.create_task(side.run(work(f"greedy-{n}"), "greedy")) for n in range(5)]
+    await until(lambda: len(begun) == AT_ONCE_OF_ONE)
+    for task in greedy[:AT_ONCE_OF_ONE]:
+        task.cancel()  # it hangs up, and what has begun goes on
+    await side.run(lambda: asyncio.sleep(0), "another")
+    assert begun == ["greedy-0", "greedy-1"]
+    greedy[2].cancel()
+    released.set()
+    await asyncio.gather(*greedy, return_exceptions=True)
+
+    assert begun == ["greedy-0", "greedy-1", "greedy-3", "greedy-4"]
+    await side.close()
+
+
+async def until(so: Callable[[], bool]) -> None:
+    async with asyncio.timeout(10):
+        while not so():  # noqa: ASYNC110 - the other thread wakes nobody here
+            await asyncio.sleep(0.01)
 
 
 def test_every_route_that_reads_documents_or_many_instances_is_worked_on_beside_the_loop() -> None:

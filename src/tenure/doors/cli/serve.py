@@ -26,7 +26,7 @@ def _option(field: Field) -> Any:
     about = f"{field.metadata['about']}{shown}"
     if field.type is bool:
         return click.option(f"--{flag}/--no-{flag}", field.name, default=None, help=about)
-    kind = "N" if field.type in (int, float) else "TEXT"
+    kind = "N" if field.type in (int, float, float | None) else "TEXT"
     return click.option(f"--{flag}", field.name, metavar="|".join(field.metadata.get("words") or [kind]), help=about)
 
 
@@ -72,7 +72,8 @@ def serve(session: Session, config: str | None, check: bool, **said: Any) -> Non
 def _tell(session: Session, settings: Settings) -> None:
     """Tell the settings as they are put together; what opens the store is nobody's business."""
     told = dataclasses.asdict(settings) | {"store": without_secrets(settings.store)}
-    flat = {**told, **told.pop("limits")}
+    limits = told.pop("limits")
+    flat = {**told, **limits}
     answer(session, flat, "\n".join(f"{name} = {'' if value is None else value}" for name, value in flat.items()))
 
 

@@ -1,9 +1,11 @@
 """What goes out: JSON, problems, and the few headers that every answer has."""
 
 import asyncio
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import AsyncIterator, Callable, Iterable, Sequence, Sized
+from contextlib import asynccontextmanager
 from itertools import islice
 from typing import Any, TypeVar
+from weakref import WeakKeyDictionary
 
 import msgspec
 
@@ -51,22 +53,41 @@ def written_whole(whole: Whole | None, status: int, answer: Any, head: dict[str,
     return len(body) if whole(200, USUAL % (len(body), request_id.encode()), body) else 0
 
 
+_SLICING: WeakKeyDictionary[asyncio.AbstractEventLoop, asyncio.Lock] = WeakKeyDictionary()
+
+
+@asynccontextmanager
+async def _slice_of_the_loop() -> AsyncIterator[None]:
+    """Let one slice be worked on, and then all others have a turn.
+
+    One slice a turn of the loop, whoever asks: of sixty long answers at a time, sixty slices would follow each other.
+    """
+    loop = asyncio.get_running_loop()
+    async with _SLICING.setdefault(loop, asyncio.Lock()):
+        yield
+        await asyncio.sleep(0)
+
+
 async def in_turns(values: Iterable[T], shown: Callable[[T], S]) -> list[S]:
     """Return what is shown of each value; of many, a slice at a time, between which others have a turn."""
+    if isinstance(values, Sized) and len(values) <= SLICE:
+        return [shown(each) for each in values]
+    found: list[S] = []
     left = iter(values)
-    found = [shown(each) for each in islice(left, SLICE)]
-    while some := [shown(each) for each in islice(left, SLICE)]:
+    while True:
+        async with _slice_of_the_loop():
+            some = [shown(each) for each in islice(left, SLICE)]
         found += some
-        await asyncio.sleep(0)
-    return found
+        if len(some) < SLICE:
+            return found
 
 
 async def encoded_in_turns(items: Sequence[Any]) -> bytes:
     """Write a long list as JSON, a slice at a time, between which others have a turn."""
     pieces = []
     for start in range(0, len(items), SLICE):
-        pieces.append(encode(items[start : start + SLICE])[1:-1])
-        await asyncio.sleep(0)
+        async with _slice_of_the_loop():
+            pieces.append(encode(items[start : start + SLICE])[1:-1])
     return b'{"items":[%b]}' % b",".join(pieces)
 
 

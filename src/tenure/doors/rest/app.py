@@ -148,7 +148,8 @@ class Application:
 
     async def _apart(self, endpoint: Endpoint, call: Call) -> Any:
         """Have a request worked on beside this loop; what it asks of the ledger is done here."""
-        return await self._site.side.run(endpoint.handler(replace(call, ledger=distant(call.ledger))))
+        apart = replace(call, ledger=distant(call.ledger))
+        return await self._site.side.run(lambda: endpoint.handler(apart), call.visitor.id)
 
     async def _do(self, endpoint: Endpoint, call: Call, scope: Scope, send: Send, watch: Watch) -> None:
         try:

@@ -94,7 +94,7 @@ def _checked(field: Field, value: Any, place: str) -> Any:
     """Return the value of a setting as its type says, or refuse it and name the place that says it."""
     if field.type is bool:
         return _yes_or_no(value, place, field.name)
-    if field.type in (int, float):
+    if field.type in (int, float, float | None):
         return _number(field, value, place)
     if not isinstance(value, str) or not value or not value.isprintable():
         raise Invalid(f"{place}: text is needed, not {shown(value)}", field=field.name)

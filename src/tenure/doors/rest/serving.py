@@ -32,7 +32,7 @@ from tenure.doors.rest.settings import Settings
 from tenure.doors.rest.shortcut import Shortcut
 from tenure.doors.rest.site import Site
 from tenure.kernel.errors import Invalid
-from tenure.wiring import without_secrets
+from tenure.wiring import check_url, without_secrets
 
 BACKLOG = 2048
 COLLECTED_AFTER = (20_000, 20, 50)
@@ -130,6 +130,7 @@ def listen(settings: Settings) -> socket.socket:
 def check(settings: Settings) -> None:
     """Refuse settings that cannot work, before anything is opened."""
     check_anonymous(settings)
+    check_url(settings.store)
     if settings.certificate is not None:
         for name in ("certificate", "certificate_key"):
             file = Path(getattr(settings, name))

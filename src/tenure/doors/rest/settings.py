@@ -27,7 +27,7 @@ class Limits:
     )
     requests_at_once: int = setting(1000, "Requests that are worked on at a time; more are refused.", least=1)
     requests_share: float = setting(0.25, "The part of them that one token may have.", least=0.001, most=1)
-    waiting_at_once: int = setting(1000, "Calls that wait (wait_s) at a time; more are refused.", least=0)
+    waiting_at_once: int = setting(1000, "Calls that wait (wait_s) at a time; more are refused.", least=1)
     waiting_share: float = setting(0.25, "The part of them that one token may have.", least=0.001, most=1)
     connections: int = setting(4000, "Open connections; more are refused.", least=1)
     streams: int = setting(256, "Streams of events at a time; more are refused.", least=0)
@@ -50,9 +50,10 @@ class Settings:
     log: str = setting("console", "How requests are logged, on standard error.", words=("console", "json"))
     grace_s: float = setting(10.0, "Seconds that a stop waits for requests which were accepted.", least=0, most=3600)
     first_token_file: str | None = setting(None, "Write the first admin token to this file, instead of showing it.")
-    keep_changes: float = setting(
-        0.0, "Days that changes stay in the log; older ones go to the archive. 0 keeps all.", least=0, most=36_525
-    )
+    keep_changes: float | None = setting(
+        None, "Days that changes stay in the log; older ones go to the archive. All stay if it is left out.",
+        least=0.000001, most=36_525,
+    )  # fmt: skip
     most_keys: int = setting(
         10_000_000, "Idempotency keys that are remembered; of more, the oldest are forgotten.", least=1000
     )

@@ -1,7 +1,9 @@
 """A second loop on a thread of its own, for requests that compute for long: meanwhile the server's loop serves others.
 
 Reading a document, and working out what it means for thousands of instances, is pure Python. On the server's own loop
-it would hold up everybody; on a thread, the interpreter takes turns between the two every few milliseconds.
+it would hold up everybody; on a thread, the interpreter takes turns between the two every few milliseconds. A few
+requests are worked on at a time, so that memory is bounded by the dearest of them, and fewer of one token: whoever
+sends many waits for itself.
 """
 
 import asyncio
@@ -13,6 +15,9 @@ from tenure.service.ledger import AsyncLedger
 
 T = TypeVar("T")
 
+AT_ONCE, AT_ONCE_OF_ONE = 4, 2
+"""Requests that are worked on at a time, and those of one token among them."""
+
 
 class SideLoop:
     """Runs coroutines beside the server's loop. The thread is started by the first; a call costs some 100 µs."""
@@ -20,10 +25,30 @@ class SideLoop:
     def __init__(self) -> None:
         self._loop: asyncio.AbstractEventLoop | None = None
         self._thread: threading.Thread | None = None
+        self._turns = asyncio.Semaphore(AT_ONCE)
+        self._callers: dict[str, asyncio.Semaphore] = {}
 
-    async def run(self, work: Coroutine[Any, Any, T]) -> T:
-        """Run a coroutine on the other loop; return what it returns, raise what it raises. Cancelled, it ends there."""
-        return await asyncio.wrap_future(asyncio.run_coroutine_threadsafe(work, self._started()))
+    async def run(self, work: Callable[[], Coroutine[Any, Any, T]], caller: str = "") -> T:
+        """Run a coroutine on the other loop when it is the caller's turn; return what it returns, raise what it raises.
+
+        Whoever goes away before is not worked for. What has begun is worked on to its end, and keeps its turn so long:
+        else callers who hang up and ask again would have it done many times at once.
+        """
+        own = self._callers.setdefault(caller, asyncio.Semaphore(AT_ONCE_OF_ONE))
+        await own.acquire()
+        try:
+            await self._turns.acquire()
+        except asyncio.CancelledError:
+            own.release()
+            raise
+
+        def done(_: object) -> None:
+            self._turns.release()
+            own.release()
+
+        future = asyncio.wrap_future(asyncio.run_coroutine_threadsafe(work(), self._started()))
+        future.add_done_callback(done)
+        return await asyncio.shield(future)
 
     def _started(self) -> asyncio.AbstractEventLoop:
         if self._loop is None:
@@ -36,7 +61,8 @@ class SideLoop:
         """End what still runs there, and the thread."""
         if self._loop is None or self._thread is None:
             return
-        await self.run(_end_others())
+        ending = asyncio.run_coroutine_threadsafe(_end_others(), self._loop)
+        await asyncio.wrap_future(ending)
         self._loop.call_soon_threadsafe(self._loop.stop)
         await asyncio.to_thread(self._thread.join)
         self._loop.close()

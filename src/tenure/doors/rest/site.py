@@ -69,7 +69,7 @@ class Site:
             self.census = Census(self.ledger, self.news)
             opened.push_async_callback(self.census.close)
             await self.census.open()
-            if self.settings.keep_changes:
+            if self.settings.keep_changes is not None:
                 keeper = survey.keeper(self.settings.keep_changes, self._not_archived)
                 opened.push_async_callback(keeper.close)
                 keeper.open()

@@ -17,7 +17,7 @@ from tenure.kernel.errors import Invalid, StoreUnavailable
 from tenure.kernel.values import Change, NetworkId, Paper, Row, SpaceId, Ticket, Verdict, Wish
 from tenure.ports import Abilities, Effects, Size, Transaction
 from tenure.stores.plain import grant_rows, release_rows
-from tenure.stores.sqlite.connecting import connect, failed, migrate, try_write, write
+from tenure.stores.sqlite.connecting import connect, failed, for_reading, migrate, try_write, write
 from tenure.stores.sqlite.contents import read_contents, write_contents
 from tenure.stores.sqlite.granting import Granter, Prepared
 from tenure.stores.sqlite.history import read_changes_at
@@ -57,6 +57,7 @@ class SqliteStore:
         self._granter: Granter | None = None
         self._reading: sqlite3.Connection | None = None
         self._newest = 0
+        self._read_only = False
 
     @property
     def newest(self) -> int:
@@ -76,6 +77,7 @@ class SqliteStore:
         return store
 
     def _open_writer(self) -> None:
+        self._read_only = for_reading(self._path) is not None
         self._connection = connection = connect(self._path)
         try:
             for setting in WRITER_SETTINGS:
@@ -254,7 +256,23 @@ class SqliteStore:
             assert self._connection is not None
             try_write(self._connection)
 
+        await self._reopen_if_writable()
         await self._writer.do(writing)
+
+    async def _reopen_if_writable(self) -> None:
+        """Open the file again if it could only be read when it was opened, and can be written by now.
+
+        Such connections see nothing of what others write since: they were told that nothing changes.
+        """
+        if not self._read_only or for_reading(self._path) is not None:
+            return
+        for worker, connection, opening in (
+            (self._writer, self._connection, self._open_writer),
+            (self._reader, self._reading, self._open_reader),
+        ):
+            await worker.do(opening)
+            if connection is not None:
+                await worker.do(connection.close)
 
     async def now_us(self) -> int:
         """Read the clock: this machine's."""

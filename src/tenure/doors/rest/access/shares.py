@@ -17,7 +17,7 @@ from tenure.remote.refusals import Overloaded, ShareUsedUp
 REQUESTS, WAITING, STREAMS = range(len(REFUSED_KINDS))
 """The kinds, as places in a share."""
 
-NOUNS = ("requests that are worked on", "calls that wait", "streams of events")
+NOUNS = ("requests in work", "calls that wait", "streams of events")
 RETRY_AFTER_S = (1, 5, 5)
 """When a place is likely to be free again: requests take milliseconds, the others seconds and more."""
 

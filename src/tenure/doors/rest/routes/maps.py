@@ -2,11 +2,13 @@
 
 import math
 import time
+from functools import partial
 from typing import Annotated
 
 import msgspec
 from msgspec import Meta
 
+from tenure.doors.rest.answers import in_turns
 from tenure.doors.rest.census import told
 from tenure.doors.rest.census.looking import Stretch, look
 from tenure.doors.rest.census.spaces import SpaceCount
@@ -81,7 +83,7 @@ async def get_utilisation(call: Call) -> told.NetworkDetail:
         retired=network.retired,
         waiting=waiting.get(name, 0),
         counts=_network_counts(space, network),
-        subnets=[_subnet_use(space, network, subnet) for subnet in network.subnets],
+        subnets=await in_turns(network.subnets, partial(_subnet_use, space, network)),
     )
 
 
