@@ -69,7 +69,8 @@ async def test_a_released_ledger_goes_on(released: str) -> None:
 
 async def test_the_changes_of_a_released_ledger_can_be_archived(released: str) -> None:
     async with await tenure.open_async(released) as ledger:
-        cooled = next(holding for holding in await ledger.holdings("net") if holding.owner == "vm/cooled")
+        [cooled] = [change async for change in ledger.changes() if change.verb == "cool"]
+        assert cooled.address is not None
         before, last = await ledger.history(cooled.address), await ledger.last_change()
 
         assert await ledger.archive_changes(0) == last

@@ -10,12 +10,13 @@ from tenure.kernel.addresses import parse_address
 from tenure.kernel.entries import grant_entry
 from tenure.kernel.errors import AddressInUse, NotFound, PoolExhausted
 from tenure.kernel.layout import Layout
+from tenure.kernel.names import Owner
 from tenure.kernel.replying import reply_to
 from tenure.kernel.values import Outcome, Reply, Row, SpaceId, State, Ticket, Verdict, Wish
 from tenure.ports import KeyTaken, Transaction
-from tenure.service import allocating, applying, holding_work
+from tenure.service import allocating, applying, holding_work, release_holding
 from tenure.service.claims import Claim, Granted
-from tenure.service.ground import Ground
+from tenure.service.ground import Ground, check_holder
 from tenure.service.operations import Confirm
 from tenure.service.queueing import Queue, Seat
 from tenure.stores import plain
@@ -119,7 +120,10 @@ def stale_generation_accepted() -> Iterator[None]:
     def names(ticket: Ticket, row: Row) -> bool:
         return (ticket.network, ticket.owner) == (row.network, row.owner)
 
-    with mock.patch.object(Ticket, "names", names):
+    def check(row: Row, network: int, owner: Owner, generation: int | None, network_name: str) -> None:
+        check_holder(row, network, owner, None, network_name)
+
+    with mock.patch.object(Ticket, "names", names), mock.patch.object(release_holding, "check_holder", check):
         yield
 
 

@@ -217,6 +217,7 @@ async def test_who_may_only_allocate_gives_back_what_he_was_granted_unheard(tmp_
     store = f"sqlite:///{tmp_path / 'guarded.db'}"
     async with await tenure.open_async(store) as near:
         await small_plan(near)
+        await near.allocate_many("net", owner="vm/full", count=10)
     token = await token_in(store, "tenant", "allocate:net")
     async with (
         street().house(store, guarded=True) as url,
@@ -225,7 +226,10 @@ async def test_who_may_only_allocate_gives_back_what_he_was_granted_unheard(tmp_
         await tenure.open_async(store) as near,
     ):
         waiting = asyncio.create_task(ledger.allocate("net", owner="vm/late", wait_s=10))
-        async with asyncio.timeout(5):
+        async with asyncio.timeout(8):
+            while not await near.waiting():  # noqa: ASYNC110 - what happens in a store wakes nobody here
+                await asyncio.sleep(0.02)
+            await near.release("net", "192.0.2.12", owner="vm/full")
             while not await near.holdings(owner="vm/late"):  # noqa: ASYNC110 - its answer is never heard
                 await asyncio.sleep(0.02)
         waiting.cancel()

@@ -35,7 +35,7 @@ def test_every_setting_can_be_said_in_all_three_places(name: str, tmp_path: Path
     field = (own_fields() | limit_fields())[name]
     value = {"int": 7000, "float": 7.0, "bool": True}.get(getattr(field.type, "__name__", ""), "memory:")
     value = field.metadata.get("words", [value])[-1]
-    value = 7 if name == "workers" else value
+    value = {"workers": 7, "keep_changes": 90.0}.get(name, 0.5 if name.endswith("_share") else value)
     file = tmp_path / "tenure.toml"
     table = "" if name in own_fields() else "[limits]\n"
     pair = {"certificate": {"certificate_key": "k"}, "certificate_key": {"certificate": "c"}}.get(name, {})
