@@ -170,6 +170,8 @@ class Ground:
         if row is None or row.state is State.COOLING:
             return None
         if (row.network, row.owner, row.slot) != (number, *unless):
+            if row.owner != owner and row.until_us is not None and is_over(row, await self.now_us()):
+                return None  # to everybody but its owner, who may confirm it, the address is free
             check_holder(row, number, owner, generation, network)
         return row
 
