@@ -26,7 +26,7 @@ class Limits:
         30.0, "Seconds that an answer may wait for a reader who does not read.", least=1, most=3600
     )
     requests_at_once: int = setting(1000, "Requests that are worked on at a time; more are refused.", least=1)
-    requests_share: float = setting(0.25, "The part of them that one token may have.", least=0.001, most=1)
+    requests_share: float = setting(0.5, "The part of them that one token may have.", least=0.001, most=1)
     waiting_at_once: int = setting(1000, "Calls that wait (wait_s) at a time; more are refused.", least=1)
     waiting_share: float = setting(0.25, "The part of them that one token may have.", least=0.001, most=1)
     connections: int = setting(4000, "Open connections; more are refused.", least=1)

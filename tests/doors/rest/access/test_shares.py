@@ -282,15 +282,15 @@ async def test_the_limit_of_the_whole_server_is_the_last_resort() -> None:
     assert counted['tenure_refused_total{kind="waiting",limit="server"}'] == 1
 
 
-def test_one_token_has_a_quarter_of_everything_unless_said_otherwise() -> None:
+def test_one_token_has_half_of_the_requests_unless_said_otherwise() -> None:
     shares, visitor = Shares(Limits(), Meter()), Visitor("a", "a")
-    for _ in range(250):
+    for _ in range(500):
         shares.admit(visitor)
 
     with pytest.raises(ShareUsedUp) as refused:
         shares.admit(visitor)
     shares.admit(Visitor("b", "b"))
-    assert (refused.value.kind, refused.value.most, shares.total[REQUESTS]) == ("requests", 250, 251)
+    assert (refused.value.kind, refused.value.most, shares.total[REQUESTS]) == ("requests", 500, 501)
 
 
 def test_the_smallest_share_is_one() -> None:
