@@ -2,13 +2,14 @@
 # PYTHON=… chooses the interpreter; otherwise the first here that is new enough is taken.
 NEW_ENOUGH = -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null && echo yes
 PYTHON ?= $(firstword $(foreach name,python3.11 python3.12 python3.13 python3 python,$(if $(shell $(name) $(NEW_ENOUGH)),$(name))))
-PIP = PIP_CONSTRAINT=constraints.txt PIP_BUILD_CONSTRAINT=constraints.txt .venv/bin/python -m pip install -q --disable-pip-version-check
 IN = .venv/bin
+PYTEST = $(IN)/pytest -n $(or $(WORKERS),$(shell nproc 2>/dev/null || echo 2)) --dist loadgroup
+QUICK = tests/kernel tests/service tests/house tests/contract
 
 # Where the surroundings forbid it, every one of the hundreds of processes that tests start would compile the package anew.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: run tour test check bench soak setup clean
+.PHONY: run tour test quick proof check lint bench soak setup clean
 
 run: .venv/.installed  ## the server, with a ledger in the folder run; DEMO=1 fills it with a company first
 	@mkdir -p run
@@ -18,13 +19,21 @@ run: .venv/.installed  ## the server, with a ledger in the folder run; DEMO=1 fi
 tour: .venv/.installed  ## a guided tour of the library's first page
 	@$(IN)/python examples/first_page/tour.py
 
-test: check  ## everything: the checks, then every test
-	$(IN)/pytest -n 2 --dist loadgroup
+test: check  ## the checks, then every promise once
+	$(PYTEST)
 
-check: .venv/.ready  ## format, lint, types, import contracts, generated code
+quick: lint  ## for people who edit: under a minute, no server is started
+	TENURE_STORES=memory $(PYTEST) $(QUICK)
+
+proof: check  ## everything on every store, in every mode, with full budgets
+	TENURE_PROOF=1 $(PYTEST)
+
+check: lint  ## format, lint, types, import contracts, generated code
+	$(IN)/mypy
+
+lint: .venv/.ready
 	$(IN)/ruff check .
 	$(IN)/ruff format --check .
-	$(IN)/mypy
 	$(IN)/lint-imports
 	$(IN)/python tools/make_blocking.py --check
 	$(IN)/python tools/make_cli_reference.py --check
@@ -41,13 +50,12 @@ setup: .venv/.ready
 .venv/.installed: pyproject.toml constraints.txt
 	@test "$$($(PYTHON) $(NEW_ENOUGH))" = yes || { echo "Tenure needs Python 3.11 or newer; found: $(or $(PYTHON),nothing). Name one: make PYTHON=python3.11 $(MAKECMDGOALS)" >&2; exit 1; }
 	@echo "setting up .venv with $$($(PYTHON) --version)"
-	@$(PYTHON) -m venv .venv && $(PIP) -e '.[rest]'
+	@$(PYTHON) -m venv .venv && sh tools/install_packages.sh rest
 	@touch $@
 
 .venv/.ready: .venv/.installed
 	@echo "installing the tools and the servers that tests run on"
-	@$(PIP) -e '.[dev]'
-	@sh tools/install_servers.sh
+	@sh tools/install_servers.sh & servers=$$!; sh tools/install_packages.sh dev && wait $$servers
 	@touch $@
 
 clean:

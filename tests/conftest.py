@@ -1,6 +1,7 @@
 """What every suite has: a profile of Hypothesis, the run's folder, the line that tells the stores, open ledgers."""
 
 import os
+import signal
 from collections.abc import AsyncIterator, Iterator
 from contextlib import ExitStack
 
@@ -12,6 +13,7 @@ from tests.contract.providers import Provider, book_providers, ledger_providers
 from tests.infrastructure import chromium, mariadb
 from tests.infrastructure.postgres import PostgresServer, private_postgres, run_folder
 from tests.profiles import load_profile
+from tests.scale import PROOF, by_store, is_for_proof
 
 load_profile()
 os.environ["EVENTLET_NO_GREENDNS"] = "yes"  # Neutron loads eventlet, which else puts its own copy of dnspython in place
@@ -20,7 +22,10 @@ FINISH = pytest.StashKey[ExitStack]()
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Make the run's folder, once: workers find it through their environment."""
+    """Make the run's folder, once: workers find it through their environment. Let interrupts reach what tests start."""
+    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+        # A shell starts background jobs so, and all their children inherit it: servers would not hear Ctrl-C.
+        signal.signal(signal.SIGINT, signal.default_int_handler)
     if not hasattr(config, "workerinput"):
         stack = config.stash[FINISH] = ExitStack()
         stack.enter_context(run_folder())
@@ -35,10 +40,19 @@ def pytest_unconfigure(config: pytest.Config) -> None:
 def pytest_report_header(config: pytest.Config) -> list[str]:
     """Tell which stores are under test, and which databases under Neutron."""
     tiers = ", ".join(f"{provider.name} ({provider.tier})" for provider in book_providers())
-    return [f"stores under test: {tiers}", mariadb.headline(), chromium.headline()]
+    scope = "every store, mode and piece (proof)" if PROOF else "every promise once (make proof runs the rest)"
+    return [f"scope: {scope}", f"stores under test: {tiers}", mariadb.headline(), chromium.headline()]
 
 
-@pytest.fixture(params=ledger_providers(), ids=lambda provider: provider.name)
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Leave for ``make proof`` what only it runs."""
+    if not PROOF:
+        later = [item for item in items if is_for_proof(item)]
+        items[:] = [item for item in items if not is_for_proof(item)]
+        config.hook.pytest_deselected(items=later)
+
+
+@pytest.fixture(params=by_store(ledger_providers()))
 def ledger_provider(request: pytest.FixtureRequest) -> Provider[LedgerStore]:
     """Run the test on every store of the ledger tier."""
     provider: Provider[LedgerStore] = request.param

@@ -29,6 +29,7 @@ async def bench() -> AsyncIterator[NeutronBench]:
         yield opened
 
 
+@pytest.mark.proof
 async def test_each_driver_allocates_in_processes_of_neutrons_and_gives_everything_back(bench: NeutronBench) -> None:
     stock, full = case("sqlite", STOCK, 50, SMALL), case("postgres", LEDGER, 90, replace(SMALL, ours=10))
     cases = [stock, case("sqlite", DATABASE, 90, SMALL), full, replace(full, servers=2)]

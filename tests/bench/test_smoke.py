@@ -21,15 +21,17 @@ SMALL = "10.0.0.0/24"
 TIERS = {"sqlite": "ledger", "postgres": "ledger"}
 
 LOADS = [
+    Case("sqlite", "engine", "lowest"),
+    Case("postgres", "engine", pool=SMALL, held=127, networks=2, callers=4, count=50),
+]
+MORE_LOADS = [
     Case("memory", "engine"),
     Case("sqlite", "book", pool=SMALL, callers=2, count=20),
     Case("sqlite", "raw"),
-    Case("sqlite", "engine", "lowest"),
     Case("sqlite", "engine", servers=2, callers=3),
     Case("sqlite", "stream", pool=SPARSE, held=300, kept=True),
     Case("sqlite", "opening", "lowest", pool=SPARSE, held=300, kept=True),
     Case("postgres", "raw"),
-    Case("postgres", "engine", pool=SMALL, held=127, networks=2, callers=4, count=50),
     Case("postgres", "engine", "lowest", servers=2, callers=3),
     Case("postgres", "engine", pool=SPARSE, held=300, kept=True),
     Case("postgres", "stream", pool=SPARSE, held=300, kept=True),
@@ -47,15 +49,18 @@ def sample(rate: float = 1000.0, *, seconds: float = 1.0, peak_mb: float = 30.0)
     return Sample(1000, rate, seconds, 10.0, 10.0, 1.0, 2.0, peak_mb)
 
 
-async def test_every_load_runs_in_processes_of_its_own_and_finds_its_rows_in_the_store(places: Places) -> None:
+@pytest.mark.parametrize("loads", [LOADS, pytest.param(MORE_LOADS, marks=pytest.mark.proof)], ids=["some", "more"])
+async def test_a_load_runs_in_processes_of_its_own_and_finds_its_rows_in_the_store(
+    places: Places, loads: list[Case]
+) -> None:
     async with Bench(places, 0.1) as bench:
-        samples = {case: await bench.measure(case) for case in LOADS}
+        samples = {case: await bench.measure(case) for case in loads}
 
     assert all(each.rate > 0 and each.client_us >= 0 and each.peak_mb > 1 for each in samples.values())
-    assert {case: samples[case].count for case in LOADS if case.count} == {
-        case: case.count * case.networks for case in LOADS if case.count
+    assert {case: samples[case].count for case in loads if case.count} == {
+        case: case.count * case.networks for case in loads if case.count
     }
-    assert {samples[case].count for case in LOADS if case.work in ("stream", "opening")} == {1}
+    assert {samples[case].count for case in loads if case.work in ("stream", "opening")} <= {1}
 
 
 async def test_the_driver_of_the_store_is_measured_on_the_statement_of_the_store(places: Places) -> None:

@@ -21,7 +21,7 @@ from tenure.stores.postgres.store import PostgresStore
 from tenure.stores.sqlite.store import SqliteStore
 from tenure.wiring import open_store
 from tests.infrastructure.etcd import fresh_root
-from tests.infrastructure.postgres import fresh_schema
+from tests.infrastructure.postgres import emptied_schema
 
 S = TypeVar("S", bound=Book, covariant=True)
 
@@ -69,7 +69,7 @@ def ledger_providers() -> list[Provider[LedgerStore]]:
         [
             Provider("memory", MemoryStore.abilities, _memory_place, open_store, prepare_ledger),
             Provider("sqlite", SqliteStore.abilities, _sqlite_place, open_store, prepare_ledger),
-            Provider("postgres", PostgresStore.abilities, fresh_schema, open_store, prepare_ledger),
+            Provider("postgres", PostgresStore.abilities, emptied_schema, open_store, prepare_ledger),
         ]
     )
 

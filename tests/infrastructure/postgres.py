@@ -22,6 +22,8 @@ import asyncpg
 import psutil
 import psycopg2
 
+from tenure.wiring import open_store
+
 RUN_FOLDER = "TENURE_TEST_RUN"
 """The environment variable that leads all processes of a run to one folder."""
 
@@ -179,22 +181,67 @@ async def fresh_schema() -> AsyncIterator[str]:
     finally:
         connection = await asyncpg.connect(server)
         try:
-            await connection.execute("SET client_min_messages = warning")
-            await connection.execute(f'DROP SCHEMA IF EXISTS "{schema}" CASCADE')
+            await _drop(connection, schema)
         finally:
             await connection.close()
 
 
+EMPTY = """
+    DELETE FROM network; DELETE FROM space; DELETE FROM holding; DELETE FROM change; DELETE FROM former;
+    DELETE FROM waiting; DELETE FROM reply; DELETE FROM paper; DELETE FROM archive;
+    UPDATE ledger SET seq = 0, oldest = 0;
+    SELECT setval(pg_get_serial_sequence('space', 'id'), 1, false), setval('holding_generation', 1, false),
+        setval('network_number', 1, false), setval('waiting_ticket', 1, false);
+"""
+SHAPE = """
+    SELECT md5(string_agg(concat_ws(' ', relname, relkind, attname, atttypid), ',' ORDER BY relname, attnum))
+    FROM pg_class JOIN pg_attribute ON attrelid = pg_class.oid WHERE relnamespace = to_regnamespace($1)
+"""
+_emptied: list[str] = []
+"""Schemas of this process that hold a ledger with nothing in it."""
+
+
+@asynccontextmanager
+async def emptied_schema() -> AsyncIterator[str]:
+    """Give the URL of a schema with an empty ledger, which the next test of this process gets again, emptied.
+
+    To make a schema and to drop it costs a test more than most tests do. Whoever kills processes that may still be at
+    work afterwards, or changes tables, takes a ``fresh_schema``; tables that look otherwise are dropped all the same.
+    """
+    server = await asyncio.to_thread(shared_postgres)
+    if not _emptied:
+        schema = f"t_{secrets.token_hex(6)}"
+        await (await open_store(f"{server}&schema={schema}")).close()
+        _emptied.append(schema)
+    schema = _emptied.pop()
+    connection = await asyncpg.connect(server, server_settings={"search_path": schema, "lock_timeout": "10s"})
+    try:
+        shape = await connection.fetchval(SHAPE, schema)
+        yield f"{server}&schema={schema}"
+        if await connection.fetchval(SHAPE, schema) == shape:
+            await connection.execute(EMPTY)
+            _emptied.append(schema)
+        else:
+            await _drop(connection, schema)
+    finally:
+        await connection.close()
+
+
+async def _drop(connection: Any, schema: str) -> None:
+    await connection.execute("SET client_min_messages = warning")
+    await connection.execute(f'DROP SCHEMA IF EXISTS "{schema}" CASCADE')
+
+
 @contextmanager
-def schema_in_thread() -> Iterator[str]:
-    """Give the URL of a schema that nobody used before to code that runs no loop, and drop it afterwards."""
-    fresh = fresh_schema()
+def schema_in_thread(*, emptied: bool = False) -> Iterator[str]:
+    """Give the URL of a schema, fresh or emptied, to code that runs no loop."""
+    schema = emptied_schema() if emptied else fresh_schema()
     with asyncio.Runner() as runner:
-        url = runner.run(fresh.__aenter__())
+        url = runner.run(schema.__aenter__())
         try:
             yield url
         finally:
-            runner.run(fresh.__aexit__(None, None, None))
+            runner.run(schema.__aexit__(None, None, None))
 
 
 @contextmanager

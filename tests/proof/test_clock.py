@@ -6,12 +6,13 @@ import pytest
 
 from tests.proof.moved_clocks import clock_round
 from tests.proof.test_fill import a_place
+from tests.scale import in_proof
 
 SECONDS = 4.0
 HAPPENED = {"grant", "confirm", "cool", "wait", "cooled off"}
 
 
-@pytest.mark.parametrize("store", ["sqlite", "postgres"])
+@pytest.mark.parametrize("store", ["sqlite", in_proof("postgres")])
 async def test_a_clock_that_is_moved_breaks_no_invariant(store: str, tmp_path: Path) -> None:
     async with a_place(store, tmp_path) as url:
         reckoning = await clock_round(url, tmp_path, 1, seconds=SECONDS)

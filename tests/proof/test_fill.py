@@ -3,6 +3,7 @@
 import json
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from itertools import product, repeat
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +15,7 @@ from tests.proof.crew import Client, Crew, begin
 from tests.proof.faces import lay_plan
 from tests.proof.history import Logged, Tenancy
 from tests.proof.plan import wide_plan
+from tests.scale import in_proof
 
 PROCESSES, CALLERS = 4, 16
 
@@ -46,8 +48,14 @@ def _logged(said: list[Any]) -> Logged:
     return Logged(seq, verb, None if tenancy is None else Tenancy(*tenancy), *rest)
 
 
-@pytest.mark.parametrize("policy", ["lowest", "random", "hashed", "sticky"])
-@pytest.mark.parametrize("store", ["sqlite", "postgres"])
+@pytest.mark.parametrize(
+    ("store", "policy"),
+    [
+        *product(["postgres"], ["lowest", "random", "hashed", "sticky"]),
+        ("sqlite", "lowest"),
+        *map(in_proof, repeat("sqlite"), ["random", "hashed", "sticky"]),
+    ],
+)
 async def test_four_processes_fill_a_pool_to_the_last_address(store: str, policy: str, tmp_path: Path) -> None:
     plan = wide_plan(policy)
     addresses = plan.order("blue", None)

@@ -1,13 +1,17 @@
-"""One round of ``kill -9`` on every store that outlives a process; ``make soak`` runs many."""
+"""One round of ``kill -9`` on every store that outlives a process; ``make soak`` runs many.
+
+In ``make test`` SQLite stands for them, and ``test_http_kills`` kills servers on PostgreSQL.
+"""
 
 import pytest
 
 from tests.proof.rounds import FRAGILE, kill_round
+from tests.scale import in_proof
 
 SECONDS = 3.0
 
 
-@pytest.mark.parametrize("store", FRAGILE)
+@pytest.mark.parametrize("store", ["sqlite", *map(in_proof, sorted({*FRAGILE} - {"sqlite"}))])
 async def test_what_was_answered_survives_kills_of_clients_and_servers_under_load(store: str) -> None:
     with FRAGILE[store]() as fragile:
         reckoning = await kill_round(fragile, 1, seconds=SECONDS)

@@ -6,12 +6,12 @@ import pytest
 
 from tests.proof.test_fill import a_place
 from tests.proof.waiting_rounds import TWO_HUNDRED, Size, waiting_round
-from tests.scale import SOAK
+from tests.scale import SOAK, in_proof
 
 SIZE = TWO_HUNDRED if SOAK else Size()
 
 
-@pytest.mark.parametrize("store", ["sqlite", "postgres"])
+@pytest.mark.parametrize("store", [in_proof("sqlite"), "postgres"])
 async def test_each_release_serves_the_oldest_living_waiter_and_nothing_is_left_behind(
     store: str, tmp_path: Path
 ) -> None:

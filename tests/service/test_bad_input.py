@@ -15,6 +15,7 @@ from tenure.kernel import edits
 from tenure.kernel.names import shown
 from tenure.service import operations
 from tests.profiles import examples
+from tests.scale import in_proof
 from tests.service.wrong import (
     BRIEF,
     GOOD,
@@ -42,7 +43,7 @@ ALIASES = {
 """Where an error names the thing and not the parameter that carries it."""
 
 
-@pytest.fixture(scope="module", params=["memory", "sqlite"])
+@pytest.fixture(scope="module", params=["memory", in_proof("sqlite")])
 def place(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Seeded]:
     folder: Path = tmp_path_factory.mktemp("bad-input")
     numbers = count()

@@ -9,6 +9,7 @@ import tenure
 from tenure.ports import LedgerStore
 from tests.contract.providers import Ledgers, Provider, all_ledgers, ledger_providers
 from tests.contract.sites import Site
+from tests.scale import by_store
 
 
 @asynccontextmanager
@@ -23,7 +24,7 @@ async def prepared(provider: Provider[LedgerStore]) -> AsyncIterator[Site[Ledger
             await store.close()
 
 
-@pytest.fixture(params=all_ledgers(), ids=lambda ledgers: ledgers.name)
+@pytest.fixture(params=by_store(all_ledgers()))
 def ledgers(request: pytest.FixtureRequest) -> Ledgers:
     """Run the test on every kind of ledger."""
     kind: Ledgers = request.param

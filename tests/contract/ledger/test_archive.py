@@ -18,6 +18,8 @@ from tests.contract.ledger.test_contents import again, everything
 from tests.contract.providers import Provider, ledger_providers
 from tests.contract.sites import Site, at
 
+pytestmark = pytest.mark.every_store
+
 PLACE = "192.0.2.10"
 
 

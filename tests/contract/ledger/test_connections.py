@@ -7,6 +7,8 @@ from tenure.service.operations import Operation
 from tests.contract.ledger.plan import small_plan
 from tests.contract.ledger.timing import news, verbs
 
+pytestmark = pytest.mark.every_store
+
 
 @pytest.fixture(autouse=True)
 async def plan(ledger: tenure.AsyncLedger) -> None:

@@ -14,6 +14,8 @@ from tests.contract.providers import Ground, Provider, ledger_providers
 from tests.contract.sites import Site
 from tests.moving.million import made_contents
 
+pytestmark = pytest.mark.every_store
+
 MADE = 4500
 """So many that holdings and changes take several pages."""
 

@@ -13,6 +13,8 @@ from tenure.ports import Guard, LedgerStore, Transaction
 from tests.contract.ledger.timing import news, row_at
 from tests.contract.sites import Site
 
+pytestmark = pytest.mark.every_store
+
 ADDRESS = "192.0.2.10"
 
 

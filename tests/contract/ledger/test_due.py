@@ -15,6 +15,8 @@ from tenure.service.claims import read_claim
 from tests.contract.ledger.timing import another, let_deadlines_pass, news
 from tests.contract.sites import Site
 
+pytestmark = pytest.mark.every_store
+
 LOWEST = "192.0.2.10"
 POLICIES = ["lowest", "random", "hashed", "sticky"]
 

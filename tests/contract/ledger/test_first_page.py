@@ -6,6 +6,8 @@ import pytest
 
 import tenure
 
+pytestmark = pytest.mark.every_store
+
 
 def test_the_first_page_does_what_it_says(place: str, capsys: pytest.CaptureFixture[str]) -> None:
     ledger = tenure.open(place)

@@ -13,6 +13,8 @@ from tenure.service.waiting import Guest
 from tests.contract.ledger.test_waiting import cancel_when_answered, done, free, other, plan, queue_up
 from tests.contract.ledger.timing import news, nothing_waits, until, until_waiting
 
+pytestmark = pytest.mark.every_store
+
 __all__ = ["other", "plan"]
 
 Asking = Callable[[tenure.AsyncLedger], Awaitable[tenure.Holding]]

@@ -9,6 +9,8 @@ from tenure.kernel.values import Outcome
 from tenure.ports import Guard, LedgerStore, Transaction
 from tests.contract.sites import Site
 
+pytestmark = pytest.mark.every_store
+
 TOGETHER = {(Guard.GRANT, Guard.GRANT), (Guard.GRANT, Guard.LANE), (Guard.LANE, Guard.GRANT)}
 WAITS_S = 0.15
 

@@ -12,6 +12,8 @@ import pytest
 import tenure
 from tests.contract.providers import ledger_providers
 
+pytestmark = pytest.mark.every_store
+
 
 @pytest.fixture
 def file(tmp_path: Path) -> Path:
@@ -103,10 +105,14 @@ def test_papers_inside_are_the_callers_to_commit(ledger: tenure.Ledger, mine: sq
     assert [each.group for each in ledger.network("net").connections] == ["rack1"]
 
 
-@pytest.fixture
-async def postgres() -> AsyncIterator[tuple[tenure.AsyncLedger, "asyncpg.Connection[asyncpg.Record]"]]:
-    [provider] = [provider for provider in ledger_providers() if provider.name == "postgres"]
-    async with provider.place() as url:
+@pytest.fixture(
+    params=[provider for provider in ledger_providers() if provider.name == "postgres"],
+    ids=lambda provider: provider.name,
+)
+async def postgres(
+    request: pytest.FixtureRequest,
+) -> AsyncIterator[tuple[tenure.AsyncLedger, "asyncpg.Connection[asyncpg.Record]"]]:
+    async with request.param.place() as url:
         [schema] = parse_qs(urlsplit(url).query)["schema"]
         mine = await asyncpg.connect(url.replace(f"&schema={schema}", ""))
         async with await tenure.open_async(url) as ledger:

@@ -11,6 +11,8 @@ from tests.contract.ledger.plan import addresses, small_plan
 from tests.contract.ledger.timing import let_deadlines_pass, news, store_of, until_waiting
 from tests.contract.sites import Site, outcomes
 
+pytestmark = pytest.mark.every_store
+
 Ledger = tenure.AsyncLedger
 
 

@@ -6,6 +6,8 @@ import tenure
 from tests.contract.ledger.plan import small_plan
 from tests.contract.ledger.timing import let_deadlines_pass, news, row_at, store_of, verbs
 
+pytestmark = pytest.mark.every_store
+
 HOUR_US = 3_600_000_000
 
 

@@ -11,6 +11,8 @@ from tenure.ports import LedgerStore, Transaction
 from tests.contract.crowd import Errand, send_crowd
 from tests.contract.sites import Site, at
 
+pytestmark = pytest.mark.every_store
+
 
 class Interrupted(Exception):
     """Stands for anything that may go wrong in the middle."""

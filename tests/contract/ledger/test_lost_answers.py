@@ -13,6 +13,8 @@ import tenure
 from tenure.ports import LedgerStore
 from tests.contract.ledger.timing import another
 
+pytestmark = pytest.mark.every_store
+
 Act = Callable[[tenure.AsyncLedger], Awaitable[Any]]
 
 WRITES = ("transact", "grant", "grant_unless_freed", "release")

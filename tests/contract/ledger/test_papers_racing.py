@@ -12,6 +12,8 @@ from tests.contract.ledger.plan import small_plan
 from tests.contract.ledger.timing import another, store_of
 from tests.contract.sites import Site
 
+pytestmark = pytest.mark.every_store
+
 NAMES = [f"p{number}" for number in range(12)]
 STEPS = 15
 WAITS_S = 0.15

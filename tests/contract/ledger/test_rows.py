@@ -7,6 +7,8 @@ from tenure.kernel.values import Outcome, Row, State, Verdict
 from tenure.ports import LedgerStore, Transaction
 from tests.contract.sites import Site, at
 
+pytestmark = pytest.mark.every_store
+
 
 async def _insert(site: Site[LedgerStore], place: str, owner: str) -> Verdict:
     async def work(tx: Transaction) -> Verdict:

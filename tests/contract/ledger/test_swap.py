@@ -6,6 +6,8 @@ import tenure
 from tests.contract.ledger.plan import small_plan
 from tests.contract.ledger.timing import news
 
+pytestmark = pytest.mark.every_store
+
 
 @pytest.fixture(autouse=True)
 async def plan(ledger: tenure.AsyncLedger) -> None:

@@ -13,6 +13,8 @@ from tests.contract.ledger.timing import (
     nothing_waits,
 )
 
+pytestmark = pytest.mark.every_store
+
 
 @pytest.fixture(autouse=True)
 async def plan(ledger: tenure.AsyncLedger) -> None:

@@ -9,6 +9,8 @@ import pytest
 
 import tenure
 
+pytestmark = pytest.mark.every_store
+
 ADDRESS = "192.0.2.10"
 
 

@@ -11,6 +11,8 @@ from tenure.kernel.values import Entry, State
 from tenure.ports import Guard, LedgerStore, Transaction
 from tests.contract.sites import Site, at
 
+pytestmark = pytest.mark.every_store
+
 Step = Callable[[Site[LedgerStore], Transaction], Awaitable[Any]]
 
 

@@ -9,6 +9,8 @@ from tenure.kernel.values import Entry, Row, State, Wish
 from tenure.ports import FAR_BEHIND, Effects, LedgerStore, Transaction
 from tests.contract.sites import Site, at
 
+pytestmark = pytest.mark.every_store
+
 
 def _over(spans: object, first: int, last: int) -> list[tuple[int, int]]:
     """Keep the spans that lie over a range: a store may add the nearest one below it."""

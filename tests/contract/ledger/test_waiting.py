@@ -16,6 +16,8 @@ from tests.contract.ledger.timing import (
     verbs,
 )
 
+pytestmark = pytest.mark.every_store
+
 LONG = 20.0
 """Longer than any of these tests takes: whoever waits so long was forgotten."""
 

@@ -18,7 +18,8 @@ from tenure.doors.networks.network_verbs import NetworkOptions, Networks
 from tenure.doors.networks.planning import InstanceOptions, plan_add, plan_modify
 from tenure.kernel.edits import AddNetwork
 from tenure.service.operations import Operation
-from tests.infrastructure.postgres import fresh_schema
+from tests.infrastructure.postgres import emptied_schema
+from tests.scale import second_store
 
 ANY = InstanceOptions()
 BLOCK = NetworkOptions(subnets=["add:cidr=192.0.2.0/24,gateway=192.0.2.1,name=a"], pools=["add:192.0.2.10-192.0.2.20"])
@@ -78,13 +79,13 @@ class Site:
 @asynccontextmanager
 async def _url(store: str, folder: Path) -> AsyncIterator[str]:
     if store == "postgres":
-        async with fresh_schema() as url:
+        async with emptied_schema() as url:
             yield url
     else:
         yield "memory:" if store == "memory" else f"sqlite:///{folder / 'tenure.db'}"
 
 
-@pytest.fixture(params=["memory", "sqlite", "postgres"])
+@pytest.fixture(params=["memory", "sqlite", second_store("postgres")])
 async def site(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[Site]:
     async with _url(request.param, tmp_path) as url, await tenure.open_async(url) as ledger:
         site = Site(ledger)

@@ -8,18 +8,19 @@ import pytest
 import sqlalchemy as sa
 
 from tenure.kernel.errors import Conflict
-from tests.doors.neutron.stage.deployment import DATABASES, MODES, Deployment, deployed
+from tests.doors.neutron.stage.deployment import Deployment, deployed
+from tests.doors.neutron.stage.kinds import mode_and_database
 from tests.doors.neutron.stage.ports import SMALL, book_of, number_of
 from tests.doors.neutron.stage.server import Refused
 from tests.doors.neutron.stage.settings import Answer, port_of
 from tests.doors.neutron.tending_site import Site, built, digits, site_of
 from tests.infrastructure.postgres import schema_in_thread
+from tests.scale import in_proof
 
 OTHER = {"database": "ledger", "ledger": "database"}
 LATE = "10.0.0.6"
 
-on_each_database = pytest.mark.parametrize("database", DATABASES)
-in_each_mode = pytest.mark.parametrize("mode", MODES)
+in_each_kind = pytest.mark.parametrize(("mode", "database"), mode_and_database())
 
 
 @contextmanager
@@ -55,8 +56,7 @@ def books_of(site: Site) -> list[object]:
     return [site.truth(), *site.everything()]
 
 
-@on_each_database
-@in_each_mode
+@in_each_kind
 def test_a_server_that_runs_refuses_once_the_deployment_has_moved(mode: str, database: str) -> None:
     with moving(mode, database) as (deployment, site):
         network, _ = deployment.subnet(SMALL)
@@ -80,8 +80,7 @@ def test_a_server_that_runs_refuses_once_the_deployment_has_moved(mode: str, dat
         assert {place[1] for place in site.rows()} == {digits(address) for address in book_of(first, again)}
 
 
-@on_each_database
-@in_each_mode
+@in_each_kind
 def test_a_deployment_does_not_move_while_a_request_is_at_work(mode: str, database: str) -> None:
     with moving(mode, database) as (deployment, site):
         network, subnet = deployment.subnet(SMALL)
@@ -102,8 +101,7 @@ def test_a_deployment_does_not_move_while_a_request_is_at_work(mode: str, databa
         assert site.verify().found == []
 
 
-@on_each_database
-@in_each_mode
+@in_each_kind
 def test_a_request_that_comes_while_the_deployment_moves_waits_and_is_refused(mode: str, database: str) -> None:
     with deployed(mode, database) as deployment:
         network, subnet = deployment.subnet(SMALL)
@@ -122,8 +120,7 @@ def test_a_request_that_comes_while_the_deployment_moves_waits_and_is_refused(mo
         assert deployment.books(subnet) == before
 
 
-@on_each_database
-@in_each_mode
+@in_each_kind
 def test_a_server_whose_agreement_was_deleted_agrees_afresh(mode: str, database: str) -> None:
     with deployed(mode, database) as deployment:
         network, subnet = deployment.subnet(SMALL)
@@ -139,7 +136,7 @@ def test_a_server_whose_agreement_was_deleted_agrees_afresh(mode: str, database:
         assert deployment.held(subnet) == book_of(made)
 
 
-@on_each_database
+@pytest.mark.parametrize("database", ["postgresql", in_proof("mariadb")])
 def test_a_server_whose_ledger_knows_another_number_than_the_database_refuses(database: str) -> None:
     with deployed("ledger", database) as deployment:
         network, subnet = deployment.subnet(SMALL)

@@ -6,9 +6,10 @@ from dataclasses import replace
 import pytest
 
 from tenure.kernel.errors import Conflict
-from tests.doors.neutron.tending_site import DATABASES, MODES, Site, built, digits, kinds, places
+from tests.doors.neutron.stage.kinds import site_kinds
+from tests.doors.neutron.tending_site import DATABASES, Site, built, digits, kinds, places
 
-with_every_kind = pytest.mark.parametrize("kind", [(d, m) for d in DATABASES for m in MODES], ids="-".join)
+with_every_kind = pytest.mark.parametrize("kind", site_kinds())
 
 POOL = [("10.0.0.2", "10.0.0.100"), ("10.0.0.120", "10.0.0.254")]
 
@@ -22,7 +23,7 @@ def fill(site: Site) -> tuple[str, str]:
     return four, six
 
 
-@pytest.fixture(scope="module", params=[(d, m) for d in DATABASES for m in MODES], ids="-".join)
+@pytest.fixture(scope="module", params=site_kinds())
 def made(request: pytest.FixtureRequest) -> Iterator[tuple[Site, str, str]]:
     """Give a deployment that was brought in; every test leaves it as it should be."""
     with built(*request.param) as site:

@@ -7,12 +7,13 @@ import pytest
 
 import tenure
 from tenure.kernel.addresses import parse_address
-from tests.doors.neutron.tending_site import DATABASES, MODES, Site, built, digits, kinds, long_ago
+from tests.doors.neutron.stage.kinds import site_kinds
+from tests.doors.neutron.tending_site import Site, built, digits, kinds, long_ago
 
 EARLY = "10.0.0.50"
 
 
-@pytest.fixture(scope="module", params=[(d, m) for d in DATABASES for m in MODES], ids="-".join)
+@pytest.fixture(scope="module", params=site_kinds())
 def made(request: pytest.FixtureRequest) -> Iterator[tuple[Site, str]]:
     """Give a deployment that was brought in; every test leaves it as it should be."""
     with built(*request.param) as site:

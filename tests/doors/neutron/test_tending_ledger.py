@@ -12,14 +12,15 @@ import tenure
 from tenure.doors.neutron.spaces import NOTHING_SHARED, Spaces
 from tenure.kernel.addresses import parse_address
 from tenure.kernel.errors import Conflict
-from tests.doors.neutron.tending_site import DATABASES, NEUTRONS, Site, built, digits, kinds
+from tests.doors.neutron.tending_site import NEUTRONS, Site, built, digits, kinds
+from tests.scale import in_proof
 
 POOL = [("10.0.0.2", "10.0.0.254")]
 CARRIED = ["10.0.0.1", "10.0.0.7", "10.0.0.8", "10.0.0.200"]
 SPARE = "10.0.0.50"
 
 
-@pytest.fixture(scope="module", params=DATABASES)
+@pytest.fixture(scope="module", params=["postgresql", in_proof("mariadb")])
 def made(request: pytest.FixtureRequest) -> Iterator[tuple[Site, str]]:
     """Give a deployment with a ledger; every test leaves it as it should be."""
     with built(request.param, "ledger") as site:
@@ -229,7 +230,7 @@ def test_an_address_that_somebody_else_holds_in_our_network_is_told_and_left(mad
     assert_settled(site)
 
 
-@pytest.fixture(params=DATABASES)
+@pytest.fixture(params=["postgresql", in_proof("mariadb")])
 def sharing(request: pytest.FixtureRequest) -> Iterator[tuple[Site, str]]:
     """Give a Neutron whose network is mapped to a space in which another orchestrator holds addresses."""
     with built(request.param, "ledger") as site:

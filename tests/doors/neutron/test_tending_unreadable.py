@@ -6,14 +6,14 @@ from collections.abc import Callable, Iterator
 import pytest
 
 from tests.doors.neutron.stage.deployment import Deployment
-from tests.doors.neutron.stage.kinds import each_once, some
+from tests.doors.neutron.stage.kinds import each_once, site_kinds, some
 from tests.doors.neutron.tending_site import Site, built, digits, kinds, site_of
 
-KINDS = [("postgresql", "ledger"), ("mariadb", "ledger"), ("mariadb", "database")]
+KINDS = site_kinds(("postgresql", "ledger"), ("mariadb", "ledger"), ("mariadb", "database"))
 CARRIED = ["10.60.0.7", "10.60.0.8", "10.60.0.9"]
 
 
-@pytest.fixture(scope="module", params=KINDS, ids="-".join)
+@pytest.fixture(scope="module", params=KINDS)
 def made(request: pytest.FixtureRequest) -> Iterator[tuple[Site, str, str]]:
     """Give a deployment with two subnets; every test leaves it as it should be."""
     with built(*request.param) as site:

@@ -8,12 +8,13 @@ import pytest
 from tests.infrastructure.postgres import THROWN_AWAY, private_postgres
 from tests.proof.fire import acts
 from tests.proof.fire.fire_rounds import FireRound, Setting, fire_round, on_postgres, on_sqlite
+from tests.scale import in_proof
 
 SECONDS = 3.0
 SEED = 1
 
 
-@pytest.fixture(params=["postgres", "sqlite-1", "sqlite-2"])
+@pytest.fixture(params=["postgres", "sqlite-1", in_proof("sqlite-2")])
 def setting(request: pytest.FixtureRequest) -> Iterator[Setting]:
     """Give each kind of round, with fewer callers than in a soak."""
     if request.param == "postgres":

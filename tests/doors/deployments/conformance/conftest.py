@@ -7,16 +7,17 @@ import pytest
 
 import tenure
 from tests.doors.deployments.conformance.town import Town
-from tests.infrastructure.postgres import fresh_schema
+from tests.infrastructure.postgres import emptied_schema
+from tests.scale import second_store
 
 
-@pytest.fixture(params=["sqlite", "postgres"])
+@pytest.fixture(params=["sqlite", second_store("postgres")])
 async def place(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[str]:
     """Give the URL of an empty ledger of every kind that deployments can share."""
     if request.param == "sqlite":
         yield f"sqlite:///{tmp_path / 'tenure.db'}"
         return
-    async with fresh_schema() as url:
+    async with emptied_schema() as url:
         yield url
 
 

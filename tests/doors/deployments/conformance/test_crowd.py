@@ -1,8 +1,12 @@
 """Many deploys at once, by real processes: who finds room is served whole, and who does not holds nothing."""
 
+import pytest
+
 from tenure.doors.deployments.faults import Kind
 from tests.doors.deployments.conformance.crowd import at_once
 from tests.doors.deployments.conformance.town import Town, app, config, lab, manifest
+
+pytestmark = pytest.mark.every_store
 
 FULL = Kind.NETWORK_RESERVATION_NOT_ENOUGH_CAPACITY
 IN_USE = Kind.NETWORK_RESERVATION_ALREADY_IN_USE

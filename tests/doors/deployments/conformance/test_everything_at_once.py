@@ -7,6 +7,8 @@ import random
 from collections import Counter
 from dataclasses import dataclass, field
 
+import pytest
+
 import tenure
 from tenure.doors.deployments.door import Deployments
 from tenure.doors.deployments.faults import Refused
@@ -14,6 +16,8 @@ from tenure.doors.deployments.records import Instance
 from tenure.kernel.errors import Conflict, NotFound
 from tests.doors.deployments import processes
 from tests.doors.deployments.conformance.town import Town, app, config, lab, manifest
+
+pytestmark = pytest.mark.every_store
 
 PROCESSES, ACTS = 4, 40
 POOL = {"name": "pub", "type": "vip", "subnets": [{"static": ["198.51.100.1-198.51.100.9"]}]}

@@ -6,6 +6,8 @@ from tenure.doors.deployments.faults import Kind, Refused
 from tenure.kernel.edits import Reserve
 from tests.doors.deployments.conformance.town import Document, Town, app, config, lab, manifest
 
+pytestmark = pytest.mark.every_store
+
 
 def twin(**changes: object) -> Document:
     """Write a second network over ``lab``."""

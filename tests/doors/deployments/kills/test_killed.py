@@ -7,11 +7,12 @@ import pytest
 
 from tests.doors.deployments.kills.dying import live
 from tests.doors.deployments.kills.grid import compared, killed_once, undisturbed
-from tests.doors.deployments.kills.places import STORES, fresh
+from tests.doors.deployments.kills.places import fresh
 from tests.doors.deployments.kills.story import standing
+from tests.scale import in_proof
 
 
-@pytest.mark.parametrize("store", STORES)
+@pytest.mark.parametrize("store", ["sqlite", in_proof("postgres")])
 @pytest.mark.parametrize("after", [False, True], ids=["before", "after"])
 def test_a_step_killed_at_its_first_call_then_its_second_and_so_on_ends_as_if_never_killed(
     store: str, after: bool
@@ -25,7 +26,7 @@ def test_a_step_killed_at_its_first_call_then_its_second_and_so_on_ends_as_if_ne
             assert expected["breaches"] == []
 
 
-@pytest.mark.parametrize("store", STORES)
+@pytest.mark.parametrize("store", ["sqlite", in_proof("postgres")])
 def test_a_deploy_killed_once_and_repeated_leaks_nothing_and_doubles_nothing(store: str) -> None:
     figures = killed_once(store, ["apply"])
 

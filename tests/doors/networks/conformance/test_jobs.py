@@ -12,6 +12,8 @@ from tenure.doors.networks.jobs import Job
 from tenure.doors.networks.planning import InstanceOptions, plan_add, plan_modify, plan_remove
 from tests.doors.networks.conformance.door import Door
 
+pytestmark = pytest.mark.every_store
+
 ANY = InstanceOptions()
 
 

@@ -1,29 +1,55 @@
-"""The kinds of deployments: each mode on each database; all tests of one kind share one, so one process runs them."""
+"""The kinds of deployments: each mode on each database; all tests of one kind share one, so one process runs them.
 
+``make test`` runs each mode once and each database once; ``make proof`` runs all pairs.
+"""
+
+from itertools import product
 from typing import Any
 
 import pytest
 
 from tests.doors.neutron.stage.deployment import DATABASES, MODES
 
+EACH_ONCE = (("database", "mariadb"), ("ledger", "postgresql"))
 
-def kinds(*modes: str) -> list[Any]:
-    """Return the kinds of deployments, of these modes or all, as parameters of the fixture ``deployment``."""
+
+def kinds(*chosen: tuple[str, str]) -> list[Any]:
+    """Return kinds of deployments, these or all, as parameters of the fixture ``deployment``."""
+    every = list(product(MODES, DATABASES))
     return [
-        pytest.param((mode, database), id=f"{mode}-{database}", marks=pytest.mark.xdist_group(f"neutron-{database}"))
-        for database in DATABASES
-        for mode in modes or MODES
+        pytest.param(kind, id="-".join(kind), marks=[pytest.mark.xdist_group(f"neutron-{kind[1]}"), *_scope(kind)])
+        for kind in every
+        if kind in (chosen or every)
     ]
+
+
+def site_kinds(*chosen: tuple[str, str]) -> list[Any]:
+    """Return kinds, as ``kinds`` does, for sites, which name the database first."""
+    every = list(product(DATABASES, MODES))
+    return [
+        pytest.param(kind, id="-".join(kind), marks=_scope((kind[1], kind[0])))
+        for kind in every
+        if kind in (chosen or every)
+    ]
+
+
+def mode_and_database() -> list[Any]:
+    """Return all kinds as two parameters each, for tests that deploy by themselves."""
+    return [pytest.param(*kind, id="-".join(kind), marks=_scope(kind)) for kind in product(MODES, DATABASES)]
+
+
+def _scope(kind: tuple[str, str]) -> list[pytest.MarkDecorator]:
+    return [] if kind in EACH_ONCE else [pytest.mark.proof]
 
 
 def some(*chosen: tuple[str, str]) -> pytest.MarkDecorator:
     """Run a test on these kinds alone."""
-    return pytest.mark.parametrize("deployment", [kind for kind in kinds() if kind.values[0] in chosen], indirect=True)
+    return pytest.mark.parametrize("deployment", kinds(*chosen), indirect=True)
 
 
-each_once = some(("database", "mariadb"), ("ledger", "postgresql"))
+each_once = some(*EACH_ONCE)
 """For what does not depend on how a mode and a database go together: each mode, and each database, once."""
 
 with_a_ledger = some(("ledger", "postgresql"), ("ledger", "mariadb"))
-with_one_ledger = some(("ledger", "mariadb"))
+with_one_ledger = some(("ledger", "postgresql"))
 """For what the ledger decides, whatever database is under Neutron."""

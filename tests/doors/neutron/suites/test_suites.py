@@ -1,14 +1,15 @@
-"""Neutron's own suites with our driver: what of them is quick enough for every run; the soak runs all of them."""
+"""Neutron's own suites with our driver: a sample in ``make test``, this in ``make proof``, all of them in a soak."""
 
 import pytest
 
 from tests.doors.neutron.suites.catalogue import BLACK_BOX, PLUGGABLE
-from tests.doors.neutron.suites.running import MODES, run_piece
+from tests.doors.neutron.suites.running import DATABASE, LEDGER, run_piece
+from tests.scale import in_proof
 
 PIECES = 4
 
 
-@pytest.mark.parametrize("number", range(PIECES))
+@pytest.mark.parametrize("number", [0, *map(in_proof, range(1, PIECES))])
 def test_neutrons_suite_of_pluggable_backends_passes_with_the_driver(number: int) -> None:
     outcome = run_piece(PLUGGABLE, "database", number, PIECES)
 
@@ -16,7 +17,7 @@ def test_neutrons_suite_of_pluggable_backends_passes_with_the_driver(number: int
     assert outcome.tests >= PLUGGABLE.least // PIECES
 
 
-@pytest.mark.parametrize("mode", MODES)
+@pytest.mark.parametrize("mode", [LEDGER, in_proof(DATABASE)])
 def test_the_stock_drivers_own_tests_pass_with_the_driver(mode: str) -> None:
     outcome = run_piece(BLACK_BOX, mode)
 
