@@ -38,6 +38,7 @@ from tenure.service.operations import (
     Transfer,
     WritePaper,
 )
+from tenure.service.queueing import leave_served
 
 Result = Granted | Network | Paper | list[Granted] | None
 Work = Callable[[Ground, Sequence[Any]], Coroutine[Any, Any, Sequence[Result | plan_work.Edited]]]
@@ -102,7 +103,16 @@ class Applying:
                 alike = list(takewhile(lambda other, work=together: _together(other) is work, rest))  # type: ignore[misc]
                 results.extend(await together(self.ground, alike))
         await plan_work.settle(self.ground)
+        await self._leave_lines()
         return self._final(results)
+
+    async def _leave_lines(self) -> None:
+        """Let no claim wait on whose owner came to hold something."""
+        ground = self.ground
+        for space, configuration in ground.now.items():
+            if configuration.queued:
+                here = [entry for entry in ground.entries if entry.space == space]
+                ground.entries.extend(await leave_served(ground.tx, space, here))
 
     def _final(self, results: Sequence[Result | plan_work.Edited]) -> list[Result]:
         """Return for each edit the network as it is at the end, one value for all edits of it; None if it is gone."""

@@ -12,6 +12,7 @@ from tenure.ports import Chance, Transaction
 from tenure.service.claims import Claim, Granted
 from tenure.service.exact import ExactLine, ExactViews
 from tenure.service.lane import Restart, Serving, all_or_none, already, exact_line, line_key
+from tenure.service.unreported import report
 
 
 async def serve_run(
@@ -22,6 +23,8 @@ async def serve_run(
     network = exact.layout.configuration.network(claims[0].network).id
     rows = await tx.rows_for([(network, claim.owner, claim.slot) for claim in claims])
     if any(rows):
+        # Before the answer: from here on no server may give the holdings back.
+        rows = [None if row is None else await report(tx, row) for row in rows]
         return _held_already(exact, claims, rows)
     view = await exact_line(tx, exact, line_key(claims[0]))
     number = _pick(view, claims, chance)

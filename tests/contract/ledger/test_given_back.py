@@ -57,6 +57,11 @@ async def allocated_with_others(ledger: tenure.AsyncLedger) -> tenure.Holding:
     return holding
 
 
+async def allocated_as_a_run(ledger: tenure.AsyncLedger) -> tenure.Holding:
+    [holding] = await ledger.allocate_many("net", owners=["vm/a"], contiguous=True)
+    return holding
+
+
 async def labelled(ledger: tenure.AsyncLedger) -> tenure.Holding:
     return await ledger.modify_holding("net", "192.0.2.10", owner="vm/a", labels={"team": "shop"})
 
@@ -82,6 +87,7 @@ ANSWERS = [
     claimed,
     applied,
     allocated_with_others,
+    allocated_as_a_run,
     labelled,
     left_as_it_is,
     confirmed,

@@ -127,6 +127,10 @@ def request_of(
         return f"/owners/{wish.owner}:release".replace("vm/", "vm%2F"), {}
     if verb == "allocate_many":
         return f"{network}:allocate_many", {"wishes": [_wanted(each) for each in wishes], "all_or_none": together}
+    if verb == "run":
+        owners, slots = [each.owner for each in wishes], [""] * len(wishes)
+        run = {"op": "allocate_run", "network": wish.network, "pool": wish.pool, "owners": owners, "slots": slots}
+        return ":apply", {"operations": [run]}
     return ":apply", {"operations": [_operation(each) for each in wishes]}
 
 
@@ -159,6 +163,9 @@ def note_answer(attempt: Attempt, answer: HttpAnswer) -> None:
         attempt.rows = [_row(each) for each in shown if each is not None]
         pairs = zip(attempt.wishes, items, strict=False)
         attempt.refused = {wish.owner: _outcome(item["problem"]) for wish, item in pairs if "problem" in item}
+        return
+    if attempt.verb == "run":
+        attempt.rows = [_row(each) for each in document["items"][0]["holdings"]]
         return
     holding = document if attempt.verb in ("allocate", "hold", "confirm", "transfer") else document.get("holding")
     attempt.rows = [] if holding is None else [_row(holding)]

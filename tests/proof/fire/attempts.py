@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal, NamedTuple
 
-GRANTING = frozenset({"allocate", "hold", "claim", "allocate_many", "apply", "transfer", "confirm"})
+GRANTING = frozenset({"allocate", "hold", "claim", "allocate_many", "apply", "run", "transfer", "confirm"})
 """Verbs whose answer says that somebody holds something now."""
 
 Outcome = Literal["done", "none", "unknown"]

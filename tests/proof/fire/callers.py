@@ -34,7 +34,7 @@ class Caller:
         self._waiting: asyncio.Task[None] | None = None
         self._kinds: dict[Callable[[], Awaitable[None]], int] = {
             self._allocate: 12, self._stand_in_line: 8, self._hold: 6, self._release: 16, self._transfer: 3,
-            self._apply: 3, self._many: 3, self._settle: 8, self._release_all: 2,
+            self._apply: 3, self._run: 2, self._many: 3, self._settle: 8, self._release_all: 2,
         }  # fmt: skip
 
     async def live(self, until: float) -> None:
@@ -146,6 +146,10 @@ class Caller:
         if row is not None:
             grant = Wish("grant", HOT, self._owner(), pool=self._chance.choice(("low", "any")))
             await self._insist("apply", [self._of("release", row), grant])
+
+    async def _run(self) -> None:
+        """Ask for a run of one, now and then for an owner that waits or has just hung up."""
+        await self._insist("run", [Wish("grant", LINE, self._owner(), pool="line")])
 
     async def _many(self) -> None:
         owners = [f"vm/{self._number}-{name}" for name in range(self._chance.randrange(2, OWNERS + 1))]
