@@ -1,10 +1,20 @@
-"""Picks: the same input gives the same pick, and every pick is free."""
+"""Picks: the same input gives the same pick, and every pick is free. Policies: one table, and nobody compares them."""
 
+import random
+import re
+from pathlib import Path
+
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tenure.kernel.choosing import STRIPE, Stripes, first_free, from_point, hashed_point
+import tenure
+from tenure.kernel.choosing import POLICIES, STRIPE, Stripes, first_free, from_point, hashed_point, notes_former
+from tenure.kernel.configuration import Policy
 from tenure.kernel.freeset import FreeSet
+
+SOURCES = Path(tenure.__file__).parent
+COMPARED = re.compile(r"(?:is|is not|==|!=|in|case) \(?Policy\.[A-Z]")
 
 SIZE = 50
 holes = st.lists(st.integers(0, SIZE - 1), max_size=SIZE).map(lambda taken: [(n, n) for n in sorted(set(taken))])
@@ -96,3 +106,47 @@ def test_stripes_fill_a_line_to_the_last_number(size: int, offset: int, data: st
         picked.add(number)
 
     assert picked == left
+
+
+def test_every_policy_is_in_the_table() -> None:
+    assert list(POLICIES) == list(Policy)
+
+
+def test_nothing_but_the_table_compares_policies() -> None:
+    texts = {path.relative_to(SOURCES).as_posix(): path.read_text("utf-8") for path in SOURCES.rglob("*.py")}
+
+    assert [name for name, text in texts.items() if COMPARED.search(text)] == ["kernel/choosing.py"]
+
+
+@pytest.mark.parametrize("policy", Policy)
+@given(taken=holes, attempt=st.integers(0, 5), seed=st.integers(0, 9))
+def test_every_policy_picks_something_free_unless_nothing_is(
+    policy: Policy, taken: list[tuple[int, int]], attempt: int, seed: int
+) -> None:
+    left = free_numbers(taken)
+    picked = POLICIES[policy].pick(FreeSet(SIZE, taken), "instance/a", "nic0", attempt, random.Random(seed))
+
+    assert picked in left if left else picked is None
+
+
+@pytest.mark.parametrize("policy", Policy)
+def test_a_line_without_numbers_gives_nothing(policy: Policy) -> None:
+    assert POLICIES[policy].pick(FreeSet(0), "instance/a", "", 0, random.Random(1)) is None
+
+
+@given(holes)
+def test_an_ascending_policy_picks_the_first_free_number(taken: list[tuple[int, int]]) -> None:
+    ascending = [rules for rules in POLICIES.values() if rules.ascending]
+
+    assert ascending
+    for rules in ascending:
+        assert rules.exact  # a first free number that may be wrong is no promise
+        assert rules.pick(FreeSet(SIZE, taken), "instance/a", "", 0, random.Random(1)) == first_free(
+            FreeSet(SIZE, taken)
+        )
+
+
+def test_where_owners_were_is_noted_where_a_policy_asks_for_it() -> None:
+    assert {policy for policy in Policy if notes_former([policy])} == {Policy.STICKY}
+    assert notes_former(Policy)
+    assert not notes_former([])

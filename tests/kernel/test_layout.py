@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 
 from tenure.kernel import edits
 from tenure.kernel.addresses import V4_BASE, format_address, parse_address
+from tenure.kernel.choosing import notes_former
 from tenure.kernel.configuration import Configuration, Policy
 from tenure.kernel.errors import AddressOutsideSubnet, AddressReserved, Invalid, NotFound
 from tenure.kernel.layout import Layout
@@ -309,11 +310,11 @@ def test_a_network_without_cooling_pools_looks_at_no_pool_to_say_so() -> None:
         Layout(net1(edits.ModifyPool(network="net1", pool="pool1", cooling_s=1))).cooling_us("net1", place)
 
 
-def test_only_a_network_with_a_sticky_pool_remembers() -> None:
+def test_only_a_network_with_a_sticky_pool_notes_where_owners_were() -> None:
     sticky = net1(edits.AddPool(network="net1", range="10.0.0.8", policy="sticky"))
 
-    assert Layout(sticky).remembers("net1")
-    assert not Layout(net1()).remembers("net1")
+    assert notes_former(Layout(sticky).policies("net1"))
+    assert not notes_former(Layout(net1()).policies("net1"))
 
 
 def _guarded() -> Layout:

@@ -17,12 +17,16 @@ from tenure.kernel.values import NetworkId, SpaceId
 
 
 class Policy(enum.StrEnum):
-    """How a free address is picked."""
+    """How a free address is picked; ``choosing`` has the rules of each."""
 
     LOWEST = "lowest"
     RANDOM = "random"
     HASHED = "hashed"
     STICKY = "sticky"
+
+
+DEFAULT_POLICY = Policy.LOWEST
+"""The policy of a pool that names none, and of pools that are picked from together and have different ones."""
 
 
 class NetworkKind(enum.StrEnum):
@@ -56,7 +60,7 @@ class Pool:
 
     range: AddressRange
     name: str | None = None
-    policy: Policy = Policy.LOWEST
+    policy: Policy = DEFAULT_POLICY
     cooling_s: int = 0
     retired: bool = False
     notes: Notes = field(default_factory=Notes)

@@ -12,6 +12,7 @@ from functools import singledispatch
 from tenure.kernel import edits
 from tenure.kernel.addresses import format_address, is_v6, parse_address, width
 from tenure.kernel.configuration import (
+    DEFAULT_POLICY,
     Configuration,
     Connection,
     Network,
@@ -187,7 +188,7 @@ def _(edit: edits.AddPool, draft: NetworkDraft) -> bool:
     pool = Pool(
         range=wanted,
         name=name,
-        policy=known or policy or Policy.LOWEST,
+        policy=known or policy or DEFAULT_POLICY,
         cooling_s=read_seconds(edit.cooling_s),
         notes=read_notes(Notes(), edit.labels, edit.description),
     )

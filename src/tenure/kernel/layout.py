@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterator
 
 from tenure.kernel.addresses import format_address
 from tenure.kernel.barriers import Barrier, Barriers, Reach
-from tenure.kernel.configuration import Configuration, KeepBack, Network, Places, Policy, Pool, Subnet
+from tenure.kernel.configuration import DEFAULT_POLICY, Configuration, KeepBack, Network, Places, Policy, Pool, Subnet
 from tenure.kernel.errors import AddressOutsideSubnet, AddressReserved, Invalid, NotFound
 from tenure.kernel.lines import Line
 from tenure.kernel.names import Owner
@@ -22,7 +22,7 @@ class Layout:
         self._lines: dict[tuple[str, str | None, str | None, str | None], Line] = {}
         self._names = {network.id: name for name, network in configuration.networks.items()}
         self._shown: dict[str, tuple[int, str | None]] = {}
-        self._remembering: dict[str, bool] = {}
+        self._policies: dict[str, frozenset[Policy]] = {}
         self._waiting: dict[str, dict[tuple[str, str], int]] = {}
         self._pools: dict[str, tuple[list[int], list[Pool]]] = {}
         self._cooling: dict[str, tuple[list[int], list[Pool]]] = {}
@@ -73,7 +73,7 @@ class Layout:
         policies = {pool.policy for _, pool in pools}
         open_pools = [] if network.retired else [(s, p) for s, p in pools if not (s.retired or p.retired)]
         runs = (run for subnet, pool in open_pools for run in _runs(subnet, pool, blocked))
-        return Line(runs, policies.pop() if len(policies) == 1 else Policy.LOWEST)
+        return Line(runs, policies.pop() if len(policies) == 1 else DEFAULT_POLICY)
 
     def preallocated(self, network: str, owner: Owner, slot: str) -> int | None:
         """Return the position that waits for this owner, if any."""
@@ -83,12 +83,13 @@ class Layout:
             waiting = self._waiting[network] = {(wish.owner, wish.slot): wish.position for wish in wishes}
         return waiting.get((owner, slot)) if waiting else None
 
-    def remembers(self, network: str) -> bool:
-        """Tell whether the network has a sticky pool, so that owners' former addresses must be noted."""
-        if network not in self._remembering:
+    def policies(self, network: str) -> frozenset[Policy]:
+        """Return the policies of a network's pools."""
+        found = self._policies.get(network)
+        if found is None:
             pools = self.configuration.network(network).pools()
-            self._remembering[network] = any(pool.policy is Policy.STICKY for _, pool in pools)
-        return self._remembering[network]
+            found = self._policies[network] = frozenset(pool.policy for _, pool in pools)
+        return found
 
     def pool_at(self, network: str, position: int) -> Pool | None:
         """Find the pool of a network that a position lies in. O(log pools)."""

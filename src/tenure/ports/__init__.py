@@ -12,9 +12,10 @@ What a call promises:
 * Answered effects are durable.
 """
 
+from tenure.kernel.choosing import Chance
 from tenure.ports.stores import Book, LedgerStore
 from tenure.ports.transactions import CallerTransaction, Transaction
-from tenure.ports.words import FAR_BEHIND, Abilities, Chance, Effects, Failed, Guard, KeyTaken, NotAll, Size, Stale
+from tenure.ports.words import FAR_BEHIND, Abilities, Effects, Failed, Guard, KeyTaken, NotAll, Size, Stale
 
 __all__ = [
     "FAR_BEHIND",

@@ -3,7 +3,6 @@
 import enum
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Protocol
 
 
 class Guard(enum.Enum):
@@ -85,11 +84,3 @@ class KeyTaken(Exception):
 
 class NotAll(Exception):
     """Something was in the way of a grant of all or none; the transaction is spent."""
-
-
-class Chance(Protocol):
-    """Where randomness comes from; ``random.Random`` is one."""
-
-    def getrandbits(self, count: int, /) -> int:
-        """Return a number of that many random bits."""
-        ...

@@ -3,13 +3,14 @@
 Written once, without I/O of its own: it awaits the server it is given (a ``Desk``) and nothing else, so the batched
 asyncio driver, a caller's transaction and the exhaustive explorer in the tests all run this same code.
 
-*lowest* (and everything else that needs the exact state) goes to the lane. The other policies pick from a doubtful
-view and ask the store for that very address; a pick that was taken costs one more try.
+An exact policy (and everything else that needs the exact state) goes to the lane. The other policies pick from a
+doubtful view and ask the store for that very address; a pick that was taken costs one more try.
 """
 
 from collections.abc import Awaitable, Callable
 from typing import Protocol, TypeVar
 
+from tenure.kernel.choosing import POLICIES
 from tenure.kernel.configuration import Policy
 from tenure.kernel.errors import (
     AddressReserved,
@@ -137,7 +138,7 @@ async def _attempt(claim: Claim, layout: Layout, desk: Desk) -> Granted | Tenure
             return await desk.serve_in_lane(layout, claim)  # what is in the way may have become overdue meanwhile
         return await _settled(claim, wish, layout, verdict, desk)
     policy = claim.policy or layout.line(*line_key(claim)).policy
-    if policy is Policy.LOWEST:
+    if POLICIES[policy].exact:
         return await desk.serve_in_lane(layout, claim)
     return await _pick(claim, layout, policy, desk)
 
@@ -146,10 +147,11 @@ async def _pick(claim: Claim, layout: Layout, policy: Policy, desk: Desk) -> Gra
     """Pick from the doubtful view until the store agrees; what the view cannot serve, the lane decides."""
     views = desk.doubtful(layout)
     view = views.lines.get(line_key(claim)) or await _open(claim, layout, views, desk)
+    prefers_former = POLICIES[policy].prefers_former
     for attempt in range(TRIES):
         if attempt == TRIES // 2 and not view.loaded:
             view = await desk.load(layout, claim)
-        number = await _former_number(claim, layout, view, desk) if policy is Policy.STICKY and not attempt else None
+        number = await _former_number(claim, layout, view, desk) if prefers_former and not attempt else None
         if number is None:
             number = view.pick(policy, claim.owner, claim.slot, attempt, desk.chance)
         if number is None:

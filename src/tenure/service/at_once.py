@@ -8,6 +8,7 @@ answer.
 from collections.abc import Callable
 
 from tenure.kernel.asking import Asker
+from tenure.kernel.choosing import POLICIES
 from tenure.kernel.configuration import Policy
 from tenure.kernel.errors import StoreUnavailable
 from tenure.kernel.layout import Layout
@@ -99,10 +100,11 @@ class AtOnce:
         if layout is None or wanted_address(claim, layout) is not None:
             return False
         policy = claim.policy or layout.line(*line_key(claim)).policy
-        if policy is Policy.LOWEST or layout.mixed_units or layout.configuration.queued:
+        rules = POLICIES[policy]
+        if rules.exact or layout.mixed_units or layout.configuration.queued:
             server.seat_for(Begun(tell, layout, server.newest), layout, Seat(claim))
             return True
-        return policy is not Policy.STICKY and self._pick(claim, layout, policy, tell)
+        return not rules.prefers_former and self._pick(claim, layout, policy, tell)
 
     def _pick(self, claim: Claim, layout: Layout, policy: Policy, tell: Tell) -> bool:
         server = self._server

@@ -7,6 +7,7 @@ from collections.abc import Mapping, MutableMapping, Sequence
 
 from tenure.kernel.addresses import AddressLike, format_address, parse_address
 from tenure.kernel.asking import Asker
+from tenure.kernel.choosing import notes_former
 from tenure.kernel.configuration import Configuration
 from tenure.kernel.deadlines import is_over
 from tenure.kernel.entries import cool_entry, cooled_entry, overdue_entry, release_entry
@@ -273,7 +274,7 @@ class Ground:
     def _remembers(self, row: Row) -> bool:
         layout = self.layout(row.space)
         try:
-            return layout.remembers(layout.name_of(row.network))
+            return notes_former(layout.policies(layout.name_of(row.network)))
         except KeyError:  # its network went in this very apply
             return False
 

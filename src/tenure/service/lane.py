@@ -13,7 +13,7 @@ import contextlib
 from collections.abc import Collection, Sequence
 
 from tenure.kernel.addresses import format_address
-from tenure.kernel.configuration import Policy
+from tenure.kernel.choosing import POLICIES
 from tenure.kernel.entries import grant_entry, overdue_entry
 from tenure.kernel.errors import AddressInUse, AddressReserved, AlreadyExists, KeyReused, PoolExhausted, TenureError
 from tenure.kernel.layout import Layout
@@ -56,8 +56,9 @@ async def catch_up(tx: Transaction, exact: ExactViews) -> None:
 def quick_picks(exact: ExactViews, claims: Sequence[Claim], chance: Chance) -> list[Wish] | None:
     """Choose for all claims from exact views that may be a little behind, laying each pick over them.
 
-    None where it takes a transaction to choose: a line not read yet, nothing free, a claim that comes twice, a
-    sticky one, or a named address; where others wait; and where something overdue is to be removed first.
+    None where it takes a transaction to choose: a line not read yet, nothing free, a claim that comes twice, one that
+    prefers its former address, or a named address; where others wait; and where something overdue is to be removed
+    first.
     """
     if exact.due or exact.layout.configuration.queued or len({_twin(claim) for claim in claims}) < len(claims):
         return None
@@ -79,7 +80,7 @@ def _quick_pick(exact: ExactViews, claim: Claim, chance: Chance) -> Wish | None:
     if view is None or wanted_address(claim, layout) is not None:
         return None
     policy = claim.policy or view.line.policy
-    if policy is Policy.STICKY:
+    if POLICIES[policy].prefers_former:
         return None
     number = view.pick(policy, claim.owner, claim.slot, 0, chance)
     return None if number is None else claim.at(layout, *exact.lay_pick(view, number))
@@ -165,7 +166,7 @@ class Serving:
                 view = await exact_line(self._tx, self._exact, line_key(claim))
                 policy = claim.policy or view.line.policy
                 number = view.pick(policy, claim.owner, claim.slot, 0, self._chance)
-                if number is None or policy is Policy.LOWEST:
+                if number is None or POLICIES[policy].exact:
                     return False
                 other = view.line.unit(number)
                 self._exact.lay(True, *other)
@@ -321,7 +322,7 @@ class Serving:
         view = await exact_line(self._tx, self._exact, line_key(claim))
         policy = claim.policy or view.line.policy
         number = None
-        if policy is Policy.STICKY:
+        if POLICIES[policy].prefers_former:
             number = await self._former_number(view, claim)
         if number is None:
             number = view.pick(policy, claim.owner, claim.slot, 0, self._chance)

@@ -9,6 +9,7 @@ import enum
 from typing import NamedTuple, Protocol
 
 from tenure.kernel.asking import Asker, asker_of
+from tenure.kernel.choosing import notes_former
 from tenure.kernel.deadlines import is_over
 from tenure.kernel.errors import Conflict, StoreUnavailable, TenureError
 from tenure.kernel.layout import Layout
@@ -173,7 +174,7 @@ def _ticket(wanted: ReleaseRequest, seen: Row, layout: Layout) -> Ticket:
     cooling_us = max(layout.cooling_us(wanted.network, wanted.position), wanted.lingers_us)
     return Ticket(
         _number(layout, wanted), wanted.position, wanted.owner, seen.generation, wanted.request,
-        layout.remembers(wanted.network), cooling_us, wanted.asker,
+        notes_former(layout.policies(wanted.network)), cooling_us, wanted.asker,
     )  # fmt: skip
 
 

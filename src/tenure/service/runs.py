@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from itertools import pairwise
 
-from tenure.kernel.configuration import Policy
+from tenure.kernel.choosing import POLICIES
 from tenure.kernel.entries import grant_entry
 from tenure.kernel.errors import Conflict, PoolExhausted
 from tenure.kernel.runs import run_at_or_after
@@ -47,7 +47,7 @@ def _pick(view: ExactLine, claims: Sequence[Claim], chance: Chance) -> int | Non
     """Pick where a run begins: the first that fits, from the point the policy looks from."""
     policy = claims[0].policy or view.line.policy
     point = 0
-    if policy is not Policy.LOWEST:
+    if not POLICIES[policy].ascending:
         point = view.pick(policy, claims[0].owner, claims[0].slot, 0, chance) or 0
     found = run_at_or_after(view.line, view.free, point, len(claims))
     return run_at_or_after(view.line, view.free, 0, len(claims)) if found is None and point else found

@@ -7,7 +7,7 @@ free. ``exact`` has the other kind.
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from tenure.kernel.choosing import FEW, Stripes, first_free, from_point, hashed_point
+from tenure.kernel.choosing import FEW, POLICIES, Stripes
 from tenure.kernel.configuration import Policy
 from tenure.kernel.errors import AddressOutsideSubnet, NotFound
 from tenure.kernel.freeset import FreeSet
@@ -43,12 +43,7 @@ class FreeLine:
 
     def pick(self, policy: Policy, owner: str, slot: str, attempt: int, chance: Chance) -> int | None:
         """Pick a number as the policy wants it. O(log n)."""
-        if not self.line.size or policy is Policy.LOWEST:
-            return first_free(self.free)
-        if policy is Policy.RANDOM:
-            # Sixteen bits more than needed make the bias of the remainder too small to see.
-            return from_point(self.free, chance.getrandbits(self.line.size.bit_length() + 16) % self.line.size)
-        return from_point(self.free, hashed_point(self.line.size, owner, slot, attempt))
+        return POLICIES[policy].pick(self.free, owner, slot, attempt, chance)
 
 
 @dataclass(slots=True)
@@ -60,13 +55,13 @@ class DoubtfulLine(FreeLine):
     loaded: bool = False
 
     def pick(self, policy: Policy, owner: str, slot: str, attempt: int, chance: Chance) -> int | None:
-        """Pick as the policy wants it; *random* keeps to the server's stripes on lines that are long enough.
+        """Pick as the policy wants it; a striped one keeps to the server's stripes on lines that are long enough.
 
         Stripes keep servers apart, and neighbours in the store's index together: a line of a million scattered rows
         would touch a page of its own for every grant. After a pick that was taken it goes elsewhere: whoever was there
         has most of that stripe, and a view that no log corrects would run into him again and again.
         """
-        if policy is Policy.RANDOM and self.line.size >= FEW:
+        if self.line.size >= FEW and POLICIES[policy].striped:
             if attempt:
                 self.stripes.leave()
             return self.stripes.pick(self.free, chance.getrandbits(8))

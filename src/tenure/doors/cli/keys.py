@@ -2,8 +2,11 @@
 
 from tenure.doors.cli.deployment_keys import ANSWERS as DEPLOYMENT_ANSWERS
 from tenure.doors.cli.deployment_keys import DOCUMENTS as OF_DEPLOYMENTS
+from tenure.kernel.configuration import Policy
 
 Keys = dict[str, str]
+
+_POLICIES = [f"`{policy}`" for policy in Policy]
 
 NOTES: Keys = {"labels": "labels, name to text", "description": "a few words for people"}
 
@@ -44,7 +47,7 @@ POOL: Keys = {
     "subnet": "block it lies in",
     "range": "first-last",
     "name": "its name, or null; ranges of one name are one pool",
-    "policy": "`lowest`, `random`, `hashed` or `sticky`",
+    "policy": f"{', '.join(_POLICIES[:-1])} or {_POLICIES[-1]}",
     "cooling_s": "seconds a released address rests",
     "retired": "whether nothing is picked from it",
     **NOTES,

@@ -10,7 +10,7 @@ from typing import Any
 from tenure.doors.neutron import subnets
 from tenure.doors.neutron.session_book import SessionBook
 from tenure.doors.neutron.views import NETWORK, SharedViews
-from tenure.kernel.choosing import first_free
+from tenure.kernel.choosing import POLICIES, first_free
 from tenure.kernel.configuration import Policy
 from tenure.kernel.errors import PoolExhausted
 from tenure.kernel.freeset import FreeSet
@@ -71,7 +71,7 @@ class SessionDesk:
         return None
 
     async def former(self, layout: Layout, claim: Claim) -> int | None:
-        """Return nothing: no pool here is sticky."""
+        """Return nothing: no policy here asks for it."""
         return None
 
     async def pause(self, attempt: int) -> None:
@@ -84,11 +84,12 @@ class SessionDesk:
 
     async def serve_in_lane(self, layout: Layout, claim: Claim) -> Granted | None:
         """Serve a claim from what is in the database; that nothing is free is said only after reading it there."""
-        if claim.policy is Policy.LOWEST:
+        policy = claim.policy or layout.line(*line_key(claim)).policy
+        if POLICIES[policy].ascending:
             served = self._lowest(layout, claim)
             if served is not None:
                 return served
-        return self._search(layout, claim)
+        return self._search(layout, claim, policy)
 
     def _lowest(self, layout: Layout, claim: Claim) -> Granted | None:
         for _, pool in layout.configuration.network(NETWORK).pools():
@@ -98,11 +99,10 @@ class SessionDesk:
                     return served
         return None
 
-    def _search(self, layout: Layout, claim: Claim) -> Granted:
+    def _search(self, layout: Layout, claim: Claim, policy: Policy) -> Granted:
         """Pick and ask until the database agrees or, freshly read, has nothing that was not refused."""
         subnets.enter(self._session, layout.configuration.name)
         refused: set[int] = set()
-        policy = claim.policy or Policy.RANDOM
         while True:
             held = self._book.held_now(refused)
             self._open(claim, held)  # what all threads pick from; the reading that decides is this one's alone

@@ -9,6 +9,7 @@ import pytest
 
 import tenure.doors.rest
 from tenure.doors.rest.pages import read_files
+from tenure.kernel.configuration import Policy
 from tests.doors.rest.stage import Client, Server, running
 
 WEB = Path(tenure.doors.rest.__file__).parent / "web"
@@ -116,3 +117,10 @@ def test_files_are_short_and_keep_to_the_policy() -> None:
     )
     assert [name for name, text in texts.items() if markup.search(text)] == []
     assert [name for name, text in texts.items() if "://" in text.replace("http://www.w3.org/2000/svg", "")] == []
+
+
+def test_the_page_offers_every_policy_that_there_is() -> None:
+    listed = re.search(r"const POLICIES = \[(.*?)\n\];", (WEB / "actions.js").read_text("utf-8"), re.DOTALL)
+
+    assert listed is not None
+    assert re.findall(r'\["(\w*)", ', listed[1]) == ["", *Policy]
