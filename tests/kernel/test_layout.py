@@ -279,7 +279,7 @@ def test_subnets_pools_and_names_are_found() -> None:
         ("172.16.0.1", 0),
     ],
 )
-def test_an_address_cools_for_as_long_as_the_pool_around_it_says(address: str, cooling_us: int) -> None:
+def test_the_pool_around_an_address_says_how_long_it_cools(address: str, cooling_us: int) -> None:
     layout = Layout(net1(
         edits.RemovePool(network="net1", pool="pool1"),
         edits.AddPool(network="net1", range="192.0.2.30-192.0.2.40", cooling_s=5),
@@ -290,7 +290,7 @@ def test_an_address_cools_for_as_long_as_the_pool_around_it_says(address: str, c
         edits.AddPool(network="net2", range="10.0.0.0-10.0.0.9", cooling_s=9),
     ))  # fmt: skip
 
-    assert layout.cooling_us("net1", parse_address(address)) == cooling_us
+    assert layout.pool_cooling_us("net1", parse_address(address)) == cooling_us
 
 
 class Blank(int):
@@ -305,9 +305,9 @@ class Blank(int):
 def test_a_network_without_cooling_pools_looks_at_no_pool_to_say_so() -> None:
     place = Blank(parse_address("192.0.2.10"))
 
-    assert Layout(net1()).cooling_us("net1", place) == 0
+    assert Layout(net1()).pool_cooling_us("net1", place) == 0
     with pytest.raises(AssertionError):
-        Layout(net1(edits.ModifyPool(network="net1", pool="pool1", cooling_s=1))).cooling_us("net1", place)
+        Layout(net1(edits.ModifyPool(network="net1", pool="pool1", cooling_s=1))).pool_cooling_us("net1", place)
 
 
 def test_only_a_network_with_a_sticky_pool_notes_where_owners_were() -> None:

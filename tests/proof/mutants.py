@@ -172,7 +172,7 @@ async def _replies(tx: Transaction, wishes: Sequence[Wish]) -> Sequence[Reply | 
 @contextmanager
 def cooling_ignored() -> Iterator[None]:
     """Free at once what its pool wants to cool."""
-    with mock.patch.object(Layout, "cooling_us", return_value=0):
+    with mock.patch.object(Layout, "pool_cooling_us", return_value=0):
         yield
 
 

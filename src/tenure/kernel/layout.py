@@ -97,10 +97,10 @@ class Layout:
             self._pools[network] = self._ordered_pools(network, lambda pool: True)
         return _pool_around(self._pools[network], position)
 
-    def cooling_us(self, network: str, position: int) -> int:
-        """Tell for how long an address cools when it is released: microseconds, 0 where it does not.
+    def pool_cooling_us(self, network: str, position: int) -> int:
+        """Return for how many microseconds the pool around an address lets it cool; 0 outside of pools.
 
-        O(1) in a network without cooling pools.
+        What a release makes of it, ``lifecycle.cooling_us`` says. O(1) in a network without cooling pools.
         """
         cooling = self._cooling.get(network)
         if cooling is None:

@@ -1,7 +1,7 @@
-"""The life of a holding: which state may follow which, and what is written on it."""
+"""The life of a holding: which state may follow which, how long it cools at its end, and what is written on it."""
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, assert_never
 
 from tenure.kernel.addresses import format_address
 from tenure.kernel.edits import Keep
@@ -23,6 +23,25 @@ def moved(row: Row, wanted: object) -> State:
     if state is not row.state and state not in (State.HELD, State.DRAINING):
         raise Invalid(f"state: a holding becomes {state} by its own verb, not by being modified", field="state")
     return state
+
+
+def cooling_us(state: State, pool_us: int | None, lingers_us: int = 0) -> int:
+    """Return for how many microseconds an address cools when its holding ends; 0 if it is free at once.
+
+    ``pool_us`` is what the pool around the address says, None if no subnet of the plan has the address any more.
+    ``lingers_us`` is what the caller asks for. This is the one home of the rule; PostgreSQL's ``release_to_cool``
+    states it again, and a test compares the two.
+    """
+    if pool_us is None:
+        return 0  # a row may not be left where no subnet is
+    match state:
+        case State.HELD | State.DRAINING | State.COOLING:
+            # What cools was released before: if that is ended early, the pool's time still counts, from then on.
+            return max(pool_us, lingers_us)
+        case State.PENDING:
+            return 0  # nobody has used the address yet
+        case _:
+            assert_never(state)
 
 
 def rewritten(details: Mapping[str, Any], changes: Mapping[str, object]) -> dict[str, Any]:

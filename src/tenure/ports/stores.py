@@ -39,7 +39,8 @@ class Book(Protocol):
         """End each holding that the ticket's owner (and generation, where given) holds; a ticket for each address.
 
         Answers the row as it was found: of another owner or generation it is left alone; None if nobody holds it, or
-        if it is cooling already. A ticket with ``cooling_us`` leaves the row in the way, cooling, unless it is pending.
+        if it is cooling already. A ticket with ``cooling_us`` leaves the row in the way, cooling, for as long as
+        ``lifecycle.cooling_us`` says of the state in which the row is found.
         """
         ...
 

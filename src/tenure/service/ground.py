@@ -13,6 +13,7 @@ from tenure.kernel.deadlines import is_over
 from tenure.kernel.entries import cool_entry, cooled_entry, overdue_entry, release_entry
 from tenure.kernel.errors import AddressOutsideSubnet, Conflict, Invalid, NotFound, NotOwner
 from tenure.kernel.layout import Layout
+from tenure.kernel.lifecycle import cooling_us
 from tenure.kernel.names import Owner, check_generation, check_name
 from tenure.kernel.values import Entry, NetworkId, Paper, Row, SpaceId, State
 from tenure.ports import Chance, Guard, Transaction
@@ -260,16 +261,18 @@ class Ground:
             if row.space in self._exact:
                 self._exact[row.space].lay(False, row.first, row.last)
 
-    def cooling_us(self, row: Row, least_us: int = 0) -> int:
-        """Tell for how long an address cools when its holding ends; what was only pending does not."""
-        if row.state is State.PENDING:
-            return 0
+    def cooling_us(self, row: Row, lingers_us: int = 0) -> int:
+        """Return for how long an address cools when its holding ends, under the plan as it is now."""
+        return cooling_us(row.state, self._pool_cooling_us(row), lingers_us)
+
+    def _pool_cooling_us(self, row: Row) -> int | None:
         layout = self.layout(row.space)
         try:
-            layout.subnet_at(layout.name_of(row.network), row.first)
-            return max(layout.cooling_us(layout.name_of(row.network), row.first), least_us)
+            network = layout.name_of(row.network)
+            layout.subnet_at(network, row.first)
+            return layout.pool_cooling_us(network, row.first)
         except (KeyError, AddressOutsideSubnet):  # its network or subnet went in this very apply
-            return 0
+            return None
 
     def _remembers(self, row: Row) -> bool:
         layout = self.layout(row.space)

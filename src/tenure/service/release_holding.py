@@ -13,6 +13,7 @@ from tenure.kernel.choosing import notes_former
 from tenure.kernel.deadlines import is_over
 from tenure.kernel.errors import Conflict, StoreUnavailable, TenureError
 from tenure.kernel.layout import Layout
+from tenure.kernel.lifecycle import cooling_us
 from tenure.kernel.names import Owner
 from tenure.kernel.values import NetworkId, Row, SpaceId, State, Ticket
 from tenure.ports import LedgerStore, Stale
@@ -171,10 +172,12 @@ async def _read_ender(wanted: ReleaseRequest, seen: Row, newest: int, desk: Desk
 
 
 def _ticket(wanted: ReleaseRequest, seen: Row, layout: Layout) -> Ticket:
-    cooling_us = max(layout.cooling_us(wanted.network, wanted.position), wanted.lingers_us)
+    # As of a held one: what was pending when it was looked at may be confirmed by now. The store, which sees the
+    # state, applies the rule to it.
+    held_us = cooling_us(State.HELD, layout.pool_cooling_us(wanted.network, wanted.position), wanted.lingers_us)
     return Ticket(
         _number(layout, wanted), wanted.position, wanted.owner, seen.generation, wanted.request,
-        notes_former(layout.policies(wanted.network)), cooling_us, wanted.asker,
+        notes_former(layout.policies(wanted.network)), held_us, wanted.asker,
     )  # fmt: skip
 
 

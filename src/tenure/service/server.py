@@ -13,6 +13,7 @@ from tenure.kernel.asking import Asker, asker_of
 from tenure.kernel.edits import AddNetwork
 from tenure.kernel.errors import Conflict, KeyReused, NotFound, StoreUnavailable, TenureError
 from tenure.kernel.layout import Layout
+from tenure.kernel.lifecycle import cooling_us
 from tenure.kernel.names import Owner, check_name
 from tenure.kernel.replying import replayed
 from tenure.kernel.values import Row, SpaceId, Ticket, Verdict, Wish
@@ -95,7 +96,7 @@ class Server:
         key = (layout.configuration.space, layout.configuration.version)
         row = await self._releases.submit(key, ticket)
         if row is not None and ticket.names(row):
-            if (views := self._doubtful.get(key[0])) is not None and not ticket.cooling_us:
+            if (views := self._doubtful.get(key[0])) is not None and not cooling_us(row.state, ticket.cooling_us):
                 views.give_back(row.first, row.last)
             self.rooms.wake(key[0])
         return row

@@ -9,10 +9,12 @@ from dataclasses import dataclass
 
 from tenure.kernel.choosing import FEW, POLICIES, Stripes
 from tenure.kernel.configuration import Policy
-from tenure.kernel.errors import AddressOutsideSubnet, NotFound
+from tenure.kernel.errors import NotFound
 from tenure.kernel.freeset import FreeSet
 from tenure.kernel.layout import Layout
+from tenure.kernel.lifecycle import cooling_us
 from tenure.kernel.lines import Line
+from tenure.kernel.names import check_lingering
 from tenure.kernel.values import Holding, SpaceId
 from tenure.ports import Chance
 from tenure.service.operations import Cancel, Operation, Release, ReleaseOwner, Shown
@@ -110,15 +112,18 @@ def give_back_released(
 ) -> None:
     """Note what operations released and let nobody wait for: who comes by *hashed* next finds it free at once."""
     for operation, result in zip(operations, results, strict=True):
-        if not isinstance(operation, Release | ReleaseOwner | Cancel) or getattr(operation, "lingers_s", None):
+        if not isinstance(operation, Release | ReleaseOwner | Cancel):
             continue
+        lingers_us = check_lingering(operation.lingers_s) if isinstance(operation, Release) else 0
         for held in result if isinstance(result, list) else [result]:
-            if isinstance(held, Holding) and (view := views.get(held.row.space)) and not _cools(view.layout, held):
+            if not isinstance(held, Holding) or (view := views.get(held.row.space)) is None:
+                continue
+            if not _cools(view.layout, held, lingers_us):
                 view.give_back(held.row.first, held.row.last)
 
 
-def _cools(layout: Layout, held: Holding) -> bool:
+def _cools(layout: Layout, held: Holding, lingers_us: int) -> bool:
     try:
-        return layout.cooling_us(held.network, held.row.first) > 0
-    except (NotFound, AddressOutsideSubnet):
-        return True  # the plan has changed; the line will be read anew
+        return cooling_us(held.row.state, layout.pool_cooling_us(held.network, held.row.first), lingers_us) > 0
+    except NotFound:
+        return True  # the plan has changed; the line will be read again

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 
 from tenure.kernel.asking import Asker, asked_entry
 from tenure.kernel.entries import cool_entry, grant_entry, release_entry
+from tenure.kernel.lifecycle import cooling_us
 from tenure.kernel.replying import replayed, reply_to
 from tenure.kernel.values import AGAIN, DUE, Entry, Outcome, Row, SpaceId, State, Ticket, Verdict, Wish
 from tenure.ports import Guard, Stale, Transaction
@@ -60,8 +61,8 @@ async def _end(tx: Transaction, ended: Sequence[tuple[Row, Ticket]]) -> list[Ent
     gone: list[Row] = []
     cooling: list[Row] = []
     for row, ticket in ended:
-        if ticket.cooling_us and row.state is not State.PENDING:
-            cool = row._replace(state=State.COOLING, until_us=now_us + ticket.cooling_us)
+        if cools_us := cooling_us(row.state, ticket.cooling_us):
+            cool = row._replace(state=State.COOLING, until_us=now_us + cools_us)
             cooling.append(cool)
             entries.append(asked_entry(cool_entry(cool, ticket.request), _asker(ticket)))
         else:

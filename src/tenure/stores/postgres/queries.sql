@@ -161,7 +161,7 @@ WITH guard AS (
 SELECT space, network, first, last, owner, slot, state, generation, since_us, until_us, request, details FROM gone
 
 -- :name release_to_cool
--- :cost O(k log n): as release; those whose ticket says so stay in the way, cooling
+-- :cost O(k log n): as release; those whose ticket says so stay in the way, cooling, by the kernel's rule cooling_us
 WITH guard AS (
     UPDATE space SET frees = frees + 1 WHERE id = $1 AND version = coalesce($8, version)
     RETURNING id, (extract(epoch FROM clock_timestamp()) * 1000000)::bigint AS now_us

@@ -1,0 +1,38 @@
+"""How long an address cools when its holding ends: the rule itself. That stores keep it, the contract suite proves."""
+
+import pytest
+
+from tenure.kernel.lifecycle import cooling_us
+from tenure.kernel.values import State
+
+USED = (State.HELD, State.DRAINING, State.COOLING)
+
+
+@pytest.mark.parametrize("state", USED)
+@pytest.mark.parametrize(
+    ("pool_us", "lingers_us", "cools_us"), [(0, 0, 0), (60, 0, 60), (0, 30, 30), (60, 30, 60), (60, 90, 90)]
+)
+def test_the_longer_of_what_pool_and_caller_say_counts(
+    state: State, pool_us: int, lingers_us: int, cools_us: int
+) -> None:
+    assert cooling_us(state, pool_us, lingers_us) == cools_us
+
+
+@pytest.mark.parametrize("pool_us", [None, 0, 60])
+@pytest.mark.parametrize("lingers_us", [0, 30])
+def test_what_was_only_pending_is_free_at_once(pool_us: int | None, lingers_us: int) -> None:
+    assert cooling_us(State.PENDING, pool_us, lingers_us) == 0
+
+
+@pytest.mark.parametrize("state", State)
+def test_nothing_cools_where_no_subnet_is(state: State) -> None:
+    assert cooling_us(state, None, 30) == 0
+
+
+@pytest.mark.parametrize("state", State)
+@pytest.mark.parametrize("pool_us", [0, 60])
+@pytest.mark.parametrize("lingers_us", [0, 30, 90])
+def test_a_store_may_apply_the_rule_to_what_it_gave_for_a_held_one(state: State, pool_us: int, lingers_us: int) -> None:
+    held_us = cooling_us(State.HELD, pool_us, lingers_us)
+
+    assert cooling_us(state, held_us) == cooling_us(state, pool_us, lingers_us)
