@@ -8,12 +8,14 @@ from pathlib import Path
 from typing import Any
 
 import psutil
+from prometheus_client.core import Metric
 from prometheus_client.openmetrics.parser import text_string_to_metric_families as read_openmetrics
 from prometheus_client.parser import text_string_to_metric_families as read_text
 
 from tenure.doors.rest.access.seats import KEPT_S
 from tenure.doors.rest.catalogue import ENDPOINTS
-from tenure.doors.rest.metrics import Meter, Place, make_rows
+from tenure.doors.rest.metrics import COUNTED, READ, Meter, Place, SeriesType, make_rows
+from tenure.doors.rest.scraping import counted
 from tenure.kernel.errors import PoolExhausted
 from tests.doors.rest.processes import serving, until
 
@@ -139,6 +141,35 @@ def test_a_worker_that_takes_over_a_row_goes_on_counting_in_it(tmp_path: Path) -
 
     assert totals[second.cells.plain["exhausted"]] == 2
     assert totals[second.cells.plain["in_flight"]] == 1  # what the dead one worked on is gone with it
+
+
+def test_every_metric_has_names_of_its_own() -> None:
+    every = [*COUNTED, *READ]
+
+    assert len({series.title for series in every}) == len(every)
+    assert all(len({series.name for series in table}) == len(table) for table in (COUNTED, READ))
+    single = [series for series in COUNTED if series.type is not SeriesType.HISTOGRAM and not series.by_route]
+    assert len(Meter().cells.plain) == sum(len(series.values) for series in single)
+
+
+def test_what_is_counted_by_a_name_is_shown_in_its_series() -> None:
+    meter = Meter()
+    meter.know(ENDPOINTS)
+    for number, name in enumerate(meter.cells.plain, start=1):
+        meter.count(name, number)
+    shown = {sample: value for family in counted(meter) for sample, value in _samples(family) if family.name in _SINGLE}
+
+    assert list(shown.values()) == [*range(1, len(meter.cells.plain) + 1)]
+    assert shown["tenure_http_requests_in_flight", ()] == meter.totals()[meter.cells.plain["in_flight"]]
+    refused = meter.totals()[meter.cells.plain["refused_streams_token"]]
+    assert shown["tenure_refused_total", ("streams", "token")] == refused
+
+
+_SINGLE = {series.title for series in COUNTED if series.type is not SeriesType.HISTOGRAM and not series.by_route}
+
+
+def _samples(family: Metric) -> list[tuple[tuple[str, tuple[str, ...]], float]]:
+    return [((sample.name, tuple(sample.labels.values())), sample.value) for sample in family.samples]
 
 
 def _own_address() -> str:

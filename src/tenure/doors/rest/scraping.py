@@ -3,8 +3,9 @@
 import asyncio
 import contextlib
 import dataclasses
-from collections.abc import Iterable, Iterator, Sequence
-from typing import Any
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import accumulate
+from typing import Any, assert_never
 
 from prometheus_client import CollectorRegistry
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, HistogramMetricFamily, Metric
@@ -12,17 +13,7 @@ from prometheus_client.exposition import choose_encoder
 
 from tenure.doors.rest.census.spaces import SpaceCount
 from tenure.doors.rest.census.tallies import added
-from tenure.doors.rest.metrics import (
-    BATCHES,
-    CLASSES,
-    CONFLICTS,
-    REFUSED_BY,
-    REFUSED_KINDS,
-    SECONDS,
-    SIZES,
-    Cells,
-    Meter,
-)
+from tenure.doors.rest.metrics import COUNTED, READ, Meter, Series, SeriesType
 from tenure.doors.rest.site import Site
 from tenure.kernel.addresses import is_v6
 from tenure.kernel.configuration import Network
@@ -36,18 +27,12 @@ ANSWER_S = 2.0
 COUNTED_S = 1.0
 """How long a scrape waits for networks that are just being counted."""
 
-ROUTE = ["method", "route"]
 MOST_NETWORKS = 1000
 """Networks that have numbers of their own: a label of a metric must not grow without end."""
 
-FAMILY = ["network", "family"]
-OF_FAMILY = (
-    ("held_units", "Addresses (or prefixes) that are held, pending or draining."),
-    ("free_units", "Those that could be picked now."),
-    ("cooling_units", "Those that were released and are not handed out yet."),
-    ("reserved_units", "Those that are kept away from picking, and nobody holds."),
-    ("utilisation_ratio", "The share of what can be used that is held or cooling."),
-)
+OF_LEDGER = {series.name: series for series in READ}
+OF_FAMILY = ("held", "free", "cooling", "reserved", "utilisation")
+"""What is said of each network's IPv4, and of its IPv6."""
 
 
 class Gathered:
@@ -81,98 +66,59 @@ async def scrape(site: Site, accept: str) -> tuple[bytes, str]:
 
 def counted(meter: Meter) -> Iterator[Metric]:
     """Write what was counted, by all workers together."""
-    cells, numbers = meter.cells, meter.totals()
-    yield from _requests(cells, numbers)
-    yield from _problems(cells, numbers)
-    yield from _work(cells, numbers)
+    places, numbers = meter.cells.places, meter.totals()
+    for series in COUNTED:
+        cells = {labels: numbers[place : place + series.width] for labels, place in places[series.name].items()}
+        if series.by_route:  # most routes are never asked for
+            cells = {labels: each for labels, each in cells.items() if any(each)}
+        yield _family(series, cells)
 
 
-def _requests(cells: Cells, numbers: Sequence[float]) -> Iterator[Metric]:
-    requests = CounterMetricFamily("tenure_http_requests", "Requests that were answered.", labels=[*ROUTE, "status"])
-    seconds = HistogramMetricFamily(
-        "tenure_http_request_duration_seconds", "How long answers took; streams are not in it.", labels=ROUTE
-    )
-    for route, place in cells.of_route.items():
-        for offset, status in enumerate(CLASSES):
-            if numbers[place + offset]:
-                requests.add_metric([route.method or "any", route.path, status], numbers[place + offset])
-        begin = place + len(CLASSES)
-        if any(numbers[begin : begin + len(SECONDS) + 1]):
-            _add_boxes(seconds, [route.method or "any", route.path], SECONDS, numbers[begin:])
-    yield requests
-    yield seconds
-    yield _gauge("tenure_http_requests_in_flight", "Requests that are worked on.", numbers[cells.plain["in_flight"]])
-    yield _gauge("tenure_waiting_calls", "Calls that wait (wait_s).", numbers[cells.plain["waiting"]])
-    yield _gauge("tenure_event_streams", "Streams of events that are read.", numbers[cells.plain["streams"]])
+def _family(series: Series, cells: Mapping[tuple[str, ...], Sequence[float]]) -> Metric:
+    """Write a series: the cells of each combination of labels."""
+    match series.type:
+        case SeriesType.COUNTER:
+            counter = CounterMetricFamily(series.title, series.help, labels=series.labels)
+            for labels, (number,) in cells.items():
+                counter.add_metric(labels, number)
+            return counter
+        case SeriesType.GAUGE:
+            return _gauge(series, {labels: number for labels, (number,) in cells.items()})
+        case SeriesType.HISTOGRAM:
+            histogram = HistogramMetricFamily(series.title, series.help, labels=series.labels)
+            for labels, boxes in cells.items():
+                histogram.add_metric(labels, _boxes(series.bounds, boxes), sum_value=boxes[-1])
+            return histogram
+        case _:
+            assert_never(series.type)
 
 
-def _problems(cells: Cells, numbers: Sequence[float]) -> Iterator[Metric]:
-    conflicts = CounterMetricFamily(
-        "tenure_conflicts", "Requests that the present state forbade, by code.", labels=["code"]
-    )
-    problems = CounterMetricFamily("tenure_problems", "Other requests that were refused, by code.", labels=["code"])
-    for code, place in cells.codes.items():
-        (conflicts if code in CONFLICTS else problems).add_metric([code], numbers[place])
-    yield conflicts
-    yield problems
-    for name, about in (
-        ("exhausted", "Requests that found nothing free."),
-        ("shortcuts", "Plain allocations that were answered on the short way."),
-        ("refused_connections", "Connections that were refused, because there were too many."),
-        ("bad_requests", "Connections that did not speak HTTP, or too slowly, or said too much."),
-    ):
-        title = "pool_exhausted" if name == "exhausted" else name
-        yield CounterMetricFamily(f"tenure_{title}", about, value=numbers[cells.plain[name]])
-    yield _refused(cells, numbers)
-
-
-def _refused(cells: Cells, numbers: Sequence[float]) -> Metric:
-    refused = CounterMetricFamily(
-        "tenure_refused", "Refusals of one more at a time, by kind and by whose limit.", labels=["kind", "limit"]
-    )
-    for kind in REFUSED_KINDS:
-        for by in REFUSED_BY:
-            refused.add_metric([kind, by], numbers[cells.plain[f"refused_{kind}_{by}"]])
-    return refused
-
-
-def _work(cells: Cells, numbers: Sequence[float]) -> Iterator[Metric]:
-    allocations, releases = (numbers[cells.plain[name]] for name in ("allocations", "releases"))
-    yield CounterMetricFamily("tenure_allocations", "Addresses that were given to owners.", value=allocations)
-    yield CounterMetricFamily("tenure_releases", "Holdings that were ended.", value=releases)
-    grants = CounterMetricFamily("tenure_grants", "What the store answered to picks, by outcome.", labels=["outcome"])
-    for outcome, place in cells.outcomes.items():
-        grants.add_metric([outcome], numbers[place])
-    yield grants
-    sizes = HistogramMetricFamily("tenure_batch_size", "How many shared one call of the store.", labels=["kind"])
-    for kind in BATCHES:
-        _add_boxes(sizes, [kind], SIZES, numbers[cells.batches[kind] :])
-    yield sizes
-
-
-def _add_boxes(
-    family: HistogramMetricFamily, labels: Sequence[str], bounds: Sequence[float], numbers: Sequence[float]
-) -> None:
+def _boxes(bounds: Sequence[float], numbers: Sequence[float]) -> list[tuple[str, float]]:
     """Add up the boxes of a histogram: Prometheus wants each to hold all below it, too."""
-    total, boxes = 0.0, []
-    for bound, number in zip([*map(float, bounds), float("inf")], numbers, strict=False):
-        total += number
-        boxes.append(("+Inf" if bound == float("inf") else str(bound), total))
-    family.add_metric(labels, boxes, sum_value=numbers[len(bounds) + 1])
+    names = [*(str(float(bound)) for bound in bounds), "+Inf"]
+    return list(zip(names, accumulate(numbers[:-1]), strict=True))
 
 
-def _gauge(name: str, about: str, value: float) -> GaugeMetricFamily:
-    return GaugeMetricFamily(name, about, value=value)
+def _gauge(series: Series, numbers: Mapping[tuple[str, ...], float]) -> GaugeMetricFamily:
+    gauge = GaugeMetricFamily(series.title, series.help, labels=series.labels)
+    for labels, number in numbers.items():
+        gauge.add_metric(labels, number)
+    return gauge
+
+
+def _of_ledger(name: str, number: float) -> GaugeMetricFamily:
+    """Write a number of the whole ledger."""
+    return _gauge(OF_LEDGER[name], {(): number})
 
 
 async def standing(site: Site) -> list[Metric]:
     """Read how the ledger stands; if the store is away, say that and nothing more of it."""
     up = await store_answers(site.ledger)
-    families: list[Metric] = [_gauge("tenure_store_up", "Whether the store answers.", float(up))]
+    families: list[Metric] = [_of_ledger("store_up", float(up))]
     if up:
         families += await _networks(site)  # which follows the log to its end
         families += await _size(site)
-    families.append(_gauge("tenure_log_seq", "The number of the newest change this server saw.", site.news.seen))
+    families.append(_of_ledger("log_seq", site.news.seen))
     return families
 
 
@@ -190,12 +136,12 @@ async def _size(site: Site) -> list[Metric]:
     if size is None:
         return []
     numbers = [
-        _gauge("tenure_log_entries", "Changes in the log.", size.changes),
-        _gauge("tenure_archived_entries", "Changes in the archive.", size.archived),
-        _gauge("tenure_kept_replies", "Answers kept under idempotency keys.", size.replies),
+        _of_ledger("log_entries", size.changes),
+        _of_ledger("archived_entries", size.archived),
+        _of_ledger("kept_replies", size.replies),
     ]
     if size.bytes is not None:
-        numbers.append(_gauge("tenure_ledger_bytes", "Bytes that the ledger takes where it is kept.", size.bytes))
+        numbers.append(_of_ledger("ledger_bytes", size.bytes))
     return [*numbers]
 
 
@@ -214,8 +160,8 @@ async def _networks(site: Site) -> list[Metric]:
     await site.census.wait_until(site.census.is_settled, COUNTED_S)
     waiting = await site.census.waiting(site.ledger)
     known = sorted(site.census.networks(), key=lambda each: each[1].name)
-    gauges = [GaugeMetricFamily(f"tenure_network_{name}", about, labels=FAMILY) for name, about in OF_FAMILY]
-    claims = GaugeMetricFamily("tenure_network_waiting_claims", "Claims that wait for an address.", labels=["network"])
+    gauges = [_gauge(OF_LEDGER[name], {}) for name in OF_FAMILY]
+    claims = _gauge(OF_LEDGER["waiting_claims"], {})
     for space, network in known[:MOST_NETWORKS]:
         claims.add_metric([network.name], waiting.get(network.name, 0))
         if not space.is_counted(network):
@@ -223,11 +169,14 @@ async def _networks(site: Site) -> list[Metric]:
         for family, numbers in _numbers(space, network):
             for gauge, number in zip(gauges, numbers, strict=True):
                 gauge.add_metric([network.name, family], number)
-    return [_gauge("tenure_networks", "Networks of the ledger.", len(known)), *gauges, claims]
+    return [_of_ledger("networks", len(known)), *gauges, claims]
 
 
 def _numbers(space: SpaceCount, network: Network) -> Iterator[tuple[str, Sequence[float]]]:
-    """Count a network's IPv4 and its IPv6: one address of the one says nothing beside a /64 of the other."""
+    """Count a network's IPv4 and its IPv6, in the order of ``OF_FAMILY``.
+
+    They are not added up: one address of IPv4 says nothing beside a /64 of IPv6.
+    """
     for family, six in (("ipv4", False), ("ipv6", True)):
         blocks = [subnet for subnet in network.subnets if is_v6(subnet.cidr.first) is six]
         if blocks:
