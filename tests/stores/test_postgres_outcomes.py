@@ -49,6 +49,11 @@ async def outsider(url: str) -> AsyncIterator[Any]:
         await connection.close()
 
 
+END_WHAT_WAITS = """
+    SELECT count(pg_terminate_backend(pid)) FROM pg_stat_activity WHERE $1::int = ANY (pg_blocking_pids(pid))
+"""
+
+
 def store_of(ledger: tenure.AsyncLedger) -> PostgresStore:
     store = ledger._server.store
     assert isinstance(store, PostgresStore)
@@ -85,6 +90,31 @@ async def test_who_was_granted_before_the_database_went_away_is_answered_so(
     assert {each.outcome for each in errors} == {"none"}
     assert len(errors) == 11
     assert [h for n in range(12) for h in await ledger.holdings(owner=f"vm/{n}") if str(h.owner) not in holders] == []
+
+
+async def test_a_session_that_is_ended_while_a_wish_alone_waits_for_a_lock_is_a_loss_like_any_other(
+    ledger: tenure.AsyncLedger, url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    store = store_of(ledger)
+    patiently, alone = store._grant_patiently, asyncio.Event()
+
+    async def noted(space: int, version: int, wish: Wish) -> Any:
+        alone.set()
+        return await patiently(space, version, wish)
+
+    monkeypatch.setattr(store, "_grant_patiently", noted)
+    async with outsider(url) as holder, outsider(url) as other:
+        transaction = holder.transaction()
+        await transaction.start()
+        await holder.fetchval("SELECT id FROM space WHERE name = 'net' FOR UPDATE")
+        asked = asyncio.create_task(ledger.allocate("net", owner="vm/a"))
+        await alone.wait()
+        while not await other.fetchval(END_WHAT_WAITS, holder.get_server_pid()):  # noqa: ASYNC110
+            await asyncio.sleep(0.02)  # until the wish waits
+        await transaction.rollback()
+        held = await asked
+
+    assert [holding.address for holding in await ledger.holdings(owner="vm/a")] == [held.address]
 
 
 async def test_what_a_release_ended_is_answered_so_when_the_rest_cannot_be_looked_at(

@@ -6,6 +6,7 @@ nothing to clean. Commits are durable before they are answered (``synchronous_co
 """
 
 import asyncio
+import contextlib
 import re
 from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager, suppress
@@ -260,7 +261,10 @@ class PostgresStore:
                 except TROUBLE as error:
                     if isinstance(error, LOST):
                         self._lost_sessions.add(hot.name)
-                        connection.terminate()
+                        with contextlib.suppress(
+                            asyncpg.InterfaceError
+                        ):  # closed by the server, it left the pool by itself
+                            connection.terminate()
                     raise unavailable(error, sent=True) from error
         return AGAIN
 
