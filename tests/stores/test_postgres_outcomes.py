@@ -12,7 +12,8 @@ import tenure
 from tenure.kernel.values import Ticket, Wish
 from tenure.ports import Failed, Guard, Transaction
 from tenure.stores.postgres.granting import Released
-from tenure.stores.postgres.store import PostgresStore
+from tenure.stores.postgres.store import MIGRATION_LOCK, PostgresStore
+from tenure.wiring import is_there
 from tests.contract.providers import provider_named
 from tests.contract.sites import Site
 
@@ -192,6 +193,57 @@ async def test_a_lock_that_a_stranger_keeps_is_said_and_nothing_is_done(ledger: 
         assert (await ledger.allocate("far", owner="vm/a")).owner == "vm/a"
 
     assert await ledger.holdings("net", owner="vm/a") == []
+
+
+async def test_a_migration_lock_that_a_stranger_keeps_is_said_when_a_server_opens(url: str) -> None:
+    async with outsider(url) as holder, holder.transaction():
+        await holder.execute("SELECT pg_advisory_xact_lock($1)", MIGRATION_LOCK)
+        async with asyncio.timeout(10):  # three times the time-out, and slow machines; for ever without it
+            with pytest.raises(tenure.StoreUnavailable, match="held a lock in PostgreSQL for 3 s") as caught:
+                await tenure.open_async(f"{url}&timeout_s=1")
+
+    assert caught.value.outcome == "none"
+    async with await tenure.open_async(f"{url}&timeout_s=1") as ledger:
+        assert await ledger.networks() == []
+
+
+async def test_a_server_that_stands_still_while_it_opens_is_ended(url: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    fetchval, begun, woken = asyncpg.Connection.fetchval, asyncio.Event(), asyncio.Event()
+
+    async def standing(connection: Any, query: str, *values: Any, **more: Any) -> Any:
+        if "to_regclass" in query and not begun.is_set():
+            begun.set()
+            await woken.wait()
+        return await fetchval(connection, query, *values, **more)
+
+    monkeypatch.setattr(asyncpg.Connection, "fetchval", standing)
+    task = asyncio.create_task(tenure.open_async(f"{url}&timeout_s=1"))
+    await begun.wait()
+    async with asyncio.timeout(20), await tenure.open_async(f"{url}&timeout_s=1") as ledger:
+        assert await ledger.networks() == []
+    woken.set()
+    with pytest.raises(tenure.StoreUnavailable) as caught:
+        await task
+
+    assert caught.value.outcome == "none"
+
+
+async def test_asking_whether_there_is_a_ledger_has_the_time_outs_too(
+    url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    fetchval, found = asyncpg.Connection.fetchval, dict[str, str]()
+
+    async def looking(connection: Any, query: str, *values: Any, **more: Any) -> Any:
+        for name in ("idle_in_transaction_session_timeout", "lock_timeout", "statement_timeout", "application_name"):
+            found[name] = await fetchval(connection, f"SHOW {name}")
+        return await fetchval(connection, query, *values, **more)
+
+    monkeypatch.setattr(asyncpg.Connection, "fetchval", looking)
+    there = await is_there(f"{url}&timeout_s=2")
+
+    assert there
+    assert found.pop("application_name").startswith("tenure ")
+    assert list(found.values()) == ["2s", "2s", "3s"]
 
 
 async def test_every_session_has_the_time_outs_of_the_settings(url: str) -> None:
