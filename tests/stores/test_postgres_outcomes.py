@@ -9,9 +9,10 @@ import asyncpg
 import pytest
 
 import tenure
-from tenure.kernel.values import Ticket, Wish
+from tenure.kernel.values import Outcome, Ticket, Wish
 from tenure.ports import Failed, Guard, Transaction
-from tenure.stores.postgres.granting import Released
+from tenure.stores.postgres import store as postgres_store
+from tenure.stores.postgres.granting import Released, grant_on
 from tenure.stores.postgres.store import MIGRATION_LOCK, PostgresStore
 from tenure.wiring import is_there
 from tests.contract.providers import provider_named
@@ -86,6 +87,40 @@ async def test_who_was_granted_before_the_database_went_away_is_answered_so(
     assert {each.outcome for each in errors} == {"none"}
     assert len(errors) == 11
     assert [h for n in range(12) for h in await ledger.holdings(owner=f"vm/{n}") if str(h.owner) not in holders] == []
+
+
+async def test_of_wishes_one_by_one_the_lost_one_is_unknown_and_the_rest_is_not_tried(
+    url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    provider = provider_named("postgres")
+    store = await provider.connect(url)
+    assert isinstance(store, PostgresStore)
+    tried = list[str]()
+
+    async def losing(hot: Any, space: int, version: int, wishes: Any) -> Any:
+        if len(wishes) > 1:
+            raise asyncpg.exceptions.LockNotAvailableError("the batch waits too long")
+        answers = await grant_on(hot, space, version, wishes)
+        tried.append(wishes[0].owner)
+        if len(tried) == 2:
+            raise ConnectionResetError("lost behind the commit")
+        return answers
+
+    try:
+        here, there = await provider.prepare(store)
+        site = Site(provider, url, store, here, there)
+        monkeypatch.setattr(postgres_store, "grant_on", losing)
+        wishes = [site.wish(f"10.0.0.{number}", f"vm/{number}") for number in range(1, 5)]
+        first, *failed = await store.grant(here.space, here.version, wishes)
+
+        assert not isinstance(first, Failed)
+        assert (first.outcome, tried) == (Outcome.GRANTED, ["vm/1", "vm/2"])
+        assert [getattr(each.error, "outcome", None) for each in failed if isinstance(each, Failed)] == [
+            "unknown", "none", "none",
+        ]  # fmt: skip
+        assert [row.owner for row in await site.rows()] == ["vm/1", "vm/2"]
+    finally:
+        await store.close()
 
 
 async def test_what_a_release_ended_is_answered_so_when_the_rest_cannot_be_looked_at(
