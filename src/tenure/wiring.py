@@ -79,7 +79,7 @@ async def is_there(url: str) -> bool:
     if scheme == "sqlite":
         return _sqlite_path(url).exists()
     if scheme in ("postgresql", "postgres"):
-        return await _postgres_store().has_ledger(*_postgres_parts(url)[:2])
+        return await _postgres_store().has_ledger(*_postgres_parts(url))
     return True
 
 

@@ -9,10 +9,12 @@ import asyncpg
 import pytest
 
 import tenure
-from tenure.kernel.values import Ticket, Wish
+from tenure.kernel.values import Outcome, Ticket, Wish
 from tenure.ports import Failed, Guard, Transaction
-from tenure.stores.postgres.granting import Released
-from tenure.stores.postgres.store import PostgresStore
+from tenure.stores.postgres import store as postgres_store
+from tenure.stores.postgres.granting import Released, grant_on
+from tenure.stores.postgres.store import MIGRATION_LOCK, PostgresStore
+from tenure.wiring import is_there
 from tests.contract.providers import provider_named
 from tests.contract.sites import Site
 
@@ -115,6 +117,40 @@ async def test_a_session_that_is_ended_while_a_wish_alone_waits_for_a_lock_is_a_
         held = await asked
 
     assert [holding.address for holding in await ledger.holdings(owner="vm/a")] == [held.address]
+
+
+async def test_of_wishes_one_by_one_the_lost_one_is_unknown_and_the_rest_is_not_tried(
+    url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    provider = provider_named("postgres")
+    store = await provider.connect(url)
+    assert isinstance(store, PostgresStore)
+    tried = list[str]()
+
+    async def losing(hot: Any, space: int, version: int, wishes: Any) -> Any:
+        if len(wishes) > 1:
+            raise asyncpg.exceptions.LockNotAvailableError("the batch waits too long")
+        answers = await grant_on(hot, space, version, wishes)
+        tried.append(wishes[0].owner)
+        if len(tried) == 2:
+            raise ConnectionResetError("lost behind the commit")
+        return answers
+
+    try:
+        here, there = await provider.prepare(store)
+        site = Site(provider, url, store, here, there)
+        monkeypatch.setattr(postgres_store, "grant_on", losing)
+        wishes = [site.wish(f"10.0.0.{number}", f"vm/{number}") for number in range(1, 5)]
+        first, *failed = await store.grant(here.space, here.version, wishes)
+
+        assert not isinstance(first, Failed)
+        assert (first.outcome, tried) == (Outcome.GRANTED, ["vm/1", "vm/2"])
+        assert [getattr(each.error, "outcome", None) for each in failed if isinstance(each, Failed)] == [
+            "unknown", "none", "none",
+        ]  # fmt: skip
+        assert [row.owner for row in await site.rows()] == ["vm/1", "vm/2"]
+    finally:
+        await store.close()
 
 
 async def test_what_a_release_ended_is_answered_so_when_the_rest_cannot_be_looked_at(
@@ -222,6 +258,57 @@ async def test_a_lock_that_a_stranger_keeps_is_said_and_nothing_is_done(ledger: 
         assert (await ledger.allocate("far", owner="vm/a")).owner == "vm/a"
 
     assert await ledger.holdings("net", owner="vm/a") == []
+
+
+async def test_a_migration_lock_that_a_stranger_keeps_is_said_when_a_server_opens(url: str) -> None:
+    async with outsider(url) as holder, holder.transaction():
+        await holder.execute("SELECT pg_advisory_xact_lock($1)", MIGRATION_LOCK)
+        async with asyncio.timeout(10):  # three times the time-out, and slow machines; for ever without it
+            with pytest.raises(tenure.StoreUnavailable, match="held a lock in PostgreSQL for 3 s") as caught:
+                await tenure.open_async(f"{url}&timeout_s=1")
+
+    assert caught.value.outcome == "none"
+    async with await tenure.open_async(f"{url}&timeout_s=1") as ledger:
+        assert await ledger.networks() == []
+
+
+async def test_a_server_that_stands_still_while_it_opens_is_ended(url: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    fetchval, begun, woken = asyncpg.Connection.fetchval, asyncio.Event(), asyncio.Event()
+
+    async def standing(connection: Any, query: str, *values: Any, **more: Any) -> Any:
+        if "to_regclass" in query and not begun.is_set():
+            begun.set()
+            await woken.wait()
+        return await fetchval(connection, query, *values, **more)
+
+    monkeypatch.setattr(asyncpg.Connection, "fetchval", standing)
+    task = asyncio.create_task(tenure.open_async(f"{url}&timeout_s=1"))
+    await begun.wait()
+    async with asyncio.timeout(20), await tenure.open_async(f"{url}&timeout_s=1") as ledger:
+        assert await ledger.networks() == []
+    woken.set()
+    with pytest.raises(tenure.StoreUnavailable) as caught:
+        await task
+
+    assert caught.value.outcome == "none"
+
+
+async def test_asking_whether_there_is_a_ledger_has_the_time_outs_too(
+    url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    fetchval, found = asyncpg.Connection.fetchval, dict[str, str]()
+
+    async def looking(connection: Any, query: str, *values: Any, **more: Any) -> Any:
+        for name in ("idle_in_transaction_session_timeout", "lock_timeout", "statement_timeout", "application_name"):
+            found[name] = await fetchval(connection, f"SHOW {name}")
+        return await fetchval(connection, query, *values, **more)
+
+    monkeypatch.setattr(asyncpg.Connection, "fetchval", looking)
+    there = await is_there(f"{url}&timeout_s=2")
+
+    assert there
+    assert found.pop("application_name").startswith("tenure ")
+    assert list(found.values()) == ["2s", "2s", "3s"]
 
 
 async def test_every_session_has_the_time_outs_of_the_settings(url: str) -> None:

@@ -128,6 +128,45 @@ async def test_what_another_answer_has_reported_is_not_given_back(
     assert [each for each in await news(ledger) if each.verb == "release" and each.owner == "vm/a"] == []
 
 
+async def claim_in_line(ledger: tenure.AsyncLedger) -> "asyncio.Task[tenure.ClaimStatus]":
+    """Have a caller stand in line with a claim, and wait for its answer."""
+    task = asyncio.create_task(ledger.claim("net", owner="vm/a", wait_s=20.0))
+    await until_waiting(ledger, "vm/a")
+    return task
+
+
+@pytest.mark.usefixtures("embedded")
+@pytest.mark.parametrize("where", ["at the same server", "at another server"])
+@pytest.mark.parametrize("ask", [allocated, waited, claimed])
+async def test_what_a_claim_was_granted_is_not_given_back_once_another_answer_has_reported_it(
+    ledger: tenure.AsyncLedger, other: tenure.AsyncLedger, ask: Asking, where: str
+) -> None:
+    waiting = await claim_in_line(ledger)
+    answer = ask_before_the_give_back(ledger, ledger if where == "at the same server" else other, ask)
+    cancel_when_answered(ledger, waiting)
+    await free(ledger)
+    with pytest.raises(asyncio.CancelledError):
+        await asyncio.wait_for(waiting, 8)
+
+    acknowledged = await answer
+    assert await ledger.holdings(owner="vm/a") == [acknowledged]
+    assert [each for each in await news(ledger) if each.verb == "release" and each.owner == "vm/a"] == []
+
+
+@pytest.mark.usefixtures("embedded")
+async def test_what_a_claim_was_granted_and_nobody_saw_is_given_back(ledger: tenure.AsyncLedger) -> None:
+    waiting = await claim_in_line(ledger)
+    cancel_when_answered(ledger, waiting)
+    await free(ledger)
+    with pytest.raises(asyncio.CancelledError):
+        await asyncio.wait_for(waiting, 8)
+
+    told = [each.verb for each in await news(ledger) if each.owner == "vm/a"]
+    assert told == ["wait", "grant", "release"]
+    assert await ledger.holdings(owner="vm/a") == []
+    assert await nothing_waits(ledger)
+
+
 def gone(caller: str, answer: object) -> Guest:
     """Return a guest who was answered and has not seen it."""
     future: asyncio.Future[Granted] = asyncio.get_running_loop().create_future()

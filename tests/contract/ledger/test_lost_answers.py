@@ -225,3 +225,52 @@ async def test_a_release_that_cannot_be_looked_up_after_a_loss_is_unknown(ledger
     with pytest.raises(tenure.StoreUnavailable) as caught:
         await ledger.release("net", TEN, owner="vm/held")
     assert caught.value.outcome == "unknown"
+
+
+UNKNOWN: dict[str, Act] = {
+    name: CASES[name].ask
+    for name in (
+        "a release in an apply",
+        "a transfer that is taken back",
+        "words on a holding that others write over",
+        "a subnet that others remove",
+        "a named address",
+        "the lowest address",
+        "an address at random",
+        "an address by hash, held for the time being",
+        "several addresses",
+        "a claim",
+    )
+}
+
+
+@pytest.mark.parametrize("ask", UNKNOWN.values(), ids=UNKNOWN)
+async def test_what_cannot_be_looked_up_after_a_loss_is_unknown(
+    ledger: tenure.AsyncLedger, other: tenure.AsyncLedger, ask: Act
+) -> None:
+    store, before = ledger._server.store, await other.last_change()
+
+    async def unreachable(*words: Any, **more: Any) -> Any:
+        raise tenure.StoreUnavailable("cannot be reached", outcome="none")
+
+    def losing(write: Callable[..., Awaitable[Any]]) -> Callable[..., Awaitable[Any]]:
+        async def lost(*words: Any, **more: Any) -> Any:
+            answer = await write(*words, **more)
+            if await committed() == before:
+                return answer
+            for name in (*WRITES, "changes_at", "watch", "last_change", "effects"):
+                setattr(store, name, unreachable)
+            raise tenure.StoreUnavailable("the answer was lost", outcome="unknown")
+
+        return lost
+
+    committed, kept = store.last_change, dict(vars(store))
+    for name in WRITES:
+        setattr(store, name, losing(getattr(store, name)))
+    with pytest.raises(tenure.StoreUnavailable) as caught:
+        await ask(ledger.asked_by("token/ops", request_id="r-1"))
+    for name in set(vars(store)) - set(kept):
+        delattr(store, name)
+
+    assert caught.value.outcome == "unknown"
+    assert await other.last_change() > before

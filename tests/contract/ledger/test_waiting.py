@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable
+from typing import Any
 
 import pytest
 
@@ -197,7 +198,7 @@ async def test_a_cancelled_waiter_leaves_nothing_and_the_next_one_is_served(ledg
     assert await nothing_waits(ledger)
 
 
-def cancel_when_answered(ledger: tenure.AsyncLedger, task: Waiting, number: int = 0) -> None:
+def cancel_when_answered(ledger: tenure.AsyncLedger, task: asyncio.Task[Any], number: int = 0) -> None:
     """Cancel a waiter in the moment in which it has its answer and has not seen it yet."""
     [room] = ledger._server.rooms._rooms.values()
     room.guests[number].answer.add_done_callback(lambda _: task.cancel())

@@ -92,6 +92,24 @@ def test_readiness_tells_size_and_growth(tmp_path: Path) -> None:
     assert (found["tenure_archived_entries"], found["tenure_kept_replies"]) == (0, 0)
 
 
+def test_readiness_says_how_fast_the_ledger_grew_since_it_was_first_looked_at(tmp_path: Path) -> None:
+    asyncio.run(_filled(f"sqlite:///{tmp_path}/tenure.db", 1))
+
+    with serving(tmp_path) as server:
+        before = server.ask("GET", "/readyz", token=None).document
+        wishes = {"wishes": [{"owner": f"instance/{number}"} for number in range(2000)]}
+        assert server.ask("POST", "/api/v1/networks/net1:allocate_many", wishes).status == 200
+        assert server.ask("POST", "/api/v1:sweep", {}).status == 200  # after which the size is read anew
+        after = server.ask("GET", "/readyz", token=None).document
+
+    grown, growth = after["size"]["newest"] - before["size"]["newest"], after["growth"]
+    assert before["growth"] is None
+    assert grown >= 2000
+    assert 0 < growth["over_s"] < 60
+    assert growth["changes_per_day"] == pytest.approx(grown * 86_400 / growth["over_s"])
+    assert growth["bytes_per_day"] > 0
+
+
 @pytest.mark.parametrize("value", ["-1", "x", "1e9"])
 def test_what_is_no_number_of_days_is_refused(tmp_path: Path, value: str) -> None:
     with pytest.raises(AssertionError, match="keep-changes"), serving(tmp_path, "--keep-changes", value):

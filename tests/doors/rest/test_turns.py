@@ -6,10 +6,18 @@ from collections.abc import Awaitable
 from typing import Any
 
 import msgspec
+import pytest
 
 from tenure.doors.rest.answers import SLICE, encode, encoded_in_turns, in_turns
 from tenure.doors.rest.routes import holdings
+from tenure.ports import LedgerStore
 from tenure.remote import shapes
+from tests.contract.providers import Provider, ledger_providers
+from tests.doors.rest.stage import Client, running
+from tests.scale import by_store
+
+MANY = 1000
+SERVED = [provider for provider in ledger_providers() if provider.abilities.shared_by_processes]
 
 
 async def turns_during(work: Awaitable[Any]) -> tuple[Any, int]:
@@ -59,3 +67,48 @@ async def test_wishes_that_stand_each_on_its_own_are_asked_for_a_slice_at_a_time
 
     assert most == holdings.AT_ONCE
     assert msgspec.to_builtins(answer)["items"] == [{}] * (3 * holdings.AT_ONCE)
+
+
+@pytest.mark.every_store
+@pytest.mark.parametrize("policy", ["lowest", "random"])
+@pytest.mark.parametrize("provider", by_store(SERVED))
+async def test_callers_of_another_network_are_served_between_the_wishes_of_a_long_list(
+    provider: Provider[LedgerStore], policy: str
+) -> None:
+    wishes = [{"owner": f"vm/{number}"} for number in range(MANY)]
+    async with provider.place() as store, running(store) as server, server.client() as client:
+        for number, name in enumerate(("many", "other")):
+            await client.post("/networks", {"name": name})
+            await client.post(f"/networks/{name}/subnets", {"cidr": f"10.{number}.0.0/16"})
+            pool = {"range": f"10.{number}.1.0-10.{number}.250.0", "name": "p", "policy": policy}
+            await client.post(f"/networks/{name}/pools", pool)
+        after = (await client.get("/changes/last"))["last"]
+        long = asyncio.create_task(
+            client.post("/networks/many:allocate_many", {"wishes": wishes, "all_or_none": False})
+        )
+        others = sum(await asyncio.gather(*(_ask_meanwhile(client, caller, long) for caller in range(3))))
+        answers = (await long)["items"]
+        log = await _networks_granted(client, after)
+
+    assert [each["holding"]["owner"] for each in answers] == [wish["owner"] for wish in wishes]
+    assert log.count("many") == MANY
+    first, last = log.index("many"), MANY + others - 1 - log[::-1].index("many")
+    assert "other" in log[first:last]
+
+
+async def _ask_meanwhile(client: Client, caller: int, long: asyncio.Task[Any]) -> int:
+    """Allocate in the other network until a long list is answered; return how often."""
+    asked = 0
+    while not long.done():
+        await client.post("/networks/other:allocate", {"owner": f"pod/{caller}-{asked}"})
+        asked += 1
+    return asked
+
+
+async def _networks_granted(client: Client, after: int) -> list[str]:
+    """Return the network of every grant in the log behind a number, in order."""
+    found: list[str] = []
+    while items := (page := await client.get(f"/changes?after={after}&limit=1000"))["items"]:
+        found += [each["network"] for each in items if each["verb"] == "grant"]
+        after = page["next"]
+    return found

@@ -32,13 +32,14 @@ class HotConnection:
         return records
 
 
-def _new_name() -> str:
+def new_name() -> str:
+    """Make a name for a session."""
     return f"tenure {secrets.token_hex(8)}"
 
 
 async def give_name(connection: Any) -> None:
     """Give a pooled connection a name of its own, by which its session can be ended when its answer was lost."""
-    await connection.execute(f"SET application_name = '{_new_name()}'")
+    await connection.execute(f"SET application_name = '{new_name()}'")
 
 
 def name_of(connection: Any) -> str:
@@ -62,7 +63,7 @@ class HotConnections:
             hot = self._ready.pop()
             if not hot.connection.is_closed():
                 return hot
-        name = _new_name()
+        name = new_name()
         connection = await asyncpg.connect(
             self._dsn, server_settings=self._settings | {"application_name": name}, command_timeout=self._timeout_s,
             timeout=self._timeout_s,

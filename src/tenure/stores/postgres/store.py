@@ -24,7 +24,7 @@ from tenure.stores.postgres.contents import read_contents, write_contents
 from tenure.stores.postgres.driver_errors import LOST, STUCK, TROUBLE, locked_for, unavailable
 from tenure.stores.postgres.granting import Released, grant_on, granted, release_on
 from tenure.stores.postgres.history import read_changes_at
-from tenure.stores.postgres.hot import HotConnection, HotConnections, give_name, name_of
+from tenure.stores.postgres.hot import HotConnection, HotConnections, give_name, name_of, new_name
 from tenure.stores.postgres.log_archive import read_archived
 from tenure.stores.postgres.papers import paper_range
 from tenure.stores.postgres.sql import SQL
@@ -84,7 +84,7 @@ class PostgresStore:
         settings = _settings(schema, timeout_s)
         answer_s = 1.5 * timeout_s + ANSWER_S
         try:
-            await _migrate(dsn, schema)
+            await _migrate(dsn, schema, timeout_s)
             pool = await _pool(dsn, connections, settings, answer_s)
         except TROUBLE as error:
             raise StoreUnavailable(f"cannot reach PostgreSQL: {error}", outcome="none") from error
@@ -99,11 +99,11 @@ class PostgresStore:
         return self._newest
 
     @staticmethod
-    async def has_ledger(dsn: str, schema: str) -> bool:
+    async def has_ledger(dsn: str, schema: str, timeout_s: float = TIMEOUT_S) -> bool:
         """Tell whether a schema has a ledger in it; nothing is made by asking."""
         _check_schema(schema)
         try:
-            connection = await asyncpg.connect(dsn, timeout=CONNECT_S)
+            connection = await _connect(dsn, _settings(schema, timeout_s))
             try:
                 return await connection.fetchval("SELECT to_regclass($1)", f"{schema}.ledger") is not None
             finally:
@@ -490,9 +490,27 @@ def _check_schema(schema: str) -> None:
         raise Invalid(f"schema: {schema!r} is not a plain lower-case name", field="schema")
 
 
-async def _migrate(dsn: str, schema: str) -> None:
+async def _connect(dsn: str, settings: dict[str, str]) -> Any:
+    """Connect for the time of opening, outside of the pool, with the time-outs and a name like every session's."""
+    named = settings | {"application_name": new_name()}
+    return await asyncpg.connect(dsn, timeout=CONNECT_S, server_settings=named)
+
+
+async def _migrate(dsn: str, schema: str, timeout_s: float) -> None:
+    """Bring the schema up to date; a lock that a stranger keeps is waited for as often as elsewhere."""
+    for locked in range(1, LOCK_WAITS + 2):
+        try:
+            await _migrate_once(dsn, schema, timeout_s)
+            return
+        except asyncpg.exceptions.LockNotAvailableError as error:
+            if locked > LOCK_WAITS:
+                raise locked_for(locked * timeout_s) from error
+
+
+async def _migrate_once(dsn: str, schema: str, timeout_s: float) -> None:
     migrations = load_migrations("tenure.stores.postgres")
-    connection = await asyncpg.connect(dsn, timeout=CONNECT_S)
+    # A step works as long as the tables need. A server that is frozen meanwhile is idle afterwards, and ended.
+    connection = await _connect(dsn, _settings(schema, timeout_s) | {"statement_timeout": "0"})
     try:
         async with connection.transaction():
             # Servers that start together must not build the same tables at once.

@@ -16,9 +16,14 @@ from tests.doors.rest.access.cases import CASES, prepare, prepare_site
 from tests.doors.rest.stage import LOOSE, Client, running
 from tests.infrastructure.postgres import fresh_schema
 
-READING = [case for case in CASES if case.need in (Need.READ, Need.OPEN, Need.PUBLIC) and case.method == "GET"]
+READING = [
+    case
+    for case in CASES
+    if (case.need is Need.READ and case.method != "GET")
+    or (case.method == "GET" and case.need in (Need.READ, Need.OPEN, Need.PUBLIC))
+]
 ENDLESS = ("/events", "/changes/stream")
-EXPECTATIONS = [
+EXPECTATIONS: list[dict[str, object]] = [
     {"op": "expect_no_holdings", "network": "net", "range": "192.0.2.30-192.0.2.40"},
     {"op": "expect_holding", "network": "net", "address": "192.0.2.10", "owner": "instance/held"},
 ]
@@ -63,8 +68,10 @@ async def test_no_route_that_a_reader_may_ask_changes_anything(stage: Stage) -> 
 
     for case in READING:
         if not case.path.endswith(ENDLESS):
-            answer = await stage.reader.ask("GET", case.where("net", "reader"), whole=False)
-            assert answer.status in (200, 204, 304, 403, 404), (case.name, answer.body)
+            body = case.said("net")
+            answer = await stage.reader.ask(case.method, case.where("net", "reader"), body, whole=False)
+            allowed = (200,) if case.method == "POST" else (200, 204, 304, 403, 404)
+            assert answer.status in allowed, (case.name, answer.body)
     for path in ("/healthz", "/readyz", "/metrics"):
         await stage.reader.ask("GET", path, below="")
 
@@ -74,15 +81,22 @@ async def test_no_route_that_a_reader_may_ask_changes_anything(stage: Stage) -> 
 
 @pytest.mark.parametrize("verb", [":apply", ":rehearse"])
 async def test_what_only_expects_stores_no_answer_and_removes_nothing(stage: Stage, verb: str) -> None:
-    before = await stage.digest()
+    network, before = await stage.ledger.network("net"), await stage.digest()
+    expected: dict[str, object] = {"op": "expect", "network": "net", "serial": network.serial, "uuid": network.uuid}
 
     for _ in range(2):
-        for operation in EXPECTATIONS:
+        for operation in (*EXPECTATIONS, expected):
             headers = {"Idempotency-Key": f"k-{operation['op']}"}
             answer = await stage.reader.ask("POST", verb, {"operations": [operation]}, headers=headers)
             assert answer.status == 200, answer.body
 
     assert await stage.digest() == before
+
+
+def test_what_a_reader_may_post_is_among_the_routes() -> None:
+    posted = {case.path for case in READING if case.method == "POST"}
+
+    assert posted == {"/deployments:diff", "/deployments/{deployment}:check"}
 
 
 async def test_the_reading_verbs_change_nothing(stage: Stage) -> None:

@@ -19,7 +19,7 @@ from tenure.remote.refusals import Overloaded, ShareUsedUp
 from tests.doors.rest.sockets import RawAnswer, send, written
 from tests.doors.rest.stage import Server, running
 
-FEW = {"requests_at_once": 12, "waiting_at_once": 12, "streams": 12, "body_s": 60}
+FEW = {"requests_at_once": 12, "requests_share": 0.25, "waiting_at_once": 12, "streams": 12, "body_s": 60}
 SHARE = 3
 """A quarter of each."""
 
@@ -291,6 +291,19 @@ def test_one_token_has_half_of_the_requests_unless_said_otherwise() -> None:
         shares.admit(visitor)
     shares.admit(Visitor("b", "b"))
     assert (refused.value.kind, refused.value.most, shares.total[REQUESTS]) == ("requests", 500, 501)
+
+
+@pytest.mark.parametrize(("kind", "most"), [(WAITING, 250), (STREAMS, 64)])
+def test_one_token_has_a_quarter_of_what_lasts_unless_said_otherwise(kind: int, most: int) -> None:
+    shares, visitor = Shares(Limits(), Meter()), Visitor("a", "a")
+    with contextlib.ExitStack() as stack:
+        for _ in range(most):
+            stack.enter_context(shares.counted_as(kind, visitor))
+
+        with pytest.raises(ShareUsedUp) as refused:
+            shares.check(kind, visitor)
+        shares.check(kind, Visitor("b", "b"))
+    assert (refused.value.kind, refused.value.most) == (KINDS[kind], most)
 
 
 def test_the_smallest_share_is_one() -> None:

@@ -1,6 +1,5 @@
 """Counts, maps and trends in time: what is due is free there, before and after the log says that it ended."""
 
-import random
 from collections.abc import AsyncIterator
 
 import pytest
@@ -10,46 +9,41 @@ from tenure.doors.rest.census.looking import Stretch, look
 from tenure.doors.rest.census.tallies import Taken
 from tenure.doors.rest.census.trends import Point
 from tenure.doors.rest.visitors import Visitor
-from tenure.service.server import Server
-from tenure.stores.memory.store import MemoryStore
+from tenure.ports import LedgerStore
+from tests.contract.providers import Provider
 from tests.doors.rest.census.conftest import Counted
 from tests.doors.rest.census.oracle import counted as as_counted
 from tests.doors.rest.census.oracle import recount
+from tests.infrastructure.store_clock import SECOND_US, StoreClock, clocked_ledger
 
-SECOND = 1_000_000
+pytestmark = pytest.mark.every_store
 
 
-class Clock:
-    """A store's clock that stands still until a test moves it."""
-
-    def __init__(self) -> None:
-        self.now_us = 1_000_000 * SECOND
-
-    def __call__(self) -> int:
-        return self.now_us
-
-    def advance(self, seconds: float) -> None:
-        """Move it."""
-        self.now_us += round(seconds * SECOND)
+Timed = tuple[tenure.AsyncLedger, StoreClock]
 
 
 @pytest.fixture
-def clock() -> Clock:
-    return Clock()
-
-
-@pytest.fixture
-async def timed(clock: Clock) -> AsyncIterator[Counted]:
-    """Give a census of a ledger whose clock the test moves, with a pool of ten that cool for two seconds."""
-    server = Server(MemoryStore(clock), name="timed", chance=random.Random(1))
-    async with tenure.AsyncLedger(server) as ledger:
+async def clocked(ledger_provider: Provider[LedgerStore]) -> AsyncIterator[Timed]:
+    """Give a ledger on every store, whose clock the test moves, with a pool of ten that cool for two seconds."""
+    async with clocked_ledger(ledger_provider) as (ledger, clock):
         await ledger.add_network("net")
         await ledger.add_subnet("net", "192.0.2.0/24")
         await ledger.add_pool("net", "192.0.2.10-192.0.2.19", cooling_s=2)
-        given = Counted(ledger, page=2)
-        await given.open()
-        yield given
-        await given.close()
+        yield ledger, clock
+
+
+@pytest.fixture
+def clock(clocked: Timed) -> StoreClock:
+    return clocked[1]
+
+
+@pytest.fixture
+async def timed(clocked: Timed) -> AsyncIterator[Counted]:
+    """Give a census of it."""
+    given = Counted(clocked[0], page=2)
+    await given.open()
+    yield given
+    await given.close()
 
 
 async def states(timed: Counted) -> dict[str, int]:
@@ -58,7 +52,7 @@ async def states(timed: Counted) -> dict[str, int]:
     return {name: counts[name] for name in ("held", "pending", "cooling", "free") if name in counts}
 
 
-async def test_what_is_due_counts_as_free_as_soon_as_its_time_is_over(timed: Counted, clock: Clock) -> None:
+async def test_what_is_due_counts_as_free_as_soon_as_its_time_is_over(timed: Counted, clock: StoreClock) -> None:
     ledger = timed.ledger
     for number in range(4):
         await ledger.allocate("net", owner=f"vm/{number}")
@@ -66,32 +60,32 @@ async def test_what_is_due_counts_as_free_as_soon_as_its_time_is_over(timed: Cou
     await ledger.release("net", "192.0.2.11", owner="vm/1")
 
     assert await states(timed) == {"held": 3, "pending": 1, "cooling": 1, "free": 5}
-    clock.advance(2)
+    await clock.advance(2)
     assert await states(timed) == {"held": 3, "pending": 1, "free": 6}
-    clock.advance(1)
+    await clock.advance(1)
     assert await states(timed) == {"held": 3, "free": 7}
 
 
-async def test_the_entry_that_ends_it_and_the_next_grant_count_once(timed: Counted, clock: Clock) -> None:
+async def test_the_entry_that_ends_it_and_the_next_grant_count_once(timed: Counted, clock: StoreClock) -> None:
     ledger = timed.ledger
     await ledger.allocate("net", owner="vm/0")
     await ledger.release("net", "192.0.2.10", owner="vm/0")
-    clock.advance(2)
+    await clock.advance(2)
     assert await states(timed) == {"free": 10}
 
     assert (await ledger.allocate("net", owner="vm/1")).address == "192.0.2.10"
     assert await states(timed) == {"held": 1, "free": 9}
     await ledger.release("net", "192.0.2.10", owner="vm/1")
     assert await states(timed) == {"cooling": 1, "free": 9}
-    clock.advance(2)
+    await clock.advance(2)
     await ledger.sweep()
     assert await states(timed) == {"free": 10}
 
 
-async def test_a_late_confirmation_counts_again(timed: Counted, clock: Clock) -> None:
+async def test_a_late_confirmation_counts_again(timed: Counted, clock: StoreClock) -> None:
     ledger = timed.ledger
     held = await ledger.hold("net", owner="vm/late", lasts_s=1)
-    clock.advance(1)
+    await clock.advance(1)
     assert await states(timed) == {"free": 10}
 
     await ledger.modify_holding("net", held.address, owner="vm/late", description="late")
@@ -100,13 +94,15 @@ async def test_a_late_confirmation_counts_again(timed: Counted, clock: Clock) ->
     assert await states(timed) == {"held": 1, "free": 9}
 
 
-async def test_a_census_that_begins_later_and_an_edit_meanwhile_count_the_same(timed: Counted, clock: Clock) -> None:
+async def test_a_census_that_begins_later_and_an_edit_meanwhile_count_the_same(
+    timed: Counted, clock: StoreClock
+) -> None:
     ledger = timed.ledger
     for number in range(5):
         await ledger.allocate("net", owner=f"vm/{number}")
     for number in range(3):
         await ledger.release("net", f"192.0.2.1{number}", owner=f"vm/{number}")
-    clock.advance(2)
+    await clock.advance(2)
     assert await states(timed) == {"held": 2, "free": 8}
 
     await ledger.add_pool("net", "192.0.2.30-192.0.2.31")  # the subnet is counted afresh
@@ -121,7 +117,7 @@ async def test_a_census_that_begins_later_and_an_edit_meanwhile_count_the_same(t
     assert as_counted(timed.census) == await recount(ledger)
 
 
-async def test_the_map_shows_it_free(timed: Counted, clock: Clock) -> None:
+async def test_the_map_shows_it_free(timed: Counted, clock: StoreClock) -> None:
     ledger = timed.ledger
     await ledger.allocate("net", owner="vm/0")
     await ledger.release("net", "192.0.2.10", owner="vm/0")
@@ -134,21 +130,21 @@ async def test_the_map_shows_it_free(timed: Counted, clock: Clock) -> None:
 
     cooling, free, holding = await cell()
     assert (cooling, free, holding is None) == (1, 0, False)
-    clock.advance(2)
+    await clock.advance(2)
     assert await cell() == (0, 1, None)
 
 
-async def test_the_trend_ends_it_at_its_deadline(timed: Counted, clock: Clock) -> None:
+async def test_the_trend_ends_it_at_its_deadline(timed: Counted, clock: StoreClock) -> None:
     ledger = timed.ledger
     await ledger.allocate("net", owner="vm/0")
-    clock.advance(5)
+    await clock.advance(5)
     await ledger.release("net", "192.0.2.10", owner="vm/0")
-    clock.advance(5)
+    await clock.advance(5)
 
     async def points() -> list[Point]:
         space, network = await timed.census.counted("net")
         assert await timed.census.wait_until(lambda: timed.census.trends.read)
-        now_s = clock.now_us // SECOND
+        now_s = clock.now_us // SECOND_US
         now = Point(now_s, space.total(network, Taken.HELD), space.total(network, Taken.COOLING))
         return timed.census.trends.of(network.id).points(now, [now_s, now_s - 2, now_s - 4, now_s - 6])
 

@@ -1,11 +1,13 @@
 // The ledger's log, followed: by server-sent events, or by asking again and again where those do not come through.
 // One tab of a browser does so for all of them (tabs.js); the others take what it tells, and read what they missed.
+// Where tabs cannot share a stream, none has one: six streams take all connections that a browser opens to a server.
 
 import { get, Problem } from "./api.js";
 import { byId, fill } from "./dom.js";
-import { join, leads, leave, tellTabs } from "./tabs.js";
+import { canShare, join, leads, leave, tellTabs } from "./tabs.js";
 
 const ASK_EVERY_MS = 3000;
+const PAGE = 500;
 const GATHER_MS = 200;
 const SILENT_MS = 5000;
 const LOOK_MS = 5000;
@@ -44,6 +46,10 @@ export async function follow() {
     return;
   }
   state.joined = true;
+  if (!canShare()) {
+    await poll();
+    return;
+  }
   join({ hear, lead: connect });
   tellTabs({ kind: "hello" }); // whoever leads says how things stand, and how far the log was read
 }
@@ -71,7 +77,7 @@ async function catchUp(last) {
   const { turn } = state;
   try {
     let more = true;
-    while (more && turn === state.turn && state.last < state.wanted) more = await readPage();
+    while (more && turn === state.turn && state.last < state.wanted) more = (await readPage()) > 0;
   } catch (error) {
     if (!(error instanceof Problem)) throw error;
     if (error.status === 410 && turn === state.turn) {
@@ -83,12 +89,12 @@ async function catchUp(last) {
   }
 }
 
-/** Take the next entries of the log; tell whether there were any. */
+/** Take the next entries of the log; return how many there were. */
 async function readPage() {
-  const page = await get("/changes", { after: state.last, limit: 500 });
+  const page = await get("/changes", { after: state.last, limit: PAGE });
   take(page.items);
   state.last = Math.max(state.last, page.next);
-  return page.items.length > 0;
+  return page.items.length;
 }
 
 /** No longer follow the log. */
@@ -148,12 +154,15 @@ async function poll() {
   if (state.source) state.source.close();
   clearTimeout(state.failing);
   Object.assign(state, { source: null, failing: null });
+  const { turn } = state;
   try {
-    await readPage();
+    while ((await readPage()) === PAGE && turn === state.turn);
+    if (turn !== state.turn) return;
     show("polling", "polling");
-    state.timer = setTimeout(connect, ASK_EVERY_MS);
+    state.timer = setTimeout(canShare() ? connect : poll, ASK_EVERY_MS);
     return;
   } catch (error) {
+    if (turn !== state.turn) return;
     if (error.status === 410) {
       await follow();
       return;
@@ -201,7 +210,7 @@ function hand() {
 
 const MEANS = {
   live: "Live: every change of the ledger shows here at once",
-  polling: "Asking every three seconds: events do not come through",
+  polling: "Asking every few seconds: events do not come through, or tabs cannot share a stream of them on plain HTTP",
   stale: "Not following: what is shown may be old",
 };
 

@@ -1,17 +1,18 @@
 // One stream for all tabs of a browser, which opens only six connections to a server: the tab that has a lock leads, reads
-// the stream and tells the others. When it is closed or rests, the browser gives the lock to the next tab.
+// the stream and tells the others. When it is closed or rests, the browser gives the lock to the next tab. Browsers have locks
+// only over HTTPS and on loopback; elsewhere tabs cannot agree on a leader, so no tab leads and each asks for itself.
 
 const NAME = "tenure-events";
 const tab = { channel: null, leave: null, leads: false };
 
+/** Return whether the tabs of this browser can share a stream. */
+export function canShare() {
+  return Boolean(navigator.locks && window.BroadcastChannel);
+}
+
 /** Join the other tabs: `hear` takes what they tell, `lead` is called when this tab is the one to read the stream. */
 export function join({ hear, lead }) {
   leave();
-  if (!navigator.locks || !window.BroadcastChannel) {
-    tab.leads = true;
-    lead();
-    return;
-  }
   const channel = new BroadcastChannel(NAME);
   channel.addEventListener("message", (event) => hear(event.data));
   tab.channel = channel;
