@@ -79,7 +79,8 @@ async def is_there(url: str) -> bool:
     if scheme == "sqlite":
         return _sqlite_path(url).exists()
     if scheme in ("postgresql", "postgres"):
-        return await _postgres_store().has_ledger(*_postgres_parts(url)[:2])
+        dsn, schema, _ = _postgres_parts(url)
+        return await _postgres_store().has_ledger(dsn, schema)
     return True
 
 

@@ -19,7 +19,7 @@ from tenure.kernel.names import (
     check_wait,
     shown,
 )
-from tenure.kernel.replying import body_of, body_of_text
+from tenure.kernel.replying import body_of_text
 from tenure.kernel.values import NO_DETAILS, Row, State, Waiter, Wish
 
 REACHES = ("refuse", "allow", "force")
@@ -54,13 +54,41 @@ class Claim(NamedTuple):
 
     def asked_by(self, asker: Asker | None) -> "Claim":
         """Write on the claim who asks; its idempotency key does not care."""
-        if asker is None:
-            return self
-        return Claim(*self[:11], asked(self.details, asker), *self[12:])  # a fourth of what _replace costs
+        return self if asker is None else self._with(asked(self.details, asker), self.key, self.body)
+
+    def under(self, key: str) -> "Claim":
+        """Write on the claim its idempotency key, and the mark of what it must say whenever it is repeated under it."""
+        return self._with(self.details, key, _mark(self.network, self.owner, _rest_of(self)))
+
+    def _with(self, details: Mapping[str, Any], key: str | None, body: bytes) -> "Claim":
+        """Return the claim with these; in half the time that ``_replace`` takes, which matters on the way over HTTP."""
+        network, owner, slot, address, pool, subnet, policy, reserved, state, lasts_us, request, _, _, _, zone = self
+        return Claim(
+            network, owner, slot, address, pool, subnet, policy, reserved, state, lasts_us, request, details, key, body,
+            zone,
+        )  # fmt: skip
 
 
-_NO_MORE = repr(Claim("", Owner.trusted(""))[2:12])[1:]
-"""The rest of a claim that says no more than who wants an address, as its mark is made of it."""
+def _rest_of(claim: Claim) -> str:
+    """Write what a claim says beside its network and its owner, as marks are made of it.
+
+    Stores keep marks of claims. So what was said here once is said for ever, in this order, and a field that came later
+    stands at the end, only where it is used: claims that do not use the field keep their marks.
+    """
+    said = (
+        claim.slot, claim.address, claim.pool, claim.subnet, claim.policy, claim.reserved, claim.state, claim.lasts_us,
+        claim.request, claim.details,
+    )  # fmt: skip
+    return ", ".join(map(repr, said if claim.zone is None else (*said, claim.zone)))
+
+
+def _mark(network: str, owner: str, rest: str) -> bytes:
+    """Return the mark of a claim: what ``body_of("allocate", …)`` returns for the same words."""
+    return body_of_text(f"('allocate', {network!r}, {owner!r}, {rest})")
+
+
+_NO_MORE = _rest_of(Claim("", Owner.trusted("")))
+"""The rest of a claim that says no more than who wants an address; written once, for it takes longer than the hash."""
 
 
 class Granted(NamedTuple):
@@ -127,14 +155,7 @@ def read_claim(
         details=_details(labels, description, carrier, plan),
         zone=None if zone is None else check_name(zone, field="zone"),
     )
-    return claim if key is None else _keyed(claim, check_key(key))
-
-
-def _keyed(claim: Claim, key: str) -> Claim:
-    """Write on a claim its key, and what it must say whenever it is repeated under it."""
-    said = claim[:12]  # all that stands before the key
-    more = () if claim.zone is None else (claim.zone,)  # claims without a zone say what they always said
-    return Claim(*said, key, body_of("allocate", *said, *more), claim.zone)
+    return claim if key is None else claim.under(check_key(key))
 
 
 def plain_claim(network: str, owner: str, key: str | None, asker: Asker) -> Claim:
@@ -142,8 +163,7 @@ def plain_claim(network: str, owner: str, key: str | None, asker: Asker) -> Clai
     wanted, details = Owner(owner), {BY: list(asker)}
     if key is None:
         return Claim(network, wanted, details=details)
-    body = body_of_text(f"('allocate', {network!r}, {wanted!r}, {_NO_MORE}")
-    return Claim(network, wanted, details=details, key=check_key(key), body=body)
+    return Claim(network, wanted, details=details, key=check_key(key), body=_mark(network, wanted, _NO_MORE))
 
 
 def check_patience(claim: Claim, wait_s: float | None) -> float:
