@@ -8,7 +8,8 @@ from tenure.kernel.asking import BY, Asker
 from tenure.kernel.configuration import Policy
 from tenure.kernel.names import Owner
 from tenure.kernel.values import State
-from tenure.service.claims import Claim, plain_claim, read_claim
+from tenure.service.claims import Claim, plain_claim
+from tenure.service.operations import read_claim
 
 OPS = Asker("token/ops", "abc1")
 

@@ -28,7 +28,8 @@ from tenure.kernel.errors import TenureError
 from tenure.remote.plain import granted_json
 from tenure.remote.problems import problem_of, status_of
 from tenure.service.at_once import AtOnce, Begun
-from tenure.service.claims import Claim, plain_claim, read_claim
+from tenure.service.claims import Claim, plain_claim
+from tenure.service.operations import read_claim
 
 PLAIN_PATH = re.compile(rb"%b/networks/[A-Za-z0-9._~-]{1,255}:allocate" % re.escape(API.encode()))
 """Paths in which nothing is encoded, and that have no query."""
