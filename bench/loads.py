@@ -33,7 +33,7 @@ from tenure.doors.networks.planning import InstanceOptions
 from tenure.kernel.addresses import key
 from tenure.kernel.configuration import Configuration
 from tenure.service.book_desk import BookDesk
-from tenure.service.claims import read_claim
+from tenure.service.operations import read_claim
 from tenure.stores.sqlite.connecting import connect
 
 Run = Callable[[], Awaitable[list[float]]]

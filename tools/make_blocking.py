@@ -77,7 +77,8 @@ def call(verb: ast.AsyncFunctionDef) -> str:
     """Write the call that passes a verb on."""
     positional = [argument.arg for argument in verb.args.args[1:]]
     keywords = [f"{argument.arg}={argument.arg}" for argument in verb.args.kwonlyargs]
-    return f"self._ledger.{verb.name}({', '.join(positional + keywords)})"
+    rest = [] if verb.args.kwarg is None else [f"**{verb.args.kwarg.arg}"]
+    return f"self._ledger.{verb.name}({', '.join(positional + keywords + rest)})"
 
 
 def method(verb: ast.AsyncFunctionDef) -> str:
@@ -88,7 +89,8 @@ def method(verb: ast.AsyncFunctionDef) -> str:
     text = ast.get_docstring(verb, clean=False)
     runner = "iterate" if streams else "run"
     body = f"return self._portal.{runner}({call(verb)})"
-    signature = f"    def {verb.name}({ast.unparse(verb.args)}) -> {returns}:"
+    above = "".join(f"    @{ast.unparse(decorator)}\n" for decorator in verb.decorator_list)
+    signature = f"{above}    def {verb.name}({ast.unparse(verb.args)}) -> {returns}:"
     return f'{signature}\n        """{text}"""\n        {body}\n'
 
 

@@ -11,8 +11,8 @@ from tenure.kernel.addresses import format_address, parse_address
 from tenure.kernel.values import Change, Row, Ticket
 from tenure.service import waiting
 from tenure.service.book_desk import BookDesk
-from tenure.service.claims import read_claim
 from tenure.service.ground import check_holder
+from tenure.service.operations import read_claim
 from tenure.stores.etcd.store import EtcdStore
 from tests.proof.history import Logged, Tenancy
 from tests.proof.plan import Plan

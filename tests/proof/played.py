@@ -10,7 +10,7 @@ from typing import Any
 
 from tenure import AsyncLedger
 from tenure.kernel.errors import NotFound, TenureError
-from tenure.service.claims import read_claim
+from tenure.service.operations import read_claim
 from tenure.service.server import Server
 from tenure.stores.memory.store import MemoryStore
 from tests.proof.judged import Call, Judge

@@ -13,7 +13,8 @@ import tenure
 from tenure.kernel.asking import Asker
 from tenure.kernel.errors import StoreUnavailable, TenureError
 from tenure.service.at_once import AtOnce, Begun
-from tenure.service.claims import Claim, plain_claim, read_claim
+from tenure.service.claims import Claim, plain_claim
+from tenure.service.operations import read_claim
 from tenure.service.showing import holding_of
 
 OPS = Asker("token/ops", "abc1")

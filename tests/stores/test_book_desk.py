@@ -26,7 +26,8 @@ from tenure.kernel.errors import (
 from tenure.kernel.ranges import parse_cidr, parse_range
 from tenure.kernel.values import Row, Ticket
 from tenure.service.book_desk import BookDesk
-from tenure.service.claims import Granted, read_claim
+from tenure.service.claims import Granted
+from tenure.service.operations import read_claim
 from tenure.stores.etcd.store import EtcdStore
 from tests.infrastructure.etcd import fresh_root, private_etcd
 

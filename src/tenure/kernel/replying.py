@@ -61,7 +61,10 @@ def replayed(wish: Wish, reply: Reply) -> Verdict:
 
 def row_document(row: Row) -> list[Any]:
     """Write a row as JSON values."""
-    return [*row[:6], str(row.state), *row[7:11], dict(row.details)]
+    space, network, first, last, owner, slot, state, generation, since_us, until_us, request, details = row
+    return [
+        space, network, first, last, owner, slot, str(state), generation, since_us, until_us, request, dict(details),
+    ]  # fmt: skip
 
 
 def read_row_document(document: list[Any]) -> Row:

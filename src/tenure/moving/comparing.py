@@ -49,8 +49,8 @@ def _plain(kind: Kind, item: Any) -> Any:
     if kind is Kind.NETWORKS:
         return [item.space, item.network.id, item.network.name, network_document(item.network)]
     if kind is Kind.ARCHIVE_PAGES:
-        return [*item[:4], item.body.hex()]
-    return [item.key, item.body.hex(), *item[2:]] if kind is Kind.REPLIES else item
+        return item._replace(body=item.body.hex())
+    return item._replace(body=item.body.hex()) if kind is Kind.REPLIES else item
 
 
 async def digested(

@@ -7,6 +7,7 @@ import dataclasses
 import math
 import types
 from collections.abc import Mapping, Sequence
+from functools import cache
 from ipaddress import IPv4Address, IPv4Interface, IPv4Network, IPv6Address, IPv6Interface, IPv6Network
 from typing import Any, Union, get_args, get_origin, get_type_hints
 
@@ -99,13 +100,22 @@ def operation_of(body: msgspec.Struct) -> Operation:
 
 
 def read_body(kind: type, body: msgspec.Struct, **said: Any) -> Any:
-    """Read an operation from a body of its own route, and what the path and the headers said."""
+    """Read an operation from a body of its own route, and what the path and the headers said.
+
+    What the route alone knows (``more`` of ``body_of``) is no part of the operation.
+    """
     return _made(kind, body, **said)
 
 
 def _made(kind: type, body: msgspec.Struct, **said: Any) -> Any:
-    pairs = ((name, getattr(body, name)) for name in body.__struct_fields__)
+    pairs = ((name, getattr(body, name)) for name in _shared(kind, type(body)))
     return kind(**{name: value for name, value in pairs if value is not UNSET}, **said)
+
+
+@cache
+def _shared(kind: type, body: type[msgspec.Struct]) -> tuple[str, ...]:
+    """Return the fields that an operation and a body have in common."""
+    return tuple(each.name for each in dataclasses.fields(kind) if each.name in body.__struct_fields__)
 
 
 def written(operation: Operation) -> dict[str, Any]:

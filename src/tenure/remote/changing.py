@@ -3,8 +3,8 @@
 import asyncio
 import contextlib
 import secrets
-from collections.abc import AsyncIterator, Mapping, Sequence
-from typing import Any, Self
+from collections.abc import AsyncIterator, Sequence
+from typing import Any, Self, Unpack
 
 from tenure.kernel.addresses import AddressLike, format_address, parse_address
 from tenure.kernel.errors import Invalid, PoolExhausted, TenureError
@@ -22,14 +22,23 @@ from tenure.kernel.names import (
 from tenure.kernel.values import Holding
 from tenure.remote import bodies, reading, shapes
 from tenure.remote.transport import Query, Transport, id_for, segment
-from tenure.remote.wishes import as_asked, check_said, wish_of, with_short_key
-from tenure.service.claims import Claim, check_patience, read_claim
+from tenure.remote.wishes import as_asked, check_said, with_short_key
+from tenure.service.claims import Claim, check_patience
 from tenure.service.inside import AsyncInside
 from tenure.service.ledger import AsyncLedger, check_before, check_days
-from tenure.service.operations import Allocate, Operation, Shown, check_operations
+from tenure.service.operations import (
+    Allocate,
+    ClaimKeywords,
+    Operation,
+    Shown,
+    check_operations,
+    keywords_of,
+    read_claim,
+)
 from tenure.service.reading_verbs import PAGE
 from tenure.service.replaying import body_of_operations
 from tenure.service.showing import ClaimStatus
+from tenure.service.verb_signature import only, spelled_out
 from tenure.service.verifying import Breach
 
 LONG_S = 600.0
@@ -119,7 +128,7 @@ class RemoteChanges(AsyncLedger):
     ) -> shapes.Holding:
         waiting = {"wait_s": wait_s} if wait_s else {}
         answer: shapes.Holding = await self._transport.ask(
-            "POST", f"/networks/{segment(claim.network)}:allocate", shapes.Holding, body=wish_of(claim) | waiting,
+            "POST", f"/networks/{segment(claim.network)}:allocate", shapes.Holding, body=keywords_of(claim) | waiting,
             key=key, request_id=request_id, waits_s=wait_s,
         )  # fmt: skip
         return answer
@@ -163,42 +172,28 @@ class RemoteChanges(AsyncLedger):
     async def _claimed(
         self, claim: Claim, key: str | None, request_id: str | None, *, patience_s: float, wait_s: float
     ) -> ClaimStatus:
-        body = wish_of(claim) | {"patience_s": patience_s, "wait_s": wait_s}
+        body = keywords_of(claim) | {"patience_s": patience_s, "wait_s": wait_s}
         status: shapes.ClaimStatus = await self._transport.ask(
             "POST", f"/networks/{segment(claim.network)}:claim", shapes.ClaimStatus, body=body, key=key,
             request_id=request_id, waits_s=wait_s,
         )  # fmt: skip
         return reading.claim_status(status)
 
+    @spelled_out(Allocate)
     async def claim(
         self,
         network: str,
         *,
         owner: str,
         patience_s: float = 60.0,
-        slot: str = "",
-        pool: str | None = None,
-        subnet: str | None = None,
-        zone: str | None = None,
-        policy: str | None = None,
-        labels: Mapping[str, str] | None = None,
-        description: str = "",
-        carrier: str | None = None,
-        plan: str | None = None,
-        pending: bool = False,
-        lasts_s: float | None = None,
-        request: str | None = None,
         key: str | None = None,
         wait_s: float | None = None,
+        **wanted: Unpack[ClaimKeywords],
     ) -> ClaimStatus:
         """Ask for an address without an error where none is free: call again to learn whether it has come."""
         check_seconds(patience_s, field="patience_s")
         left_s = check_wait(wait_s)
-        claim = read_claim(
-            network, owner, slot=slot, pool=pool, subnet=subnet, zone=zone, policy=policy, labels=labels,
-            description=description, carrier=carrier, plan=plan, pending=pending, lasts_s=lasts_s, request=request,
-            key=key,
-        )  # fmt: skip
+        claim = read_claim(network, owner, key=key, **only(ClaimKeywords, wanted))
         under, request_id = key or secrets.token_hex(16), id_for(key)
         async with self._or_leave(claim, request_id):
             while True:

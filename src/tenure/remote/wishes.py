@@ -1,34 +1,11 @@
 """What is asked of a server, written from what callers said and this end has checked."""
 
 from dataclasses import replace
-from typing import Any
 
-from tenure.kernel.addresses import format_address
 from tenure.kernel.errors import Invalid, TenureError
-from tenure.kernel.values import State
 from tenure.remote.transport import short_key
-from tenure.service.claims import Claim
 from tenure.service.operations import Allocate, AllocateRun, Operation, WritePaper
 from tenure.service.paper_work import check_document
-
-
-def wish_of(claim: Claim) -> dict[str, Any]:
-    """Write a claim: what it says, and nothing that goes without saying."""
-    said = {
-        "owner": str(claim.owner),
-        "slot": claim.slot,
-        "address": None if claim.address is None else format_address(claim.address),
-        "pool": claim.pool,
-        "subnet": claim.subnet,
-        "zone": claim.zone,
-        "policy": None if claim.policy is None else str(claim.policy),
-        "reserved": claim.reserved if claim.address is not None else None,  # it is about named addresses only
-        "request": claim.request,
-        "pending": claim.state is State.PENDING or None,
-        "lasts_s": None if claim.lasts_us is None else claim.lasts_us / 1_000_000,
-        **claim.details,
-    }
-    return {name: value for name, value in said.items() if value not in (None, "")}
 
 
 def check_said(operation: Operation) -> None:

@@ -3,16 +3,23 @@
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime
 from functools import lru_cache
+from json.encoder import encode_basestring as quoted
 from typing import Any
+
+import msgspec
 
 from tenure.kernel import configuration as plan
 from tenure.kernel import tenures, values
-from tenure.kernel.addresses import format_address
+from tenure.kernel.addresses import format_address, width
+from tenure.kernel.asking import BY
 from tenure.kernel.configuration import address_text
-from tenure.kernel.values import moment
+from tenure.kernel.values import State, moment
 from tenure.remote import shapes
 from tenure.service import explaining, searching, showing, verifying
+from tenure.service.claims import Granted
 from tenure.service.operations import Shown
+
+_encode = msgspec.json.Encoder().encode
 
 _moment = lru_cache(64)(moment)
 """Those who were granted something in one transaction hold it since one moment."""
@@ -22,7 +29,7 @@ def holding(held: values.Holding) -> shapes.Holding:
     """Write a holding. Cost: a few µs; every allocation does it."""
     row, address = held.row, held.address
     details = row.details
-    by = details.get("by")
+    by = details.get(BY)
     return shapes.Holding(
         address=address,
         last_address=address if row.first == row.last else held.last_address,
@@ -46,6 +53,41 @@ def holding(held: values.Holding) -> shapes.Holding:
         space=row.space,
         network_number=row.network,
     )
+
+
+def granted_json(granted: Granted) -> bytes:
+    """Write what was granted as JSON: the same bytes as ``holding`` encoded, which a test of generated holdings holds.
+
+    Plain holdings, which nearly every allocation is answered with, are written by hand in some 2 µs: on the usual way
+    two objects are made of a row before it is encoded, which takes twice as long.
+    """
+    row, layout = granted
+    by = row.details.get(BY)
+    if row.state is not State.HELD or row.until_us is not None or by is None or len(row.details) > 1:
+        return _encode(holding(showing.holding_of(row, layout)))
+    network = layout.name_of(row.network)
+    prefix, gateway = layout.shown(network, row.first)
+    first = format_address(row.first)
+    last = first if row.first == row.last else format_address(row.last)
+    unit = width(row.first) - (row.last - row.first).bit_length()
+    return (
+        f'{{"address":"{first}","last_address":"{last}","unit":{unit},"network":{quoted(network)},"prefix":{prefix},'
+        f'"gateway":{_optional(gateway)},"owner":{quoted(row.owner)},"slot":{quoted(row.slot)},"state":"held",'
+        f'"generation":{row.generation},"since":{_moment_json(row.since_us)},"until":null,'
+        f'"request":{_optional(row.request)},"labels":{{}},"description":"","carrier":null,"plan":null,'
+        f'"actor":{quoted(by[0])},"request_id":{_optional(by[1])},"space":{row.space},'
+        f'"network_number":{row.network}}}'
+    ).encode()
+
+
+@lru_cache(64)
+def _moment_json(at_us: int) -> str:
+    """Write a moment as JSON; those who were granted something in one transaction hold it since the same."""
+    return _encode(moment(at_us)).decode()
+
+
+def _optional(text: str | None) -> str:
+    return "null" if text is None else quoted(text)
 
 
 def optional_holding(held: values.Holding | None) -> shapes.Holding | None:

@@ -1,8 +1,9 @@
-"""The first step of an allocation, taken without waiting: for a door that need not begin a task for each request.
+"""Two ways for a door to have a claim served: the usual one, which waits, and a first step that does not.
 
-Nearly every plain wish ends with it: a pick from the doubtful view that the store grants, or a seat in the lane. Where
-more is needed the door goes the usual way (``allocate``), as if this had not been tried: asking again gives the same
-answer.
+``AtOnce`` takes the first step of an allocation without waiting, for a door that need not begin a task for each
+request. Nearly every plain wish ends with it: a pick from the doubtful view that the store grants, or a seat in the
+lane. Where more is needed the door goes the usual way (``serve``), as if this had not been tried: asking again gives
+the same answer.
 """
 
 from collections.abc import Callable
@@ -12,7 +13,7 @@ from tenure.kernel.choosing import POLICIES
 from tenure.kernel.configuration import Policy
 from tenure.kernel.errors import StoreUnavailable
 from tenure.kernel.layout import Layout
-from tenure.kernel.values import Outcome, Verdict, Wish
+from tenure.kernel.values import Holding, Outcome, Verdict, Wish
 from tenure.service.claims import Claim, Granted
 from tenure.service.lane import line_key, wanted_address
 from tenure.service.ledger import AsyncLedger
@@ -20,6 +21,11 @@ from tenure.service.queueing import Seat
 from tenure.service.views import DoubtfulViews
 
 MOST_DOUBTS = 1000
+
+
+async def serve(ledger: AsyncLedger, claim: Claim, wait_s: float | None = None) -> Holding:
+    """Serve a claim as ``allocate`` and ``hold`` do, on the word of whoever the ledger is asked by."""
+    return await ledger._served(claim, wait_s)
 
 
 class Begun:

@@ -1,38 +1,30 @@
 """The ledger's verbs for callers who block. Written by tools/make_blocking.py from the asynchronous ones."""
 
 from collections.abc import Mapping, Sequence
+from typing import Unpack
 
 from tenure.kernel.addresses import AddressLike
 from tenure.kernel.edits import KEEP, Keep
 from tenure.kernel.values import Holding
 from tenure.service.blocking_reading import BlockingReadingVerbs
-from tenure.service.operations import Operation, Shown
+from tenure.service.operations import Allocate, AllocateKeywords, ClaimKeywords, GroupKeywords, Operation, Shown
 from tenure.service.showing import ClaimStatus, WaitingClaim
+from tenure.service.verb_signature import spelled_out
 from tenure.service.verifying import Breach
 
 
 class BlockingVerbs(BlockingReadingVerbs):
     """Every verb of the asynchronous ledger, run to its end."""
 
+    @spelled_out(Allocate)
     def allocate(
         self,
         network: str,
         *,
         owner: str,
-        slot: str = "",
-        address: AddressLike | None = None,
-        pool: str | None = None,
-        subnet: str | None = None,
-        zone: str | None = None,
-        policy: str | None = None,
-        reserved: str = "refuse",
-        labels: Mapping[str, str] | None = None,
-        description: str = "",
-        carrier: str | None = None,
-        plan: str | None = None,
-        request: str | None = None,
         key: str | None = None,
         wait_s: float | None = None,
+        **wanted: Unpack[AllocateKeywords],
     ) -> Holding:
         """Give an address to an owner: this one, or the next free one that the policy picks.
 
@@ -41,47 +33,18 @@ class BlockingVerbs(BlockingReadingVerbs):
         ``zone``: only from subnets in that zone, or in none. With ``wait_s`` a full pool is waited for so long, in
         order of arrival. Cost: O(log n), a share of one commit.
         """
-        return self._portal.run(
-            self._ledger.allocate(
-                network,
-                owner=owner,
-                slot=slot,
-                address=address,
-                pool=pool,
-                subnet=subnet,
-                zone=zone,
-                policy=policy,
-                reserved=reserved,
-                labels=labels,
-                description=description,
-                carrier=carrier,
-                plan=plan,
-                request=request,
-                key=key,
-                wait_s=wait_s,
-            )
-        )
+        return self._portal.run(self._ledger.allocate(network, owner=owner, key=key, wait_s=wait_s, **wanted))
 
+    @spelled_out(Allocate)
     def hold(
         self,
         network: str,
         *,
         owner: str,
         lasts_s: float | None = None,
-        slot: str = "",
-        address: AddressLike | None = None,
-        pool: str | None = None,
-        subnet: str | None = None,
-        zone: str | None = None,
-        policy: str | None = None,
-        reserved: str = "refuse",
-        labels: Mapping[str, str] | None = None,
-        description: str = "",
-        carrier: str | None = None,
-        plan: str | None = None,
-        request: str | None = None,
         key: str | None = None,
         wait_s: float | None = None,
+        **wanted: Unpack[AllocateKeywords],
     ) -> Holding:
         """Give an address to an owner for the time being: pending until ``confirm`` or ``cancel``.
 
@@ -89,27 +52,10 @@ class BlockingVerbs(BlockingReadingVerbs):
         confirmed. Without, only its owner ends it. The rest is as in ``allocate``.
         """
         return self._portal.run(
-            self._ledger.hold(
-                network,
-                owner=owner,
-                lasts_s=lasts_s,
-                slot=slot,
-                address=address,
-                pool=pool,
-                subnet=subnet,
-                zone=zone,
-                policy=policy,
-                reserved=reserved,
-                labels=labels,
-                description=description,
-                carrier=carrier,
-                plan=plan,
-                request=request,
-                key=key,
-                wait_s=wait_s,
-            )
+            self._ledger.hold(network, owner=owner, lasts_s=lasts_s, key=key, wait_s=wait_s, **wanted)
         )
 
+    @spelled_out(Allocate)
     def allocate_many(
         self,
         network: str | Sequence[str],
@@ -119,13 +65,8 @@ class BlockingVerbs(BlockingReadingVerbs):
         count: int | None = None,
         contiguous: bool = False,
         slot: str = "",
-        pool: str | None = None,
-        subnet: str | None = None,
-        zone: str | None = None,
-        policy: str | None = None,
-        labels: Mapping[str, str] | None = None,
-        request: str | None = None,
         key: str | None = None,
+        **wanted: Unpack[GroupKeywords],
     ) -> list[Holding]:
         """Give each owner an address in the network (or in each of several), or one owner a ``count``; all or none.
 
@@ -135,19 +76,7 @@ class BlockingVerbs(BlockingReadingVerbs):
         """
         return self._portal.run(
             self._ledger.allocate_many(
-                network,
-                owners=owners,
-                owner=owner,
-                count=count,
-                contiguous=contiguous,
-                slot=slot,
-                pool=pool,
-                subnet=subnet,
-                zone=zone,
-                policy=policy,
-                labels=labels,
-                request=request,
-                key=key,
+                network, owners=owners, owner=owner, count=count, contiguous=contiguous, slot=slot, key=key, **wanted
             )
         )
 
@@ -271,26 +200,16 @@ class BlockingVerbs(BlockingReadingVerbs):
         """Tell what ``apply`` would answer now, or raise what it would raise; nothing is changed or logged."""
         return self._portal.run(self._ledger.rehearse(operations))
 
+    @spelled_out(Allocate)
     def claim(
         self,
         network: str,
         *,
         owner: str,
         patience_s: float = 60.0,
-        slot: str = "",
-        pool: str | None = None,
-        subnet: str | None = None,
-        zone: str | None = None,
-        policy: str | None = None,
-        labels: Mapping[str, str] | None = None,
-        description: str = "",
-        carrier: str | None = None,
-        plan: str | None = None,
-        pending: bool = False,
-        lasts_s: float | None = None,
-        request: str | None = None,
         key: str | None = None,
         wait_s: float | None = None,
+        **wanted: Unpack[ClaimKeywords],
     ) -> ClaimStatus:
         """Ask for an address without an error where none is free: call again to learn whether it has come.
 
@@ -300,25 +219,7 @@ class BlockingVerbs(BlockingReadingVerbs):
         ``lasts_s`` are as in ``hold``.
         """
         return self._portal.run(
-            self._ledger.claim(
-                network,
-                owner=owner,
-                patience_s=patience_s,
-                slot=slot,
-                pool=pool,
-                subnet=subnet,
-                zone=zone,
-                policy=policy,
-                labels=labels,
-                description=description,
-                carrier=carrier,
-                plan=plan,
-                pending=pending,
-                lasts_s=lasts_s,
-                request=request,
-                key=key,
-                wait_s=wait_s,
-            )
+            self._ledger.claim(network, owner=owner, patience_s=patience_s, key=key, wait_s=wait_s, **wanted)
         )
 
     def withdraw(self, network: str, *, owner: str, slot: str = "", request_id: str | None = None) -> bool:

@@ -1,6 +1,7 @@
 """The ledger's verbs on holdings: allocate, release, transfer, apply."""
 
 from collections.abc import Mapping, Sequence
+from typing import Unpack
 
 from tenure.kernel.addresses import AddressLike, parse_address
 from tenure.kernel.edits import KEEP, Keep
@@ -18,13 +19,15 @@ from tenure.kernel.names import (
 )
 from tenure.kernel.values import Holding
 from tenure.service.allocating import allocate
-from tenure.service.claims import Claim, check_patience, read_claim
+from tenure.service.claims import Claim, check_patience
 from tenure.service.inside import AsyncInside
 from tenure.service.operations import (
     Allocate,
+    AllocateKeywords,
     AllocateRun,
     Cancel,
     Confirm,
+    GroupKeywords,
     ModifyHolding,
     Operation,
     Release,
@@ -32,11 +35,13 @@ from tenure.service.operations import (
     Shown,
     Transfer,
     check_operations,
+    read_claim,
 )
 from tenure.service.plan_verbs import PlanVerbs, with_uuids
 from tenure.service.rehearsing import rehearse
 from tenure.service.release_holding import ReleaseRequest, release_holding
 from tenure.service.showing import holding_of
+from tenure.service.verb_signature import only, spelled_out
 
 MOST_AT_ONCE = 65_536
 """Addresses one owner can be given in one call."""
@@ -45,25 +50,15 @@ MOST_AT_ONCE = 65_536
 class HoldingVerbs(PlanVerbs):
     """Allocate, release, transfer; one at a time, many at once, all or none."""
 
+    @spelled_out(Allocate)
     async def allocate(
         self,
         network: str,
         *,
         owner: str,
-        slot: str = "",
-        address: AddressLike | None = None,
-        pool: str | None = None,
-        subnet: str | None = None,
-        zone: str | None = None,
-        policy: str | None = None,
-        reserved: str = "refuse",
-        labels: Mapping[str, str] | None = None,
-        description: str = "",
-        carrier: str | None = None,
-        plan: str | None = None,
-        request: str | None = None,
         key: str | None = None,
         wait_s: float | None = None,
+        **wanted: Unpack[AllocateKeywords],
     ) -> Holding:
         """Give an address to an owner: this one, or the next free one that the policy picks.
 
@@ -72,71 +67,26 @@ class HoldingVerbs(PlanVerbs):
         ``zone``: only from subnets in that zone, or in none. With ``wait_s`` a full pool is waited for so long, in
         order of arrival. Cost: O(log n), a share of one commit.
         """
-        claim = read_claim(
-            network,
-            owner,
-            slot=slot,
-            address=address,
-            pool=pool,
-            subnet=subnet,
-            zone=zone,
-            policy=policy,
-            reserved=reserved,
-            labels=labels,
-            description=description,
-            carrier=carrier,
-            plan=plan,
-            request=request,
-            key=key,
-        )
-        return await self._served(claim, wait_s)
+        return await self._served(read_claim(network, owner, key=key, **only(AllocateKeywords, wanted)), wait_s)
 
+    @spelled_out(Allocate)
     async def hold(
         self,
         network: str,
         *,
         owner: str,
         lasts_s: float | None = None,
-        slot: str = "",
-        address: AddressLike | None = None,
-        pool: str | None = None,
-        subnet: str | None = None,
-        zone: str | None = None,
-        policy: str | None = None,
-        reserved: str = "refuse",
-        labels: Mapping[str, str] | None = None,
-        description: str = "",
-        carrier: str | None = None,
-        plan: str | None = None,
-        request: str | None = None,
         key: str | None = None,
         wait_s: float | None = None,
+        **wanted: Unpack[AllocateKeywords],
     ) -> Holding:
         """Give an address to an owner for the time being: pending until ``confirm`` or ``cancel``.
 
         With ``lasts_s`` it may be removed so long from now, by the store's clock; until somebody does, it can be
         confirmed. Without, only its owner ends it. The rest is as in ``allocate``.
         """
-        claim = read_claim(
-            network,
-            owner,
-            slot=slot,
-            address=address,
-            pool=pool,
-            subnet=subnet,
-            zone=zone,
-            policy=policy,
-            reserved=reserved,
-            labels=labels,
-            description=description,
-            carrier=carrier,
-            plan=plan,
-            request=request,
-            pending=True,
-            lasts_s=lasts_s,
-            key=key,
-        )
-        return await self._served(claim, wait_s)
+        said = only(AllocateKeywords, wanted)
+        return await self._served(read_claim(network, owner, key=key, pending=True, lasts_s=lasts_s, **said), wait_s)
 
     async def _served(self, claim: Claim, wait_s: float | None) -> Holding:
         """Serve a claim, and wait for an address if the caller does."""
@@ -150,6 +100,7 @@ class HoldingVerbs(PlanVerbs):
                 raise
         return holding_of(*await self._server.rooms.wait(asked, patience_s))
 
+    @spelled_out(Allocate)
     async def allocate_many(
         self,
         network: str | Sequence[str],
@@ -159,13 +110,8 @@ class HoldingVerbs(PlanVerbs):
         count: int | None = None,
         contiguous: bool = False,
         slot: str = "",
-        pool: str | None = None,
-        subnet: str | None = None,
-        zone: str | None = None,
-        policy: str | None = None,
-        labels: Mapping[str, str] | None = None,
-        request: str | None = None,
         key: str | None = None,
+        **wanted: Unpack[GroupKeywords],
     ) -> list[Holding]:
         """Give each owner an address in the network (or in each of several), or one owner a ``count``; all or none.
 
@@ -173,30 +119,20 @@ class HoldingVerbs(PlanVerbs):
         the addresses of a network follow each other. The answers are in the order of owners and, for each owner, of
         networks. For wishes that differ, see ``apply``.
         """
+        said = only(GroupKeywords, wanted)
         places = _places(owners, owner, count, slot)
         read_yes_or_no(contiguous, "contiguous")
         networks = network if isinstance(network, Sequence) and not isinstance(network, str) else [network]
         operations = [
-            Allocate(
-                network=name, owner=holder, slot=place, pool=pool, subnet=subnet, policy=policy, labels=labels,
-                request=request, zone=zone,
-            )
-            for holder, place in places
-            for name in networks
-        ]  # fmt: skip
+            Allocate(network=name, owner=holder, slot=place, **said) for holder, place in places for name in networks
+        ]
         for operation in operations:
             operation.claim()  # bad input is refused before anything is asked
         if not contiguous:
             answers = await self._apply(operations, key) if operations else []
             return [answer for answer in answers if isinstance(answer, Holding)]
         holders, slots = [holder for holder, _ in places], [place for _, place in places]
-        runs = [
-            AllocateRun(
-                network=name, owners=holders, slots=slots, pool=pool, subnet=subnet, policy=policy, labels=labels,
-                request=request, zone=zone,
-            )
-            for name in networks
-        ]  # fmt: skip
+        runs = [AllocateRun(network=name, owners=holders, slots=slots, **said) for name in networks]
         found = await self._apply(runs, key) if operations else []
         return [each for group in zip(*(run for run in found if isinstance(run, list)), strict=True) for each in group]
 

@@ -2,15 +2,24 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypedDict
 
-from tenure.kernel.addresses import AddressLike
-from tenure.kernel.configuration import Network
+from tenure.kernel.addresses import AddressLike, format_address, parse_address
+from tenure.kernel.configuration import Network, Policy
 from tenure.kernel.edits import KEEP, Edit, Keep
 from tenure.kernel.errors import Invalid
-from tenure.kernel.names import check_name, shown
-from tenure.kernel.values import Holding, Paper
-from tenure.service.claims import Claim, read_claim
+from tenure.kernel.names import (
+    Owner,
+    check_key,
+    check_labels,
+    check_name,
+    check_seconds,
+    check_slot,
+    check_text,
+    shown,
+)
+from tenure.kernel.values import NO_DETAILS, Holding, Paper, State
+from tenure.service.claims import REACHES, Claim, plain_claim
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -36,26 +45,125 @@ class Allocate:
     zone: str | None = None
 
     def claim(self) -> Claim:
-        """Read it as a claim."""
-        return read_claim(
-            self.network,
-            self.owner,
-            slot=self.slot,
-            address=self.address,
-            pool=self.pool,
-            subnet=self.subnet,
-            policy=self.policy,
+        """Read it as a claim; Invalid names the field that is wrong."""
+        self._check()
+        claim = Claim(
+            network=check_name(self.network, field="network"),
+            owner=Owner(self.owner),
+            slot=check_slot(self.slot),
+            address=None if self.address is None else parse_address(self.address),
+            pool=None if self.pool is None else check_name(self.pool, field="pool"),
+            subnet=None if self.subnet is None else check_name(self.subnet, field="subnet"),
+            policy=None if self.policy is None else _policy(self.policy),
             reserved=self.reserved,
-            labels=self.labels,
-            description=self.description,
-            carrier=self.carrier,
-            plan=self.plan,
-            request=self.request,
-            pending=self.pending,
-            lasts_s=self.lasts_s,
-            key=self.key,
-            zone=self.zone,
+            state=State.PENDING if self.pending else State.HELD,
+            lasts_us=None if self.lasts_s is None else check_seconds(self.lasts_s, field="lasts_s"),
+            request=None if self.request is None else check_name(self.request, field="request"),
+            details=self._details(),
+            zone=None if self.zone is None else check_name(self.zone, field="zone"),
         )
+        return claim if self.key is None else claim.under(check_key(self.key))
+
+    def _check(self) -> None:
+        """Refuse what cannot be said together, and words that are none of those known."""
+        if self.address is not None and (self.pool, self.subnet, self.policy, self.zone) != (None, None, None, None):
+            text = "address: name an address, or a pool, a subnet, a zone and a policy, not both"
+            raise Invalid(text, field="address")
+        if self.reserved not in REACHES:
+            raise Invalid(f"reserved: {shown(self.reserved)} is none of {', '.join(REACHES)}", field="reserved")
+        if not isinstance(self.pending, bool):
+            raise Invalid(f"pending: true or false is needed, not {shown(self.pending)}", field="pending")
+        if self.lasts_s is not None and not self.pending:
+            raise Invalid("lasts_s: only a pending holding has a deadline", field="lasts_s")
+
+    def _details(self) -> Mapping[str, Any]:
+        if self.labels is None and self.description == "" and self.carrier is None and self.plan is None:
+            return NO_DETAILS
+        details: dict[str, Any] = {}
+        if self.labels is not None and (checked := check_labels(self.labels)):
+            details["labels"] = checked
+        if self.description != "":
+            details["description"] = check_text(self.description, field="description")
+        if self.carrier is not None:
+            details["carrier"] = check_name(self.carrier, field="carrier")
+        if self.plan is not None:
+            details["plan"] = check_name(self.plan, field="plan")
+        return details
+
+
+class GroupKeywords(TypedDict, total=False):
+    """What every way of asking for addresses takes, also for many at once.
+
+    These and the keywords below are fields of ``Allocate``, which has their defaults; type checkers need them spelled
+    out. A field that is added to ``Allocate`` is added to one of these: then every verb, the client, the command line
+    and HTTP take it.
+    """
+
+    pool: str | None
+    subnet: str | None
+    policy: str | None
+    labels: Mapping[str, str] | None
+    request: str | None
+    zone: str | None
+
+
+class SingleKeywords(GroupKeywords, total=False):
+    """What is said of one address, whether it is picked or named."""
+
+    slot: str
+    description: str
+    carrier: str | None
+    plan: str | None
+
+
+class AllocateKeywords(SingleKeywords, total=False):
+    """What ``allocate`` and ``hold`` take beside network, owner and key."""
+
+    address: AddressLike | None
+    reserved: str
+
+
+class ClaimKeywords(SingleKeywords, total=False):
+    """What ``claim`` takes beside network, owner and key: only what is picked can be waited for."""
+
+    pending: bool
+    lasts_s: float | None
+
+
+def read_claim(network: str, owner: str, *, key: str | None = None, **wanted: Any) -> Claim:
+    """Read a claim from the keywords of ``Allocate``; in half the time where they say no more than key and owner."""
+    if not wanted:
+        return plain_claim(check_name(network, field="network"), owner, key)
+    return Allocate(network=network, owner=owner, key=key, **wanted).claim()
+
+
+def keywords_of(claim: Claim) -> dict[str, Any]:
+    """Write a claim as the fields of ``Allocate`` that say the same, but for network and key; no field at its default.
+
+    A claim that ``Allocate.claim`` has read is read from these again as it was.
+    """
+    said = {
+        "owner": str(claim.owner),
+        "slot": claim.slot,
+        "address": None if claim.address is None else format_address(claim.address),
+        "pool": claim.pool,
+        "subnet": claim.subnet,
+        "zone": claim.zone,
+        "policy": None if claim.policy is None else str(claim.policy),
+        "reserved": claim.reserved if claim.address is not None else None,  # it is about named addresses only
+        "request": claim.request,
+        "pending": claim.state is State.PENDING or None,
+        "lasts_s": None if claim.lasts_us is None else claim.lasts_us / 1_000_000,
+        **claim.details,
+    }
+    return {name: value for name, value in said.items() if value not in (None, "")}
+
+
+def _policy(word: str) -> Policy:
+    try:
+        return Policy(word)
+    except ValueError:
+        raise Invalid(f"policy: {shown(word)} is none of {', '.join(Policy)}", field="policy") from None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -79,13 +187,11 @@ class AllocateRun:
                 raise Invalid(f"{field}: a list with at least one of them is needed, not {shown(value)}", field=field)
         if len(self.owners) != len(self.slots):
             raise Invalid("slots: as many are needed as there are owners", field="slots")
+        said = {name: getattr(self, name) for name in GroupKeywords.__optional_keys__}
         claims = [
-            read_claim(
-                self.network, owner, slot=slot, pool=self.pool, subnet=self.subnet, policy=self.policy,
-                labels=self.labels, request=self.request, zone=self.zone,
-            )
+            Allocate(network=self.network, owner=owner, slot=slot, **said).claim()
             for owner, slot in zip(self.owners, self.slots, strict=True)
-        ]  # fmt: skip
+        ]
         if len({(claim.owner, claim.slot) for claim in claims}) < len(claims):
             raise Invalid("owners: the same owner and slot twice", field="owners")
         return claims

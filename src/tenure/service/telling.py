@@ -45,7 +45,9 @@ class Teller:
 
 def _told(change: Change, network: str | None) -> Change:
     """Show an entry with its network's name, and with who asked for it beside its details, not among them."""
-    by = change.details.get(BY)
-    if by is None:
-        return Change(*change[:12], network)
-    return Change(*change[:11], asked(change.details, None), network, *by)
+    seq, at_us, verb, space, number, first, last, owner, slot, generation, request, details, _, _, _ = change
+    actor, request_id = details.get(BY) or (None, None)
+    return Change(
+        seq, at_us, verb, space, number, first, last, owner, slot, generation, request,
+        details if actor is None else asked(details, None), network, actor, request_id,
+    )  # fmt: skip

@@ -1,7 +1,8 @@
 """The ledger's verbs on waiting claims, and on what is overdue."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from functools import partial
+from typing import Unpack
 
 from tenure.kernel.asking import asked_entry
 from tenure.kernel.deadlines import DEADLINE
@@ -12,38 +13,30 @@ from tenure.kernel.names import Owner, check_name, check_seconds, check_slot, ch
 from tenure.kernel.values import Holding, Waiter, moment
 from tenure.ports import Guard, Transaction
 from tenure.service.allocating import allocate
-from tenure.service.claims import Granted, read_claim
+from tenure.service.claims import Granted
 from tenure.service.holding_verbs import HoldingVerbs
+from tenure.service.operations import Allocate, ClaimKeywords, read_claim
 from tenure.service.overdue_pages import sweep_page
 from tenure.service.queueing import Seat, part_line, withdraw
 from tenure.service.showing import ClaimStatus, WaitingClaim, holding_of, known_holdings
 from tenure.service.unreported import Departed, give_back
+from tenure.service.verb_signature import only, spelled_out
 from tenure.service.waiting import attend
 
 
 class WaitingVerbs(HoldingVerbs):
     """Claim and poll, withdraw, look at the line, sweep up what is overdue."""
 
+    @spelled_out(Allocate)
     async def claim(
         self,
         network: str,
         *,
         owner: str,
         patience_s: float = 60.0,
-        slot: str = "",
-        pool: str | None = None,
-        subnet: str | None = None,
-        zone: str | None = None,
-        policy: str | None = None,
-        labels: Mapping[str, str] | None = None,
-        description: str = "",
-        carrier: str | None = None,
-        plan: str | None = None,
-        pending: bool = False,
-        lasts_s: float | None = None,
-        request: str | None = None,
         key: str | None = None,
         wait_s: float | None = None,
+        **wanted: Unpack[ClaimKeywords],
     ) -> ClaimStatus:
         """Ask for an address without an error where none is free: call again to learn whether it has come.
 
@@ -53,23 +46,7 @@ class WaitingVerbs(HoldingVerbs):
         ``lasts_s`` are as in ``hold``.
         """
         patience_us, time_s = check_seconds(patience_s, field="patience_s"), check_wait(wait_s)
-        claim = read_claim(
-            network,
-            owner,
-            slot=slot,
-            pool=pool,
-            subnet=subnet,
-            zone=zone,
-            policy=policy,
-            labels=labels,
-            description=description,
-            carrier=carrier,
-            plan=plan,
-            pending=pending,
-            lasts_s=lasts_s,
-            request=request,
-            key=key,
-        ).asked_by(self._asker)
+        claim = read_claim(network, owner, key=key, **only(ClaimKeywords, wanted)).asked_by(self._asker)
         try:
             return ClaimStatus("granted", holding_of(*await allocate(claim, self._server)))
         except PoolExhausted:

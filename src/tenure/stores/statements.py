@@ -91,9 +91,12 @@ def read_row(record: Any) -> Row:
 
 def row_columns(row: Row) -> tuple[Any, ...]:
     """Turn a holding into the columns that ``read_row`` reads."""
-    first, state, details = key(row.first), STATE_NUMBER[row.state], dump_details(row.details)
-    last = first if row.first == row.last else key(row.last)
-    return (row.space, row.network, first, last, row.owner, row.slot, state, *row[7:11], details)
+    space, network, first, last, owner, slot, state, generation, since_us, until_us, request, details = row
+    begin = key(first)
+    return (
+        space, network, begin, begin if first == last else key(last), owner, slot, STATE_NUMBER[state], generation,
+        since_us, until_us, request, dump_details(details),
+    )  # fmt: skip
 
 
 def read_change(record: Any) -> Change:
@@ -108,8 +111,11 @@ def read_change(record: Any) -> Change:
 
 def change_columns(change: Change) -> tuple[Any, ...]:
     """Turn a change into the columns that ``read_change`` reads."""
-    first, last = optional_key(change.first), optional_key(change.last)
-    return (*change[:5], first, last, *change[7:11], dump_details(change.details))
+    seq, at_us, verb, space, network, first, last, owner, slot, generation, request, details, _, _, _ = change
+    return (
+        seq, at_us, verb, space, network, optional_key(first), optional_key(last), owner, slot, generation, request,
+        dump_details(details),
+    )  # fmt: skip
 
 
 def read_waiter(record: Any) -> Waiter:

@@ -11,7 +11,7 @@ from tenure.kernel.values import DUE, Outcome, State
 from tenure.ports import LedgerStore
 from tenure.service import lane, overdue_pages, plan_work
 from tenure.service.at_once import AtOnce, Begun
-from tenure.service.claims import read_claim
+from tenure.service.operations import read_claim
 from tests.contract.ledger.timing import another, let_deadlines_pass, news
 from tests.contract.sites import Site
 

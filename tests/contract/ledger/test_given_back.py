@@ -7,7 +7,8 @@ import pytest
 
 import tenure
 from tenure.kernel.asking import Asker
-from tenure.service.claims import Granted, read_claim
+from tenure.service.claims import Granted
+from tenure.service.operations import read_claim
 from tenure.service.queueing import Seat
 from tenure.service.waiting import Guest
 from tests.contract.ledger.test_waiting import cancel_when_answered, done, free, other, plan, queue_up

@@ -12,6 +12,7 @@ from tenure.doors.cli.printing import answer
 from tenure.doors.cli.session import Session, pass_session
 from tenure.kernel.values import Holding
 from tenure.service.ledger import AsyncLedger
+from tenure.service.operations import GroupKeywords
 
 ONLY_ONE = ("address", "reserved", "wait_s", "description", "carrier", "plan")
 """What is said of a single address and has no meaning for several."""
@@ -76,19 +77,15 @@ def hold(session: Session, network: str, owner: str, quiet: bool, **said: Any) -
 async def _many(
     ledger: AsyncLedger, network: str, owner: str, count: int, contiguous: bool, said: dict[str, Any]
 ) -> list[Holding]:
+    of_each = {name: said[name] for name in GroupKeywords.__optional_keys__}
     return await ledger.allocate_many(
         network,
         owner=owner,
         count=count,
         contiguous=contiguous,
         slot=said["slot"],
-        pool=said["pool"],
-        subnet=said["subnet"],
-        zone=said["zone"],
-        policy=said["policy"],
-        labels=said["labels"] or None,
-        request=said["request"],
         key=said["key"],
+        **_said(of_each),
     )
 
 

@@ -134,10 +134,9 @@ class Application:
         body = None if endpoint.body is None else read_json(endpoint.body, raw, headers.get(b"content-type"))
         if_match = read_if_match(headers, needed=endpoint.rests is Rests.NEEDS)
         if_none_match = header(headers, b"if-none-match")
-        key = read_key(headers) if b"idempotency-key" in headers and endpoint.method == "POST" else None
-        scoped = None if key is None else f"{visitor.id}/{key}"
+        key = read_key(headers, visitor.id) if endpoint.method == "POST" else None
         ledger = self._site.ledger.asked_by(visitor.actor, request_id=request_id)
-        return Call(self._site, ledger, visitor, match.params, query, body, scoped, if_match, if_none_match, request_id)
+        return Call(self._site, ledger, visitor, match.params, query, body, key, if_match, if_none_match, request_id)
 
     async def _stream(self, scope: Scope, receive: Receive, send: Send, endpoint: Endpoint, call: Call) -> None:
         stream: Streaming = await endpoint.handler(call)

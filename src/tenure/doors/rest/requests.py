@@ -85,8 +85,8 @@ def known_request_id(headers: Mapping[bytes, bytes]) -> str | None:
     return given.decode("ascii") if given is not None and _REQUEST_ID.fullmatch(given) else None
 
 
-def read_key(headers: Mapping[bytes, bytes]) -> str | None:
-    """Return the idempotency key, if there is one."""
+def read_key(headers: Mapping[bytes, bytes], visitor: str) -> str | None:
+    """Return the idempotency key, if there is one, as the ledger knows it: behind the visitor's id, to each its own."""
     given = headers.get(b"idempotency-key")
     if given is None:
         return None
@@ -96,7 +96,7 @@ def read_key(headers: Mapping[bytes, bytes]) -> str | None:
         raise Malformed("Idempotency-Key: not UTF-8", field="Idempotency-Key") from None
     if len(key) > MOST_KEY:
         raise Invalid(f"Idempotency-Key: at most {MOST_KEY} characters, not {len(key)}", field="Idempotency-Key")
-    return key
+    return f"{visitor}/{key}"
 
 
 def read_if_match(headers: Mapping[bytes, bytes], *, needed: bool) -> str | None:

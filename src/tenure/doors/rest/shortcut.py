@@ -1,8 +1,9 @@
 """The short way of plain allocations: ``POST …/networks/NAME:allocate`` for any address that is free.
 
 Most requests that a ledger gets are of this one kind, and the long way (a scope, a task, a call, an application) costs
-more than the ledger's own work. Here the same is done by hand: who asks, what he may, the metrics, the log, the key.
-Whatever is unusual about a request, or about its answer, is left to the long way, which begins anew and decides alike.
+more than the ledger's own work. The short way differs in how it waits: for a call-back of the batcher, without a task.
+What is accepted and what is answered is the long way's: ``read_json``, ``wished_claim`` and ``remote.writing``.
+Whatever is unusual about a request, or about its answer, is left to the long way, which begins again and decides alike.
 """
 
 import re
@@ -11,24 +12,22 @@ from collections.abc import Sequence
 from functools import partial
 from typing import Protocol
 
-import msgspec
-
 from tenure.doors.rest.access.shares import Share
 from tenure.doors.rest.answers import USUAL, encode, unfinished
 from tenure.doors.rest.dispatching import Dispatcher, Match
 from tenure.doors.rest.endpoints import API, Endpoint
 from tenure.doors.rest.journal import Watch
 from tenure.doors.rest.repeating import Head
-from tenure.doors.rest.requests import JSON, Before, check_keys, known_request_id, read_key
-from tenure.doors.rest.routes.holdings import OneWish
+from tenure.doors.rest.requests import JSON, Before, known_request_id, read_json, read_key
+from tenure.doors.rest.routes.holdings import wished_claim
 from tenure.doors.rest.site import Site
 from tenure.doors.rest.visitors import Visitor
 from tenure.kernel.asking import Asker
 from tenure.kernel.errors import TenureError
-from tenure.remote.plain import granted_json
 from tenure.remote.problems import problem_of, status_of
+from tenure.remote.writing import granted_json
 from tenure.service.at_once import AtOnce, Begun
-from tenure.service.claims import Claim, plain_claim, read_claim
+from tenure.service.claims import Claim
 
 PLAIN_PATH = re.compile(rb"%b/networks/[A-Za-z0-9._~-]{1,255}:allocate" % re.escape(API.encode()))
 """Paths in which nothing is encoded, and that have no query."""
@@ -67,7 +66,6 @@ class Shortcut:
         self._ledger = AtOnce(site.ledger)
         self._dispatcher = Dispatcher(endpoints)
         self._matches: dict[bytes, Match] = {}
-        self._decode = msgspec.json.Decoder(OneWish).decode
         self._under_way: dict[Request, tuple[Watch, Share]] = {}
 
     def leads_to(self, url: bytes, headers: list[tuple[bytes, bytes]]) -> Head | None:
@@ -137,15 +135,9 @@ class Shortcut:
 
     def _claim(self, request: Request, visitor: Visitor, request_id: str) -> Claim:
         head = request.head
-        network, wish = head.match.params["network"], self._decode(request.body)
-        check_keys(request.body)
-        key = f"{visitor.id}/{read_key(head.fields)}" if b"idempotency-key" in head.fields else None
-        asker = Asker(visitor.actor, request_id)
-        if wish == OneWish(owner=wish.owner):  # most say no more
-            return plain_claim(network, wish.owner, key, asker)
-        said = {name: value for name in wish.__struct_fields__ if (value := getattr(wish, name)) is not None}
-        said.pop("wait_s", None)  # what is granted at once is not waited for
-        return read_claim(network, key=key, **said).asked_by(asker)
+        wish = read_json(head.match.endpoint.body, request.body, JSON)
+        key, asker = read_key(head.fields, visitor.id), Asker(visitor.actor, request_id)
+        return wished_claim(head.match.params["network"], wish, key, asker)
 
     def _tell(self, request: Request, begun: Begun) -> None:
         """Answer a request that was granted what it wants; else the long way finds out what there is to say."""

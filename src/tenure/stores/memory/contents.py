@@ -57,12 +57,14 @@ async def write_contents(store: "MemoryStore", sections: AsyncIterator[Section])
     rows = MemoryTransaction(store)
     for row in items[Kind.HOLDINGS]:
         rows.restore(row)
-    store.formers.update((tuple(former[:3]), former.first) for former in items[Kind.FORMERS])
+    for network, owner, slot, first in items[Kind.FORMERS]:
+        store.formers[network, owner, slot] = first
     store.replies.update((reply.key, reply) for reply in items[Kind.REPLIES])
     store.papers_by_name.update(((paper.kind, paper.name), paper) for paper in items[Kind.PAPERS])
     store.archive.fill(items[Kind.ARCHIVE_PAGES])
     store.log.extend(items[Kind.CHANGES])
-    store.seq, store.oldest, store.generation, store.next_network, store.next_space = counters[:5]
+    store.seq, store.oldest, store.generation = counters.seq, counters.oldest, counters.generation
+    store.next_network, store.next_space = counters.next_network, counters.next_space
 
 
 def _put_plan(store: "MemoryStore", spaces: Sequence[Space], networks: Sequence[PlacedNetwork]) -> None:

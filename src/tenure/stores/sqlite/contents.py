@@ -6,11 +6,12 @@ write transaction, durable when it is over; if it is broken off, SQLite takes it
 
 import asyncio
 import sqlite3
-from collections.abc import AsyncGenerator, AsyncIterator, Callable, Generator, Iterator
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Generator, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from typing import Any
 
+from tenure.kernel.archive_pages import ArchivedPage, places_in
 from tenure.kernel.contents import LARGE, Inventory, Kind, Section, not_empty
 from tenure.kernel.errors import StoreUnavailable
 from tenure.stores.statements import READERS, WRITERS, load_statements
@@ -82,19 +83,21 @@ class Filling:
         """Write a section."""
         self._inventory.add(section)
         if section.kind is Kind.ARCHIVE_PAGES:
-            self._write_pages([WRITERS[section.kind](page) for page in section.items])
+            self._write_pages(section.items)
         elif section.kind is not Kind.COUNTERS:
             self._run_many(SQL[f"put_{section.kind}"], map(WRITERS[section.kind], section.items))
 
-    def _write_pages(self, records: list[tuple[Any, ...]]) -> None:
+    def _write_pages(self, pages: Sequence[ArchivedPage]) -> None:
         """Write pages of the archive, and under which marks they are found."""
-        self._run_many(SQL["put_archive_pages"], (record[:5] for record in records))
-        self._run_many(SQL["put_archive_places"], ((place, record[1]) for record in records for place in record[5]))
+        self._run_many(SQL["put_archive_pages"], pages)
+        places = ((place, page.last_seq) for page in pages for place in places_in(page))
+        self._run_many(SQL["put_archive_places"], places)
 
     def commit(self) -> None:
         """Put the counters and the indexes in place, and make it all durable."""
         counters = self._inventory.complete()
-        self._run(SQL["put_counters"], counters[:4])
+        numbers = (counters.seq, counters.oldest, counters.generation, counters.next_network)
+        self._run(SQL["put_counters"], numbers)
         self._run(SQL["drop_space_number"])
         self._run(SQL["put_space_number"], (counters.next_space - 1,))
         for _, sql in self._indexes:
@@ -120,7 +123,7 @@ class Filling:
         except sqlite3.Error as error:
             raise StoreUnavailable(f"SQLite failed: {error}", outcome="none") from error
 
-    def _run_many(self, sql: str, records: Iterator[tuple[Any, ...]]) -> None:
+    def _run_many(self, sql: str, records: Iterable[tuple[Any, ...]]) -> None:
         try:
             self._opened.executemany(sql, records)
         except sqlite3.Error as error:

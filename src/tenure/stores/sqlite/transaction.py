@@ -267,7 +267,10 @@ class SqliteTransaction(SqlitePapers):
         now_us = self._clock()
         waiter = waiter._replace(since_us=waiter.since_us or now_us, until_us=now_us + lasts_us, lasts_us=lasts_us)
         document = json.dumps(dict(waiter.document), separators=(",", ":"))
-        [ticket] = self._one("join", waiter.ticket or None, *waiter[1:7], document, lasts_us)
+        [ticket] = self._one(
+            "join", waiter.ticket or None, waiter.space, waiter.network, waiter.owner, waiter.slot, waiter.since_us,
+            waiter.until_us, document, lasts_us,
+        )  # fmt: skip
         self._run(SQL["mark_queued"], (1, waiter.space, 1))
         return waiter._replace(ticket=ticket)
 

@@ -13,12 +13,15 @@ from tenure.doors.rest.endpoints import Call, Rests, Section
 from tenure.doors.rest.listing import Holdings, OwnedHoldings, list_everywhere, list_owned, list_page
 from tenure.doors.rest.resting import applied, expected_holding, tell_etag
 from tenure.doors.rest.visitors import ANY_NETWORK, Need
-from tenure.kernel.errors import Invalid, KeyReused, NotFound, TenureError
-from tenure.kernel.names import Owner
+from tenure.kernel.asking import Asker
+from tenure.kernel.errors import KeyReused, NotFound, TenureError
+from tenure.kernel.names import Owner, check_name
 from tenure.kernel.values import Holding
 from tenure.remote import bodies, fields, shapes, writing
 from tenure.remote.bodies import body_of, read_body
 from tenure.remote.problems import problem_of
+from tenure.service.at_once import serve
+from tenure.service.claims import Claim, plain_claim
 from tenure.service.operations import (
     Allocate,
     Cancel,
@@ -44,7 +47,6 @@ AT_PATH = ("network", "address")
 Wait = Annotated[float, Meta(ge=0, le=300, description="Wait so many seconds for a free address.", examples=[30])]
 Wish = body_of(Allocate, without=OF_PATH)
 LettingGo = body_of(Release, without=("network",))
-
 
 OneWish = body_of(Allocate, name="OneWish", without=OF_PATH, more=[("wait_s", Wait | None, None)])
 
@@ -77,18 +79,19 @@ async def allocate(call: Call) -> shapes.Holding:
 
     Cost: that of the ledger's allocate, and some 60 µs around it.
     """
-    return writing.holding(await _allocated(call, call.body, call.key))
+    claim = wished_claim(call.params["network"], call.body, call.key)
+    return writing.holding(await serve(call.ledger, claim, call.body.wait_s))
 
 
-async def _allocated(call: Call, body: Any, key: str | None) -> Holding:
-    if body == type(body)(owner=body.owner):  # most wishes say no more
-        return await call.ledger.allocate(call.params["network"], owner=body.owner, key=key)
-    said = {name: value for name in body.__struct_fields__ if (value := getattr(body, name)) is not None}
-    pending = said.pop("pending", False)
-    if not pending and "lasts_s" in said:
-        raise Invalid("lasts_s: only a pending holding has a deadline", field="lasts_s")
-    verb = call.ledger.hold if pending else call.ledger.allocate
-    return await verb(call.params["network"], key=key, **said)
+def wished_claim(network: str, wish: Any, key: str | None, asker: Asker | None = None) -> Claim:
+    """Read what ``POST …:allocate`` accepts; this route does, and the short way to it.
+
+    ``wait_s`` is no part of the claim: how long an answer is waited for is what sets the two ways apart.
+    """
+    if wish == type(wish)(owner=wish.owner):  # most wishes say no more
+        return plain_claim(check_name(network, field="network"), wish.owner, key, asker)
+    read: Allocate = read_body(Allocate, wish, network=network, key=key)
+    return read.claim().asked_by(asker)
 
 
 @holdings.route(
@@ -107,6 +110,10 @@ async def allocate_many(call: Call) -> shapes.Listing[shapes.Each]:
     if call.body.all_or_none:
         return await _together(call, Allocate, wishes)
     return await _each(call, (_allocated(call, wish, _nth(call.key, number)) for number, wish in enumerate(wishes)))
+
+
+async def _allocated(call: Call, wish: Any, key: str | None) -> Holding:
+    return await serve(call.ledger, wished_claim(call.params["network"], wish, key))
 
 
 @holdings.route(

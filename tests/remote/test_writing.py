@@ -14,7 +14,7 @@ from tenure.kernel.layout import Layout
 from tenure.kernel.names import Owner
 from tenure.kernel.values import Row, State
 from tenure.remote import writing
-from tenure.remote.plain import granted_json
+from tenure.remote.writing import granted_json
 from tenure.service.claims import Granted
 from tenure.service.showing import holding_of
 
