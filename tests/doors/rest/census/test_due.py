@@ -5,11 +5,11 @@ from collections.abc import AsyncIterator
 
 import pytest
 
-import tenure
 from tenure.doors.rest.census.looking import Stretch, look
 from tenure.doors.rest.census.tallies import Taken
 from tenure.doors.rest.census.trends import Point
 from tenure.doors.rest.visitors import Visitor
+from tenure.service.engine_ledger import ledger_on
 from tenure.service.server import Server
 from tenure.stores.memory.store import MemoryStore
 from tests.doors.rest.census.conftest import Counted
@@ -42,7 +42,7 @@ def clock() -> Clock:
 async def timed(clock: Clock) -> AsyncIterator[Counted]:
     """Give a census of a ledger whose clock the test moves, with a pool of ten that cool for two seconds."""
     server = Server(MemoryStore(clock), name="timed", chance=random.Random(1))
-    async with tenure.AsyncLedger(server) as ledger:
+    async with ledger_on(server) as ledger:
         await ledger.add_network("net")
         await ledger.add_subnet("net", "192.0.2.0/24")
         await ledger.add_pool("net", "192.0.2.10-192.0.2.19", cooling_s=2)
