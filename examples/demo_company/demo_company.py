@@ -18,6 +18,7 @@ from tenure.kernel.contents import Kind, Section
 from tenure.kernel.errors import PoolExhausted
 from tenure.kernel.values import Holding
 from tenure.ports import LedgerStore
+from tenure.service.engine_ledger import ledger_on
 from tenure.service.ledger import AsyncLedger
 from tenure.service.server import Server
 from tenure.wiring import open_async, open_store
@@ -234,7 +235,7 @@ async def fill(url: str) -> str:
         if await target.spaces():
             return f"{url} has a plan already; it is left as it is"
         memory = await open_store("memory:")
-        ledger = AsyncLedger(Server(memory, name="demo", chance=random.Random(SEED)))  # noqa: S311
+        ledger = ledger_on(Server(memory, name="demo", chance=random.Random(SEED)))  # noqa: S311
         company, ends = Company(ledger), []
         await company.lay_out()
         for day in range(DAYS):

@@ -17,6 +17,7 @@ from tenure.ports import LedgerStore
 from tenure.remote.servers import names_servers, read_servers
 from tenure.service.blocking import Ledger
 from tenure.service.book_desk import BookDesk
+from tenure.service.engine_ledger import ledger_on
 from tenure.service.ledger import AsyncLedger
 from tenure.service.metering import Meter
 from tenure.service.portal import Portal
@@ -185,7 +186,7 @@ async def open_metered(
         most_keys=most_keys,
         meter=meter,
     )
-    return AsyncLedger(server)
+    return ledger_on(server)
 
 
 def _open_remote(url: str, token: str | None) -> AsyncLedger:
@@ -196,7 +197,7 @@ def _open_remote(url: str, token: str | None) -> AsyncLedger:
         if error.name not in ("aiohttp", "msgspec"):
             raise
         raise Invalid("url: a server needs a client: pip install 'tenure[client]'", field="url") from None
-    return RemoteLedger(Transport(read_servers(url), token))
+    return AsyncLedger(RemoteLedger(Transport(read_servers(url), token)))
 
 
 def open(url: str = DEFAULT_URL, *, token: str | None = None, keys_live_s: float = DAY_S) -> Ledger:

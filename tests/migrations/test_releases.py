@@ -9,6 +9,7 @@ import asyncpg
 import pytest
 
 import tenure
+from tenure.service.engine_ledger import server_of
 from tests.infrastructure.postgres import fresh_schema
 from tests.migrations.dumping import DUMPS, SCHEMA
 
@@ -39,7 +40,7 @@ def test_every_release_has_left_a_ledger_of_each_store() -> None:
 
 async def test_a_released_ledger_opens_sound_with_all_that_it_held(released: str) -> None:
     async with await tenure.open_async(released) as ledger:
-        store = ledger._server.store  # to readers, what is overdue by now is free
+        store = server_of(ledger).store  # to readers, what is overdue by now is free
         pages = [page for space, _ in await store.spaces() async for page in store.held(space)]
         states = {row.owner: str(row.state) for page in pages for row in page}
         network = await ledger.network("net")

@@ -11,6 +11,7 @@ from tenure.kernel.addresses import format_address, parse_address
 from tenure.kernel.values import Change, Row, Ticket
 from tenure.service import waiting
 from tenure.service.book_desk import BookDesk
+from tenure.service.engine_ledger import server_of
 from tenure.service.ground import check_holder
 from tenure.service.operations import read_claim
 from tenure.stores.etcd.store import EtcdStore
@@ -114,7 +115,7 @@ class LedgerFace:
         """Wait until the dead are known to be dead, sweep, and see who is left."""
         await asyncio.sleep(LIFE_S + 0.1)
         await self.ledger.sweep()
-        store = self.ledger._server.store
+        store = server_of(self.ledger).store
         plans = [await store.configuration(space) for space, _ in await store.spaces()]
         left = [f"left in line: {claim}" for claim in await self.ledger.waiting()]
         return left + [f"still marked as queued: {plan.name}" for plan in plans if plan is not None and plan.queued]

@@ -4,8 +4,8 @@ import asyncio
 import contextlib
 import random
 
-from tenure import AsyncLedger
 from tenure.kernel.errors import PoolExhausted
+from tenure.service.engine_ledger import ledger_on
 from tenure.service.server import Server
 from tests.proof.judged import Call
 from tests.proof.scheduling import TimelessLoop
@@ -32,6 +32,6 @@ async def left_behind(world: World, calls: list[Call]) -> list[str]:
 
 async def _look(world: World) -> None:
     """Ask for an address, as somebody who comes later would."""
-    ledger = AsyncLedger(Server(world.truth, name="late", chance=random.Random(0)))
+    ledger = ledger_on(Server(world.truth, name="late", chance=random.Random(0)))
     with contextlib.suppress(PoolExhausted):
         await ledger.allocate("net", owner="late/one")

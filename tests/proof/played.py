@@ -10,6 +10,7 @@ from typing import Any
 
 from tenure import AsyncLedger
 from tenure.kernel.errors import NotFound, TenureError
+from tenure.service.engine_ledger import ledger_on, server_of
 from tenure.service.operations import read_claim
 from tenure.service.server import Server
 from tenure.stores.memory.store import MemoryStore
@@ -64,7 +65,7 @@ def clock() -> int:
 async def staged(plan: Plan) -> MemoryStore:
     """Set the scene on a quiet store; every run plays on a copy of it."""
     store = MemoryStore(clock)
-    await plan(AsyncLedger(Server(store, name="stage", chance=random.Random(0))))
+    await plan(ledger_on(Server(store, name="stage", chance=random.Random(0))))
     return store
 
 
@@ -96,7 +97,7 @@ class Run:
         self.cancels_left, self.shifts_left = weather.cancels, weather.shifts
         self.scheduler.on_death = world.died
         self.ledgers = {
-            name: AsyncLedger(SimulatedServer(SimulatedStore(world, name), name=name, chance=random.Random(name)))
+            name: ledger_on(SimulatedServer(SimulatedStore(world, name), name=name, chance=random.Random(name)))
             for name in dict.fromkeys(server for server, _ in self.cast)
         }
         self.scheduler.mortal = lambda: [name for name in self.ledgers if name not in self.scheduler.dead]
@@ -165,7 +166,7 @@ class Run:
     def _in_line(self, call: Call) -> bool:
         if call.server in self.scheduler.dead or call.cancelled:
             return False
-        rooms = self.ledgers[call.server]._server.rooms._rooms.values()
+        rooms = server_of(self.ledgers[call.server]).rooms._rooms.values()
         return any(guest.claim.request == call.values["request"] for room in rooms for guest in room.guests)
 
     def _cancel(self, task: "asyncio.Task[None]") -> None:
@@ -217,7 +218,7 @@ class Run:
 
 
 async def _warm(ledger: AsyncLedger) -> None:
-    server = ledger._server
+    server = server_of(ledger)
     for network in ("net", "other"):
         try:
             layout = await server.layout(network)

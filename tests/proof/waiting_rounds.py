@@ -17,6 +17,7 @@ from functools import partial
 from typing import Any
 
 import tenure
+from tenure.service.engine_ledger import server_of
 from tests.proof.crew import PATIENCE_S, ROOT
 from tests.proof.waiters import Errand
 
@@ -176,7 +177,7 @@ class WaitingRound:
         self.figures["killed"] += len(lost)
 
     async def _number(self) -> int:
-        return await self.ledger._server.store.last_change()
+        return await server_of(self.ledger).store.last_change()
 
     async def _give_back(self, holding: tenure.Holding) -> None:
         """Release one address, and wait until somebody has it who did not go away."""
@@ -243,7 +244,7 @@ class WaitingRound:
         await self.ledger.sweep()
         found = [f"left in line: {claim}" for claim in await self.ledger.waiting()]
         found += [f"breach: {breach}" for breach in await self.ledger.verify()]
-        store = self.ledger._server.store
+        store = server_of(self.ledger).store
         for space, name in await store.spaces():
             configuration = await store.configuration(space)
             if configuration is not None and configuration.queued:

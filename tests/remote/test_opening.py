@@ -1,7 +1,6 @@
 """Opening a ledger behind a server: how it is named, who is let in, what is refused, and how it is closed."""
 
 import asyncio
-import inspect
 import ssl
 import subprocess
 import threading
@@ -10,8 +9,6 @@ from pathlib import Path
 import pytest
 
 import tenure
-from tenure.remote.changing import RemoteChanges
-from tenure.remote.ledger import RemoteLedger
 from tenure.remote.servers import read_servers
 from tenure.remote.transport import segment
 from tests.contract.ledger.timing import until_waiting
@@ -165,20 +162,3 @@ def _error_of(url: str, token: str | None) -> tenure.TenureError:
     with tenure.open(url, token=token) as ledger, pytest.raises(tenure.TenureError) as caught:
         ledger.networks()
     return caught.value
-
-
-def test_every_verb_that_reaches_for_the_store_is_asked_of_the_server_instead() -> None:
-    kind = tenure.AsyncLedger
-    texts = {
-        name: inspect.getsource(getattr(kind, name)) for name in dir(kind) if inspect.isfunction(getattr(kind, name))
-    }
-    own = {name for kind in (RemoteLedger, RemoteChanges) for name in vars(kind)}
-    reaching = {"_server"}
-    while more := {
-        name
-        for name, text in texts.items()
-        if name not in own | reaching and any(f"self.{each}" in text for each in reaching)
-    }:
-        reaching |= more
-
-    assert {name for name in reaching if not name.startswith("_")} == set()

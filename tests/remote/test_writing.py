@@ -16,6 +16,7 @@ from tenure.kernel.values import Row, State
 from tenure.remote import writing
 from tenure.remote.writing import granted_json
 from tenure.service.claims import Granted
+from tenure.service.engine_ledger import server_of
 from tenure.service.showing import holding_of
 
 SUBNETS = ("10.0.0.0/24", "2001:db8::/64")
@@ -41,7 +42,7 @@ def layout(request: pytest.FixtureRequest) -> Layout:
             await ledger.add_network(request.param)
             await ledger.add_subnet(request.param, SUBNETS[0], gateway="10.0.0.1")
             await ledger.add_subnet(request.param, SUBNETS[1])
-            return await ledger._server.layout(request.param)
+            return await server_of(ledger).layout(request.param)
 
     return asyncio.run(make())
 

@@ -17,7 +17,7 @@ from tenure.doors.rest.routes.claims import AskedClaim
 from tenure.doors.rest.routes.holdings import OneWish, wished_claim
 from tenure.remote.bodies import read_body
 from tenure.service.claims import Claim
-from tenure.service.holding_verbs import HoldingVerbs
+from tenure.service.engine_ledger import EngineLedger
 from tenure.service.operations import (
     Allocate,
     AllocateKeywords,
@@ -63,11 +63,11 @@ def arrived(monkeypatch: pytest.MonkeyPatch) -> list[Claim]:
     """Return the claims that arrive; each is refused before anything is asked of a store."""
     claims: list[Claim] = []
 
-    async def refuse(self: HoldingVerbs, claim: Claim, wait_s: float | None) -> tenure.Holding:
+    async def refuse(self: EngineLedger, claim: Claim, wait_s: float) -> tenure.Holding:
         claims.append(claim)
         raise tenure.Conflict("nothing is served here")
 
-    monkeypatch.setattr(HoldingVerbs, "_served", refuse)
+    monkeypatch.setattr(EngineLedger, "serve", refuse)
     return claims
 
 

@@ -14,6 +14,7 @@ from tenure.kernel.asking import Asker
 from tenure.kernel.errors import StoreUnavailable, TenureError
 from tenure.service.at_once import AtOnce, Begun
 from tenure.service.claims import Claim, plain_claim
+from tenure.service.engine_ledger import server_of
 from tenure.service.operations import read_claim
 from tenure.service.showing import holding_of
 
@@ -90,7 +91,7 @@ async def test_of_two_picks_for_the_last_address_only_one_can_be_made(ledger: te
 async def test_what_may_have_been_granted_is_in_doubt(
     ledger: tenure.AsyncLedger, outcome: Literal["unknown", "none"], doubt: bool
 ) -> None:
-    layout = await ledger._server.layout("net1")
+    layout = await server_of(ledger).layout("net1")
     told: list[Begun] = []
     begun = Begun(told.append, layout, 0)
     begun.set_exception(StoreUnavailable("away", outcome=outcome))

@@ -3,6 +3,7 @@
 import pytest
 
 import tenure
+from tenure.service.engine_ledger import server_of
 from tests.contract.ledger.plan import small_plan
 
 
@@ -12,7 +13,7 @@ async def test_a_space_in_which_nobody_waits_is_not_locked_to_read_its_line(monk
             await small_plan(ledger, network=f"net{number}", space=f"space{number}")
         await ledger.allocate_many("net3", owner="vm/full", count=10)
         await ledger.claim("net3", owner="vm/late", patience_s=60)
-        store = ledger._server.store
+        store = server_of(ledger).store
         transact, locked = store.transact, list[object]()
 
         async def counted(work: object) -> object:

@@ -17,6 +17,7 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, ru
 
 import tenure
 from tenure.kernel.addresses import format_address
+from tenure.service.engine_ledger import ledger_on
 from tenure.service.portal import Portal
 from tenure.service.server import Server
 from tenure.stores.memory.store import MemoryStore
@@ -99,7 +100,7 @@ class TimeMachine(RuleBasedStateMachine):
     async def _open(self) -> tenure.AsyncLedger:
         self.store = store = MemoryStore(clock=lambda: self.model.now_us)
         live_us = KEYS_LIVE_S * SECOND
-        return tenure.AsyncLedger(Server(store, name="model", chance=random.Random(1), keys_live_us=live_us))
+        return ledger_on(Server(store, name="model", chance=random.Random(1), keys_live_us=live_us))
 
     def teardown(self) -> None:
         self.ledger.close()

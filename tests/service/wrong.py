@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import tenure
+from tenure.service.engine_ledger import server_of
 from tenure.stores.memory.store import MemoryStore
 from tests.profiles import EXAMPLES
 
@@ -252,7 +253,7 @@ class Seeded:
         """Write everything that is stored, as text."""
         if self.url.startswith("sqlite:///"):
             return dump_sqlite(Path(self.url.removeprefix("sqlite:///")))
-        store = self.ledger._ledger._server.store
+        store = server_of(self.ledger._ledger).store
         assert isinstance(store, MemoryStore)
         books = [(space, book.configuration, sorted(book.rows.items())) for space, book in store.books.items()]
         indexes = (sorted(store.claims), sorted((owner, sorted(rows)) for owner, rows in store.owners.items()))

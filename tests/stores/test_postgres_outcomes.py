@@ -11,6 +11,7 @@ import pytest
 import tenure
 from tenure.kernel.values import Outcome, Ticket, Wish
 from tenure.ports import Failed, Guard, Transaction
+from tenure.service.engine_ledger import server_of
 from tenure.stores.postgres import store as postgres_store
 from tenure.stores.postgres.granting import Released, grant_on
 from tenure.stores.postgres.store import MIGRATION_LOCK, PostgresStore
@@ -57,7 +58,7 @@ END_WHAT_WAITS = """
 
 
 def store_of(ledger: tenure.AsyncLedger) -> PostgresStore:
-    store = ledger._server.store
+    store = server_of(ledger).store
     assert isinstance(store, PostgresStore)
     return store
 
@@ -226,14 +227,14 @@ async def test_a_server_that_stands_still_is_ended_and_knows_it(
 ) -> None:
     frozen = await tenure.open_async(f"{url}&timeout_s=1")
     begun, woken = asyncio.Event(), asyncio.Event()
-    space = (await ledger._server.layout("net")).configuration.space
+    space = (await server_of(ledger).layout("net")).configuration.space
 
     async def standing(tx: Transaction) -> None:
         await stand(tx, space)
         begun.set()
         await woken.wait()
 
-    task = asyncio.create_task(frozen._server.store.transact(standing))
+    task = asyncio.create_task(server_of(frozen).store.transact(standing))
     await begun.wait()
     async with asyncio.timeout(20):  # for ever, and a minute for each call, without the time-outs
         ours = await ledger.allocate("net", owner="vm/a", policy="lowest")

@@ -9,6 +9,7 @@ import pytest
 import tenure
 from tenure.moving.copying import backup, restore
 from tenure.ports import Transaction
+from tenure.service.engine_ledger import server_of
 from tenure.stores.sqlite import connecting
 from tenure.stores.sqlite import store as store_module
 from tenure.stores.sqlite.store import SqliteStore
@@ -66,7 +67,7 @@ async def test_a_full_disk_is_told_and_nothing_was_changed(tmp_path: Path) -> No
     async with await tenure.open_async(f"sqlite:///{tmp_path}/full.db") as ledger:
         await ledger.add_network("net")
         await ledger.add_subnet("net", "10.0.0.0/8")
-        store = ledger._server.store
+        store = server_of(ledger).store
         assert isinstance(store, SqliteStore)
         pages = await store._read(lambda connection: connection.execute("PRAGMA page_count").fetchone()[0])
         await store.transact(lambda tx: _limit(tx, pages + 20))
@@ -111,11 +112,11 @@ async def test_a_file_that_can_be_written_again_is_opened_again(
     monkeypatch.setattr(store_module, "for_reading", lambda _: "read only")
     async with await tenure.open_async(f"sqlite:///{path}") as reading:
         with pytest.raises(tenure.StoreUnavailable):
-            await reading._server.store.try_write()
+            await server_of(reading).store.try_write()
         monkeypatch.undo()
         async with await tenure.open_async(f"sqlite:///{path}") as writing:
             await writing.add_network("later")
-            await reading._server.store.try_write()
+            await server_of(reading).store.try_write()
 
             assert [network.name for network in await reading.networks()] == ["later", "net"]
             assert (await reading.add_network("own")).name == "own"

@@ -1,33 +1,231 @@
-"""The ledger over HTTP: the same verbs, asked of a server."""
+"""The end of a ledger that is a server's: what the verbs ask, asked over HTTP."""
 
 import asyncio
+import contextlib
+import secrets
 from collections.abc import AsyncIterator, Mapping, Sequence
 from datetime import datetime
+from typing import Any, NoReturn
 
-from tenure.kernel.addresses import AddressLike, format_address, parse_address
+from tenure.kernel.addresses import format_address, parse_address
 from tenure.kernel.configuration import Configuration, Network
-from tenure.kernel.errors import Invalid, StoreUnavailable
-from tenure.kernel.names import Owner, check_name, check_text, read_owners, shown
+from tenure.kernel.errors import Invalid, PoolExhausted, StoreUnavailable, TenureError
+from tenure.kernel.names import (
+    Owner,
+    check_generation,
+    check_key,
+    check_lingering,
+    check_name,
+    check_request,
+    shown,
+)
 from tenure.kernel.tenures import History
 from tenure.kernel.values import Change, Holding, Paper
-from tenure.remote import reading, shapes
-from tenure.remote.changing import RemoteChanges
+from tenure.remote import bodies, reading, shapes
 from tenure.remote.following import follow
 from tenure.remote.refusals import FOR_NOW
-from tenure.remote.transport import segment
+from tenure.remote.transport import Query, Transport, id_for, segment
 from tenure.remote.trying import pause_s
+from tenure.remote.wishes import as_asked, check_said, with_short_key
+from tenure.service.claims import Claim
 from tenure.service.explaining import Explanation
-from tenure.service.history import check_time
-from tenure.service.reading_verbs import LIMITLESS, PAGE, check_cursor, check_limit
+from tenure.service.ledger_api import LIMITLESS, PAGE, LedgerApi, check_cursor, check_days, check_limit
+from tenure.service.operations import Allocate, Operation, Release, Shown, check_operations, keywords_of
+from tenure.service.replaying import body_of_operations
 from tenure.service.searching import Found, read_wanted
-from tenure.service.showing import WaitingClaim
+from tenure.service.showing import ClaimStatus, WaitingClaim
+from tenure.service.verifying import Breach
+
+LONG_S = 600.0
+"""How long the server may be busy with the whole ledger."""
+MANY_S = 120.0
+"""How long it may be busy with many operations."""
+POLL_S = 20.0
+"""How long one request waits for a grant; who waits longer asks again, and keeps his place."""
+KEPT_S = 15.0
+"""How long the place of one who waits is kept for him between two requests."""
+LEAVE_S = 3.0
+"""How long a caller who was cancelled takes to leave the line."""
+
+NOTICED_S = 0.1
+"""After this time a server has noticed that a connection was closed."""
 
 MOST_FOUND = 10_000
 """What a server finds at once."""
 
 
-class RemoteLedger(RemoteChanges):
-    """One ledger of addresses behind a server: who holds which, since when, on whose word."""
+class RemoteLedger:
+    """A ledger behind a server."""
+
+    def __init__(self, transport: Transport) -> None:
+        self.transport = transport
+
+    @property
+    def url(self) -> str:
+        """Return where the servers are, as they were named."""
+        return str(self.transport.servers)
+
+    def asked_by(self, actor: str, request_id: str | None) -> NoReturn:
+        """Refuse: on whose word a change is made is for the server to say, which knows it by the token."""
+        raise Invalid("actor: a server knows by the token who asks; open the ledger with another token", field="actor")
+
+    def inside(self, connection: object) -> NoReturn:
+        """Refuse: a transaction of the caller's is in a database that the server cannot look into."""
+        raise Invalid(
+            "connection: a ledger over HTTP cannot work inside a transaction of yours; open the store itself",
+            field="connection",
+        )
+
+    async def _get(self, path: str, kind: Any, query: Query | None = None, *, answer_s: float = LONG_S) -> Any:
+        return await self.transport.ask("GET", path, kind, query=query, answer_s=answer_s)
+
+    async def _pages(self, path: str, kind: Any, query: Query, after: str | None, left: int) -> AsyncIterator[Any]:
+        """Walk a list page by page."""
+        while left > 0:
+            asked = {**query, "limit": str(min(PAGE, left)), "after": after}
+            page = await self._get(path, kind, asked)
+            for each in page.items:
+                yield each
+            left, after = left - len(page.items), page.next
+            if after is None:
+                return
+
+    async def apply(self, operations: Sequence[Operation], key: str | None) -> list[Shown]:
+        """Have the server make operations one transaction."""
+        return await self._asked(":apply", operations, key=key)
+
+    async def rehearse(self, operations: Sequence[Operation]) -> list[Shown]:
+        """Have the server rehearse operations."""
+        return await self._asked(":rehearse", operations, changes=False)
+
+    async def _asked(
+        self, path: str, operations: Sequence[Operation], *, key: str | None = None, changes: bool = True
+    ) -> list[Shown]:
+        for operation in check_operations(operations):
+            check_said(operation)
+        if key is not None:
+            body_of_operations(operations, check_key(key))
+        inner = next((each.key for each in operations if isinstance(each, Allocate) and each.key is not None), None)
+        body = {"operations": [bodies.written(with_short_key(operation)) for operation in operations]}
+        try:
+            answers: shapes.Listing[shapes.Answer] = await self.transport.ask(
+                "POST", path, shapes.Listing[shapes.Answer], body=body, key=key, request_id=id_for(key or inner),
+                answer_s=MANY_S, changes=changes,
+            )  # fmt: skip
+        except Invalid as error:
+            raise as_asked(error) from None
+        return reading.answers(answers.items)
+
+    async def serve(self, claim: Claim, wait_s: float) -> Holding:
+        """Have the server give a claim its address; a longer wait is several requests."""
+        if wait_s:
+            return await self._waited(claim, wait_s)
+        return reading.holding(await self._allocated(claim, claim.key, None))
+
+    async def _allocated(
+        self, claim: Claim, key: str | None, request_id: str | None, wait_s: float = 0.0
+    ) -> shapes.Holding:
+        waiting = {"wait_s": wait_s} if wait_s else {}
+        answer: shapes.Holding = await self.transport.ask(
+            "POST", f"/networks/{segment(claim.network)}:allocate", shapes.Holding, body=keywords_of(claim) | waiting,
+            key=key, request_id=request_id, waits_s=wait_s,
+        )  # fmt: skip
+        return answer
+
+    async def _waited(self, claim: Claim, wait_s: float) -> Holding:
+        """Wait for an address in line: by several requests under one key, each of which keeps the place."""
+        loop = asyncio.get_running_loop()
+        deadline, key, request_id = loop.time() + wait_s, claim.key or secrets.token_hex(16), id_for(claim.key)
+        try:
+            async with self._or_leave(claim, request_id):
+                while deadline - loop.time() > POLL_S:
+                    status = await self._claimed(claim, key, request_id, patience_s=KEPT_S, wait_s=POLL_S)
+                    if status.holding is not None:
+                        return status.holding
+                left_s = max(deadline - loop.time(), 0.001)
+                return reading.holding(await self._allocated(claim, key, request_id, left_s))
+        except PoolExhausted as error:
+            raise PoolExhausted(claim.network, error.pool, waited_s=wait_s) from None
+
+    @contextlib.asynccontextmanager
+    async def _or_leave(self, claim: Claim, request_id: str) -> AsyncIterator[None]:
+        """Leave nothing behind if the caller is cancelled: the server takes only the claim out of the line."""
+        try:
+            yield
+        except asyncio.CancelledError:
+            with contextlib.suppress(TenureError, TimeoutError):
+                await asyncio.wait_for(self._abandoned(claim, request_id), LEAVE_S)
+            raise
+
+    async def _abandoned(self, claim: Claim, request_id: str) -> None:
+        """Take a claim out of the line, and give back what this very request was granted while it waited.
+
+        Twice: the server may have been granting it, and notices only a moment later that nobody listens any more.
+        What was granted at once stays, and under a key of the caller's own all does, for whoever asks again under it.
+        """
+        abandoned = None if claim.key is not None else request_id
+        for before_s in (0.0, NOTICED_S):
+            await asyncio.sleep(before_s)
+            await self.withdraw(claim.network, claim.owner, claim.slot, abandoned)
+
+    async def _claimed(
+        self, claim: Claim, key: str | None, request_id: str | None, *, patience_s: float, wait_s: float
+    ) -> ClaimStatus:
+        body = keywords_of(claim) | {"patience_s": patience_s, "wait_s": wait_s}
+        status: shapes.ClaimStatus = await self.transport.ask(
+            "POST", f"/networks/{segment(claim.network)}:claim", shapes.ClaimStatus, body=body, key=key,
+            request_id=request_id, waits_s=wait_s,
+        )  # fmt: skip
+        return reading.claim_status(status)
+
+    async def claim(self, claim: Claim, patience_us: int, wait_s: float) -> ClaimStatus:
+        """Have the server give a claim its address, or a place in line; a longer wait is several requests."""
+        key, request_id, left_s = claim.key or secrets.token_hex(16), id_for(claim.key), wait_s
+        async with self._or_leave(claim, request_id):
+            while True:
+                poll_s = min(left_s, POLL_S)
+                status = await self._claimed(claim, key, request_id, patience_s=patience_us / 1e6, wait_s=poll_s)
+                left_s -= poll_s
+                if status.holding is not None or left_s <= 0:
+                    return status
+
+    async def withdraw(self, network: str, owner: Owner, slot: str, request_id: str | None) -> bool:
+        """Have the server take a claim out of the line, and give back what a request was granted."""
+        body: dict[str, Any] = {"owner": str(owner), "slot": slot}
+        if request_id is not None:
+            body["request_id"] = request_id
+        answer: shapes.Withdrawn = await self.transport.ask(
+            "POST", f"{_network(network)}:withdraw", shapes.Withdrawn, body=body
+        )
+        return answer.withdrawn
+
+    async def release(self, operation: Release, key: str | None) -> Holding | None:
+        """Have the server end a holding."""
+        check_lingering(operation.lingers_s)
+        body: dict[str, Any] = {
+            "address": format_address(parse_address(operation.address)),
+            "owner": str(Owner(operation.owner)),
+            "generation": check_generation(operation.generation),
+            "lingers_s": operation.lingers_s,
+            "request": check_request(operation.request),
+        }
+        path = f"{_network(check_name(operation.network, field='network'))}:release"
+        under = None if key is None else check_key(key)
+        answer: shapes.Answer = await self.transport.ask("POST", path, shapes.Answer, body=body, key=under)
+        return reading.optional_holding(answer.holding)
+
+    async def sweep(self) -> list[Holding]:
+        """Have the server remove what is overdue."""
+        swept: shapes.Listing[shapes.Holding] = await self.transport.ask(
+            "POST", ":sweep", shapes.Listing[shapes.Holding], body={}, answer_s=LONG_S
+        )
+        return [reading.holding(each) for each in swept.items]
+
+    async def waiting(self, network: str | None) -> list[WaitingClaim]:
+        """Read who waits, space by space in order of arrival; in one network, if one is named."""
+        path = "/claims" if network is None else f"{_network(network)}/claims"
+        found = await self._get(path, shapes.Listing[shapes.WaitingClaim])
+        return [reading.waiting_claim(each) for each in found.items]
 
     async def spaces(self) -> list[Configuration]:
         """Read all spaces, in order of name."""
@@ -43,62 +241,37 @@ class RemoteLedger(RemoteChanges):
         """Read one network."""
         return reading.network(await self._get(_network(name), shapes.Network))
 
-    async def holding(self, network: str, address: AddressLike) -> Holding:
-        """Read who holds an address (or the prefix it lies in) in a network."""
-        place = segment(format_address(parse_address(address)))
+    async def holding(self, network: str, position: int) -> Holding:
+        """Read the holding that a position lies in."""
+        place = segment(format_address(position))
         return reading.holding(await self._get(f"{_network(network)}/holdings/{place}", shapes.Holding))
 
-    async def holdings(
-        self,
-        network: str | None = None,
-        *,
-        owner: str | None = None,
-        after: AddressLike | None = None,
-        limit: int | None = None,
-    ) -> list[Holding]:
-        """Read holdings of a network, in order of address, or of an owner.
+    async def holdings(self, network: str, after: int | None, limit: int) -> list[Holding]:
+        """Read holdings of a network behind a position, page by page."""
+        start = None if after is None else format_address(after)
+        pages = self._pages(f"{_network(network)}/holdings", shapes.Page[shapes.Holding], {}, start, limit)
+        return [reading.holding(each) async for each in pages]
 
-        ``after`` is a cursor: the last address of the page before. Memory and time grow with ``limit``, not the ledger.
-        """
-        if owner is not None:
-            if after is not None or limit is not None:
-                raise Invalid("after: an owner's holdings come whole, without cursor and limit", field="after")
-            return await self._owned(Owner(owner), network)
-        if network is None:
-            raise Invalid("network: name a network or an owner", field="network")
-        start = None if after is None else format_address(parse_address(after, field="after"))
-        path, kind = f"{_network(network)}/holdings", shapes.Page[shapes.Holding]
-        return [reading.holding(each) async for each in self._pages(path, kind, {}, start, check_limit(limit))]
-
-    async def holdings_of(self, owners: Sequence[str]) -> list[Holding]:
-        """Read all that owners hold, owner by owner as they are named; one request each."""
-        return [held for owner in read_owners(owners) for held in await self._owned(owner, None)]
-
-    async def _owned(self, owner: Owner, network: str | None) -> list[Holding]:
-        query = {"network": None if network is None else check_name(network, field="network")}
-        found = await self._get(f"/owners/{segment(owner)}", shapes.Listing[shapes.Holding], query)
-        return [reading.holding(each) for each in found.items]
-
-    async def waiting(self, network: str | None = None) -> list[WaitingClaim]:
-        """Read who waits, space by space in order of arrival; in one network, if one is named."""
-        path = "/claims" if network is None else f"{_network(network)}/claims"
-        found = await self._get(path, shapes.Listing[shapes.WaitingClaim])
-        return [reading.waiting_claim(each) for each in found.items]
+    async def holdings_of(self, owners: Sequence[Owner], network: str | None) -> list[Holding]:
+        """Read all that owners hold; one request each."""
+        found: list[Holding] = []
+        for owner in owners:
+            path, query = f"/owners/{segment(owner)}", {"network": network}
+            held = await self._get(path, shapes.Listing[shapes.Holding], query)
+            found += [reading.holding(each) for each in held.items]
+        return found
 
     async def paper(self, kind: str, name: str) -> Paper:
-        """Read a document that a door keeps in the ledger."""
-        wanted, path = check_name(name, field="name"), f"/papers/{segment(check_name(kind, field='kind'))}"
-        return reading.paper(await self._get(f"{path}/{segment(wanted)}", shapes.Paper))
+        """Read a paper."""
+        return reading.paper(await self._get(f"/papers/{segment(kind)}/{segment(name)}", shapes.Paper))
 
-    async def papers(self, kind: str, *, prefix: str = "", after: str = "", limit: int | None = None) -> list[Paper]:
-        """Read papers of a kind whose name begins so, in order of name; ``after`` is a cursor: the last name read."""
-        path = f"/papers/{segment(check_name(kind, field='kind'))}"
-        query = {"prefix": check_text(prefix, field="prefix") or None}
-        start = check_text(after, field="after") or None
-        found = self._pages(path, shapes.Page[shapes.Paper], query, start, check_limit(limit))
+    async def papers(self, kind: str, prefix: str, after: str, limit: int) -> list[Paper]:
+        """Read papers page by page."""
+        path, query = f"/papers/{segment(kind)}", {"prefix": prefix or None}
+        found = self._pages(path, shapes.Page[shapes.Paper], query, after or None, limit)
         return [reading.paper(each) async for each in found]
 
-    async def changes(self, after: int = 0, *, limit: int | None = None) -> AsyncIterator[Change]:
+    async def changes(self, after: int, limit: int | None) -> AsyncIterator[Change]:
         """Read the log behind a number, in commit order, up to its end."""
         left, cursor = check_limit(limit), check_cursor(after)
         while left > 0:
@@ -110,7 +283,7 @@ class RemoteLedger(RemoteChanges):
                 return
             cursor, left = page.next, left - len(page.items)
 
-    async def tail(self, after: int = 0) -> AsyncIterator[Change]:
+    async def tail(self, after: int) -> AsyncIterator[Change]:
         """Follow the log from a number on, for ever; every change once, in commit order."""
         cursor, tries = check_cursor(after), 0
         loop = asyncio.get_running_loop()
@@ -122,12 +295,12 @@ class RemoteLedger(RemoteChanges):
 
         while True:
             try:
-                async for change in follow(self._transport, cursor, opened):
+                async for change in follow(self.transport, cursor, opened):
                     cursor, tries = change.seq, 0
                     yield change
             except (StoreUnavailable, *FOR_NOW):
                 lost_at = lost_at or loop.time()
-                if loop.time() - lost_at > self._transport.servers.within_s:
+                if loop.time() - lost_at > self.transport.servers.within_s:
                     raise
             tries += 1
             await asyncio.sleep(pause_s(tries))
@@ -137,33 +310,30 @@ class RemoteLedger(RemoteChanges):
         newest: shapes.Newest = await self._get("/changes/last", shapes.Newest)
         return newest.last
 
-    async def why(self, address: AddressLike, *, network: str | None = None) -> Explanation:
-        """Explain an address: who, since when, by which request; or why it is not free; in every network it lies in."""
-        return reading.explanation(await self._get(_about(address, "why"), shapes.Explanation, _in(network)))
+    async def why(self, position: int, network: str | None) -> Explanation:
+        """Have the server explain an address."""
+        found = await self._get(_about(position, "why"), shapes.Explanation, {"network": network})
+        return reading.explanation(found)
 
-    async def history(self, address: AddressLike, *, network: str | None = None, at: datetime | None = None) -> History:
-        """Tell who held an address (or the prefix it lies in), from when until when, and how it ended."""
-        path, time = _about(address, "history"), check_time(at)
-        query = {**_in(network), "at": None if time is None else time.isoformat()}
-        return reading.history(await self._get(path, shapes.History, query))
+    async def history(self, position: int, network: str | None, at: datetime | None) -> History:
+        """Read who held an address."""
+        query = {"network": network, "at": None if at is None else at.isoformat()}
+        return reading.history(await self._get(_about(position, "history"), shapes.History, query))
 
     async def search(
         self,
-        text: str | None = None,
-        *,
-        labels: Mapping[str, str | None] | None = None,
-        kind: str | None = None,
-        network: str | None = None,
-        limit: int | None = None,
+        text: str | None,
+        labels: Mapping[str, str | None] | None,
+        kind: str | None,
+        network: str | None,
+        limit: int | None,
     ) -> list[Found]:
-        """Find networks, subnets, pools, reserved ranges, pre-allocations and holdings by text, labels or place.
-
-        A server finds 10,000 at once; where there are more, the search must say a limit or be narrower.
-        """
+        """Find objects, as many as a server finds at once; where there are more, the search must be narrower."""
         read_wanted(text, labels, kind)
         most = min(check_limit(limit), MOST_FOUND)
+        named = None if network is None else check_name(network, field="network")
         said = [_label(name, value) for name, value in (labels or {}).items()]
-        query = {**_in(network), "text": text, "label": said, "kind": kind, "limit": str(most)}
+        query = {"network": named, "text": text, "label": said, "kind": kind, "limit": str(most)}
         found = await self._get("/search", shapes.Listing[shapes.Found], query)
         if len(found.items) == MOST_FOUND != limit:
             raise Invalid(
@@ -171,17 +341,39 @@ class RemoteLedger(RemoteChanges):
             )
         return [reading.found(each) for each in found.items]
 
+    async def verify(self) -> list[Breach]:
+        """Check every invariant; an empty list is a clean ledger."""
+        found: shapes.Listing[shapes.Breach] = await self.transport.ask(
+            "POST", ":verify", shapes.Listing[shapes.Breach], body={}, answer_s=LONG_S
+        )
+        return [reading.breach(each) for each in found.items]
 
-def _network(name: object) -> str:
-    return f"/networks/{segment(check_name(name, field='network'))}"
+    async def trim_changes(self, end: int) -> None:
+        """Have the server drop the log below a number."""
+        await self.transport.ask("POST", "/changes:trim", shapes.Newest, body={"before": end}, answer_s=LONG_S)
+
+    async def archive_changes(self, keep_days: float) -> int:
+        """Move changes older than so many days from the log into the archive; return how many were moved."""
+        check_days(keep_days)
+        moved: shapes.Archived = await self.transport.ask(
+            "POST", "/changes:archive", shapes.Archived, body={"keep_days": keep_days}, answer_s=LONG_S
+        )
+        return moved.moved
+
+    async def close(self) -> None:
+        """Finish what was asked, then let go of the connections. Closing twice is once."""
+        await self.transport.close()
 
 
-def _about(address: AddressLike, what: str) -> str:
-    return f"/addresses/{segment(format_address(parse_address(address)))}/{what}"
+_: type[LedgerApi] = RemoteLedger
 
 
-def _in(network: str | None) -> dict[str, str | None]:
-    return {"network": None if network is None else check_name(network, field="network")}
+def _network(name: str) -> str:
+    return f"/networks/{segment(name)}"
+
+
+def _about(position: int, what: str) -> str:
+    return f"/addresses/{segment(format_address(position))}/{what}"
 
 
 def _label(name: str, value: str | None) -> str:

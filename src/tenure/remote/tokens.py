@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from datetime import datetime
 
 from tenure.remote import shapes
-from tenure.remote.changing import RemoteChanges
+from tenure.remote.ledger import RemoteLedger
 from tenure.remote.shapes import KnownToken, NewToken
 from tenure.remote.transport import Transport, segment
 from tenure.service.ledger import AsyncLedger
@@ -38,5 +38,5 @@ async def revoke_token(ledger: AsyncLedger, ident: str) -> KnownToken:
 
 
 def _servers(ledger: AsyncLedger) -> Transport:
-    assert isinstance(ledger, RemoteChanges)
-    return ledger._transport
+    assert isinstance(ledger._end, RemoteLedger)
+    return ledger._end.transport

@@ -14,7 +14,8 @@ from tenure.kernel.configuration import Policy
 from tenure.kernel.errors import StoreUnavailable
 from tenure.kernel.layout import Layout
 from tenure.kernel.values import Holding, Outcome, Verdict, Wish
-from tenure.service.claims import Claim, Granted
+from tenure.service.claims import Claim, Granted, check_patience
+from tenure.service.engine_ledger import server_of
 from tenure.service.lane import line_key, wanted_address
 from tenure.service.ledger import AsyncLedger
 from tenure.service.queueing import Seat
@@ -25,7 +26,7 @@ MOST_DOUBTS = 1000
 
 async def serve(ledger: AsyncLedger, claim: Claim, wait_s: float | None = None) -> Holding:
     """Serve a claim as ``allocate`` and ``hold`` do, on the word of whoever the ledger is asked by."""
-    return await ledger._served(claim, wait_s)
+    return await ledger._end.serve(claim, check_patience(claim, wait_s))
 
 
 class Begun:
@@ -87,7 +88,7 @@ class AtOnce:
     """Plain allocations of one ledger."""
 
     def __init__(self, ledger: AsyncLedger) -> None:
-        self._server = ledger._server
+        self._server = server_of(ledger)
 
     def leave_in_doubt(self, asker: Asker, begun: Begun) -> None:
         """Let the usual way know that this request may have been granted something: it looks for that first."""

@@ -6,6 +6,7 @@ from tenure.kernel.configuration import Configuration
 from tenure.kernel.errors import TenureError
 from tenure.kernel.values import Change, Row, SpaceId
 from tenure.service.current_rows import current_rows
+from tenure.service.engine_ledger import server_of
 from tenure.service.ledger import AsyncLedger
 from tenure.service.ledger_size import SizeGauge
 from tenure.service.log_keeper import DAY_US, LogKeeper
@@ -16,9 +17,10 @@ class Survey:
     """Reads rows of all networks of a space alike. A page costs what it has, and neither a plan nor a layout."""
 
     def __init__(self, ledger: AsyncLedger) -> None:
-        self._store = ledger._server.store
+        server = server_of(ledger)
+        self._store = server.store
         self._networks = ledger.networks
-        self._size = ledger._server.size
+        self._size = server.size
 
     async def spaces(self) -> list[SpaceId]:
         """Read the numbers of all spaces."""

@@ -3,6 +3,7 @@
 import random
 
 from tenure.service.blocking import Ledger
+from tenure.service.engine_ledger import ledger_on
 from tenure.service.ledger import AsyncLedger
 from tenure.service.portal import Portal
 from tenure.service.server import Server
@@ -12,7 +13,7 @@ from tenure.testing.faults import Faults, FaultyStore
 async def open_faulty_async(faults: Faults, *, seed: int = 0) -> AsyncLedger:
     """Open a ledger in memory for asyncio; the same seed picks the same random addresses."""
     chance = random.Random(seed)
-    return AsyncLedger(Server(FaultyStore(faults), name="testing", chance=chance))
+    return ledger_on(Server(FaultyStore(faults), name="testing", chance=chance))
 
 
 def open_faulty(faults: Faults, *, seed: int = 0) -> Ledger:

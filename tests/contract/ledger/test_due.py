@@ -11,6 +11,7 @@ from tenure.kernel.values import DUE, Outcome, State
 from tenure.ports import LedgerStore
 from tenure.service import lane, overdue_pages, plan_work
 from tenure.service.at_once import AtOnce, Begun
+from tenure.service.engine_ledger import server_of
 from tenure.service.operations import read_claim
 from tests.contract.ledger.timing import another, let_deadlines_pass, news
 from tests.contract.sites import Site
@@ -273,7 +274,7 @@ async def test_however_much_is_due_no_transaction_removes_more_than_a_page(
     await ledger.allocate_many("net", owner="vm/many", count=6)
     await ledger.release_owner("vm/many")
     await let_deadlines_pass(ledger)
-    store, ends = ledger._server.store, list[int]()
+    store, ends = server_of(ledger).store, list[int]()
     transact, newest = store.transact, await ledger.last_change()
 
     async def counted(work: Any) -> Any:

@@ -8,6 +8,7 @@ import pytest
 import tenure
 from tenure.kernel.asking import Asker
 from tenure.service.claims import Granted
+from tenure.service.engine_ledger import server_of
 from tenure.service.operations import read_claim
 from tenure.service.queueing import Seat
 from tenure.service.waiting import Guest
@@ -100,7 +101,7 @@ def ask_before_the_give_back(
     ledger: tenure.AsyncLedger, asked: tenure.AsyncLedger, ask: Asking
 ) -> "asyncio.Future[tenure.Holding]":
     """Have a ledger asked, and answered, between the hang-up of a waiting caller and the give-back of its grant."""
-    rooms = ledger._server.rooms
+    rooms = server_of(ledger).rooms
     give_back, answer = rooms._give_back, asyncio.get_running_loop().create_future()
 
     async def asked_meanwhile(guest: Guest) -> None:
@@ -183,7 +184,7 @@ async def test_what_one_pass_gave_to_two_is_given_back_only_if_both_wait(
 ) -> None:
     claim = read_claim("net", "vm/a")
     await free(ledger)
-    layout, server = await ledger._server.reread("net"), ledger._server
+    layout, server = await server_of(ledger).reread("net"), server_of(ledger)
     seats = [Seat(claim, 1_000_000, caller="a/"), Seat(claim, 1_000_000, caller="b/") if waits else Seat(claim)]
     answers = await server.lanes.attend(layout, seats)
     row, again = [answer.row for answer in answers if isinstance(answer, Granted)]
@@ -269,7 +270,7 @@ async def test_each_of_several_callers_in_one_pass_counts(
     """Two who ask in one pass for what a third was granted elsewhere: the second must not undo the first's mark."""
     held = await waited_for(ledger, "r-c")
     seats = [seat("r-a", waits=waits), seat("r-b", waits=True)]
-    await other._server.lanes.attend(await other._server.reread("net"), seats)
+    await server_of(other).lanes.attend(await server_of(other).reread("net"), seats)
     for request_id in ("r-c", "r-b"):  # both hang up; the first of the pass has its answer
         await ledger.withdraw("net", owner="vm/a", request_id=request_id)
 
@@ -297,7 +298,7 @@ async def test_an_old_answer_under_a_key_says_nothing_of_who_holds_the_address_n
     keyed = read_claim("net", "vm/a", key="k-1", address="192.0.2.30")
     named = read_claim("net", "vm/c", address="192.0.2.31")
     seats = [Seat(keyed, 1_000_000, None, "a/"), Seat(named), Seat(read_claim("net", "vm/a", address="192.0.2.31"))]
-    await ledger._server.lanes.attend(await ledger._server.reread("net"), seats)
+    await server_of(ledger).lanes.attend(await server_of(ledger).reread("net"), seats)
 
     assert await ledger.holdings(owner="vm/z") == [taken]
     assert await ledger.verify() == []
@@ -308,8 +309,8 @@ async def test_what_was_never_seen_is_given_back_although_the_store_was_away_for
     ledger: tenure.AsyncLedger,
 ) -> None:
     [waiting] = await queue_up((ledger, "vm/a"))
-    store, away = ledger._server.store, list[int]()
-    transact, give_back = store.transact, ledger._server.rooms._give_back
+    store, away = server_of(ledger).store, list[int]()
+    transact, give_back = store.transact, server_of(ledger).rooms._give_back
 
     async def unreachable(work: Callable[..., Awaitable[object]]) -> object:
         if len(away) < 2:
@@ -321,7 +322,7 @@ async def test_what_was_never_seen_is_given_back_although_the_store_was_away_for
         store.transact = unreachable  # type: ignore[method-assign,assignment]
         await give_back(guest)
 
-    ledger._server.rooms._give_back = beside_trouble  # type: ignore[method-assign]
+    server_of(ledger).rooms._give_back = beside_trouble  # type: ignore[method-assign]
     cancel_when_answered(ledger, waiting)
     await free(ledger)
     with pytest.raises(asyncio.CancelledError):
@@ -336,7 +337,7 @@ async def test_what_was_granted_without_an_answer_is_given_back_when_its_caller_
     ledger: tenure.AsyncLedger,
 ) -> None:
     [waiting] = await queue_up((ledger, "vm/a"))
-    store, lost = ledger._server.store, list[int]()
+    store, lost = server_of(ledger).store, list[int]()
     transact = store.transact
 
     async def losing(work: Callable[..., Awaitable[object]]) -> object:

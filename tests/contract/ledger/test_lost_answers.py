@@ -11,6 +11,7 @@ import pytest
 
 import tenure
 from tenure.ports import LedgerStore
+from tenure.service.engine_ledger import server_of
 from tests.contract.ledger.timing import another
 
 pytestmark = pytest.mark.every_store
@@ -160,7 +161,7 @@ async def test_what_was_done_is_answered_and_not_done_again(
     ledger: tenure.AsyncLedger, other: tenure.AsyncLedger, case: Case
 ) -> None:
     asking = ledger.asked_by("token/ops", request_id="r-1")
-    loss = Loss(ledger._server.store, case.meanwhile, other)
+    loss = Loss(server_of(ledger).store, case.meanwhile, other)
 
     answer = await case.ask(asking)
 
@@ -171,7 +172,7 @@ async def test_what_was_done_is_answered_and_not_done_again(
 
 @pytest.mark.parametrize("policy", ["lowest", "random"])
 async def test_what_was_not_done_is_done_once(ledger: tenure.AsyncLedger, policy: str) -> None:
-    store = ledger._server.store
+    store = server_of(ledger).store
     for name in WRITES:
         write, lost = getattr(store, name), list[int]()
 
@@ -193,7 +194,7 @@ async def test_what_was_not_done_is_done_once(ledger: tenure.AsyncLedger, policy
 async def test_a_release_that_another_request_has_done_is_told_apart(
     ledger: tenure.AsyncLedger, other: tenure.AsyncLedger
 ) -> None:
-    store = ledger._server.store
+    store = server_of(ledger).store
     release, lost = store.release, list[int]()
 
     async def losing(*words: Any, **more: Any) -> Any:
@@ -209,7 +210,7 @@ async def test_a_release_that_another_request_has_done_is_told_apart(
 
 
 async def test_a_release_that_cannot_be_looked_up_after_a_loss_is_unknown(ledger: tenure.AsyncLedger) -> None:
-    store = ledger._server.store
+    store = server_of(ledger).store
     release = store.release
 
     async def losing(*words: Any, **more: Any) -> Any:
@@ -248,7 +249,7 @@ UNKNOWN: dict[str, Act] = {
 async def test_what_cannot_be_looked_up_after_a_loss_is_unknown(
     ledger: tenure.AsyncLedger, other: tenure.AsyncLedger, ask: Act
 ) -> None:
-    store, before = ledger._server.store, await other.last_change()
+    store, before = server_of(ledger).store, await other.last_change()
 
     async def unreachable(*words: Any, **more: Any) -> Any:
         raise tenure.StoreUnavailable("cannot be reached", outcome="none")

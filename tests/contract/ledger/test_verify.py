@@ -13,6 +13,7 @@ from tenure.kernel.addresses import key
 from tenure.kernel.configuration import Network, Subnet
 from tenure.kernel.ranges import parse_cidr
 from tenure.ports import LedgerStore
+from tenure.service.engine_ledger import server_of
 from tenure.service.verifying import verify
 from tests.contract.ledger.plan import small_plan
 from tests.contract.sites import Site, at
@@ -101,7 +102,7 @@ async def test_papers_written_meanwhile_hide_no_breach(
 ) -> None:
     ledger, url = planted
     await _by_hand(url, "UPDATE holding SET owner = 'vm/z' WHERE first = {first}")
-    store = ledger._server.store
+    store = server_of(ledger).store
     spaces, written = store.spaces, list[str]()
 
     async def spaces_while_others_write() -> Sequence[tuple[int, str]]:

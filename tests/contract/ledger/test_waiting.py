@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 import tenure
+from tenure.service.engine_ledger import server_of
 from tests.contract.ledger.timing import (
     another,
     let_deadlines_pass,
@@ -200,7 +201,7 @@ async def test_a_cancelled_waiter_leaves_nothing_and_the_next_one_is_served(ledg
 
 def cancel_when_answered(ledger: tenure.AsyncLedger, task: asyncio.Task[Any], number: int = 0) -> None:
     """Cancel a waiter in the moment in which it has its answer and has not seen it yet."""
-    [room] = ledger._server.rooms._rooms.values()
+    [room] = server_of(ledger).rooms._rooms.values()
     room.guests[number].answer.add_done_callback(lambda _: task.cancel())
 
 

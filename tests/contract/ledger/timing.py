@@ -8,6 +8,7 @@ import tenure
 from tenure.kernel.values import Change, Row
 from tenure.ports import LedgerStore, Transaction
 from tenure.remote.ledger import RemoteLedger
+from tenure.service.engine_ledger import ledger_on, server_of
 from tenure.service.server import Server
 from tests.contract.providers import STORES_BEHIND
 
@@ -16,9 +17,9 @@ LONG_AGO_US = 1
 
 def store_of(ledger: tenure.AsyncLedger) -> LedgerStore:
     """Return the store a ledger stands on; behind a server, the same one opened a second time."""
-    if isinstance(ledger, RemoteLedger):
-        return STORES_BEHIND[ledger.url]
-    return ledger._server.store
+    if isinstance(ledger._end, RemoteLedger):
+        return STORES_BEHIND[ledger._end.url]
+    return server_of(ledger).store
 
 
 async def let_deadlines_pass(ledger: tenure.AsyncLedger) -> None:
@@ -91,4 +92,4 @@ async def another(ledger: tenure.AsyncLedger, url: str) -> tenure.AsyncLedger:
     """Open a second ledger on the same store; one in memory is shared within the process."""
     if url != "memory:":
         return await tenure.open_async(url)
-    return tenure.AsyncLedger(Server(store_of(ledger), name="second", chance=random.Random(2)))
+    return ledger_on(Server(store_of(ledger), name="second", chance=random.Random(2)))

@@ -12,6 +12,7 @@ import asyncpg
 from tenure.doors.rest.readiness import Readiness
 from tenure.doors.rest.settings import Settings
 from tenure.doors.rest.site import Site
+from tenure.service.engine_ledger import server_of
 from tenure.stores.sqlite.store import SqliteStore
 from tests.doors.rest.processes import Serving, serving, until
 from tests.infrastructure.postgres import PostgresServer
@@ -56,7 +57,7 @@ def test_a_file_that_others_keep_locked_cannot_be_written(tmp_path: Path) -> Non
 async def test_a_file_that_became_read_only_is_told(tmp_path: Path) -> None:
     site = Site(Settings(store=f"sqlite:///{tmp_path / 'ledger.db'}"))
     await site.open()
-    store = site.ledger._server.store
+    store = server_of(site.ledger).store
     assert isinstance(store, SqliteStore)
     seen = []
     for word in ("OFF", "ON", "OFF"):  # SQLite answers the same as where the medium can only be read

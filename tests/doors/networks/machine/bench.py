@@ -18,6 +18,7 @@ from tenure.doors.networks.network_verbs import NetworkOptions, Networks
 from tenure.doors.networks.planning import InstanceOptions
 from tenure.kernel.configuration import Network
 from tenure.kernel.edits import AddNetwork
+from tenure.service.engine_ledger import ledger_on
 from tenure.service.server import Server
 from tenure.stores.memory.store import MemoryStore
 from tests.doors.networks.machine.judged import ALWAYS, check_care
@@ -62,7 +63,7 @@ class Bench(RuleBasedStateMachine):
         if self.url != MEMORY:
             return await tenure.open_async(place)
         store = MemoryStore(clock=lambda: self.clock_us)
-        return tenure.AsyncLedger(Server(store, name="machine", chance=random.Random(1)))
+        return ledger_on(Server(store, name="machine", chance=random.Random(1)))
 
     def place(self) -> str:
         """Return the URL of a ledger that nobody used before."""

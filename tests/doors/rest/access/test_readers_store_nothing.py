@@ -11,6 +11,7 @@ import tenure
 from tenure.doors.rest.access.tokens import Wish, add_token
 from tenure.doors.rest.visitors import Need
 from tenure.moving.comparing import digest_of
+from tenure.service.engine_ledger import server_of
 from tests.contract.ledger.timing import let_deadlines_pass, let_waiters_die
 from tests.doors.rest.access.cases import CASES, prepare, prepare_site
 from tests.doors.rest.stage import LOOSE, Client, running
@@ -38,7 +39,7 @@ class Stage:
 
     async def digest(self) -> str:
         """Return a mark of all that the store holds, the log and kept answers included."""
-        return (await digest_of(self.ledger._server.store.contents(), lambda section: None)).whole
+        return (await digest_of(server_of(self.ledger).store.contents(), lambda section: None)).whole
 
 
 @pytest.fixture(params=["sqlite", "postgres"])

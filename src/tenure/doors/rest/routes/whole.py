@@ -14,7 +14,7 @@ from tenure.kernel.edits import Edit
 from tenure.kernel.errors import Invalid
 from tenure.remote import shapes, writing
 from tenure.remote.bodies import OPERATION_BODIES, operation_of
-from tenure.service.ledger import MOST_DAYS
+from tenure.service.ledger_api import MOST_DAYS
 from tenure.service.operations import (
     Allocate,
     AllocateRun,
