@@ -4,10 +4,10 @@ from collections.abc import Sequence
 
 import tenure
 from bench.costly_requests import BUSY_ADDRESS, HOARDED, HOARDER, NAMED, NET, PROBE, SITE, SIX, SPARE, WIDE
-from tenure.doors.deployments.configuring import upload
-from tenure.doors.deployments.deploying import deploy
-from tenure.kernel.edits import AddNetwork, AddPool, AddSubnet
-from tenure.service import operations as do
+from tenure.integrations.bosh.cloud_config.configs import upload
+from tenure.integrations.bosh.verbs.deploy import deploy
+from tenure.kernel.plan.edits import AddNetwork, AddPool, AddSubnet
+from tenure.service.apply import operations as do
 
 HELD = 60_000
 TENURES = 2500

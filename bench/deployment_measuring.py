@@ -15,8 +15,8 @@ from bench.crew import Sample
 from bench.filling import fill
 from bench.measuring import Measured, Progress
 from bench.places import Places
-from tenure.doors.deployments.configuring import upload
-from tenure.doors.deployments.deploying import deploy
+from tenure.integrations.bosh.cloud_config.configs import upload
+from tenure.integrations.bosh.verbs.deploy import deploy
 
 NETWORK = "net0"
 TURNS = 5

@@ -28,7 +28,7 @@ from bench.jobs import Plan
 from bench.loads import SPREAD
 from bench.places import Places
 from bench.report import aligned, machine
-from tenure.kernel.addresses import key
+from tenure.kernel.addressing.addresses import key
 from tenure.stores.postgres.sql import SQL
 
 PLAN = Plan(WIDE, "random", ("net0",))

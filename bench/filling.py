@@ -16,10 +16,10 @@ import asyncpg
 
 import tenure
 from bench.jobs import Plan
-from tenure.kernel.addresses import key, parse_address
-from tenure.kernel.values import State
-from tenure.stores.sqlite.connecting import connect
-from tenure.stores.statements import STATE_NUMBER
+from tenure.kernel.addressing.addresses import key, parse_address
+from tenure.kernel.holdings.holding_model import State
+from tenure.stores.sql_files import STATE_NUMBER
+from tenure.stores.sqlite.connection import connect
 from tenure.wiring import open_store
 
 RAW_COLUMNS = ("space", "network", "generation", "since_us", "state", "first", "last", "owner", "slot")

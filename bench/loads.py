@@ -26,15 +26,15 @@ import asyncpg
 import tenure
 from bench.filling import RAW_COLUMNS, first_position, lay_out, split_url, sqlite_file
 from bench.jobs import Job
-from tenure.doors.networks.cluster import Cluster
-from tenure.doors.networks.instances import Instances
-from tenure.doors.networks.network_verbs import NetworkOptions, Networks
-from tenure.doors.networks.planning import InstanceOptions
-from tenure.kernel.addresses import key
-from tenure.kernel.configuration import Configuration
-from tenure.service.book_desk import BookDesk
-from tenure.service.operations import read_claim
-from tenure.stores.sqlite.connecting import connect
+from tenure.integrations.ganeti.cluster import Cluster
+from tenure.integrations.ganeti.instance.plan_instance import InstanceOptions
+from tenure.integrations.ganeti.instances import Instances
+from tenure.integrations.ganeti.networks import NetworkOptions, Networks
+from tenure.kernel.addressing.addresses import key
+from tenure.kernel.plan.plan_model import Configuration
+from tenure.service.apply.operations import read_claim
+from tenure.service.engine.book_engine import BookDesk
+from tenure.stores.sqlite.connection import connect
 
 Run = Callable[[], Awaitable[list[float]]]
 """Works, and returns how long each call took."""

@@ -14,11 +14,11 @@ from neutron.ipam.drivers.neutrondb_ipam import db_models as stock_models
 
 from bench.filling import RAW_COLUMNS, SEED, first_position, scattered, split_url
 from bench.neutron_jobs import LEDGER, STOCK, Site
-from tenure.doors.neutron.session_book import digits_of
-from tenure.doors.neutron.tables import AllocationRow
-from tenure.kernel.addresses import format_address, key
-from tenure.kernel.values import State
-from tenure.stores.statements import STATE_NUMBER
+from tenure.integrations.neutron.database.allocation_rows import digits_of
+from tenure.integrations.neutron.database.tables import AllocationRow
+from tenure.kernel.addressing.addresses import format_address, key
+from tenure.kernel.holdings.holding_model import State
+from tenure.stores.sql_files import STATE_NUMBER
 from tenure.wiring import open_store
 
 REALM = "neutron"

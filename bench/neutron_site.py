@@ -26,7 +26,8 @@ from bench.jobs import Result
 from bench.neutron_filling import allocations, fill
 from bench.neutron_jobs import STOCK, Site
 from bench.worker import summary
-from tenure.doors.neutron import options, tables  # noqa: F401  # brings ours
+from tenure.integrations.neutron import options
+from tenure.integrations.neutron.database import tables  # noqa: F401  # brings ours
 
 PROJECT = "bench"
 

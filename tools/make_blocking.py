@@ -9,18 +9,18 @@ import subprocess
 import sys
 from pathlib import Path
 
-SERVICE = Path(__file__).parent.parent / "src" / "tenure" / "service"
-SOURCE, OWNER = SERVICE / "ledger.py", "AsyncLedger"
-TARGET = SERVICE / "blocking_verbs.py"
+SERVICE = Path(__file__).parent.parent / "src" / "tenure" / "service" / "ledger"
+SOURCE, OWNER = SERVICE / "async_ledger.py", "AsyncLedger"
+TARGET = SERVICE / "blocking/verbs_sync.py"
 
 BY_HAND = {"asked_by", "close", "inside"}
-"""Verbs that the blocking ledger has in words of its own (``blocking.py``)."""
+"""Verbs that the blocking ledger has in words of its own (``ledger_sync.py``)."""
 
 HEAD = '''"""The ledger's verbs for callers who block. Written by tools/make_blocking.py from the asynchronous ones."""
 
 %s
-from tenure.service.ledger import AsyncLedger
-from tenure.service.portal import Portal
+from tenure.service.ledger.async_ledger import AsyncLedger
+from tenure.service.ledger.blocking.loop_thread import Portal
 
 
 class BlockingVerbs:

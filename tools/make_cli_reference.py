@@ -10,10 +10,10 @@ from pathlib import Path
 
 import click
 
-from tenure.doors.cli.commands import EVERYWHERE
-from tenure.doors.cli.failing import EXIT_MEANINGS
-from tenure.doors.cli.keys import ANSWERS, DOCUMENTS
+from tenure.doors.cli.framework.click_base import EVERYWHERE
+from tenure.doors.cli.framework.exit_codes import EXIT_MEANINGS
 from tenure.doors.cli.main import SECTIONS, main
+from tenure.doors.cli.output.json_keys import ANSWERS, DOCUMENTS
 
 PAGE = Path(__file__).parent.parent / "docs" / "reference" / "cli.md"
 

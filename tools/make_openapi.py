@@ -6,7 +6,7 @@ Run it after changing a route; ``--check`` fails if the document is not what it 
 import argparse
 from pathlib import Path
 
-from tenure.doors.rest.openapi import document
+from tenure.doors.http.openapi.openapi_document import document
 
 DOCUMENT = Path(__file__).parent.parent / "docs" / "reference" / "openapi.json"
 

@@ -13,14 +13,14 @@ from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import NamedTuple
 
-from tenure.kernel.configuration import Network
-from tenure.kernel.contents import Kind, Section
 from tenure.kernel.errors import PoolExhausted
-from tenure.kernel.values import Holding
+from tenure.kernel.holdings.holding_model import Holding
+from tenure.kernel.plan.plan_model import Network
+from tenure.kernel.snapshot import Kind, Section
 from tenure.ports import LedgerStore
-from tenure.service.engine_ledger import ledger_on
-from tenure.service.ledger import AsyncLedger
-from tenure.service.server import Server
+from tenure.service.engine.engine import Server
+from tenure.service.ledger.async_ledger import AsyncLedger
+from tenure.service.ledger.engine_ledger import ledger_on
 from tenure.wiring import open_async, open_store
 
 DAYS = 42

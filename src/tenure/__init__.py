@@ -1,24 +1,5 @@
 """Tenure: one ledger of IP addresses. Who holds which address, since when, on whose word."""
 
-from tenure.kernel.configuration import Configuration, Connection, KeepBack, Network, NetworkKind, Policy, Pool, Subnet
-from tenure.kernel.edits import (
-    KEEP,
-    AddNetwork,
-    AddPool,
-    AddSubnet,
-    Connect,
-    Disconnect,
-    ModifyNetwork,
-    ModifyPool,
-    ModifySubnet,
-    Preallocate,
-    RemoveNetwork,
-    RemovePool,
-    RemovePreallocation,
-    RemoveSubnet,
-    Reserve,
-    Unreserve,
-)
 from tenure.kernel.errors import (
     AddressInUse,
     AddressOutsideSubnet,
@@ -36,14 +17,38 @@ from tenure.kernel.errors import (
     StoreUnavailable,
     TenureError,
 )
+from tenure.kernel.holdings.holding_model import Change, Holding, Paper, State
+from tenure.kernel.holdings.tenures import Ending, History, Tenure
 from tenure.kernel.names import Owner
-from tenure.kernel.tenures import Ending, History, Tenure
-from tenure.kernel.values import Change, Holding, Paper, State
-from tenure.remote.refusals import Forbidden, Overloaded, RateLimited, Unauthorised
-from tenure.service.blocking import Ledger
-from tenure.service.explaining import Explanation, Finding
-from tenure.service.ledger import AsyncLedger
-from tenure.service.operations import (
+from tenure.kernel.plan.edits import (
+    KEEP,
+    AddNetwork,
+    AddPool,
+    AddSubnet,
+    Connect,
+    Disconnect,
+    ModifyNetwork,
+    ModifyPool,
+    ModifySubnet,
+    Preallocate,
+    RemoveNetwork,
+    RemovePool,
+    RemovePreallocation,
+    RemoveSubnet,
+    Reserve,
+    Unreserve,
+)
+from tenure.kernel.plan.plan_model import (
+    Configuration,
+    Connection,
+    KeepBack,
+    Network,
+    NetworkKind,
+    Policy,
+    Pool,
+    Subnet,
+)
+from tenure.service.apply.operations import (
     Allocate,
     AllocateRun,
     Cancel,
@@ -61,9 +66,13 @@ from tenure.service.operations import (
     Transfer,
     WritePaper,
 )
-from tenure.service.searching import Found, ObjectKind
-from tenure.service.showing import ClaimStatus, WaitingClaim
-from tenure.service.verifying import Breach
+from tenure.service.ledger.async_ledger import AsyncLedger
+from tenure.service.ledger.blocking.ledger_sync import Ledger
+from tenure.service.read.explain import Explanation, Finding
+from tenure.service.read.presenter import ClaimStatus, WaitingClaim
+from tenure.service.read.search import Found, ObjectKind
+from tenure.service.read.verify import Breach
+from tenure.wire.http_errors import Forbidden, Overloaded, RateLimited, Unauthorised
 from tenure.wiring import open, open_async, open_book
 
 __all__ = [

@@ -10,19 +10,19 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 from urllib.parse import parse_qsl, urlencode, urlsplit, urlunsplit
 
-from tenure.kernel.configuration import Configuration
+from tenure.client.server_urls import names_servers, read_servers
 from tenure.kernel.errors import Invalid
 from tenure.kernel.names import check_seconds, shown
+from tenure.kernel.plan.plan_model import Configuration
 from tenure.ports import LedgerStore
-from tenure.remote.servers import names_servers, read_servers
-from tenure.service.blocking import Ledger
-from tenure.service.book_desk import BookDesk
-from tenure.service.engine_ledger import ledger_on
-from tenure.service.ledger import AsyncLedger
-from tenure.service.metering import Meter
-from tenure.service.portal import Portal
-from tenure.service.server import Server
-from tenure.service.tidying import MOST_KEYS
+from tenure.service.engine.book_engine import BookDesk
+from tenure.service.engine.engine import Server
+from tenure.service.engine.meter import Meter
+from tenure.service.engine.reply_cleanup import MOST_KEYS
+from tenure.service.ledger.async_ledger import AsyncLedger
+from tenure.service.ledger.blocking.ledger_sync import Ledger
+from tenure.service.ledger.blocking.loop_thread import Portal
+from tenure.service.ledger.engine_ledger import ledger_on
 
 if TYPE_CHECKING:
     from tenure.stores.postgres.store import PostgresStore
@@ -86,7 +86,7 @@ async def is_there(url: str) -> bool:
 
 def seal_backup(path: Path) -> None:
     """Make a finished backup one that can be read anywhere, also where nothing can be written."""
-    from tenure.stores.sqlite.connecting import seal
+    from tenure.stores.sqlite.connection import seal
 
     seal(path)
 
@@ -191,8 +191,8 @@ async def open_metered(
 
 def _open_remote(url: str, token: str | None) -> AsyncLedger:
     try:
-        from tenure.remote.ledger import RemoteLedger
-        from tenure.remote.transport import Transport
+        from tenure.client.remote_ledger import RemoteLedger
+        from tenure.client.transport import Transport
     except ModuleNotFoundError as error:
         if error.name not in ("aiohttp", "msgspec"):
             raise

@@ -4,7 +4,7 @@ from bench.__main__ import costly_requests
 from bench.costly_measuring import BAR_MS, Cost, costs_table, too_long
 from bench.costly_requests import requests
 
-from tenure.doors.rest.settings import Limits
+from tenure.doors.http.settings import Limits
 
 
 def cost(healthz_ms: float) -> Cost:

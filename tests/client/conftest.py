@@ -6,9 +6,9 @@ from pathlib import Path
 import pytest
 
 import tenure
+from tests.client.proxy import Wire, wire_to
 from tests.contract.ledger.plan import small_plan
 from tests.infrastructure.street import street
-from tests.remote.proxy import Wire, wire_to
 
 
 @pytest.fixture

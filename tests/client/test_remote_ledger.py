@@ -9,10 +9,10 @@ from pathlib import Path
 import pytest
 
 import tenure
-from tenure.remote.servers import read_servers
-from tenure.remote.transport import segment
+from tenure.client.server_urls import read_servers
+from tenure.client.transport import segment
 from tests.contract.ledger.timing import until_waiting
-from tests.doors.rest.processes import serving
+from tests.doors.http.processes import serving
 from tests.infrastructure.street import street
 
 

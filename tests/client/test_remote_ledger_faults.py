@@ -7,11 +7,11 @@ from pathlib import Path
 import pytest
 
 import tenure
+from tests.client.proxy import Fault, Wire, wire_to
 from tests.contract.ledger.plan import addresses, small_plan
 from tests.contract.ledger.timing import until_waiting
-from tests.doors.rest.stage import token_in
+from tests.doors.http.stage import token_in
 from tests.infrastructure.street import street
-from tests.remote.proxy import Fault, Wire, wire_to
 
 BROKEN = [fault for fault in Fault if fault not in (Fault.NONE, Fault.MUTE)]
 AFTER_THE_EFFECT = [Fault.LOST, Fault.CUT, Fault.GATEWAY]
@@ -82,7 +82,7 @@ async def test_what_stays_unknown_is_told_so_and_resolved_by_asking_again(direct
 async def test_an_answer_that_never_comes_ends_as_unknown(
     wire: Wire, monkeypatch: pytest.MonkeyPatch, direct: Ledger
 ) -> None:
-    monkeypatch.setattr("tenure.remote.ledger.LONG_S", 0.2)
+    monkeypatch.setattr("tenure.client.remote_ledger.LONG_S", 0.2)
     wire.will(Fault.MUTE)
     async with await tenure.open_async(f"{wire.url}?within_s=0") as ledger:
         with pytest.raises(tenure.StoreUnavailable, match="no answer in time") as unknown:
@@ -160,7 +160,7 @@ async def test_a_server_that_dies_in_the_middle_is_replaced_by_another(served: s
 async def test_a_waiting_claim_keeps_its_place_when_the_wire_breaks(
     ledger: Ledger, direct: Ledger, wire: Wire, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("tenure.remote.ledger.POLL_S", 0.3)
+    monkeypatch.setattr("tenure.client.remote_ledger.POLL_S", 0.3)
     await direct.allocate_many("net", owner="vm/full", count=9)
     first = asyncio.create_task(ledger.allocate("net", owner="vm/first", wait_s=20))
     await until_waiting(direct, "vm/first")
@@ -179,7 +179,7 @@ async def test_a_waiting_claim_keeps_its_place_when_the_wire_breaks(
 async def test_who_is_cancelled_while_he_waits_leaves_nothing_behind(
     ledger: Ledger, direct: Ledger, monkeypatch: pytest.MonkeyPatch, poll_s: float
 ) -> None:
-    monkeypatch.setattr("tenure.remote.ledger.POLL_S", poll_s)
+    monkeypatch.setattr("tenure.client.remote_ledger.POLL_S", poll_s)
     await direct.allocate_many("net", owner="vm/full", count=9)
     waiting = asyncio.create_task(ledger.allocate("net", owner="vm/late", wait_s=60))
     await until_waiting(direct, "vm/late")

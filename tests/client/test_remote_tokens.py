@@ -5,8 +5,8 @@ from typing import Any
 import pytest
 
 import tenure
-from tenure.remote.tokens import revoke_token
-from tenure.remote.transport import Transport
+from tenure.client.remote_tokens import revoke_token
+from tenure.client.transport import Transport
 
 ID, SECRET = "0123456789abcdef", "fedcba9876543210" * 4
 

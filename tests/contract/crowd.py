@@ -13,7 +13,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from tenure.kernel.values import Outcome, Verdict, Wish
+from tenure.kernel.holdings.holding_model import Outcome, Verdict, Wish
 from tests.contract.providers import Ground, provider_named
 
 ROOT = Path(__file__).parents[2]

@@ -12,8 +12,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Generic, Protocol, TypeVar
 
-from tenure.kernel.configuration import Network
-from tenure.kernel.values import NetworkId, SpaceId
+from tenure.kernel.holdings.holding_model import NetworkId, SpaceId
+from tenure.kernel.plan.plan_model import Network
 from tenure.ports import Abilities, Book, LedgerStore, Transaction
 from tenure.stores.etcd.store import EtcdStore
 from tenure.stores.memory.store import MemoryStore

@@ -4,9 +4,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Generic
 
-from tenure.kernel.addresses import parse_address
-from tenure.kernel.ranges import parse_range
-from tenure.kernel.values import Change, Outcome, Row, State, Ticket, Verdict, Wish
+from tenure.kernel.addressing.addresses import parse_address
+from tenure.kernel.addressing.ranges import parse_range
+from tenure.kernel.holdings.holding_model import Change, Outcome, Row, State, Ticket, Verdict, Wish
 from tenure.ports import Failed
 from tests.contract.providers import Ground, Provider, S
 

@@ -8,7 +8,8 @@ from types import ModuleType
 import pytest
 
 import tenure
-from tenure.kernel import edits, errors
+from tenure.kernel import errors
+from tenure.kernel.plan import edits
 
 FIRST_PAGE = {
     "add_network",

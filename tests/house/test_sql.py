@@ -16,9 +16,9 @@ from typing import Any
 import asyncpg
 import pytest
 
-from tenure.kernel.addresses import key, parse_address
-from tenure.stores.sqlite.granting import DEFINITIONS
-from tenure.stores.statements import load_migrations, load_statements
+from tenure.kernel.addressing.addresses import key, parse_address
+from tenure.stores.sql_files import load_migrations, load_statements
+from tenure.stores.sqlite.grants import DEFINITIONS
 from tests.infrastructure.postgres import fresh_schema
 
 HOLDINGS = 100_000

@@ -12,7 +12,7 @@ import pytest
 ROOT = Path(__file__).parents[2]
 
 STORY = """
-import tenure, tenure.doors.rest.pages
+import tenure, tenure.doors.http.non_api.web_files
 print(tenure.__file__)
 with tenure.open("sqlite:///ledger.db") as ledger:
     ledger.add_network("net")

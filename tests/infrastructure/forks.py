@@ -8,9 +8,9 @@ import multiprocessing
 
 PRELOADED = (
     "tenure.stores.postgres.store",
-    "tests.doors.deployments.conformance.crowd",
-    "tests.doors.deployments.kills.dying",
-    "tests.doors.neutron.stage.child",
+    "tests.integrations.bosh.conformance.crowd",
+    "tests.integrations.bosh.kills.dying",
+    "tests.integrations.neutron.stage.child",
 )
 
 FORKS = multiprocessing.get_context("forkserver")

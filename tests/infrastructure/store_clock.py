@@ -15,8 +15,8 @@ import asyncpg
 
 import tenure
 from tenure.ports import LedgerStore
-from tenure.service.engine_ledger import ledger_on
-from tenure.service.server import Server
+from tenure.service.engine.engine import Server
+from tenure.service.ledger.engine_ledger import ledger_on
 from tenure.stores.memory.store import MemoryStore
 from tenure.stores.postgres import store as postgres_store
 from tenure.stores.sqlite import transaction as sqlite_transaction

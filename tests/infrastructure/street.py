@@ -15,15 +15,15 @@ from typing import Any, TypeVar
 
 import uvicorn
 
-from tenure.doors.rest.app import Application
-from tenure.doors.rest.catalogue import ENDPOINTS
-from tenure.doors.rest.dispatching import Match
-from tenure.doors.rest.journal import Journal
-from tenure.doors.rest.requests import Receive, Scope, Send
-from tenure.doors.rest.settings import Settings
-from tenure.doors.rest.sinking import Sink
-from tenure.doors.rest.site import Site
-from tenure.doors.rest.visitors import Visitor
+from tenure.doors.http.app import Application
+from tenure.doors.http.observe.log_writer import Sink
+from tenure.doors.http.observe.request_log import Journal
+from tenure.doors.http.routes.route_table import ENDPOINTS
+from tenure.doors.http.routing.dispatcher import Match
+from tenure.doors.http.routing.principal import Visitor
+from tenure.doors.http.routing.read_request import Receive, Scope, Send
+from tenure.doors.http.server_state import Site
+from tenure.doors.http.settings import Settings
 
 T = TypeVar("T")
 

@@ -1,7 +1,8 @@
 """Processes beside a copy: some work on the ledger meanwhile, others stop half way and wait to be killed.
 
-``python -m tests.moving.busy work URL NAME`` allocates, hands over, labels and releases until its input ends.
-``python -m tests.moving.busy backup SOURCE PATH STAGE`` (or ``restore PATH TARGET STAGE``) comes half way in a stage.
+``python -m tests.interchange.busy work URL NAME`` allocates, hands over, labels and releases until its input ends.
+``python -m tests.interchange.busy backup SOURCE PATH STAGE`` (or ``restore PATH TARGET STAGE``) comes half way in a
+stage.
 """
 
 import asyncio
@@ -15,7 +16,7 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 
 import tenure
-from tenure.moving.copying import backup, restore
+from tenure.interchange.copy_ledger import backup, restore
 
 ROOT = Path(__file__).parents[2]
 FOR_EVER_S = 3600
@@ -24,7 +25,7 @@ FOR_EVER_S = 3600
 async def start(*words: str) -> Process:
     """Start a process and wait until it is where it should be."""
     process = await asyncio.create_subprocess_exec(
-        sys.executable, "-m", "tests.moving.busy", *words, cwd=ROOT, stdin=PIPE, stdout=PIPE
+        sys.executable, "-m", "tests.interchange.busy", *words, cwd=ROOT, stdin=PIPE, stdout=PIPE
     )
     assert process.stdout is not None
     assert await process.stdout.readline() == b"there\n"

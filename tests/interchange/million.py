@@ -1,7 +1,7 @@
 """A ledger of any size out of nothing, and its way from SQLite to PostgreSQL and back.
 
-``python -m tests.moving.million`` prints counts, seconds, the peak of memory (of this process, by the stages of the
-copies) and whether the content at the end is the same as at the beginning.
+``python -m tests.interchange.million`` prints counts, seconds, the peak of memory (of this process, by the stages of
+the copies) and whether the content at the end is the same as at the beginning.
 """
 
 import argparse
@@ -16,14 +16,14 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
-from tenure.kernel.addresses import parse_address
-from tenure.kernel.configuration import Network, Notes, Policy, Pool, Reserved, Subnet
-from tenure.kernel.contents import Counters, Former, Kind, PlacedNetwork, Section, Space
-from tenure.kernel.entries import grant_details
-from tenure.kernel.ranges import parse_cidr, parse_range
-from tenure.kernel.values import Change, Paper, Reply, Row, State
-from tenure.moving.comparing import digest_of
-from tenure.moving.copying import CopyReport, copy
+from tenure.interchange.content_digest import digest_of
+from tenure.interchange.copy_ledger import CopyReport, copy
+from tenure.kernel.addressing.addresses import parse_address
+from tenure.kernel.addressing.ranges import parse_cidr, parse_range
+from tenure.kernel.holdings.holding_model import Change, Paper, Reply, Row, State
+from tenure.kernel.holdings.log_entries import grant_details
+from tenure.kernel.plan.plan_model import Network, Notes, Policy, Pool, Reserved, Subnet
+from tenure.kernel.snapshot import Counters, Former, Kind, PlacedNetwork, Section, Space
 from tenure.wiring import open_store
 from tests.infrastructure.postgres import private_postgres
 
@@ -199,7 +199,7 @@ def run(holdings: int = MILLION) -> dict[str, Any]:
 
 def main() -> int:
     """Run from the command line."""
-    parser = argparse.ArgumentParser(prog="python -m tests.moving.million", description=__doc__)
+    parser = argparse.ArgumentParser(prog="python -m tests.interchange.million", description=__doc__)
     parser.add_argument("--holdings", type=int, default=MILLION)
     figures = run(parser.parse_args().holdings)
     print(json.dumps(figures, indent=2))

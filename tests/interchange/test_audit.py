@@ -5,10 +5,10 @@ import json
 import pytest
 
 import tenure
-from tenure.moving.auditing import AuditReport, LedgerSource, Verdict, audit
-from tenure.moving.exporting import export_json
-from tenure.moving.items import Source
-from tenure.moving.sources import parse_source
+from tenure.interchange.audit import AuditReport, LedgerSource, Verdict, audit
+from tenure.interchange.exporter.export_run import export_json
+from tenure.interchange.formats.detect import parse_source
+from tenure.interchange.formats.source_items import Source
 
 Said = tuple[str, str, list[tuple[str, str]]]
 

@@ -10,14 +10,14 @@ import asyncpg
 import pytest
 
 import tenure
-from tenure.kernel.contents import Kind, Section
-from tenure.moving.comparing import Digest, digest_of
-from tenure.moving.copying import backup, copy, restore
+from tenure.interchange.content_digest import Digest, digest_of
+from tenure.interchange.copy_ledger import backup, copy, restore
+from tenure.kernel.snapshot import Kind, Section
 from tenure.ports import LedgerStore
 from tenure.wiring import open_store
 from tests.contract.providers import Provider, ledger_providers
 from tests.infrastructure.postgres import fresh_schema
-from tests.moving.million import made_contents, make_ledger
+from tests.interchange.million import made_contents, make_ledger
 
 LASTING = [provider for provider in ledger_providers() if provider.abilities.survives_restart]
 MANY = 50_000

@@ -6,16 +6,16 @@ from pathlib import Path
 
 import pytest
 
-from tenure.kernel.contents import Kind
-from tenure.kernel.values import Change, Row
-from tenure.moving.comparing import digest_of
-from tenure.moving.copying import backup, restore
+from tenure.interchange.content_digest import digest_of
+from tenure.interchange.copy_ledger import backup, restore
+from tenure.kernel.holdings.holding_model import Change, Row
+from tenure.kernel.snapshot import Kind
 from tenure.ports import LedgerStore
-from tenure.service.verifying import verify
+from tenure.service.read.verify import verify
 from tenure.wiring import open_store
 from tests.contract.providers import Provider, ledger_providers
-from tests.moving.busy import load, start
-from tests.moving.million import make_ledger
+from tests.interchange.busy import load, start
+from tests.interchange.million import make_ledger
 from tests.scale import runs
 
 SHARED = [provider for provider in ledger_providers() if provider.abilities.shared_by_processes]

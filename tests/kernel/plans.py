@@ -1,9 +1,9 @@
 """Small address plans, written as the edits that make them."""
 
-from tenure.kernel import edits
-from tenure.kernel.configuration import Configuration, Network
-from tenure.kernel.editing import edited, new_network
-from tenure.kernel.judging import judge
+from tenure.kernel.plan import edits
+from tenure.kernel.plan.apply_edit import edited, new_network
+from tenure.kernel.plan.invariants import judge
+from tenure.kernel.plan.plan_model import Configuration, Network
 
 
 def with_network(plan: Configuration, edit: edits.AddNetwork) -> Configuration:

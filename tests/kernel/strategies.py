@@ -4,8 +4,10 @@ import string
 
 from hypothesis import strategies as st
 
-from tenure.kernel.addresses import V4_BASE, V6_BASE, format_address, width
-from tenure.kernel.configuration import (
+from tenure.kernel.addressing.addresses import V4_BASE, V6_BASE, format_address, width
+from tenure.kernel.addressing.ranges import AddressRange, Cidr
+from tenure.kernel.names import Owner
+from tenure.kernel.plan.plan_model import (
     Connection,
     KeepBack,
     Network,
@@ -17,8 +19,6 @@ from tenure.kernel.configuration import (
     Reserved,
     Subnet,
 )
-from tenure.kernel.names import Owner
-from tenure.kernel.ranges import AddressRange, Cidr
 
 v4_positions = st.integers(V4_BASE, V4_BASE + 2**32 - 1)
 v6_positions = st.integers(V6_BASE, V6_BASE + 2**128 - 1)

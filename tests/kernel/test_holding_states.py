@@ -2,8 +2,8 @@
 
 import pytest
 
-from tenure.kernel.lifecycle import cooling_us
-from tenure.kernel.values import State
+from tenure.kernel.holding_states import cooling_us
+from tenure.kernel.holdings.holding_model import State
 
 USED = (State.HELD, State.DRAINING, State.COOLING)
 

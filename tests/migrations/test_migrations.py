@@ -12,8 +12,8 @@ import asyncpg
 import pytest
 
 import tenure
-from tenure.kernel.addresses import key, parse_address
-from tenure.stores.statements import load_migrations
+from tenure.kernel.addressing.addresses import key, parse_address
+from tenure.stores.sql_files import load_migrations
 from tests.infrastructure.postgres import fresh_schema
 
 SQLITE, POSTGRES = "tenure.stores.sqlite", "tenure.stores.postgres"

@@ -9,7 +9,7 @@ import asyncpg
 import pytest
 
 import tenure
-from tenure.service.engine_ledger import server_of
+from tenure.service.ledger.engine_ledger import server_of
 from tests.infrastructure.postgres import fresh_schema
 from tests.migrations.dumping import DUMPS, SCHEMA
 

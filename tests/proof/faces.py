@@ -7,13 +7,13 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Any, Protocol
 
 import tenure
-from tenure.kernel.addresses import format_address, parse_address
-from tenure.kernel.values import Change, Row, Ticket
-from tenure.service import waiting
-from tenure.service.book_desk import BookDesk
-from tenure.service.engine_ledger import server_of
-from tenure.service.ground import check_holder
-from tenure.service.operations import read_claim
+from tenure.kernel.addressing.addresses import format_address, parse_address
+from tenure.kernel.holdings.holding_model import Change, Row, Ticket
+from tenure.service.apply.context import check_holder
+from tenure.service.apply.operations import read_claim
+from tenure.service.engine import waiting_rooms
+from tenure.service.engine.book_engine import BookDesk
+from tenure.service.ledger.engine_ledger import server_of
 from tenure.stores.etcd.store import EtcdStore
 from tests.proof.history import Logged, Tenancy
 from tests.proof.plan import Plan
@@ -84,7 +84,7 @@ class LedgerFace:
 
     def shorten_lives(self) -> None:
         """Let those who wait in this process be taken for dead soon."""
-        waiting.LIFE_US, waiting.BEAT_S = int(LIFE_S * 1_000_000), LIFE_S / 5
+        waiting_rooms.LIFE_US, waiting_rooms.BEAT_S = int(LIFE_S * 1_000_000), LIFE_S / 5
 
     async def perform(self, verb: str, args: Mapping[str, Any], request: str) -> list[Tenancy]:
         """Make one call."""
@@ -141,7 +141,7 @@ class RemoteFace(LedgerFace):
 
     async def settle(self) -> list[str]:
         """Wait until those whose server was killed are known to be dead, and see who is left."""
-        deadline = asyncio.get_running_loop().time() + waiting.LIFE_US / 1_000_000 + LONGER_S
+        deadline = asyncio.get_running_loop().time() + waiting_rooms.LIFE_US / 1_000_000 + LONGER_S
         while True:
             await self.ledger.sweep()
             left = [f"left in line: {claim}" for claim in await self.ledger.waiting()]

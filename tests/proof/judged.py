@@ -5,8 +5,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
-from tenure.kernel.addresses import parse_address
-from tenure.kernel.configuration import Configuration
+from tenure.kernel.addressing.addresses import parse_address
 from tenure.kernel.errors import (
     AddressInUse,
     AddressReserved,
@@ -17,11 +16,12 @@ from tenure.kernel.errors import (
     PoolExhausted,
     StoreUnavailable,
 )
-from tenure.kernel.inline import run_inline
-from tenure.kernel.layout import Layout
-from tenure.kernel.values import Change, Holding, State
-from tenure.service.showing import ClaimStatus
-from tenure.service.verifying import verify
+from tenure.kernel.holdings.holding_model import Change, Holding, State
+from tenure.kernel.plan.layout import Layout
+from tenure.kernel.plan.plan_model import Configuration
+from tenure.kernel.run_inline import run_inline
+from tenure.service.read.presenter import ClaimStatus
+from tenure.service.read.verify import verify
 from tests.proof.lives import Held, Line, Lives, Standing
 from tests.proof.turns import passed_over
 from tests.proof.world import World

@@ -5,8 +5,8 @@ import contextlib
 import random
 
 from tenure.kernel.errors import PoolExhausted
-from tenure.service.engine_ledger import ledger_on
-from tenure.service.server import Server
+from tenure.service.engine.engine import Server
+from tenure.service.ledger.engine_ledger import ledger_on
 from tests.proof.judged import Call
 from tests.proof.scheduling import TimelessLoop
 from tests.proof.world import World

@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
-from tenure.kernel.values import Change, State
+from tenure.kernel.holdings.holding_model import Change, State
 
 
 class Standing(NamedTuple):

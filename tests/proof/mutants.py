@@ -6,20 +6,21 @@ from contextlib import AbstractContextManager, contextmanager
 from typing import Any
 from unittest import mock
 
-from tenure.kernel.addresses import parse_address
-from tenure.kernel.entries import grant_entry
+from tenure.kernel.addressing.addresses import parse_address
 from tenure.kernel.errors import AddressInUse, NotFound, PoolExhausted
-from tenure.kernel.layout import Layout
+from tenure.kernel.holdings.holding_model import Outcome, Reply, Row, SpaceId, State, Ticket, Verdict, Wish
+from tenure.kernel.holdings.idempotency import reply_to
+from tenure.kernel.holdings.log_entries import grant_entry
 from tenure.kernel.names import Owner
-from tenure.kernel.replying import reply_to
-from tenure.kernel.values import Outcome, Reply, Row, SpaceId, State, Ticket, Verdict, Wish
+from tenure.kernel.plan.layout import Layout
 from tenure.ports import KeyTaken, Transaction
-from tenure.service import allocating, applying, holding_work, release_holding
-from tenure.service.claims import Claim, Granted
-from tenure.service.ground import Ground, check_holder
-from tenure.service.operations import Confirm
-from tenure.service.queueing import Queue, Seat
-from tenure.stores import plain
+from tenure.service.allocator import allocation
+from tenure.service.allocator.claim import Claim, Granted
+from tenure.service.allocator.waiting_line import Queue, Seat
+from tenure.service.apply import apply_operations, holding_effects, release_holding
+from tenure.service.apply.context import Ground, check_holder
+from tenure.service.apply.operations import Confirm
+from tenure.stores import serial_grants
 from tenure.stores.memory.transaction import MemoryTransaction
 from tenure.stores.postgres.sql import SQL
 from tests.proof.simulated import SimulatedStore
@@ -41,15 +42,15 @@ def unsorted_batch() -> Iterator[None]:
 @contextmanager
 def view_trusted_for_exhaustion() -> Iterator[None]:
     """Say that a pool is exhausted when the doubtful view says so."""
-    real = allocating._pick
+    real = allocation._pick
 
     async def pick(claim: Claim, layout: Layout, policy: object, desk: object) -> object:
-        view = desk.doubtful(layout).lines.get(allocating.line_key(claim))  # type: ignore[attr-defined]
+        view = desk.doubtful(layout).lines.get(allocation.line_key(claim))  # type: ignore[attr-defined]
         if view is not None and view.loaded and not view.free.free:
             raise PoolExhausted(claim.network, claim.pool)
         return await real(claim, layout, policy, desk)  # type: ignore[arg-type]
 
-    with mock.patch.object(allocating, "_pick", pick):
+    with mock.patch.object(allocation, "_pick", pick):
         yield
 
 
@@ -63,7 +64,7 @@ def release_by_address_only() -> Iterator[None]:
 @contextmanager
 def log_outside_the_transaction() -> Iterator[None]:
     """Commit the holdings first and log them in a transaction of its own, which a death can prevent."""
-    real = plain.grant_rows
+    real = serial_grants.grant_rows
 
     async def grant(self: SimulatedStore, space: SpaceId, version: int, wishes: Sequence[Wish]) -> Sequence[Verdict]:
         entries: list[object] = []
@@ -89,27 +90,27 @@ def log_outside_the_transaction() -> Iterator[None]:
 @contextmanager
 def no_version_guard() -> Iterator[None]:
     """Grant under whatever configuration there is."""
-    real = plain.grant_rows
+    real = serial_grants.grant_rows
 
     async def grant_rows(tx: Transaction, space: SpaceId, version: int, wishes: Sequence[Wish]) -> Sequence[Verdict]:
         current = (await tx.configurations([space]))[0].version
         return await real(tx, space, current, wishes)
 
-    with mock.patch.object(plain, "grant_rows", grant_rows):
+    with mock.patch.object(serial_grants, "grant_rows", grant_rows):
         yield
 
 
 @contextmanager
 def again_read_as_taken() -> Iterator[None]:
     """Take an undecided answer for a refusal."""
-    real = allocating._settled
+    real = allocation._settled
 
-    async def settled(claim: Claim, wish: Wish, layout: Layout, verdict: Verdict, desk: allocating.Desk) -> object:
+    async def settled(claim: Claim, wish: Wish, layout: Layout, verdict: Verdict, desk: allocation.Desk) -> object:
         if verdict.outcome is Outcome.AGAIN and claim.address is not None:
             return AddressInUse(claim.network, "somebody")
         return await real(claim, wish, layout, verdict, desk)
 
-    with mock.patch.object(allocating, "_settled", settled):
+    with mock.patch.object(allocation, "_settled", settled):
         yield
 
 
@@ -193,7 +194,7 @@ def cooling_cut_short() -> Iterator[None]:
 @contextmanager
 def confirm_after_removal() -> Iterator[None]:
     """Confirm a pending holding that its deadline has ended, by making it anew."""
-    real = holding_work.confirm
+    real = holding_effects.confirm
 
     async def confirm(ground: Ground, operation: Confirm) -> Granted:
         try:
@@ -207,7 +208,7 @@ def confirm_after_removal() -> Iterator[None]:
             ground.entries.append(grant_entry(verdict.row))
             return Granted(verdict.row, ground.layout(space))
 
-    with mock.patch.dict(applying.SINGLE, {Confirm: confirm}):
+    with mock.patch.dict(apply_operations.SINGLE, {Confirm: confirm}):
         yield
 
 

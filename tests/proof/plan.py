@@ -9,8 +9,8 @@ from functools import cached_property
 from typing import NamedTuple
 
 import tenure
-from tenure.kernel.configuration import Configuration, Network, Policy, Pool, Subnet
-from tenure.kernel.ranges import parse_cidr, parse_range
+from tenure.kernel.addressing.ranges import parse_cidr, parse_range
+from tenure.kernel.plan.plan_model import Configuration, Network, Policy, Pool, Subnet
 
 
 class PlannedPool(NamedTuple):

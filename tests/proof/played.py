@@ -10,9 +10,9 @@ from typing import Any
 
 from tenure import AsyncLedger
 from tenure.kernel.errors import NotFound, TenureError
-from tenure.service.engine_ledger import ledger_on, server_of
-from tenure.service.operations import read_claim
-from tenure.service.server import Server
+from tenure.service.apply.operations import read_claim
+from tenure.service.engine.engine import Server
+from tenure.service.ledger.engine_ledger import ledger_on, server_of
 from tenure.stores.memory.store import MemoryStore
 from tests.proof.judged import Call, Judge
 from tests.proof.left import left_behind

@@ -8,13 +8,13 @@ committed. Faults come from the chooser.
 from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Coroutine, Sequence
 from typing import Any, TypeVar, cast
 
-from tenure.kernel.configuration import Configuration
-from tenure.kernel.contents import Section
 from tenure.kernel.errors import StoreUnavailable
-from tenure.kernel.inline import run_inline
-from tenure.kernel.values import Change, NetworkId, Outcome, Paper, Row, SpaceId, Ticket, Verdict, Wish
+from tenure.kernel.holdings.holding_model import Change, NetworkId, Outcome, Paper, Row, SpaceId, Ticket, Verdict, Wish
+from tenure.kernel.plan.plan_model import Configuration
+from tenure.kernel.run_inline import run_inline
+from tenure.kernel.snapshot import Section
 from tenure.ports import Abilities, CallerTransaction, Effects, Guard, Size, Transaction
-from tenure.stores import plain
+from tenure.stores import serial_grants
 from tests.proof.world import SimulatedTransaction, World
 
 T = TypeVar("T")
@@ -60,7 +60,7 @@ class SimulatedStore:
         """Grant as one statement."""
         assert len({wish.first for wish in wishes}) == len(wishes) == len({wish.claim for wish in wishes})
         return await self._call(
-            lambda: self.world.truth.transact(lambda tx: plain.grant_rows(tx, space, version, wishes)),
+            lambda: self.world.truth.transact(lambda tx: serial_grants.grant_rows(tx, space, version, wishes)),
             self._may_insert(space, wishes),
         )
 
@@ -74,7 +74,7 @@ class SimulatedStore:
                 return None
 
             async def work(tx: Transaction) -> Sequence[Verdict]:
-                verdicts = await plain.grant_rows(tx, space, version, wishes)
+                verdicts = await serial_grants.grant_rows(tx, space, version, wishes)
                 if any(verdict.outcome is not Outcome.GRANTED for verdict in verdicts):
                     raise _NotAll
                 return verdicts
@@ -96,7 +96,7 @@ class SimulatedStore:
 
         async def effect() -> Sequence[Row | None]:
             self.world.frees[space] = self.world.frees.get(space, 0) + 1
-            return await self.world.truth.transact(lambda tx: plain.release_rows(tx, space, tickets, version))
+            return await self.world.truth.transact(lambda tx: serial_grants.release_rows(tx, space, tickets, version))
 
         return await self._call(effect, lambda: not self.world.guarded(space, (Guard.LANE, Guard.EDIT)))
 

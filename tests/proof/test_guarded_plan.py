@@ -3,7 +3,7 @@
 import asyncio
 
 import tenure
-from tenure.kernel.addresses import parse_address
+from tenure.kernel.addressing.addresses import parse_address
 from tenure.ports import LedgerStore
 from tests.contract.providers import Provider
 

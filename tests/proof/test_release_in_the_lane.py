@@ -6,9 +6,9 @@ from collections.abc import AsyncIterator
 import pytest
 
 import tenure
-from tenure.kernel.addresses import parse_address
-from tenure.kernel.entries import grant_entry
-from tenure.kernel.values import Row, Ticket, Wish
+from tenure.kernel.addressing.addresses import parse_address
+from tenure.kernel.holdings.holding_model import Row, Ticket, Wish
+from tenure.kernel.holdings.log_entries import grant_entry
 from tenure.ports import Guard, LedgerStore, Transaction
 from tenure.wiring import open_store
 from tests.contract.providers import Provider, ledger_providers

@@ -8,8 +8,8 @@ from urllib.parse import parse_qs, urlsplit
 import asyncpg
 import pytest
 
-from tenure.kernel.addresses import parse_address
-from tenure.kernel.values import Wish
+from tenure.kernel.addressing.addresses import parse_address
+from tenure.kernel.holdings.holding_model import Wish
 from tenure.stores.postgres.driver_errors import STUCK
 from tenure.stores.postgres.sql import SQL
 from tenure.stores.postgres.store import PostgresStore

@@ -12,7 +12,7 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 import tenure
-from tenure.service import waiting
+from tenure.service.engine import waiting_rooms
 
 PATIENCE_S = 300.0
 
@@ -68,7 +68,7 @@ def tell(answer: Mapping[str, Any]) -> None:
 async def run(errand: Errand) -> None:
     """Do an errand."""
     # The dead are noticed sooner than a user would want it, so that a proof does not take all day.
-    waiting.LIFE_US, waiting.BEAT_S = int(errand.life_s * 1_000_000), errand.life_s / 5
+    waiting_rooms.LIFE_US, waiting_rooms.BEAT_S = int(errand.life_s * 1_000_000), errand.life_s / 5
     waiters = Waiters(await tenure.open_async(errand.url))
     words = asyncio.StreamReader()
     await asyncio.get_running_loop().connect_read_pipe(lambda: asyncio.StreamReaderProtocol(words), sys.stdin)

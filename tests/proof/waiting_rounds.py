@@ -17,7 +17,7 @@ from functools import partial
 from typing import Any
 
 import tenure
-from tenure.service.engine_ledger import server_of
+from tenure.service.ledger.engine_ledger import server_of
 from tests.proof.crew import PATIENCE_S, ROOT
 from tests.proof.waiters import Errand
 

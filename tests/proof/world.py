@@ -5,11 +5,11 @@ from collections.abc import Awaitable, Callable, Coroutine, Sequence
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
-from tenure.kernel.configuration import Configuration
-from tenure.kernel.entries import grant_entry
-from tenure.kernel.inline import run_inline
-from tenure.kernel.replying import reply_to
-from tenure.kernel.values import NetworkId, Outcome, Reply, Row, SpaceId, Verdict, Waiter, Wish
+from tenure.kernel.holdings.holding_model import NetworkId, Outcome, Reply, Row, SpaceId, Verdict, Waiter, Wish
+from tenure.kernel.holdings.idempotency import reply_to
+from tenure.kernel.holdings.log_entries import grant_entry
+from tenure.kernel.plan.plan_model import Configuration
+from tenure.kernel.run_inline import run_inline
 from tenure.ports import Effects, Guard, NotAll
 from tenure.stores.memory.store import MemoryStore
 from tenure.stores.memory.transaction import MemoryTransaction

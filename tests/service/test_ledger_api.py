@@ -7,10 +7,10 @@ from typing import Any
 import pytest
 
 import tenure
-from tenure.remote.ledger import RemoteLedger
-from tenure.service.engine_ledger import EngineLedger
-from tenure.service.ledger import AsyncLedger
-from tenure.service.ledger_api import LedgerApi
+from tenure.client.remote_ledger import RemoteLedger
+from tenure.service.ledger.async_ledger import AsyncLedger
+from tenure.service.ledger.engine_ledger import EngineLedger
+from tenure.service.ledger.ledger_api import LedgerApi
 
 ENDS: tuple[type[LedgerApi], ...] = (EngineLedger, RemoteLedger)
 

@@ -16,10 +16,10 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule, run_state_machine_as_test
 
 import tenure
-from tenure.kernel.addresses import format_address
-from tenure.service.engine_ledger import ledger_on
-from tenure.service.portal import Portal
-from tenure.service.server import Server
+from tenure.kernel.addressing.addresses import format_address
+from tenure.service.engine.engine import Server
+from tenure.service.ledger.blocking.loop_thread import Portal
+from tenure.service.ledger.engine_ledger import ledger_on
 from tenure.stores.memory.store import MemoryStore
 from tests.profiles import examples
 

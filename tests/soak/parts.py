@@ -13,12 +13,12 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from tests.doors.deployments.kills.grid import killed_once
-from tests.doors.neutron.stage.deployment import DATABASES, MODES
-from tests.doors.neutron.stage.judging import crowd_rounds
-from tests.doors.neutron.suites.running import run_all as run_suites
 from tests.infrastructure.postgres import run_folder
-from tests.moving.million import run as copy_a_million
+from tests.integrations.bosh.kills.grid import killed_once
+from tests.integrations.neutron.stage.deployment import DATABASES, MODES
+from tests.integrations.neutron.stage.judging import crowd_rounds
+from tests.integrations.neutron.suites.running import run_all as run_suites
+from tests.interchange.million import run as copy_a_million
 from tests.proof.http_pair import fragile_http
 from tests.proof.moved_clocks import clock_round
 from tests.proof.rounds import FRAGILE, Reckoning, kill_round

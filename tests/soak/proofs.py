@@ -11,8 +11,8 @@ from functools import partial
 from typing import Any
 
 import tenure
-from tests.doors.deployments.conformance.maker import live
-from tests.doors.deployments.conformance.town import Town
+from tests.integrations.bosh.conformance.maker import live
+from tests.integrations.bosh.conformance.town import Town
 from tests.proof.exploration import CASTS, MODES, explore
 from tests.proof.mutants import SIMULATED, Search
 from tests.proof.simulation import first_unexplained
@@ -69,12 +69,12 @@ def properties(seed: int, rounds: int) -> Figures:
 
 def networks_machine(seed: int, rounds: int) -> Figures:
     """Run the state machine of the networks door on every store, many more times."""
-    return _examined(rounds * EXAMPLES_A_ROUND, "tests/doors/networks/machine")
+    return _examined(rounds * EXAMPLES_A_ROUND, "tests/integrations/ganeti/machine")
 
 
 def http_requests(seed: int, rounds: int) -> Figures:
     """Ask the HTTP door all that its OpenAPI document allows and forbids, many more times."""
-    return _examined(rounds * EXAMPLES_A_ROUND, "tests/doors/rest/test_schemathesis.py")
+    return _examined(rounds * EXAMPLES_A_ROUND, "tests/doors/http/openapi/test_schemathesis.py")
 
 
 def vms_in_the_making(seed: int, rounds: int) -> Figures:

@@ -14,7 +14,7 @@ from typing import Any
 import asyncpg
 
 from tenure.ports import LedgerStore
-from tenure.service.log_keeper import archive_older
+from tenure.service.engine.log_keeper import archive_older
 from tenure.wiring import open_store
 
 

@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 
 import tenure
-from tenure.kernel.values import Change
+from tenure.kernel.holdings.holding_model import Change
 from tenure.ports import LedgerStore
-from tenure.service.whole_log import whole_log
+from tenure.service.read.whole_log import whole_log
 from tests.contract.ledger.plan import small_plan
 from tests.contract.ledger.timing import store_of
 from tests.contract.providers import Provider, ledger_providers

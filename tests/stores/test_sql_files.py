@@ -6,7 +6,7 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tenure.stores.statements import dump_details, read_details
+from tenure.stores.sql_files import dump_details, read_details
 
 WORDS = st.text(max_size=20)
 ASKERS = st.tuples(WORDS, st.none() | WORDS).map(list)

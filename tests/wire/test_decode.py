@@ -7,9 +7,9 @@ import msgspec
 import pytest
 
 import tenure
+from tenure.client.build_request import as_asked
 from tenure.kernel import errors
-from tenure.remote import bodies, problems, reading, refusals, shapes, writing
-from tenure.remote.wishes import as_asked
+from tenure.wire import decode, encode, http_errors, problems, request_bodies, responses
 
 
 @pytest.fixture
@@ -75,8 +75,8 @@ async def everything(ledger: tenure.AsyncLedger) -> dict[str, list[Any]]:
 )  # fmt: skip
 async def test_a_value_comes_back_as_it_was(ledger: tenure.AsyncLedger, kind: str) -> None:
     found = (await everything(ledger))[kind]
-    write: Callable[[Any], Any] = getattr(writing, kind)
-    read: Callable[[Any], Any] = getattr(reading, kind)
+    write: Callable[[Any], Any] = getattr(encode, kind)
+    read: Callable[[Any], Any] = getattr(decode, kind)
 
     for value in found:
         shape = write(value)
@@ -90,8 +90,8 @@ async def test_a_value_comes_back_as_it_was(ledger: tenure.AsyncLedger, kind: st
 async def test_answers_of_operations_come_back_as_they_were(ledger: tenure.AsyncLedger) -> None:
     held = await ledger.holdings("net")
     for answer in (None, held[0], held, [], (await ledger.networks())[0], (await ledger.papers("k"))[0]):
-        travelled = msgspec.json.decode(msgspec.json.encode(writing.answer(answer)), type=shapes.Answer)
-        assert reading.answer(travelled) == answer
+        travelled = msgspec.json.decode(msgspec.json.encode(encode.answer(answer)), type=responses.Answer)
+        assert decode.answer(travelled) == answer
 
 
 ERRORS = [
@@ -108,14 +108,14 @@ ERRORS = [
     errors.PoolExhausted("net", "pool", wanted=3, in_a_row=True, waited_s=2.5),
     errors.CursorExpired(3, 17),
     errors.StoreUnavailable("gone", outcome="unknown"),
-    refusals.RateLimited("slowly", after_s=2.0),
-    refusals.Fault("ours"),
+    http_errors.RateLimited("slowly", after_s=2.0),
+    http_errors.Fault("ours"),
 ]
 
 
 @pytest.mark.parametrize("error", ERRORS, ids=lambda error: error.code)
 def test_an_error_comes_back_with_its_kind_its_words_and_its_data(error: tenure.TenureError) -> None:
-    travelled = msgspec.json.decode(msgspec.json.encode(problems.problem_of(error, "r-1")), type=shapes.Problem)
+    travelled = msgspec.json.decode(msgspec.json.encode(problems.problem_of(error, "r-1")), type=responses.Problem)
     again = problems.error_of(travelled)
 
     assert (type(again), str(again), vars(again)) == (type(error), str(error), vars(error))
@@ -132,4 +132,4 @@ def test_a_field_is_named_as_the_caller_knows_it() -> None:
 )
 def test_what_json_cannot_say_is_refused_by_name(value: object) -> None:
     with pytest.raises(tenure.Invalid, match=r"^labels: "):
-        bodies.plain(value, "labels")
+        request_bodies.plain(value, "labels")

@@ -9,15 +9,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import tenure
-from tenure.kernel.addresses import parse_address
-from tenure.kernel.layout import Layout
+from tenure.kernel.addressing.addresses import parse_address
+from tenure.kernel.holdings.holding_model import Row, State
 from tenure.kernel.names import Owner
-from tenure.kernel.values import Row, State
-from tenure.remote import writing
-from tenure.remote.writing import granted_json
-from tenure.service.claims import Granted
-from tenure.service.engine_ledger import server_of
-from tenure.service.showing import holding_of
+from tenure.kernel.plan.layout import Layout
+from tenure.service.allocator.claim import Granted
+from tenure.service.ledger.engine_ledger import server_of
+from tenure.service.read.presenter import holding_of
+from tenure.wire import encode
+from tenure.wire.encode import granted_json
 
 SUBNETS = ("10.0.0.0/24", "2001:db8::/64")
 SPANS = (("10.0.0.7", 0), ("10.0.0.16", 15), ("2001:db8::7", 0), ("2001:db8::100", 255))
@@ -71,4 +71,4 @@ def test_every_holding_is_written_as_the_usual_way_writes_it(
         7, network.id, first, first + span[1], Owner.trusted(owner), slot, state, generation, *times, request, details
     )
 
-    assert granted_json(Granted(row, layout)) == msgspec.json.encode(writing.holding(holding_of(row, layout)))
+    assert granted_json(Granted(row, layout)) == msgspec.json.encode(encode.holding(holding_of(row, layout)))

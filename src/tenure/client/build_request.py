@@ -2,10 +2,10 @@
 
 from dataclasses import replace
 
+from tenure.client.transport import short_key
 from tenure.kernel.errors import Invalid, TenureError
-from tenure.remote.transport import short_key
-from tenure.service.operations import Allocate, AllocateRun, Operation, WritePaper
-from tenure.service.paper_work import check_document
+from tenure.service.apply.operations import Allocate, AllocateRun, Operation, WritePaper
+from tenure.service.apply.paper_effects import check_document
 
 
 def check_said(operation: Operation) -> None:

@@ -5,16 +5,16 @@ from typing import NamedTuple
 
 import msgspec
 
-from tenure.kernel.values import Change
-from tenure.remote import reading, shapes
-from tenure.remote.problems import error_of
-from tenure.remote.transport import Transport
+from tenure.client.transport import Transport
+from tenure.kernel.holdings.holding_model import Change
+from tenure.wire import decode, responses
+from tenure.wire.problems import error_of
 
 SILENCE_S = 45.0
 """A stream that says nothing for so long is dead; servers show a few times in that while that they live."""
 
-_changes = msgspec.json.Decoder(shapes.Change)
-_problems = msgspec.json.Decoder(shapes.Problem)
+_changes = msgspec.json.Decoder(responses.Change)
+_problems = msgspec.json.Decoder(responses.Problem)
 
 
 class Event(NamedTuple):
@@ -34,7 +34,7 @@ async def follow(transport: Transport, after: int, opened: Callable[[], None]) -
         opened()
         async for event in events_in(chunks):
             if event.name == "change":
-                yield reading.change(_changes.decode(event.data))
+                yield decode.change(_changes.decode(event.data))
             elif event.name == "expired":
                 raise error_of(_problems.decode(event.data))
 

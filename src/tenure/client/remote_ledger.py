@@ -7,9 +7,14 @@ from collections.abc import AsyncIterator, Mapping, Sequence
 from datetime import datetime
 from typing import Any, NoReturn
 
-from tenure.kernel.addresses import format_address, parse_address
-from tenure.kernel.configuration import Configuration, Network
+from tenure.client.build_request import as_asked, check_said, with_short_key
+from tenure.client.event_stream import follow
+from tenure.client.retry_policy import pause_s
+from tenure.client.transport import Query, Transport, id_for, segment
+from tenure.kernel.addressing.addresses import format_address, parse_address
 from tenure.kernel.errors import Invalid, PoolExhausted, StoreUnavailable, TenureError
+from tenure.kernel.holdings.holding_model import Change, Holding, Paper
+from tenure.kernel.holdings.tenures import History
 from tenure.kernel.names import (
     Owner,
     check_generation,
@@ -19,22 +24,17 @@ from tenure.kernel.names import (
     check_request,
     shown,
 )
-from tenure.kernel.tenures import History
-from tenure.kernel.values import Change, Holding, Paper
-from tenure.remote import bodies, reading, shapes
-from tenure.remote.following import follow
-from tenure.remote.refusals import FOR_NOW
-from tenure.remote.transport import Query, Transport, id_for, segment
-from tenure.remote.trying import pause_s
-from tenure.remote.wishes import as_asked, check_said, with_short_key
-from tenure.service.claims import Claim
-from tenure.service.explaining import Explanation
-from tenure.service.ledger_api import LIMITLESS, PAGE, LedgerApi, check_cursor, check_days, check_limit
-from tenure.service.operations import Allocate, Operation, Release, Shown, check_operations, keywords_of
-from tenure.service.replaying import body_of_operations
-from tenure.service.searching import Found, read_wanted
-from tenure.service.showing import ClaimStatus, WaitingClaim
-from tenure.service.verifying import Breach
+from tenure.kernel.plan.plan_model import Configuration, Network
+from tenure.service.allocator.claim import Claim
+from tenure.service.apply.operations import Allocate, Operation, Release, Shown, check_operations, keywords_of
+from tenure.service.apply.stored_replies import body_of_operations
+from tenure.service.ledger.ledger_api import LIMITLESS, PAGE, LedgerApi, check_cursor, check_days, check_limit
+from tenure.service.read.explain import Explanation
+from tenure.service.read.presenter import ClaimStatus, WaitingClaim
+from tenure.service.read.search import Found, read_wanted
+from tenure.service.read.verify import Breach
+from tenure.wire import decode, request_bodies, responses
+from tenure.wire.http_errors import FOR_NOW
 
 LONG_S = 600.0
 """How long the server may be busy with the whole ledger."""
@@ -106,28 +106,28 @@ class RemoteLedger:
         if key is not None:
             body_of_operations(operations, check_key(key))
         inner = next((each.key for each in operations if isinstance(each, Allocate) and each.key is not None), None)
-        body = {"operations": [bodies.written(with_short_key(operation)) for operation in operations]}
+        body = {"operations": [request_bodies.written(with_short_key(operation)) for operation in operations]}
         try:
-            answers: shapes.Listing[shapes.Answer] = await self.transport.ask(
-                "POST", path, shapes.Listing[shapes.Answer], body=body, key=key, request_id=id_for(key or inner),
+            answers: responses.Listing[responses.Answer] = await self.transport.ask(
+                "POST", path, responses.Listing[responses.Answer], body=body, key=key, request_id=id_for(key or inner),
                 answer_s=MANY_S, changes=changes,
             )  # fmt: skip
         except Invalid as error:
             raise as_asked(error) from None
-        return reading.answers(answers.items)
+        return decode.answers(answers.items)
 
     async def serve(self, claim: Claim, wait_s: float) -> Holding:
         """Have the server give a claim its address; a longer wait is several requests."""
         if wait_s:
             return await self._waited(claim, wait_s)
-        return reading.holding(await self._allocated(claim, claim.key, None))
+        return decode.holding(await self._allocated(claim, claim.key, None))
 
     async def _allocated(
         self, claim: Claim, key: str | None, request_id: str | None, wait_s: float = 0.0
-    ) -> shapes.Holding:
+    ) -> responses.Holding:
         waiting = {"wait_s": wait_s} if wait_s else {}
-        answer: shapes.Holding = await self.transport.ask(
-            "POST", f"/networks/{segment(claim.network)}:allocate", shapes.Holding, body=keywords_of(claim) | waiting,
+        answer: responses.Holding = await self.transport.ask(
+            "POST", f"/networks/{segment(claim.network)}:allocate", responses.Holding, body=keywords_of(claim) | waiting,
             key=key, request_id=request_id, waits_s=wait_s,
         )  # fmt: skip
         return answer
@@ -143,7 +143,7 @@ class RemoteLedger:
                     if status.holding is not None:
                         return status.holding
                 left_s = max(deadline - loop.time(), 0.001)
-                return reading.holding(await self._allocated(claim, key, request_id, left_s))
+                return decode.holding(await self._allocated(claim, key, request_id, left_s))
         except PoolExhausted as error:
             raise PoolExhausted(claim.network, error.pool, waited_s=wait_s) from None
 
@@ -172,11 +172,11 @@ class RemoteLedger:
         self, claim: Claim, key: str | None, request_id: str | None, *, patience_s: float, wait_s: float
     ) -> ClaimStatus:
         body = keywords_of(claim) | {"patience_s": patience_s, "wait_s": wait_s}
-        status: shapes.ClaimStatus = await self.transport.ask(
-            "POST", f"/networks/{segment(claim.network)}:claim", shapes.ClaimStatus, body=body, key=key,
+        status: responses.ClaimStatus = await self.transport.ask(
+            "POST", f"/networks/{segment(claim.network)}:claim", responses.ClaimStatus, body=body, key=key,
             request_id=request_id, waits_s=wait_s,
         )  # fmt: skip
-        return reading.claim_status(status)
+        return decode.claim_status(status)
 
     async def claim(self, claim: Claim, patience_us: int, wait_s: float) -> ClaimStatus:
         """Have the server give a claim its address, or a place in line; a longer wait is several requests."""
@@ -194,8 +194,8 @@ class RemoteLedger:
         body: dict[str, Any] = {"owner": str(owner), "slot": slot}
         if request_id is not None:
             body["request_id"] = request_id
-        answer: shapes.Withdrawn = await self.transport.ask(
-            "POST", f"{_network(network)}:withdraw", shapes.Withdrawn, body=body
+        answer: responses.Withdrawn = await self.transport.ask(
+            "POST", f"{_network(network)}:withdraw", responses.Withdrawn, body=body
         )
         return answer.withdrawn
 
@@ -211,74 +211,74 @@ class RemoteLedger:
         }
         path = f"{_network(check_name(operation.network, field='network'))}:release"
         under = None if key is None else check_key(key)
-        answer: shapes.Answer = await self.transport.ask("POST", path, shapes.Answer, body=body, key=under)
-        return reading.optional_holding(answer.holding)
+        answer: responses.Answer = await self.transport.ask("POST", path, responses.Answer, body=body, key=under)
+        return decode.optional_holding(answer.holding)
 
     async def sweep(self) -> list[Holding]:
         """Have the server remove what is overdue."""
-        swept: shapes.Listing[shapes.Holding] = await self.transport.ask(
-            "POST", ":sweep", shapes.Listing[shapes.Holding], body={}, answer_s=LONG_S
+        swept: responses.Listing[responses.Holding] = await self.transport.ask(
+            "POST", ":sweep", responses.Listing[responses.Holding], body={}, answer_s=LONG_S
         )
-        return [reading.holding(each) for each in swept.items]
+        return [decode.holding(each) for each in swept.items]
 
     async def waiting(self, network: str | None) -> list[WaitingClaim]:
         """Read who waits, space by space in order of arrival; in one network, if one is named."""
         path = "/claims" if network is None else f"{_network(network)}/claims"
-        found = await self._get(path, shapes.Listing[shapes.WaitingClaim])
-        return [reading.waiting_claim(each) for each in found.items]
+        found = await self._get(path, responses.Listing[responses.WaitingClaim])
+        return [decode.waiting_claim(each) for each in found.items]
 
     async def spaces(self) -> list[Configuration]:
         """Read all spaces, in order of name."""
-        found = await self._get("/spaces", shapes.Listing[shapes.Space])
-        return [reading.space(each) for each in found.items]
+        found = await self._get("/spaces", responses.Listing[responses.Space])
+        return [decode.space(each) for each in found.items]
 
     async def networks(self) -> list[Network]:
         """Read all networks, in order of name."""
-        pages = self._pages("/networks", shapes.Page[shapes.Network], {}, None, LIMITLESS)
-        return [reading.network(each) async for each in pages]
+        pages = self._pages("/networks", responses.Page[responses.Network], {}, None, LIMITLESS)
+        return [decode.network(each) async for each in pages]
 
     async def network(self, name: str) -> Network:
         """Read one network."""
-        return reading.network(await self._get(_network(name), shapes.Network))
+        return decode.network(await self._get(_network(name), responses.Network))
 
     async def holding(self, network: str, position: int) -> Holding:
         """Read the holding that a position lies in."""
         place = segment(format_address(position))
-        return reading.holding(await self._get(f"{_network(network)}/holdings/{place}", shapes.Holding))
+        return decode.holding(await self._get(f"{_network(network)}/holdings/{place}", responses.Holding))
 
     async def holdings(self, network: str, after: int | None, limit: int) -> list[Holding]:
         """Read holdings of a network behind a position, page by page."""
         start = None if after is None else format_address(after)
-        pages = self._pages(f"{_network(network)}/holdings", shapes.Page[shapes.Holding], {}, start, limit)
-        return [reading.holding(each) async for each in pages]
+        pages = self._pages(f"{_network(network)}/holdings", responses.Page[responses.Holding], {}, start, limit)
+        return [decode.holding(each) async for each in pages]
 
     async def holdings_of(self, owners: Sequence[Owner], network: str | None) -> list[Holding]:
         """Read all that owners hold; one request each."""
         found: list[Holding] = []
         for owner in owners:
             path, query = f"/owners/{segment(owner)}", {"network": network}
-            held = await self._get(path, shapes.Listing[shapes.Holding], query)
-            found += [reading.holding(each) for each in held.items]
+            held = await self._get(path, responses.Listing[responses.Holding], query)
+            found += [decode.holding(each) for each in held.items]
         return found
 
     async def paper(self, kind: str, name: str) -> Paper:
         """Read a paper."""
-        return reading.paper(await self._get(f"/papers/{segment(kind)}/{segment(name)}", shapes.Paper))
+        return decode.paper(await self._get(f"/papers/{segment(kind)}/{segment(name)}", responses.Paper))
 
     async def papers(self, kind: str, prefix: str, after: str, limit: int) -> list[Paper]:
         """Read papers page by page."""
         path, query = f"/papers/{segment(kind)}", {"prefix": prefix or None}
-        found = self._pages(path, shapes.Page[shapes.Paper], query, after or None, limit)
-        return [reading.paper(each) async for each in found]
+        found = self._pages(path, responses.Page[responses.Paper], query, after or None, limit)
+        return [decode.paper(each) async for each in found]
 
     async def changes(self, after: int, limit: int | None) -> AsyncIterator[Change]:
         """Read the log behind a number, in commit order, up to its end."""
         left, cursor = check_limit(limit), check_cursor(after)
         while left > 0:
             query = {"after": str(cursor), "limit": str(min(PAGE, left))}
-            page: shapes.ChangePage = await self._get("/changes", shapes.ChangePage, query)
+            page: responses.ChangePage = await self._get("/changes", responses.ChangePage, query)
             for each in page.items:
-                yield reading.change(each)
+                yield decode.change(each)
             if not page.items:
                 return
             cursor, left = page.next, left - len(page.items)
@@ -307,18 +307,18 @@ class RemoteLedger:
 
     async def last_change(self) -> int:
         """Return the number of the newest change."""
-        newest: shapes.Newest = await self._get("/changes/last", shapes.Newest)
+        newest: responses.Newest = await self._get("/changes/last", responses.Newest)
         return newest.last
 
     async def why(self, position: int, network: str | None) -> Explanation:
         """Have the server explain an address."""
-        found = await self._get(_about(position, "why"), shapes.Explanation, {"network": network})
-        return reading.explanation(found)
+        found = await self._get(_about(position, "why"), responses.Explanation, {"network": network})
+        return decode.explanation(found)
 
     async def history(self, position: int, network: str | None, at: datetime | None) -> History:
         """Read who held an address."""
         query = {"network": network, "at": None if at is None else at.isoformat()}
-        return reading.history(await self._get(_about(position, "history"), shapes.History, query))
+        return decode.history(await self._get(_about(position, "history"), responses.History, query))
 
     async def search(
         self,
@@ -334,29 +334,29 @@ class RemoteLedger:
         named = None if network is None else check_name(network, field="network")
         said = [_label(name, value) for name, value in (labels or {}).items()]
         query = {"network": named, "text": text, "label": said, "kind": kind, "limit": str(most)}
-        found = await self._get("/search", shapes.Listing[shapes.Found], query)
+        found = await self._get("/search", responses.Listing[responses.Found], query)
         if len(found.items) == MOST_FOUND != limit:
             raise Invalid(
                 f"limit: a server finds {MOST_FOUND} at once; say a limit or more of what you want", field="limit"
             )
-        return [reading.found(each) for each in found.items]
+        return [decode.found(each) for each in found.items]
 
     async def verify(self) -> list[Breach]:
         """Check every invariant; an empty list is a clean ledger."""
-        found: shapes.Listing[shapes.Breach] = await self.transport.ask(
-            "POST", ":verify", shapes.Listing[shapes.Breach], body={}, answer_s=LONG_S
+        found: responses.Listing[responses.Breach] = await self.transport.ask(
+            "POST", ":verify", responses.Listing[responses.Breach], body={}, answer_s=LONG_S
         )
-        return [reading.breach(each) for each in found.items]
+        return [decode.breach(each) for each in found.items]
 
     async def trim_changes(self, end: int) -> None:
         """Have the server drop the log below a number."""
-        await self.transport.ask("POST", "/changes:trim", shapes.Newest, body={"before": end}, answer_s=LONG_S)
+        await self.transport.ask("POST", "/changes:trim", responses.Newest, body={"before": end}, answer_s=LONG_S)
 
     async def archive_changes(self, keep_days: float) -> int:
         """Move changes older than so many days from the log into the archive; return how many were moved."""
         check_days(keep_days)
-        moved: shapes.Archived = await self.transport.ask(
-            "POST", "/changes:archive", shapes.Archived, body={"keep_days": keep_days}, answer_s=LONG_S
+        moved: responses.Archived = await self.transport.ask(
+            "POST", "/changes:archive", responses.Archived, body={"keep_days": keep_days}, answer_s=LONG_S
         )
         return moved.moved
 

@@ -4,11 +4,11 @@ import re
 from collections.abc import Sequence
 from datetime import datetime
 
-from tenure.remote import shapes
-from tenure.remote.ledger import RemoteLedger
-from tenure.remote.shapes import KnownToken, NewToken
-from tenure.remote.transport import Transport, segment
-from tenure.service.ledger import AsyncLedger
+from tenure.client.remote_ledger import RemoteLedger
+from tenure.client.transport import Transport, segment
+from tenure.service.ledger.async_ledger import AsyncLedger
+from tenure.wire import responses
+from tenure.wire.responses import KnownToken, NewToken
 
 _TEXT = re.compile(r"\s*tnr_([0-9a-f]{16})_")
 """How a token's text begins."""
@@ -23,8 +23,8 @@ async def add_token(ledger: AsyncLedger, name: str, scopes: Sequence[str], expir
 
 async def all_tokens(ledger: AsyncLedger) -> list[KnownToken]:
     """Ask a server for every token there ever was, in order of creation."""
-    found: shapes.Listing[KnownToken] = await _servers(ledger).ask(
-        "GET", "/tokens", shapes.Listing[KnownToken], query={"revoked": "true"}
+    found: responses.Listing[KnownToken] = await _servers(ledger).ask(
+        "GET", "/tokens", responses.Listing[KnownToken], query={"revoked": "true"}
     )
     return found.items
 

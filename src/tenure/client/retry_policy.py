@@ -7,7 +7,7 @@ from typing import Literal
 import aiohttp
 
 from tenure.kernel.errors import StoreUnavailable, TenureError
-from tenure.remote.refusals import FOR_NOW
+from tenure.wire.http_errors import FOR_NOW
 
 FIRST_PAUSE_S = 0.05
 LONGEST_PAUSE_S = 2.0

@@ -13,12 +13,13 @@ import aiohttp
 import msgspec
 from yarl import URL
 
+from tenure.client import retry_policy
+from tenure.client.retry_policy import Failed
+from tenure.client.server_urls import Servers
 from tenure.kernel.errors import Conflict, Invalid, KeyReused, TenureError
 from tenure.kernel.names import shown
-from tenure.remote import shapes, trying
-from tenure.remote.problems import error_of
-from tenure.remote.servers import Servers
-from tenure.remote.trying import Failed
+from tenure.wire import responses
+from tenure.wire.problems import error_of
 
 API = "/api/v1"
 CONNECT_S = 5.0
@@ -129,7 +130,7 @@ class Transport:
     def _pause_s(self, tries: int) -> float:
         """Go on to the next server at once; when all of them were asked, wait before the next round."""
         rounds, rest = divmod(tries, len(self.servers.bases))
-        return 0.0 if rest else trying.pause_s(rounds)
+        return 0.0 if rest else retry_policy.pause_s(rounds)
 
     async def _sent(self, session: aiohttp.ClientSession, request: "_Request") -> Any:
         """Send a request once."""
@@ -142,9 +143,9 @@ class Transport:
             ) as response:  # fmt: skip
                 return _judged(response, await response.read(), base, request)
         except (aiohttp.ClientConnectorError, aiohttp.ConnectionTimeoutError, aiohttp.InvalidURL) as error:
-            failed = trying.never_sent(error, base)
+            failed = retry_policy.never_sent(error, base)
         except (aiohttp.ClientError, TimeoutError, OSError) as error:
-            failed = trying.never_answered(error, base, changes=request.changes)
+            failed = retry_policy.never_answered(error, base, changes=request.changes)
         except RuntimeError:
             if not self.closed:
                 raise
@@ -168,7 +169,7 @@ class Transport:
         except (aiohttp.ClientError, TimeoutError, OSError) as error:
             if self._at == at:
                 self._at = (at + 1) % len(self.servers.bases)
-            raise trying.never_answered(error, base, changes=False).error from error
+            raise retry_policy.never_answered(error, base, changes=False).error from error
 
     async def close(self) -> None:
         """Finish what was asked, send away whoever waits, and close all connections. Closing twice is once."""
@@ -214,12 +215,12 @@ def _judged(response: aiohttp.ClientResponse, content: bytes, base: str, request
             return _read(request.kind, content)
         if told != "application/problem+json":
             if response.status >= 500:
-                return trying.gateway_answered(response.status, base, changes=request.changes)
+                return retry_policy.gateway_answered(response.status, base, changes=request.changes)
             raise _foreign(response, base)
-        error = error_of(_read(shapes.Problem, content))
+        error = error_of(_read(responses.Problem, content))
     except msgspec.DecodeError as garbled:
-        return trying.never_answered(garbled, base, changes=request.changes)
-    failed = trying.refused_for_now(error, response.headers.get("Retry-After"))
+        return retry_policy.never_answered(garbled, base, changes=request.changes)
+    failed = retry_policy.refused_for_now(error, response.headers.get("Retry-After"))
     if failed is None:
         raise error
     return failed

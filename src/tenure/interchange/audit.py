@@ -5,18 +5,18 @@ from collections.abc import AsyncIterator, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
-from tenure.kernel.addresses import format_address, parse_address
-from tenure.kernel.edits import AddNetwork
+from tenure.interchange.formats.source_items import Fault, Held, Item, Place, Progress, Source, counted
+from tenure.interchange.formats.tenure_csv import address_text
+from tenure.interchange.importer.dry_run import pages
+from tenure.interchange.importer.dry_run_report import remark_document
+from tenure.interchange.importer.plan_draft import fault_of
+from tenure.kernel.addressing.addresses import format_address, parse_address
+from tenure.kernel.addressing.ranges import parse_cidr
 from tenure.kernel.errors import Invalid
+from tenure.kernel.holdings.holding_model import State
 from tenure.kernel.names import Owner
-from tenure.kernel.ranges import parse_cidr
-from tenure.kernel.values import State
-from tenure.moving.examining import pages
-from tenure.moving.items import Fault, Held, Item, Place, Progress, Source, counted
-from tenure.moving.own_csv import address_text
-from tenure.moving.plan_drafting import fault_of
-from tenure.moving.reports import remark_document
-from tenure.service.ledger import AsyncLedger
+from tenure.kernel.plan.edits import AddNetwork
+from tenure.service.ledger.async_ledger import AsyncLedger
 
 
 class Verdict(enum.StrEnum):

@@ -9,8 +9,8 @@ from contextlib import aclosing
 from hashlib import sha256
 from typing import Any
 
-from tenure.kernel.contents import Inventory, Kind, Section
-from tenure.kernel.documents import network_document
+from tenure.kernel.plan.document import network_document
+from tenure.kernel.snapshot import Inventory, Kind, Section
 
 Told = Callable[[Section], None]
 

@@ -13,11 +13,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeVar
 
-from tenure.kernel.contents import Kind, Section
+from tenure.interchange.content_digest import Digest, digest_of, digested
 from tenure.kernel.errors import AlreadyExists, Conflict, Invalid, NotFound, StoreUnavailable
-from tenure.moving.comparing import Digest, digest_of, digested
+from tenure.kernel.snapshot import Kind, Section
 from tenure.ports import LedgerStore
-from tenure.service.verifying import Breach, verify
+from tenure.service.read.verify import Breach, verify
 from tenure.wiring import open_store, seal_backup, without_secrets
 
 T = TypeVar("T")

@@ -3,11 +3,11 @@
 from collections.abc import Mapping
 from typing import Any, assert_never
 
-from tenure.kernel.addresses import format_address
-from tenure.kernel.edits import Keep
+from tenure.kernel.addressing.addresses import format_address
 from tenure.kernel.errors import Conflict, Invalid
+from tenure.kernel.holdings.holding_model import MOVES, Row, State
 from tenure.kernel.names import check_labels, check_name, check_text, shown
-from tenure.kernel.values import MOVES, Row, State
+from tenure.kernel.plan.edits import Keep
 
 
 def moved(row: Row, wanted: object) -> State:

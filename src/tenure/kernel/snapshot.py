@@ -9,9 +9,9 @@ import enum
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
-from tenure.kernel.configuration import Network
 from tenure.kernel.errors import Conflict, Invalid
-from tenure.kernel.values import NetworkId, SpaceId
+from tenure.kernel.holdings.holding_model import NetworkId, SpaceId
+from tenure.kernel.plan.plan_model import Network
 
 
 class Kind(enum.StrEnum):

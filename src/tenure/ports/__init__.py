@@ -1,4 +1,4 @@
-"""What the rules ask of stores, clocks and chance. Two tiers: every store is a Book, some are LedgerStores.
+"""What the rules ask of stores. Two tiers: every store is a Book, some are LedgerStores.
 
 A Book creates holdings *if nobody is in the way* (``grant``) and ends them (``release``). A LedgerStore adds
 transactions, in which the ledger's own code makes several effects one: that code stands in ``service``, once, and
@@ -10,12 +10,14 @@ What a call promises:
   the same call again tells. Where a call is about several things and their outcomes differ, each has an answer of its
   own, and ``Failed`` stands in place of those that have none.
 * Answered effects are durable.
+
+Ports import only the kernel; ``service``, ``stores`` and everything above them import ports. Begin with ``store``.
 """
 
-from tenure.kernel.choosing import Chance
-from tenure.ports.stores import Book, LedgerStore
-from tenure.ports.transactions import CallerTransaction, Transaction
-from tenure.ports.words import FAR_BEHIND, Abilities, Effects, Failed, Guard, KeyTaken, NotAll, Size, Stale
+from tenure.kernel.picking.policies import Chance
+from tenure.ports.contract_types import FAR_BEHIND, Abilities, Effects, Failed, Guard, KeyTaken, NotAll, Size, Stale
+from tenure.ports.store import Book, LedgerStore
+from tenure.ports.transaction import CallerTransaction, Transaction
 
 __all__ = [
     "FAR_BEHIND",

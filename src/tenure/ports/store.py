@@ -3,9 +3,7 @@
 from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Sequence
 from typing import Protocol, TypeVar
 
-from tenure.kernel.configuration import Configuration
-from tenure.kernel.contents import Section
-from tenure.kernel.values import (
+from tenure.kernel.holdings.holding_model import (
     Change,
     NetworkId,
     Paper,
@@ -15,8 +13,10 @@ from tenure.kernel.values import (
     Verdict,
     Wish,
 )
-from tenure.ports.transactions import CallerTransaction, Transaction
-from tenure.ports.words import Abilities, Effects, Failed, Size
+from tenure.kernel.plan.plan_model import Configuration
+from tenure.kernel.snapshot import Section
+from tenure.ports.contract_types import Abilities, Effects, Failed, Size
+from tenure.ports.transaction import CallerTransaction, Transaction
 
 T = TypeVar("T")
 

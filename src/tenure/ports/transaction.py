@@ -3,9 +3,8 @@
 from collections.abc import Sequence
 from typing import Protocol
 
-from tenure.kernel.archive_pages import ArchivedPage
-from tenure.kernel.configuration import Configuration, Network
-from tenure.kernel.values import (
+from tenure.kernel.holdings.archive_pages import ArchivedPage
+from tenure.kernel.holdings.holding_model import (
     Change,
     Entry,
     NetworkId,
@@ -17,7 +16,8 @@ from tenure.kernel.values import (
     Waiter,
     Wish,
 )
-from tenure.ports.words import Effects, Guard
+from tenure.kernel.plan.plan_model import Configuration, Network
+from tenure.ports.contract_types import Effects, Guard
 
 
 class Transaction(Protocol):

@@ -2,11 +2,11 @@
 
 from collections.abc import Sequence
 
-from tenure.kernel.asking import Asker, asked_entry
-from tenure.kernel.entries import cool_entry, grant_entry, release_entry
-from tenure.kernel.lifecycle import cooling_us
-from tenure.kernel.replying import replayed, reply_to
-from tenure.kernel.values import AGAIN, DUE, Entry, Outcome, Row, SpaceId, State, Ticket, Verdict, Wish
+from tenure.kernel.holding_states import cooling_us
+from tenure.kernel.holdings.actor import Asker, asked_entry
+from tenure.kernel.holdings.holding_model import AGAIN, DUE, Entry, Outcome, Row, SpaceId, State, Ticket, Verdict, Wish
+from tenure.kernel.holdings.idempotency import replayed, reply_to
+from tenure.kernel.holdings.log_entries import cool_entry, grant_entry, release_entry
 from tenure.ports import Guard, Stale, Transaction
 
 

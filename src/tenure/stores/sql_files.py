@@ -10,13 +10,13 @@ from dataclasses import dataclass
 from importlib.resources import files
 from typing import Any
 
-from tenure.kernel.addresses import key, position
-from tenure.kernel.archive_pages import ArchivedPage, places_in
-from tenure.kernel.asking import BY, written_asker
-from tenure.kernel.contents import Counters, Former, Kind, PlacedNetwork, Space
-from tenure.kernel.documents import network_document, read_network
+from tenure.kernel.addressing.addresses import key, position
 from tenure.kernel.errors import StoreUnavailable
-from tenure.kernel.values import NO_DETAILS, Change, Paper, Reply, Row, State, Waiter
+from tenure.kernel.holdings.actor import BY, written_asker
+from tenure.kernel.holdings.archive_pages import ArchivedPage, places_in
+from tenure.kernel.holdings.holding_model import NO_DETAILS, Change, Paper, Reply, Row, State, Waiter
+from tenure.kernel.plan.document import network_document, read_network
+from tenure.kernel.snapshot import Counters, Former, Kind, PlacedNetwork, Space
 
 STATES = (State.PENDING, State.HELD, State.DRAINING, State.COOLING)
 STATE_NUMBER = {state: number for number, state in enumerate(STATES)}

@@ -6,10 +6,10 @@ from collections import deque
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from typing import Literal, TypeVar
 
-from tenure.kernel.configuration import Configuration
 from tenure.kernel.errors import Invalid, StoreUnavailable
+from tenure.kernel.holdings.holding_model import Change, NetworkId, Row, SpaceId
 from tenure.kernel.names import CENTURY_S, shown
-from tenure.kernel.values import Change, NetworkId, Row, SpaceId
+from tenure.kernel.plan.plan_model import Configuration
 from tenure.ports import Effects, Transaction
 from tenure.stores.memory.store import MemoryStore
 

@@ -2,12 +2,12 @@
 
 import random
 
-from tenure.service.blocking import Ledger
-from tenure.service.engine_ledger import ledger_on
-from tenure.service.ledger import AsyncLedger
-from tenure.service.portal import Portal
-from tenure.service.server import Server
-from tenure.testing.faults import Faults, FaultyStore
+from tenure.service.engine.engine import Server
+from tenure.service.ledger.async_ledger import AsyncLedger
+from tenure.service.ledger.blocking.ledger_sync import Ledger
+from tenure.service.ledger.blocking.loop_thread import Portal
+from tenure.service.ledger.engine_ledger import ledger_on
+from tenure.testing.fault_injection import Faults, FaultyStore
 
 
 async def open_faulty_async(faults: Faults, *, seed: int = 0) -> AsyncLedger:

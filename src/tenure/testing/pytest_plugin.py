@@ -4,9 +4,9 @@ from collections.abc import Iterator
 
 import pytest
 
-from tenure.service.blocking import Ledger
-from tenure.testing.faults import Faults
-from tenure.testing.ledgers import open_faulty
+from tenure.service.ledger.blocking.ledger_sync import Ledger
+from tenure.testing.fault_injection import Faults
+from tenure.testing.faulty_ledger import open_faulty
 
 
 @pytest.fixture

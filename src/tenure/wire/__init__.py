@@ -1,4 +1,5 @@
-"""The ledger over HTTP: what travels (``shapes``, ``bodies``, ``problems``), and the ledger at its far end.
+"""What travels over HTTP, for both ends: bodies of requests, responses, errors as problem documents.
 
-Both ends read and write by the same modules: the server's door in ``doors.rest``, the client here.
+The server (``doors/http``) and the ``client`` both import it, so that neither can say more than the other. Begin with
+``responses`` and ``request_bodies``; ``encode`` and ``decode`` turn values of the ledger into them and back.
 """

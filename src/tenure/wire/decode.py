@@ -1,4 +1,4 @@
-"""Shapes that travelled, as values of the ledger again: exactly what ``writing`` was given."""
+"""Shapes that travelled, as values of the ledger again: exactly what ``encode`` was given."""
 
 from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
@@ -6,15 +6,15 @@ from typing import Any
 
 import msgspec
 
-from tenure.kernel import configuration as plan
-from tenure.kernel import tenures, values
-from tenure.kernel.addresses import parse_address
-from tenure.kernel.asking import BY
-from tenure.kernel.documents import read_network
+from tenure.kernel.addressing.addresses import parse_address
+from tenure.kernel.holdings import holding_model, tenures
+from tenure.kernel.holdings.actor import BY
 from tenure.kernel.names import Owner
-from tenure.remote import shapes
-from tenure.service import explaining, searching, showing, verifying
-from tenure.service.operations import Shown
+from tenure.kernel.plan import plan_model as plan
+from tenure.kernel.plan.document import read_network
+from tenure.service.apply.operations import Shown
+from tenure.service.read import explain, presenter, search, verify
+from tenure.wire import responses
 
 EPOCH = datetime.fromtimestamp(0, UTC)
 MICROSECOND = timedelta(microseconds=1)
@@ -25,27 +25,27 @@ def microseconds(time: datetime) -> int:
     return (time - EPOCH) // MICROSECOND
 
 
-def holding(shape: shapes.Holding) -> values.Holding:
+def holding(shape: responses.Holding) -> holding_model.Holding:
     """Read a holding."""
     first = parse_address(shape.address)
-    row = values.Row(
+    row = holding_model.Row(
         space=shape.space,
         network=shape.network_number,
         first=first,
         last=first if shape.last_address == shape.address else parse_address(shape.last_address),
         owner=Owner.trusted(shape.owner),
         slot=shape.slot,
-        state=values.State(shape.state),
+        state=holding_model.State(shape.state),
         generation=shape.generation,
         since_us=microseconds(shape.since),
         until_us=None if shape.until is None else microseconds(shape.until),
         request=shape.request,
         details=_details(shape),
     )
-    return values.Holding(shape.network, row, shape.prefix, shape.gateway)
+    return holding_model.Holding(shape.network, row, shape.prefix, shape.gateway)
 
 
-def _details(shape: shapes.Holding) -> dict[str, Any]:
+def _details(shape: responses.Holding) -> dict[str, Any]:
     said = {
         "labels": shape.labels,
         "description": shape.description,
@@ -56,12 +56,12 @@ def _details(shape: shapes.Holding) -> dict[str, Any]:
     return {name: value for name, value in said.items() if value}
 
 
-def optional_holding(shape: shapes.Holding | None) -> values.Holding | None:
+def optional_holding(shape: responses.Holding | None) -> holding_model.Holding | None:
     """Read a holding, if there is one."""
     return None if shape is None else holding(shape)
 
 
-def network(shape: shapes.Network) -> plan.Network:
+def network(shape: responses.Network) -> plan.Network:
     """Read a network whole."""
     document = msgspec.to_builtins(shape)
     document["created_us"] = microseconds(shape.created)
@@ -69,15 +69,15 @@ def network(shape: shapes.Network) -> plan.Network:
     return read_network(shape.number, shape.name, document)
 
 
-def space(shape: shapes.Space) -> plan.Configuration:
+def space(shape: responses.Space) -> plan.Configuration:
     """Read a space with its networks."""
     networks = {each.name: network(each) for each in shape.networks}
     return plan.Configuration(shape.number, shape.name, shape.version, networks, shape.queued)
 
 
-def change(shape: shapes.Change) -> values.Change:
+def change(shape: responses.Change) -> holding_model.Change:
     """Read an entry of the log."""
-    return values.Change(
+    return holding_model.Change(
         seq=shape.seq,
         at_us=microseconds(shape.at),
         verb=shape.verb,
@@ -96,13 +96,13 @@ def change(shape: shapes.Change) -> values.Change:
     )
 
 
-def explanation(shape: shapes.Explanation) -> explaining.Explanation:
+def explanation(shape: responses.Explanation) -> explain.Explanation:
     """Read why an address is what it is."""
-    return explaining.Explanation(shape.address, tuple(_finding(each) for each in shape.findings))
+    return explain.Explanation(shape.address, tuple(_finding(each) for each in shape.findings))
 
 
-def _finding(shape: shapes.Finding) -> explaining.Finding:
-    return explaining.Finding(
+def _finding(shape: responses.Finding) -> explain.Finding:
+    return explain.Finding(
         network=shape.network,
         status=shape.status,
         text=shape.text,
@@ -121,13 +121,13 @@ def _owner(text: str | None) -> Owner | None:
     return None if text is None else Owner.trusted(text)
 
 
-def history(shape: shapes.History) -> tenures.History:
+def history(shape: responses.History) -> tenures.History:
     """Read who held an address."""
     told = tuple(_tenure(each) for each in shape.tenures)
     return tenures.History(shape.address, told, shape.trimmed, shape.complete_since)
 
 
-def _tenure(shape: shapes.Tenure) -> tenures.Tenure:
+def _tenure(shape: responses.Tenure) -> tenures.Tenure:
     return tenures.Tenure(
         space=shape.space,
         network_id=shape.network_number,
@@ -140,7 +140,7 @@ def _tenure(shape: shapes.Tenure) -> tenures.Tenure:
         since=shape.since,
         until=shape.until,
         ending=tenures.Ending(shape.ending),
-        state=None if shape.state is None else values.State(shape.state),
+        state=None if shape.state is None else holding_model.State(shape.state),
         request=shape.request,
         ended_by=shape.ended_by,
         to=_owner(shape.to),
@@ -150,10 +150,10 @@ def _tenure(shape: shapes.Tenure) -> tenures.Tenure:
     )
 
 
-def found(shape: shapes.Found) -> searching.Found:
+def found(shape: responses.Found) -> search.Found:
     """Read an object that a search found."""
-    return searching.Found(
-        kind=searching.ObjectKind(shape.kind),
+    return search.Found(
+        kind=search.ObjectKind(shape.kind),
         network=shape.network,
         name=shape.name,
         address=shape.address,
@@ -163,14 +163,14 @@ def found(shape: shapes.Found) -> searching.Found:
     )
 
 
-def breach(shape: shapes.Breach) -> verifying.Breach:
+def breach(shape: responses.Breach) -> verify.Breach:
     """Read a breach of an invariant."""
-    return verifying.Breach(shape.invariant, shape.text)
+    return verify.Breach(shape.invariant, shape.text)
 
 
-def waiting_claim(shape: shapes.WaitingClaim) -> showing.WaitingClaim:
+def waiting_claim(shape: responses.WaitingClaim) -> presenter.WaitingClaim:
     """Read a claim that waits."""
-    return showing.WaitingClaim(
+    return presenter.WaitingClaim(
         network=shape.network,
         owner=Owner.trusted(shape.owner),
         slot=shape.slot,
@@ -183,17 +183,17 @@ def waiting_claim(shape: shapes.WaitingClaim) -> showing.WaitingClaim:
     )
 
 
-def claim_status(shape: shapes.ClaimStatus) -> showing.ClaimStatus:
+def claim_status(shape: responses.ClaimStatus) -> presenter.ClaimStatus:
     """Read what became of a claim."""
-    return showing.ClaimStatus(shape.state, optional_holding(shape.holding), shape.place)
+    return presenter.ClaimStatus(shape.state, optional_holding(shape.holding), shape.place)
 
 
-def paper(shape: shapes.Paper) -> values.Paper:
+def paper(shape: responses.Paper) -> holding_model.Paper:
     """Read a paper."""
-    return values.Paper(shape.kind, shape.name, shape.revision, shape.document)
+    return holding_model.Paper(shape.kind, shape.name, shape.revision, shape.document)
 
 
-def answer(shape: shapes.Answer) -> Shown:
+def answer(shape: responses.Answer) -> Shown:
     """Read the answer to one operation."""
     if shape.holding is not None:
         return holding(shape.holding)
@@ -204,7 +204,7 @@ def answer(shape: shapes.Answer) -> Shown:
     return None if shape.paper is None else paper(shape.paper)
 
 
-def answers(items: Sequence[shapes.Answer]) -> list[Shown]:
+def answers(items: Sequence[responses.Answer]) -> list[Shown]:
     """Read the answers to operations: edits of one network have one answer, wherever it stands."""
     networks = {place: network(shape.network) for place, shape in enumerate(items) if shape.network is not None}
     found: list[Shown] = []

@@ -8,16 +8,16 @@ from typing import Any
 
 import msgspec
 
-from tenure.kernel import configuration as plan
-from tenure.kernel import tenures, values
-from tenure.kernel.addresses import format_address, width
-from tenure.kernel.asking import BY
-from tenure.kernel.configuration import address_text
-from tenure.kernel.values import State, moment
-from tenure.remote import shapes
-from tenure.service import explaining, searching, showing, verifying
-from tenure.service.claims import Granted
-from tenure.service.operations import Shown
+from tenure.kernel.addressing.addresses import format_address, width
+from tenure.kernel.holdings import holding_model, tenures
+from tenure.kernel.holdings.actor import BY
+from tenure.kernel.holdings.holding_model import State, moment
+from tenure.kernel.plan import plan_model as plan
+from tenure.kernel.plan.plan_model import address_text
+from tenure.service.allocator.claim import Granted
+from tenure.service.apply.operations import Shown
+from tenure.service.read import explain, presenter, search, verify
+from tenure.wire import responses
 
 _encode = msgspec.json.Encoder().encode
 
@@ -25,12 +25,12 @@ _moment = lru_cache(64)(moment)
 """Those who were granted something in one transaction hold it since one moment."""
 
 
-def holding(held: values.Holding) -> shapes.Holding:
+def holding(held: holding_model.Holding) -> responses.Holding:
     """Write a holding. Cost: a few µs; every allocation does it."""
     row, address = held.row, held.address
     details = row.details
     by = details.get(BY)
-    return shapes.Holding(
+    return responses.Holding(
         address=address,
         last_address=address if row.first == row.last else held.last_address,
         unit=held.unit,
@@ -64,7 +64,7 @@ def granted_json(granted: Granted) -> bytes:
     row, layout = granted
     by = row.details.get(BY)
     if row.state is not State.HELD or row.until_us is not None or by is None or len(row.details) > 1:
-        return _encode(holding(showing.holding_of(row, layout)))
+        return _encode(holding(presenter.holding_of(row, layout)))
     network = layout.name_of(row.network)
     prefix, gateway = layout.shown(network, row.first)
     first = format_address(row.first)
@@ -90,14 +90,14 @@ def _optional(text: str | None) -> str:
     return "null" if text is None else quoted(text)
 
 
-def optional_holding(held: values.Holding | None) -> shapes.Holding | None:
+def optional_holding(held: holding_model.Holding | None) -> responses.Holding | None:
     """Write a holding, if there is one."""
     return None if held is None else holding(held)
 
 
-def pool(written: plan.Pool) -> shapes.Pool:
+def pool(written: plan.Pool) -> responses.Pool:
     """Write a range of a pool."""
-    return shapes.Pool(
+    return responses.Pool(
         range=str(written.range),
         name=written.name,
         policy=str(written.policy),
@@ -108,9 +108,9 @@ def pool(written: plan.Pool) -> shapes.Pool:
     )
 
 
-def reserved(kept: plan.Reserved) -> shapes.Reserved:
+def reserved(kept: plan.Reserved) -> responses.Reserved:
     """Write a reserved range."""
-    return shapes.Reserved(
+    return responses.Reserved(
         range=str(kept.range),
         reason=kept.reason,
         request=kept.request,
@@ -119,9 +119,9 @@ def reserved(kept: plan.Reserved) -> shapes.Reserved:
     )
 
 
-def preallocation(wish: plan.PreAllocation) -> shapes.Preallocation:
+def preallocation(wish: plan.PreAllocation) -> responses.Preallocation:
     """Write a pre-allocation."""
-    return shapes.Preallocation(
+    return responses.Preallocation(
         owner=str(wish.owner),
         slot=wish.slot,
         address=format_address(wish.position),
@@ -131,9 +131,9 @@ def preallocation(wish: plan.PreAllocation) -> shapes.Preallocation:
     )
 
 
-def subnet(block: plan.Subnet) -> shapes.Subnet:
+def subnet(block: plan.Subnet) -> responses.Subnet:
     """Write a subnet with its pools and reserved ranges."""
-    return shapes.Subnet(
+    return responses.Subnet(
         cidr=str(block.cidr),
         uuid=block.uuid,
         name=block.name,
@@ -151,9 +151,9 @@ def subnet(block: plan.Subnet) -> shapes.Subnet:
     )
 
 
-def network(whole: plan.Network) -> shapes.Network:
+def network(whole: plan.Network) -> responses.Network:
     """Write a network whole."""
-    return shapes.Network(
+    return responses.Network(
         name=whole.name,
         number=whole.id,
         uuid=whole.uuid,
@@ -163,7 +163,7 @@ def network(whole: plan.Network) -> shapes.Network:
         subnets=[subnet(each) for each in whole.subnets],
         preallocations=[preallocation(each) for each in whole.preallocations],
         connections=[
-            shapes.Connection(group=each.group, mode=each.mode, link=each.link, vlan=each.vlan)
+            responses.Connection(group=each.group, mode=each.mode, link=each.link, vlan=each.vlan)
             for each in whole.connections
         ],
         retired=whole.retired,
@@ -175,9 +175,9 @@ def network(whole: plan.Network) -> shapes.Network:
     )
 
 
-def space(configuration: plan.Configuration) -> shapes.Space:
+def space(configuration: plan.Configuration) -> responses.Space:
     """Write a space with its networks."""
-    return shapes.Space(
+    return responses.Space(
         name=configuration.name,
         number=configuration.space,
         version=configuration.version,
@@ -186,9 +186,9 @@ def space(configuration: plan.Configuration) -> shapes.Space:
     )
 
 
-def change(entry: values.Change) -> shapes.Change:
+def change(entry: holding_model.Change) -> responses.Change:
     """Write an entry of the log."""
-    return shapes.Change(
+    return responses.Change(
         seq=entry.seq,
         at=entry.at,
         verb=entry.verb,
@@ -216,13 +216,13 @@ def _plain(value: Any) -> Any:
     return [_plain(each) for each in value] if isinstance(value, list | tuple) else value
 
 
-def explanation(found: explaining.Explanation) -> shapes.Explanation:
+def explanation(found: explain.Explanation) -> responses.Explanation:
     """Write why an address is what it is."""
-    return shapes.Explanation(address=found.address, findings=[_finding(each) for each in found.findings])
+    return responses.Explanation(address=found.address, findings=[_finding(each) for each in found.findings])
 
 
-def _finding(finding: explaining.Finding) -> shapes.Finding:
-    return shapes.Finding(
+def _finding(finding: explain.Finding) -> responses.Finding:
+    return responses.Finding(
         network=finding.network,
         status=finding.status,
         text=finding.text,
@@ -237,9 +237,9 @@ def _finding(finding: explaining.Finding) -> shapes.Finding:
     )
 
 
-def history(told: tenures.History) -> shapes.History:
+def history(told: tenures.History) -> responses.History:
     """Write who held an address."""
-    return shapes.History(
+    return responses.History(
         address=told.address,
         tenures=[_tenure(each) for each in told],
         trimmed=told.trimmed,
@@ -247,8 +247,8 @@ def history(told: tenures.History) -> shapes.History:
     )
 
 
-def _tenure(each: tenures.Tenure) -> shapes.Tenure:
-    return shapes.Tenure(
+def _tenure(each: tenures.Tenure) -> responses.Tenure:
+    return responses.Tenure(
         address=each.address,
         last_address=each.last_address,
         space=each.space,
@@ -270,9 +270,9 @@ def _tenure(each: tenures.Tenure) -> shapes.Tenure:
     )
 
 
-def found(each: searching.Found) -> shapes.Found:
+def found(each: search.Found) -> responses.Found:
     """Write an object that a search found."""
-    return shapes.Found(
+    return responses.Found(
         kind=str(each.kind),
         network=each.network,
         name=str(each.name),
@@ -283,14 +283,14 @@ def found(each: searching.Found) -> shapes.Found:
     )
 
 
-def breach(each: verifying.Breach) -> shapes.Breach:
+def breach(each: verify.Breach) -> responses.Breach:
     """Write a breach of an invariant."""
-    return shapes.Breach(invariant=each.invariant, text=each.text)
+    return responses.Breach(invariant=each.invariant, text=each.text)
 
 
-def waiting_claim(claim: showing.WaitingClaim) -> shapes.WaitingClaim:
+def waiting_claim(claim: presenter.WaitingClaim) -> responses.WaitingClaim:
     """Write a claim that waits."""
-    return shapes.WaitingClaim(
+    return responses.WaitingClaim(
         network=claim.network,
         owner=str(claim.owner),
         slot=claim.slot,
@@ -303,37 +303,37 @@ def waiting_claim(claim: showing.WaitingClaim) -> shapes.WaitingClaim:
     )
 
 
-def claim_status(status: showing.ClaimStatus) -> shapes.ClaimStatus:
+def claim_status(status: presenter.ClaimStatus) -> responses.ClaimStatus:
     """Write what became of a claim."""
-    return shapes.ClaimStatus(state=status.state, holding=optional_holding(status.holding), place=status.place)
+    return responses.ClaimStatus(state=status.state, holding=optional_holding(status.holding), place=status.place)
 
 
-def paper(written: values.Paper) -> shapes.Paper:
+def paper(written: holding_model.Paper) -> responses.Paper:
     """Write a paper."""
-    return shapes.Paper(
+    return responses.Paper(
         kind=written.kind, name=written.name, revision=written.revision, document=dict(written.document)
     )
 
 
-def answer(shown: Shown) -> shapes.Answer:
+def answer(shown: Shown) -> responses.Answer:
     """Write the answer to one operation."""
     if shown is None:
-        return shapes.Answer()
+        return responses.Answer()
     if isinstance(shown, list):
-        return shapes.Answer(holdings=[holding(each) for each in shown])
-    if isinstance(shown, values.Holding):
-        return shapes.Answer(holding=holding(shown))
-    if isinstance(shown, values.Paper):
-        return shapes.Answer(paper=paper(shown))
-    return shapes.Answer(network=network(shown))
+        return responses.Answer(holdings=[holding(each) for each in shown])
+    if isinstance(shown, holding_model.Holding):
+        return responses.Answer(holding=holding(shown))
+    if isinstance(shown, holding_model.Paper):
+        return responses.Answer(paper=paper(shown))
+    return responses.Answer(network=network(shown))
 
 
-def answers(every: Sequence[Shown]) -> Iterator[shapes.Answer]:
+def answers(every: Sequence[Shown]) -> Iterator[responses.Answer]:
     """Yield the answers to operations, in their order; a network that several have stands in the last of them alone."""
     last = {id(shown): place for place, shown in enumerate(every) if isinstance(shown, plan.Network)}
     for place, shown in enumerate(every):
         whole = last.get(id(shown), place)
-        yield answer(shown) if whole == place else shapes.Answer(network_at=whole)
+        yield answer(shown) if whole == place else responses.Answer(network_at=whole)
 
 
 def time_text(time: datetime) -> str:

@@ -8,10 +8,10 @@ from typing import Annotated, Any
 
 from msgspec import Meta
 
-from tenure.kernel.configuration import KeepBack, NetworkKind, Policy
+from tenure.kernel.holdings.holding_model import State
 from tenure.kernel.names import CENTURY_S, MAX_LABELS, MAX_NAME, MAX_TEXT
-from tenure.kernel.values import State
-from tenure.service.claims import REACHES
+from tenure.kernel.plan.plan_model import KeepBack, NetworkKind, Policy
+from tenure.service.allocator.claim import REACHES
 
 LARGEST = (1 << 63) - 1
 A_YEAR_S = 366 * 86400

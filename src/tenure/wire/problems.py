@@ -5,7 +5,7 @@ from typing import Any
 
 from tenure.kernel import errors
 from tenure.kernel.errors import TenureError
-from tenure.remote import refusals, shapes
+from tenure.wire import http_errors, responses
 
 STATUS: dict[type[TenureError], int] = {
     errors.Invalid: 422,
@@ -15,20 +15,20 @@ STATUS: dict[type[TenureError], int] = {
     errors.PoolExhausted: 409,
     errors.CursorExpired: 410,
     errors.StoreUnavailable: 503,
-    refusals.Malformed: 400,
-    refusals.Unauthorised: 401,
-    refusals.Forbidden: 403,
-    refusals.NoSuchRoute: 404,
-    refusals.MethodNotAllowed: 405,
-    refusals.TooSlow: 408,
-    refusals.PreconditionFailed: 412,
-    refusals.TooLarge: 413,
-    refusals.NotJson: 415,
-    refusals.PreconditionRequired: 428,
-    refusals.RateLimited: 429,
-    refusals.NotInstalled: 501,
-    refusals.Overloaded: 503,
-    refusals.VersionNotSupported: 505,
+    http_errors.Malformed: 400,
+    http_errors.Unauthorised: 401,
+    http_errors.Forbidden: 403,
+    http_errors.NoSuchRoute: 404,
+    http_errors.MethodNotAllowed: 405,
+    http_errors.TooSlow: 408,
+    http_errors.PreconditionFailed: 412,
+    http_errors.TooLarge: 413,
+    http_errors.NotJson: 415,
+    http_errors.PreconditionRequired: 428,
+    http_errors.RateLimited: 429,
+    http_errors.NotInstalled: 501,
+    http_errors.Overloaded: 503,
+    http_errors.VersionNotSupported: 505,
 }
 
 OF_DOORS = {"document_rejected": 422, "deployment_refused": 409}
@@ -74,7 +74,7 @@ TITLES = {
 def _all_kinds(root: type[TenureError]) -> dict[str, type[TenureError]]:
     kinds = {root.code: root}
     for kind in root.__subclasses__():
-        if kind.__module__ in (errors.__name__, refusals.__name__):
+        if kind.__module__ in (errors.__name__, http_errors.__name__):
             kinds.update(_all_kinds(kind))
     return kinds
 
@@ -96,10 +96,10 @@ def status_of(error: TenureError) -> int:
     return OF_DOORS.get(error.code) or _status(type(error))
 
 
-def problem_of(error: TenureError, request_id: str | None = None) -> shapes.Problem:
+def problem_of(error: TenureError, request_id: str | None = None) -> responses.Problem:
     """Write an error as a problem document."""
     data = {name: _plain(value) for name, value in _said(error).items() if name not in ("message", "field")}
-    return shapes.Problem(
+    return responses.Problem(
         type=f"urn:tenure:problem:{error.code}",
         title=TITLES.get(error.code, error.code),
         status=status_of(error),
@@ -111,7 +111,7 @@ def problem_of(error: TenureError, request_id: str | None = None) -> shapes.Prob
     )
 
 
-def error_of(problem: shapes.Problem) -> TenureError:
+def error_of(problem: responses.Problem) -> TenureError:
     """Read a problem document back as the error it was; one of an unknown code is still a TenureError."""
     kind = KINDS.get(problem.code, TenureError)
     error = kind.__new__(kind)

@@ -14,13 +14,13 @@ from typing import Any, Union, get_args, get_origin, get_type_hints
 import msgspec
 from msgspec import UNSET, UnsetType
 
-from tenure.kernel import edits
-from tenure.kernel.edits import KEEP, Keep
+from tenure.kernel.addressing.ranges import AddressRange, Cidr
 from tenure.kernel.errors import Invalid
 from tenure.kernel.names import shown
-from tenure.kernel.ranges import AddressRange, Cidr
-from tenure.remote import fields
-from tenure.service.operations import Operation
+from tenure.kernel.plan import edits
+from tenure.kernel.plan.edits import KEEP, Keep
+from tenure.service.apply.operations import Operation
+from tenure.wire import field_types
 
 WRITTEN_AS_TEXT = (
     IPv4Address, IPv6Address, IPv4Network, IPv6Network, IPv4Interface, IPv6Interface, AddressRange, Cidr,
@@ -80,7 +80,7 @@ def _field(kind: type, each: "dataclasses.Field[Any]", hint: Any) -> tuple[str, 
 def wire_type(kind: type, name: str, hint: Any) -> Any:
     """Return what a field of an operation is in JSON."""
     pieces = get_args(hint) if isinstance(hint, types.UnionType) or get_origin(hint) is Union else (hint,)
-    known = fields.SPECIAL.get((kind.__name__, name)) or fields.KNOWN.get(name)
+    known = field_types.SPECIAL.get((kind.__name__, name)) or field_types.KNOWN.get(name)
     plain = known or next(piece for piece in pieces if piece not in (Keep, type(None)))
     return plain | None if type(None) in pieces else plain
 

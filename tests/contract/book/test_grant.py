@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from tenure.kernel.values import Outcome, State, Wish
+from tenure.kernel.holdings.holding_model import Outcome, State, Wish
 from tenure.ports import Book
 from tests.contract.sites import Site, at, outcomes
 

@@ -4,7 +4,7 @@ import asyncio
 import random
 from collections import Counter
 
-from tenure.kernel.values import Outcome, Wish
+from tenure.kernel.holdings.holding_model import Outcome, Wish
 from tenure.ports import Book
 from tests.contract.crowd import Asked, Errand, send_crowd
 from tests.contract.sites import Site, at

@@ -4,7 +4,7 @@ import asyncio
 from itertools import pairwise
 from typing import Any
 
-from tenure.kernel.values import Change, Row, State, Ticket, Wish
+from tenure.kernel.holdings.holding_model import Change, Row, State, Ticket, Wish
 from tenure.ports import Book
 from tests.contract.sites import Site, at
 

@@ -2,7 +2,7 @@
 
 import asyncio
 
-from tenure.kernel.values import Outcome, State, Ticket
+from tenure.kernel.holdings.holding_model import Outcome, State, Ticket
 from tenure.ports import Book
 from tests.contract.sites import Site, at
 

@@ -6,15 +6,15 @@ from collections.abc import AsyncIterator, Sequence
 import pytest
 
 import tenure
-from tenure.kernel.archive_pages import ArchivedPage, packed, places_of
-from tenure.kernel.contents import Kind, Section
 from tenure.kernel.errors import CursorExpired
-from tenure.kernel.values import Change, Entry, Reply
+from tenure.kernel.holdings.archive_pages import ArchivedPage, packed, places_of
+from tenure.kernel.holdings.holding_model import Change, Entry, Reply
+from tenure.kernel.snapshot import Kind, Section
 from tenure.ports import LedgerStore, Transaction
-from tenure.service.log_keeper import archive_older
-from tenure.service.verifying import verify
-from tenure.service.whole_log import whole_log
-from tests.contract.ledger.test_contents import again, everything
+from tenure.service.engine.log_keeper import archive_older
+from tenure.service.read.verify import verify
+from tenure.service.read.whole_log import whole_log
+from tests.contract.ledger.test_snapshot import again, everything
 from tests.contract.providers import Provider, ledger_providers
 from tests.contract.sites import Site, at
 

@@ -5,7 +5,7 @@ from collections.abc import AsyncIterator
 import pytest
 
 import tenure
-from tenure.kernel.values import Waiter
+from tenure.kernel.holdings.holding_model import Waiter
 from tenure.ports import LedgerStore
 from tests.contract.ledger.timing import store_of
 from tests.contract.providers import Provider

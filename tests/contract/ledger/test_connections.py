@@ -3,7 +3,7 @@
 import pytest
 
 import tenure
-from tenure.service.operations import Operation
+from tenure.service.apply.operations import Operation
 from tests.contract.ledger.plan import small_plan
 from tests.contract.ledger.timing import news, verbs
 

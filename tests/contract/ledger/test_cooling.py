@@ -5,7 +5,7 @@ import asyncio
 import pytest
 
 import tenure
-from tenure.kernel.values import moment
+from tenure.kernel.holdings.holding_model import moment
 from tests.contract.ledger.timing import let_deadlines_pass, news, row_at, store_of, verbs
 
 COOLS = 60

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 import tenure
-from tenure.kernel.values import State
+from tenure.kernel.holdings.holding_model import State
 from tenure.ports import Guard, LedgerStore, Transaction
 from tests.contract.ledger.timing import news, row_at
 from tests.contract.sites import Site

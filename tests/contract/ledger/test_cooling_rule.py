@@ -5,8 +5,8 @@ from collections.abc import Awaitable, Callable
 import pytest
 
 import tenure
-from tenure.kernel.lifecycle import cooling_us
-from tenure.kernel.values import Change, Row, State, Ticket
+from tenure.kernel.holding_states import cooling_us
+from tenure.kernel.holdings.holding_model import Change, Row, State, Ticket
 from tenure.ports import LedgerStore
 from tests.contract.ledger.timing import news, store_of
 from tests.contract.sites import Site

@@ -7,12 +7,13 @@ from typing import Any
 import pytest
 
 import tenure
-from tenure.kernel.values import DUE, Outcome, State
+from tenure.kernel.holdings.holding_model import DUE, Outcome, State
 from tenure.ports import LedgerStore
-from tenure.service import lane, overdue_pages, plan_work
-from tenure.service.at_once import AtOnce, Begun
-from tenure.service.engine_ledger import server_of
-from tenure.service.operations import read_claim
+from tenure.service.allocator import lane, overdue_pages
+from tenure.service.apply import plan_effects
+from tenure.service.apply.operations import read_claim
+from tenure.service.ledger.engine_ledger import server_of
+from tenure.service.ledger.fast_path import AtOnce, Begun
 from tests.contract.ledger.timing import another, let_deadlines_pass, news
 from tests.contract.sites import Site
 
@@ -269,7 +270,7 @@ async def test_lowest_is_lowest_under_cooling_whatever_the_order(ledger: tenure.
 async def test_however_much_is_due_no_transaction_removes_more_than_a_page(
     ledger: tenure.AsyncLedger, monkeypatch: pytest.MonkeyPatch, way: str
 ) -> None:
-    for module in (lane, overdue_pages, plan_work):
+    for module in (lane, overdue_pages, plan_effects):
         monkeypatch.setattr(module, "PAGE", 2)
     await ledger.allocate_many("net", owner="vm/many", count=6)
     await ledger.release_owner("vm/many")

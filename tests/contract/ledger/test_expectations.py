@@ -5,8 +5,8 @@ import asyncio
 import pytest
 
 import tenure
-from tenure.kernel.marks import mark_of
-from tenure.service.operations import Operation
+from tenure.kernel.holdings.fingerprint import mark_of
+from tenure.service.apply.operations import Operation
 from tests.contract.ledger.plan import small_plan
 from tests.contract.ledger.timing import another, let_deadlines_pass, verbs
 

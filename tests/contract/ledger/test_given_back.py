@@ -6,12 +6,12 @@ from collections.abc import Awaitable, Callable
 import pytest
 
 import tenure
-from tenure.kernel.asking import Asker
-from tenure.service.claims import Granted
-from tenure.service.engine_ledger import server_of
-from tenure.service.operations import read_claim
-from tenure.service.queueing import Seat
-from tenure.service.waiting import Guest
+from tenure.kernel.holdings.actor import Asker
+from tenure.service.allocator.claim import Granted
+from tenure.service.allocator.waiting_line import Seat
+from tenure.service.apply.operations import read_claim
+from tenure.service.engine.waiting_rooms import Guest
+from tenure.service.ledger.engine_ledger import server_of
 from tests.contract.ledger.test_waiting import cancel_when_answered, done, free, other, plan, queue_up
 from tests.contract.ledger.timing import news, nothing_waits, until, until_waiting
 

@@ -5,7 +5,7 @@ import asyncio
 import pytest
 
 import tenure
-from tenure.kernel.values import Outcome
+from tenure.kernel.holdings.holding_model import Outcome
 from tenure.ports import Guard, LedgerStore, Transaction
 from tests.contract.sites import Site
 

@@ -8,7 +8,7 @@ from itertools import pairwise
 import pytest
 
 import tenure
-from tenure.kernel.values import Entry, Ticket
+from tenure.kernel.holdings.holding_model import Entry, Ticket
 from tenure.ports import LedgerStore
 from tests.contract.ledger.plan import small_plan
 from tests.contract.sites import Site, at

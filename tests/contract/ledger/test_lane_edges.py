@@ -5,7 +5,7 @@ import asyncio
 import pytest
 
 import tenure
-from tenure.kernel.values import Outcome
+from tenure.kernel.holdings.holding_model import Outcome
 from tenure.ports import LedgerStore
 from tests.contract.ledger.plan import addresses, small_plan
 from tests.contract.ledger.timing import let_deadlines_pass, news, store_of, until_waiting

@@ -6,7 +6,7 @@ import random
 import pytest
 
 from tenure.kernel.errors import CursorExpired
-from tenure.kernel.values import Change, Entry, Outcome
+from tenure.kernel.holdings.holding_model import Change, Entry, Outcome
 from tenure.ports import LedgerStore, Transaction
 from tests.contract.crowd import Errand, send_crowd
 from tests.contract.sites import Site, at

@@ -11,7 +11,7 @@ import pytest
 
 import tenure
 from tenure.ports import LedgerStore
-from tenure.service.engine_ledger import server_of
+from tenure.service.ledger.engine_ledger import server_of
 from tests.contract.ledger.timing import another
 
 pytestmark = pytest.mark.every_store

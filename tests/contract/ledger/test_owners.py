@@ -3,7 +3,7 @@
 import pytest
 
 import tenure
-from tenure.service.ledger_api import PAGE
+from tenure.service.ledger.ledger_api import PAGE
 from tests.contract.ledger.plan import small_plan
 
 Ledger = tenure.AsyncLedger

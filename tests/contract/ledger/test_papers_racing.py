@@ -6,7 +6,7 @@ import pytest
 
 import tenure
 from tenure.ports import LedgerStore, Transaction
-from tenure.service.operations import Operation
+from tenure.service.apply.operations import Operation
 from tests.contract.clerks import send_clerks
 from tests.contract.ledger.plan import small_plan
 from tests.contract.ledger.timing import another, store_of

@@ -4,7 +4,7 @@ from collections.abc import AsyncIterator
 
 import pytest
 
-from tenure.kernel.values import Outcome
+from tenure.kernel.holdings.holding_model import Outcome
 from tenure.ports import LedgerStore
 from tests.contract.ledger.conftest import prepared
 from tests.contract.providers import ledger_providers

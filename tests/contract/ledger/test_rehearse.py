@@ -7,7 +7,7 @@ import pytest
 import tenure
 from tenure import AddNetwork, AddPool, AddSubnet, Allocate, Release, RemoveNetwork, Reserve, Transfer
 from tenure.kernel.errors import AlreadyExists, Conflict
-from tenure.service.operations import (
+from tenure.service.apply.operations import (
     Expect,
     ExpectPaper,
     ModifyHolding,

@@ -3,7 +3,7 @@
 import pytest
 
 from tenure.kernel.errors import AlreadyExists
-from tenure.kernel.values import Outcome, Row, State, Verdict
+from tenure.kernel.holdings.holding_model import Outcome, Row, State, Verdict
 from tenure.ports import LedgerStore, Transaction
 from tests.contract.sites import Site, at
 

@@ -5,14 +5,14 @@ from contextlib import aclosing
 
 import pytest
 
-from tenure.kernel.contents import Counters, Kind, Section
 from tenure.kernel.errors import Conflict, Invalid
-from tenure.kernel.values import Waiter
+from tenure.kernel.holdings.holding_model import Waiter
+from tenure.kernel.snapshot import Counters, Kind, Section
 from tenure.ports import LedgerStore, Transaction
-from tenure.service.verifying import verify
+from tenure.service.read.verify import verify
 from tests.contract.providers import Ground, Provider, ledger_providers
 from tests.contract.sites import Site
-from tests.moving.million import made_contents
+from tests.interchange.million import made_contents
 
 pytestmark = pytest.mark.every_store
 

@@ -2,7 +2,10 @@
 
 import pytest
 
-from tenure.kernel.configuration import (
+from tenure.kernel.addressing.ranges import parse_cidr, parse_range
+from tenure.kernel.errors import AlreadyExists
+from tenure.kernel.names import Owner
+from tenure.kernel.plan.plan_model import (
     Configuration,
     Connection,
     KeepBack,
@@ -15,9 +18,6 @@ from tenure.kernel.configuration import (
     Reserved,
     Subnet,
 )
-from tenure.kernel.errors import AlreadyExists
-from tenure.kernel.names import Owner
-from tenure.kernel.ranges import parse_cidr, parse_range
 from tenure.ports import LedgerStore, Transaction
 from tests.contract.sites import Site, at
 

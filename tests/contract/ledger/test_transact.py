@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from tenure.kernel.configuration import Network
-from tenure.kernel.values import Entry, State
+from tenure.kernel.holdings.holding_model import Entry, State
+from tenure.kernel.plan.plan_model import Network
 from tenure.ports import Guard, LedgerStore, Transaction
 from tests.contract.sites import Site, at
 

@@ -9,12 +9,12 @@ import asyncpg
 import pytest
 
 import tenure
-from tenure.kernel.addresses import key
-from tenure.kernel.configuration import Network, Subnet
-from tenure.kernel.ranges import parse_cidr
+from tenure.kernel.addressing.addresses import key
+from tenure.kernel.addressing.ranges import parse_cidr
+from tenure.kernel.plan.plan_model import Network, Subnet
 from tenure.ports import LedgerStore
-from tenure.service.engine_ledger import server_of
-from tenure.service.verifying import verify
+from tenure.service.ledger.engine_ledger import server_of
+from tenure.service.read.verify import verify
 from tests.contract.ledger.plan import small_plan
 from tests.contract.sites import Site, at
 

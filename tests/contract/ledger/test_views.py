@@ -4,8 +4,8 @@ import random
 
 import pytest
 
-from tenure.kernel.ranges import parse_range
-from tenure.kernel.values import Entry, Row, State, Wish
+from tenure.kernel.addressing.ranges import parse_range
+from tenure.kernel.holdings.holding_model import Entry, Row, State, Wish
 from tenure.ports import FAR_BEHIND, Effects, LedgerStore, Transaction
 from tests.contract.sites import Site, at
 

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 import tenure
-from tenure.service.engine_ledger import server_of
+from tenure.service.ledger.engine_ledger import server_of
 from tests.contract.ledger.timing import (
     another,
     let_deadlines_pass,

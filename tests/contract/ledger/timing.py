@@ -5,11 +5,11 @@ import random
 from collections.abc import Awaitable, Callable
 
 import tenure
-from tenure.kernel.values import Change, Row
+from tenure.client.remote_ledger import RemoteLedger
+from tenure.kernel.holdings.holding_model import Change, Row
 from tenure.ports import LedgerStore, Transaction
-from tenure.remote.ledger import RemoteLedger
-from tenure.service.engine_ledger import ledger_on, server_of
-from tenure.service.server import Server
+from tenure.service.engine.engine import Server
+from tenure.service.ledger.engine_ledger import ledger_on, server_of
 from tests.contract.providers import STORES_BEHIND
 
 LONG_AGO_US = 1

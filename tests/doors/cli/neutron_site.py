@@ -4,7 +4,7 @@ import sqlite3
 from contextlib import closing
 from pathlib import Path
 
-from tenure.kernel.addresses import key, parse_address
+from tenure.kernel.addressing.addresses import key, parse_address
 
 CONFIGURATION = "[database]\nconnection = sqlite:///neutron.sqlite\n[tenure]\nmode = database\n"
 

@@ -12,7 +12,7 @@ from click.testing import CliRunner, Result
 
 import tenure
 from tenure.doors.cli.main import main
-from tenure.doors.networks.model import CLUSTER, GROUP, IDENTITY, INSTANCE, MAC, NIC, NODE, PLACEMENT
+from tenure.integrations.ganeti.machine_model import CLUSTER, GROUP, IDENTITY, INSTANCE, MAC, NIC, NODE, PLACEMENT
 
 PAPERS = (GROUP, NODE, INSTANCE, NIC, MAC, PLACEMENT, IDENTITY, CLUSTER, "ganeti")
 PLAN_CSV = "network,address,owner,labels\nnet1,192.0.2.60,instance/new-0,team=shop\nnet1,192.0.2.61,instance/new-1,\n"

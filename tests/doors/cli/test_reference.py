@@ -12,9 +12,9 @@ from pathlib import Path
 import click
 import pytest
 
-from tenure.doors.cli.failing import EXIT_MEANINGS, EXITS
-from tenure.doors.cli.keys import ANSWERS
+from tenure.doors.cli.framework.exit_codes import EXIT_MEANINGS, EXITS
 from tenure.doors.cli.main import main
+from tenure.doors.cli.output.json_keys import ANSWERS
 from tests.doors.cli.deployment_site import build_work
 from tests.doors.cli.site import Site
 

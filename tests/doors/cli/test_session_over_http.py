@@ -13,9 +13,9 @@ import pytest
 from click.testing import Result
 
 import tenure
+from tests.doors.cli.framework.test_exit_codes import REFUSED
 from tests.doors.cli.processes import eventually, started
 from tests.doors.cli.site import Site, build_full
-from tests.doors.cli.test_exit_codes import REFUSED
 from tests.infrastructure.street import street
 
 MADE_UP = re.compile(

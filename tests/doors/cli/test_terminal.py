@@ -203,8 +203,8 @@ from tenure.doors.cli.main import main
 try:
     main(sys.argv[1:])
 finally:
-    heavy = {"asyncpg", "sqlite3", "tenure.moving.copying", "tenure.moving.importing", "csv"}
-    doors = {name for name in sys.modules if name.startswith("tenure.doors.networks")}
+    heavy = {"asyncpg", "sqlite3", "tenure.interchange.copy_ledger", "tenure.interchange.importer.import_run", "csv"}
+    doors = {name for name in sys.modules if name.startswith("tenure.integrations.ganeti")}
     print(sorted(heavy & set(sys.modules) | doors), file=sys.stderr)
 """
     done = subprocess.run(

@@ -4,7 +4,7 @@ from collections.abc import AsyncIterator
 
 import pytest_asyncio
 
-from tests.doors.rest.stage import LOOSE, Client, Server, running
+from tests.doors.http.stage import LOOSE, Client, Server, running
 
 
 @pytest_asyncio.fixture(scope="module", loop_scope="module")

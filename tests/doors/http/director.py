@@ -4,9 +4,9 @@ from typing import Any
 
 import yaml
 
-from tenure.doors.rest.openapi_examples import CLOUD_CONFIG, MANIFEST
-from tests.doors.rest.plan import good
-from tests.doors.rest.stage import Client
+from tenure.doors.http.openapi.openapi_examples import CLOUD_CONFIG, MANIFEST
+from tests.doors.http.plan import good
+from tests.doors.http.stage import Client
 
 SHOP, WEB = "/deployments/shop", "/deployments/shop/instances/web"
 EDGE = {"name": "edge", "type": "dynamic", "subnets": [{"az": "z1", "dns": ["10.44.0.53"]}]}

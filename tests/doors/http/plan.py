@@ -3,15 +3,15 @@
 from typing import Any
 from urllib.parse import quote
 
-from tenure.doors.deployments.legacy import MODE
-from tenure.doors.deployments.managed_records import MANAGED
-from tenure.doors.deployments.records import CONFIG, DEPLOYMENT, INSTANCE, ORPHAN, SNAPSHOT
-from tenure.doors.deployments.vms import VM
-from tenure.doors.deployments.whose import ALL_VMS
-from tenure.doors.deployments.workers import COMPILE
-from tenure.doors.rest.endpoints import Endpoint
-from tenure.doors.rest.openapi_examples import CLOUD_CONFIG, MANIFEST, PLAN
-from tests.doors.rest.stage import Answer, Client
+from tenure.doors.http.openapi.openapi_examples import CLOUD_CONFIG, MANIFEST, PLAN
+from tenure.doors.http.routing.endpoint import Endpoint
+from tenure.integrations.bosh.cloud_config.legacy_deployments import MODE
+from tenure.integrations.bosh.state.compile_workers import COMPILE
+from tenure.integrations.bosh.state.instance_state import CONFIG, DEPLOYMENT, INSTANCE, ORPHAN, SNAPSHOT
+from tenure.integrations.bosh.state.managed_records import MANAGED
+from tenure.integrations.bosh.state.vm_holder import ALL_VMS
+from tenure.integrations.bosh.state.vm_index import VM
+from tests.doors.http.stage import Answer, Client
 
 ANY = {"If-Match": "*"}
 KINDS = ("instance", CONFIG, SNAPSHOT, DEPLOYMENT, INSTANCE, ORPHAN, COMPILE, MODE, MANAGED, VM, ALL_VMS)

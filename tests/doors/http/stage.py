@@ -19,7 +19,7 @@ import aiohttp
 from yarl import URL
 
 import tenure
-from tenure.doors.rest.access.tokens import Made, Wish, add_token
+from tenure.doors.http.access.token_store import Made, Wish, add_token
 
 API = "/api/v1"
 STARTS_WITHIN_S = 60

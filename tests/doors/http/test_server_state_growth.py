@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 import tenure
-from tests.doors.rest.processes import Serving, serving, until
+from tests.doors.http.processes import Serving, serving, until
 from tests.infrastructure.postgres import schema_in_thread
 
 KEEP = ("--keep-changes", "0.000001")

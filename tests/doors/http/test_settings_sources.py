@@ -12,10 +12,10 @@ from pathlib import Path
 
 import pytest
 
-from tenure.doors.rest.configuring import limit_fields, own_fields, read_settings, variable_of
-from tenure.doors.rest.settings import Limits, Settings
+from tenure.doors.http.settings import Limits, Settings
+from tenure.doors.http.settings_sources import limit_fields, own_fields, read_settings, variable_of
 from tenure.kernel.errors import Invalid
-from tests.doors.rest.processes import refused, serving
+from tests.doors.http.processes import refused, serving
 
 ROOT = Path(__file__).parents[3]
 

@@ -3,16 +3,16 @@
 import json
 from typing import Any
 
-from tenure.doors.deployments import compiling, errands, finishing
-from tenure.doors.deployments.door import Deployments
-from tenure.doors.deployments.managed import WantedSubnet
-from tenure.doors.deployments.managed_records import CreatedSubnet
-from tenure.doors.deployments.recreating import recreate
-from tenure.doors.deployments.reports import ask_command
-from tests.doors.deployments.conformance.fleet import Fleet, own
-from tests.doors.deployments.conformance.town import Town, app, config, lab, manifest
-from tests.doors.deployments.refused_stories import Act, Refusal
-from tests.doors.deployments.wrong_documents import Wrong
+from tenure.integrations.bosh.cloud_config.managed_networks import WantedSubnet
+from tenure.integrations.bosh.deployments_api import Deployments
+from tenure.integrations.bosh.running_vms.vm_state import ask_command
+from tenure.integrations.bosh.state.managed_records import CreatedSubnet
+from tenure.integrations.bosh.verbs import compile_packages, errands, report_vm
+from tenure.integrations.bosh.verbs.recreate import recreate
+from tests.integrations.bosh.conformance.fleet import Fleet, own
+from tests.integrations.bosh.conformance.town import Town, app, config, lab, manifest
+from tests.integrations.bosh.refused_stories import Act, Refusal
+from tests.integrations.bosh.wrong_documents import Wrong
 
 
 async def _alpha(town: Town, **subnet: Any) -> Fleet:
@@ -59,7 +59,7 @@ async def vm_before_its_address_is_handed_over(town: Town) -> Act:
     await town.upload(config(lab(static=["172.20.5.10-172.20.5.11"])))
     await town.run(manifest("alpha", app(static_ips=["172.20.5.10"])))
     await town.deploy(manifest("alpha", app(0), app(name="db", static_ips=["172.20.5.10"])), hand_over=True)
-    return finishing.commit(town.ledger, "alpha", "db/0", vm="vm-2")
+    return report_vm.commit(town.ledger, "alpha", "db/0", vm="vm-2")
 
 
 async def hand_over_without_a_cloud_config(town: Town) -> Act:
@@ -91,13 +91,13 @@ async def errand_on_a_changed_network(town: Town) -> Act:
 async def compiling_nowhere(town: Town) -> Act:
     await town.upload(config())
     deployed = await town.run(manifest("alpha", app()))
-    return compiling.begin(town.ledger, "alpha", deployed.plan)
+    return compile_packages.begin(town.ledger, "alpha", deployed.plan)
 
 
 async def ignored_and_recreated(town: Town) -> Act:
     await town.upload(config())
     await town.run(manifest("alpha", app()))
-    await finishing.ignore(town.ledger, "alpha", "app/0")
+    await report_vm.ignore(town.ledger, "alpha", "app/0")
     return recreate(town.ledger, "alpha", "app/0")
 
 

@@ -3,10 +3,10 @@
 from collections.abc import Awaitable, Callable, Coroutine, Sequence
 from typing import Any, NamedTuple
 
-from tenure.doors.deployments import finishing
-from tenure.doors.deployments.settings import settings_of
-from tests.doors.deployments.conformance.town import Town, app, config, lab, manifest
-from tests.doors.deployments.documents.configs import accepted
+from tenure.integrations.bosh.state.vm_settings import settings_of
+from tenure.integrations.bosh.verbs import report_vm
+from tests.integrations.bosh.conformance.town import Town, app, config, lab, manifest
+from tests.integrations.bosh.documents.configs import accepted
 
 Act = Coroutine[Any, Any, Any]
 Story = Callable[[Town], Awaitable[Act]]
@@ -109,7 +109,7 @@ async def block_to_be_handed_over(town: Town) -> Act:
     await town.upload(BLOCKS)
     await town.run(manifest("alpha", app(name="a", static_ips=["10.10.0.16"])))
     await town.deploy(manifest("alpha", app(name="b", static_ips=["10.10.0.16"])), hand_over=True)
-    return finishing.commit(town.ledger, "alpha", "b/0", vm="vm-b")
+    return report_vm.commit(town.ledger, "alpha", "b/0", vm="vm-b")
 
 
 async def subnet_in_another_az(town: Town) -> Act:
@@ -155,7 +155,7 @@ async def migrated_without_az(town: Town) -> Act:
 
 async def _ignored(town: Town, text: str) -> None:
     await town.run(text)
-    await finishing.ignore(town.ledger, "alpha", "app/0")
+    await report_vm.ignore(town.ledger, "alpha", "app/0")
 
 
 async def ignored_and_without_its_address(town: Town) -> Act:
@@ -199,7 +199,7 @@ async def ignored_and_in_no_group(town: Town) -> Act:
 async def ignored_and_deleted(town: Town) -> Act:
     await town.upload(config())
     await _ignored(town, manifest("alpha", app()))
-    return finishing.delete(town.ledger, "alpha")
+    return report_vm.delete(town.ledger, "alpha")
 
 
 async def _settings(town: Town, text: str) -> None:

@@ -5,7 +5,7 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
-from tests.doors.deployments.conformance.test_wrong_documents import CONFIGS, MANIFESTS
+from tests.integrations.bosh.conformance.test_wrong_documents import CONFIGS, MANIFESTS
 
 FOLDER = Path(__file__).parent / "conformance"
 

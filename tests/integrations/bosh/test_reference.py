@@ -6,47 +6,47 @@ from pathlib import Path
 
 import pytest
 
-from tenure.doors.deployments import reports
-from tenure.doors.deployments.documents import (
+from tenure.integrations.bosh.documents import (
     azs,
-    cloud,
+    cloud_config,
+    cloud_networks,
     group_networks,
-    groups,
+    instance_groups,
     manifest,
-    migrations,
-    networks,
-    own,
-    subnets,
+    manifest_networks,
+    manual_subnets,
+    migrated_from,
 )
-from tenure.doors.deployments.faults import Kind
-from tests.doors.deployments.documents import configs
-from tests.doors.deployments.test_errors import EVERY, UNRAISED
+from tenure.integrations.bosh.model.bosh_errors import Kind
+from tenure.integrations.bosh.running_vms import vm_state
+from tests.integrations.bosh.documents import configs
+from tests.integrations.bosh.model.test_bosh_errors import EVERY, UNRAISED
 
 PAGE = (Path(__file__).parents[3] / "docs" / "reference" / "deployments.md").read_text("utf-8")
 CODE = re.compile(r"`([^`]+)`")
 
 READ: dict[str, Sequence[str]] = {
-    "Cloud config": cloud.KEYS,
+    "Cloud config": cloud_config.KEYS,
     "Availability zone": azs.KEYS,
-    "Manual network": networks.MANUAL_KEYS,
-    "Manual subnet": subnets.KEYS,
-    "Dynamic network": networks.DYNAMIC_KEYS,
-    "Dynamic subnet": networks.DYNAMIC_SUBNET_KEYS,
-    "VIP network": networks.VIP_KEYS,
-    "VIP subnet": networks.VIP_SUBNET_KEYS,
-    "Compilation": cloud.COMPILATION_KEYS,
-    "Manifest": (*manifest.READ, *own.KEYS, "jobs"),
-    "Instance group": groups.READ,
+    "Manual network": cloud_networks.MANUAL_KEYS,
+    "Manual subnet": manual_subnets.KEYS,
+    "Dynamic network": cloud_networks.DYNAMIC_KEYS,
+    "Dynamic subnet": cloud_networks.DYNAMIC_SUBNET_KEYS,
+    "VIP network": cloud_networks.VIP_KEYS,
+    "VIP subnet": cloud_networks.VIP_SUBNET_KEYS,
+    "Compilation": cloud_config.COMPILATION_KEYS,
+    "Manifest": (*manifest.READ, *manifest_networks.KEYS, "jobs"),
+    "Instance group": instance_groups.READ,
     "Network of a group": group_networks.KEYS,
-    "Migrated from": migrations.KEYS,
-    "What VMs say": reports.STATE_KEYS,
-    "Network of a VM": reports.NETWORK_KEYS,
+    "Migrated from": migrated_from.KEYS,
+    "What VMs say": vm_state.STATE_KEYS,
+    "Network of a VM": vm_state.NETWORK_KEYS,
 }
 IGNORED: dict[str, Sequence[str]] = {
-    "Cloud config": cloud.OTHER_KEYS,
+    "Cloud config": cloud_config.OTHER_KEYS,
     "Manifest": manifest.IGNORED,
-    "Instance group": groups.IGNORED,
-    "Network of a VM": reports.OTHER_NETWORK_KEYS,
+    "Instance group": instance_groups.IGNORED,
+    "Network of a VM": vm_state.OTHER_NETWORK_KEYS,
 }
 
 

@@ -2,8 +2,8 @@
 
 from typing import Any, NamedTuple
 
-from tests.doors.deployments.documents.configs import LAB, lab, on_lab, written
-from tests.doors.deployments.documents.manifests import group, manifest
+from tests.integrations.bosh.documents.configs import LAB, lab, on_lab, written
+from tests.integrations.bosh.documents.manifests import group, manifest
 
 
 class Wrong(NamedTuple):

@@ -2,11 +2,11 @@
 
 from dataclasses import replace
 
-from tenure.doors.networks.model import Instance, Nic, NicIp
-from tenure.kernel import edits
-from tenure.kernel.configuration import Connection, Network
-from tenure.kernel.ranges import parse_range
-from tenure.kernel.values import Holding, Row, State
+from tenure.integrations.ganeti.machine_model import Instance, Nic, NicIp
+from tenure.kernel.addressing.ranges import parse_range
+from tenure.kernel.holdings.holding_model import Holding, Row, State
+from tenure.kernel.plan import edits
+from tenure.kernel.plan.plan_model import Connection, Network
 from tests.kernel.plans import planned
 
 

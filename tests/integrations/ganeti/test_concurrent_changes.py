@@ -12,12 +12,12 @@ from typing import Any, cast
 import pytest
 
 import tenure
-from tenure.doors.networks.cluster import Cluster
-from tenure.doors.networks.instances import Hooking, Instances
-from tenure.doors.networks.network_verbs import NetworkOptions, Networks
-from tenure.doors.networks.planning import InstanceOptions, plan_add, plan_modify
-from tenure.kernel.edits import AddNetwork
-from tenure.service.operations import Operation
+from tenure.integrations.ganeti.cluster import Cluster
+from tenure.integrations.ganeti.instance.plan_instance import InstanceOptions, plan_add, plan_modify
+from tenure.integrations.ganeti.instances import Hooking, Instances
+from tenure.integrations.ganeti.networks import NetworkOptions, Networks
+from tenure.kernel.plan.edits import AddNetwork
+from tenure.service.apply.operations import Operation
 from tests.infrastructure.postgres import emptied_schema
 from tests.scale import second_store
 

@@ -4,10 +4,10 @@ from dataclasses import replace
 
 import pytest
 
-from tenure.doors.networks.environment import hook_variables, instance_variables, job_variables, nic_variables
-from tenure.kernel import edits
-from tenure.kernel.configuration import Network
-from tests.doors.networks.plans import instance, nic, of_cases, of_today
+from tenure.integrations.ganeti.hook_environment import hook_variables, instance_variables, job_variables, nic_variables
+from tenure.kernel.plan import edits
+from tenure.kernel.plan.plan_model import Network
+from tests.integrations.ganeti.plans import instance, nic, of_cases, of_today
 from tests.kernel.plans import planned
 
 TODAY = {

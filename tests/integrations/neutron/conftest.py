@@ -4,8 +4,8 @@ from collections.abc import Iterator
 
 import pytest
 
-from tests.doors.neutron.stage.deployment import Deployment, deployed
-from tests.doors.neutron.stage.kinds import kinds
+from tests.integrations.neutron.stage.deployment import Deployment, deployed
+from tests.integrations.neutron.stage.kinds import kinds
 
 
 @pytest.fixture(scope="session", params=kinds())

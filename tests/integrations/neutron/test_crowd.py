@@ -2,8 +2,8 @@
 
 import pytest
 
-from tests.doors.neutron.stage.deployment import Deployment
-from tests.doors.neutron.stage.judging import (
+from tests.integrations.neutron.stage.deployment import Deployment
+from tests.integrations.neutron.stage.judging import (
     ADDRESSES,
     EIGHT,
     FAULTS,

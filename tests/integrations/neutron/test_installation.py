@@ -8,13 +8,13 @@ import pytest
 import sqlalchemy as sa
 
 from tenure.kernel.errors import Conflict
-from tests.doors.neutron.stage.deployment import Deployment, deployed
-from tests.doors.neutron.stage.kinds import mode_and_database
-from tests.doors.neutron.stage.ports import SMALL, book_of, number_of
-from tests.doors.neutron.stage.server import Refused
-from tests.doors.neutron.stage.settings import Answer, port_of
-from tests.doors.neutron.tending_site import Site, built, digits, site_of
 from tests.infrastructure.postgres import schema_in_thread
+from tests.integrations.neutron.maintenance.maintenance_site import Site, built, digits, site_of
+from tests.integrations.neutron.stage.deployment import Deployment, deployed
+from tests.integrations.neutron.stage.kinds import mode_and_database
+from tests.integrations.neutron.stage.ports import SMALL, book_of, number_of
+from tests.integrations.neutron.stage.server import Refused
+from tests.integrations.neutron.stage.settings import Answer, port_of
 from tests.scale import in_proof
 
 OTHER = {"database": "ledger", "ledger": "database"}

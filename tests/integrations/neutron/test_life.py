@@ -6,12 +6,12 @@ from collections.abc import Callable, Iterator, Mapping
 import psutil
 import pytest
 
-from tests.doors.neutron.stage.deployment import Deployment, deployed
-from tests.doors.neutron.stage.kinds import each_once, with_one_ledger
-from tests.doors.neutron.stage.ports import SMALL, book_of, number_of
-from tests.doors.neutron.stage.server import Refused
-from tests.doors.neutron.stage.settings import port_of
 from tests.infrastructure.postgres import PostgresServer, private_postgres, schema_in_thread
+from tests.integrations.neutron.stage.deployment import Deployment, deployed
+from tests.integrations.neutron.stage.kinds import each_once, with_one_ledger
+from tests.integrations.neutron.stage.ports import SMALL, book_of, number_of
+from tests.integrations.neutron.stage.server import Refused
+from tests.integrations.neutron.stage.settings import port_of
 
 CHECKED = "router,tenure"
 """The service plugins of a server that looks whether it agrees before it starts."""

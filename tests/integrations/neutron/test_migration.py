@@ -14,14 +14,14 @@ from alembic.autogenerate import compare_metadata
 from alembic.migration import MigrationContext
 
 import tenure
-from tenure.kernel.addresses import key, parse_address
+from tenure.kernel.addressing.addresses import key, parse_address
 from tests.infrastructure import mariadb, postgres
 
 with warnings.catch_warnings():
     warnings.simplefilter("ignore")  # what Neutron imports is deprecated in places
-    from tenure.doors.neutron.tables import AllocationRow, DeploymentRow, SubnetRow
+    from tenure.integrations.neutron.database.tables import AllocationRow, DeploymentRow, SubnetRow
 
-VERSIONS = Path(tenure.__file__).parent / "doors" / "neutron" / "migration" / "alembic_migrations" / "versions"
+VERSIONS = Path(tenure.__file__).parent / "integrations" / "neutron" / "migration" / "alembic_migrations" / "versions"
 TABLES: list[sa.Table] = [row.__table__ for row in (SubnetRow, AllocationRow, DeploymentRow)]
 HEADS = {(VERSIONS / name).read_text("utf-8").strip() for name in ("EXPAND_HEAD", "CONTRACT_HEAD")}
 

@@ -4,10 +4,10 @@ from uuid import uuid4
 
 import pytest
 
-from tests.doors.neutron.stage.deployment import Deployment
-from tests.doors.neutron.stage.ports import SMALL, book_of, change_of, fill, number_of
-from tests.doors.neutron.stage.server import Refused
-from tests.doors.neutron.stage.settings import Answer, port_of
+from tests.integrations.neutron.stage.deployment import Deployment
+from tests.integrations.neutron.stage.ports import SMALL, book_of, change_of, fill, number_of
+from tests.integrations.neutron.stage.server import Refused
+from tests.integrations.neutron.stage.settings import Answer, port_of
 
 
 def test_a_port_is_in_every_book(deployment: Deployment) -> None:

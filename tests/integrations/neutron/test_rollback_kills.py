@@ -4,11 +4,11 @@ from collections.abc import Iterator
 
 import pytest
 
-from tests.doors.neutron.stage.deployment import Deployment
-from tests.doors.neutron.stage.kinds import with_a_ledger
-from tests.doors.neutron.stage.ports import SMALL, book_of, fill, number_of
-from tests.doors.neutron.stage.server import Server
-from tests.doors.neutron.stage.settings import port_of
+from tests.integrations.neutron.stage.deployment import Deployment
+from tests.integrations.neutron.stage.kinds import with_a_ledger
+from tests.integrations.neutron.stage.ports import SMALL, book_of, fill, number_of
+from tests.integrations.neutron.stage.server import Server
+from tests.integrations.neutron.stage.settings import port_of
 
 
 @pytest.fixture

@@ -5,10 +5,10 @@ from typing import Any
 
 import pytest
 
-from tests.doors.neutron.stage.deployment import Deployment
-from tests.doors.neutron.stage.ports import SMALL, address_of, book_of, change_of, fill, number_of
-from tests.doors.neutron.stage.server import Server
-from tests.doors.neutron.stage.settings import Answer, port_of
+from tests.integrations.neutron.stage.deployment import Deployment
+from tests.integrations.neutron.stage.ports import SMALL, address_of, book_of, change_of, fill, number_of
+from tests.integrations.neutron.stage.server import Server
+from tests.integrations.neutron.stage.settings import Answer, port_of
 
 
 @pytest.fixture(scope="module")

@@ -2,9 +2,9 @@
 
 from typing import Any
 
-from tests.doors.neutron.stage.deployment import Deployment
-from tests.doors.neutron.stage.ports import SMALL, book_of
-from tests.doors.neutron.stage.settings import Answer
+from tests.integrations.neutron.stage.deployment import Deployment
+from tests.integrations.neutron.stage.ports import SMALL, book_of
+from tests.integrations.neutron.stage.settings import Answer
 
 LOW = [{"start": "10.0.0.10", "end": "10.0.0.12"}]
 HIGH = [{"start": "10.0.0.100", "end": "10.0.0.102"}]

@@ -7,10 +7,10 @@ from uuid import uuid4
 import pytest
 
 import tenure
-from tests.doors.neutron.stage.deployment import REALM, Deployment
-from tests.doors.neutron.stage.kinds import with_one_ledger
-from tests.doors.neutron.stage.ports import SMALL, address_of, book_of, number_of
-from tests.doors.neutron.stage.server import Server
+from tests.integrations.neutron.stage.deployment import REALM, Deployment
+from tests.integrations.neutron.stage.kinds import with_one_ledger
+from tests.integrations.neutron.stage.ports import SMALL, address_of, book_of, number_of
+from tests.integrations.neutron.stage.server import Server
 
 MAC = "fa:16:3e:00:00:01"
 OF_MAC = "2001:db8::f816:3eff:fe00:1"

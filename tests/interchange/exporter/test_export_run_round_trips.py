@@ -10,12 +10,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import tenure
-from tenure.kernel.documents import network_document
-from tenure.moving.exporting import export_csv, export_json
-from tenure.moving.importing import plan_import, run_import
-from tenure.moving.items import Source
-from tenure.moving.netbox_export import TABLES, export_netbox
-from tenure.moving.sources import parse_source
+from tenure.interchange.exporter.export_run import export_csv, export_json
+from tenure.interchange.exporter.netbox_writer import TABLES, export_netbox
+from tenure.interchange.formats.detect import parse_source
+from tenure.interchange.formats.source_items import Source
+from tenure.interchange.importer.import_run import plan_import, run_import
+from tenure.kernel.plan.document import network_document
 from tests.kernel.strategies import names, owners, texts
 from tests.profiles import examples
 

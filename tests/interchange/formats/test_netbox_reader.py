@@ -6,9 +6,9 @@ from typing import Any
 import pytest
 
 import tenure
-from tenure.moving.importing import run_import
-from tenure.moving.items import Held, Oddity, Remark, Source
-from tenure.moving.sources import parse_source, read_source
+from tenure.interchange.formats.detect import parse_source, read_source
+from tenure.interchange.formats.source_items import Held, Oddity, Remark, Source
+from tenure.interchange.importer.import_run import run_import
 
 PREFIXES = """\
 Prefix,Status,Children,VRF,Utilization,Tenant,Site,VLAN,Role,Pool,Description

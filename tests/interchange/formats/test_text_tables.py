@@ -8,9 +8,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import tenure
-from tenure.moving.items import Fault
-from tenure.moving.labelling import labels_cell, read_labels_cell
-from tenure.moving.tables import decoded, guarded, read_table, unguarded, written_row
+from tenure.interchange.formats.labels_cell import labels_cell, read_labels_cell
+from tenure.interchange.formats.source_items import Fault
+from tenure.interchange.formats.text_tables import decoded, guarded, read_table, unguarded, written_row
 
 ROWS = "network,address\nsite,192.0.2.1\n\nsite,192.0.2.2\n"
 

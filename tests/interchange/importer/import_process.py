@@ -1,11 +1,14 @@
-"""An import in a process of its own, to be killed: ``python -m tests.moving.importer URL ROWS BATCH``."""
+"""An import in a process of its own, to be killed.
+
+``python -m tests.interchange.importer.import_process URL ROWS BATCH``
+"""
 
 import asyncio
 import sys
 
 import tenure
-from tenure.moving.importing import run_import
-from tests.moving.planted import planted_table
+from tenure.interchange.importer.import_run import run_import
+from tests.interchange.importer.planted import planted_table
 
 
 def told(done: int, total: int | None) -> None:

@@ -3,8 +3,8 @@
 from dataclasses import dataclass
 
 import tenure
-from tenure.moving.items import Source
-from tenure.moving.sources import parse_source
+from tenure.interchange.formats.detect import parse_source
+from tenure.interchange.formats.source_items import Source
 
 HEADER = "network,address,owner,slot,labels,description\n"
 PLAN: list[tenure.AddNetwork | tenure.AddSubnet | tenure.AddPool | tenure.Reserve | tenure.Preallocate] = [

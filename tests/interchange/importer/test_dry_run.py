@@ -6,9 +6,9 @@ from typing import Any
 import pytest
 
 import tenure
-from tenure.moving.importing import plan_import, run_import
-from tenure.moving.items import Fault, Item, Place, Source
-from tenure.moving.sources import parse_source
+from tenure.interchange.formats.detect import parse_source
+from tenure.interchange.formats.source_items import Fault, Item, Place, Source
+from tenure.interchange.importer.import_run import plan_import, run_import
 
 Document = dict[str, Any]
 

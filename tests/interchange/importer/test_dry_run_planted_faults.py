@@ -1,8 +1,8 @@
 """A hundred thousand rows with fifty faults: all are named with their lines, and nothing is written."""
 
 import tenure
-from tenure.moving.importing import plan_import, run_import
-from tests.moving.planted import planted_table, prepare
+from tenure.interchange.importer.import_run import plan_import, run_import
+from tests.interchange.importer.planted import planted_table, prepare
 
 ROWS = 100_000
 

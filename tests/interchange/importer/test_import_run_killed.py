@@ -10,19 +10,19 @@ from pathlib import Path
 import pytest
 
 import tenure
-from tenure.moving.importing import plan_import
+from tenure.interchange.importer.import_run import plan_import
 from tenure.ports import LedgerStore
 from tests.contract.providers import Provider, ledger_providers
-from tests.moving.planted import planted_table, prepare
+from tests.interchange.importer.planted import planted_table, prepare
 
 ROWS, BATCH = 6000, 200
-ROOT = Path(__file__).parents[2]
+ROOT = Path(__file__).parents[3]
 LASTING = [provider for provider in ledger_providers() if provider.abilities.survives_restart]
 
 
 async def begun(url: str) -> asyncio.subprocess.Process:
     """Begin the import in a process of its own."""
-    words = ["-m", "tests.moving.importer", url, str(ROWS), str(BATCH)]
+    words = ["-m", "tests.interchange.importer.import_process", url, str(ROWS), str(BATCH)]
     return await asyncio.create_subprocess_exec(sys.executable, *words, stdout=asyncio.subprocess.PIPE, cwd=ROOT)
 
 

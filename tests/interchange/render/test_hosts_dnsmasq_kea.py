@@ -7,10 +7,10 @@ from typing import Any
 import pytest
 
 import tenure
-from tenure.moving.rendering.dnsmasq import render_dnsmasq
-from tenure.moving.rendering.hosts import render_hosts
-from tenure.moving.rendering.kea import render_kea
-from tests.moving.rendered import furnish
+from tenure.interchange.render.dnsmasq import render_dnsmasq
+from tenure.interchange.render.hosts_file import render_hosts
+from tenure.interchange.render.kea import render_kea
+from tests.interchange.render.rendered import furnish
 
 UNUSABLE = {
     "192.0.2.13": "owner",

@@ -11,12 +11,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import tenure
-from tenure.kernel.addresses import format_address
-from tenure.kernel.ranges import Cidr, parse_cidr
-from tenure.moving.rendering.cuts import owner_label, zones_of
-from tenure.moving.rendering.zones import Zones, render_ptr_zones
+from tenure.interchange.render.ptr_zones import Zones, render_ptr_zones
+from tenure.interchange.render.reverse_zones import owner_label, zones_of
+from tenure.kernel.addressing.addresses import format_address
+from tenure.kernel.addressing.ranges import Cidr, parse_cidr
+from tests.interchange.render.rendered import furnish
 from tests.kernel.strategies import cidrs
-from tests.moving.rendered import furnish
 
 Options = dict[str, Any]
 USUAL: Options = {"serial": 2026010101, "nameservers": ["ns1.example.com"], "domain": "example.com"}

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tenure.kernel.addresses import (
+from tenure.kernel.addressing.addresses import (
     family_name,
     family_span,
     format_address,

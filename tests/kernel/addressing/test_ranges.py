@@ -7,10 +7,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tenure.kernel.addresses import V4_BASE, parse_address
+from tenure.kernel.addressing.addresses import V4_BASE, parse_address
+from tenure.kernel.addressing.ranges import AddressRange, Cidr, merge, parse_cidr, parse_range, sized_range, subtract
 from tenure.kernel.errors import Invalid
 from tenure.kernel.names import shown
-from tenure.kernel.ranges import AddressRange, Cidr, merge, parse_cidr, parse_range, sized_range, subtract
 from tests.kernel.strategies import cidrs, ranges
 
 small = ranges(AddressRange(V4_BASE, V4_BASE + 40))

@@ -7,9 +7,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tenure.kernel.addresses import parse_address
-from tenure.kernel.entries import grant_entry, release_entry
-from tenure.kernel.values import MOVES, OWNED, Change, Holding, Row, State, Ticket, Wish, moment
+from tenure.kernel.addressing.addresses import parse_address
+from tenure.kernel.holdings.holding_model import MOVES, OWNED, Change, Holding, Row, State, Ticket, Wish, moment
+from tenure.kernel.holdings.log_entries import grant_entry, release_entry
 from tests.kernel.strategies import cidrs
 
 

@@ -5,8 +5,8 @@ import json
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tenure.kernel.replying import REUSED, body_of, read_row_document, replayed, reply_to, row_document
-from tenure.kernel.values import OWNED, Outcome, Reply, Row, State, Verdict, Wish
+from tenure.kernel.holdings.holding_model import OWNED, Outcome, Reply, Row, State, Verdict, Wish
+from tenure.kernel.holdings.idempotency import REUSED, body_of, read_row_document, replayed, reply_to, row_document
 from tests.kernel.strategies import positions
 
 texts = st.text(st.characters(exclude_categories=["Cs"]), max_size=12)

@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from tenure.kernel.addresses import parse_address
-from tenure.kernel.tenures import Ending, History, Tenure, held_at, tenures_of
-from tenure.kernel.values import Change, Row, State, moment
+from tenure.kernel.addressing.addresses import parse_address
+from tenure.kernel.holdings.holding_model import Change, Row, State, moment
+from tenure.kernel.holdings.tenures import Ending, History, Tenure, held_at, tenures_of
 
 PLACE = parse_address("192.0.2.10")
 OTHER_SPACE = 9

@@ -6,10 +6,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tenure.kernel.configuration import Policy
-from tenure.kernel.freeset import FreeSet
-from tenure.kernel.lines import Line
-from tenure.kernel.runs import run_at_or_after
+from tenure.kernel.picking.contiguous import run_at_or_after
+from tenure.kernel.picking.free_set import FreeSet
+from tenure.kernel.plan.plan_model import Policy
+from tenure.kernel.plan.pool_line import Line
 
 gaps = st.integers(0, 2)
 counts = st.integers(1, 6)

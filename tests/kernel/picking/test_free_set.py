@@ -7,11 +7,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule, run_state_machine_as_test
 
-from tenure.kernel import freeset
-from tenure.kernel.configuration import Policy
-from tenure.kernel.freeset import FreeSet
-from tenure.kernel.lines import Line
-from tenure.kernel.runs import run_at_or_after
+from tenure.kernel.picking import free_set
+from tenure.kernel.picking.contiguous import run_at_or_after
+from tenure.kernel.picking.free_set import FreeSet
+from tenure.kernel.plan.plan_model import Policy
+from tenure.kernel.plan.pool_line import Line
 from tests.profiles import examples
 
 SIZE = 60
@@ -33,7 +33,7 @@ def runs(free: set[int]) -> list[tuple[int, int]]:
 @pytest.fixture(autouse=True, scope="module", params=[1, 2, 512], ids=lambda chunk: f"chunk {chunk}")
 def chunk(request: pytest.FixtureRequest) -> Iterable[None]:
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(freeset, "CHUNK", request.param)
+        patch.setattr(free_set, "CHUNK", request.param)
         yield
 
 

@@ -9,9 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import tenure
-from tenure.kernel.choosing import POLICIES, STRIPE, Stripes, first_free, from_point, hashed_point, notes_former
-from tenure.kernel.configuration import Policy
-from tenure.kernel.freeset import FreeSet
+from tenure.kernel.picking.free_set import FreeSet
+from tenure.kernel.picking.policies import POLICIES, STRIPE, Stripes, first_free, from_point, hashed_point, notes_former
+from tenure.kernel.plan.plan_model import Policy
 
 SOURCES = Path(tenure.__file__).parent
 COMPARED = re.compile(r"(?:is|is not|==|!=|in|case) \(?Policy\.[A-Z]")
@@ -115,7 +115,7 @@ def test_every_policy_is_in_the_table() -> None:
 def test_nothing_but_the_table_compares_policies() -> None:
     texts = {path.relative_to(SOURCES).as_posix(): path.read_text("utf-8") for path in SOURCES.rglob("*.py")}
 
-    assert [name for name, text in texts.items() if COMPARED.search(text)] == ["kernel/choosing.py"]
+    assert [name for name, text in texts.items() if COMPARED.search(text)] == ["kernel/picking/policies.py"]
 
 
 @pytest.mark.parametrize("policy", Policy)

@@ -6,11 +6,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tenure.kernel import edits
-from tenure.kernel.addresses import format_address, parse_address
-from tenure.kernel.configuration import Policy
-from tenure.kernel.editing import edited
+from tenure.kernel.addressing.addresses import format_address, parse_address
 from tenure.kernel.errors import AddressOutsideSubnet, AlreadyExists, Invalid, NotFound, Overlap, TenureError
+from tenure.kernel.plan import edits
+from tenure.kernel.plan.apply_edit import edited
+from tenure.kernel.plan.plan_model import Policy
 from tests.kernel.plans import net1, network, planned, pools, reserved
 
 BLOCK = parse_address("192.0.2.0")

@@ -2,10 +2,10 @@
 
 import pytest
 
-from tenure.kernel import edits
-from tenure.kernel.configuration import Connection
-from tenure.kernel.editing import edited
 from tenure.kernel.errors import Conflict, NotFound, TenureError
+from tenure.kernel.plan import edits
+from tenure.kernel.plan.apply_edit import edited
+from tenure.kernel.plan.plan_model import Connection
 from tests.kernel.plans import net1, network, planned
 
 

@@ -3,13 +3,13 @@
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from tenure.kernel import edits
-from tenure.kernel.addresses import format_address, parse_address
-from tenure.kernel.barriers import Barriers
-from tenure.kernel.configuration import KeepBack
-from tenure.kernel.layout import Layout
+from tenure.kernel.addressing.addresses import format_address, parse_address
+from tenure.kernel.addressing.ranges import AddressRange
 from tenure.kernel.names import Owner
-from tenure.kernel.ranges import AddressRange
+from tenure.kernel.plan import edits
+from tenure.kernel.plan.blocked_ranges import Barriers
+from tenure.kernel.plan.layout import Layout
+from tenure.kernel.plan.plan_model import KeepBack
 from tests.kernel.plans import net1, planned
 
 BASE = parse_address("10.0.0.0")

@@ -4,9 +4,9 @@ import json
 
 from hypothesis import given
 
-from tenure.kernel import edits
-from tenure.kernel.configuration import Network
-from tenure.kernel.documents import network_document, read_network
+from tenure.kernel.plan import edits
+from tenure.kernel.plan.document import network_document, read_network
+from tenure.kernel.plan.plan_model import Network
 from tests.kernel.plans import net1, network
 from tests.kernel.strategies import networks
 

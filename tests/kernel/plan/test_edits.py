@@ -7,8 +7,8 @@ from types import MappingProxyType
 
 import pytest
 
-from tenure.kernel import edits
-from tenure.kernel.edits import KEEP
+from tenure.kernel.plan import edits
+from tenure.kernel.plan.edits import KEEP
 
 KINDS = [kind for kind in vars(edits).values() if isinstance(kind, type) and issubclass(kind, edits.Edit)]
 KINDS.remove(edits.Edit)

@@ -6,13 +6,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tenure.kernel import edits
-from tenure.kernel.addresses import format_address, parse_address
-from tenure.kernel.configuration import Configuration, Network, Pool, Reserved, Subnet
-from tenure.kernel.editing import edited
+from tenure.kernel.addressing.addresses import format_address, parse_address
+from tenure.kernel.addressing.ranges import Cidr, parse_range
 from tenure.kernel.errors import Overlap
-from tenure.kernel.judging import judge, lost_ground, new_gateways
-from tenure.kernel.ranges import Cidr, parse_range
+from tenure.kernel.plan import edits
+from tenure.kernel.plan.apply_edit import edited
+from tenure.kernel.plan.invariants import judge, lost_ground, new_gateways
+from tenure.kernel.plan.plan_model import Configuration, Network, Pool, Reserved, Subnet
 from tests.kernel.plans import net1, network, planned
 
 base = parse_address("10.0.0.0")

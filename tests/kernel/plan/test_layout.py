@@ -6,14 +6,14 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from tenure.kernel import edits
-from tenure.kernel.addresses import V4_BASE, format_address, parse_address
-from tenure.kernel.choosing import notes_former
-from tenure.kernel.configuration import Configuration, Policy
+from tenure.kernel.addressing.addresses import V4_BASE, format_address, parse_address
 from tenure.kernel.errors import AddressOutsideSubnet, AddressReserved, Invalid, NotFound
-from tenure.kernel.layout import Layout
-from tenure.kernel.lines import Line
 from tenure.kernel.names import Owner
+from tenure.kernel.picking.policies import notes_former
+from tenure.kernel.plan import edits
+from tenure.kernel.plan.layout import Layout
+from tenure.kernel.plan.plan_model import Configuration, Policy
+from tenure.kernel.plan.pool_line import Line
 from tests.kernel.plans import net1, planned
 
 A, B = Owner("instance/a"), Owner("instance/b")

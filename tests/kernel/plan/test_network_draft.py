@@ -8,11 +8,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tenure.kernel import edits
-from tenure.kernel.configuration import Configuration, Network, Subnet
-from tenure.kernel.editing import edit_draft, edited
 from tenure.kernel.errors import NotFound, TenureError
-from tenure.kernel.network_draft import NetworkDraft
+from tenure.kernel.plan import edits
+from tenure.kernel.plan.apply_edit import edit_draft, edited
+from tenure.kernel.plan.network_draft import NetworkDraft
+from tenure.kernel.plan.plan_model import Configuration, Network, Subnet
 from tests.kernel.plans import net1, network
 
 NET = "net1"

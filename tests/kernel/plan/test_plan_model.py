@@ -6,9 +6,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tenure.kernel import edits
-from tenure.kernel.addresses import parse_address
-from tenure.kernel.configuration import (
+from tenure.kernel.addressing.addresses import parse_address
+from tenure.kernel.addressing.ranges import Cidr, parse_cidr
+from tenure.kernel.errors import NotFound
+from tenure.kernel.plan import edits
+from tenure.kernel.plan.plan_model import (
     Configuration,
     KeepBack,
     Network,
@@ -17,8 +19,6 @@ from tenure.kernel.configuration import (
     describe_block,
     usual_keep_back,
 )
-from tenure.kernel.errors import NotFound
-from tenure.kernel.ranges import Cidr, parse_cidr
 from tests.kernel.plans import net1, network
 
 base = parse_address("10.0.0.0")

@@ -6,8 +6,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
-from tenure.kernel.asking import asker_of
-from tenure.kernel.values import Change
+from tenure.kernel.holdings.actor import asker_of
+from tenure.kernel.holdings.holding_model import Change
 
 FAR = 1 << 62
 CHANGING = frozenset({"grant", "release", "cool", "confirm", "transfer"})

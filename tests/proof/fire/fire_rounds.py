@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import tenure
-from tenure.service import waiting
+from tenure.service.engine import waiting_rooms
 from tests.infrastructure.postgres import PostgresServer
 from tests.proof.fire import acts
 from tests.proof.fire.acts import Act, Player, play
@@ -174,7 +174,7 @@ async def _stream_ends(stage: Stage) -> None:
 async def _evidence(stage: Stage) -> Evidence:
     """Read everything from the ledger itself, once its servers are gone."""
     async with await tenure.open_async(stage.base.direct) as ledger:
-        deadline = time.monotonic() + waiting.LIFE_US / 1_000_000 + 2
+        deadline = time.monotonic() + waiting_rooms.LIFE_US / 1_000_000 + 2
         while left := await ledger.waiting():  # of servers that were killed, until they are taken for dead
             if time.monotonic() > deadline:
                 break

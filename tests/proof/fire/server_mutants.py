@@ -11,16 +11,16 @@ from unittest import mock
 
 import asyncpg
 
-from tenure.kernel.entries import release_entry
 from tenure.kernel.errors import PoolExhausted, StoreUnavailable
-from tenure.kernel.layout import Layout
-from tenure.kernel.values import OWNED, Row, SpaceId, Ticket, Verdict, Wish
+from tenure.kernel.holdings.holding_model import OWNED, Row, SpaceId, Ticket, Verdict, Wish
+from tenure.kernel.holdings.log_entries import release_entry
+from tenure.kernel.plan.layout import Layout
 from tenure.ports import Failed, Guard, Transaction
-from tenure.service import release_holding
-from tenure.service.claims import Claim
-from tenure.service.lane import Serving
-from tenure.service.release_holding import ReleaseRequest
-from tenure.service.waiting import Guest, WaitingRooms
+from tenure.service.allocator.claim import Claim
+from tenure.service.allocator.lane import Serving
+from tenure.service.apply import release_holding
+from tenure.service.apply.release_holding import ReleaseRequest
+from tenure.service.engine.waiting_rooms import Guest, WaitingRooms
 from tenure.stores.postgres.store import PostgresStore
 from tests.proof.fire import acts
 from tests.proof.fire.acts import Act

@@ -4,12 +4,12 @@ from typing import Any
 
 import pytest
 
-from tenure.kernel.asking import BY, Asker
-from tenure.kernel.configuration import Policy
+from tenure.kernel.holdings.actor import BY, Asker
+from tenure.kernel.holdings.holding_model import State
 from tenure.kernel.names import Owner
-from tenure.kernel.values import State
-from tenure.service.claims import Claim, plain_claim
-from tenure.service.operations import read_claim
+from tenure.kernel.plan.plan_model import Policy
+from tenure.service.allocator.claim import Claim, plain_claim
+from tenure.service.apply.operations import read_claim
 
 OPS = Asker("token/ops", "abc1")
 

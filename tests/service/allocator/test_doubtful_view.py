@@ -2,11 +2,11 @@
 
 import random
 
-from tenure.kernel.choosing import FEW, STRIPE, Stripes
-from tenure.kernel.configuration import Policy
-from tenure.kernel.freeset import FreeSet
-from tenure.kernel.lines import Line
-from tenure.service.views import DoubtfulLine
+from tenure.kernel.picking.free_set import FreeSet
+from tenure.kernel.picking.policies import FEW, STRIPE, Stripes
+from tenure.kernel.plan.plan_model import Policy
+from tenure.kernel.plan.pool_line import Line
+from tenure.service.allocator.doubtful_view import DoubtfulLine
 
 
 def test_one_stripe_that_another_server_has_filled_costs_one_try() -> None:

@@ -3,8 +3,8 @@
 import pytest
 
 import tenure
-from tenure.testing.faults import Faults
-from tenure.testing.ledgers import open_faulty_async
+from tenure.testing.fault_injection import Faults
+from tenure.testing.faulty_ledger import open_faulty_async
 
 
 async def test_a_dead_claim_blocks_no_longer_than_its_patience_when_the_clock_is_set_back() -> None:

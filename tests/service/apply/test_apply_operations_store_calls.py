@@ -9,7 +9,7 @@ from unittest.mock import patch
 import pytest
 
 import tenure
-from tenure.service.operations import Operation
+from tenure.service.apply.operations import Operation
 from tenure.stores.memory.transaction import MemoryTransaction
 
 COUNTED = ("rows_of", "rows_at", "remove", "log")

@@ -11,14 +11,12 @@ import pytest
 from click.testing import CliRunner
 
 import tenure
-from tenure.doors.cli import allocating
+from tenure.doors.cli.commands import allocate
 from tenure.doors.cli.main import main
-from tenure.doors.rest.routes.claims import AskedClaim
-from tenure.doors.rest.routes.holdings import OneWish, wished_claim
-from tenure.remote.bodies import read_body
-from tenure.service.claims import Claim
-from tenure.service.engine_ledger import EngineLedger
-from tenure.service.operations import (
+from tenure.doors.http.routes.claim_routes import AskedClaim
+from tenure.doors.http.routes.holding_routes import OneWish, wished_claim
+from tenure.service.allocator.claim import Claim
+from tenure.service.apply.operations import (
     Allocate,
     AllocateKeywords,
     AllocateRun,
@@ -27,6 +25,8 @@ from tenure.service.operations import (
     keywords_of,
     read_claim,
 )
+from tenure.service.ledger.engine_ledger import EngineLedger
+from tenure.wire.request_bodies import read_body
 
 SAMPLES: Mapping[str, Mapping[str, Any]] = {
     "slot": {"slot": "eth0"},
@@ -171,7 +171,7 @@ def test_the_command_line_passes_every_parameter_on(arrived: list[Claim], name: 
 def test_the_command_line_says_which_parameters_are_for_one_address_alone() -> None:
     of_each = GroupKeywords.__optional_keys__ | {"slot"}
 
-    assert set(allocating.ONLY_ONE) == AllocateKeywords.__optional_keys__ - of_each | {"wait_s"}
+    assert set(allocate.ONLY_ONE) == AllocateKeywords.__optional_keys__ - of_each | {"wait_s"}
 
 
 @pytest.mark.parametrize("name", sorted(SAMPLES))

@@ -1,7 +1,7 @@
 """What is kept of a group's answers under an idempotency key grows with the group, not with its square."""
 
 import tenure
-from tenure.service.replaying import reply_of
+from tenure.service.apply.stored_replies import reply_of
 
 
 async def kept_bytes(count: int) -> int:

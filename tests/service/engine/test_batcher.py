@@ -6,7 +6,7 @@ from collections.abc import Hashable, Sequence
 import pytest
 
 from tenure.kernel.errors import Conflict
-from tenure.service.batcher import WORTH_A_CALL, Batcher
+from tenure.service.engine.batcher import WORTH_A_CALL, Batcher
 
 
 class Desk:

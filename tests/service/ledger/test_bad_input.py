@@ -11,12 +11,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import tenure
-from tenure.kernel import edits
 from tenure.kernel.names import shown
-from tenure.service import operations
+from tenure.kernel.plan import edits
+from tenure.service.apply import operations
 from tests.profiles import examples
 from tests.scale import in_proof
-from tests.service.wrong import (
+from tests.service.ledger.wrong_input import (
     BRIEF,
     GOOD,
     JUNK,

@@ -10,13 +10,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import tenure
-from tenure.kernel.asking import Asker
 from tenure.kernel.errors import StoreUnavailable, TenureError
-from tenure.service.at_once import AtOnce, Begun
-from tenure.service.claims import Claim, plain_claim
-from tenure.service.engine_ledger import server_of
-from tenure.service.operations import read_claim
-from tenure.service.showing import holding_of
+from tenure.kernel.holdings.actor import Asker
+from tenure.service.allocator.claim import Claim, plain_claim
+from tenure.service.apply.operations import read_claim
+from tenure.service.ledger.engine_ledger import server_of
+from tenure.service.ledger.fast_path import AtOnce, Begun
+from tenure.service.read.presenter import holding_of
 
 OPS = Asker("token/ops", "abc1")
 NAMES = st.text(st.characters(min_codepoint=33, max_codepoint=0x2FFF, exclude_categories=("C", "Z")), min_size=1)

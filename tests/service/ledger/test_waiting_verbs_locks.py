@@ -3,7 +3,7 @@
 import pytest
 
 import tenure
-from tenure.service.engine_ledger import server_of
+from tenure.service.ledger.engine_ledger import server_of
 from tests.contract.ledger.plan import small_plan
 
 

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import tenure
-from tenure.service.engine_ledger import server_of
+from tenure.service.ledger.engine_ledger import server_of
 from tenure.stores.memory.store import MemoryStore
 from tests.profiles import EXAMPLES
 

@@ -6,8 +6,8 @@ import pytest
 
 from tenure.kernel.errors import StoreUnavailable
 from tenure.ports import Size
-from tenure.service import ledger_size
-from tenure.service.ledger_size import Growth, SizeGauge
+from tenure.service.read import ledger_size
+from tenure.service.read.ledger_size import Growth, SizeGauge
 from tenure.stores.memory.store import MemoryStore
 
 

@@ -11,8 +11,8 @@ from typing import TypeVar
 
 import pytest
 
-from tenure.kernel.addresses import format_address, parse_address
-from tenure.kernel.configuration import Configuration, Network, Policy, Pool, Subnet
+from tenure.kernel.addressing.addresses import format_address, parse_address
+from tenure.kernel.addressing.ranges import parse_cidr, parse_range
 from tenure.kernel.errors import (
     AddressInUse,
     AlreadyExists,
@@ -23,11 +23,11 @@ from tenure.kernel.errors import (
     StoreUnavailable,
     TenureError,
 )
-from tenure.kernel.ranges import parse_cidr, parse_range
-from tenure.kernel.values import Row, Ticket
-from tenure.service.book_desk import BookDesk
-from tenure.service.claims import Granted
-from tenure.service.operations import read_claim
+from tenure.kernel.holdings.holding_model import Row, Ticket
+from tenure.kernel.plan.plan_model import Configuration, Network, Policy, Pool, Subnet
+from tenure.service.allocator.claim import Granted
+from tenure.service.apply.operations import read_claim
+from tenure.service.engine.book_engine import BookDesk
 from tenure.stores.etcd.store import EtcdStore
 from tests.infrastructure.etcd import fresh_root, private_etcd
 

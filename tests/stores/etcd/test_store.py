@@ -7,9 +7,9 @@ from collections.abc import AsyncIterator, Iterator
 
 import pytest
 
-from tenure.kernel.addresses import parse_address
+from tenure.kernel.addressing.addresses import parse_address
 from tenure.kernel.errors import Conflict, CursorExpired, Invalid, StoreUnavailable
-from tenure.kernel.values import AGAIN, Change, Outcome, Row, State, Ticket, Verdict, Wish
+from tenure.kernel.holdings.holding_model import AGAIN, Change, Outcome, Row, State, Ticket, Verdict, Wish
 from tenure.stores.etcd.records import LARGEST_BATCH
 from tenure.stores.etcd.store import EtcdStore, read_url
 from tests.infrastructure.etcd import EtcdServer, fresh_root, private_etcd

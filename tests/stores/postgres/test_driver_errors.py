@@ -9,11 +9,11 @@ import asyncpg
 import pytest
 
 import tenure
-from tenure.kernel.values import Outcome, Ticket, Wish
+from tenure.kernel.holdings.holding_model import Outcome, Ticket, Wish
 from tenure.ports import Failed, Guard, Transaction
-from tenure.service.engine_ledger import server_of
+from tenure.service.ledger.engine_ledger import server_of
 from tenure.stores.postgres import store as postgres_store
-from tenure.stores.postgres.granting import Released, grant_on
+from tenure.stores.postgres.grants import Released, grant_on
 from tenure.stores.postgres.store import MIGRATION_LOCK, PostgresStore
 from tenure.wiring import is_there
 from tests.contract.providers import provider_named
@@ -216,7 +216,7 @@ async def in_the_lane(tx: Transaction, space: int) -> object:
 
 
 async def with_the_counter(tx: Transaction, space: int) -> object:
-    from tenure.kernel.values import Entry
+    from tenure.kernel.holdings.holding_model import Entry
 
     return await tx.log([Entry("note", space)])
 

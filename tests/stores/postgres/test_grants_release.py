@@ -6,8 +6,8 @@ from typing import Any
 import asyncpg
 import pytest
 
-from tenure.kernel.addresses import key
-from tenure.kernel.values import State, Ticket
+from tenure.kernel.addressing.addresses import key
+from tenure.kernel.holdings.holding_model import State, Ticket
 from tests.contract.book.conftest import prepared
 from tests.contract.providers import provider_named
 

@@ -9,10 +9,10 @@ from pathlib import Path
 import pytest
 
 from tenure.kernel.errors import StoreUnavailable
-from tenure.kernel.values import Outcome, State, Verdict, Wish
+from tenure.kernel.holdings.holding_model import Outcome, State, Verdict, Wish
 from tenure.ports import Book
-from tenure.stores.sqlite.connecting import connect
-from tenure.stores.sqlite.granting import LARGEST, STATEMENTS, Granter, Prepared
+from tenure.stores.sqlite.connection import connect
+from tenure.stores.sqlite.grants import LARGEST, STATEMENTS, Granter, Prepared
 from tenure.stores.sqlite.store import SqliteStore
 from tests.contract.book.conftest import prepared
 from tests.contract.providers import provider_named

@@ -7,10 +7,10 @@ from pathlib import Path
 import pytest
 
 import tenure
-from tenure.moving.copying import backup, restore
+from tenure.interchange.copy_ledger import backup, restore
 from tenure.ports import Transaction
-from tenure.service.engine_ledger import server_of
-from tenure.stores.sqlite import connecting
+from tenure.service.ledger.engine_ledger import server_of
+from tenure.stores.sqlite import connection as sqlite_connection
 from tenure.stores.sqlite import store as store_module
 from tenure.stores.sqlite.store import SqliteStore
 from tenure.stores.sqlite.transaction import SqliteTransaction
@@ -108,7 +108,7 @@ async def test_a_file_that_can_be_written_again_is_opened_again(
     path = tmp_path / "ledger.db"
     async with await tenure.open_async(f"sqlite:///{path}") as first:
         await first.add_network("net")
-    monkeypatch.setattr(connecting, "for_reading", lambda _: f"file:{path}?mode=ro&immutable=1")
+    monkeypatch.setattr(sqlite_connection, "for_reading", lambda _: f"file:{path}?mode=ro&immutable=1")
     monkeypatch.setattr(store_module, "for_reading", lambda _: "read only")
     async with await tenure.open_async(f"sqlite:///{path}") as reading:
         with pytest.raises(tenure.StoreUnavailable):

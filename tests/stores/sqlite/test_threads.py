@@ -11,7 +11,7 @@ from functools import partial
 import pytest
 
 from tenure.kernel.errors import Conflict, StoreUnavailable
-from tenure.stores.sqlite.working import HAND_OVER_S, Worker
+from tenure.stores.sqlite.threads import HAND_OVER_S, Worker
 
 
 @pytest.fixture

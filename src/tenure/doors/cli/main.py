@@ -12,65 +12,65 @@ from typing import Any, NoReturn
 
 import click
 
-from tenure.doors.cli import failing
-from tenure.doors.cli.advising import next_step
-from tenure.doors.cli.commands import Shelf
-from tenure.doors.cli.printing import Untold
+from tenure.doors.cli.framework import exit_codes
+from tenure.doors.cli.framework.click_base import Shelf
+from tenure.doors.cli.framework.hints import next_step
+from tenure.doors.cli.output.print_answer import Untold
 from tenure.doors.cli.session import Session
 from tenure.kernel.errors import TenureError
 
 SECTIONS = {
     "The address plan": {
-        "network": "network:network",
+        "network": "network.network_group:network",
         "subnet": "subnet:subnet",
         "pool": "pool:pool",
         "reserve": "reserve:reserve",
         "preallocation": "reserve:preallocation",
     },
     "Machines": {
-        "instance": "instance:instance",
+        "instance": "instance.instance_group:instance",
         "node": "node:node",
         "group": "group:group",
     },
     "Holdings": {
-        "allocate": "allocating:allocate",
-        "release": "holdings:release",
-        "release-owner": "holdings:release_owner",
-        "hold": "allocating:hold",
-        "confirm": "holdings:confirm",
-        "cancel": "holdings:cancel",
-        "transfer": "holdings:transfer",
-        "holding": "holdings:holding",
+        "allocate": "allocate:allocate",
+        "release": "holding:release",
+        "release-owner": "holding:release_owner",
+        "hold": "allocate:hold",
+        "confirm": "holding:confirm",
+        "cancel": "holding:cancel",
+        "transfer": "holding:transfer",
+        "holding": "holding:holding",
         "waiting": "waiting:waiting",
     },
     "Reading": {
         "show": "show:show",
-        "search": "reading:search",
-        "history": "reading:history",
-        "why": "reading:why",
+        "search": "why_history_search:search",
+        "history": "why_history_search:history",
+        "why": "why_history_search:why",
         "watch": "watch:watch",
     },
     "Moving in, out and on": {
-        "import": "moving_in:import_files",
-        "audit": "auditing:audit",
-        "export": "moving_out:export",
-        "render": "rendering:render",
-        "backup": "copying:backup",
-        "restore": "copying:restore",
-        "copy": "copying:copy",
+        "import": "import_files:import_files",
+        "audit": "audit_sources:audit",
+        "export": "export:export",
+        "render": "render:render",
+        "backup": "backup_copy:backup",
+        "restore": "backup_copy:restore",
+        "copy": "backup_copy:copy",
     },
     "Over the network": {
         "serve": "serve:serve",
         "token": "token:token",
     },
     "Orchestrators": {
-        "deployment": "deployment:deployment",
+        "deployment": "deployment.deployment_group:deployment",
         "neutron": "neutron:neutron",
     },
     "Care": {
-        "verify": "care:verify",
-        "sweep": "care:sweep",
-        "archive": "care:archive",
+        "verify": "verify_sweep:verify",
+        "sweep": "verify_sweep:sweep",
+        "archive": "verify_sweep:archive",
         "bench": "bench:bench",
         "completion": "completion:completion",
     },
@@ -98,12 +98,12 @@ class Root(Shelf):
             session.json = session.json or "--json" in words  # what is wrong may stand before it
             code = _usage_error(session, error)
         except click.Abort:
-            code = failing.INTERRUPTED
+            code = exit_codes.INTERRUPTED
         except OSError as error:  # what stands before the command writes nothing but help
             code = _untold(session, error.strerror or str(error))
         except Exception:
             traceback.print_exc()
-            code = failing.INTERNAL
+            code = exit_codes.INTERNAL
         sys.exit(code if isinstance(code, int) else 0)
 
     def invoke(self, ctx: click.Context) -> Any:
@@ -112,18 +112,18 @@ class Root(Shelf):
         try:
             return super().invoke(ctx)
         except TenureError as error:
-            failing.tell(session, failing.error_data(error, session.command), next_step(session, error))
-            ctx.exit(failing.exit_code(error))
+            exit_codes.tell(session, exit_codes.error_data(error, session.command), next_step(session, error))
+            ctx.exit(exit_codes.exit_code(error))
         except BrokenPipeError:
             _forget_output()
-            ctx.exit(failing.PIPE_CLOSED)
+            ctx.exit(exit_codes.PIPE_CLOSED)
         except Untold as error:
             ctx.exit(_untold(session, str(error)))
         except OSError as error:
             if error.filename is None and error.errno in OUTPUT_PROBLEMS:  # a help text; files have names
                 ctx.exit(_untold(session, str(error.strerror)))
-            failing.tell(session, {"code": "file", "message": failing.file_problem(error), "field": None}, None)
-            ctx.exit(failing.USAGE)
+            exit_codes.tell(session, {"code": "file", "message": exit_codes.file_problem(error), "field": None}, None)
+            ctx.exit(exit_codes.USAGE)
 
 
 def _take_any_text() -> None:
@@ -143,8 +143,8 @@ def _untold(session: Session, problem: str) -> int:
     """Tell that the answer is lost, though the command is done."""
     _forget_output()
     message = f"standard output: {problem}; the command is done, only its answer could not be written"
-    failing.tell(session, {"code": "output", "message": message, "field": None}, "`tenure show` tells what is there")
-    return failing.UNTOLD
+    exit_codes.tell(session, {"code": "output", "message": message, "field": None}, "`tenure show` tells what is there")
+    return exit_codes.UNTOLD
 
 
 def _forget_output() -> None:
@@ -160,10 +160,10 @@ def _usage_error(session: Session, error: click.ClickException) -> int:
     path = "tenure" if context is None else context.command_path
     if isinstance(error, click.exceptions.NoArgsIsHelpError):
         click.echo(error.format_message(), err=True)
-        return failing.USAGE
+        return exit_codes.USAGE
     data = {"code": "usage", "message": error.format_message(), "field": field}
-    failing.tell(session, data, f"`{path} --help` shows what may be written")
-    return failing.USAGE
+    exit_codes.tell(session, data, f"`{path} --help` shows what may be written")
+    return exit_codes.USAGE
 
 
 @click.group("tenure", cls=Root, sections=SECTIONS, context_settings={"help_option_names": ["-h", "--help"]})

@@ -10,9 +10,9 @@ from typing import Any, TypeVar
 
 import click
 
+from tenure.client.server_urls import names_servers
 from tenure.kernel.errors import Invalid, NotFound
-from tenure.remote.servers import names_servers
-from tenure.service.ledger import AsyncLedger
+from tenure.service.ledger.async_ledger import AsyncLedger
 from tenure.wiring import DEFAULT_URL, open_async
 
 STORE_VARIABLE = "TENURE_STORE"

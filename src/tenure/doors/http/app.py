@@ -6,14 +6,15 @@ import time
 from dataclasses import replace
 from typing import Any
 
-from tenure.doors.rest.access.shares import WAITING
-from tenure.doors.rest.answers import STREAM, WHOLE, send_bytes, send_json, send_problem, unfinished, written_whole
-from tenure.doors.rest.dispatching import Dispatcher, Match
-from tenure.doors.rest.endpoints import API, Call, Endpoint, Rests, Streaming
-from tenure.doors.rest.journal import Watch
-from tenure.doors.rest.outside import Outside
-from tenure.doors.rest.presence import while_there
-from tenure.doors.rest.requests import (
+from tenure.doors.http.access.shares import WAITING
+from tenure.doors.http.non_api.non_api_routes import Outside
+from tenure.doors.http.observe.request_log import Watch
+from tenure.doors.http.routing.disconnects import while_there
+from tenure.doors.http.routing.dispatcher import Dispatcher, Match
+from tenure.doors.http.routing.endpoint import API, Call, Endpoint, Rests, Streaming
+from tenure.doors.http.routing.etags import is_known
+from tenure.doors.http.routing.principal import Visitor
+from tenure.doors.http.routing.read_request import (
     BEFORE,
     Before,
     Gone,
@@ -29,13 +30,20 @@ from tenure.doors.rest.requests import (
     read_query,
     read_whole,
 )
-from tenure.doors.rest.resting import is_known
-from tenure.doors.rest.side_loop import distant
-from tenure.doors.rest.site import Site
-from tenure.doors.rest.visitors import Visitor
+from tenure.doors.http.routing.send_response import (
+    STREAM,
+    WHOLE,
+    send_bytes,
+    send_json,
+    send_problem,
+    unfinished,
+    written_whole,
+)
+from tenure.doors.http.routing.side_loop import distant
+from tenure.doors.http.server_state import Site
 from tenure.kernel.errors import KeyReused, StoreUnavailable, TenureError
-from tenure.remote.problems import status_of
-from tenure.remote.refusals import Fault, Forbidden, Overloaded, RateLimited, Unauthorised
+from tenure.wire.http_errors import Fault, Forbidden, Overloaded, RateLimited, Unauthorised
+from tenure.wire.problems import status_of
 
 BELOW = API.encode()
 BEFORE_THE_LEDGER = (Forbidden, Overloaded, RateLimited, StoreUnavailable, Unauthorised)

@@ -4,20 +4,20 @@ import asyncio
 from contextlib import AsyncExitStack
 from dataclasses import dataclass, field
 
-from tenure.doors.rest.access.desk import Access
-from tenure.doors.rest.access.shares import Shares
-from tenure.doors.rest.census.census import Census
-from tenure.doors.rest.events import Events
-from tenure.doors.rest.journal import Journal
-from tenure.doors.rest.metrics import Meter
-from tenure.doors.rest.news import News
-from tenure.doors.rest.readiness import Readiness
-from tenure.doors.rest.settings import Limits, Settings
-from tenure.doors.rest.side_loop import SideLoop
+from tenure.doors.http.access.authenticate import Access
+from tenure.doors.http.access.shares import Shares
+from tenure.doors.http.events.log_follower import News
+from tenure.doors.http.events.sse import Events
+from tenure.doors.http.observe.counters import Meter
+from tenure.doors.http.observe.readiness import Readiness
+from tenure.doors.http.observe.request_log import Journal
+from tenure.doors.http.routing.side_loop import SideLoop
+from tenure.doors.http.settings import Limits, Settings
+from tenure.doors.http.utilisation.census import Census
 from tenure.kernel.errors import TenureError
-from tenure.service.ledger import AsyncLedger
-from tenure.service.ledger_size import SizeGauge
-from tenure.service.surveying import Survey
+from tenure.service.ledger.async_ledger import AsyncLedger
+from tenure.service.ledger.space_scan import Survey
+from tenure.service.read.ledger_size import SizeGauge
 from tenure.wiring import open_metered
 
 

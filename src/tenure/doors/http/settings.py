@@ -1,7 +1,7 @@
 """How a server is set up. Flags come before the environment, the environment before the file, the file before these.
 
-Every field here is a setting: ``configuring`` reads it, the command line has a flag for it, and a test looks for its
-page in the documents. Reading and checking need nothing but the standard library.
+Every field here is a setting: ``settings_sources`` reads it, the command line has a flag for it, and a test looks for
+its page in the documents. Reading and checking need nothing but the standard library.
 """
 
 from dataclasses import dataclass, field

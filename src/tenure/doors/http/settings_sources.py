@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
-from tenure.doors.rest.settings import Limits, Settings
+from tenure.doors.http.settings import Limits, Settings
 from tenure.kernel.errors import Invalid
 from tenure.kernel.names import shown
 

@@ -4,24 +4,30 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from tenure.doors.deployments import checking, compiling, errands, finishing, recreating
-from tenure.doors.deployments.asking import Compared, Explained, Standing, compare, explain_instance, stand
-from tenure.doors.deployments.checking import Missing
-from tenure.doors.deployments.configuring import Configs, Uploaded, load_configs, remove_config, upload
-from tenure.doors.deployments.deploying import Deployed, deploy
-from tenure.doors.deployments.entering import check_document, check_ident, check_vm_state, check_vms
-from tenure.doors.deployments.faults import Kind, Refused
-from tenure.doors.deployments.ground import SPACE
-from tenure.doors.deployments.managed import Cloud, delete_network
-from tenure.doors.deployments.managed_records import Managed, load_managed
-from tenure.doors.deployments.moving import Moved
-from tenure.doors.deployments.records import Deployment, Instance, load_instance, load_instances
-from tenure.doors.deployments.reports import VmState
-from tenure.doors.deployments.surveying import Orphan, load_orphans, moved_by_upload, survey
-from tenure.doors.deployments.workers import Compiling, load_compiling
+from tenure.integrations.bosh.cloud_config.configs import Configs, Uploaded, load_configs, remove_config, upload
+from tenure.integrations.bosh.cloud_config.ledger_networks import SPACE
+from tenure.integrations.bosh.cloud_config.managed_networks import Cloud, delete_network
+from tenure.integrations.bosh.cloud_config.moved_instances import Moved
+from tenure.integrations.bosh.cloud_config.site_survey import Orphan, load_orphans, moved_by_upload, survey
+from tenure.integrations.bosh.model.bosh_errors import Kind, Refused
+from tenure.integrations.bosh.running_vms.vm_state import VmState
+from tenure.integrations.bosh.state.compile_workers import Compiling, load_compiling
+from tenure.integrations.bosh.state.instance_state import Deployment, Instance, load_instance, load_instances
+from tenure.integrations.bosh.state.managed_records import Managed, load_managed
+from tenure.integrations.bosh.verbs import (
+    cloud_check,
+    compile_packages,
+    errands,
+    recreate,
+    report_vm,
+)
+from tenure.integrations.bosh.verbs.check_input import check_document, check_ident, check_vm_state, check_vms
+from tenure.integrations.bosh.verbs.cloud_check import Missing
+from tenure.integrations.bosh.verbs.deploy import Deployed, deploy
+from tenure.integrations.bosh.views.queries import Compared, Explained, Standing, compare, explain_instance, stand
+from tenure.kernel.holdings.holding_model import Holding
 from tenure.kernel.names import check_name, check_number
-from tenure.kernel.values import Holding
-from tenure.service.ledger import AsyncLedger
+from tenure.service.ledger.async_ledger import AsyncLedger
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,7 +89,7 @@ class Deployments:
 
     async def abort(self, deployment: str, plan: str) -> list[Holding]:
         """Take a plan back; return what was freed."""
-        return await finishing.abort(self.ledger, deployment, plan, space=self.space)
+        return await report_vm.abort(self.ledger, deployment, plan, space=self.space)
 
     async def commit(
         self,
@@ -95,35 +101,35 @@ class Deployments:
         plan: str | None = None,
     ) -> Instance:
         """Report that an instance's VM is up; with ``plan``, that it was made for that one, and no later one."""
-        return await finishing.commit(self.ledger, deployment, check_ident(instance), vm=vm, hints=hints, plan=plan)
+        return await report_vm.commit(self.ledger, deployment, check_ident(instance), vm=vm, hints=hints, plan=plan)
 
     async def fail(self, deployment: str, instance: str, *, plan: str | None = None) -> Instance:
         """Report that an instance's VM could not be made; with ``plan``, that of that one, and no later one."""
-        return await finishing.fail(self.ledger, deployment, check_ident(instance), plan=plan)
+        return await report_vm.fail(self.ledger, deployment, check_ident(instance), plan=plan)
 
     async def lose(self, deployment: str, instance: str, *, vm: str | None = None) -> Instance | None:
         """Report that an instance's VM is gone; with ``vm``, that one, and no later one."""
-        return await finishing.lose(self.ledger, deployment, check_ident(instance), vm=vm)
+        return await report_vm.lose(self.ledger, deployment, check_ident(instance), vm=vm)
 
     async def stop(self, deployment: str, instance: str, *, hard: bool = False, vm: str | None = None) -> Instance:
         """Report that an instance is stopped; with ``vm``, that one, and no later one."""
-        return await finishing.stop(self.ledger, deployment, check_ident(instance), hard=hard, vm=vm)
+        return await report_vm.stop(self.ledger, deployment, check_ident(instance), hard=hard, vm=vm)
 
     async def start(self, deployment: str, instance: str) -> Instance:
         """Let an instance be started again."""
-        return await finishing.start(self.ledger, deployment, check_ident(instance))
+        return await report_vm.start(self.ledger, deployment, check_ident(instance))
 
     async def ignore(self, deployment: str, instance: str, *, ignored: bool = True) -> Instance:
         """Leave an instance out of deploys, or take it in again."""
-        return await finishing.ignore(self.ledger, deployment, check_ident(instance), ignored=ignored)
+        return await report_vm.ignore(self.ledger, deployment, check_ident(instance), ignored=ignored)
 
     async def clean_up_orphan(self, vm: str) -> Sequence[Holding]:
         """Report that an orphaned VM is deleted."""
-        return await finishing.clean_up_orphan(self.ledger, vm)
+        return await report_vm.clean_up_orphan(self.ledger, vm)
 
     async def delete(self, deployment: str) -> list[Instance]:
         """Let a deployment go; return whose VMs must be deleted first."""
-        return await finishing.delete(self.ledger, deployment)
+        return await report_vm.delete(self.ledger, deployment)
 
     async def instances(self, deployment: str) -> list[Instance]:
         """Read a deployment's instances with all they hold."""
@@ -162,7 +168,7 @@ class Deployments:
         self, deployment: str, plan: str | None = None, *, workers: int | None = None
     ) -> Compiling:
         """Reserve an address for each worker that compiles for the last plan (``plan``, to be sure), all or none."""
-        return await compiling.begin(self.ledger, deployment, plan, workers=workers)
+        return await compile_packages.begin(self.ledger, deployment, plan, workers=workers)
 
     async def compiling(self, deployment: str) -> Compiling | None:
         """Read a deployment's compile, if one goes on or broke off; what VMs are made with only its begin tells."""
@@ -170,11 +176,11 @@ class Deployments:
 
     async def commit_worker(self, deployment: str, plan: str | None, number: int, *, vm: str) -> None:
         """Report that a worker's VM is up."""
-        await compiling.commit(self.ledger, deployment, plan, check_number(number, field="number"), vm=vm)
+        await compile_packages.commit(self.ledger, deployment, plan, check_number(number, field="number"), vm=vm)
 
     async def end_compiling(self, deployment: str, plan: str | None = None) -> Compiling | None:
         """Report that a compile is over and its VMs are deleted, or orphaned where the cloud config says so."""
-        return await compiling.end(self.ledger, deployment, plan)
+        return await compile_packages.end(self.ledger, deployment, plan)
 
     async def run_errand(self, deployment: str, errand: str, *, dry: bool = False) -> Deployed:
         """Reserve what an errand's instances need to be run, all or nothing."""
@@ -186,20 +192,20 @@ class Deployments:
 
     async def check(self, deployment: str, vms: Collection[str]) -> list[Missing]:
         """Tell which instances lost their VMs, given all VMs that exist."""
-        return await checking.check(self.ledger, deployment, check_vms(vms))
+        return await cloud_check.check(self.ledger, deployment, check_vms(vms))
 
     async def recreate_missing(self, deployment: str, instance: str, *, vm: str) -> Instance:
         """Let an instance wait for a VM in place of a lost one."""
-        return await checking.recreate(self.ledger, deployment, check_ident(instance), vm=vm)
+        return await cloud_check.recreate(self.ledger, deployment, check_ident(instance), vm=vm)
 
     async def delete_reference(self, deployment: str, instance: str, *, vm: str) -> Instance:
         """Forget an instance's VM; its addresses stay its."""
-        return await checking.delete_reference(self.ledger, deployment, check_ident(instance), vm=vm)
+        return await cloud_check.delete_reference(self.ledger, deployment, check_ident(instance), vm=vm)
 
     async def recreate(self, deployment: str, instance: str | None = None, *, dry: bool = False) -> Deployed:
         """Let an instance, or all of a deployment, wait for a new VM, without a deploy."""
         ident = None if instance is None else check_ident(instance)
-        return await recreating.recreate(self.ledger, deployment, ident, dry=dry)
+        return await recreate.recreate(self.ledger, deployment, ident, dry=dry)
 
     async def managed_networks(self) -> list[Managed]:
         """Read the managed networks that were made in the cloud; one that no deployment uses is an orphan."""

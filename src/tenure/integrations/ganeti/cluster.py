@@ -7,8 +7,7 @@ that could have missed each other (a node with an address, a block around it), t
 from collections.abc import Iterable, Sequence
 from uuid import uuid4
 
-from tenure.doors.networks.atlas import Atlas, apply_fresh, settled, unchanged
-from tenure.doors.networks.model import (
+from tenure.integrations.ganeti.machine_model import (
     CLUSTER,
     GROUP,
     IDENTITY,
@@ -23,13 +22,14 @@ from tenure.doors.networks.model import (
     read_group,
     read_node,
 )
-from tenure.kernel.addresses import format_address, parse_address
-from tenure.kernel.configuration import Network
-from tenure.kernel.edits import Reserve, Unreserve
+from tenure.integrations.ganeti.network_lookup import Atlas, apply_fresh, settled, unchanged
+from tenure.kernel.addressing.addresses import format_address, parse_address
+from tenure.kernel.addressing.ranges import AddressRange
 from tenure.kernel.errors import AlreadyExists, Conflict, NotFound, StillInUse
-from tenure.kernel.ranges import AddressRange
-from tenure.service.ledger import AsyncLedger
-from tenure.service.operations import ExpectNoHoldings, ExpectNoPapers, Operation, RemovePaper, WritePaper
+from tenure.kernel.plan.edits import Reserve, Unreserve
+from tenure.kernel.plan.plan_model import Network
+from tenure.service.apply.operations import ExpectNoHoldings, ExpectNoPapers, Operation, RemovePaper, WritePaper
+from tenure.service.ledger.async_ledger import AsyncLedger
 
 NO_NETWORK = "-"
 """What stands for the network in the index of NICs that have none."""

@@ -7,9 +7,9 @@ of these has a twin with an underscore, ``IP_1``, because shells cannot read a n
 
 from collections.abc import Iterable, Iterator, Mapping
 
-from tenure.doors.networks.model import Instance, Nic
-from tenure.kernel.addresses import format_address, is_v6, parse_address
-from tenure.kernel.configuration import Network, Subnet
+from tenure.integrations.ganeti.machine_model import Instance, Nic
+from tenure.kernel.addressing.addresses import format_address, is_v6, parse_address
+from tenure.kernel.plan.plan_model import Network, Subnet
 
 Variables = dict[str, str]
 

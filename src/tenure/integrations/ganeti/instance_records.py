@@ -2,9 +2,8 @@
 
 from collections.abc import Mapping, Sequence
 
-from tenure.doors.networks.atlas import Atlas
-from tenure.doors.networks.cluster import NO_NETWORK
-from tenure.doors.networks.model import (
+from tenure.integrations.ganeti.cluster import NO_NETWORK
+from tenure.integrations.ganeti.machine_model import (
     IDENTITY,
     INSTANCE,
     MAC,
@@ -16,10 +15,11 @@ from tenure.doors.networks.model import (
     owner_of,
     read_instance,
 )
+from tenure.integrations.ganeti.network_lookup import Atlas
 from tenure.kernel.errors import NotFound
-from tenure.kernel.values import Holding, Paper, State
-from tenure.service.ledger import AsyncLedger
-from tenure.service.operations import Operation, RemovePaper, WritePaper
+from tenure.kernel.holdings.holding_model import Holding, Paper, State
+from tenure.service.apply.operations import Operation, RemovePaper, WritePaper
+from tenure.service.ledger.async_ledger import AsyncLedger
 
 READINGS = 8
 """How often an instance that changes while it is read is read again."""

@@ -5,18 +5,18 @@ from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-from tenure.doors.networks.atlas import ATTEMPTS, Atlas
-from tenure.doors.networks.blaming import blame
-from tenure.doors.networks.cluster import Covered
-from tenure.doors.networks.environment import instance_variables, job_variables
-from tenure.doors.networks.hooks import LIMIT_S, HookResult, count_hooks, failed, run_hooks
-from tenure.doors.networks.jobs import Job
-from tenure.doors.networks.model import INSTANCE, MAC, Instance
-from tenure.doors.networks.planning import InstanceOptions, plan_add, plan_modify, plan_remove
-from tenure.doors.networks.records import load_instance, load_instances
-from tenure.kernel.configuration import Network
+from tenure.integrations.ganeti.cluster import Covered
+from tenure.integrations.ganeti.hook_environment import instance_variables, job_variables
+from tenure.integrations.ganeti.instance.hooks import LIMIT_S, HookResult, count_hooks, failed, run_hooks
+from tenure.integrations.ganeti.instance.job import Job
+from tenure.integrations.ganeti.instance.plan_instance import InstanceOptions, plan_add, plan_modify, plan_remove
+from tenure.integrations.ganeti.instance_records import load_instance, load_instances
+from tenure.integrations.ganeti.machine_model import INSTANCE, MAC, Instance
+from tenure.integrations.ganeti.network_lookup import ATTEMPTS, Atlas
+from tenure.integrations.ganeti.options.option_errors import blame
 from tenure.kernel.errors import AlreadyExists, Conflict, PoolExhausted, TenureError
-from tenure.service.ledger import AsyncLedger
+from tenure.kernel.plan.plan_model import Network
+from tenure.service.ledger.async_ledger import AsyncLedger
 
 Plan = Callable[[], Awaitable[Job | None]]
 

@@ -10,8 +10,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from tenure.kernel.errors import Invalid
+from tenure.kernel.holdings.holding_model import Paper
 from tenure.kernel.names import shown
-from tenure.kernel.values import Paper
 
 GROUP, NODE, INSTANCE = "group", "node", "instance"
 """Kinds of papers that carry what people wrote."""

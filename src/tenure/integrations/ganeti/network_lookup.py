@@ -8,11 +8,11 @@ import re
 from collections.abc import Awaitable, Callable, Iterable, Sequence
 from typing import TypeVar
 
-from tenure.kernel.configuration import Network
 from tenure.kernel.errors import AlreadyExists, Conflict, NotFound, TenureError
-from tenure.kernel.values import SpaceId
-from tenure.service.ledger import AsyncLedger
-from tenure.service.operations import Expect, Operation, Shown
+from tenure.kernel.holdings.holding_model import SpaceId
+from tenure.kernel.plan.plan_model import Network
+from tenure.service.apply.operations import Expect, Operation, Shown
+from tenure.service.ledger.async_ledger import AsyncLedger
 
 T = TypeVar("T")
 

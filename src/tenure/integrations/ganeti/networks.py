@@ -6,19 +6,19 @@ from types import MappingProxyType
 from typing import Any
 from uuid import uuid4
 
-from tenure.doors.networks.atlas import Atlas, apply_fresh, settled, unchanged
-from tenure.doors.networks.cluster import Cluster, refuse_strangers, reserve_nodes, structure
-from tenure.doors.networks.deprecated import OldOptions, design_old_options
-from tenure.doors.networks.designing import Design, design_pools, design_reserved, design_subnets
-from tenure.doors.networks.grammar import check_door_name
-from tenure.doors.networks.model import DEFAULT_LINK, DEFAULT_MODE, MODES, NIC
-from tenure.kernel.configuration import Network
-from tenure.kernel.editing import new_network
-from tenure.kernel.edits import KEEP, AddNetwork, Connect, Disconnect, ModifyNetwork, RemoveNetwork
+from tenure.integrations.ganeti.cluster import Cluster, refuse_strangers, reserve_nodes, structure
+from tenure.integrations.ganeti.machine_model import DEFAULT_LINK, DEFAULT_MODE, MODES, NIC
+from tenure.integrations.ganeti.network_lookup import Atlas, apply_fresh, settled, unchanged
+from tenure.integrations.ganeti.options.deprecated import OldOptions, design_old_options
+from tenure.integrations.ganeti.options.network_edits import Design, design_pools, design_reserved, design_subnets
+from tenure.integrations.ganeti.options.network_grammar import check_door_name
 from tenure.kernel.errors import Invalid, NotFound, StillInUse, TenureError
 from tenure.kernel.names import shown
-from tenure.service.ledger import AsyncLedger
-from tenure.service.operations import ExpectNoPapers, Operation, Shown
+from tenure.kernel.plan.apply_edit import new_network
+from tenure.kernel.plan.edits import KEEP, AddNetwork, Connect, Disconnect, ModifyNetwork, RemoveNetwork
+from tenure.kernel.plan.plan_model import Network
+from tenure.service.apply.operations import ExpectNoPapers, Operation, Shown
+from tenure.service.ledger.async_ledger import AsyncLedger
 
 NO_WORDS: Mapping[str, Any] = MappingProxyType({})
 

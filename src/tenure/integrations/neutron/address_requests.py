@@ -6,8 +6,8 @@ from uuid import uuid4
 
 from neutron.ipam import requests as ipam_req
 
-from tenure.doors.neutron.spaces import Site
-from tenure.kernel.addresses import parse_address
+from tenure.integrations.neutron.space_mapping import Site
+from tenure.kernel.addressing.addresses import parse_address
 
 PORT, UNNAMED = "port", "unnamed"
 

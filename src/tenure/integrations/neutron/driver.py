@@ -12,14 +12,20 @@ from neutron.ipam import utils as ipam_utils
 from neutron_lib import exceptions as n_exc
 from neutron_lib.db import api as db_api
 
-from tenure.doors.neutron import deployment, options, subnets
-from tenure.doors.neutron.answers import LedgerUnavailable, in_neutrons_words
-from tenure.doors.neutron.carriers import is_anothers
-from tenure.doors.neutron.requests import OwnedAddressRequestFactory, SitedSubnetRequestFactory, Wanted, wanted
-from tenure.doors.neutron.session_book import SessionBook
-from tenure.doors.neutron.spaces import Site, mapped_spaces
-from tenure.doors.neutron.subnets import SubnetRecord
-from tenure.kernel.addresses import format_address, parse_address
+from tenure.integrations.neutron import installation, options
+from tenure.integrations.neutron.address_requests import (
+    OwnedAddressRequestFactory,
+    SitedSubnetRequestFactory,
+    Wanted,
+    wanted,
+)
+from tenure.integrations.neutron.database import subnet_records
+from tenure.integrations.neutron.database.allocation_rows import SessionBook
+from tenure.integrations.neutron.database.port_of_address import is_anothers
+from tenure.integrations.neutron.database.subnet_records import SubnetRecord
+from tenure.integrations.neutron.neutron_errors import LedgerUnavailable, in_neutrons_words
+from tenure.integrations.neutron.space_mapping import Site, mapped_spaces
+from tenure.kernel.addressing.addresses import format_address, parse_address
 
 LOG = logging.getLogger(__name__)
 
@@ -35,7 +41,7 @@ class TenureSubnet(ipam_base.Subnet):  # type: ignore[misc]  # Neutron has no ty
         """Hold an address in the caller's transaction: a specific one, the lowest, or any. O(log n)."""
         wish = wanted(address_request)
         with db_api.CONTEXT_WRITER.using(self._context), in_neutrons_words(self._record.neutron_subnet_id):
-            keeper = deployment.keeper(self._context.session)
+            keeper = installation.keeper(self._context.session)
             if wish.place is not None:
                 self._check(wish)
             return format_address(keeper.allocate(self._context.session, self._record, wish))
@@ -71,7 +77,7 @@ class TenureSubnet(ipam_base.Subnet):  # type: ignore[misc]  # Neutron has no ty
         subnet_id = self._record.neutron_subnet_id
         with db_api.CONTEXT_WRITER.using(self._context), in_neutrons_words(subnet_id):
             session = self._context.session
-            keeper = deployment.keeper(session)
+            keeper = installation.keeper(session)
             # Locking: an old reading of the transaction's would tell of a holding that is gone.
             held = SessionBook(session, self._record.id).find(place, locking=True)
             if held is None:
@@ -100,7 +106,7 @@ class TenurePool(subnet_alloc.SubnetAllocator):  # type: ignore[misc]  # Neutron
     def get_subnet(self, subnet_id: str) -> TenureSubnet:
         """Find a subnet by Neutron's id."""
         with db_api.CONTEXT_READER.using(self._context), in_neutrons_words(subnet_id):
-            standing = deployment.may_stand(self._context.session)
+            standing = installation.may_stand(self._context.session)
             return TenureSubnet(self._find(subnet_id, standing=standing), self._context)
 
     def allocate_subnet(self, subnet_request: Any) -> TenureSubnet:
@@ -113,10 +119,10 @@ class TenurePool(subnet_alloc.SubnetAllocator):  # type: ignore[misc]  # Neutron
         pools = subnet_request.allocation_pools or ipam_utils.generate_pools(
             subnet_request.subnet_cidr, subnet_request.gateway_ip
         )
-        record = subnets.new_record(subnet_request, pools, mapped_spaces(options.register()).at(site))
+        record = subnet_records.new_record(subnet_request, pools, mapped_spaces(options.register()).at(site))
         with db_api.CONTEXT_WRITER.using(self._context), in_neutrons_words(subnet_request.subnet_id):
-            before = subnets.put(self._context.session, record)
-            deployment.keeper(self._context.session).follow(self._context.session, before, record)
+            before = subnet_records.put(self._context.session, record)
+            installation.keeper(self._context.session).follow(self._context.session, before, record)
         return TenureSubnet(record, self._context)
 
     def update_subnet(self, subnet_request: Any) -> TenureSubnet | None:
@@ -130,8 +136,8 @@ class TenurePool(subnet_alloc.SubnetAllocator):  # type: ignore[misc]  # Neutron
             after = _updated(before, subnet_request)
             if after.same_plan(before):  # Neutron calls on every update, also of a name
                 return TenureSubnet(before, self._context)
-            subnets.change(self._context.session, after)
-            deployment.keeper(self._context.session).follow(self._context.session, before, after)
+            subnet_records.change(self._context.session, after)
+            installation.keeper(self._context.session).follow(self._context.session, before, after)
         return TenureSubnet(after, self._context)
 
     def remove_subnet(self, subnet_id: str) -> None:
@@ -139,8 +145,8 @@ class TenurePool(subnet_alloc.SubnetAllocator):  # type: ignore[misc]  # Neutron
         with db_api.CONTEXT_WRITER.using(self._context), in_neutrons_words(subnet_id):
             record = self._find(subnet_id)
             SessionBook(self._context.session, record.id).clear()
-            subnets.remove(self._context.session, record)
-            deployment.keeper(self._context.session).follow(self._context.session, record, None)
+            subnet_records.remove(self._context.session, record)
+            installation.keeper(self._context.session).follow(self._context.session, record, None)
 
     def get_address_request_factory(self) -> Any:
         """Let requests say which port they are for."""
@@ -155,7 +161,7 @@ class TenurePool(subnet_alloc.SubnetAllocator):  # type: ignore[misc]  # Neutron
         return False
 
     def _find(self, subnet_id: str, *, locking: bool = False, standing: bool = False) -> SubnetRecord:
-        record = subnets.find(self._context.session, subnet_id, locking=locking, standing=standing)
+        record = subnet_records.find(self._context.session, subnet_id, locking=locking, standing=standing)
         if record is None:
             raise n_exc.SubnetNotFound(subnet_id=subnet_id)
         return record
@@ -166,5 +172,5 @@ def _updated(before: SubnetRecord, request: Any) -> SubnetRecord:
     gateway = None if request.gateway_ip is None else str(request.gateway_ip)
     if not getattr(request, "tells_gateway", gateway is not None):
         gateway = before.gateway_ip
-    pools = subnets.read_pools(request.allocation_pools, request.subnet_cidr.version)
+    pools = subnet_records.read_pools(request.allocation_pools, request.subnet_cidr.version)
     return before.changed(cidr=str(request.subnet_cidr), gateway_ip=gateway, pools=pools)

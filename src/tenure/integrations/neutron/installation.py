@@ -19,16 +19,17 @@ from neutron_lib.db import api as db_api
 from oslo_db import exception as db_exc
 from sqlalchemy import orm
 
-from tenure.doors.neutron import options, standing
-from tenure.doors.neutron.keeping import DatabaseKeeper, Keeper
-from tenure.doors.neutron.ledger_keeper import LedgerKeeper
-from tenure.doors.neutron.reach import REACHES, Reach
-from tenure.doors.neutron.session_book import MYSQL, dialect_of, insert_unless_there
-from tenure.doors.neutron.spaces import mapped_spaces
-from tenure.doors.neutron.standing import TABLE, THE_NUMBER, THE_ROW, Agreement
+from tenure.integrations.neutron import options
+from tenure.integrations.neutron.database import agreement_lock
+from tenure.integrations.neutron.database.agreement_lock import TABLE, THE_NUMBER, THE_ROW, Agreement
+from tenure.integrations.neutron.database.allocation_rows import MYSQL, dialect_of, insert_unless_there
+from tenure.integrations.neutron.modes.database_mode import DatabaseKeeper, Keeper
+from tenure.integrations.neutron.modes.ledger_mode import LedgerKeeper
+from tenure.integrations.neutron.space_mapping import mapped_spaces
+from tenure.integrations.neutron.transaction.ledger_client import REACHES, Reach
 from tenure.kernel.errors import AlreadyExists, NotFound, StoreUnavailable
-from tenure.service.ledger import AsyncLedger
-from tenure.service.operations import WritePaper
+from tenure.service.apply.operations import WritePaper
+from tenure.service.ledger.async_ledger import AsyncLedger
 
 LOG = logging.getLogger(__name__)
 
@@ -82,11 +83,11 @@ def keeper(session: Any) -> Keeper:
         if checked is None or checked.key != key:
             made = _keeper(section)
             checked = CHECKED.last = Checked(key, made, _agree(session, section, made))
-        if standing.now(session) == checked.agreement:
+        if agreement_lock.now(session) == checked.agreement:
             return checked.keeper
         CHECKED.forget()
         _beware(session)
-        standing.leave(session)
+        agreement_lock.leave(session)
     raise Disagrees(reason="what this deployment agrees on keeps changing; see `tenure neutron import`")
 
 
@@ -96,14 +97,14 @@ def may_stand(session: Any) -> bool:
     Not before this process has looked for itself, nor where a reader asks a copy of the database, which may lock
     nothing.
     """
-    if CHECKED.last is None or standing.noted(session) is not None:
+    if CHECKED.last is None or agreement_lock.noted(session) is not None:
         return False
     return session.get_bind().engine is db_api.CONTEXT_WRITER.get_engine()
 
 
 def _beware(session: Any) -> None:
     """Begin anew where the agreement is gone: on MySQL the transaction keeps the gap, and would wait for itself."""
-    stand = standing.noted(session)
+    stand = agreement_lock.noted(session)
     if stand is not None and stand.agreement is None and dialect_of(session) in MYSQL:
         CHECKED.forget()
         raise db_exc.RetryRequest(Disagrees(reason=GONE))

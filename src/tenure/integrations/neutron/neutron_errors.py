@@ -8,7 +8,7 @@ from neutron.ipam import exceptions as ipam_exc
 from neutron_lib import exceptions as n_exc
 from oslo_db import exception as db_exc
 
-from tenure.doors.neutron.unreadable import Unreadable
+from tenure.integrations.neutron.database.unreadable_rows import Unreadable
 from tenure.kernel.errors import (
     AddressInUse,
     AddressOutsideSubnet,

@@ -4,7 +4,7 @@ from typing import ClassVar
 
 from neutron_lib.services import base as service_base
 
-from tenure.doors.neutron.deployment import check_at_start
+from tenure.integrations.neutron.installation import check_at_start
 
 
 class TenurePlugin(service_base.ServicePluginBase):  # type: ignore[misc]  # Neutron's library has no types

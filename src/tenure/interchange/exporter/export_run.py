@@ -6,12 +6,12 @@ The pieces are read one after the other while the ledger goes on: for a picture 
 import json
 from collections.abc import AsyncIterator
 
-from tenure.kernel.values import Holding
-from tenure.moving.examining import pages
-from tenure.moving.items import Progress
-from tenure.moving.own_csv import header_row, holding_row
-from tenure.moving.own_json import FORMAT, VERSION, holding_text, network_text
-from tenure.service.ledger import AsyncLedger
+from tenure.interchange.formats.source_items import Progress
+from tenure.interchange.formats.tenure_csv import header_row, holding_row
+from tenure.interchange.formats.tenure_json import FORMAT, VERSION, holding_text, network_text
+from tenure.interchange.importer.dry_run import pages
+from tenure.kernel.holdings.holding_model import Holding
+from tenure.service.ledger.async_ledger import AsyncLedger
 
 
 async def export_csv(

@@ -2,18 +2,18 @@
 
 from collections.abc import AsyncIterator
 
-from tenure.kernel.addresses import format_address
-from tenure.kernel.configuration import KeepBack, Network, Subnet
+from tenure.interchange.exporter.export_run import holding_pages
+from tenure.interchange.formats.netbox_reader import GLOBAL
+from tenure.interchange.formats.netbox_records import ADDRESSES, PREFIXES, RANGES
+from tenure.interchange.formats.source_items import Progress
+from tenure.interchange.formats.text_tables import written_row
+from tenure.kernel.addressing.addresses import format_address
+from tenure.kernel.addressing.ranges import AddressRange
 from tenure.kernel.errors import Invalid
+from tenure.kernel.holdings.holding_model import Holding, State
 from tenure.kernel.names import shown
-from tenure.kernel.ranges import AddressRange
-from tenure.kernel.values import Holding, State
-from tenure.moving.exporting import holding_pages
-from tenure.moving.items import Progress
-from tenure.moving.netbox import GLOBAL
-from tenure.moving.netbox_records import ADDRESSES, PREFIXES, RANGES
-from tenure.moving.tables import written_row
-from tenure.service.ledger import AsyncLedger
+from tenure.kernel.plan.plan_model import KeepBack, Network, Subnet
+from tenure.service.ledger.async_ledger import AsyncLedger
 
 TABLES = (PREFIXES, RANGES, ADDRESSES)
 LONGEST_DESCRIPTION = 200

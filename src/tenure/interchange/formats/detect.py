@@ -5,14 +5,14 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
+from tenure.interchange.formats.netbox_reader import GLOBAL, read_netbox
+from tenure.interchange.formats.netbox_records import Record, kind_of, records_of_list, records_of_table
+from tenure.interchange.formats.source_items import Item, Source
+from tenure.interchange.formats.tenure_csv import read_own_csv
+from tenure.interchange.formats.tenure_json import is_own_json, read_own_json
+from tenure.interchange.formats.text_tables import columns_of, decoded
 from tenure.kernel.errors import Invalid
 from tenure.kernel.names import shown
-from tenure.moving.items import Item, Source
-from tenure.moving.netbox import GLOBAL, read_netbox
-from tenure.moving.netbox_records import Record, kind_of, records_of_list, records_of_table
-from tenure.moving.own_csv import read_own_csv
-from tenure.moving.own_json import is_own_json, read_own_json
-from tenure.moving.tables import columns_of, decoded
 
 FORMATS = ("auto", "csv", "json", "netbox")
 

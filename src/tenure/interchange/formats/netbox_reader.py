@@ -2,11 +2,11 @@
 
 from collections.abc import Iterable, Iterator, Sequence
 
-from tenure.kernel.edits import AddNetwork, AddPool, AddSubnet, ModifySubnet, Reserve
+from tenure.interchange.formats.netbox_records import ADDRESSES, PREFIXES, RANGES, Record
+from tenure.interchange.formats.source_items import Held, Item, Oddity
+from tenure.kernel.addressing.ranges import Cidr, parse_cidr
 from tenure.kernel.errors import Invalid
-from tenure.kernel.ranges import Cidr, parse_cidr
-from tenure.moving.items import Held, Item, Oddity
-from tenure.moving.netbox_records import ADDRESSES, PREFIXES, RANGES, Record
+from tenure.kernel.plan.edits import AddNetwork, AddPool, AddSubnet, ModifySubnet, Reserve
 
 GLOBAL = "global"
 """The network that takes what is in no VRF."""

@@ -4,8 +4,8 @@ import re
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, NamedTuple
 
-from tenure.moving.items import Fault, Item, Place
-from tenure.moving.tables import read_table
+from tenure.interchange.formats.source_items import Fault, Item, Place
+from tenure.interchange.formats.text_tables import read_table
 
 PREFIXES, RANGES, ADDRESSES = "prefixes", "ip-ranges", "ip-addresses"
 

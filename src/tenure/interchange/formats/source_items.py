@@ -5,8 +5,8 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple, TypeVar
 
-from tenure.kernel.edits import Edit
 from tenure.kernel.names import MAX_NAME
+from tenure.kernel.plan.edits import Edit
 
 Progress = Callable[[int, int | None], None]
 """Told how much is done, and of how much where that is known."""

@@ -2,11 +2,11 @@
 
 from collections.abc import Iterator, Mapping
 
+from tenure.interchange.formats.labels_cell import labels_cell, read_labels_cell
+from tenure.interchange.formats.source_items import Fault, Held, Item, Oddity, Place
+from tenure.interchange.formats.text_tables import columns_of, read_table, written_row
 from tenure.kernel.errors import Invalid
-from tenure.kernel.values import Holding
-from tenure.moving.items import Fault, Held, Item, Oddity, Place
-from tenure.moving.labelling import labels_cell, read_labels_cell
-from tenure.moving.tables import columns_of, read_table, written_row
+from tenure.kernel.holdings.holding_model import Holding
 
 NEEDED = ("network", "address", "owner")
 READ = (*NEEDED, "slot", "state", "until", "labels", "description", "carrier", "plan")

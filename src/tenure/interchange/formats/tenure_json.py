@@ -4,9 +4,11 @@ import json
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
-from tenure.kernel.configuration import Network
-from tenure.kernel.documents import network_document
-from tenure.kernel.edits import (
+from tenure.interchange.formats.source_items import Fault, Held, Item, Place
+from tenure.interchange.formats.tenure_csv import address_text
+from tenure.kernel.holdings.holding_model import Holding
+from tenure.kernel.plan.document import network_document
+from tenure.kernel.plan.edits import (
     AddNetwork,
     AddPool,
     AddSubnet,
@@ -18,9 +20,7 @@ from tenure.kernel.edits import (
     Preallocate,
     Reserve,
 )
-from tenure.kernel.values import Holding
-from tenure.moving.items import Fault, Held, Item, Place
-from tenure.moving.own_csv import address_text
+from tenure.kernel.plan.plan_model import Network
 
 FORMAT = "tenure"
 VERSION = 1

@@ -5,8 +5,8 @@ import io
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
+from tenure.interchange.formats.source_items import Fault, Place
 from tenure.kernel.errors import Invalid
-from tenure.moving.items import Fault, Place
 
 DELIMITERS = (",", ";", "\t")
 DANGEROUS = "=+-@\t\r\n＝＋－＠"

@@ -10,12 +10,12 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from typing import TypeVar
 
-from tenure.kernel.addresses import format_address
-from tenure.kernel.configuration import Configuration, Network, Policy, PreAllocation, Subnet
-from tenure.kernel.editing import edited
-from tenure.kernel.edits import AddPool, AddSubnet, Connect, Preallocate, Reserve
+from tenure.kernel.addressing.addresses import format_address
+from tenure.kernel.addressing.ranges import AddressRange, merge, parse_cidr, parse_range, subtract
 from tenure.kernel.errors import AddressOutsideSubnet, AlreadyExists, Invalid, NotFound, Overlap
-from tenure.kernel.ranges import AddressRange, merge, parse_cidr, parse_range, subtract
+from tenure.kernel.plan.apply_edit import edited
+from tenure.kernel.plan.edits import AddPool, AddSubnet, Connect, Preallocate, Reserve
+from tenure.kernel.plan.plan_model import Configuration, Network, Policy, PreAllocation, Subnet
 
 E = TypeVar("E", AddPool, AddSubnet, Connect, Reserve, Preallocate)
 

@@ -8,17 +8,17 @@ from bisect import bisect_left
 from collections.abc import AsyncIterator, Mapping, Sequence
 from typing import NamedTuple
 
-from tenure.kernel.addresses import format_address, parse_address
-from tenure.kernel.edits import Edit
+from tenure.interchange.formats.source_items import Fault, Held, Item, Oddity, Place, Progress, Remark, Source, counted
+from tenure.interchange.importer.dry_run_report import Report
+from tenure.interchange.importer.plan_draft import PlanDraft, fault_of
+from tenure.kernel.addressing.addresses import format_address, parse_address
+from tenure.kernel.addressing.ranges import parse_cidr
 from tenure.kernel.errors import AddressReserved, Invalid, TenureError
-from tenure.kernel.layout import Layout
+from tenure.kernel.holdings.holding_model import OWNED, Holding, State
 from tenure.kernel.names import Owner, check_labels, check_name, check_slot, check_text, shown
-from tenure.kernel.ranges import parse_cidr
-from tenure.kernel.values import OWNED, Holding, State
-from tenure.moving.items import Fault, Held, Item, Oddity, Place, Progress, Remark, Source, counted
-from tenure.moving.plan_drafting import PlanDraft, fault_of
-from tenure.moving.reports import Report
-from tenure.service.ledger import AsyncLedger
+from tenure.kernel.plan.edits import Edit
+from tenure.kernel.plan.layout import Layout
+from tenure.service.ledger.async_ledger import AsyncLedger
 
 PAGE = 2000
 

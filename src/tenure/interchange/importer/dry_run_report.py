@@ -4,7 +4,7 @@ from collections import Counter
 from dataclasses import dataclass, field
 from typing import Any
 
-from tenure.moving.items import Fault, Oddity, Remark
+from tenure.interchange.formats.source_items import Fault, Oddity, Remark
 
 KINDS = ("networks", "subnets", "pools", "reserved ranges", "pre-allocations", "connections", "retirements", "holdings")
 

@@ -6,15 +6,15 @@ An import that was killed is simply run again: its dry run finds what is there a
 from collections.abc import Iterator, Sequence
 from typing import TypeVar
 
-from tenure.kernel.addresses import format_address
+from tenure.interchange.formats.source_items import Item, Progress, Source
+from tenure.interchange.importer.dry_run import Examination, Sought
+from tenure.interchange.importer.dry_run_report import Report
+from tenure.kernel.addressing.addresses import format_address
 from tenure.kernel.errors import Conflict, Invalid, StoreUnavailable, TenureError
+from tenure.kernel.holdings.holding_model import State
 from tenure.kernel.names import shown
-from tenure.kernel.values import State
-from tenure.moving.examining import Examination, Sought
-from tenure.moving.items import Item, Progress, Source
-from tenure.moving.reports import Report
-from tenure.service.ledger import AsyncLedger
-from tenure.service.operations import Allocate, ModifyHolding, Operation
+from tenure.service.apply.operations import Allocate, ModifyHolding, Operation
+from tenure.service.ledger.async_ledger import AsyncLedger
 
 BATCH = 1000
 LARGEST_BATCH = 10_000

@@ -3,9 +3,13 @@
 from collections.abc import Iterable
 from dataclasses import replace
 
-from tenure.kernel.configuration import Configuration
-from tenure.kernel.editing import new_network
-from tenure.kernel.edits import (
+from tenure.interchange.formats.source_items import Fault, Oddity, Place
+from tenure.interchange.importer.draft import Differs, Draft
+from tenure.interchange.importer.dry_run_report import Report
+from tenure.kernel.errors import AlreadyExists, Invalid, NotFound, TenureError
+from tenure.kernel.names import check_name, shown
+from tenure.kernel.plan.apply_edit import new_network
+from tenure.kernel.plan.edits import (
     AddNetwork,
     AddPool,
     AddSubnet,
@@ -17,13 +21,9 @@ from tenure.kernel.edits import (
     Preallocate,
     Reserve,
 )
-from tenure.kernel.errors import AlreadyExists, Invalid, NotFound, TenureError
-from tenure.kernel.judging import judge
-from tenure.kernel.layout import Layout
-from tenure.kernel.names import check_name, shown
-from tenure.moving.drafting import Differs, Draft
-from tenure.moving.items import Fault, Oddity, Place
-from tenure.moving.reports import Report
+from tenure.kernel.plan.invariants import judge
+from tenure.kernel.plan.layout import Layout
+from tenure.kernel.plan.plan_model import Configuration
 
 COUNTED = {
     AddNetwork: "networks",

@@ -2,10 +2,10 @@
 
 from bisect import bisect_right
 
-from tenure.kernel.addresses import is_v6
-from tenure.kernel.configuration import Network
-from tenure.moving.rendering.naming import Named, Namer, Rendering, check_domain, is_single, read_network
-from tenure.service.ledger import AsyncLedger
+from tenure.interchange.render.host_names import Named, Namer, Rendering, check_domain, is_single, read_network
+from tenure.kernel.addressing.addresses import is_v6
+from tenure.kernel.plan.plan_model import Network
+from tenure.service.ledger.async_ledger import AsyncLedger
 
 
 async def render_dnsmasq(ledger: AsyncLedger, network: str, *, domain: str | None = None) -> Rendering:

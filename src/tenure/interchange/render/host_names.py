@@ -5,13 +5,13 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from tenure.kernel.configuration import Network
+from tenure.interchange.formats.source_items import Oddity, Place
+from tenure.interchange.formats.tenure_csv import address_text
+from tenure.interchange.importer.dry_run import pages
 from tenure.kernel.errors import Invalid
-from tenure.kernel.values import Holding, State
-from tenure.moving.examining import pages
-from tenure.moving.items import Oddity, Place
-from tenure.moving.own_csv import address_text
-from tenure.service.ledger import AsyncLedger
+from tenure.kernel.holdings.holding_model import Holding, State
+from tenure.kernel.plan.plan_model import Network
+from tenure.service.ledger.async_ledger import AsyncLedger
 
 RENDERED = {State.HELD, State.DRAINING}
 """Pending holdings are nobody's for sure yet, cooling ones are nobody's any more."""

@@ -1,7 +1,7 @@
 """A network as a hosts file."""
 
-from tenure.moving.rendering.naming import Namer, Rendering, check_domain, is_single, read_network
-from tenure.service.ledger import AsyncLedger
+from tenure.interchange.render.host_names import Namer, Rendering, check_domain, is_single, read_network
+from tenure.service.ledger.async_ledger import AsyncLedger
 
 
 async def render_hosts(ledger: AsyncLedger, network: str, *, domain: str | None = None) -> Rendering:

@@ -7,17 +7,17 @@ from bisect import bisect_right
 from collections.abc import Sequence
 from typing import Any
 
-from tenure.kernel.addresses import format_address, is_v6
-from tenure.kernel.barriers import Barriers
-from tenure.kernel.configuration import Network, Subnet
+from tenure.interchange.formats.tenure_csv import address_text
+from tenure.interchange.importer.dry_run import pages
+from tenure.interchange.render.host_names import Namer, Rendering, check_domain, is_single, read_network
+from tenure.kernel.addressing.addresses import format_address, is_v6
+from tenure.kernel.addressing.ranges import AddressRange, merge, subtract
 from tenure.kernel.errors import Invalid
+from tenure.kernel.holdings.holding_model import Holding
 from tenure.kernel.names import shown
-from tenure.kernel.ranges import AddressRange, merge, subtract
-from tenure.kernel.values import Holding
-from tenure.moving.examining import pages
-from tenure.moving.own_csv import address_text
-from tenure.moving.rendering.naming import Namer, Rendering, check_domain, is_single, read_network
-from tenure.service.ledger import AsyncLedger
+from tenure.kernel.plan.blocked_ranges import Barriers
+from tenure.kernel.plan.plan_model import Network, Subnet
+from tenure.service.ledger.async_ledger import AsyncLedger
 
 LARGEST_ID = 0xFFFFFFFE
 """Kea's subnet ids are 32 bits wide; nought and the last one are taken."""

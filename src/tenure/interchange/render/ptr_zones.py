@@ -4,14 +4,14 @@ from bisect import bisect_right
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from tenure.kernel.configuration import Subnet
+from tenure.interchange.formats.source_items import Oddity
+from tenure.interchange.render.host_names import Named, Namer, check_domain, is_single, read_network
+from tenure.interchange.render.reverse_zones import is_classless, owner_label, zones_of
+from tenure.kernel.addressing.ranges import Cidr
 from tenure.kernel.errors import Invalid
 from tenure.kernel.names import shown
-from tenure.kernel.ranges import Cidr
-from tenure.moving.items import Oddity
-from tenure.moving.rendering.cuts import is_classless, owner_label, zones_of
-from tenure.moving.rendering.naming import Named, Namer, check_domain, is_single, read_network
-from tenure.service.ledger import AsyncLedger
+from tenure.kernel.plan.plan_model import Subnet
+from tenure.service.ledger.async_ledger import AsyncLedger
 
 LARGEST_SERIAL = (1 << 32) - 1
 REFRESH_S, RETRY_S, EXPIRE_S, NEGATIVE_S = 7200, 900, 1209600, 3600

@@ -1,7 +1,7 @@
 """Where reverse zones begin: at octets for IPv4, at nibbles for IPv6, and by RFC 2317 below an octet."""
 
-from tenure.kernel.addresses import V4_BASE, V6_BASE, is_v6
-from tenure.kernel.ranges import Cidr
+from tenure.kernel.addressing.addresses import V4_BASE, V6_BASE, is_v6
+from tenure.kernel.addressing.ranges import Cidr
 
 
 def reverse_labels(position: int) -> list[str]:

@@ -4,7 +4,7 @@ import ipaddress
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
-from tenure.kernel.addresses import (
+from tenure.kernel.addressing.addresses import (
     V4_BASE,
     V6_BASE,
     AddressLike,

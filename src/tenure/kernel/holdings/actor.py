@@ -7,8 +7,8 @@ from collections.abc import Mapping, Sequence
 from json.encoder import encode_basestring_ascii as _quoted
 from typing import Any, NamedTuple
 
+from tenure.kernel.holdings.holding_model import Entry
 from tenure.kernel.names import check_name
-from tenure.kernel.values import Entry
 
 BY = "by"
 

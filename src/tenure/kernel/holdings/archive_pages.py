@@ -10,9 +10,9 @@ import zlib
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, NamedTuple
 
-from tenure.kernel.addresses import key
+from tenure.kernel.addressing.addresses import key
 from tenure.kernel.errors import StoreUnavailable
-from tenure.kernel.values import NO_DETAILS, Change
+from tenure.kernel.holdings.holding_model import NO_DETAILS, Change
 
 CHANGES_A_PAGE = 1000
 """Twice as many save a twentieth of the bytes, and double what is unpacked to read one entry."""

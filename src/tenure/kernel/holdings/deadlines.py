@@ -4,7 +4,7 @@ The one home of both rules. Stores write the first one as ``until_us <= now`` in
 is over is free to everybody who reads or picks; its row stays in the way until a logged transaction removes it (I10).
 """
 
-from tenure.kernel.values import Entry, Row
+from tenure.kernel.holdings.holding_model import Entry, Row
 
 DEADLINE = "deadline"
 COOLED_OFF = "cooled off"

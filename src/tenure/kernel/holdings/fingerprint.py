@@ -3,7 +3,7 @@
 import json
 from hashlib import blake2b
 
-from tenure.kernel.values import Row
+from tenure.kernel.holdings.holding_model import Row
 
 
 def mark_of(row: Row) -> str:

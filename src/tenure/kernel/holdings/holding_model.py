@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any, NamedTuple
 
-from tenure.kernel.addresses import format_address, width
+from tenure.kernel.addressing.addresses import format_address, width
 from tenure.kernel.names import Owner
 
 SpaceId = int

@@ -4,8 +4,8 @@ import json
 from hashlib import blake2b
 from typing import Any
 
-from tenure.kernel.asking import BY, written_asker
-from tenure.kernel.values import NO_DETAILS, Outcome, Reply, Row, State, Verdict, Wish
+from tenure.kernel.holdings.actor import BY, written_asker
+from tenure.kernel.holdings.holding_model import NO_DETAILS, Outcome, Reply, Row, State, Verdict, Wish
 
 REUSED = Verdict(Outcome.REUSED)
 

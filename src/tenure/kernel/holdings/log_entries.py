@@ -3,9 +3,9 @@
 from collections.abc import Mapping
 from typing import Any
 
-from tenure.kernel.asking import Asker, asked, asked_entry
-from tenure.kernel.deadlines import COOLED_OFF, DEADLINE
-from tenure.kernel.values import Entry, Paper, Row, State, Waiter
+from tenure.kernel.holdings.actor import Asker, asked, asked_entry
+from tenure.kernel.holdings.deadlines import COOLED_OFF, DEADLINE
+from tenure.kernel.holdings.holding_model import Entry, Paper, Row, State, Waiter
 
 
 def grant_entry(row: Row) -> Entry:

@@ -8,9 +8,9 @@ from collections.abc import Iterable, Iterator, Sequence, Set
 from dataclasses import dataclass, replace
 from datetime import datetime
 
-from tenure.kernel.addresses import format_address, width
+from tenure.kernel.addressing.addresses import format_address, width
+from tenure.kernel.holdings.holding_model import Change, NetworkId, Row, SpaceId, State, moment
 from tenure.kernel.names import Owner
-from tenure.kernel.values import Change, NetworkId, Row, SpaceId, State, moment
 
 
 class Ending(enum.StrEnum):

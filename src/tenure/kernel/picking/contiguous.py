@@ -1,7 +1,7 @@
 """Where a run of units that follow each other fits on a line."""
 
-from tenure.kernel.freeset import FreeSet
-from tenure.kernel.lines import Line
+from tenure.kernel.picking.free_set import FreeSet
+from tenure.kernel.plan.pool_line import Line
 
 
 def run_at_or_after(line: Line, free: FreeSet, point: int, length: int) -> int | None:

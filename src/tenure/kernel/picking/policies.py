@@ -11,8 +11,8 @@ from dataclasses import dataclass
 from hashlib import blake2b
 from typing import Protocol, assert_never
 
-from tenure.kernel.configuration import Policy
-from tenure.kernel.freeset import FreeSet
+from tenure.kernel.picking.free_set import FreeSet
+from tenure.kernel.plan.plan_model import Policy
 
 STRIPE = 256
 """Numbers that one server prefers to fill before it goes elsewhere, so servers seldom meet."""

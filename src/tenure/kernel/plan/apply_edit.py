@@ -1,6 +1,6 @@
 """Edits applied: an old configuration and an edit give a new one.
 
-Each function here changes one thing and checks what can be checked alone. ``judging`` looks at the final state,
+Each function here changes one thing and checks what can be checked alone. ``invariants`` looks at the final state,
 so several edits in one ``apply`` may pass through states that would be refused by themselves.
 """
 
@@ -9,9 +9,26 @@ from collections.abc import Callable
 from dataclasses import replace
 from functools import singledispatch
 
-from tenure.kernel import edits
-from tenure.kernel.addresses import format_address, is_v6, parse_address, width
-from tenure.kernel.configuration import (
+from tenure.kernel.addressing.addresses import format_address, is_v6, parse_address, width
+from tenure.kernel.addressing.ranges import AddressRange, Cidr, merge, parse_cidr, parse_range, subtract
+from tenure.kernel.errors import AlreadyExists, Invalid, NotFound, Overlap, StillInUse
+from tenure.kernel.names import Owner, check_name, check_request, check_slot, check_text, shown
+from tenure.kernel.plan import edits
+from tenure.kernel.plan.edit_fields import (
+    read_addresses,
+    read_flag,
+    read_keep_back,
+    read_mac_prefix,
+    read_member,
+    read_names,
+    read_notes,
+    read_seconds,
+    read_yes_or_no,
+    unless_kept,
+)
+from tenure.kernel.plan.edits import Keep
+from tenure.kernel.plan.network_draft import NetworkDraft
+from tenure.kernel.plan.plan_model import (
     DEFAULT_POLICY,
     Configuration,
     Connection,
@@ -26,23 +43,6 @@ from tenure.kernel.configuration import (
     address_text,
     usual_keep_back,
 )
-from tenure.kernel.edits import Keep
-from tenure.kernel.errors import AlreadyExists, Invalid, NotFound, Overlap, StillInUse
-from tenure.kernel.fields import (
-    read_addresses,
-    read_flag,
-    read_keep_back,
-    read_mac_prefix,
-    read_member,
-    read_names,
-    read_notes,
-    read_seconds,
-    read_yes_or_no,
-    unless_kept,
-)
-from tenure.kernel.names import Owner, check_name, check_request, check_slot, check_text, shown
-from tenure.kernel.network_draft import NetworkDraft
-from tenure.kernel.ranges import AddressRange, Cidr, merge, parse_cidr, parse_range, subtract
 
 
 def edited(configuration: Configuration, edit: edits.Edit) -> Configuration:

@@ -4,9 +4,9 @@ from bisect import bisect_right
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from tenure.kernel.configuration import Configuration, KeepBack, Network, Places, PreAllocation, Reserved
+from tenure.kernel.addressing.ranges import AddressRange
 from tenure.kernel.names import Owner
-from tenure.kernel.ranges import AddressRange
+from tenure.kernel.plan.plan_model import Configuration, KeepBack, Network, Places, PreAllocation, Reserved
 
 Reach = str
 """How far a named address may go into what is kept away: ``refuse``, ``allow`` or ``force``."""

@@ -2,8 +2,10 @@
 
 from typing import Any
 
-from tenure.kernel.addresses import format_address, parse_address
-from tenure.kernel.configuration import (
+from tenure.kernel.addressing.addresses import format_address, parse_address
+from tenure.kernel.addressing.ranges import parse_cidr, parse_range
+from tenure.kernel.names import Owner
+from tenure.kernel.plan.plan_model import (
     Connection,
     KeepBack,
     Network,
@@ -16,8 +18,6 @@ from tenure.kernel.configuration import (
     Subnet,
     address_text,
 )
-from tenure.kernel.names import Owner
-from tenure.kernel.ranges import parse_cidr, parse_range
 
 Document = dict[str, Any]
 

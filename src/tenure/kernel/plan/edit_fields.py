@@ -5,11 +5,11 @@ import re
 from collections.abc import Callable, Sequence
 from typing import TypeVar
 
-from tenure.kernel.addresses import format_address, parse_address
-from tenure.kernel.configuration import KeepBack, Notes
-from tenure.kernel.edits import KEEP, Keep, Labels
+from tenure.kernel.addressing.addresses import format_address, parse_address
 from tenure.kernel.errors import Invalid
 from tenure.kernel.names import check_labels, check_name, check_text, shown
+from tenure.kernel.plan.edits import KEEP, Keep, Labels
+from tenure.kernel.plan.plan_model import KeepBack, Notes
 
 T = TypeVar("T")
 U = TypeVar("U")

@@ -1,6 +1,6 @@
 """Edits of the address plan, as values: what ``apply`` takes and the log tells.
 
-An edit carries what the user wrote; ``editing`` reads and checks it. ``KEEP`` in a modify means: leave as it is.
+An edit carries what the user wrote; ``apply_edit`` reads and checks it. ``KEEP`` in a modify means: leave as it is.
 """
 
 import dataclasses
@@ -9,8 +9,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
-from tenure.kernel.addresses import AddressLike
-from tenure.kernel.ranges import AddressRange, NetworkLike
+from tenure.kernel.addressing.addresses import AddressLike
+from tenure.kernel.addressing.ranges import AddressRange, NetworkLike
 
 
 class Keep(enum.Enum):

@@ -4,10 +4,10 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from itertools import pairwise
 
-from tenure.kernel.addresses import format_address, is_v6
-from tenure.kernel.configuration import Configuration, KeepBack, Network, Places, Subnet
+from tenure.kernel.addressing.addresses import format_address, is_v6
+from tenure.kernel.addressing.ranges import AddressRange, subtract
 from tenure.kernel.errors import AddressOutsideSubnet, AlreadyExists, Conflict, Invalid, Overlap
-from tenure.kernel.ranges import AddressRange, subtract
+from tenure.kernel.plan.plan_model import Configuration, KeepBack, Network, Places, Subnet
 
 
 def judge(configuration: Configuration, before: Configuration | None = None) -> None:

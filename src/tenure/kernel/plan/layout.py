@@ -3,13 +3,13 @@
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterator
 
-from tenure.kernel.addresses import format_address
-from tenure.kernel.barriers import Barrier, Barriers, Reach
-from tenure.kernel.configuration import DEFAULT_POLICY, Configuration, KeepBack, Network, Places, Policy, Pool, Subnet
+from tenure.kernel.addressing.addresses import format_address
+from tenure.kernel.addressing.ranges import AddressRange, merge, subtract
 from tenure.kernel.errors import AddressOutsideSubnet, AddressReserved, Invalid, NotFound
-from tenure.kernel.lines import Line
 from tenure.kernel.names import Owner
-from tenure.kernel.ranges import AddressRange, merge, subtract
+from tenure.kernel.plan.blocked_ranges import Barrier, Barriers, Reach
+from tenure.kernel.plan.plan_model import DEFAULT_POLICY, Configuration, KeepBack, Network, Places, Policy, Pool, Subnet
+from tenure.kernel.plan.pool_line import Line
 
 
 class Layout:

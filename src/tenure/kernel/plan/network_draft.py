@@ -1,7 +1,7 @@
 """A network while it is edited: its subnets by name and by place, so that an edit need not look at all of them.
 
-Between edits the plan may be unlawful (``judging`` looks at the end only): two subnets may lie over each other, or go
-by one name. Then the draft looks for the first one in written order, as it would without an index.
+Between edits the plan may be unlawful (``invariants`` looks at the end only): two subnets may lie over each other, or
+go by one name. Then the draft looks for the first one in written order, as it would without an index.
 """
 
 from bisect import bisect_left, bisect_right
@@ -9,10 +9,10 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from typing import Any
 
-from tenure.kernel.configuration import Network, Policy, Pool, PreAllocation, Subnet
+from tenure.kernel.addressing.ranges import AddressRange
 from tenure.kernel.errors import NotFound
 from tenure.kernel.names import Owner
-from tenure.kernel.ranges import AddressRange
+from tenure.kernel.plan.plan_model import Network, Policy, Pool, PreAllocation, Subnet
 
 Waiting = dict[tuple[Owner, str], PreAllocation]
 

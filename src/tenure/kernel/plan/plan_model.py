@@ -1,6 +1,6 @@
 """The address plan as values: a space's networks, their subnets, pools, reserved ranges and pre-allocations.
 
-All of it is frozen. ``editing`` makes a new configuration of an old one; ``documents`` reads and writes it;
+All of it is frozen. ``apply_edit`` makes a new configuration of an old one; ``document`` reads and writes it;
 ``layout`` answers questions about it quickly.
 """
 
@@ -9,11 +9,11 @@ from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 
-from tenure.kernel.addresses import format_address, is_v6, width
+from tenure.kernel.addressing.addresses import format_address, is_v6, width
+from tenure.kernel.addressing.ranges import AddressRange, Cidr
 from tenure.kernel.errors import NotFound
+from tenure.kernel.holdings.holding_model import NetworkId, SpaceId
 from tenure.kernel.names import Owner
-from tenure.kernel.ranges import AddressRange, Cidr
-from tenure.kernel.values import NetworkId, SpaceId
 
 
 class Policy(enum.StrEnum):

@@ -8,7 +8,7 @@ from bisect import bisect_right
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
-from tenure.kernel.configuration import Policy
+from tenure.kernel.plan.plan_model import Policy
 
 
 @dataclass(frozen=True, slots=True)

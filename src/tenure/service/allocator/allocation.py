@@ -10,8 +10,6 @@ doubtful view and ask the store for that very address; a pick that was taken cos
 from collections.abc import Awaitable, Callable
 from typing import Protocol, TypeVar
 
-from tenure.kernel.choosing import POLICIES
-from tenure.kernel.configuration import Policy
 from tenure.kernel.errors import (
     AddressReserved,
     Conflict,
@@ -21,13 +19,15 @@ from tenure.kernel.errors import (
     StoreUnavailable,
     TenureError,
 )
-from tenure.kernel.layout import Layout
-from tenure.kernel.values import Outcome, Row, Verdict, Wish
+from tenure.kernel.holdings.holding_model import Outcome, Row, Verdict, Wish
+from tenure.kernel.picking.policies import POLICIES
+from tenure.kernel.plan.layout import Layout
+from tenure.kernel.plan.plan_model import Policy
 from tenure.ports import Chance
-from tenure.service.claims import Claim, Granted
-from tenure.service.lane import already, in_use, line_key, wanted_address
-from tenure.service.unreported import callers_of
-from tenure.service.views import BLIND, DoubtfulLine, DoubtfulViews
+from tenure.service.allocator.claim import Claim, Granted
+from tenure.service.allocator.doubtful_view import BLIND, DoubtfulLine, DoubtfulViews
+from tenure.service.allocator.lane import already, in_use, line_key, wanted_address
+from tenure.service.allocator.revocable_grants import callers_of
 
 T = TypeVar("T")
 

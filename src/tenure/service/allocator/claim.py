@@ -3,13 +3,13 @@
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
-from tenure.kernel.asking import BY, Asker, asked
-from tenure.kernel.configuration import Policy
 from tenure.kernel.errors import Invalid
-from tenure.kernel.layout import Layout
+from tenure.kernel.holdings.actor import BY, Asker, asked
+from tenure.kernel.holdings.holding_model import NO_DETAILS, Row, State, Waiter, Wish
+from tenure.kernel.holdings.idempotency import body_of_text
 from tenure.kernel.names import Owner, check_key, check_wait
-from tenure.kernel.replying import body_of_text
-from tenure.kernel.values import NO_DETAILS, Row, State, Waiter, Wish
+from tenure.kernel.plan.layout import Layout
+from tenure.kernel.plan.plan_model import Policy
 
 REACHES = ("refuse", "allow", "force")
 

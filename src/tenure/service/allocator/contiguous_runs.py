@@ -3,16 +3,16 @@
 from collections.abc import Sequence
 from itertools import pairwise
 
-from tenure.kernel.choosing import POLICIES
-from tenure.kernel.entries import grant_entry
 from tenure.kernel.errors import Conflict, PoolExhausted
-from tenure.kernel.runs import run_at_or_after
-from tenure.kernel.values import Outcome, Row
+from tenure.kernel.holdings.holding_model import Outcome, Row
+from tenure.kernel.holdings.log_entries import grant_entry
+from tenure.kernel.picking.contiguous import run_at_or_after
+from tenure.kernel.picking.policies import POLICIES
 from tenure.ports import Chance, Transaction
-from tenure.service.claims import Claim, Granted
-from tenure.service.exact import ExactLine, ExactViews
-from tenure.service.lane import Restart, Serving, all_or_none, already, exact_line, line_key
-from tenure.service.unreported import report
+from tenure.service.allocator.claim import Claim, Granted
+from tenure.service.allocator.exact_view import ExactLine, ExactViews
+from tenure.service.allocator.lane import Restart, Serving, all_or_none, already, exact_line, line_key
+from tenure.service.allocator.revocable_grants import report
 
 
 async def serve_run(

@@ -1,23 +1,23 @@
 """What one server believes is free: the doubtful view, for *random*, *hashed* and *sticky*.
 
 It may be stale in both directions, a wrong pick costs one try, and it is never believed when it says that nothing is
-free. ``exact`` has the other kind.
+free. ``exact_view`` has the other kind.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from tenure.kernel.choosing import FEW, POLICIES, Stripes
-from tenure.kernel.configuration import Policy
 from tenure.kernel.errors import NotFound
-from tenure.kernel.freeset import FreeSet
-from tenure.kernel.layout import Layout
-from tenure.kernel.lifecycle import cooling_us
-from tenure.kernel.lines import Line
+from tenure.kernel.holding_states import cooling_us
+from tenure.kernel.holdings.holding_model import Holding, SpaceId
 from tenure.kernel.names import check_lingering
-from tenure.kernel.values import Holding, SpaceId
+from tenure.kernel.picking.free_set import FreeSet
+from tenure.kernel.picking.policies import FEW, POLICIES, Stripes
+from tenure.kernel.plan.layout import Layout
+from tenure.kernel.plan.plan_model import Policy
+from tenure.kernel.plan.pool_line import Line
 from tenure.ports import Chance
-from tenure.service.operations import Cancel, Operation, Release, ReleaseOwner, Shown
+from tenure.service.apply.operations import Cancel, Operation, Release, ReleaseOwner, Shown
 
 BLIND = 1 << 20
 """Lines longer than this are first tried without reading who holds what: a pick there is nearly always free."""

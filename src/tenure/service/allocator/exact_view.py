@@ -7,10 +7,10 @@ anything, so what it calls the lowest free address is that.
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from tenure.kernel.freeset import FreeSet
-from tenure.kernel.layout import Layout
+from tenure.kernel.picking.free_set import FreeSet
+from tenure.kernel.plan.layout import Layout
 from tenure.ports import Effects
-from tenure.service.views import FreeLine, LineKey
+from tenure.service.allocator.doubtful_view import FreeLine, LineKey
 
 NOTHING_TO_LEARN = 1 << 62
 """A number that no log reaches."""

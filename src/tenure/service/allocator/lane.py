@@ -12,20 +12,28 @@ This code awaits nothing but the transaction it is given, so any driver can run 
 import contextlib
 from collections.abc import Collection, Sequence
 
-from tenure.kernel.addresses import format_address
-from tenure.kernel.choosing import POLICIES
-from tenure.kernel.entries import grant_entry, overdue_entry
+from tenure.kernel.addressing.addresses import format_address
+from tenure.kernel.addressing.ranges import AddressRange
 from tenure.kernel.errors import AddressInUse, AddressReserved, AlreadyExists, KeyReused, PoolExhausted, TenureError
-from tenure.kernel.layout import Layout
-from tenure.kernel.ranges import AddressRange
-from tenure.kernel.replying import replayed, reply_to
-from tenure.kernel.values import Entry, Outcome, Reply, Row, State, Verdict, Wish, moment
+from tenure.kernel.holdings.holding_model import Entry, Outcome, Reply, Row, State, Verdict, Wish, moment
+from tenure.kernel.holdings.idempotency import replayed, reply_to
+from tenure.kernel.holdings.log_entries import grant_entry, overdue_entry
+from tenure.kernel.picking.policies import POLICIES
+from tenure.kernel.plan.layout import Layout
 from tenure.ports import Chance, Transaction
-from tenure.service.claims import Claim, Granted, Known
-from tenure.service.exact import ExactLine, ExactViews
-from tenure.service.overdue_pages import PAGE, MuchDue
-from tenure.service.unreported import callers_of, marked_for, report, report_kept, report_twin, reported, unmarked
-from tenure.service.views import LineKey
+from tenure.service.allocator.claim import Claim, Granted, Known
+from tenure.service.allocator.doubtful_view import LineKey
+from tenure.service.allocator.exact_view import ExactLine, ExactViews
+from tenure.service.allocator.overdue_pages import PAGE, MuchDue
+from tenure.service.allocator.revocable_grants import (
+    callers_of,
+    marked_for,
+    report,
+    report_kept,
+    report_twin,
+    reported,
+    unmarked,
+)
 
 Answer = Granted | TenureError
 

@@ -3,8 +3,8 @@
 from collections.abc import Awaitable, Callable
 from functools import partial
 
-from tenure.kernel.entries import overdue_entry
-from tenure.kernel.values import Row, SpaceId
+from tenure.kernel.holdings.holding_model import Row, SpaceId
+from tenure.kernel.holdings.log_entries import overdue_entry
 from tenure.ports import Guard, LedgerStore, Transaction
 
 PAGE = 1000

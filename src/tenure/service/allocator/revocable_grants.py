@@ -10,11 +10,11 @@ the caller that was granted the address, writes nothing: that caller stays on th
 
 import secrets
 
-from tenure.kernel.asking import asker_of
-from tenure.kernel.entries import release_entry
-from tenure.kernel.values import OWNED, Entry, Row
+from tenure.kernel.holdings.actor import asker_of
+from tenure.kernel.holdings.holding_model import OWNED, Entry, Row
+from tenure.kernel.holdings.log_entries import release_entry
 from tenure.ports import Transaction
-from tenure.service.claims import Claim
+from tenure.service.allocator.claim import Claim
 
 MARK = "unreported"
 

@@ -8,17 +8,17 @@ next one who looks. Nothing is ever granted to a claim that nobody stands behind
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from tenure.kernel.asking import asked_entry, asker_of
-from tenure.kernel.configuration import Configuration
-from tenure.kernel.deadlines import DEADLINE
-from tenure.kernel.entries import waiting_entry
 from tenure.kernel.errors import PoolExhausted
-from tenure.kernel.layout import Layout
-from tenure.kernel.values import Entry, SpaceId, Waiter
+from tenure.kernel.holdings.actor import asked_entry, asker_of
+from tenure.kernel.holdings.deadlines import DEADLINE
+from tenure.kernel.holdings.holding_model import Entry, SpaceId, Waiter
+from tenure.kernel.holdings.log_entries import waiting_entry
+from tenure.kernel.plan.layout import Layout
+from tenure.kernel.plan.plan_model import Configuration
 from tenure.ports import Transaction
-from tenure.service.claims import Claim, Granted, Known, Waiting, claim_document, claim_of
-from tenure.service.lane import Answer, Serving
-from tenure.service.unreported import revocable
+from tenure.service.allocator.claim import Claim, Granted, Known, Waiting, claim_document, claim_of
+from tenure.service.allocator.lane import Answer, Serving
+from tenure.service.allocator.revocable_grants import revocable
 
 ClaimKey = tuple[int, str, str]
 

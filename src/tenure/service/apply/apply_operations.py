@@ -8,18 +8,19 @@ from collections.abc import Callable, Coroutine, Mapping, MutableMapping, Sequen
 from itertools import takewhile
 from typing import Any
 
-from tenure.kernel.asking import Asker, asked_entry
-from tenure.kernel.configuration import Network
-from tenure.kernel.deadlines import ended_by_time
-from tenure.kernel.edits import AddNetwork, Edit
-from tenure.kernel.layout import Layout
-from tenure.kernel.values import Entry, Paper, SpaceId
+from tenure.kernel.holdings.actor import Asker, asked_entry
+from tenure.kernel.holdings.deadlines import ended_by_time
+from tenure.kernel.holdings.holding_model import Entry, Paper, SpaceId
+from tenure.kernel.plan.edits import AddNetwork, Edit
+from tenure.kernel.plan.layout import Layout
+from tenure.kernel.plan.plan_model import Network
 from tenure.ports import Chance, Guard, Transaction
-from tenure.service import expect_work, holding_work, paper_work, plan_work
-from tenure.service.claims import Granted
-from tenure.service.exact import ExactViews
-from tenure.service.ground import Ground
-from tenure.service.operations import (
+from tenure.service.allocator.claim import Granted
+from tenure.service.allocator.exact_view import ExactViews
+from tenure.service.allocator.waiting_line import leave_served
+from tenure.service.apply import holding_effects, paper_effects, plan_effects, preconditions
+from tenure.service.apply.context import Ground
+from tenure.service.apply.operations import (
     Allocate,
     AllocateRun,
     Cancel,
@@ -38,33 +39,32 @@ from tenure.service.operations import (
     Transfer,
     WritePaper,
 )
-from tenure.service.queueing import leave_served
 
 Result = Granted | Network | Paper | list[Granted] | None
-Work = Callable[[Ground, Sequence[Any]], Coroutine[Any, Any, Sequence[Result | plan_work.Edited]]]
+Work = Callable[[Ground, Sequence[Any]], Coroutine[Any, Any, Sequence[Result | plan_effects.Edited]]]
 
 SINGLE: dict[type, Callable[[Ground, Any], Coroutine[Any, Any, Result]]] = {
-    AllocateRun: holding_work.allocate_run,
-    Cancel: holding_work.cancel,
-    Confirm: holding_work.confirm,
-    EndCooling: holding_work.end_cooling,
-    Expect: expect_work.expect,
-    ExpectHolding: expect_work.expect_holding,
-    ExpectNoHoldings: expect_work.expect_no_holdings,
-    ExpectNoPapers: expect_work.expect_no_papers,
+    AllocateRun: holding_effects.allocate_run,
+    Cancel: holding_effects.cancel,
+    Confirm: holding_effects.confirm,
+    EndCooling: holding_effects.end_cooling,
+    Expect: preconditions.expect,
+    ExpectHolding: preconditions.expect_holding,
+    ExpectNoHoldings: preconditions.expect_no_holdings,
+    ExpectNoPapers: preconditions.expect_no_papers,
 }
 """What each operation does by itself."""
 
 TOGETHER: dict[type, Work] = {
-    AddNetwork: plan_work.add_networks,
-    Allocate: holding_work.allocate,
-    ExpectPaper: expect_work.expect_papers,
-    ModifyHolding: holding_work.modify,
-    Release: holding_work.release,
-    ReleaseOwner: holding_work.release_owners,
-    RemovePaper: paper_work.write_papers,
-    Transfer: holding_work.transfer,
-    WritePaper: paper_work.write_papers,
+    AddNetwork: plan_effects.add_networks,
+    Allocate: holding_effects.allocate,
+    ExpectPaper: preconditions.expect_papers,
+    ModifyHolding: holding_effects.modify,
+    Release: holding_effects.release,
+    ReleaseOwner: holding_effects.release_owners,
+    RemovePaper: paper_effects.write_papers,
+    Transfer: holding_effects.transfer,
+    WritePaper: paper_effects.write_papers,
 }
 """What operations do together with their like that stand next to them; every edit that is not here is ``edit_plan``."""
 
@@ -88,11 +88,11 @@ class Applying:
     async def open(self, operations: Sequence[Operation], spaces: Sequence[SpaceId]) -> None:
         """Hold the spaces that exist, as strongly as the operations ask for, then the papers that they name."""
         await self.ground.open(spaces, guard_for(operations))
-        await paper_work.open_papers(self.ground, operations)
+        await paper_effects.open_papers(self.ground, operations)
 
     async def run(self, operations: Sequence[Operation]) -> list[Result]:
         """Do it all, then judge and write; what is to be logged is left to ``finish``."""
-        results: list[Result | plan_work.Edited] = []
+        results: list[Result | plan_effects.Edited] = []
         while len(results) < len(operations):
             operation = operations[len(results)]
             together = _together(operation)
@@ -102,7 +102,7 @@ class Applying:
                 rest = (operations[place] for place in range(len(results), len(operations)))
                 alike = list(takewhile(lambda other, work=together: _together(other) is work, rest))  # type: ignore[misc]
                 results.extend(await together(self.ground, alike))
-        await plan_work.settle(self.ground)
+        await plan_effects.settle(self.ground)
         await self._leave_lines()
         return self._final(results)
 
@@ -114,12 +114,12 @@ class Applying:
                 here = [entry for entry in ground.entries if entry.space == space]
                 ground.entries.extend(await leave_served(ground.tx, space, here))
 
-    def _final(self, results: Sequence[Result | plan_work.Edited]) -> list[Result]:
+    def _final(self, results: Sequence[Result | plan_effects.Edited]) -> list[Result]:
         """Return for each edit the network as it is at the end, one value for all edits of it; None if it is gone."""
         ground = self.ground
         changed = [network for space in ground.edited_spaces for network in ground.now[space].networks.values()]
         networks = {network.id: network for network in changed}
-        return [networks.get(each.network) if isinstance(each, plan_work.Edited) else each for each in results]
+        return [networks.get(each.network) if isinstance(each, plan_effects.Edited) else each for each in results]
 
     async def finish(self) -> tuple[list[Entry], int]:
         """Log what was done, which comes last; return the entries, and the number of the last one.
@@ -135,7 +135,7 @@ def _together(operation: Operation) -> Work | None:
     """Return what an operation does together with its like, if it does."""
     if type(operation) in SINGLE:
         return None
-    return TOGETHER.get(type(operation), plan_work.edit_plan)
+    return TOGETHER.get(type(operation), plan_effects.edit_plan)
 
 
 def guard_for(operations: Sequence[Operation]) -> Guard:

@@ -5,22 +5,22 @@ This code awaits nothing but the transaction.
 
 from collections.abc import Mapping, MutableMapping, Sequence
 
-from tenure.kernel.addresses import AddressLike, format_address, parse_address
-from tenure.kernel.asking import Asker
-from tenure.kernel.choosing import notes_former
-from tenure.kernel.configuration import Configuration
-from tenure.kernel.deadlines import is_over
-from tenure.kernel.entries import cool_entry, cooled_entry, overdue_entry, release_entry
+from tenure.kernel.addressing.addresses import AddressLike, format_address, parse_address
 from tenure.kernel.errors import AddressOutsideSubnet, Conflict, Invalid, NotFound, NotOwner
-from tenure.kernel.layout import Layout
-from tenure.kernel.lifecycle import cooling_us
+from tenure.kernel.holding_states import cooling_us
+from tenure.kernel.holdings.actor import Asker
+from tenure.kernel.holdings.deadlines import is_over
+from tenure.kernel.holdings.holding_model import Entry, NetworkId, Paper, Row, SpaceId, State
+from tenure.kernel.holdings.log_entries import cool_entry, cooled_entry, overdue_entry, release_entry
 from tenure.kernel.names import Owner, check_generation, check_name
-from tenure.kernel.values import Entry, NetworkId, Paper, Row, SpaceId, State
+from tenure.kernel.picking.policies import notes_former
+from tenure.kernel.plan.layout import Layout
+from tenure.kernel.plan.plan_model import Configuration
 from tenure.ports import Chance, Guard, Transaction
-from tenure.service.exact import ExactViews, renewed
-from tenure.service.lane import catch_up
-from tenure.service.operations import OfHolding
-from tenure.service.unreported import report
+from tenure.service.allocator.exact_view import ExactViews, renewed
+from tenure.service.allocator.lane import catch_up
+from tenure.service.allocator.revocable_grants import report
+from tenure.service.apply.operations import OfHolding
 
 ROWS_AT_ONCE = 1000
 """Holdings that are read in one question."""

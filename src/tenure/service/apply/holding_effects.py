@@ -4,18 +4,20 @@ from collections.abc import Iterator, Sequence
 from itertools import groupby
 from typing import TypeVar
 
-from tenure.kernel.addresses import format_address, parse_address
-from tenure.kernel.asking import asked
-from tenure.kernel.deadlines import is_over
-from tenure.kernel.entries import confirm_entry, cool_entry, modify_entry, transfer_entry
+from tenure.kernel.addressing.addresses import format_address, parse_address
 from tenure.kernel.errors import AlreadyExists, Conflict, NotFound
-from tenure.kernel.lifecycle import moved, rewritten
+from tenure.kernel.holding_states import moved, rewritten
+from tenure.kernel.holdings.actor import asked
+from tenure.kernel.holdings.deadlines import is_over
+from tenure.kernel.holdings.holding_model import Outcome, Row, SpaceId, State, Wish
+from tenure.kernel.holdings.log_entries import confirm_entry, cool_entry, modify_entry, transfer_entry
 from tenure.kernel.names import Owner, check_lingering, check_request, check_slot
-from tenure.kernel.values import Outcome, Row, SpaceId, State, Wish
-from tenure.service.claims import Claim, Granted
-from tenure.service.ground import Ground
-from tenure.service.lane import Restart, Serving, all_or_none
-from tenure.service.operations import (
+from tenure.service.allocator.claim import Claim, Granted
+from tenure.service.allocator.contiguous_runs import serve_run
+from tenure.service.allocator.lane import Restart, Serving, all_or_none
+from tenure.service.allocator.waiting_line import Queue, Seat
+from tenure.service.apply.context import Ground
+from tenure.service.apply.operations import (
     Allocate,
     AllocateRun,
     Cancel,
@@ -27,8 +29,6 @@ from tenure.service.operations import (
     ReleaseOwner,
     Transfer,
 )
-from tenure.service.queueing import Queue, Seat
-from tenure.service.runs import serve_run
 
 H = TypeVar("H", bound=OfHolding)
 

@@ -4,10 +4,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, TypedDict
 
-from tenure.kernel.addresses import AddressLike, format_address, parse_address
-from tenure.kernel.configuration import Network, Policy
-from tenure.kernel.edits import KEEP, Edit, Keep
+from tenure.kernel.addressing.addresses import AddressLike, format_address, parse_address
 from tenure.kernel.errors import Invalid
+from tenure.kernel.holdings.holding_model import NO_DETAILS, Holding, Paper, State
 from tenure.kernel.names import (
     Owner,
     check_key,
@@ -18,8 +17,9 @@ from tenure.kernel.names import (
     check_text,
     shown,
 )
-from tenure.kernel.values import NO_DETAILS, Holding, Paper, State
-from tenure.service.claims import REACHES, Claim, plain_claim
+from tenure.kernel.plan.edits import KEEP, Edit, Keep
+from tenure.kernel.plan.plan_model import Network, Policy
+from tenure.service.allocator.claim import REACHES, Claim, plain_claim
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -5,12 +5,12 @@ from collections.abc import Mapping, Sequence
 from itertools import groupby
 from typing import Any
 
-from tenure.kernel.entries import paper_entry
 from tenure.kernel.errors import AlreadyExists, Conflict, Invalid, NotFound
+from tenure.kernel.holdings.holding_model import Paper
+from tenure.kernel.holdings.log_entries import paper_entry
 from tenure.kernel.names import check_name, check_number, shown
-from tenure.kernel.values import Paper
-from tenure.service.ground import Ground
-from tenure.service.operations import ExpectPaper, Operation, RemovePaper, WritePaper
+from tenure.service.apply.context import Ground
+from tenure.service.apply.operations import ExpectPaper, Operation, RemovePaper, WritePaper
 
 Place = tuple[str, str]
 """Kind and name of a paper."""

@@ -5,20 +5,20 @@ from dataclasses import replace
 from itertools import groupby
 from typing import NamedTuple
 
-from tenure.kernel.addresses import format_address
-from tenure.kernel.configuration import Configuration, Network, Subnet
-from tenure.kernel.deadlines import is_over
-from tenure.kernel.editing import edit_draft, new_network, with_network
-from tenure.kernel.edits import AddNetwork, Edit, RemoveNetwork, RemoveSubnet
+from tenure.kernel.addressing.addresses import format_address
+from tenure.kernel.addressing.ranges import AddressRange
 from tenure.kernel.errors import AddressInUse, AlreadyExists, StillInUse
-from tenure.kernel.judging import judge, lost_ground, new_gateways
+from tenure.kernel.holdings.deadlines import is_over
+from tenure.kernel.holdings.holding_model import Entry, NetworkId, Row, SpaceId, State
 from tenure.kernel.names import check_name
-from tenure.kernel.network_draft import NetworkDraft
-from tenure.kernel.ranges import AddressRange
-from tenure.kernel.values import Entry, NetworkId, Row, SpaceId, State
-from tenure.service.ground import Ground
-from tenure.service.lane import Restart
-from tenure.service.overdue_pages import PAGE, MuchDue
+from tenure.kernel.plan.apply_edit import edit_draft, new_network, with_network
+from tenure.kernel.plan.edits import AddNetwork, Edit, RemoveNetwork, RemoveSubnet
+from tenure.kernel.plan.invariants import judge, lost_ground, new_gateways
+from tenure.kernel.plan.network_draft import NetworkDraft
+from tenure.kernel.plan.plan_model import Configuration, Network, Subnet
+from tenure.service.allocator.lane import Restart
+from tenure.service.allocator.overdue_pages import PAGE, MuchDue
+from tenure.service.apply.context import Ground
 
 EVICT_PAGE = 1000
 

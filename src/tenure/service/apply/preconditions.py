@@ -2,17 +2,17 @@
 
 from collections.abc import Sequence
 
-from tenure.kernel.addresses import format_address
+from tenure.kernel.addressing.addresses import format_address
+from tenure.kernel.addressing.ranges import parse_range
 from tenure.kernel.errors import Conflict, NotFound, StillInUse
-from tenure.kernel.fields import read_member
-from tenure.kernel.marks import mark_of
+from tenure.kernel.holdings.fingerprint import mark_of
+from tenure.kernel.holdings.holding_model import State
 from tenure.kernel.names import Owner, check_name, check_number
-from tenure.kernel.ranges import parse_range
-from tenure.kernel.values import State
-from tenure.service.ground import Ground
-from tenure.service.operations import Expect, ExpectHolding, ExpectNoHoldings, ExpectNoPapers, ExpectPaper
-from tenure.service.plan_work import standing, told_addresses, told_holders
-from tenure.service.unreported import reported
+from tenure.kernel.plan.edit_fields import read_member
+from tenure.service.allocator.revocable_grants import reported
+from tenure.service.apply.context import Ground
+from tenure.service.apply.operations import Expect, ExpectHolding, ExpectNoHoldings, ExpectNoPapers, ExpectPaper
+from tenure.service.apply.plan_effects import standing, told_addresses, told_holders
 
 SHOWN = 4
 """How many of what stands in the way are looked for: more than a message names."""

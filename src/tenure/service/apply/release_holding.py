@@ -8,18 +8,18 @@ the release means that one generation, whatever happens.
 import enum
 from typing import NamedTuple, Protocol
 
-from tenure.kernel.asking import Asker, asker_of
-from tenure.kernel.choosing import notes_former
-from tenure.kernel.deadlines import is_over
 from tenure.kernel.errors import Conflict, StoreUnavailable, TenureError
-from tenure.kernel.layout import Layout
-from tenure.kernel.lifecycle import cooling_us
+from tenure.kernel.holding_states import cooling_us
+from tenure.kernel.holdings.actor import Asker, asker_of
+from tenure.kernel.holdings.deadlines import is_over
+from tenure.kernel.holdings.holding_model import NetworkId, Row, SpaceId, State, Ticket
 from tenure.kernel.names import Owner
-from tenure.kernel.values import NetworkId, Row, SpaceId, State, Ticket
+from tenure.kernel.picking.policies import notes_former
+from tenure.kernel.plan.layout import Layout
 from tenure.ports import LedgerStore, Stale
-from tenure.service.allocating import PATIENCE, UNKNOWN_REPEATS, worse
-from tenure.service.claims import Granted
-from tenure.service.ground import check_begins_unit, check_holder
+from tenure.service.allocator.allocation import PATIENCE, UNKNOWN_REPEATS, worse
+from tenure.service.allocator.claim import Granted
+from tenure.service.apply.context import check_begins_unit, check_holder
 
 ENDS = ("release", "cool")
 

@@ -6,13 +6,13 @@ from dataclasses import fields, is_dataclass
 from ipaddress import IPv4Address, IPv6Address
 from typing import Any
 
-from tenure.kernel.configuration import Network
-from tenure.kernel.documents import network_document, read_network
 from tenure.kernel.errors import KeyReused
-from tenure.kernel.replying import body_of, read_row_document, row_document
-from tenure.kernel.values import Holding, Paper, Reply
+from tenure.kernel.holdings.holding_model import Holding, Paper, Reply
+from tenure.kernel.holdings.idempotency import body_of, read_row_document, row_document
+from tenure.kernel.plan.document import network_document, read_network
+from tenure.kernel.plan.plan_model import Network
 from tenure.ports import Transaction
-from tenure.service.operations import Allocate, Operation, Shown
+from tenure.service.apply.operations import Allocate, Operation, Shown
 
 AT = "network_at"
 """Where the place of an answer stands that has the network whole: the last one about it."""

@@ -15,17 +15,17 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TypeVar
 
-from tenure.kernel.choosing import first_free
-from tenure.kernel.configuration import Configuration
 from tenure.kernel.errors import Conflict, Invalid, NotFound, PoolExhausted, StoreUnavailable, TenureError
-from tenure.kernel.layout import Layout
-from tenure.kernel.values import OWNED, Outcome, Row, SpaceId, Ticket, Verdict, Wish
+from tenure.kernel.holdings.holding_model import OWNED, Outcome, Row, SpaceId, Ticket, Verdict, Wish
+from tenure.kernel.picking.policies import first_free
+from tenure.kernel.plan.layout import Layout
+from tenure.kernel.plan.plan_model import Configuration
 from tenure.ports import Book, Chance, Failed
-from tenure.service.allocating import allocate, insist
-from tenure.service.batcher import Batcher
-from tenure.service.claims import Claim, Granted
-from tenure.service.lane import already, line_key
-from tenure.service.views import DoubtfulLine, DoubtfulViews, LineKey
+from tenure.service.allocator.allocation import allocate, insist
+from tenure.service.allocator.claim import Claim, Granted
+from tenure.service.allocator.doubtful_view import DoubtfulLine, DoubtfulViews, LineKey
+from tenure.service.allocator.lane import already, line_key
+from tenure.service.engine.batcher import Batcher
 
 T = TypeVar("T")
 

@@ -9,34 +9,34 @@ from collections.abc import Callable, Coroutine, Hashable, Sequence
 from functools import partial
 from typing import Any, TypeVar
 
-from tenure.kernel.asking import Asker, asker_of
-from tenure.kernel.edits import AddNetwork
 from tenure.kernel.errors import Conflict, KeyReused, NotFound, StoreUnavailable, TenureError
-from tenure.kernel.layout import Layout
-from tenure.kernel.lifecycle import cooling_us
+from tenure.kernel.holding_states import cooling_us
+from tenure.kernel.holdings.actor import Asker, asker_of
+from tenure.kernel.holdings.holding_model import Row, SpaceId, Ticket, Verdict, Wish
+from tenure.kernel.holdings.idempotency import replayed
 from tenure.kernel.names import Owner, check_name
-from tenure.kernel.replying import replayed
-from tenure.kernel.values import Row, SpaceId, Ticket, Verdict, Wish
+from tenure.kernel.plan.edits import AddNetwork
+from tenure.kernel.plan.layout import Layout
 from tenure.ports import Chance, Failed, Guard, KeyTaken, LedgerStore, Transaction
-from tenure.service.allocating import UNKNOWN_REPEATS, worse
-from tenure.service.applying import Applying
-from tenure.service.batcher import Batcher, Waiter
-from tenure.service.claims import Claim, Granted, Waiting
-from tenure.service.exact import ExactViews
-from tenure.service.lane import Restart, line_key
-from tenure.service.lanes import RESTARTS, Attended, Lanes
-from tenure.service.ledger_size import SizeGauge
-from tenure.service.lost_try import Tried, granted_since
-from tenure.service.metering import Meter, metered
-from tenure.service.operations import EXPECTING, Operation, ReleaseOwner, Shown, networks_of
-from tenure.service.overdue_pages import MuchDue, sweep_pages
-from tenure.service.queueing import Seat
-from tenure.service.replaying import known_answer, reply_of
-from tenure.service.showing import show
-from tenure.service.tidying import DAY_US, MOST_KEYS, Tidier
-from tenure.service.unreported import report, report_kept, reported
-from tenure.service.views import DoubtfulLine, DoubtfulViews, LineKey, give_back_released
-from tenure.service.waiting import WaitingRooms
+from tenure.service.allocator.allocation import UNKNOWN_REPEATS, worse
+from tenure.service.allocator.claim import Claim, Granted, Waiting
+from tenure.service.allocator.doubtful_view import DoubtfulLine, DoubtfulViews, LineKey, give_back_released
+from tenure.service.allocator.exact_view import ExactViews
+from tenure.service.allocator.lane import Restart, line_key
+from tenure.service.allocator.overdue_pages import MuchDue, sweep_pages
+from tenure.service.allocator.revocable_grants import report, report_kept, reported
+from tenure.service.allocator.waiting_line import Seat
+from tenure.service.apply.apply_operations import Applying
+from tenure.service.apply.operations import EXPECTING, Operation, ReleaseOwner, Shown, networks_of
+from tenure.service.apply.stored_replies import known_answer, reply_of
+from tenure.service.engine.batcher import Batcher, Waiter
+from tenure.service.engine.lane_queue import RESTARTS, Attended, Lanes
+from tenure.service.engine.lost_try import Tried, granted_since
+from tenure.service.engine.meter import Meter, metered
+from tenure.service.engine.reply_cleanup import DAY_US, MOST_KEYS, Tidier
+from tenure.service.engine.waiting_rooms import WaitingRooms
+from tenure.service.read.ledger_size import SizeGauge
+from tenure.service.read.presenter import show
 
 T = TypeVar("T")
 

@@ -5,11 +5,11 @@ import contextlib
 from collections.abc import Callable, Sequence
 from itertools import takewhile
 
-from tenure.kernel.archive_pages import CHANGES_A_PAGE, ArchivedPage, packed, places_of
 from tenure.kernel.errors import CursorExpired, TenureError
-from tenure.kernel.values import Change
+from tenure.kernel.holdings.archive_pages import CHANGES_A_PAGE, ArchivedPage, packed, places_of
+from tenure.kernel.holdings.holding_model import Change
 from tenure.ports import LedgerStore
-from tenure.service.whole_log import log_begins
+from tenure.service.read.whole_log import log_begins
 
 DAY_US = 86_400_000_000
 

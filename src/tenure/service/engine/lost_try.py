@@ -10,11 +10,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Generic, TypeVar
 
-from tenure.kernel.asking import asker_of
 from tenure.kernel.errors import StoreUnavailable
-from tenure.kernel.values import Change, Entry, NetworkId, Row, State
+from tenure.kernel.holdings.actor import asker_of
+from tenure.kernel.holdings.holding_model import Change, Entry, NetworkId, Row, State
 from tenure.ports import Transaction
-from tenure.service.claims import Claim
+from tenure.service.allocator.claim import Claim
 
 T = TypeVar("T")
 

@@ -3,9 +3,9 @@
 from collections.abc import Awaitable, Callable, Sequence
 from typing import Protocol, TypeVar
 
-from tenure.kernel.values import Row, Verdict
+from tenure.kernel.holdings.holding_model import Row, Verdict
 from tenure.ports import Failed
-from tenure.service.operations import Operation, Shown
+from tenure.service.apply.operations import Operation, Shown
 
 K = TypeVar("K")
 I = TypeVar("I")  # noqa: E741 - items

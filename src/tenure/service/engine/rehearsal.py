@@ -3,15 +3,15 @@
 from collections.abc import Sequence
 from functools import partial
 
-from tenure.kernel.asking import Asker
 from tenure.kernel.errors import Conflict
-from tenure.kernel.values import SpaceId
+from tenure.kernel.holdings.actor import Asker
+from tenure.kernel.holdings.holding_model import SpaceId
 from tenure.ports import Transaction
-from tenure.service.lane import Restart
-from tenure.service.lanes import RESTARTS
-from tenure.service.lost_try import Tried
-from tenure.service.operations import Operation, Shown
-from tenure.service.server import Server
+from tenure.service.allocator.lane import Restart
+from tenure.service.apply.operations import Operation, Shown
+from tenure.service.engine.engine import Server
+from tenure.service.engine.lane_queue import RESTARTS
+from tenure.service.engine.lost_try import Tried
 
 
 class Rehearsed(Exception):

@@ -5,7 +5,7 @@ import contextlib
 
 from tenure.kernel.errors import StoreUnavailable
 from tenure.ports import LedgerStore, Size
-from tenure.service.ledger_size import SizeGauge
+from tenure.service.read.ledger_size import SizeGauge
 
 DAY_US = 86_400_000_000
 

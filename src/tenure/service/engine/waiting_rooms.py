@@ -13,15 +13,15 @@ from collections.abc import Callable, Coroutine
 from dataclasses import dataclass, field
 from typing import Protocol
 
-from tenure.kernel.entries import waiting_entry
 from tenure.kernel.errors import Conflict, CursorExpired, NotFound, PoolExhausted, StoreUnavailable
-from tenure.kernel.layout import Layout
-from tenure.kernel.values import NetworkId, Row, SpaceId, Waiter
+from tenure.kernel.holdings.holding_model import NetworkId, Row, SpaceId, Waiter
+from tenure.kernel.holdings.log_entries import waiting_entry
+from tenure.kernel.plan.layout import Layout
 from tenure.ports import Guard, LedgerStore, Transaction
-from tenure.service.allocating import insist, worse
-from tenure.service.claims import Claim, Granted, Known, Waiting
-from tenure.service.queueing import Seat
-from tenure.service.unreported import Departed, give_back, new_caller
+from tenure.service.allocator.allocation import insist, worse
+from tenure.service.allocator.claim import Claim, Granted, Known, Waiting
+from tenure.service.allocator.revocable_grants import Departed, give_back, new_caller
+from tenure.service.allocator.waiting_line import Seat
 
 LIFE_US = 10_000_000
 """How long a waiting claim is taken for alive after it last said so."""

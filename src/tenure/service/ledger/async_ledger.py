@@ -1,4 +1,4 @@
-"""The ledger every door holds, for asyncio. ``blocking`` has its twin for everybody else.
+"""The ledger every door holds, for asyncio. ``ledger_sync`` has its twin for everybody else.
 
 The verbs read a caller's words into values: claims, operations, positions. What is done with them is up to the end
 behind the ledger (``ledger_api``), which is an engine on a store or a server over HTTP.
@@ -9,12 +9,11 @@ from datetime import datetime
 from types import TracebackType
 from typing import Self, Unpack
 
-from tenure.kernel import edits
-from tenure.kernel.addresses import AddressLike, parse_address
-from tenure.kernel.configuration import Configuration, Network, Subnet
-from tenure.kernel.edits import KEEP, Keep, Labels, RangeLike
+from tenure.kernel.addressing.addresses import AddressLike, parse_address
+from tenure.kernel.addressing.ranges import NetworkLike
 from tenure.kernel.errors import Invalid
-from tenure.kernel.fields import read_yes_or_no
+from tenure.kernel.holdings.holding_model import Change, Holding, Paper
+from tenure.kernel.holdings.tenures import History
 from tenure.kernel.names import (
     Owner,
     check_name,
@@ -26,15 +25,12 @@ from tenure.kernel.names import (
     read_owners,
     shown,
 )
-from tenure.kernel.ranges import NetworkLike
-from tenure.kernel.tenures import History
-from tenure.kernel.values import Change, Holding, Paper
-from tenure.service.claims import check_patience
-from tenure.service.explaining import Explanation
-from tenure.service.history import check_time
-from tenure.service.inside import AsyncInside
-from tenure.service.ledger_api import LedgerApi, check_before, check_limit
-from tenure.service.operations import (
+from tenure.kernel.plan import edits
+from tenure.kernel.plan.edit_fields import read_yes_or_no
+from tenure.kernel.plan.edits import KEEP, Keep, Labels, RangeLike
+from tenure.kernel.plan.plan_model import Configuration, Network, Subnet
+from tenure.service.allocator.claim import check_patience
+from tenure.service.apply.operations import (
     Allocate,
     AllocateKeywords,
     AllocateRun,
@@ -51,10 +47,14 @@ from tenure.service.operations import (
     check_operations,
     read_claim,
 )
-from tenure.service.searching import Found
-from tenure.service.showing import ClaimStatus, WaitingClaim
-from tenure.service.verb_signature import only, spelled_out
-from tenure.service.verifying import Breach
+from tenure.service.ledger.caller_transaction import AsyncInside
+from tenure.service.ledger.ledger_api import LedgerApi, check_before, check_limit
+from tenure.service.ledger.verb_signature import only, spelled_out
+from tenure.service.read.address_history import check_time
+from tenure.service.read.explain import Explanation
+from tenure.service.read.presenter import ClaimStatus, WaitingClaim
+from tenure.service.read.search import Found
+from tenure.service.read.verify import Breach
 
 MOST_AT_ONCE = 65_536
 """Addresses one owner can be given in one call."""

@@ -8,17 +8,25 @@ nothing of it is kept; the log tells the next one.
 from collections.abc import MutableMapping, Sequence
 from typing import Any
 
-from tenure.kernel.edits import AddNetwork
 from tenure.kernel.errors import Conflict
-from tenure.kernel.inline import run_inline
+from tenure.kernel.holdings.holding_model import Holding, SpaceId
 from tenure.kernel.names import Owner
-from tenure.kernel.values import Holding, SpaceId
+from tenure.kernel.plan.edits import AddNetwork
+from tenure.kernel.run_inline import run_inline
 from tenure.ports import CallerTransaction, Chance, KeyTaken
-from tenure.service.applying import Applying
-from tenure.service.exact import ExactViews
-from tenure.service.lane import Restart
-from tenure.service.operations import Allocate, Operation, Release, ReleaseOwner, Shown, check_operations, networks_of
-from tenure.service.showing import show
+from tenure.service.allocator.exact_view import ExactViews
+from tenure.service.allocator.lane import Restart
+from tenure.service.apply.apply_operations import Applying
+from tenure.service.apply.operations import (
+    Allocate,
+    Operation,
+    Release,
+    ReleaseOwner,
+    Shown,
+    check_operations,
+    networks_of,
+)
+from tenure.service.read.presenter import show
 
 
 class AsyncInside:

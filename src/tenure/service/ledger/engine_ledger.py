@@ -7,40 +7,40 @@ from dataclasses import replace
 from datetime import datetime
 from functools import partial
 
-from tenure.kernel import edits
-from tenure.kernel.addresses import format_address, parse_address
-from tenure.kernel.asking import Asker, asked_entry, check_asker
-from tenure.kernel.configuration import Configuration, Network
-from tenure.kernel.deadlines import DEADLINE
-from tenure.kernel.entries import trim_entry, waiting_entry
+from tenure.kernel.addressing.addresses import format_address, parse_address
 from tenure.kernel.errors import NotFound, PoolExhausted
-from tenure.kernel.layout import Layout
+from tenure.kernel.holdings.actor import Asker, asked_entry, check_asker
+from tenure.kernel.holdings.deadlines import DEADLINE
+from tenure.kernel.holdings.holding_model import Change, Holding, Paper, Row, SpaceId, Waiter, moment
+from tenure.kernel.holdings.log_entries import trim_entry, waiting_entry
+from tenure.kernel.holdings.tenures import History
 from tenure.kernel.names import Owner, check_generation, check_key, check_lingering, check_name, check_request
-from tenure.kernel.tenures import History
-from tenure.kernel.values import Change, Holding, Paper, Row, SpaceId, Waiter, moment
+from tenure.kernel.plan import edits
+from tenure.kernel.plan.layout import Layout
+from tenure.kernel.plan.plan_model import Configuration, Network
 from tenure.ports import Guard, Transaction
-from tenure.service.allocating import allocate
-from tenure.service.claims import Claim, Granted
-from tenure.service.current_rows import current_rows
-from tenure.service.explaining import Explanation, explain
-from tenure.service.history import read_history
-from tenure.service.inside import AsyncInside
-from tenure.service.ledger import AsyncLedger
-from tenure.service.ledger_api import PAGE, LedgerApi, check_cursor, check_days, check_limit
-from tenure.service.log_keeper import archive_older
-from tenure.service.operations import Operation, Release, Shown, check_operations
-from tenure.service.overdue_pages import sweep_page
-from tenure.service.queueing import Seat, part_line, withdraw
-from tenure.service.rehearsing import rehearse
-from tenure.service.release_holding import ReleaseRequest, release_holding
-from tenure.service.replaying import body_of_operations
-from tenure.service.searching import Found, find, first_of, read_wanted
-from tenure.service.server import Server
-from tenure.service.showing import ClaimStatus, WaitingClaim, holding_of, known_holdings
-from tenure.service.telling import Teller
-from tenure.service.unreported import Departed, give_back
-from tenure.service.verifying import Breach, verify
-from tenure.service.waiting import attend
+from tenure.service.allocator.allocation import allocate
+from tenure.service.allocator.claim import Claim, Granted
+from tenure.service.allocator.overdue_pages import sweep_page
+from tenure.service.allocator.revocable_grants import Departed, give_back
+from tenure.service.allocator.waiting_line import Seat, part_line, withdraw
+from tenure.service.apply.operations import Operation, Release, Shown, check_operations
+from tenure.service.apply.release_holding import ReleaseRequest, release_holding
+from tenure.service.apply.stored_replies import body_of_operations
+from tenure.service.engine.engine import Server
+from tenure.service.engine.log_keeper import archive_older
+from tenure.service.engine.rehearsal import rehearse
+from tenure.service.engine.waiting_rooms import attend
+from tenure.service.ledger.async_ledger import AsyncLedger
+from tenure.service.ledger.caller_transaction import AsyncInside
+from tenure.service.ledger.ledger_api import PAGE, LedgerApi, check_cursor, check_days, check_limit
+from tenure.service.read.address_history import read_history
+from tenure.service.read.change_log import Teller
+from tenure.service.read.current_rows import current_rows
+from tenure.service.read.explain import Explanation, explain
+from tenure.service.read.presenter import ClaimStatus, WaitingClaim, holding_of, known_holdings
+from tenure.service.read.search import Found, find, first_of, read_wanted
+from tenure.service.read.verify import Breach, verify
 
 
 def ledger_on(server: Server) -> AsyncLedger:

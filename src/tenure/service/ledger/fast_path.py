@@ -8,18 +8,18 @@ the same answer.
 
 from collections.abc import Callable
 
-from tenure.kernel.asking import Asker
-from tenure.kernel.choosing import POLICIES
-from tenure.kernel.configuration import Policy
 from tenure.kernel.errors import StoreUnavailable
-from tenure.kernel.layout import Layout
-from tenure.kernel.values import Holding, Outcome, Verdict, Wish
-from tenure.service.claims import Claim, Granted, check_patience
-from tenure.service.engine_ledger import server_of
-from tenure.service.lane import line_key, wanted_address
-from tenure.service.ledger import AsyncLedger
-from tenure.service.queueing import Seat
-from tenure.service.views import DoubtfulViews
+from tenure.kernel.holdings.actor import Asker
+from tenure.kernel.holdings.holding_model import Holding, Outcome, Verdict, Wish
+from tenure.kernel.picking.policies import POLICIES
+from tenure.kernel.plan.layout import Layout
+from tenure.kernel.plan.plan_model import Policy
+from tenure.service.allocator.claim import Claim, Granted, check_patience
+from tenure.service.allocator.doubtful_view import DoubtfulViews
+from tenure.service.allocator.lane import line_key, wanted_address
+from tenure.service.allocator.waiting_line import Seat
+from tenure.service.ledger.async_ledger import AsyncLedger
+from tenure.service.ledger.engine_ledger import server_of
 
 MOST_DOUBTS = 1000
 

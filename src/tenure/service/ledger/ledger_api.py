@@ -9,19 +9,19 @@ from collections.abc import AsyncIterator, Mapping, Sequence
 from datetime import datetime
 from typing import Protocol
 
-from tenure.kernel.configuration import Configuration, Network
 from tenure.kernel.errors import Invalid
+from tenure.kernel.holdings.holding_model import Change, Holding, Paper
+from tenure.kernel.holdings.tenures import History
 from tenure.kernel.names import Owner, shown
-from tenure.kernel.tenures import History
-from tenure.kernel.values import Change, Holding, Paper
-from tenure.service.claims import Claim
-from tenure.service.explaining import Explanation
-from tenure.service.inside import AsyncInside
-from tenure.service.log_keeper import DAY_US
-from tenure.service.operations import Operation, Release, Shown
-from tenure.service.searching import Found
-from tenure.service.showing import ClaimStatus, WaitingClaim
-from tenure.service.verifying import Breach
+from tenure.kernel.plan.plan_model import Configuration, Network
+from tenure.service.allocator.claim import Claim
+from tenure.service.apply.operations import Operation, Release, Shown
+from tenure.service.engine.log_keeper import DAY_US
+from tenure.service.ledger.caller_transaction import AsyncInside
+from tenure.service.read.explain import Explanation
+from tenure.service.read.presenter import ClaimStatus, WaitingClaim
+from tenure.service.read.search import Found
+from tenure.service.read.verify import Breach
 
 PAGE = 1000
 """How much is read of a store, or asked of a server, at once."""

@@ -2,15 +2,15 @@
 
 from collections.abc import Callable, Sequence
 
-from tenure.kernel.configuration import Configuration
 from tenure.kernel.errors import TenureError
-from tenure.kernel.values import Change, Row, SpaceId
-from tenure.service.current_rows import current_rows
-from tenure.service.engine_ledger import server_of
-from tenure.service.ledger import AsyncLedger
-from tenure.service.ledger_size import SizeGauge
-from tenure.service.log_keeper import DAY_US, LogKeeper
-from tenure.service.telling import Teller
+from tenure.kernel.holdings.holding_model import Change, Row, SpaceId
+from tenure.kernel.plan.plan_model import Configuration
+from tenure.service.engine.log_keeper import DAY_US, LogKeeper
+from tenure.service.ledger.async_ledger import AsyncLedger
+from tenure.service.ledger.engine_ledger import server_of
+from tenure.service.read.change_log import Teller
+from tenure.service.read.current_rows import current_rows
+from tenure.service.read.ledger_size import SizeGauge
 
 
 class Survey:

@@ -4,15 +4,15 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
 
-from tenure.kernel.addresses import format_address, width
-from tenure.kernel.configuration import Configuration, Places
-from tenure.kernel.deadlines import is_over
+from tenure.kernel.addressing.addresses import format_address, width
 from tenure.kernel.errors import CursorExpired, Invalid
+from tenure.kernel.holdings.deadlines import is_over
+from tenure.kernel.holdings.holding_model import Change, NetworkId, Row
+from tenure.kernel.holdings.tenures import History, Tenure, held_at, run_out, tenures_of
 from tenure.kernel.names import shown
-from tenure.kernel.tenures import History, Tenure, held_at, run_out, tenures_of
-from tenure.kernel.values import Change, NetworkId, Row
+from tenure.kernel.plan.plan_model import Configuration, Places
 from tenure.ports import LedgerStore
-from tenure.service.whole_log import oldest_kept, whole_log
+from tenure.service.read.whole_log import oldest_kept, whole_log
 
 PAGE = 1000
 MOST_PAGES = 50

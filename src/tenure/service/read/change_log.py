@@ -3,9 +3,9 @@
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Sequence
 
-from tenure.kernel.asking import BY, asked
-from tenure.kernel.configuration import Network
-from tenure.kernel.values import Change, NetworkId
+from tenure.kernel.holdings.actor import BY, asked
+from tenure.kernel.holdings.holding_model import Change, NetworkId
+from tenure.kernel.plan.plan_model import Network
 from tenure.ports import LedgerStore
 
 TAIL_PAUSE_S = 0.05

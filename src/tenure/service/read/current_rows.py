@@ -2,8 +2,8 @@
 
 from collections.abc import Sequence
 
-from tenure.kernel.deadlines import is_over
-from tenure.kernel.values import Row
+from tenure.kernel.holdings.deadlines import is_over
+from tenure.kernel.holdings.holding_model import Row
 from tenure.ports import LedgerStore
 
 

@@ -4,17 +4,17 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 
-from tenure.kernel.addresses import format_address
-from tenure.kernel.barriers import Barrier
-from tenure.kernel.configuration import Configuration, Notes
+from tenure.kernel.addressing.addresses import format_address
 from tenure.kernel.errors import AddressOutsideSubnet
-from tenure.kernel.layout import Layout
+from tenure.kernel.holdings.holding_model import Holding, Row, State, moment
+from tenure.kernel.holdings.tenures import time_text
 from tenure.kernel.names import Owner
-from tenure.kernel.tenures import time_text
-from tenure.kernel.values import Holding, Row, State, moment
+from tenure.kernel.plan.blocked_ranges import Barrier
+from tenure.kernel.plan.layout import Layout
+from tenure.kernel.plan.plan_model import Configuration, Notes
 from tenure.ports import LedgerStore
-from tenure.service.current_rows import current_rows
-from tenure.service.showing import known_holdings
+from tenure.service.read.current_rows import current_rows
+from tenure.service.read.presenter import known_holdings
 
 
 @dataclass(frozen=True, slots=True)

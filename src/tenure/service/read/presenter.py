@@ -6,13 +6,13 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from tenure.kernel.errors import AddressOutsideSubnet
-from tenure.kernel.layout import Layout
+from tenure.kernel.holdings.holding_model import Holding, Row
 from tenure.kernel.names import Owner
-from tenure.kernel.values import Holding, Row
-from tenure.service.applying import Result
-from tenure.service.claims import Granted
-from tenure.service.operations import Shown
-from tenure.service.unreported import reported
+from tenure.kernel.plan.layout import Layout
+from tenure.service.allocator.claim import Granted
+from tenure.service.allocator.revocable_grants import reported
+from tenure.service.apply.apply_operations import Result
+from tenure.service.apply.operations import Shown
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,16 +4,16 @@ import enum
 from collections.abc import AsyncIterator, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from tenure.kernel.addresses import format_address, width
-from tenure.kernel.configuration import Configuration, Network, Places, Subnet
+from tenure.kernel.addressing.addresses import format_address, width
+from tenure.kernel.addressing.ranges import AddressRange, parse_range
 from tenure.kernel.errors import Invalid
-from tenure.kernel.layout import Layout
+from tenure.kernel.holdings.holding_model import Holding, Row
 from tenure.kernel.names import check_labels, check_text, shown
-from tenure.kernel.ranges import AddressRange, parse_range
-from tenure.kernel.values import Holding, Row
+from tenure.kernel.plan.layout import Layout
+from tenure.kernel.plan.plan_model import Configuration, Network, Places, Subnet
 from tenure.ports import LedgerStore
-from tenure.service.current_rows import current_rows
-from tenure.service.showing import known_holdings
+from tenure.service.read.current_rows import current_rows
+from tenure.service.read.presenter import known_holdings
 
 PAGE = 1000
 

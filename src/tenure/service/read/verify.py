@@ -7,15 +7,15 @@ import contextlib
 from collections.abc import AsyncIterator, Iterator, Mapping
 from dataclasses import dataclass
 
-from tenure.kernel.addresses import format_address
-from tenure.kernel.archive_pages import DAMAGED
-from tenure.kernel.configuration import Configuration
+from tenure.kernel.addressing.addresses import format_address
 from tenure.kernel.errors import AddressOutsideSubnet, CursorExpired, StoreUnavailable, TenureError
-from tenure.kernel.judging import judge
-from tenure.kernel.layout import Layout
-from tenure.kernel.values import OWNED, Change, Row, State
+from tenure.kernel.holdings.archive_pages import DAMAGED
+from tenure.kernel.holdings.holding_model import OWNED, Change, Row, State
+from tenure.kernel.plan.invariants import judge
+from tenure.kernel.plan.layout import Layout
+from tenure.kernel.plan.plan_model import Configuration
 from tenure.ports import Guard, LedgerStore, Transaction
-from tenure.service.whole_log import log_begins, oldest_kept, whole_log
+from tenure.service.read.whole_log import log_begins, oldest_kept, whole_log
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,7 +3,7 @@
 from collections.abc import AsyncIterator, Sequence
 
 from tenure.kernel.errors import CursorExpired
-from tenure.kernel.values import Change
+from tenure.kernel.holdings.holding_model import Change
 from tenure.ports import LedgerStore
 
 PAGE = 1000

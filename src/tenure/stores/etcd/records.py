@@ -18,8 +18,8 @@ from dataclasses import dataclass
 from typing import Any
 from urllib.parse import quote
 
-from tenure.kernel.addresses import key, position
-from tenure.kernel.values import NO_DETAILS, OWNED, Change, Entry, Row, SpaceId, State, Wish
+from tenure.kernel.addressing.addresses import key, position
+from tenure.kernel.holdings.holding_model import NO_DETAILS, OWNED, Change, Entry, Row, SpaceId, State, Wish
 from tenure.stores.etcd.gateway import decoded
 
 MAX_TXN_OPS = 128

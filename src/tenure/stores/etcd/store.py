@@ -24,9 +24,20 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Sequen
 from typing import Any, TypeVar
 from urllib.parse import urlsplit
 
-from tenure.kernel.entries import grant_entry, release_entry
 from tenure.kernel.errors import Conflict, CursorExpired, Invalid, StoreUnavailable
-from tenure.kernel.values import AGAIN, OWNED, Change, Outcome, Row, SpaceId, State, Ticket, Verdict, Wish
+from tenure.kernel.holdings.holding_model import (
+    AGAIN,
+    OWNED,
+    Change,
+    Outcome,
+    Row,
+    SpaceId,
+    State,
+    Ticket,
+    Verdict,
+    Wish,
+)
+from tenure.kernel.holdings.log_entries import grant_entry, release_entry
 from tenure.ports import Abilities
 from tenure.stores.etcd.gateway import (
     ANSWER_S,

@@ -1,1 +1,4 @@
-"""Memory: a ledger that lives as long as the process."""
+"""The memory store: a ledger that lives as long as the process.
+
+Imported by ``wiring`` and ``testing`` only. Begin with ``store``; ``transaction`` holds what runs inside ``transact``.
+"""

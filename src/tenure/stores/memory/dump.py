@@ -3,8 +3,8 @@
 from collections.abc import AsyncGenerator, AsyncIterator, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
-from tenure.kernel.configuration import Configuration
-from tenure.kernel.contents import LARGE, Counters, Former, Inventory, Kind, PlacedNetwork, Section, Space, not_empty
+from tenure.kernel.plan.plan_model import Configuration
+from tenure.kernel.snapshot import LARGE, Counters, Former, Inventory, Kind, PlacedNetwork, Section, Space, not_empty
 from tenure.stores.memory.transaction import MemoryTransaction, SpaceBook
 
 if TYPE_CHECKING:

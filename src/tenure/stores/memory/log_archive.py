@@ -3,8 +3,8 @@
 from bisect import bisect_right
 from collections.abc import Sequence
 
-from tenure.kernel.archive_pages import ArchivedPage, place_of, places_in, told_of, unpacked, without_older
-from tenure.kernel.values import Change
+from tenure.kernel.holdings.archive_pages import ArchivedPage, place_of, places_in, told_of, unpacked, without_older
+from tenure.kernel.holdings.holding_model import Change
 
 Shelf = list[tuple[ArchivedPage, frozenset[int]]]
 

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from itertools import islice
 
-from tenure.kernel.values import Change
+from tenure.kernel.holdings.holding_model import Change
 
 
 class ChangesByAddress:

@@ -6,7 +6,7 @@ from functools import partial
 from typing import TYPE_CHECKING, TypeVar
 
 from tenure.kernel.errors import AlreadyExists
-from tenure.kernel.values import Paper
+from tenure.kernel.holdings.holding_model import Paper
 
 if TYPE_CHECKING:
     from tenure.stores.memory.store import MemoryStore

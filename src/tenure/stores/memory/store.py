@@ -10,17 +10,28 @@ from heapq import nsmallest
 from itertools import islice
 from typing import TypeVar
 
-from tenure.kernel.configuration import Configuration
-from tenure.kernel.contents import Section
 from tenure.kernel.errors import CursorExpired, Invalid
-from tenure.kernel.values import Change, NetworkId, Paper, Reply, Row, SpaceId, Ticket, Verdict, Waiter, Wish
+from tenure.kernel.holdings.holding_model import (
+    Change,
+    NetworkId,
+    Paper,
+    Reply,
+    Row,
+    SpaceId,
+    Ticket,
+    Verdict,
+    Waiter,
+    Wish,
+)
+from tenure.kernel.plan.plan_model import Configuration
+from tenure.kernel.snapshot import Section
 from tenure.ports import FAR_BEHIND, Abilities, CallerTransaction, Effects, Size, Transaction
-from tenure.stores.memory.contents import read_contents, write_contents
-from tenure.stores.memory.history import ChangesByAddress
+from tenure.stores.memory.dump import read_contents, write_contents
 from tenure.stores.memory.log_archive import MemoryArchive
+from tenure.stores.memory.log_index import ChangesByAddress
 from tenure.stores.memory.papers import copied
 from tenure.stores.memory.transaction import ClaimKey, MemoryTransaction, SpaceBook
-from tenure.stores.plain import grant_rows, release_rows
+from tenure.stores.serial_grants import grant_rows, release_rows
 
 T = TypeVar("T")
 

@@ -7,11 +7,10 @@ from heapq import heappop, heappush, nsmallest
 from itertools import islice
 from typing import TYPE_CHECKING
 
-from tenure.kernel.archive_pages import ArchivedPage
-from tenure.kernel.configuration import Configuration, Network
-from tenure.kernel.deadlines import is_over
 from tenure.kernel.errors import AlreadyExists
-from tenure.kernel.values import (
+from tenure.kernel.holdings.archive_pages import ArchivedPage
+from tenure.kernel.holdings.deadlines import is_over
+from tenure.kernel.holdings.holding_model import (
     OWNED,
     Change,
     Entry,
@@ -24,9 +23,10 @@ from tenure.kernel.values import (
     Waiter,
     Wish,
 )
+from tenure.kernel.plan.plan_model import Configuration, Network
 from tenure.ports import Effects, Guard, KeyTaken, NotAll
 from tenure.stores.memory.papers import MemoryPapers, put_back
-from tenure.stores.memory.positions import SortedPositions
+from tenure.stores.memory.sorted_positions import SortedPositions
 
 if TYPE_CHECKING:
     from tenure.stores.memory.store import MemoryStore

@@ -11,11 +11,11 @@ from typing import Any, Literal
 
 import asyncpg
 
-from tenure.kernel.contents import LARGE, Counters, Inventory, Kind, Section, not_empty
 from tenure.kernel.errors import StoreUnavailable
-from tenure.stores.statements import READERS, WRITERS, load_statements
+from tenure.kernel.snapshot import LARGE, Counters, Inventory, Kind, Section, not_empty
+from tenure.stores.sql_files import READERS, WRITERS, load_statements
 
-SQL = {name: statement.sql for name, statement in load_statements("tenure.stores.postgres", "contents.sql").items()}
+SQL = {name: statement.sql for name, statement in load_statements("tenure.stores.postgres", "dump.sql").items()}
 
 PAGE = 2000
 TROUBLE = (

@@ -4,14 +4,14 @@ import json
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from tenure.kernel.addresses import key
-from tenure.kernel.replying import replayed
-from tenure.kernel.values import AGAIN, DUE, Outcome, Row, SpaceId, State, Ticket, Verdict, Wish
+from tenure.kernel.addressing.addresses import key
+from tenure.kernel.holdings.holding_model import AGAIN, DUE, Outcome, Row, SpaceId, State, Ticket, Verdict, Wish
+from tenure.kernel.holdings.idempotency import replayed
 from tenure.ports import Failed, Stale
 from tenure.stores.postgres.driver_errors import TROUBLE, unavailable
-from tenure.stores.postgres.hot import HotConnection
+from tenure.stores.postgres.hot_connections import HotConnection
 from tenure.stores.postgres.sql import SQL
-from tenure.stores.postgres.times import read_replies
+from tenure.stores.postgres.timed_rows import read_replies
 from tenure.stores.postgres.transaction import (
     details_column,
     explain_refused,
@@ -21,7 +21,7 @@ from tenure.stores.postgres.transaction import (
     told_column,
     wish_columns,
 )
-from tenure.stores.statements import read_row
+from tenure.stores.sql_files import read_row
 
 
 class Released(NamedTuple):

@@ -7,9 +7,9 @@ other nor move the same twice. The counter is locked last, and only for the comm
 from collections.abc import Awaitable, Callable, Sequence
 from typing import Any
 
-from tenure.kernel.archive_pages import ArchivedPage, place_of, places_in, told_of, unpacked, without_older
 from tenure.kernel.errors import CursorExpired
-from tenure.kernel.values import Change
+from tenure.kernel.holdings.archive_pages import ArchivedPage, place_of, places_in, told_of, unpacked, without_older
+from tenure.kernel.holdings.holding_model import Change
 from tenure.stores.postgres.sql import SQL
 
 ARCHIVE_LOCK = 0x7E60_4E01

@@ -3,10 +3,10 @@
 from collections.abc import Awaitable, Callable, Sequence
 from typing import Any
 
-from tenure.kernel.addresses import key
-from tenure.kernel.values import Change
+from tenure.kernel.addressing.addresses import key
+from tenure.kernel.holdings.holding_model import Change
 from tenure.stores.postgres.log_archive import read_archived_at
-from tenure.stores.statements import read_change
+from tenure.stores.sql_files import read_change
 
 Read = Callable[..., Awaitable[list[Any]]]
 

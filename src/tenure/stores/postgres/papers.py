@@ -4,9 +4,9 @@ from collections.abc import Sequence
 from typing import Any
 
 from tenure.kernel.errors import AlreadyExists
-from tenure.kernel.values import Paper
-from tenure.stores.postgres.times import PostgresTimes
-from tenure.stores.statements import after_prefix, paper_columns, read_paper
+from tenure.kernel.holdings.holding_model import Paper
+from tenure.stores.postgres.timed_rows import PostgresTimes
+from tenure.stores.sql_files import after_prefix, paper_columns, read_paper
 
 
 def paper_range(kind: str, prefix: str, after: str, limit: int) -> tuple[Any, ...]:

@@ -14,18 +14,18 @@ from typing import Any, TypeVar
 
 import asyncpg
 
-from tenure.kernel.addresses import key
-from tenure.kernel.configuration import Configuration
-from tenure.kernel.contents import Section
+from tenure.kernel.addressing.addresses import key
 from tenure.kernel.errors import CursorExpired, Invalid, StoreUnavailable
-from tenure.kernel.values import AGAIN, Change, NetworkId, Paper, Row, SpaceId, Ticket, Verdict, Wish
+from tenure.kernel.holdings.holding_model import AGAIN, Change, NetworkId, Paper, Row, SpaceId, Ticket, Verdict, Wish
+from tenure.kernel.plan.plan_model import Configuration
+from tenure.kernel.snapshot import Section
 from tenure.ports import Abilities, Effects, Failed, Size, Stale, Transaction
-from tenure.stores.postgres.contents import read_contents, write_contents
 from tenure.stores.postgres.driver_errors import LOST, STUCK, TROUBLE, locked_for, unavailable
-from tenure.stores.postgres.granting import Released, grant_on, granted, release_on
-from tenure.stores.postgres.history import read_changes_at
-from tenure.stores.postgres.hot import HotConnection, HotConnections, give_name, name_of, new_name
+from tenure.stores.postgres.dump import read_contents, write_contents
+from tenure.stores.postgres.grants import Released, grant_on, granted, release_on
+from tenure.stores.postgres.hot_connections import HotConnection, HotConnections, give_name, name_of, new_name
 from tenure.stores.postgres.log_archive import read_archived
+from tenure.stores.postgres.log_reads import read_changes_at
 from tenure.stores.postgres.papers import paper_range
 from tenure.stores.postgres.sql import SQL
 from tenure.stores.postgres.transaction import (
@@ -38,7 +38,7 @@ from tenure.stores.postgres.transaction import (
     wish_columns,
 )
 from tenure.stores.postgres.write_probe import probe_writes
-from tenure.stores.statements import check_version, load_migrations, read_change, read_paper, read_row, read_spans
+from tenure.stores.sql_files import check_version, load_migrations, read_change, read_paper, read_row, read_spans
 
 T = TypeVar("T")
 

@@ -6,10 +6,10 @@ from typing import Any
 
 import asyncpg
 
-from tenure.kernel.values import Reply, Row, SpaceId, Waiter
+from tenure.kernel.holdings.holding_model import Reply, Row, SpaceId, Waiter
 from tenure.ports import KeyTaken
 from tenure.stores.postgres.sql import SQL
-from tenure.stores.statements import read_reply, read_row, read_waiter, reply_columns
+from tenure.stores.sql_files import read_reply, read_row, read_waiter, reply_columns
 
 
 class PostgresTimes:

@@ -9,13 +9,10 @@ from typing import Any, TypeVar
 
 import asyncpg
 
-from tenure.kernel.addresses import key, position
-from tenure.kernel.archive_pages import ArchivedPage
-from tenure.kernel.configuration import Configuration, Network
-from tenure.kernel.documents import network_document, read_network
-from tenure.kernel.entries import grant_details
+from tenure.kernel.addressing.addresses import key, position
 from tenure.kernel.errors import AlreadyExists
-from tenure.kernel.values import (
+from tenure.kernel.holdings.archive_pages import ArchivedPage
+from tenure.kernel.holdings.holding_model import (
     AGAIN,
     OWNED,
     Change,
@@ -28,11 +25,14 @@ from tenure.kernel.values import (
     Verdict,
     Wish,
 )
+from tenure.kernel.holdings.log_entries import grant_details
+from tenure.kernel.plan.document import network_document, read_network
+from tenure.kernel.plan.plan_model import Configuration, Network
 from tenure.ports import FAR_BEHIND, Effects, Guard, NotAll
 from tenure.stores.postgres.log_archive import drop_archived, put_page
 from tenure.stores.postgres.papers import PostgresPapers
 from tenure.stores.postgres.sql import SQL
-from tenure.stores.statements import (
+from tenure.stores.sql_files import (
     STATE_NUMBER,
     dump_details,
     optional_key,

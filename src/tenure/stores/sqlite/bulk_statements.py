@@ -1,4 +1,4 @@
-"""Many rows in one statement, for the transactions that consist of several; see granting.py for why that matters.
+"""Many rows in one statement, for the transactions that consist of several; see grants.py for why that matters.
 
 A statement is written for a few fixed numbers of rows, so that SQLite has it ready; what is left over goes row by row.
 """

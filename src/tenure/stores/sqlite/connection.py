@@ -11,10 +11,10 @@ from typing import Any, Literal, TypeVar
 from urllib.parse import quote
 
 from tenure.kernel.errors import StoreUnavailable
-from tenure.kernel.inline import run_inline
+from tenure.kernel.run_inline import run_inline
+from tenure.stores.sql_files import check_version, load_migrations
 from tenure.stores.sqlite.sql import SQL
 from tenure.stores.sqlite.transaction import SqliteTransaction
-from tenure.stores.statements import check_version, load_migrations
 
 T = TypeVar("T")
 

@@ -11,12 +11,12 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from typing import Any
 
-from tenure.kernel.archive_pages import ArchivedPage, places_in
-from tenure.kernel.contents import LARGE, Inventory, Kind, Section, not_empty
 from tenure.kernel.errors import StoreUnavailable
-from tenure.stores.statements import READERS, WRITERS, load_statements
+from tenure.kernel.holdings.archive_pages import ArchivedPage, places_in
+from tenure.kernel.snapshot import LARGE, Inventory, Kind, Section, not_empty
+from tenure.stores.sql_files import READERS, WRITERS, load_statements
 
-SQL = {name: statement.sql for name, statement in load_statements("tenure.stores.sqlite", "contents.sql").items()}
+SQL = {name: statement.sql for name, statement in load_statements("tenure.stores.sqlite", "dump.sql").items()}
 
 PAGE = 2000
 

@@ -11,18 +11,18 @@ from collections.abc import Sequence
 from importlib.resources import files
 from typing import Any
 
-from tenure.kernel.addresses import key
-from tenure.kernel.entries import grant_details
+from tenure.kernel.addressing.addresses import key
 from tenure.kernel.errors import StoreUnavailable
-from tenure.kernel.replying import kept_asker
-from tenure.kernel.values import Outcome, SpaceId, State, Verdict, Wish
-from tenure.stores.sqlite.batches import Record, many
-from tenure.stores.sqlite.connecting import failed
+from tenure.kernel.holdings.holding_model import Outcome, SpaceId, State, Verdict, Wish
+from tenure.kernel.holdings.idempotency import kept_asker
+from tenure.kernel.holdings.log_entries import grant_details
+from tenure.stores.sql_files import STATE_NUMBER, dump_details
+from tenure.stores.sqlite.bulk_statements import Record, many
+from tenure.stores.sqlite.connection import failed
 from tenure.stores.sqlite.sql import SQL
 from tenure.stores.sqlite.transaction import store_clock_us, wished
-from tenure.stores.statements import STATE_NUMBER, dump_details
 
-DEFINITIONS = (files("tenure.stores.sqlite") / "granting.sql").read_text("utf-8")
+DEFINITIONS = (files("tenure.stores.sqlite") / "grants.sql").read_text("utf-8")
 
 LARGEST = 1024
 """The most grants in one statement: SQLite takes 32,766 values."""

@@ -4,9 +4,9 @@ import json
 import sqlite3
 from collections.abc import Sequence
 
-from tenure.kernel.archive_pages import ArchivedPage, place_of, places_in, told_of, unpacked, without_older
 from tenure.kernel.errors import CursorExpired
-from tenure.kernel.values import Change
+from tenure.kernel.holdings.archive_pages import ArchivedPage, place_of, places_in, told_of, unpacked, without_older
+from tenure.kernel.holdings.holding_model import Change
 from tenure.stores.sqlite.sql import SQL
 
 

@@ -3,11 +3,11 @@
 import sqlite3
 from collections.abc import Sequence
 
-from tenure.kernel.addresses import key
-from tenure.kernel.values import Change
+from tenure.kernel.addressing.addresses import key
+from tenure.kernel.holdings.holding_model import Change
+from tenure.stores.sql_files import read_change
 from tenure.stores.sqlite.log_archive import read_archived_at
 from tenure.stores.sqlite.sql import SQL
-from tenure.stores.statements import read_change
 
 
 def read_changes_at(connection: sqlite3.Connection, firsts: Sequence[int], after: int, limit: int) -> list[Change]:

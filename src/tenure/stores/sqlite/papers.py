@@ -4,9 +4,9 @@ import sqlite3
 from collections.abc import Sequence
 
 from tenure.kernel.errors import AlreadyExists
-from tenure.kernel.values import Paper
+from tenure.kernel.holdings.holding_model import Paper
+from tenure.stores.sql_files import after_prefix, paper_columns, read_paper
 from tenure.stores.sqlite.sql import SQL
-from tenure.stores.statements import after_prefix, paper_columns, read_paper
 
 
 def read_papers(connection: sqlite3.Connection, kind: str, prefix: str, after: str, limit: int) -> list[Paper]:

@@ -15,7 +15,7 @@ VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
 ON CONFLICT DO NOTHING
 
 -- :name grant_holdings
--- :cost O(log n) a row: the nearest holding below is probed, and two unique indexes; see batches.py for more rows
+-- :cost O(log n) a row: the nearest holding below is probed, and two unique indexes; see bulk_statements.py for more rows
 INSERT INTO holding (space, network, first, last, owner, slot, state, generation, since_us, until_us, request, details)
 SELECT * FROM (VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)) AS wish
 WHERE coalesce((
@@ -24,7 +24,7 @@ WHERE coalesce((
 ON CONFLICT DO NOTHING
 
 -- :name grant_at_once
--- :cost O(log n) a row, as grant_holdings; see granting.sql for what it writes, and granting.py for more rows
+-- :cost O(log n) a row, as grant_holdings; see grants.sql for what it writes, and grants.py for more rows
 INSERT INTO granting (
     version, seq, space, network, first, last, owner, slot, state, generation, since_us, until_us, request, details,
     told, key, body, answer, looks)

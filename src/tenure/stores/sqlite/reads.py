@@ -6,16 +6,16 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
-from tenure.kernel.addresses import key, position
-from tenure.kernel.configuration import Configuration
-from tenure.kernel.documents import read_network
+from tenure.kernel.addressing.addresses import key, position
 from tenure.kernel.errors import CursorExpired
-from tenure.kernel.values import Change, NetworkId, Row, SpaceId
+from tenure.kernel.holdings.holding_model import Change, NetworkId, Row, SpaceId
+from tenure.kernel.plan.document import read_network
+from tenure.kernel.plan.plan_model import Configuration
 from tenure.ports import FAR_BEHIND, Effects, Size
+from tenure.stores.sql_files import read_change, read_row
+from tenure.stores.sql_files import read_spans as spans_of
 from tenure.stores.sqlite.log_archive import read_oldest
 from tenure.stores.sqlite.sql import SQL
-from tenure.stores.statements import read_change, read_row
-from tenure.stores.statements import read_spans as spans_of
 
 
 def read_configuration(connection: sqlite3.Connection, space: SpaceId) -> Configuration | None:

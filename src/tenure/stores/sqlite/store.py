@@ -10,20 +10,21 @@ from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, 
 from pathlib import Path
 from typing import TypeVar
 
-from tenure.kernel.addresses import key
-from tenure.kernel.configuration import Configuration
-from tenure.kernel.contents import Section
+from tenure.kernel.addressing.addresses import key
 from tenure.kernel.errors import Invalid, StoreUnavailable
-from tenure.kernel.values import Change, NetworkId, Paper, Row, SpaceId, Ticket, Verdict, Wish
+from tenure.kernel.holdings.holding_model import Change, NetworkId, Paper, Row, SpaceId, Ticket, Verdict, Wish
+from tenure.kernel.plan.plan_model import Configuration
+from tenure.kernel.snapshot import Section
 from tenure.ports import Abilities, Effects, Size, Transaction
-from tenure.stores.plain import grant_rows, release_rows
-from tenure.stores.sqlite.connecting import connect, failed, for_reading, migrate, try_write, write
-from tenure.stores.sqlite.contents import read_contents, write_contents
-from tenure.stores.sqlite.granting import Granter, Prepared
-from tenure.stores.sqlite.history import read_changes_at
+from tenure.stores.serial_grants import grant_rows, release_rows
+from tenure.stores.sql_files import read_row
+from tenure.stores.sqlite.connection import connect, failed, for_reading, migrate, try_write, write
+from tenure.stores.sqlite.dump import read_contents, write_contents
+from tenure.stores.sqlite.grants import Granter, Prepared
 from tenure.stores.sqlite.log_archive import read_archived
+from tenure.stores.sqlite.log_reads import read_changes_at
 from tenure.stores.sqlite.papers import read_papers
-from tenure.stores.sqlite.reading import (
+from tenure.stores.sqlite.reads import (
     read_changes,
     read_configuration,
     read_effects,
@@ -32,9 +33,8 @@ from tenure.stores.sqlite.reading import (
     rows_within,
 )
 from tenure.stores.sqlite.sql import SQL
+from tenure.stores.sqlite.threads import Worker
 from tenure.stores.sqlite.transaction import CallersSqliteTransaction, store_clock_us
-from tenure.stores.sqlite.working import Worker
-from tenure.stores.statements import read_row
 
 T = TypeVar("T")
 

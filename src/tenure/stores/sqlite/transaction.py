@@ -11,19 +11,26 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from tenure.kernel.addresses import key, position
-from tenure.kernel.archive_pages import ArchivedPage
-from tenure.kernel.configuration import Configuration, Network
-from tenure.kernel.documents import network_document
+from tenure.kernel.addressing.addresses import key, position
 from tenure.kernel.errors import AlreadyExists
-from tenure.kernel.values import Change, Entry, NetworkId, Outcome, Reply, Row, SpaceId, State, Verdict, Waiter, Wish
+from tenure.kernel.holdings.archive_pages import ArchivedPage
+from tenure.kernel.holdings.holding_model import (
+    Change,
+    Entry,
+    NetworkId,
+    Outcome,
+    Reply,
+    Row,
+    SpaceId,
+    State,
+    Verdict,
+    Waiter,
+    Wish,
+)
+from tenure.kernel.plan.document import network_document
+from tenure.kernel.plan.plan_model import Configuration, Network
 from tenure.ports import Effects, Guard, KeyTaken, NotAll
-from tenure.stores.sqlite import batches
-from tenure.stores.sqlite.log_archive import drop_archived, put_page
-from tenure.stores.sqlite.papers import SqlitePapers
-from tenure.stores.sqlite.reading import read_configuration, read_effects, read_spans, rows_within
-from tenure.stores.sqlite.sql import SQL
-from tenure.stores.statements import (
+from tenure.stores.sql_files import (
     STATE_NUMBER,
     dump_details,
     optional_key,
@@ -34,6 +41,11 @@ from tenure.stores.statements import (
     reply_columns,
     row_columns,
 )
+from tenure.stores.sqlite import bulk_statements
+from tenure.stores.sqlite.log_archive import drop_archived, put_page
+from tenure.stores.sqlite.papers import SqlitePapers
+from tenure.stores.sqlite.reads import read_configuration, read_effects, read_spans, rows_within
+from tenure.stores.sqlite.sql import SQL
 
 OWNED = (State.PENDING, State.HELD)
 
@@ -160,11 +172,11 @@ class SqliteTransaction(SqlitePapers):
         rows = [wished(space, wish, number, now_us) for number, wish in enumerate(wishes, counters.generation + 1)]
         single = all(wish.first == wish.last for wish in wishes)  # of different sizes two might lie over each other
         verdicts: list[Verdict] = []
-        for piece in batches.cut(rows) if single else [rows]:
+        for piece in bulk_statements.cut(rows) if single else [rows]:
             begun = len(verdicts)
             pairs = zip(wishes[begun : begun + len(piece)], piece, strict=True)
-            if single and len(piece) >= batches.FEWEST:
-                whole = batches.grant(self._connection, [row_columns(row) for row in piece])
+            if single and len(piece) >= bulk_statements.FEWEST:
+                whole = bulk_statements.grant(self._connection, [row_columns(row) for row in piece])
                 verdicts.extend(self._found(wish, row, whole=whole) for wish, row in pairs)
             else:
                 verdicts.extend(self._insert_one(wish, row) for wish, row in pairs)
@@ -294,7 +306,7 @@ class SqliteTransaction(SqlitePapers):
         """Keep answers."""
         now_us = self._clock()
         try:
-            batches.keep(self._connection, [reply_columns(reply, now_us) for reply in replies])
+            bulk_statements.keep(self._connection, [reply_columns(reply, now_us) for reply in replies])
         except sqlite3.IntegrityError:
             raise KeyTaken from None
 
@@ -334,7 +346,7 @@ class SqliteTransaction(SqlitePapers):
             )
             for number, entry in enumerate(entries, 1)
         )  # fmt: skip
-        batches.append(self._connection, list(records))
+        bulk_statements.append(self._connection, list(records))
         counters.seq += len(entries)
         counters.moved = True
         return counters.seq

@@ -4,7 +4,7 @@ import threading
 import time
 
 import tenure
-from tenure.doors.cli.keys import HOLDING, WAITING
+from tenure.doors.cli.output.json_keys import HOLDING, WAITING
 from tests.doors.cli.site import Site, build_full
 
 

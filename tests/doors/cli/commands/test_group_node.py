@@ -2,7 +2,7 @@
 
 import pytest
 
-from tenure.doors.cli.keys import GROUP, NODE
+from tenure.doors.cli.output.json_keys import GROUP, NODE
 from tests.doors.cli.site import Site
 
 

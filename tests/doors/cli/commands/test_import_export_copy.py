@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 import tenure
-from tenure.doors.cli.keys import COPY
+from tenure.doors.cli.output.json_keys import COPY
 from tenure.wiring import without_secrets
 from tests.doors.cli.site import Site
 from tests.infrastructure.postgres import fresh_schema

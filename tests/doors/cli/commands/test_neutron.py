@@ -13,9 +13,9 @@ from click.testing import CliRunner, Result
 
 import tenure
 from tenure.doors.cli.main import main
-from tests.doors.neutron.tending_site import DATABASES, OURS, Site, built, digits, places
+from tests.integrations.neutron.maintenance.maintenance_site import DATABASES, OURS, Site, built, digits, places
 
-ROOT = Path(__file__).parents[3]
+ROOT = Path(__file__).parents[4]
 PATIENCE_S = 120
 SECRET = "very-secret"  # noqa: S105
 
@@ -149,7 +149,12 @@ def test_an_import_that_was_killed_half_way_is_run_again(database: str) -> None:
             net = f"10.{number}"
             subnet = site.subnet(f"{net}.0.0/20", [(f"{net}.0.2", f"{net}.15.254")], f"{net}.0.1")
             site.ports(subnet, places(f"{net}.0.1", 1000))
-        words = ["-m", "tests.doors.neutron.tending_importer", site.settings.database, site.settings.ledger or ""]
+        words = [
+            "-m",
+            "tests.integrations.neutron.maintenance.import_process",
+            site.settings.database,
+            site.settings.ledger or "",
+        ]
         with subprocess.Popen([sys.executable, *words], stdout=subprocess.PIPE, text=True, cwd=ROOT) as process:
             assert process.stdout is not None
             for line in process.stdout:
@@ -171,7 +176,7 @@ def test_an_import_that_was_killed_half_way_is_run_again(database: str) -> None:
 
 def test_help_loads_nothing_of_neutrons() -> None:
     code = "import sys\nfrom tenure.doors.cli.main import main\ntry:\n    main(['neutron', '--help'])\nfinally:\n    "
-    code += "print(sorted({'oslo_config', 'sqlalchemy', 'neutron', 'tenure.doors.neutron'} & set(sys.modules)))"
+    code += "print(sorted({'oslo_config', 'sqlalchemy', 'neutron', 'tenure.integrations.neutron'} & set(sys.modules)))"
 
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
 

@@ -12,8 +12,8 @@ from click.testing import CliRunner, Result
 
 from tenure.doors.cli.main import main
 from tenure.wiring import is_there
-from tests.doors.neutron.tending_site import Site, built
 from tests.infrastructure import postgres
+from tests.integrations.neutron.maintenance.maintenance_site import Site, built
 
 SECRET = "very-secret"  # noqa: S105
 

@@ -5,7 +5,7 @@ import json
 import pytest
 
 import tenure
-from tenure.doors.cli.keys import CHANGE, FINDING, FOUND, MAP, OVERVIEW, TENURE
+from tenure.doors.cli.output.json_keys import CHANGE, FINDING, FOUND, MAP, OVERVIEW, TENURE
 from tests.doors.cli.site import Site, build_full
 
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from tenure.doors.cli.keys import NETWORK, POOL, PREALLOCATION, RESERVED, SUBNET
+from tenure.doors.cli.output.json_keys import NETWORK, POOL, PREALLOCATION, RESERVED, SUBNET
 from tests.doors.cli.site import Site
 
 

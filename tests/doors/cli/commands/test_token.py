@@ -6,8 +6,8 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 import tenure
-from tenure.doors.cli.keys import TOKEN
-from tenure.doors.rest.access.tokens import Token, good_token
+from tenure.doors.cli.output.json_keys import TOKEN
+from tenure.doors.http.access.token_store import Token, good_token
 from tests.doors.cli.processes import piped
 from tests.doors.cli.site import Site
 

@@ -7,9 +7,10 @@ from pathlib import Path
 import pytest
 
 import tenure
-from tenure.doors.cli import advising, care, failing
+from tenure.doors.cli.commands import verify_sweep
+from tenure.doors.cli.framework import exit_codes, hints
 from tenure.kernel import errors
-from tenure.service.ledger import AsyncLedger
+from tenure.service.ledger.async_ledger import AsyncLedger
 from tests.doors.cli.processes import TENURE, surroundings
 from tests.doors.cli.site import Site, build_full
 
@@ -123,10 +124,10 @@ def test_findings_are_one(site: Site, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_a_fault_of_tenure_itself_is_seventy(site: Site, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(care, "answer", None)
+    monkeypatch.setattr(verify_sweep, "answer", None)
     result = site.call("verify")
 
-    assert result.exit_code == failing.INTERNAL
+    assert result.exit_code == exit_codes.INTERNAL
     assert "TypeError" in result.stderr
 
 
@@ -154,7 +155,7 @@ def test_an_answer_that_cannot_be_written_is_seventy_four_and_the_effect_stays(s
             env=surroundings(site.url), stdout=full, stderr=subprocess.PIPE, text=True, check=False,
         )  # fmt: skip
 
-    assert done.returncode == failing.UNTOLD == 74
+    assert done.returncode == exit_codes.UNTOLD == 74
     assert done.stderr.startswith("tenure: standard output: No space left on device; the command is done")
     assert len(done.stderr.splitlines()) == 2
     assert len(site.json("show", "instance/untold")) == 1
@@ -167,7 +168,7 @@ def test_whatever_standard_output_does_not_take_is_seventy_four(site: Site, word
             [*TENURE, *words], env=surroundings(site.url), stdout=full, stderr=subprocess.PIPE, check=False
         )
 
-    assert done.returncode == failing.UNTOLD
+    assert done.returncode == exit_codes.UNTOLD
     assert done.stderr.startswith(b"tenure: standard output: ")
 
 
@@ -191,8 +192,8 @@ def test_every_error_of_the_tree_has_an_exit_code_and_a_hint() -> None:
         kind = waiting.pop()
         waiting += kind.__subclasses__()
         if kind not in (errors.TenureError, errors.StoreUnavailable):
-            assert kind.code in advising.HINTS, kind
-            assert any(parent in failing.EXITS for parent in kind.__mro__), kind
+            assert kind.code in hints.HINTS, kind
+            assert any(parent in exit_codes.EXITS for parent in kind.__mro__), kind
 
 
 def test_error_documents_are_json_whatever_they_carry(site: Site) -> None:

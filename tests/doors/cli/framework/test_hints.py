@@ -5,7 +5,7 @@ import shlex
 
 import pytest
 
-from tenure.doors.cli.advising import CASCADING, PENDING
+from tenure.doors.cli.framework.hints import CASCADING, PENDING
 from tests.doors.cli.site import Site, build_full, ganeti_nic
 from tests.doors.cli.test_reference import COMMANDS
 

@@ -2,9 +2,9 @@
 
 import click
 
-from tenure.doors.cli.mapping import Drawing, Signs
-from tenure.doors.cli.painting import Kind, Stroke, painted, panels
-from tenure.kernel.ranges import parse_range
+from tenure.doors.cli.output.map_cells import Kind, Stroke, painted, panels
+from tenure.doors.cli.output.map_text import Drawing, Signs
+from tenure.kernel.addressing.ranges import parse_range
 
 
 def strokes(kind: Kind, *ranges: str) -> list[Stroke]:

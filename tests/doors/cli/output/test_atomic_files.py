@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tenure.doors.cli.whole_files import whole_file, write_whole
+from tenure.doors.cli.output.atomic_files import whole_file, write_whole
 from tests.doors.cli.processes import TENURE, surroundings
 from tests.doors.cli.site import Site
 

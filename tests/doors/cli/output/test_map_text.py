@@ -7,11 +7,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tenure.doors.cli.mapping import ASCII, UNICODE, Signs
-from tenure.doors.cli.painting import MOST_CELLS, TAKEN, Kind, Stroke, joined, painted, panel, panels
-from tenure.kernel.addresses import V6_BASE
-from tenure.kernel.ranges import AddressRange, parse_range
-from tests.doors.cli.pictures import drawn, strokes
+from tenure.doors.cli.output.map_cells import MOST_CELLS, TAKEN, Kind, Stroke, joined, painted, panel, panels
+from tenure.doors.cli.output.map_text import ASCII, UNICODE, Signs
+from tenure.kernel.addressing.addresses import V6_BASE
+from tenure.kernel.addressing.ranges import AddressRange, parse_range
+from tests.doors.cli.output.pictures import drawn, strokes
 
 GOLDEN = Path(__file__).parent / "golden"
 FREE, HELD, RESERVED = Kind.FREE, Kind.HELD, Kind.RESERVED

@@ -7,11 +7,11 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import tenure
-from tenure.doors.deployments.door import Deployments
-from tenure.doors.rest.openapi_examples import CLOUD_CONFIG, MANIFEST
-from tenure.doors.rest.visitors import Need
-from tenure.kernel.edits import Connect
-from tenure.service.operations import WritePaper
+from tenure.doors.http.openapi.openapi_examples import CLOUD_CONFIG, MANIFEST
+from tenure.doors.http.routing.principal import Need
+from tenure.integrations.bosh.deployments_api import Deployments
+from tenure.kernel.plan.edits import Connect
+from tenure.service.apply.operations import WritePaper
 
 HELD, PENDING = "192.0.2.10", "192.0.2.11"
 IF_MATCH = {"If-Match": "*"}

@@ -4,10 +4,10 @@ from typing import Any
 
 import pytest
 
-from tenure.doors.rest.access.peers import check_anonymous, is_loopback, is_own_page, is_secure, peer_of
-from tenure.doors.rest.settings import Settings
+from tenure.doors.http.access.peer import check_anonymous, is_loopback, is_own_page, is_secure, peer_of
+from tenure.doors.http.settings import Settings
 from tenure.kernel.errors import Invalid
-from tests.doors.rest.stage import running
+from tests.doors.http.stage import running
 
 ELSEWHERE = [
     {"X-Forwarded-For": "192.0.2.7"},

@@ -8,15 +8,15 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 import tenure
-from tenure.doors.rest.access import sessions
-from tenure.doors.rest.access.desk import Access
-from tenure.doors.rest.access.seats import KEPT_S, MOST_SEATS, MOST_WRONG, Found, Seats
-from tenure.doors.rest.access.tokens import SESSION, Made, Wish, add_token, revoke_token
-from tenure.doors.rest.catalogue import ENDPOINTS
-from tenure.doors.rest.dispatching import Dispatcher
-from tenure.doors.rest.settings import Limits, Settings
-from tenure.doors.rest.visitors import Visitor
-from tenure.remote.refusals import RateLimited, Unauthorised
+from tenure.doors.http.access import sessions
+from tenure.doors.http.access.auth_cache import KEPT_S, MOST_SEATS, MOST_WRONG, Found, Seats
+from tenure.doors.http.access.authenticate import Access
+from tenure.doors.http.access.token_store import SESSION, Made, Wish, add_token, revoke_token
+from tenure.doors.http.routes.route_table import ENDPOINTS
+from tenure.doors.http.routing.dispatcher import Dispatcher
+from tenure.doors.http.routing.principal import Visitor
+from tenure.doors.http.settings import Limits, Settings
+from tenure.wire.http_errors import RateLimited, Unauthorised
 
 SCOPE = {"client": ("192.0.2.7", 1), "method": "GET", "scheme": "http"}
 ROUTE = Dispatcher(ENDPOINTS).find("GET", b"/api/v1/networks")

@@ -10,11 +10,11 @@ from pathlib import Path
 import pytest
 
 import tenure
-from tenure.doors.rest import serving
-from tenure.doors.rest.access.first import first_token
-from tenure.doors.rest.access.tokens import Wish, add_token, all_tokens, good_token, revoke_token
-from tenure.doors.rest.settings import Settings
-from tenure.doors.rest.site import Site
+from tenure.doors.http.access.bootstrap_token import first_token
+from tenure.doors.http.access.token_store import Wish, add_token, all_tokens, good_token, revoke_token
+from tenure.doors.http.process import run_server
+from tenure.doors.http.server_state import Site
+from tenure.doors.http.settings import Settings
 from tests.infrastructure.postgres import fresh_schema
 
 SERVERS = 6
@@ -93,13 +93,13 @@ async def test_where_no_token_could_be_made_no_empty_file_is_left(
     async def fail(_: tenure.AsyncLedger) -> None:
         raise tenure.StoreUnavailable("away", outcome="none")
 
-    monkeypatch.setattr(serving, "first_token", fail)
+    monkeypatch.setattr(run_server, "first_token", fail)
     file, site = tmp_path / "first", Site(Settings(store="memory:"))
     if before is not None:
         file.write_text(before)
     await site.open()
     with pytest.raises(tenure.StoreUnavailable):
-        await serving._first_token(site, Settings(first_token_file=str(file)))
+        await run_server._first_token(site, Settings(first_token_file=str(file)))
     await site.close()
 
     assert (file.read_text() if file.exists() else None) == (before or None)
@@ -115,7 +115,7 @@ def test_a_file_that_cannot_be_made_private_is_told_of_and_closed(
         raise PermissionError(errno.EPERM, "Operation not permitted")
 
     monkeypatch.setattr(os, "fchmod", refuse)
-    with pytest.raises(tenure.Invalid, match="first_token_file"), serving._private_file(str(tmp_path / "first")):
+    with pytest.raises(tenure.Invalid, match="first_token_file"), run_server._private_file(str(tmp_path / "first")):
         pass
 
     with pytest.raises(OSError, match="Bad file descriptor"):

@@ -10,11 +10,11 @@ import pytest
 import pytest_asyncio
 
 import tenure
-from tenure.doors.rest.access.tokens import Wish, add_token, find_token, read_text, revoke_token
-from tenure.doors.rest.catalogue import ENDPOINTS
-from tenure.doors.rest.visitors import Need
-from tests.doors.rest.access.cases import CASES, LOGIN, Case, prepare, prepare_site
-from tests.doors.rest.stage import LOOSE, Client, running
+from tenure.doors.http.access.token_store import Wish, add_token, find_token, read_text, revoke_token
+from tenure.doors.http.routes.route_table import ENDPOINTS
+from tenure.doors.http.routing.principal import Need
+from tests.doors.http.access.cases import CASES, LOGIN, Case, prepare, prepare_site
+from tests.doors.http.stage import LOOSE, Client, running
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 

@@ -3,8 +3,8 @@
 import asyncio
 import time
 
-from tenure.doors.rest.access.limiting import MOST_BUCKETS, Limiter
-from tests.doors.rest.stage import running
+from tenure.doors.http.access.rate_limit import MOST_BUCKETS, Limiter
+from tests.doors.http.stage import running
 
 WRONG = [f"tnr_{number:016x}_{'0' * 64}" for number in range(60)]
 

@@ -8,13 +8,13 @@ from pathlib import Path
 import pytest
 
 import tenure
-from tenure.doors.rest.access.tokens import Wish, add_token
-from tenure.doors.rest.visitors import Need
-from tenure.moving.comparing import digest_of
-from tenure.service.engine_ledger import server_of
+from tenure.doors.http.access.token_store import Wish, add_token
+from tenure.doors.http.routing.principal import Need
+from tenure.interchange.content_digest import digest_of
+from tenure.service.ledger.engine_ledger import server_of
 from tests.contract.ledger.timing import let_deadlines_pass, let_waiters_die
-from tests.doors.rest.access.cases import CASES, prepare, prepare_site
-from tests.doors.rest.stage import LOOSE, Client, running
+from tests.doors.http.access.cases import CASES, prepare, prepare_site
+from tests.doors.http.stage import LOOSE, Client, running
 from tests.infrastructure.postgres import fresh_schema
 
 READING = [

@@ -5,11 +5,11 @@ from collections.abc import AsyncIterator
 import pytest
 import pytest_asyncio
 
-from tenure.doors.rest.catalogue import ENDPOINTS
-from tenure.doors.rest.endpoints import Endpoint
-from tenure.doors.rest.openapi_examples import EXAMPLES, PATH_EXAMPLES
-from tests.doors.rest.plan import ANY, at, good, lay
-from tests.doors.rest.stage import Client, Server
+from tenure.doors.http.openapi.openapi_examples import EXAMPLES, PATH_EXAMPLES
+from tenure.doors.http.routes.route_table import ENDPOINTS
+from tenure.doors.http.routing.endpoint import Endpoint
+from tests.doors.http.plan import ANY, at, good, lay
+from tests.doors.http.stage import Client, Server
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 

@@ -8,9 +8,9 @@ import pytest
 import pytest_asyncio
 
 import tenure
-from tenure.doors.rest.access.sessions import LASTS_S, MOST_OF_A_TOKEN
-from tenure.doors.rest.access.tokens import SESSION
-from tests.doors.rest.stage import LOOSE, Answer, Client, Server, running
+from tenure.doors.http.access.sessions import LASTS_S, MOST_OF_A_TOKEN
+from tenure.doors.http.access.token_store import SESSION
+from tests.doors.http.stage import LOOSE, Answer, Client, Server, running
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 

@@ -11,13 +11,13 @@ from typing import Any
 
 import pytest
 
-from tenure.doors.rest.access.shares import MOST_REMEMBERED, REQUESTS, STREAMS, WAITING, Shares
-from tenure.doors.rest.metrics import Meter
-from tenure.doors.rest.settings import Limits
-from tenure.doors.rest.visitors import Visitor
-from tenure.remote.refusals import Overloaded, ShareUsedUp
-from tests.doors.rest.sockets import RawAnswer, send, written
-from tests.doors.rest.stage import Server, running
+from tenure.doors.http.access.shares import MOST_REMEMBERED, REQUESTS, STREAMS, WAITING, Shares
+from tenure.doors.http.observe.counters import Meter
+from tenure.doors.http.routing.principal import Visitor
+from tenure.doors.http.settings import Limits
+from tenure.wire.http_errors import Overloaded, ShareUsedUp
+from tests.doors.http.sockets import RawAnswer, send, written
+from tests.doors.http.stage import Server, running
 
 FEW = {"requests_at_once": 12, "requests_share": 0.25, "waiting_at_once": 12, "streams": 12, "body_s": 60}
 SHARE = 3

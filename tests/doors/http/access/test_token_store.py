@@ -11,8 +11,8 @@ from functools import partial
 from typing import Any
 
 import tenure
-from tenure.doors.rest.access.tokens import digest_of, read_text, revoke_token
-from tests.doors.rest.stage import Client, Server, running, token_in
+from tenure.doors.http.access.token_store import digest_of, read_text, revoke_token
+from tests.doors.http.stage import Client, Server, running, token_in
 from tests.infrastructure.postgres import fresh_schema
 
 SOON_S = 2.0

@@ -9,8 +9,8 @@ from zlib import crc32
 import pytest
 import pytest_asyncio
 
-from tests.doors.rest.sockets import RawAnswer, send, written
-from tests.doors.rest.stage import Server, running
+from tests.doors.http.sockets import RawAnswer, send, written
+from tests.doors.http.stage import Server, running
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 

@@ -10,7 +10,7 @@ from pathlib import Path
 import psutil
 import pytest
 
-from tests.doors.rest.processes import serving, until
+from tests.doors.http.processes import serving, until
 
 
 def test_a_head_that_comes_too_slowly_is_cut_off(tmp_path: Path) -> None:

@@ -5,11 +5,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tenure.doors.rest.catalogue import ENDPOINTS
-from tenure.doors.rest.dispatching import Match
-from tenure.doors.rest.repeating import Head, Repeat, repeat_of
-from tenure.doors.rest.shortcut import UNUSUAL
-from tests.doors.rest.sockets import written
+from tenure.doors.http.connection.fast_allocate import UNUSUAL
+from tenure.doors.http.connection.repeated_heads import Head, Repeat, repeat_of
+from tenure.doors.http.routes.route_table import ENDPOINTS
+from tenure.doors.http.routing.dispatcher import Match
+from tests.doors.http.sockets import written
 
 PATH = b"/api/v1/networks/wide:allocate"
 MATCH = Match(ENDPOINTS[0], {})

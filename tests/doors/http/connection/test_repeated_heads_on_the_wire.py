@@ -10,15 +10,15 @@ import pytest_asyncio
 from uvicorn.config import Config
 from uvicorn.server import ServerState
 
-from tenure.doors.rest.access.first import first_token
-from tenure.doors.rest.app import Application
-from tenure.doors.rest.catalogue import ENDPOINTS
-from tenure.doors.rest.connections import Connection
-from tenure.doors.rest.settings import Settings
-from tenure.doors.rest.shortcut import Shortcut
-from tenure.doors.rest.site import Site
-from tests.doors.rest.sockets import written
-from tests.doors.rest.stage import Client, Server, running
+from tenure.doors.http.access.bootstrap_token import first_token
+from tenure.doors.http.app import Application
+from tenure.doors.http.connection.fast_allocate import Shortcut
+from tenure.doors.http.connection.fast_protocol import Connection
+from tenure.doors.http.routes.route_table import ENDPOINTS
+from tenure.doors.http.server_state import Site
+from tenure.doors.http.settings import Settings
+from tests.doors.http.sockets import written
+from tests.doors.http.stage import Client, Server, running
 
 PATH = b"/api/v1/networks/wide:allocate"
 

@@ -7,12 +7,12 @@ from typing import Any
 import pytest
 
 import tenure
-from tenure.doors.rest import news as following
-from tenure.doors.rest.census.census import Census
-from tenure.doors.rest.news import LINGERS_S, News
-from tenure.doors.rest.settings import Settings
-from tenure.doors.rest.site import Site
-from tenure.kernel.values import Change
+from tenure.doors.http.events import log_follower
+from tenure.doors.http.events.log_follower import LINGERS_S, News
+from tenure.doors.http.server_state import Site
+from tenure.doors.http.settings import Settings
+from tenure.doors.http.utilisation.census import Census
+from tenure.kernel.holdings.holding_model import Change
 from tests.contract.ledger.plan import small_plan
 
 
@@ -26,7 +26,7 @@ async def ledger() -> AsyncIterator[tenure.AsyncLedger]:
 @pytest.fixture
 def faults(monkeypatch: pytest.MonkeyPatch) -> list[dict[str, Any]]:
     """Give what is told of faults, and let nobody wait long after one."""
-    monkeypatch.setattr(following, "AFTER_OUTAGE_S", 0.01)
+    monkeypatch.setattr(log_follower, "AFTER_OUTAGE_S", 0.01)
     told: list[dict[str, Any]] = []
     asyncio.get_event_loop().set_exception_handler(lambda _, said: told.append(said))
     return told

@@ -12,14 +12,14 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
-from tenure.doors.rest.access.shares import STREAMS
-from tenure.doors.rest.endpoints import Call
-from tenure.doors.rest.routes.events import Followed, follow_changes
-from tenure.doors.rest.settings import Limits, Settings
-from tenure.doors.rest.site import Site
-from tenure.doors.rest.visitors import Visitor
-from tenure.remote.refusals import ShareUsedUp
-from tests.doors.rest.processes import Serving, serving, until
+from tenure.doors.http.access.shares import STREAMS
+from tenure.doors.http.routes.event_routes import Followed, follow_changes
+from tenure.doors.http.routing.endpoint import Call
+from tenure.doors.http.routing.principal import Visitor
+from tenure.doors.http.server_state import Site
+from tenure.doors.http.settings import Limits, Settings
+from tenure.wire.http_errors import ShareUsedUp
+from tests.doors.http.processes import Serving, serving, until
 from tests.infrastructure.postgres import PostgresServer, fresh_schema
 
 Event = dict[str, str]

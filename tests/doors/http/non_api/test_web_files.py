@@ -7,12 +7,12 @@ from pathlib import Path
 
 import pytest
 
-import tenure.doors.rest
-from tenure.doors.rest.pages import read_files
-from tenure.kernel.configuration import Policy
-from tests.doors.rest.stage import Client, Server, running
+import tenure.doors.http
+from tenure.doors.http.non_api.web_files import read_files
+from tenure.kernel.plan.plan_model import Policy
+from tests.doors.http.stage import Client, Server, running
 
-WEB = Path(tenure.doors.rest.__file__).parent / "web"
+WEB = Path(tenure.doors.http.__file__).parent / "web"
 FILES = read_files()
 
 

@@ -12,14 +12,14 @@ from prometheus_client.core import Metric
 from prometheus_client.openmetrics.parser import text_string_to_metric_families as read_openmetrics
 from prometheus_client.parser import text_string_to_metric_families as read_text
 
-from tenure.doors.rest.access.seats import KEPT_S
-from tenure.doors.rest.catalogue import ENDPOINTS
-from tenure.doors.rest.metrics import COUNTED, READ, Meter, Place, SeriesType, make_rows
-from tenure.doors.rest.scraping import counted
+from tenure.doors.http.access.auth_cache import KEPT_S
+from tenure.doors.http.non_api.prometheus import counted
+from tenure.doors.http.observe.counters import COUNTED, READ, Meter, Place, SeriesType, make_rows
+from tenure.doors.http.routes.route_table import ENDPOINTS
 from tenure.kernel.errors import PoolExhausted
-from tests.doors.rest.processes import serving, until
+from tests.doors.http.processes import serving, until
 
-ROOT = Path(__file__).parents[3]
+ROOT = Path(__file__).parents[4]
 NAMES = re.compile(r"tenure_\w+")
 ALLOCATE = 'method="POST",route="/api/v1/networks/{network}:allocate"'
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from tenure.doors.rest.lines import LONGEST_REMEMBERED, REMEMBERED, Remembered, as_text
+from tenure.doors.http.observe.log_format import LONGEST_REMEMBERED, REMEMBERED, Remembered, as_text
 
 ID, SECRET = "0123456789abcdef", "fedcba9876543210" * 4
 EVERY_LETTER = "".join(f"%{ord(letter):02X}" for letter in f"tnr_{ID}_{SECRET}")

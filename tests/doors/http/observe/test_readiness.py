@@ -9,12 +9,12 @@ from pathlib import Path
 
 import asyncpg
 
-from tenure.doors.rest.readiness import Readiness
-from tenure.doors.rest.settings import Settings
-from tenure.doors.rest.site import Site
-from tenure.service.engine_ledger import server_of
+from tenure.doors.http.observe.readiness import Readiness
+from tenure.doors.http.server_state import Site
+from tenure.doors.http.settings import Settings
+from tenure.service.ledger.engine_ledger import server_of
 from tenure.stores.sqlite.store import SqliteStore
-from tests.doors.rest.processes import Serving, serving, until
+from tests.doors.http.processes import Serving, serving, until
 from tests.infrastructure.postgres import PostgresServer
 
 

@@ -8,11 +8,11 @@ from typing import Any
 
 import pytest
 
-from tenure.doors.rest.journal import Journal
-from tenure.doors.rest.lines import console_note, json_note
-from tenure.doors.rest.settings import Settings
-from tenure.doors.rest.sinking import Sink
-from tests.doors.rest.processes import Serving, serving, until
+from tenure.doors.http.observe.log_format import console_note, json_note
+from tenure.doors.http.observe.log_writer import Sink
+from tenure.doors.http.observe.request_log import Journal
+from tenure.doors.http.settings import Settings
+from tests.doors.http.processes import Serving, serving, until
 
 SECRETS = ("tnr_" + "0" * 16 + "_" + "f" * 64, "swordfish-cookie", "swordfish-body", "swordfish-query")
 

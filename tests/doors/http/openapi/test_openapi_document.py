@@ -14,20 +14,20 @@ from referencing import Registry
 from referencing.jsonschema import DRAFT202012
 
 import tenure
-from tenure.doors.rest.catalogue import ENDPOINTS, SECTIONS
-from tenure.doors.rest.endpoints import API, Endpoint, Rests
-from tenure.doors.rest.openapi import document
-from tenure.doors.rest.openapi_examples import EXAMPLES, PATH_EXAMPLES, SHAPES
-from tenure.doors.rest.openapi_problems import HEAD_TOO_LARGE, REASONS, codes_of
-from tenure.doors.rest.visitors import Need
-from tenure.remote.bodies import OPERATION_BODIES, word_of
-from tenure.remote.problems import CODES, STATUS, TITLES
-from tests.doors.rest.plan import ANY, at, lay_for
-from tests.doors.rest.stage import Client
+from tenure.doors.http.openapi.openapi_document import document
+from tenure.doors.http.openapi.openapi_examples import EXAMPLES, PATH_EXAMPLES, SHAPES
+from tenure.doors.http.openapi.openapi_problems import HEAD_TOO_LARGE, REASONS, codes_of
+from tenure.doors.http.routes.route_table import ENDPOINTS, SECTIONS
+from tenure.doors.http.routing.endpoint import API, Endpoint, Rests
+from tenure.doors.http.routing.principal import Need
+from tenure.wire.problems import CODES, STATUS, TITLES
+from tenure.wire.request_bodies import OPERATION_BODIES, word_of
+from tests.doors.http.plan import ANY, at, lay_for
+from tests.doors.http.stage import Client
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 
-CHECKED_IN = Path(__file__).parents[3] / "docs" / "reference" / "openapi.json"
+CHECKED_IN = Path(__file__).parents[4] / "docs" / "reference" / "openapi.json"
 DOCUMENT: dict[str, Any] = json.loads(document())
 NEEDS_A_TRUE_TOKEN = {"login"}
 STREAMS = {"follow_changes"}

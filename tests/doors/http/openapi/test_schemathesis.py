@@ -18,9 +18,9 @@ from schemathesis import Case
 from schemathesis.config import SchemathesisConfig
 from schemathesis.specs.openapi.checks import negative_data_rejection
 
-from tenure.doors.rest.openapi import document
-from tests.doors.rest.plan import lay
-from tests.doors.rest.stage import LOOSE, Server, running
+from tenure.doors.http.openapi.openapi_document import document
+from tests.doors.http.plan import lay
+from tests.doors.http.stage import LOOSE, Server, running
 from tests.profiles import examples
 
 WITHIN_S = 20
@@ -74,7 +74,7 @@ def configuration(mode: str) -> SchemathesisConfig:
                 },
                 "negative_data_rejection": {"expected-statuses": [400, 404, 405, 412, 413, 415, 422, 428]},
                 "missing_required_header": {"expected-statuses": [404, 422, 428]},
-                "ignored_auth": {"enabled": False},  # tests/doors/rest/access tries every route without a token
+                "ignored_auth": {"enabled": False},  # tests/doors/http/access tries every route without a token
                 "unsupported_method": {"enabled": True},
                 "use_after_free": {"enabled": False},
             },

@@ -16,7 +16,7 @@ import psutil
 import pytest
 
 import tenure
-from tests.doors.rest.processes import STOP_S, TENURE, Serving, environment, serving, until
+from tests.doors.http.processes import STOP_S, TENURE, Serving, environment, serving, until
 
 
 def test_workers_share_one_ledger_and_count_together(tmp_path: Path) -> None:

@@ -7,11 +7,11 @@ from typing import Any
 
 import pytest
 
-from tenure.doors.rest.catalogue import ENDPOINTS
-from tenure.doors.rest.endpoints import Endpoint
-from tenure.doors.rest.openapi_examples import MANIFEST, PATH_EXAMPLES
-from tests.doors.rest.plan import ANY, at, lay_for, refused
-from tests.doors.rest.stage import Client
+from tenure.doors.http.openapi.openapi_examples import MANIFEST, PATH_EXAMPLES
+from tenure.doors.http.routes.route_table import ENDPOINTS
+from tenure.doors.http.routing.endpoint import Endpoint
+from tests.doors.http.plan import ANY, at, lay_for, refused
+from tests.doors.http.stage import Client
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 

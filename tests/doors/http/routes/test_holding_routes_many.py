@@ -5,9 +5,9 @@ from collections import Counter
 
 import pytest
 
-from tests.doors.rest.plan import good, lay, refused
-from tests.doors.rest.sockets import written
-from tests.doors.rest.stage import Client, Server
+from tests.doors.http.plan import good, lay, refused
+from tests.doors.http.sockets import written
+from tests.doors.http.stage import Client, Server
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 

@@ -6,12 +6,12 @@ from typing import Any
 
 import pytest
 
-from tenure.doors.rest.catalogue import ENDPOINTS
-from tenure.doors.rest.endpoints import API
-from tenure.doors.rest.openapi import document
-from tenure.doors.rest.openapi_examples import EXAMPLES, PATH_EXAMPLES
-from tests.doors.rest.plan import at, good, lay, lay_for, refused
-from tests.doors.rest.stage import Client, Server
+from tenure.doors.http.openapi.openapi_document import document
+from tenure.doors.http.openapi.openapi_examples import EXAMPLES, PATH_EXAMPLES
+from tenure.doors.http.routes.route_table import ENDPOINTS
+from tenure.doors.http.routing.endpoint import API
+from tests.doors.http.plan import at, good, lay, lay_for, refused
+from tests.doors.http.stage import Client, Server
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 import pytest_asyncio
 
-from tests.doors.rest.stage import Client, Server, running
+from tests.doors.http.stage import Client, Server, running
 
 
 @pytest_asyncio.fixture(scope="module", loop_scope="module")

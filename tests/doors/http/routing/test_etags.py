@@ -4,11 +4,11 @@ import asyncio
 
 import pytest
 
-from tenure.doors.rest.catalogue import ENDPOINTS
-from tenure.doors.rest.endpoints import Endpoint, Rests
-from tenure.doors.rest.openapi_examples import EXAMPLES, PATH_EXAMPLES
-from tests.doors.rest.plan import at, good, lay, refused
-from tests.doors.rest.stage import Client
+from tenure.doors.http.openapi.openapi_examples import EXAMPLES, PATH_EXAMPLES
+from tenure.doors.http.routes.route_table import ENDPOINTS
+from tenure.doors.http.routing.endpoint import Endpoint, Rests
+from tests.doors.http.plan import at, good, lay, refused
+from tests.doors.http.stage import Client
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 

@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 import pytest_asyncio
 
-from tests.doors.rest.plan import clear, good, lay
-from tests.doors.rest.stage import Client
+from tests.doors.http.plan import clear, good, lay
+from tests.doors.http.stage import Client
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 

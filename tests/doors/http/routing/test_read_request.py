@@ -5,9 +5,9 @@ from typing import Any
 
 import pytest
 
-from tests.doors.rest.plan import ANY, at, good, lay, refused
-from tests.doors.rest.sockets import RawAnswer, send, written
-from tests.doors.rest.stage import Client, Server
+from tests.doors.http.plan import ANY, at, good, lay, refused
+from tests.doors.http.sockets import RawAnswer, send, written
+from tests.doors.http.stage import Client, Server
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 

@@ -2,9 +2,9 @@
 
 import pytest
 
-from tests.doors.rest.plan import lay
-from tests.doors.rest.sockets import RawAnswer, send, written
-from tests.doors.rest.stage import Client, Server
+from tests.doors.http.plan import lay
+from tests.doors.http.sockets import RawAnswer, send, written
+from tests.doors.http.stage import Client, Server
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 

@@ -8,12 +8,12 @@ from typing import Any
 import msgspec
 import pytest
 
-from tenure.doors.rest.answers import SLICE, encode, encoded_in_turns, in_turns
-from tenure.doors.rest.routes import holdings
+from tenure.doors.http.routes import holding_routes
+from tenure.doors.http.routing.send_response import SLICE, encode, encoded_in_turns, in_turns
 from tenure.ports import LedgerStore
-from tenure.remote import shapes
+from tenure.wire import responses
 from tests.contract.providers import Provider, ledger_providers
-from tests.doors.rest.stage import Client, running
+from tests.doors.http.stage import Client, running
 from tests.scale import by_store
 
 MANY = 1000
@@ -44,10 +44,10 @@ async def test_between_slices_of_a_long_list_others_have_a_turn() -> None:
 
 
 async def test_a_long_list_is_written_in_slices_as_it_would_be_at_once() -> None:
-    items = [shapes.Answer(network_at=number) for number in range(3 * SLICE + 1)]
+    items = [responses.Answer(network_at=number) for number in range(3 * SLICE + 1)]
     written, turns = await turns_during(encoded_in_turns(items))
 
-    assert written == encode(shapes.Listing(items=items))
+    assert written == encode(responses.Listing(items=items))
     assert json.loads(written)["items"][-1] == {"network_at": 3 * SLICE}
     assert turns >= 3
 
@@ -63,10 +63,10 @@ async def test_wishes_that_stand_each_on_its_own_are_asked_for_a_slice_at_a_time
         under_way -= 1
 
     call: Any = None
-    answer = await holdings._each(call, (wish() for _ in range(3 * holdings.AT_ONCE)))
+    answer = await holding_routes._each(call, (wish() for _ in range(3 * holding_routes.AT_ONCE)))
 
-    assert most == holdings.AT_ONCE
-    assert msgspec.to_builtins(answer)["items"] == [{}] * (3 * holdings.AT_ONCE)
+    assert most == holding_routes.AT_ONCE
+    assert msgspec.to_builtins(answer)["items"] == [{}] * (3 * holding_routes.AT_ONCE)
 
 
 @pytest.mark.every_store

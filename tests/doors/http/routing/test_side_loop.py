@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 import tenure
-from tenure.doors.rest.catalogue import ENDPOINTS
-from tenure.doors.rest.side_loop import AT_ONCE_OF_ONE, SideLoop, distant
+from tenure.doors.http.routes.route_table import ENDPOINTS
+from tenure.doors.http.routing.side_loop import AT_ONCE_OF_ONE, SideLoop, distant
 
 
 async def test_the_servers_loop_goes_on_while_something_is_computed_beside_it() -> None:

@@ -5,9 +5,9 @@ from collections.abc import AsyncIterator
 import pytest
 
 import tenure
-from tenure.doors.rest.census.census import Census
-from tenure.doors.rest.census.feeding import PAGE
-from tenure.doors.rest.news import News
+from tenure.doors.http.events.log_follower import News
+from tenure.doors.http.utilisation.census import Census
+from tenure.doors.http.utilisation.page_loader import PAGE
 
 
 class Counted:

@@ -1,4 +1,4 @@
-"""What pages cost in a /16 with 60,000 held, and in an empty one: ``python -m tests.doors.rest.census.measure``."""
+"""What pages cost in a /16 with 60,000 held and in an empty one: ``python -m tests.doors.http.utilisation.measure``."""
 
 import argparse
 import asyncio
@@ -7,7 +7,7 @@ import time
 from collections.abc import Sequence
 
 import tenure
-from tests.doors.rest.stage import Client, running
+from tests.doors.http.stage import Client, running
 
 HELD = 60_000
 BATCH = 2_000

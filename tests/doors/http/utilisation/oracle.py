@@ -3,10 +3,10 @@
 from collections import Counter
 
 import tenure
-from tenure.doors.rest.census.census import Census
-from tenure.kernel.configuration import Configuration, KeepBack, Network, Subnet
-from tenure.kernel.ranges import AddressRange
-from tenure.kernel.values import Holding
+from tenure.doors.http.utilisation.census import Census
+from tenure.kernel.addressing.ranges import AddressRange
+from tenure.kernel.holdings.holding_model import Holding
+from tenure.kernel.plan.plan_model import Configuration, KeepBack, Network, Subnet
 
 Counts = dict[str, int]
 NAMES = (

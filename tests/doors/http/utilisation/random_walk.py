@@ -4,8 +4,8 @@ import random
 from collections.abc import Awaitable, Callable
 
 import tenure
-from tenure.kernel.values import Holding, State
-from tenure.service.operations import EndCooling
+from tenure.kernel.holdings.holding_model import Holding, State
+from tenure.service.apply.operations import EndCooling
 
 NETWORKS = ("singles", "blocks", "blocks", "tiny", "alone")
 

@@ -1,10 +1,10 @@
 """Counts of every kind of unit, by hand, on every store."""
 
 import tenure
-from tenure.service.operations import EndCooling
-from tests.doors.rest.census.conftest import Counted
-from tests.doors.rest.census.oracle import counted as as_counted
-from tests.doors.rest.census.oracle import recount
+from tenure.service.apply.operations import EndCooling
+from tests.doors.http.utilisation.conftest import Counted
+from tests.doors.http.utilisation.oracle import counted as as_counted
+from tests.doors.http.utilisation.oracle import recount
 
 
 async def test_an_empty_subnet_has_what_its_pools_have_free(counted: Counted) -> None:

@@ -5,15 +5,15 @@ from collections.abc import AsyncIterator
 import pytest
 
 import tenure
-from tenure.doors.rest.census.looking import Stretch, look
-from tenure.doors.rest.census.tallies import Taken
-from tenure.doors.rest.census.trends import Point
-from tenure.doors.rest.visitors import Visitor
+from tenure.doors.http.routing.principal import Visitor
+from tenure.doors.http.utilisation.map_view import Stretch, look
+from tenure.doors.http.utilisation.subnet_tally import Taken
+from tenure.doors.http.utilisation.trends import Point
 from tenure.ports import LedgerStore
 from tests.contract.providers import Provider
-from tests.doors.rest.census.conftest import Counted
-from tests.doors.rest.census.oracle import counted as as_counted
-from tests.doors.rest.census.oracle import recount
+from tests.doors.http.utilisation.conftest import Counted
+from tests.doors.http.utilisation.oracle import counted as as_counted
+from tests.doors.http.utilisation.oracle import recount
 from tests.infrastructure.store_clock import SECOND_US, StoreClock, clocked_ledger
 
 pytestmark = pytest.mark.every_store

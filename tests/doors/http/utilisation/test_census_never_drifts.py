@@ -5,11 +5,11 @@ import asyncio
 import pytest
 
 import tenure
-from tenure.doors.rest.census.drawing import cut, draw
-from tests.doors.rest.census.conftest import Counted
-from tests.doors.rest.census.oracle import counted as as_counted
-from tests.doors.rest.census.oracle import recount
-from tests.doors.rest.census.walking import NETWORKS, Walker, build
+from tenure.doors.http.utilisation.map_cells_of import cut, draw
+from tests.doors.http.utilisation.conftest import Counted
+from tests.doors.http.utilisation.oracle import counted as as_counted
+from tests.doors.http.utilisation.oracle import recount
+from tests.doors.http.utilisation.random_walk import NETWORKS, Walker, build
 
 
 async def assert_right(counted: Counted) -> None:

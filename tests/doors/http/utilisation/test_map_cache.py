@@ -6,12 +6,12 @@ from typing import Any
 
 import pytest
 
-from tenure.doors.rest.census import atlas
-from tenure.doors.rest.census.looking import Stretch, look
-from tenure.doors.rest.visitors import Visitor
-from tenure.kernel.values import Row
-from tenure.service.surveying import Survey
-from tests.doors.rest.census.conftest import Counted
+from tenure.doors.http.routing.principal import Visitor
+from tenure.doors.http.utilisation import map_cache
+from tenure.doors.http.utilisation.map_view import Stretch, look
+from tenure.kernel.holdings.holding_model import Row
+from tenure.service.ledger.space_scan import Survey
+from tests.doors.http.utilisation.conftest import Counted
 
 READER = Visitor("reader", "reader", read=True)
 
@@ -53,14 +53,14 @@ def kept(counted: Counted) -> list[str]:
 async def test_of_many_subnets_the_last_that_were_looked_at_are_kept(
     counted: Counted, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(atlas, "MOST_LOOKED_AT", 2)
+    monkeypatch.setattr(map_cache, "MOST_LOOKED_AT", 2)
     names = await some_networks(counted, 4)
 
     assert kept(counted) == names[2:]
 
 
 async def test_indexes_are_bounded_by_what_they_hold(counted: Counted, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(atlas, "MOST_KEPT", 25)
+    monkeypatch.setattr(map_cache, "MOST_KEPT", 25)
     names = await some_networks(counted, 4)
 
     assert kept(counted) == names[2:]
@@ -68,13 +68,13 @@ async def test_indexes_are_bounded_by_what_they_hold(counted: Counted, monkeypat
 
 
 async def test_what_nobody_looks_at_any_more_is_let_go(counted: Counted, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(atlas, "LOOKS_EVERY_S", 0.01)
+    monkeypatch.setattr(map_cache, "LOOKS_EVERY_S", 0.01)
     await counted.close()
     again = Counted(counted.ledger)
     await again.open()
     await some_networks(again, 1)
     before = kept(again)
-    monkeypatch.setattr(atlas, "IDLE_S", 0.0)
+    monkeypatch.setattr(map_cache, "IDLE_S", 0.0)
     deadline = time.monotonic() + 10
     while kept(again) and time.monotonic() < deadline:
         await again.census.wait_until(lambda: False, 0.05)

@@ -5,13 +5,13 @@ from collections.abc import Awaitable, Callable
 import pytest
 
 import tenure
-from tenure.doors.rest.census.feeding import Feed, Step
-from tenure.doors.rest.census.tallies import Taken, Tally
-from tenure.doors.rest.census.terrain import terrain_of
-from tenure.kernel.barriers import Barriers
-from tenure.kernel.configuration import Configuration
-from tenure.kernel.values import Holding, State
-from tenure.service.surveying import Survey
+from tenure.doors.http.utilisation.page_loader import Feed, Step
+from tenure.doors.http.utilisation.subnet_tally import Taken, Tally
+from tenure.doors.http.utilisation.subnet_terrain import terrain_of
+from tenure.kernel.holdings.holding_model import Holding, State
+from tenure.kernel.plan.blocked_ranges import Barriers
+from tenure.kernel.plan.plan_model import Configuration
+from tenure.service.ledger.space_scan import Survey
 
 
 async def build(ledger: tenure.AsyncLedger) -> Configuration:

@@ -5,8 +5,8 @@ from bisect import bisect_left
 
 import pytest
 
-from tenure.doors.rest.census.drawing import Cut, cut
-from tenure.doors.rest.census.numbers import CHUNK, Numbers
+from tenure.doors.http.utilisation.map_cells_of import Cut, cut
+from tenure.doors.http.utilisation.ranked_set import CHUNK, Numbers
 
 
 @pytest.mark.parametrize("most", [1 << 20, 1 << 80])

@@ -4,11 +4,11 @@ import random
 from datetime import UTC, datetime
 
 import tenure
-from tenure.doors.rest.census.tallies import Taken
-from tenure.doors.rest.census.trends import DAY_S, FINE_S, KEPT_S, THINNED, Point, Trend, Trends
-from tenure.kernel.values import Change
-from tests.doors.rest.census.conftest import Counted
-from tests.doors.rest.census.walking import Walker, build
+from tenure.doors.http.utilisation.subnet_tally import Taken
+from tenure.doors.http.utilisation.trends import DAY_S, FINE_S, KEPT_S, THINNED, Point, Trend, Trends
+from tenure.kernel.holdings.holding_model import Change
+from tests.doors.http.utilisation.conftest import Counted
+from tests.doors.http.utilisation.random_walk import Walker, build
 
 NOW = 1_800_000_000
 

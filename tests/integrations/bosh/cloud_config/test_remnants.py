@@ -3,9 +3,9 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tenure.doors.deployments.ground import Block
-from tenure.doors.deployments.remnants import is_within, leave, uncovered
-from tenure.kernel.ranges import Cidr, merge, parse_cidr
+from tenure.integrations.bosh.cloud_config.ledger_networks import Block
+from tenure.integrations.bosh.cloud_config.remnants import is_within, leave, uncovered
+from tenure.kernel.addressing.ranges import Cidr, merge, parse_cidr
 
 WHOLE = parse_cidr("10.10.0.0/24")
 

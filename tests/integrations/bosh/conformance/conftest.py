@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 
 import tenure
-from tests.doors.deployments.conformance.town import Town
 from tests.infrastructure.postgres import emptied_schema
+from tests.integrations.bosh.conformance.town import Town
 from tests.scale import second_store
 
 

@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from typing import Any
 
 import tenure
-from tenure.doors.deployments.deploying import deploy
-from tenure.doors.deployments.faults import Kind, Refused
-from tests.doors.deployments import processes
+from tenure.integrations.bosh.model.bosh_errors import Kind, Refused
+from tenure.integrations.bosh.verbs.deploy import deploy
+from tests.integrations.bosh import processes
 
 SERVED, OTHER = 0, 1
 OUTCOMES = {

@@ -7,10 +7,10 @@ from typing import Any
 
 import yaml
 
-from tenure.doors.deployments import finishing
-from tenure.doors.deployments.deploying import Deployed
-from tenure.doors.deployments.reports import VmState, read_vm_state
-from tests.doors.deployments.conformance.town import LAB, Document, Town
+from tenure.integrations.bosh.running_vms.vm_state import VmState, read_vm_state
+from tenure.integrations.bosh.verbs import report_vm
+from tenure.integrations.bosh.verbs.deploy import Deployed
+from tests.integrations.bosh.conformance.town import LAB, Document, Town
 
 
 def own(
@@ -43,12 +43,12 @@ class Fleet:
         for each in await self.town.instances(self.deployment):
             if each.plan is not None and not each.leaving:
                 vm = f"vm-{next(self.town.numbers)}"
-                after = await finishing.commit(self.town.ledger, self.deployment, each.name, vm=vm)
+                after = await report_vm.commit(self.town.ledger, self.deployment, each.name, vm=vm)
                 made = {name: {"ip": said["ip"]} for name, said in (after.made_with or {}).items() if "ip" in said}
                 self.vms[each.name] = {"vm": vm, "networks": made}
         for each in await self.town.instances(self.deployment):
             if each.leaving:
-                await finishing.lose(self.town.ledger, self.deployment, each.name)
+                await report_vm.lose(self.town.ledger, self.deployment, each.name)
                 self.vms.pop(each.name, None)
         return deployed
 

@@ -5,16 +5,16 @@ import random
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 
-from tenure.doors.deployments import checking, errands, finishing
-from tenure.doors.deployments.configuring import load_networks
-from tenure.doors.deployments.explaining import A_VM, waits_for
-from tenure.doors.deployments.faults import Refused
-from tenure.doors.deployments.model import DETACHED
-from tenure.doors.deployments.records import Instance, load_deployment
-from tenure.doors.deployments.recreating import recreate
-from tenure.doors.deployments.settings import settings_of
+from tenure.integrations.bosh.cloud_config.configs import load_networks
+from tenure.integrations.bosh.model.bosh_errors import Refused
+from tenure.integrations.bosh.model.document_model import DETACHED
+from tenure.integrations.bosh.planning.explain_instance import A_VM, waits_for
+from tenure.integrations.bosh.state.instance_state import Instance, load_deployment
+from tenure.integrations.bosh.state.vm_settings import settings_of
+from tenure.integrations.bosh.verbs import cloud_check, errands, report_vm
+from tenure.integrations.bosh.verbs.recreate import recreate
 from tenure.kernel.errors import Conflict, NotFound
-from tests.doors.deployments.conformance.town import Document, Town, app, config, manifest
+from tests.integrations.bosh.conformance.town import Document, Town, app, config, manifest
 
 NAME = "alpha"
 SUBNETS: dict[str, Document] = {
@@ -160,7 +160,7 @@ class Maker:
         taken_over = self.plans if plan == self.plans[-1] else [plan]
         known = await self.town.instances(NAME)
         waiting = {each.uuid for each in known if each.plan == plan or each.rests}
-        await finishing.abort(self.town.ledger, NAME, plan)
+        await report_vm.abort(self.town.ledger, NAME, plan)
         self.jobs = [
             job for job in self.jobs if job.plan != plan and not (job.uuid in waiting and job.plan in taken_over)
         ]
@@ -170,13 +170,13 @@ class Maker:
         """Delete the VMs that were swapped."""
         for vm in list(self.orphans):
             self.tell(f"clean up {vm}")
-            await finishing.clean_up_orphan(self.town.ledger, vm)
+            await report_vm.clean_up_orphan(self.town.ledger, vm)
             del self.orphans[vm]
 
     async def delete(self) -> None:
         """Delete the deployment."""
         self.tell("delete")
-        await finishing.delete(self.town.ledger, NAME)
+        await report_vm.delete(self.town.ledger, NAME)
         self.plans.clear()
 
     async def recreate(self) -> None:
@@ -207,7 +207,7 @@ class Maker:
         plan = job.plan if one.earlier or self.chance.random() < 0.7 else None
         self.tell(f"commit {one.name} {job.addresses} plan={plan}")
         vm = f"vm-{next(self.town.numbers)}"
-        made = await finishing.commit(self.town.ledger, NAME, one.name, vm=vm, plan=plan)
+        made = await report_vm.commit(self.town.ledger, NAME, one.name, vm=vm, plan=plan)
         self.tell("  ok")
         carried = frozenset(held.address for held in made.holdings if held.carrier == vm)
         assert carried == job.addresses, (carried, job, self.story)
@@ -220,12 +220,12 @@ class Maker:
         """Report once more the VM that is there: it is no news, and nothing is freed by it."""
         if one.vm is not None:
             self.tell(f"commit again {one.name} {one.vm}")
-            await finishing.commit(self.town.ledger, NAME, one.name, vm=one.vm)
+            await report_vm.commit(self.town.ledger, NAME, one.name, vm=one.vm)
 
     async def ignore(self, one: Instance) -> None:
         """Leave an instance alone, or take it in again."""
         self.tell(f"ignore {one.name} {not one.ignored}")
-        await finishing.ignore(self.town.ledger, NAME, one.name, ignored=not one.ignored)
+        await report_vm.ignore(self.town.ledger, NAME, one.name, ignored=not one.ignored)
 
     async def fail(self, one: Instance) -> None:
         """Report that a VM could not be made."""
@@ -234,7 +234,7 @@ class Maker:
             return
         job = self.chance.choice(mine)
         self.tell(f"fail {one.name} {job.addresses} plan={job.plan}")
-        await finishing.fail(self.town.ledger, NAME, one.name, plan=job.plan)
+        await report_vm.fail(self.town.ledger, NAME, one.name, plan=job.plan)
         self.tell("  ok")
         assert job.plan is not None or len(mine) == 1, (job, mine, self.story)
         self.end(one.uuid, plan=job.plan)
@@ -242,7 +242,7 @@ class Maker:
     async def lose(self, one: Instance) -> None:
         """Report a VM that is gone."""
         self.tell(f"lose {one.name} {one.vm}")
-        await finishing.lose(self.town.ledger, NAME, one.name, vm=one.vm)
+        await report_vm.lose(self.town.ledger, NAME, one.name, vm=one.vm)
         self.gone(one)
 
     def gone(self, one: Instance) -> None:
@@ -254,27 +254,27 @@ class Maker:
     async def stop(self, one: Instance) -> None:
         """Stop an instance hard."""
         self.tell(f"stop {one.name} {one.vm}")
-        await finishing.stop(self.town.ledger, NAME, one.name, hard=True, vm=one.vm)
+        await report_vm.stop(self.town.ledger, NAME, one.name, hard=True, vm=one.vm)
         self.gone(one)
 
     async def start(self, one: Instance) -> None:
         """Start an instance again."""
         if one.state == DETACHED:
             self.tell(f"start {one.name}")
-            await finishing.start(self.town.ledger, NAME, one.name)
+            await report_vm.start(self.town.ledger, NAME, one.name)
 
     async def check_cloud(self, one: Instance) -> None:
         """Let a VM be made in place of one that is lost."""
         if one.vm is not None:
             self.tell(f"cck {one.name} {one.vm}")
-            await checking.recreate(self.town.ledger, NAME, one.name, vm=one.vm)
+            await cloud_check.recreate(self.town.ledger, NAME, one.name, vm=one.vm)
             self.vms.pop(one.uuid, None)
 
     async def forget(self, one: Instance) -> None:
         """Forget a VM that may still be there."""
         if one.vm is not None:
             self.tell(f"forget {one.name} {one.vm}")
-            await checking.delete_reference(self.town.ledger, NAME, one.name, vm=one.vm)
+            await cloud_check.delete_reference(self.town.ledger, NAME, one.name, vm=one.vm)
             self.jobs.append(Job(one.uuid, None, self.vms.pop(one.uuid, frozenset()), FORGOTTEN))
 
     async def go_home(self) -> None:
@@ -283,14 +283,14 @@ class Maker:
         await self.clean_up()
         for each in await self.town.instances(NAME):
             if each.ignored:
-                await finishing.ignore(self.town.ledger, NAME, each.name, ignored=False)
+                await report_vm.ignore(self.town.ledger, NAME, each.name, ignored=False)
         with contextlib.suppress(NotFound):
-            await finishing.delete(self.town.ledger, NAME)
+            await report_vm.delete(self.town.ledger, NAME)
         for _ in range(2):  # the VM that is there, then those that were perhaps being made
             for each in await self.town.instances(NAME):
-                await finishing.lose(self.town.ledger, NAME, each.name)
+                await report_vm.lose(self.town.ledger, NAME, each.name)
         with contextlib.suppress(NotFound):
-            await finishing.delete(self.town.ledger, NAME)
+            await report_vm.delete(self.town.ledger, NAME)
 
 
 async def live(town: Town, seed: int, acts: int) -> None:

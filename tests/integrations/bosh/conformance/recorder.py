@@ -4,9 +4,9 @@ import asyncio
 from dataclasses import dataclass, field
 from typing import Any
 
-from tenure.doors.deployments.managed import WantedSubnet
-from tenure.doors.deployments.managed_records import CreatedSubnet
-from tests.doors.deployments.conformance.town import Document, config
+from tenure.integrations.bosh.cloud_config.managed_networks import WantedSubnet
+from tenure.integrations.bosh.state.managed_records import CreatedSubnet
+from tests.integrations.bosh.conformance.town import Document, config
 
 FIRST = {"name": "s1", "range": "10.60.1.0/28", "gateway": "10.60.1.1"}
 SECOND = {"name": "s2", "range": "10.60.2.0/28", "gateway": "10.60.2.1"}

@@ -1,8 +1,8 @@
 """Groups of ``alpha`` whose addresses change hands."""
 
-from tenure.doors.deployments import finishing
-from tenure.doors.deployments.records import Instance
-from tests.doors.deployments.conformance.town import Town, app, config, lab, manifest
+from tenure.integrations.bosh.state.instance_state import Instance
+from tenure.integrations.bosh.verbs import report_vm
+from tests.integrations.bosh.conformance.town import Town, app, config, lab, manifest
 
 POOL = config(lab(static=["172.20.5.10-172.20.5.13"]))
 
@@ -26,12 +26,12 @@ async def waits(town: Town, group: str) -> list[str]:
 async def commit(town: Town, group: str) -> Instance:
     """Report a new VM of a group."""
     vm, plan = f"vm-{next(town.numbers)}", (await one(town, group)).plan
-    return await finishing.commit(town.ledger, "alpha", f"{group}/0", vm=vm, plan=plan)
+    return await report_vm.commit(town.ledger, "alpha", f"{group}/0", vm=vm, plan=plan)
 
 
 async def lose(town: Town, group: str) -> None:
     """Report that a group's VM is gone."""
-    await finishing.lose(town.ledger, "alpha", f"{group}/0")
+    await report_vm.lose(town.ledger, "alpha", f"{group}/0")
 
 
 async def swapping(town: Town) -> str:

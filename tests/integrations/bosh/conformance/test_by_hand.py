@@ -2,10 +2,10 @@
 
 import pytest
 
-from tenure.doors.deployments.faults import Kind, Refused
-from tenure.kernel.edits import ModifyNetwork, ModifyPool, ModifySubnet, Reserve
-from tests.doors.deployments.conformance.fleet import Fleet, own
-from tests.doors.deployments.conformance.town import Town, app, config, lab, manifest
+from tenure.integrations.bosh.model.bosh_errors import Kind, Refused
+from tenure.kernel.plan.edits import ModifyNetwork, ModifyPool, ModifySubnet, Reserve
+from tests.integrations.bosh.conformance.fleet import Fleet, own
+from tests.integrations.bosh.conformance.town import Town, app, config, lab, manifest
 
 CAMERA = Reserve(
     network="lab", range="172.20.5.2-172.20.5.5", reason="cameras", labels={"rack": "7"}, description="until May",

@@ -4,9 +4,9 @@ from typing import Any
 
 import pytest
 
-from tenure.doors.deployments import finishing
-from tenure.doors.deployments.faults import Kind, Refused, Rejected
-from tests.doors.deployments.conformance.town import Town, app, config, lab, manifest
+from tenure.integrations.bosh.model.bosh_errors import Kind, Refused, Rejected
+from tenure.integrations.bosh.verbs import report_vm
+from tests.integrations.bosh.conformance.town import Town, app, config, lab, manifest
 
 TWO = manifest("alpha", app(2))
 
@@ -168,9 +168,9 @@ async def test_d16_another_az_makes_another_instance_and_both_hold_until_the_old
     moving = await town.deploy(manifest("alpha", app(azs=["z2"])))
     held = {each.address for each in await town.ledger.holdings("lab")}
     made = next(each for each in await town.instances("alpha") if not each.leaving)
-    await finishing.commit(town.ledger, "alpha", made.name, vm="vm-new", plan=moving.plan)
+    await report_vm.commit(town.ledger, "alpha", made.name, vm="vm-new", plan=moving.plan)
     between = {each.address for each in await town.ledger.holdings("lab")}
-    await finishing.lose(town.ledger, "alpha", old.name)
+    await report_vm.lose(town.ledger, "alpha", old.name)
     [new] = await town.instances("alpha")
 
     assert held == between == {"172.20.5.2", "172.20.6.2"}

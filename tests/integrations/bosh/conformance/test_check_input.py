@@ -5,10 +5,10 @@ from typing import Any
 
 import pytest
 
-from tenure.doors.deployments.door import Deployments
-from tenure.doors.deployments.reports import VmState
+from tenure.integrations.bosh.deployments_api import Deployments
+from tenure.integrations.bosh.running_vms.vm_state import VmState
 from tenure.kernel.errors import Invalid
-from tests.doors.deployments.conformance.town import Town, app, config, manifest
+from tests.integrations.bosh.conformance.town import Town, app, config, manifest
 
 Call = Callable[[Deployments, Any], Awaitable[object]]
 

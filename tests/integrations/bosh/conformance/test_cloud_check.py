@@ -4,12 +4,12 @@ from typing import Any
 
 import pytest
 
-from tenure.doors.deployments import checking, finishing, recreating
-from tenure.doors.deployments.faults import Kind, Refused
-from tenure.doors.deployments.records import load_deployments
-from tenure.doors.deployments.surveying import load_orphans
+from tenure.integrations.bosh.cloud_config.site_survey import load_orphans
+from tenure.integrations.bosh.model.bosh_errors import Kind, Refused
+from tenure.integrations.bosh.state.instance_state import load_deployments
+from tenure.integrations.bosh.verbs import cloud_check, recreate, report_vm
 from tenure.kernel.errors import Conflict, NotFound
-from tests.doors.deployments.conformance.town import Town, app, config, lab, manifest
+from tests.integrations.bosh.conformance.town import Town, app, config, lab, manifest
 
 ONE = manifest("alpha", app())
 TWO = manifest("alpha", app(2))
@@ -30,8 +30,8 @@ async def vms(town: Town) -> list[str]:
 
 async def test_check_names_the_instances_whose_vms_are_not_there(town: Town) -> None:
     first, second = await up(town, TWO)
-    whole = await checking.check(town.ledger, "alpha", {first, second, "vm-of-another"})
-    [missing] = await checking.check(town.ledger, "alpha", {second})
+    whole = await cloud_check.check(town.ledger, "alpha", {first, second, "vm-of-another"})
+    [missing] = await cloud_check.check(town.ledger, "alpha", {second})
 
     assert whole == []
     assert (missing.instance.index, missing.vm) == (0, first)
@@ -40,11 +40,11 @@ async def test_check_names_the_instances_whose_vms_are_not_there(town: Town) -> 
 async def test_check_leaves_ignored_instances_alone(town: Town) -> None:
     await up(town)
     [instance] = await town.instances("alpha")
-    await finishing.ignore(town.ledger, "alpha", instance.name)
+    await report_vm.ignore(town.ledger, "alpha", instance.name)
 
-    assert await checking.check(town.ledger, "alpha", set()) == []
+    assert await cloud_check.check(town.ledger, "alpha", set()) == []
     with pytest.raises(NotFound):
-        await checking.check(town.ledger, "beta", set())
+        await cloud_check.check(town.ledger, "beta", set())
 
 
 @pytest.mark.parametrize("now", [MOVED, config(name="lab9"), config(lab(reserved=["172.20.5.2"]))])
@@ -52,9 +52,9 @@ async def test_e5_a_recreated_vm_has_the_old_address_and_the_old_settings(town: 
     [lost] = await up(town)
     [before] = await town.instances("alpha")
     await town.upload(now)
-    waiting = await checking.recreate(town.ledger, "alpha", "app/0", vm=lost)
-    again = await checking.recreate(town.ledger, "alpha", "app/0", vm=lost)
-    made = await finishing.commit(town.ledger, "alpha", "app/0", vm="vm-new")
+    waiting = await cloud_check.recreate(town.ledger, "alpha", "app/0", vm=lost)
+    again = await cloud_check.recreate(town.ledger, "alpha", "app/0", vm=lost)
+    made = await report_vm.commit(town.ledger, "alpha", "app/0", vm="vm-new")
 
     assert (waiting.vm, waiting.plan is not None) == (None, True)
     assert again == waiting
@@ -66,11 +66,11 @@ async def test_e12_a_recreated_vm_frees_what_it_does_not_carry(town: Town) -> No
     [lost] = await up(town)
     await town.upload(MOVED)
     await town.deploy(ONE)
-    await finishing.fail(town.ledger, "alpha", "app/0")
+    await report_vm.fail(town.ledger, "alpha", "app/0")
     [both] = await town.instances("alpha")
-    [missing] = await checking.check(town.ledger, "alpha", set())
-    await checking.recreate(town.ledger, "alpha", missing.instance.name, vm=missing.vm)
-    made = await finishing.commit(town.ledger, "alpha", "app/0", vm="vm-new")
+    [missing] = await cloud_check.check(town.ledger, "alpha", set())
+    await cloud_check.recreate(town.ledger, "alpha", missing.instance.name, vm=missing.vm)
+    made = await report_vm.commit(town.ledger, "alpha", "app/0", vm="vm-new")
 
     assert missing.vm == lost
     assert {each.address for each in both.holdings} == {"172.20.5.2", "172.20.6.2"}
@@ -81,10 +81,10 @@ async def test_e12_a_recreated_vm_frees_what_it_does_not_carry(town: Town) -> No
 
 async def test_a_deleted_reference_leaves_the_address_with_its_instance(town: Town) -> None:
     [lost] = await up(town)
-    forgot = await checking.delete_reference(town.ledger, "alpha", "app/0", vm=lost)
-    await checking.delete_reference(town.ledger, "alpha", "app/0", vm=lost)
+    forgot = await cloud_check.delete_reference(town.ledger, "alpha", "app/0", vm=lost)
+    await cloud_check.delete_reference(town.ledger, "alpha", "app/0", vm=lost)
     await town.run(manifest("beta", app()))
-    settled = await checking.check(town.ledger, "alpha", set())
+    settled = await cloud_check.check(town.ledger, "alpha", set())
     await town.run(ONE)
 
     assert (forgot.vm, forgot.plan) == (None, None)
@@ -97,7 +97,7 @@ async def test_a_deleted_reference_of_an_instance_that_leaves_keeps_its_address_
 ) -> None:
     [lost] = await up(town)
     await town.deploy(manifest("alpha"))
-    await checking.delete_reference(town.ledger, "alpha", "app/0", vm=lost)
+    await cloud_check.delete_reference(town.ledger, "alpha", "app/0", vm=lost)
     held = len(await town.ledger.holdings("lab"))
     await town.run(manifest("alpha"))
 
@@ -107,21 +107,21 @@ async def test_a_deleted_reference_of_an_instance_that_leaves_keeps_its_address_
 
 async def test_what_was_decided_for_another_vm_is_refused(town: Town) -> None:
     [old] = await up(town)
-    await finishing.lose(town.ledger, "alpha", "app/0")
-    await finishing.commit(town.ledger, "alpha", "app/0", vm="vm-new")
+    await report_vm.lose(town.ledger, "alpha", "app/0")
+    await report_vm.commit(town.ledger, "alpha", "app/0", vm="vm-new")
     with pytest.raises(Conflict, match="has VM 'vm-new' now"):
-        await checking.recreate(town.ledger, "alpha", "app/0", vm=old)
+        await cloud_check.recreate(town.ledger, "alpha", "app/0", vm=old)
     with pytest.raises(Conflict, match="has VM 'vm-new' now"):
-        await checking.delete_reference(town.ledger, "alpha", "app/0", vm=old)
+        await cloud_check.delete_reference(town.ledger, "alpha", "app/0", vm=old)
     await town.deploy(manifest("alpha"))
     with pytest.raises(Conflict, match="is not wanted any more"):
-        await checking.recreate(town.ledger, "alpha", "app/0", vm="vm-new")
+        await cloud_check.recreate(town.ledger, "alpha", "app/0", vm="vm-new")
 
 
 async def test_d2_recreating_all_gives_new_vms_the_same_addresses_and_the_remembered_settings(town: Town) -> None:
     before = await up(town, TWO)
     await town.upload(config(lab(gateway="172.20.5.14", dns=["10.0.0.53"])))
-    await town.finish(await recreating.recreate(town.ledger, "alpha"))
+    await town.finish(await recreate.recreate(town.ledger, "alpha"))
     made_with = [each.made_with for each in await town.instances("alpha")]
 
     assert not set(before) & set(await vms(town))
@@ -131,7 +131,7 @@ async def test_d2_recreating_all_gives_new_vms_the_same_addresses_and_the_rememb
 
 async def test_recreating_one_leaves_the_others_alone(town: Town) -> None:
     before = await up(town, TWO)
-    await town.finish(await recreating.recreate(town.ledger, "alpha", "app/1"))
+    await town.finish(await recreate.recreate(town.ledger, "alpha", "app/1"))
     after = await vms(town)
 
     assert (before[0] == after[0], before[1] == after[1]) == (True, False)
@@ -140,33 +140,33 @@ async def test_recreating_one_leaves_the_others_alone(town: Town) -> None:
 async def test_who_waits_is_stopped_hard_leaves_or_is_ignored_is_not_recreated(town: Town) -> None:
     await up(town, manifest("alpha", app(4), app(name="smoke", lifecycle="errand")))
     await town.deploy(manifest("alpha", app(3), app(name="new"), app(name="smoke", lifecycle="errand")))
-    await finishing.stop(town.ledger, "alpha", "app/0", hard=True)
-    await finishing.ignore(town.ledger, "alpha", "app/1")
-    recreated = await recreating.recreate(town.ledger, "alpha")
+    await report_vm.stop(town.ledger, "alpha", "app/0", hard=True)
+    await report_vm.ignore(town.ledger, "alpha", "app/1")
+    recreated = await recreate.recreate(town.ledger, "alpha")
 
     assert [step.instance.index for step in recreated.steps] == [2]
     with pytest.raises(Refused) as caught:
-        await recreating.recreate(town.ledger, "alpha", "app/1")
+        await recreate.recreate(town.ledger, "alpha", "app/1")
     assert caught.value.kind is Kind.DEPLOYMENT_IGNORED_INSTANCES_MODIFICATION
 
 
 async def test_a_repeated_recreation_does_nothing_and_tells_the_plan_that_instances_wait_for(town: Town) -> None:
     await up(town, TWO)
-    first = await recreating.recreate(town.ledger, "alpha")
+    first = await recreate.recreate(town.ledger, "alpha")
     before = await town.ledger.last_change()
-    second = await recreating.recreate(town.ledger, "alpha")
-    one = await recreating.recreate(town.ledger, "alpha", "app/1")
+    second = await recreate.recreate(town.ledger, "alpha")
+    one = await recreate.recreate(town.ledger, "alpha", "app/1")
 
     assert {second.plan, one.plan} == {first.plan}
     assert (second.steps, second.changes) == ([], False)
     assert await town.ledger.last_change() == before
-    await finishing.commit(town.ledger, "alpha", "app/0", vm="vm-new", plan=second.plan)
+    await report_vm.commit(town.ledger, "alpha", "app/0", vm="vm-new", plan=second.plan)
 
 
 async def test_a_recreation_of_nobody_tells_the_plan_of_the_deployment(town: Town) -> None:
     await up(town, TWO)
-    await finishing.stop(town.ledger, "alpha", "app/0", hard=True)
-    recreated = await recreating.recreate(town.ledger, "alpha", "app/0")
+    await report_vm.stop(town.ledger, "alpha", "app/0", hard=True)
+    recreated = await recreate.recreate(town.ledger, "alpha", "app/0")
     [known] = await load_deployments(town.ledger)
 
     assert (recreated.plan, recreated.changes) == (known.plan, False)
@@ -175,7 +175,7 @@ async def test_a_recreation_of_nobody_tells_the_plan_of_the_deployment(town: Tow
 async def test_recreating_whom_a_deploy_made_wait_answers_with_the_plan_of_that_deploy(town: Town) -> None:
     await up(town, TWO)
     deployed = await town.deploy(TWO, recreate=True)
-    recreated = await recreating.recreate(town.ledger, "alpha")
+    recreated = await recreate.recreate(town.ledger, "alpha")
 
     assert (recreated.plan, recreated.steps) == (deployed.plan, [])
     assert {each.plan for each in await town.instances("alpha")} == {deployed.plan}
@@ -183,7 +183,7 @@ async def test_recreating_whom_a_deploy_made_wait_answers_with_the_plan_of_that_
 
 async def test_h1_swapped_vms_that_are_recreated_get_new_addresses_beside_the_old(town: Town) -> None:
     before = await up(town, manifest("alpha", app(2, **SWAP)))
-    recreated = await recreating.recreate(town.ledger, "alpha")
+    recreated = await recreate.recreate(town.ledger, "alpha")
     parting = await town.parting("alpha")
     await town.finish(recreated)
     orphans = await load_orphans(town.ledger)
@@ -197,7 +197,7 @@ async def test_h1_swapped_vms_have_no_room_where_the_remembered_networks_are_no_
     await up(town, manifest("alpha", app(**SWAP)))
     await town.upload(MOVED)
     with pytest.raises(Refused, match="the cloud config changed"):
-        await recreating.recreate(town.ledger, "alpha")
+        await recreate.recreate(town.ledger, "alpha")
 
     assert await town.tails("alpha") == {"app/0": ".2"}
     assert await town.parting("alpha") == {}
@@ -205,10 +205,10 @@ async def test_h1_swapped_vms_have_no_room_where_the_remembered_networks_are_no_
 
 async def test_a_recreation_can_be_tried_and_taken_back(town: Town) -> None:
     before = await up(town, manifest("alpha", app(**SWAP)))
-    tried = await recreating.recreate(town.ledger, "alpha", dry=True)
+    tried = await recreate.recreate(town.ledger, "alpha", dry=True)
     untouched = await town.instances("alpha")
-    recreated = await recreating.recreate(town.ledger, "alpha")
-    freed = await finishing.abort(town.ledger, "alpha", recreated.plan)
+    recreated = await recreate.recreate(town.ledger, "alpha")
+    freed = await report_vm.abort(town.ledger, "alpha", recreated.plan)
 
     assert [each.address for each in tried.granted.values()] == ["172.20.5.3"]
     assert untouched[0].plan is None

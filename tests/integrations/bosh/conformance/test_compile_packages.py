@@ -5,11 +5,11 @@ from typing import Any
 
 import pytest
 
-from tenure.doors.deployments import compiling, finishing
-from tenure.doors.deployments.faults import Kind, Refused
-from tenure.doors.deployments.surveying import load_orphans
+from tenure.integrations.bosh.cloud_config.site_survey import load_orphans
+from tenure.integrations.bosh.model.bosh_errors import Kind, Refused
+from tenure.integrations.bosh.verbs import compile_packages, report_vm
 from tenure.kernel.errors import Conflict, Invalid, NotFound
-from tests.doors.deployments.conformance.town import Town, app, config, lab, manifest
+from tests.integrations.bosh.conformance.town import Town, app, config, lab, manifest
 
 ONE = manifest("alpha", app())
 DYNAMIC = {"name": "dyn", "type": "dynamic", "dns": ["10.7.0.53"], "cloud_properties": {"pg": "a"}}
@@ -24,7 +24,7 @@ def pool(size: int, *, more: Any = (), **compilation: Any) -> str:
 async def begun(town: Town, text: str = ONE, **said: Any) -> str:
     """Deploy without VMs, and begin to compile; return the plan."""
     plan = (await town.deploy(text)).plan
-    await compiling.begin(town.ledger, "alpha", plan, **said)
+    await compile_packages.begin(town.ledger, "alpha", plan, **said)
     return plan
 
 
@@ -69,9 +69,9 @@ async def test_f1_a_network_with_nothing_to_pick_has_no_room(town: Town) -> None
 async def test_f2_a_worker_has_an_address_until_the_compile_ends(town: Town) -> None:
     await town.upload(pool(2))
     deployed = await town.deploy(ONE)
-    working = await compiling.begin(town.ledger, "alpha", deployed.plan)
+    working = await compile_packages.begin(town.ledger, "alpha", deployed.plan)
     while_compiling = await taken(town)
-    await compiling.end(town.ledger, "alpha", deployed.plan)
+    await compile_packages.end(town.ledger, "alpha", deployed.plan)
     await town.finish(deployed)
 
     [worker] = working.workers
@@ -88,7 +88,7 @@ async def test_workers_come_in_the_az_that_the_cloud_config_says(town: Town) -> 
         config(lab(azs=["z1"]), second, azs=azs, compilation={"network": "lab", "az": "z2", "workers": 2})
     )
     deployed = await town.deploy(manifest("alpha", app(azs=["z1"])))
-    working = await compiling.begin(town.ledger, "alpha", deployed.plan)
+    working = await compile_packages.begin(town.ledger, "alpha", deployed.plan)
 
     assert [each.settings["lab"]["ip"] for each in working.workers] == ["172.20.6.2", "172.20.6.3"]
 
@@ -96,11 +96,11 @@ async def test_workers_come_in_the_az_that_the_cloud_config_says(town: Town) -> 
 async def test_beginning_and_ending_again_change_nothing_more(town: Town) -> None:
     await town.upload(pool(13, workers=3))
     plan = await begun(town, workers=2)
-    again = await compiling.begin(town.ledger, "alpha", plan, workers=2)
-    more = await compiling.begin(town.ledger, "alpha", plan)
-    at_most = await compiling.begin(town.ledger, "alpha", plan, workers=9)
-    ended = await compiling.end(town.ledger, "alpha", plan)
-    ended_again = await compiling.end(town.ledger, "alpha", plan)
+    again = await compile_packages.begin(town.ledger, "alpha", plan, workers=2)
+    more = await compile_packages.begin(town.ledger, "alpha", plan)
+    at_most = await compile_packages.begin(town.ledger, "alpha", plan, workers=9)
+    ended = await compile_packages.end(town.ledger, "alpha", plan)
+    ended_again = await compile_packages.end(town.ledger, "alpha", plan)
 
     assert [each.settings["lab"]["ip"] for each in again.workers] == ["172.20.5.3", "172.20.5.4"]
     assert [each.settings["lab"]["ip"] for each in more.workers] == ["172.20.5.3", "172.20.5.4", "172.20.5.5"]
@@ -119,7 +119,7 @@ async def test_f4_what_a_broken_compile_left_is_freed_by_the_next_deploy_and_use
 
     assert set(after_two.values()) == {".2", ".4"}
     assert set((await town.tails("alpha")).values()) == {".2", ".3", ".4"}
-    assert await compiling.end(town.ledger, "alpha", second.plan) is None
+    assert await compile_packages.end(town.ledger, "alpha", second.plan) is None
 
 
 async def test_f4_a_dry_run_leaves_a_compile_alone(town: Town) -> None:
@@ -127,17 +127,17 @@ async def test_f4_a_dry_run_leaves_a_compile_alone(town: Town) -> None:
     plan = await begun(town)
     await town.deploy(manifest("alpha", app(2)), dry=True)
 
-    assert await compiling.end(town.ledger, "alpha", plan) is not None
+    assert await compile_packages.end(town.ledger, "alpha", plan) is not None
 
 
 async def test_f4_what_a_known_vm_of_a_broken_compile_has_stays_with_it_until_it_is_cleaned_up(town: Town) -> None:
     await town.upload(pool(13))
     plan = await begun(town)
-    await compiling.commit(town.ledger, "alpha", plan, 0, vm="vm-worker")
+    await compile_packages.commit(town.ledger, "alpha", plan, 0, vm="vm-worker")
     await town.run(manifest("alpha", app(2)))
     await town.run(manifest("alpha", app(3)))
     [orphan] = await load_orphans(town.ledger)
-    freed = await finishing.clean_up_orphan(town.ledger, "vm-worker")
+    freed = await report_vm.clean_up_orphan(town.ledger, "vm-worker")
 
     assert set((await town.tails("alpha")).values()) == {".2", ".4", ".5"}
     assert (orphan.vm, orphan.instance) == ("vm-worker", "compilation-alpha/0")
@@ -149,7 +149,7 @@ async def test_f4_a_compile_on_another_network_frees_what_one_left_and_does_not_
     await town.upload(pool(13, more=[other]))
     plan = await begun(town)
     await town.upload(pool(13, more=[other], network="build"))
-    working = await compiling.begin(town.ledger, "alpha", plan)
+    working = await compile_packages.begin(town.ledger, "alpha", plan)
 
     assert [(each.number, each.settings["build"]["ip"]) for each in working.workers] == [(1, "172.20.9.2")]
     assert await taken(town) == {".2"}
@@ -158,10 +158,10 @@ async def test_f4_a_compile_on_another_network_frees_what_one_left_and_does_not_
 async def test_f5_on_a_dynamic_network_workers_hold_nothing(town: Town) -> None:
     await town.upload(pool(13, more=[DYNAMIC], network="dyn", workers=2))
     deployed = await town.deploy(ONE)
-    working = await compiling.begin(town.ledger, "alpha", deployed.plan)
+    working = await compile_packages.begin(town.ledger, "alpha", deployed.plan)
     held = await taken(town)
-    await compiling.commit(town.ledger, "alpha", deployed.plan, 0, vm="vm-worker")
-    await compiling.end(town.ledger, "alpha", deployed.plan)
+    await compile_packages.commit(town.ledger, "alpha", deployed.plan, 0, vm="vm-worker")
+    await compile_packages.end(town.ledger, "alpha", deployed.plan)
 
     assert [each.holding for each in working.workers] == [None, None]
     assert working.workers[0].settings["dyn"]["cloud_properties"] == {"pg": "a"}
@@ -171,12 +171,12 @@ async def test_f5_on_a_dynamic_network_workers_hold_nothing(town: Town) -> None:
 async def test_f7_orphaned_workers_keep_their_addresses_until_they_are_cleaned_up(town: Town) -> None:
     await town.upload(pool(13, orphan_workers=True, workers=2))
     plan = await begun(town)
-    await compiling.commit(town.ledger, "alpha", plan, 0, vm="vm-worker")
-    await compiling.commit(town.ledger, "alpha", plan, 0, vm="vm-worker")
-    await compiling.end(town.ledger, "alpha", plan)
+    await compile_packages.commit(town.ledger, "alpha", plan, 0, vm="vm-worker")
+    await compile_packages.commit(town.ledger, "alpha", plan, 0, vm="vm-worker")
+    await compile_packages.end(town.ledger, "alpha", plan)
     held = await town.ledger.holdings(owner="bosh:orphan/vm-worker")
     ended = await taken(town)
-    await finishing.clean_up_orphan(town.ledger, "vm-worker")
+    await report_vm.clean_up_orphan(town.ledger, "vm-worker")
 
     assert [each.address for each in held] == ["172.20.5.3"]
     assert ended == {".2", ".3"}  # the worker without a VM is gone
@@ -187,11 +187,11 @@ async def test_a_worker_has_one_vm_that_is_nobody_elses(town: Town) -> None:
     await town.upload(pool(13, orphan_workers=True, workers=2))
     await town.run(ONE)
     [instance] = await town.instances("alpha")
-    first = await compiling.begin(town.ledger, "alpha")
-    await compiling.commit(town.ledger, "alpha", None, 0, vm="vm-old")
-    await compiling.end(town.ledger, "alpha", first.plan)
-    await compiling.begin(town.ledger, "alpha")
-    await compiling.commit(town.ledger, "alpha", None, 0, vm="vm-worker")
+    first = await compile_packages.begin(town.ledger, "alpha")
+    await compile_packages.commit(town.ledger, "alpha", None, 0, vm="vm-old")
+    await compile_packages.end(town.ledger, "alpha", first.plan)
+    await compile_packages.begin(town.ledger, "alpha")
+    await compile_packages.commit(town.ledger, "alpha", None, 0, vm="vm-worker")
     before = await town.ledger.last_change()
     for number, vm, why in (
         (0, "vm-other", "has VM 'vm-worker' already; end the compile"),
@@ -200,9 +200,9 @@ async def test_a_worker_has_one_vm_that_is_nobody_elses(town: Town) -> None:
         (1, "vm-old", "VM 'vm-old' is an orphan"),
     ):
         with pytest.raises(Conflict, match=why):
-            await compiling.commit(town.ledger, "alpha", None, number, vm=vm)
+            await compile_packages.commit(town.ledger, "alpha", None, number, vm=vm)
     assert await town.ledger.last_change() == before
-    await compiling.end(town.ledger, "alpha")
+    await compile_packages.end(town.ledger, "alpha")
 
     assert {each.vm for each in await load_orphans(town.ledger)} == {"vm-old", "vm-worker"}
 
@@ -222,9 +222,9 @@ async def test_a_compile_belongs_to_the_last_plan(town: Town) -> None:
     first = await begun(town)
     second = (await town.deploy(ONE)).plan
     with pytest.raises(Conflict):
-        await compiling.begin(town.ledger, "alpha", first)
-    await compiling.begin(town.ledger, "alpha", second)
-    late = await compiling.end(town.ledger, "alpha", first)
+        await compile_packages.begin(town.ledger, "alpha", first)
+    await compile_packages.begin(town.ledger, "alpha", second)
+    late = await compile_packages.end(town.ledger, "alpha", first)
 
     assert late is None
     assert len(await taken(town)) == 2
@@ -234,20 +234,20 @@ async def test_what_cannot_be_compiled_is_told(town: Town) -> None:
     await town.upload(config())
     deployed = await town.deploy(ONE)
     with pytest.raises(Refused, match="'compilation' was not specified"):
-        await compiling.begin(town.ledger, "alpha", deployed.plan)
+        await compile_packages.begin(town.ledger, "alpha", deployed.plan)
     with pytest.raises(NotFound):
-        await compiling.begin(town.ledger, "beta", deployed.plan)
+        await compile_packages.begin(town.ledger, "beta", deployed.plan)
     with pytest.raises(Invalid):
-        await compiling.begin(town.ledger, "alpha", deployed.plan, workers=0)
+        await compile_packages.begin(town.ledger, "alpha", deployed.plan, workers=0)
     with pytest.raises(NotFound):
-        await compiling.commit(town.ledger, "alpha", deployed.plan, 0, vm="vm-worker")
+        await compile_packages.commit(town.ledger, "alpha", deployed.plan, 0, vm="vm-worker")
 
 
 async def test_a_deleted_deployment_leaves_no_worker(town: Town) -> None:
     await town.upload(pool(13))
     await begun(town)
-    for each in await finishing.delete(town.ledger, "alpha"):
-        await finishing.lose(town.ledger, "alpha", each.name)
+    for each in await report_vm.delete(town.ledger, "alpha"):
+        await report_vm.lose(town.ledger, "alpha", each.name)
 
     assert await taken(town) == set()
 
@@ -255,7 +255,7 @@ async def test_a_deleted_deployment_leaves_no_worker(town: Town) -> None:
 async def test_many_who_begin_the_same_compile_at_once_share_its_workers(town: Town) -> None:
     await town.upload(pool(13, workers=3))
     deployed = await town.deploy(ONE)
-    begins = [compiling.begin(town.ledger, "alpha", deployed.plan) for _ in range(5)]
+    begins = [compile_packages.begin(town.ledger, "alpha", deployed.plan) for _ in range(5)]
     answers = await asyncio.gather(*begins)
 
     assert {tuple(each.number for each in answer.workers) for answer in answers} == {(0, 1, 2)}

@@ -2,9 +2,9 @@
 
 import pytest
 
-from tenure.doors.deployments.faults import Kind
-from tests.doors.deployments.conformance.crowd import at_once
-from tests.doors.deployments.conformance.town import Town, app, config, lab, manifest
+from tenure.integrations.bosh.model.bosh_errors import Kind
+from tests.integrations.bosh.conformance.crowd import at_once
+from tests.integrations.bosh.conformance.town import Town, app, config, lab, manifest
 
 pytestmark = pytest.mark.every_store
 

@@ -5,14 +5,14 @@ from typing import Any
 
 import pytest
 
-from tenure.doors.deployments import finishing
-from tenure.doors.deployments.deploying import deploy
-from tenure.doors.deployments.faults import Refused
-from tenure.doors.deployments.records import load_deployment
-from tenure.doors.deployments.telling import plan_document
+from tenure.integrations.bosh.model.bosh_errors import Refused
+from tenure.integrations.bosh.state.instance_state import load_deployment
+from tenure.integrations.bosh.verbs import report_vm
+from tenure.integrations.bosh.verbs.deploy import deploy
+from tenure.integrations.bosh.views.result_documents import plan_document
 from tenure.kernel.errors import Conflict
-from tenure.service.ledger import AsyncLedger
-from tests.doors.deployments.conformance.town import Town, app, config, lab, manifest
+from tenure.service.ledger.async_ledger import AsyncLedger
+from tests.integrations.bosh.conformance.town import Town, app, config, lab, manifest
 
 
 class Interrupted:
@@ -38,7 +38,7 @@ async def test_a_deploy_that_read_before_a_delete_does_not_say_that_all_is_kept(
     await town.run(text)
     [old] = await town.instances("alpha")
     other = text.replace("first", "second")
-    ledger: Any = Interrupted(town.ledger, lambda: finishing.delete(town.ledger, "alpha"))
+    ledger: Any = Interrupted(town.ledger, lambda: report_vm.delete(town.ledger, "alpha"))
     deployed = await deploy(ledger, "manifest.yml", other)
 
     assert [step.instance.uuid == old.uuid for step in deployed.steps] == [False, True]
@@ -49,13 +49,13 @@ async def test_a_plan_that_is_taken_back_after_a_delete_keeps_nobody(town: Town)
     await town.upload(config())
     await town.run(manifest("alpha", app(2)))
     plan = (await town.deploy(manifest("alpha", app(2)), recreate=True)).plan
-    await finishing.delete(town.ledger, "alpha")
-    await finishing.abort(town.ledger, "alpha", plan)
+    await report_vm.delete(town.ledger, "alpha")
+    await report_vm.abort(town.ledger, "alpha", plan)
 
     assert [(each.leaving, each.plan) for each in await town.instances("alpha")] == [(True, None)] * 2
     for each in await town.instances("alpha"):
-        await finishing.lose(town.ledger, "alpha", each.name)
-    assert await finishing.delete(town.ledger, "alpha") == []
+        await report_vm.lose(town.ledger, "alpha", each.name)
+    assert await report_vm.delete(town.ledger, "alpha") == []
     assert await load_deployment(town.ledger, "alpha") is None
     assert await town.ledger.holdings("lab") == []
 
@@ -65,9 +65,9 @@ async def test_what_a_plan_reserved_goes_with_who_is_deleted(town: Town) -> None
     await town.run(manifest("alpha", app()))
     await town.upload(config({"range": "172.20.5.0/28", "gateway": "172.20.5.1", "reserved": ["172.20.5.2"]}))
     plan = (await town.deploy(manifest("alpha", app()))).plan
-    await finishing.delete(town.ledger, "alpha")
-    assert [each.address for each in await finishing.abort(town.ledger, "alpha", plan)] == ["172.20.5.3"]
-    await finishing.lose(town.ledger, "alpha", "app/0")
+    await report_vm.delete(town.ledger, "alpha")
+    assert [each.address for each in await report_vm.abort(town.ledger, "alpha", plan)] == ["172.20.5.3"]
+    await report_vm.lose(town.ledger, "alpha", "app/0")
 
     assert await town.ledger.holdings("lab") == []
 
@@ -77,7 +77,7 @@ async def unmade(town: Town) -> str:
     await town.upload(config())
     plan = (await town.deploy(manifest("alpha", app()))).plan
     for _ in range(2):
-        assert [each.vm for each in await finishing.delete(town.ledger, "alpha")] == [None]
+        assert [each.vm for each in await report_vm.delete(town.ledger, "alpha")] == [None]
     return plan
 
 
@@ -86,18 +86,18 @@ async def test_an_address_is_nobody_elses_while_a_vm_may_come_up_on_it(town: Tow
     await town.run(manifest("beta", app()))
     assert await town.tails("beta") == {"app/0": ".3"}
     with pytest.raises(Conflict, match="is not wanted any more; report that its VM is deleted"):
-        await finishing.commit(town.ledger, "alpha", "app/0", vm="vm-new", plan=plan)
+        await report_vm.commit(town.ledger, "alpha", "app/0", vm="vm-new", plan=plan)
 
-    await finishing.lose(town.ledger, "alpha", "app/0", vm="vm-new")
-    assert await finishing.delete(town.ledger, "alpha") == []
+    await report_vm.lose(town.ledger, "alpha", "app/0", vm="vm-new")
+    assert await report_vm.delete(town.ledger, "alpha") == []
     assert [each.address for each in await town.ledger.holdings("lab")] == ["172.20.5.3"]
 
 
 async def test_it_is_free_when_that_vm_failed(town: Town) -> None:
     plan = await unmade(town)
     with pytest.raises(Conflict, match="does not wait for a VM of plan other"):
-        await finishing.fail(town.ledger, "alpha", "app/0", plan="other")
-    await finishing.fail(town.ledger, "alpha", "app/0", plan=plan)
+        await report_vm.fail(town.ledger, "alpha", "app/0", plan="other")
+    await report_vm.fail(town.ledger, "alpha", "app/0", plan=plan)
 
     assert await town.instances("alpha") == []
     assert await town.ledger.holdings("lab") == []
@@ -105,19 +105,19 @@ async def test_it_is_free_when_that_vm_failed(town: Town) -> None:
 
 async def test_it_is_free_when_the_plan_is_taken_back(town: Town) -> None:
     plan = await unmade(town)
-    freed = await finishing.abort(town.ledger, "alpha", plan)
+    freed = await report_vm.abort(town.ledger, "alpha", plan)
 
     assert [each.address for each in freed] == ["172.20.5.2"]
-    assert await finishing.delete(town.ledger, "alpha") == []
+    assert await report_vm.delete(town.ledger, "alpha") == []
     assert await town.ledger.holdings("lab") == []
 
 
 async def test_who_failed_is_gone_at_once(town: Town) -> None:
     await town.upload(config())
     await town.deploy(manifest("alpha", app()))
-    await finishing.fail(town.ledger, "alpha", "app/0")
+    await report_vm.fail(town.ledger, "alpha", "app/0")
 
-    assert await finishing.delete(town.ledger, "alpha") == []
+    assert await report_vm.delete(town.ledger, "alpha") == []
     assert await town.ledger.holdings("lab") == []
 
 
@@ -139,18 +139,18 @@ async def outgrown(town: Town) -> tuple[str, str]:
 async def test_who_leaves_while_its_vm_may_come_up_keeps_its_address_until_that_is_known(town: Town, what: str) -> None:
     first, later = await outgrown(town)
     with pytest.raises(Conflict, match="is not wanted any more; report that its VM is deleted"):
-        await finishing.commit(town.ledger, "alpha", "app/1", vm="vm-new", plan=first)
+        await report_vm.commit(town.ledger, "alpha", "app/1", vm="vm-new", plan=first)
     with pytest.raises(Conflict, match="does not wait for a VM of plan other"):
-        await finishing.fail(town.ledger, "alpha", "app/1", plan="other")
+        await report_vm.fail(town.ledger, "alpha", "app/1", plan="other")
     if what == "deployed again":
         later = (await town.deploy(manifest("alpha", app()))).plan
         assert await town.tails("alpha") == {"app/0": ".2", "app/1": ".3"}
     if what == "gone":
-        await finishing.lose(town.ledger, "alpha", "app/1", vm="vm-new")
+        await report_vm.lose(town.ledger, "alpha", "app/1", vm="vm-new")
     elif "failed" in what:
-        await finishing.fail(town.ledger, "alpha", "app/1", plan=first if "first" in what else later)
+        await report_vm.fail(town.ledger, "alpha", "app/1", plan=first if "first" in what else later)
     else:
-        await finishing.abort(town.ledger, "alpha", later)
+        await report_vm.abort(town.ledger, "alpha", later)
 
     assert await town.tails("alpha") == {"app/0": ".2"}
     assert [each.address for each in await town.ledger.holdings("lab")] == ["172.20.5.2", "172.20.5.4"]
@@ -173,19 +173,19 @@ async def test_who_leaves_keeps_what_an_earlier_plans_vm_may_have_until_that_is_
     first, later = await overtaken(town)
     for each in what.split(", "):
         if each == "failed":
-            await finishing.fail(town.ledger, "alpha", "b/0", plan=later)
+            await report_vm.fail(town.ledger, "alpha", "b/0", plan=later)
         elif each == "left":
             await town.deploy(manifest("alpha", app()))
         else:
-            assert len(await finishing.delete(town.ledger, "alpha")) == 1
+            assert len(await report_vm.delete(town.ledger, "alpha")) == 1
     with pytest.raises(Refused):
         await town.deploy(manifest("beta", app(static_ips=["172.20.5.12"])))
     if known == "failed":
-        await finishing.fail(town.ledger, "alpha", "b/0", plan=first)
+        await report_vm.fail(town.ledger, "alpha", "b/0", plan=first)
     elif known == "taken back":
-        await finishing.abort(town.ledger, "alpha", first)
+        await report_vm.abort(town.ledger, "alpha", first)
     else:
-        await finishing.lose(town.ledger, "alpha", "b/0")
+        await report_vm.lose(town.ledger, "alpha", "b/0")
     await town.run(manifest("beta", app(2, static_ips=["172.20.5.10", "172.20.5.12"])))
 
     assert "b" not in {each.group for each in await town.instances("alpha")}
@@ -194,11 +194,11 @@ async def test_who_leaves_keeps_what_an_earlier_plans_vm_may_have_until_that_is_
 async def test_what_only_the_later_plan_wanted_is_free_when_that_failed(town: Town) -> None:
     first, later = await overtaken(town)
     await town.deploy(manifest("alpha", app()))
-    await finishing.fail(town.ledger, "alpha", "b/0", plan=later)
+    await report_vm.fail(town.ledger, "alpha", "b/0", plan=later)
     await town.run(manifest("beta", app(static_ips=["172.20.5.10"])))
 
     assert await town.parting("alpha") == {"b/0": {"lab": "172.20.5.12"}}
-    await finishing.fail(town.ledger, "alpha", "b/0", plan=first)
+    await report_vm.fail(town.ledger, "alpha", "b/0", plan=first)
     assert await town.parting("alpha") == {}
 
 
@@ -206,7 +206,7 @@ async def test_a_deploy_after_a_delete_frees_nothing_that_a_vm_may_come_up_on(to
     plan = await unmade(town)
     await town.deploy(manifest("alpha", app(name="web")))
     assert await town.tails("alpha") == {"app/0": ".2", "web/0": ".3"}
-    await finishing.abort(town.ledger, "alpha", plan)
+    await report_vm.abort(town.ledger, "alpha", plan)
 
     assert await town.tails("alpha") == {"web/0": ".3"}
 
@@ -217,7 +217,7 @@ async def test_who_leaves_after_a_plan_that_moved_it_goes_back_to_before_both(to
     await town.upload(config({"range": "172.20.5.0/28", "gateway": "172.20.5.1", "reserved": ["172.20.5.3"]}))
     await town.deploy(manifest("alpha", app(2)))
     later = await town.deploy(manifest("alpha", app()))
-    await finishing.abort(town.ledger, "alpha", later.plan)
+    await report_vm.abort(town.ledger, "alpha", later.plan)
 
     assert await town.tails("alpha") == {"app/0": ".2", "app/1": ".3"}
     assert await town.parting("alpha") == {}

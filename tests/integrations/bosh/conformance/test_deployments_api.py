@@ -1,8 +1,8 @@
 """The door itself: what is done around a deploy, each by its own verb."""
 
-from tenure.doors.deployments.door import Deployments
-from tests.doors.deployments.conformance.recorder import FIRST, Recorder
-from tests.doors.deployments.conformance.town import Town, app, config, lab, manifest
+from tenure.integrations.bosh.deployments_api import Deployments
+from tests.integrations.bosh.conformance.recorder import FIRST, Recorder
+from tests.integrations.bosh.conformance.town import Town, app, config, lab, manifest
 
 NETWORK = {"name": "made", "type": "manual", "managed": True, "subnets": [FIRST]}
 CLOUD = config(lab(static=["172.20.5.10-172.20.5.11"]), more=[NETWORK], compilation={"network": "made"})

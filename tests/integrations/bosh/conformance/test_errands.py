@@ -2,10 +2,10 @@
 
 import pytest
 
-from tenure.doors.deployments import errands, finishing, recreating
-from tenure.doors.deployments.faults import Kind, Refused
+from tenure.integrations.bosh.model.bosh_errors import Kind, Refused
+from tenure.integrations.bosh.verbs import errands, recreate, report_vm
 from tenure.kernel.errors import Conflict, NotFound
-from tests.doors.deployments.conformance.town import Town, app, config, lab, manifest
+from tests.integrations.bosh.conformance.town import Town, app, config, lab, manifest
 
 SMOKE = manifest("alpha", app(), app(2, name="smoke", lifecycle="errand"))
 STATIC = ["172.20.5.10", "172.20.5.11"]
@@ -85,9 +85,9 @@ async def test_f9_an_errand_that_waits_for_its_vm_still_waits_after_a_deploy(tow
     deployed = await town.run(SMOKE)
     ran = await errands.run(town.ledger, "alpha", "smoke")
     again = await town.deploy(SMOKE)
-    assert await finishing.abort(town.ledger, "alpha", deployed.plan) == [], "that plan was done before the errand ran"
+    assert await report_vm.abort(town.ledger, "alpha", deployed.plan) == [], "that plan was done before the errand ran"
     with pytest.raises(Conflict, match=f"does not wait for a VM of plan {ran.plan}, but of {again.plan}"):
-        await finishing.commit(town.ledger, "alpha", "smoke/0", vm="vm-late", plan=ran.plan)
+        await report_vm.commit(town.ledger, "alpha", "smoke/0", vm="vm-late", plan=ran.plan)
     await town.finish(again)
 
     assert await town.tails("alpha") == {"app/0": ".2", "smoke/0": ".3", "smoke/1": ".4"}
@@ -103,8 +103,8 @@ async def test_f9_where_a_deploy_moves_it_meanwhile_nobody_else_gets_what_its_vm
         await town.deploy(OTHER)
     assert caught.value.kind is Kind.NETWORK_RESERVATION_ALREADY_IN_USE
     with pytest.raises(Conflict, match=f"does not wait for a VM of plan {ran.plan}"):
-        await finishing.commit(town.ledger, "alpha", "smoke/0", vm="vm-late", plan=ran.plan)
-    await finishing.fail(town.ledger, "alpha", "smoke/0", plan=ran.plan)
+        await report_vm.commit(town.ledger, "alpha", "smoke/0", vm="vm-late", plan=ran.plan)
+    await report_vm.fail(town.ledger, "alpha", "smoke/0", plan=ran.plan)
     await town.run(OTHER)
 
     assert await town.tails("alpha") == {"smoke/0": ".11"}
@@ -134,7 +134,7 @@ async def test_an_errand_that_was_moved_at_rest_has_both_until_its_vm_is_up(town
     moved = await town.deploy(errand(11))
     [ended] = await errands.end(town.ledger, "alpha", "smoke")
     assert [each.address for each in ended.holdings] == ["172.20.5.10", "172.20.5.11"]
-    await finishing.abort(town.ledger, "alpha", moved.plan)
+    await report_vm.abort(town.ledger, "alpha", moved.plan)
 
     assert await town.tails("alpha") == {"smoke/0": ".10"}
     assert await town.parting("alpha") == {}
@@ -148,7 +148,7 @@ async def test_an_errand_that_is_run_leaves_alone_who_leaves_by_a_deploy(town: T
     deployed = await town.deploy(one)
     ran = await errands.run(town.ledger, "alpha", "smoke")
     assert not ran.changes
-    await finishing.abort(town.ledger, "alpha", deployed.plan)
+    await report_vm.abort(town.ledger, "alpha", deployed.plan)
 
     assert [(each.leaving, each.plan) for each in await town.instances("alpha")] == [(False, None)] * 3
 
@@ -212,7 +212,7 @@ async def test_a_network_that_left_while_it_is_held_is_to_be_deployed_again(town
     await town.run(manifest("alpha", swapped, app(name="smoke", network="lan", lifecycle="errand")))
     await town.upload(config())
 
-    for done in (errands.run(town.ledger, "alpha", "smoke"), recreating.recreate(town.ledger, "alpha")):
+    for done in (errands.run(town.ledger, "alpha", "smoke"), recreate.recreate(town.ledger, "alpha")):
         with pytest.raises(Refused, match=r"'alpha' was deployed\. Deploy it again\.") as caught:
             await done
         assert caught.value.kind is Kind.NETWORK_RESERVATION_ERROR
@@ -224,7 +224,7 @@ async def test_running_an_errand_again_before_its_vms_are_up_reserves_nothing_mo
     await errands.run(town.ledger, "alpha", "smoke")
     again = await errands.run(town.ledger, "alpha", "smoke")
     held = await town.ledger.holdings("lab")
-    freed = await finishing.abort(town.ledger, "alpha", again.plan)
+    freed = await report_vm.abort(town.ledger, "alpha", again.plan)
 
     assert again.granted == {}
     assert (len(held), len(freed)) == (3, 2), "what the first run reserved is the second one's"

@@ -10,12 +10,12 @@ from dataclasses import dataclass, field
 import pytest
 
 import tenure
-from tenure.doors.deployments.door import Deployments
-from tenure.doors.deployments.faults import Refused
-from tenure.doors.deployments.records import Instance
+from tenure.integrations.bosh.deployments_api import Deployments
+from tenure.integrations.bosh.model.bosh_errors import Refused
+from tenure.integrations.bosh.state.instance_state import Instance
 from tenure.kernel.errors import Conflict, NotFound
-from tests.doors.deployments import processes
-from tests.doors.deployments.conformance.town import Town, app, config, lab, manifest
+from tests.integrations.bosh import processes
+from tests.integrations.bosh.conformance.town import Town, app, config, lab, manifest
 
 pytestmark = pytest.mark.every_store
 

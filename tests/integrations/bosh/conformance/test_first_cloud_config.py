@@ -2,12 +2,12 @@
 
 import pytest
 
-from tenure.doors.deployments import finishing
-from tenure.doors.deployments.door import Deployments
-from tenure.doors.deployments.faults import Kind, Refused, Rejected
-from tenure.doors.deployments.records import load_deployment
-from tests.doors.deployments.conformance.fleet import Fleet, own
-from tests.doors.deployments.conformance.town import Town, app, config, lab, manifest
+from tenure.integrations.bosh.deployments_api import Deployments
+from tenure.integrations.bosh.model.bosh_errors import Kind, Refused, Rejected
+from tenure.integrations.bosh.state.instance_state import load_deployment
+from tenure.integrations.bosh.verbs import report_vm
+from tests.integrations.bosh.conformance.fleet import Fleet, own
+from tests.integrations.bosh.conformance.town import Town, app, config, lab, manifest
 
 WIDE = {"range": "172.20.5.0/27", "gateway": "172.20.5.30"}
 """Twice as large as alpha's network: .16 and above are nobody's."""
@@ -79,10 +79,10 @@ async def test_a11_nothing_is_kept_for_a_deployment_that_is_deleted(town: Town, 
     gamma = Fleet(town, "gamma")
     await gamma.run(own("gamma", app(), subnets=(lab(reserved=["172.20.5.0-172.20.5.7"]),)))
     await town.upload(config(WIDE))
-    for each in await finishing.delete(town.ledger, "alpha"):
-        await finishing.lose(town.ledger, "alpha", each.name)
+    for each in await report_vm.delete(town.ledger, "alpha"):
+        await report_vm.lose(town.ledger, "alpha", each.name)
     assert list(await kept(town)) == ["172.20.5.1-172.20.5.15"]
-    await finishing.delete(town.ledger, "alpha")
+    await report_vm.delete(town.ledger, "alpha")
 
     assert await kept(town) == {"172.20.5.8-172.20.5.15": "deployment 'gamma' has no cloud config"}
 

@@ -5,13 +5,13 @@ from typing import Any
 
 import pytest
 
-from tenure.doors.deployments import checking, finishing
-from tenure.doors.deployments.explaining import waiting_text, waits_for
-from tenure.doors.deployments.faults import Kind, Refused
-from tenure.doors.deployments.settings import settings_of
-from tenure.doors.deployments.telling import plan_document
-from tests.doors.deployments.conformance.swapping import POOL, commit, lose, one, static, swapping, waits
-from tests.doors.deployments.conformance.town import Town, app, config, lab, manifest
+from tenure.integrations.bosh.model.bosh_errors import Kind, Refused
+from tenure.integrations.bosh.planning.explain_instance import waiting_text, waits_for
+from tenure.integrations.bosh.state.vm_settings import settings_of
+from tenure.integrations.bosh.verbs import cloud_check, report_vm
+from tenure.integrations.bosh.views.result_documents import plan_document
+from tests.integrations.bosh.conformance.swapping import POOL, commit, lose, one, static, swapping, waits
+from tests.integrations.bosh.conformance.town import Town, app, config, lab, manifest
 
 SWAP: dict[str, Any] = {"update": {"vm_strategy": "create-swap-delete"}}
 
@@ -107,7 +107,7 @@ async def test_c8_reports_may_come_at_once_and_twice(town: Town) -> None:
     await swapping(town)
     await asyncio.gather(lose(town, "a"), lose(town, "b"), lose(town, "a"), lose(town, "b"))
     waiting = [await waits(town, "a"), await waits(town, "b")]
-    commits = [finishing.commit(town.ledger, "alpha", f"{group}/0", vm=f"vm-new-{group}") for group in ("a", "b")]
+    commits = [report_vm.commit(town.ledger, "alpha", f"{group}/0", vm=f"vm-new-{group}") for group in ("a", "b")]
     await asyncio.gather(*commits, town.deploy(static(a=11, b=10), hand_over=True))
 
     assert waiting == [[], []]
@@ -151,7 +151,7 @@ async def test_c10_a_new_group_waits_for_the_one_that_leaves(town: Town) -> None
 async def test_c10_what_no_vm_carries_changes_hands_at_once(town: Town) -> None:
     await town.upload(POOL)
     await town.run(static(a=10))
-    await finishing.stop(town.ledger, "alpha", "a/0", hard=True)
+    await report_vm.stop(town.ledger, "alpha", "a/0", hard=True)
     handed = await town.deploy(static(b=10), hand_over=True)
 
     assert await waits(town, "b") == []
@@ -163,7 +163,7 @@ async def test_c8_two_without_vms_swap_at_once(town: Town) -> None:
     await town.upload(POOL)
     await town.deploy(static(a=10, b=11))
     for group in ("a", "b"):
-        await finishing.fail(town.ledger, "alpha", f"{group}/0")
+        await report_vm.fail(town.ledger, "alpha", f"{group}/0")
     await town.run(static(a=11, b=10), hand_over=True)
 
     assert await town.tails("alpha") == {"a/0": ".11", "b/0": ".10"}
@@ -180,9 +180,9 @@ async def test_c8_what_a_vm_may_come_up_on_changes_hands_when_that_is_known(town
     assert await waits(town, "b") == ["172.20.5.10"], "that no VM is there does not say that none is made"
     if what == "failed":
         for group in ("a", "b"):
-            await finishing.fail(town.ledger, "alpha", f"{group}/0", plan=first.plan)
+            await report_vm.fail(town.ledger, "alpha", f"{group}/0", plan=first.plan)
     else:
-        await finishing.abort(town.ledger, "alpha", first.plan)
+        await report_vm.abort(town.ledger, "alpha", first.plan)
     await commit(town, "a")
     await commit(town, "b")
 
@@ -250,8 +250,8 @@ async def test_a_pool_that_is_full_is_served_from_what_the_plan_gives_up(town: T
     await town.deploy(manifest("alpha", app(2, name="b")), hand_over=True)
     waiting = [each.waits[0]["address"] for each in await town.instances("alpha") if each.group == "b"]
     for index in (0, 1):
-        await finishing.lose(town.ledger, "alpha", f"a/{index}")
-        await finishing.commit(town.ledger, "alpha", f"b/{index}", vm=f"vm-b{index}")
+        await report_vm.lose(town.ledger, "alpha", f"a/{index}")
+        await report_vm.commit(town.ledger, "alpha", f"b/{index}", vm=f"vm-b{index}")
 
     assert waiting == ["172.20.5.2", "172.20.5.3"]
     assert await town.tails("alpha") == {"b/0": ".2", "b/1": ".3"}
@@ -314,7 +314,7 @@ async def test_what_a_swapped_vm_had_is_handed_over_when_the_orphan_is_deleted(t
     with pytest.raises(Refused):
         await commit(town, "b")
     again = await town.deploy(text, hand_over=True)
-    await finishing.clean_up_orphan(town.ledger, old)
+    await report_vm.clean_up_orphan(town.ledger, old)
     await commit(town, "b")
 
     assert again.granted == {}
@@ -323,7 +323,7 @@ async def test_what_a_swapped_vm_had_is_handed_over_when_the_orphan_is_deleted(t
 
 async def test_a_vm_that_is_stopped_hard_hands_over(town: Town) -> None:
     await swapping(town)
-    await finishing.stop(town.ledger, "alpha", "a/0", hard=True)
+    await report_vm.stop(town.ledger, "alpha", "a/0", hard=True)
 
     assert await waits(town, "b") == []
 
@@ -331,9 +331,9 @@ async def test_a_vm_that_is_stopped_hard_hands_over(town: Town) -> None:
 async def test_a_vm_that_is_missing_hands_over_if_it_is_recreated_but_not_if_it_is_only_forgotten(town: Town) -> None:
     await swapping(town)
     vms = {each.group: each.vm or "" for each in await town.instances("alpha")}
-    await checking.delete_reference(town.ledger, "alpha", "a/0", vm=vms["a"])
+    await cloud_check.delete_reference(town.ledger, "alpha", "a/0", vm=vms["a"])
     forgotten = await waits(town, "b")
-    await checking.recreate(town.ledger, "alpha", "b/0", vm=vms["b"])
+    await cloud_check.recreate(town.ledger, "alpha", "b/0", vm=vms["b"])
     recreated = await waits(town, "a")
     await commit(town, "a")
     await commit(town, "b")

@@ -9,11 +9,11 @@ from dataclasses import dataclass, field
 
 import pytest
 
-from tenure.doors.deployments import finishing
-from tenure.doors.deployments.faults import Kind, Refused
-from tenure.doors.deployments.records import Instance
+from tenure.integrations.bosh.model.bosh_errors import Kind, Refused
+from tenure.integrations.bosh.state.instance_state import Instance
+from tenure.integrations.bosh.verbs import report_vm
 from tenure.kernel.errors import Conflict, NotFound
-from tests.doors.deployments.conformance.town import Document, Town, app, config, lab, manifest
+from tests.integrations.bosh.conformance.town import Document, Town, app, config, lab, manifest
 
 STATIC = [f"172.20.5.{tail}" for tail in (10, 11, 12, 13)]
 GROUPS = ("a", "b", "c", "d")
@@ -53,7 +53,7 @@ class Cloud:
     async def commit(self, instance: Instance, plan: str | None = None) -> None:
         """Report a VM that is made, perhaps for an earlier plan: with it all others in the making are given up."""
         vm, plan = f"vm-{next(self.town.numbers)}", plan or instance.plan
-        made = await finishing.commit(self.town.ledger, "alpha", instance.name, vm=vm, plan=plan)
+        made = await report_vm.commit(self.town.ledger, "alpha", instance.name, vm=vm, plan=plan)
         assert made.made_with is not None
         self.vms[made.uuid] = made.made_with["lab"]["ip"]
         assert self.jobs.get((made.uuid, plan or ""), self.vms[made.uuid]) == self.vms[made.uuid]
@@ -63,7 +63,7 @@ class Cloud:
         """Report that a VM could not be made; of some earlier plans nobody wants to know."""
         self.jobs.pop((instance.uuid, plan), None)
         with contextlib.suppress(Conflict, NotFound):
-            await finishing.fail(self.town.ledger, "alpha", instance.name, plan=plan)
+            await report_vm.fail(self.town.ledger, "alpha", instance.name, plan=plan)
 
     def give_up(self, instance: Instance) -> None:
         self.jobs = {job: ip for job, ip in self.jobs.items() if job[0] != instance.uuid}
@@ -84,7 +84,7 @@ class Cloud:
         """Report that the VM that an instance has is gone; without one, that what was being made is."""
         if self.vms.pop(instance.uuid, None) is None or not instance.leaving:
             self.give_up(instance)
-        await finishing.lose(self.town.ledger, "alpha", instance.name)
+        await report_vm.lose(self.town.ledger, "alpha", instance.name)
 
     async def act(self) -> None:
         """Let anything happen that may happen."""
@@ -104,7 +104,7 @@ class Cloud:
             await self.lose(self.chance.choice(up))
         elif chosen < 0.8 and self.plan:
             self.jobs.clear()  # whoever takes a plan back has stopped what was going on
-            await finishing.abort(self.town.ledger, "alpha", self.plan)
+            await report_vm.abort(self.town.ledger, "alpha", self.plan)
         else:
             await self.deploy(self.wanted())
 

@@ -4,11 +4,11 @@ from typing import Any
 
 import pytest
 
-from tenure.doors.deployments import finishing
-from tenure.doors.deployments.faults import Rejected
-from tenure.doors.deployments.reports import read_vm_state
+from tenure.integrations.bosh.model.bosh_errors import Rejected
+from tenure.integrations.bosh.running_vms.vm_state import read_vm_state
+from tenure.integrations.bosh.verbs import report_vm
 from tenure.kernel.errors import Invalid
-from tests.doors.deployments.conformance.town import Town, app, config, manifest
+from tests.integrations.bosh.conformance.town import Town, app, config, manifest
 
 EDGE = {"name": "edge", "type": "dynamic"}
 OTHER = {"name": "other", "type": "dynamic"}
@@ -34,7 +34,7 @@ async def test_what_is_no_address_on_a_dynamic_network_is_refused_by_name(town: 
     await town.deploy(manifest("alpha", app(networks=on)))
     before = await town.instances("alpha")
     with pytest.raises(Invalid) as caught:
-        await finishing.commit(town.ledger, "alpha", "app/0", vm="vm-1", hints=hints)
+        await report_vm.commit(town.ledger, "alpha", "app/0", vm="vm-1", hints=hints)
 
     assert why in caught.value.message
     assert caught.value.field == "hints"
@@ -44,7 +44,7 @@ async def test_what_is_no_address_on_a_dynamic_network_is_refused_by_name(town: 
 async def test_addresses_are_written_as_everywhere(town: Town) -> None:
     await town.upload(config(more=[EDGE]))
     await town.deploy(manifest("alpha", app(network="edge")))
-    made = await finishing.commit(town.ledger, "alpha", "app/0", vm="vm-1", hints={"edge": "2001:DB8:0::9"})
+    made = await report_vm.commit(town.ledger, "alpha", "app/0", vm="vm-1", hints={"edge": "2001:DB8:0::9"})
 
     assert made.hints == {"edge": "2001:db8::9"}
 

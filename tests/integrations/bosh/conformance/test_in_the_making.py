@@ -4,11 +4,11 @@ from collections.abc import Awaitable, Callable
 
 import pytest
 
-from tenure.doors.deployments import checking, finishing
-from tenure.doors.deployments.recreating import recreate
+from tenure.integrations.bosh.verbs import cloud_check, report_vm
+from tenure.integrations.bosh.verbs.recreate import recreate
 from tenure.kernel.errors import Conflict
-from tenure.kernel.values import Holding
-from tests.doors.deployments.conformance.town import Document, Town, app, config, lab, manifest
+from tenure.kernel.holdings.holding_model import Holding
+from tests.integrations.bosh.conformance.town import Document, Town, app, config, lab, manifest
 
 FIRST = {"range": "10.0.0.16/28", "gateway": "10.0.0.17"}
 SECOND = {"range": "10.0.0.0/28", "gateway": "10.0.0.1"}
@@ -31,7 +31,7 @@ async def refuse_late(town: Town) -> None:
     """See a VM refused that does not say which plan it was made for, and nothing freed."""
     before = await town.instances("alpha")
     with pytest.raises(Conflict, match="an earlier plan wanted other settings"):
-        await finishing.commit(town.ledger, "alpha", "app/0", vm="vm-late")
+        await report_vm.commit(town.ledger, "alpha", "app/0", vm="vm-late")
     assert await town.instances("alpha") == before
 
 
@@ -62,28 +62,28 @@ async def test_a_service_that_becomes_an_errand_keeps_what_its_vm_may_come_up_on
     assert await town.parting("alpha") == {"app/0": {"a": "10.0.0.18"}}
     await refuse_late(town)
 
-    await finishing.fail(town.ledger, "alpha", "app/0", plan=first.plan)
+    await report_vm.fail(town.ledger, "alpha", "app/0", plan=first.plan)
     assert await town.parting("alpha") == {}
 
 
 async def test_who_was_started_again_keeps_what_its_vm_may_come_up_on(town: Town) -> None:
     await town.upload(two())
     await town.run(ON_A)
-    await finishing.stop(town.ledger, "alpha", "app/0", hard=True)
+    await report_vm.stop(town.ledger, "alpha", "app/0", hard=True)
     moved = await town.deploy(ON_B)
-    await finishing.start(town.ledger, "alpha", "app/0")
+    await report_vm.start(town.ledger, "alpha", "app/0")
     await town.deploy(ON_C)
     assert await town.parting("alpha") == {"app/0": {"a": "10.0.0.18", "b": "10.0.0.2"}}
     await refuse_late(town)
 
-    await finishing.fail(town.ledger, "alpha", "app/0", plan=moved.plan)
+    await report_vm.fail(town.ledger, "alpha", "app/0", plan=moved.plan)
     assert await town.parting("alpha") == {"app/0": {"a": "10.0.0.18"}}
 
 
 async def test_who_is_not_started_does_not(town: Town) -> None:
     await town.upload(two())
     await town.run(ON_A)
-    await finishing.stop(town.ledger, "alpha", "app/0", hard=True)
+    await report_vm.stop(town.ledger, "alpha", "app/0", hard=True)
     await town.deploy(ON_B)
     await town.deploy(ON_C)
 
@@ -94,13 +94,13 @@ async def test_who_is_not_started_does_not(town: Town) -> None:
 async def test_a_vm_in_place_of_a_lost_one_says_its_plan_where_a_deploy_moved_it(town: Town, failed: bool) -> None:
     await town.upload(two())
     await town.run(ON_A)
-    await finishing.lose(town.ledger, "alpha", "app/0", vm="vm-1")
+    await report_vm.lose(town.ledger, "alpha", "app/0", vm="vm-1")
     if failed:
-        await finishing.fail(town.ledger, "alpha", "app/0")
+        await report_vm.fail(town.ledger, "alpha", "app/0")
     moved = await town.deploy(ON_B)
     if not failed:
         await refuse_late(town)
-    await finishing.commit(town.ledger, "alpha", "app/0", vm="vm-new", plan=None if failed else moved.plan)
+    await report_vm.commit(town.ledger, "alpha", "app/0", vm="vm-new", plan=None if failed else moved.plan)
 
     assert await town.has("alpha") == {"app/0": {"b": "10.0.0.2"}}
 
@@ -108,10 +108,10 @@ async def test_a_vm_in_place_of_a_lost_one_says_its_plan_where_a_deploy_moved_it
 async def test_it_need_not_where_the_deploy_means_the_same(town: Town) -> None:
     await town.upload(two())
     await town.run(ON_A)
-    await finishing.lose(town.ledger, "alpha", "app/0", vm="vm-1")
+    await report_vm.lose(town.ledger, "alpha", "app/0", vm="vm-1")
     await town.deploy(ON_A)
 
-    assert (await finishing.commit(town.ledger, "alpha", "app/0", vm="vm-new")).vm == "vm-new"
+    assert (await report_vm.commit(town.ledger, "alpha", "app/0", vm="vm-new")).vm == "vm-new"
 
 
 async def leaving(town: Town, network: str, how: str) -> tuple[str, str]:
@@ -120,7 +120,7 @@ async def leaving(town: Town, network: str, how: str) -> tuple[str, str]:
     await town.run(ON_A)
     made = (await town.deploy(manifest("alpha", app(network=network)), recreate=True)).plan
     if how == "deleted":
-        await finishing.delete(town.ledger, "alpha")
+        await report_vm.delete(town.ledger, "alpha")
         return made, made
     return made, (await town.deploy(manifest("alpha", app(0, network=network)))).plan
 
@@ -131,14 +131,14 @@ async def leaving(town: Town, network: str, how: str) -> tuple[str, str]:
 async def test_who_leaves_is_gone_when_both_its_vms_are(town: Town, network: str, how: str, told: str) -> None:
     _, plan = await leaving(town, network, how)
     held = {each.address for each in await taken(town)}
-    await finishing.lose(town.ledger, "alpha", "app/0", vm="vm-1")
+    await report_vm.lose(town.ledger, "alpha", "app/0", vm="vm-1")
     assert {each.address for each in await taken(town)} == held
     with pytest.raises(Conflict, match="say what became of the one that was to be made in its place"):
-        await finishing.lose(town.ledger, "alpha", "app/0", vm="vm-1")
+        await report_vm.lose(town.ledger, "alpha", "app/0", vm="vm-1")
     if told == "lost":
-        await finishing.lose(town.ledger, "alpha", "app/0")
+        await report_vm.lose(town.ledger, "alpha", "app/0")
     else:
-        await finishing.fail(town.ledger, "alpha", "app/0", plan=plan)
+        await report_vm.fail(town.ledger, "alpha", "app/0", plan=plan)
 
     assert await town.instances("alpha") == []
     assert await taken(town) == []
@@ -147,57 +147,57 @@ async def test_who_leaves_is_gone_when_both_its_vms_are(town: Town, network: str
 @pytest.mark.parametrize("how", ["deleted", "left out"])
 async def test_it_goes_with_the_one_it_has_where_the_other_failed(town: Town, how: str) -> None:
     made, _ = await leaving(town, "b", how)
-    await finishing.fail(town.ledger, "alpha", "app/0", plan=made)
+    await report_vm.fail(town.ledger, "alpha", "app/0", plan=made)
     assert [each.address for each in await taken(town)] == ["10.0.0.18"]
-    await finishing.lose(town.ledger, "alpha", "app/0", vm="vm-1")
+    await report_vm.lose(town.ledger, "alpha", "app/0", vm="vm-1")
 
     assert await taken(town) == []
 
 
 async def test_a_plan_taken_back_leaves_the_vm_of_who_is_deleted(town: Town) -> None:
     made, _ = await leaving(town, "a", "deleted")
-    assert await finishing.abort(town.ledger, "alpha", made) == []
+    assert await report_vm.abort(town.ledger, "alpha", made) == []
     assert [each.carrier for each in await taken(town)] == ["vm-1"]
-    await finishing.lose(town.ledger, "alpha", "app/0")
+    await report_vm.lose(town.ledger, "alpha", "app/0")
 
     assert await taken(town) == []
 
 
 async def test_who_was_lost_before_the_plan_is_taken_back_has_its_address_again(town: Town) -> None:
     _, plan = await leaving(town, "b", "left out")
-    await finishing.lose(town.ledger, "alpha", "app/0", vm="vm-1")
-    await finishing.abort(town.ledger, "alpha", plan)
+    await report_vm.lose(town.ledger, "alpha", "app/0", vm="vm-1")
+    await report_vm.abort(town.ledger, "alpha", plan)
 
     assert await town.has("alpha") == {"app/0": {"a": "10.0.0.18"}}
 
 
 async def lost(town: Town) -> None:
-    await finishing.lose(town.ledger, "alpha", "app/0")
+    await report_vm.lose(town.ledger, "alpha", "app/0")
 
 
 async def started_again(town: Town) -> None:
-    await finishing.stop(town.ledger, "alpha", "app/0", hard=True)
-    await finishing.start(town.ledger, "alpha", "app/0")
+    await report_vm.stop(town.ledger, "alpha", "app/0", hard=True)
+    await report_vm.start(town.ledger, "alpha", "app/0")
 
 
 async def failed_and_checked(town: Town) -> None:
     await town.deploy(ON_A, recreate=True)
-    await finishing.fail(town.ledger, "alpha", "app/0")
+    await report_vm.fail(town.ledger, "alpha", "app/0")
     [instance] = await town.instances("alpha")
-    await checking.recreate(town.ledger, "alpha", "app/0", vm=instance.vm or "")
+    await cloud_check.recreate(town.ledger, "alpha", "app/0", vm=instance.vm or "")
 
 
 async def recreated_and_let_be(town: Town) -> None:
     [instance] = await town.instances("alpha")
     await recreate(town.ledger, "alpha")
     await town.deploy(ON_A)
-    await finishing.lose(town.ledger, "alpha", "app/0", vm=instance.vm)
+    await report_vm.lose(town.ledger, "alpha", "app/0", vm=instance.vm)
 
 
 async def recreated_and_stopped(town: Town) -> None:
     [instance] = await town.instances("alpha")
     await recreate(town.ledger, "alpha")
-    await finishing.stop(town.ledger, "alpha", "app/0", hard=True, vm=instance.vm)
+    await report_vm.stop(town.ledger, "alpha", "app/0", hard=True, vm=instance.vm)
     await town.deploy(ON_A)
 
 
@@ -212,12 +212,12 @@ async def test_who_was_told_to_make_a_vm_keeps_the_address_until_he_says_what_be
     await town.run(ON_A)
     await told_to_make(town)
     if leaves == "deleted":
-        assert [each.index for each in await finishing.delete(town.ledger, "alpha")] == [0]
+        assert [each.index for each in await report_vm.delete(town.ledger, "alpha")] == [0]
     else:
         await town.deploy(manifest("alpha", app(network="a", instances=0)))
 
     assert [each.address for each in await taken(town)] == ["10.0.0.18"]
-    await finishing.lose(town.ledger, "alpha", "app/0")
+    await report_vm.lose(town.ledger, "alpha", "app/0")
     assert await taken(town) == []
 
 
@@ -240,12 +240,12 @@ async def test_a_later_plan_that_failed_does_not_make_an_earlier_ones_vm_forgott
     await town.upload(two())
     await town.deploy(ON_A)
     later = await town.deploy(manifest("alpha", ON_BOTH))
-    await finishing.fail(town.ledger, "alpha", "app/0", plan=later.plan)
+    await report_vm.fail(town.ledger, "alpha", "app/0", plan=later.plan)
     await town.upload(two({**FIRST, "reserved": ["10.0.0.18"]}))
     await town.deploy(manifest("alpha", ON_BOTH))
     assert await town.parting("alpha") == {"app/0": {"a": "10.0.0.18"}}
 
-    assert len(await finishing.delete(town.ledger, "alpha")) == 1
+    assert len(await report_vm.delete(town.ledger, "alpha")) == 1
     assert "10.0.0.18" in [each.address for each in await taken(town)]
 
 
@@ -256,8 +256,8 @@ async def test_who_leaves_is_gone_when_the_vm_that_was_asked_for_last_is_told_of
     for _ in range(2):
         await town.deploy(manifest("alpha", app(network="a", instances=0)))
     with pytest.raises(Conflict, match="does not wait for a VM of plan"):
-        await finishing.fail(town.ledger, "alpha", "app/0", plan=first.plan)
+        await report_vm.fail(town.ledger, "alpha", "app/0", plan=first.plan)
     assert [each.address for each in await taken(town)] == ["10.0.0.18"]
 
-    await finishing.fail(town.ledger, "alpha", "app/0", plan=last.plan)
+    await report_vm.fail(town.ledger, "alpha", "app/0", plan=last.plan)
     assert await taken(town) == []

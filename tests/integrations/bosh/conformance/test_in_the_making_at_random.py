@@ -2,8 +2,8 @@
 
 import pytest
 
-from tests.doors.deployments.conformance.maker import live
-from tests.doors.deployments.conformance.town import Town
+from tests.integrations.bosh.conformance.maker import live
+from tests.integrations.bosh.conformance.town import Town
 
 
 @pytest.mark.parametrize(

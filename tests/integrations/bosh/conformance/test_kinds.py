@@ -4,12 +4,12 @@ from typing import Any
 
 import pytest
 
-from tenure.doors.deployments import finishing
-from tenure.doors.deployments.faults import Kind, Refused
-from tenure.doors.deployments.recreating import recreate
-from tenure.doors.deployments.settings import settings_of
-from tenure.doors.deployments.surveying import load_orphans
-from tests.doors.deployments.conformance.town import Town, app, config, lab, manifest
+from tenure.integrations.bosh.cloud_config.site_survey import load_orphans
+from tenure.integrations.bosh.model.bosh_errors import Kind, Refused
+from tenure.integrations.bosh.state.vm_settings import settings_of
+from tenure.integrations.bosh.verbs import report_vm
+from tenure.integrations.bosh.verbs.recreate import recreate
+from tests.integrations.bosh.conformance.town import Town, app, config, lab, manifest
 
 DYNAMIC = {"name": "dyn", "type": "dynamic", "subnets": [{"cloud_properties": {"pg": "a"}}]}
 POOL = {"name": "pub", "type": "vip", "subnets": [{"static": ["198.51.100.20-198.51.100.21"]}]}
@@ -21,9 +21,9 @@ async def test_g1_g2_a_dynamic_network_reserves_nothing_and_hands_back_what_the_
     deployed = await town.deploy(manifest("alpha", app(network="dyn")))
     [made] = await town.instances("alpha")
     settings = settings_of(made, deployed.config)
-    first = await finishing.commit(town.ledger, "alpha", made.name, vm="vm-1", hints={"dyn": "10.7.0.9"})
-    await finishing.lose(town.ledger, "alpha", made.name)
-    again = await finishing.commit(town.ledger, "alpha", made.name, vm="vm-2")
+    first = await report_vm.commit(town.ledger, "alpha", made.name, vm="vm-1", hints={"dyn": "10.7.0.9"})
+    await report_vm.lose(town.ledger, "alpha", made.name)
+    again = await report_vm.commit(town.ledger, "alpha", made.name, vm="vm-2")
     third = await town.deploy(manifest("alpha", app(network="dyn")))
 
     assert (settings["dyn"]["type"], "ip" in settings["dyn"]) == ("dynamic", False)
@@ -40,7 +40,7 @@ async def test_g2_a_recreate_hands_back_what_the_iaas_gave(town: Town, how: str)
     await town.upload(config(more=[DYNAMIC]))
     await town.deploy(text)
     [made] = await town.instances("alpha")
-    await finishing.commit(town.ledger, "alpha", made.name, vm="vm-1", hints={"dyn": "10.7.0.9"})
+    await report_vm.commit(town.ledger, "alpha", made.name, vm="vm-1", hints={"dyn": "10.7.0.9"})
     again = await (town.deploy(text, recreate=True) if how == "deploy" else recreate(town.ledger, "alpha"))
     [waiting] = await town.instances("alpha")
 
@@ -106,7 +106,7 @@ async def test_h1_h2_h3_swapped_vms_get_new_addresses_and_orphans_keep_theirs_un
     await town.upload(config(lab(static=["172.20.5.2"])))
     with pytest.raises(Refused) as caught:
         await town.run(manifest("beta", app(static_ips=["172.20.5.2"])))
-    freed = [each.address for vm in before for each in await finishing.clean_up_orphan(town.ledger, vm or "")]
+    freed = [each.address for vm in before for each in await report_vm.clean_up_orphan(town.ledger, vm or "")]
     await town.run(manifest("beta", app(static_ips=["172.20.5.2"])))
 
     assert set((await town.tails("alpha")).values()) == {".4", ".5"}
@@ -154,7 +154,7 @@ async def test_h5_a_recreate_that_is_called_off_moves_nobody(town: Town) -> None
     await town.run(text)
     recreated = await town.deploy(text, recreate=True)
     called_off = await town.run(text)
-    await finishing.abort(town.ledger, "alpha", recreated.plan)
+    await report_vm.abort(town.ledger, "alpha", recreated.plan)
 
     assert [step.calls_off for step in called_off.steps] == [True, True]
     assert await town.tails("alpha") == {"app/0": ".2", "app/1": ".3"}
@@ -196,7 +196,7 @@ async def test_h9_what_a_deploy_reserved_that_went_no_further_is_free_for_the_ne
     await town.run(manifest("alpha", app(2, **SWAP)))
     broken = await town.deploy(manifest("alpha", app(2, **SWAP)), recreate=True)
     full = len(await town.ledger.holdings("lab"))
-    await finishing.abort(town.ledger, "alpha", broken.plan)
+    await report_vm.abort(town.ledger, "alpha", broken.plan)
     await town.run(manifest("alpha", app(4, **SWAP)))
 
     assert full == 4

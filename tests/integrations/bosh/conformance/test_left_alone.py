@@ -4,11 +4,11 @@ from typing import Any
 
 import pytest
 
-from tenure.doors.deployments import errands, finishing
-from tenure.doors.deployments.explaining import waits_for
-from tenure.doors.deployments.records import load_instance
-from tenure.doors.deployments.reports import VmState
-from tests.doors.deployments.conformance.town import Town, app, config, lab, manifest
+from tenure.integrations.bosh.planning.explain_instance import waits_for
+from tenure.integrations.bosh.running_vms.vm_state import VmState
+from tenure.integrations.bosh.state.instance_state import load_instance
+from tenure.integrations.bosh.verbs import errands, report_vm
+from tests.integrations.bosh.conformance.town import Town, app, config, lab, manifest
 
 SWAP: dict[str, Any] = {"update": {"vm_strategy": "create-swap-delete"}}
 
@@ -17,7 +17,7 @@ SWAP: dict[str, Any] = {"update": {"vm_strategy": "create-swap-delete"}}
 async def test_d25_an_ignored_instance_is_not_recreated(town: Town, more: dict[str, Any]) -> None:
     await town.upload(config())
     await town.run(manifest("alpha", app(2, **more)))
-    await finishing.ignore(town.ledger, "alpha", "app/0")
+    await report_vm.ignore(town.ledger, "alpha", "app/0")
     before = await load_instance(town.ledger, "alpha", "app/0")
     await town.deploy(manifest("alpha", app(2, **more)), recreate=True)
 
@@ -28,7 +28,7 @@ async def test_d25_an_ignored_instance_is_not_recreated(town: Town, more: dict[s
 async def test_d25_nor_made_anew_for_another_gateway_or_because_it_is_silent(town: Town) -> None:
     await town.upload(config())
     await town.run(manifest("alpha", app(2)))
-    await finishing.ignore(town.ledger, "alpha", "app/0")
+    await report_vm.ignore(town.ledger, "alpha", "app/0")
     before = await load_instance(town.ledger, "alpha", "app/0")
     await town.upload(config(lab(gateway="172.20.5.14")))
     await town.deploy(manifest("alpha", app(2)), vm_state={"app/0": VmState(None)}, fix=True)
@@ -42,7 +42,7 @@ async def test_d25_nor_made_anew_for_another_gateway_or_because_it_is_silent(tow
 async def test_an_ignored_instance_that_waits_goes_on_waiting_for_the_same(town: Town) -> None:
     await town.upload(config())
     first = await town.deploy(manifest("alpha", app()))
-    await finishing.ignore(town.ledger, "alpha", "app/0")
+    await report_vm.ignore(town.ledger, "alpha", "app/0")
     await town.deploy(manifest("alpha", app(2)))
 
     assert (await load_instance(town.ledger, "alpha", "app/0")).plan == first.plan
@@ -54,28 +54,28 @@ async def test_e3_an_instance_that_was_stopped_hard_gets_no_vm_before_it_is_star
 ) -> None:
     await town.upload(config())
     await town.run(manifest("alpha", app(2)))
-    await finishing.stop(town.ledger, "alpha", "app/0", hard=True)
+    await report_vm.stop(town.ledger, "alpha", "app/0", hard=True)
     stopped = await load_instance(town.ledger, "alpha", "app/0")
     await town.run(manifest("alpha", app(3)), recreate=recreated)
     assert await load_instance(town.ledger, "alpha", "app/0") == stopped
     assert waits_for(stopped) == "start"
 
-    started = await finishing.start(town.ledger, "alpha", "app/0")
+    started = await report_vm.start(town.ledger, "alpha", "app/0")
 
     assert waits_for(started) == "vm"
-    assert (await finishing.commit(town.ledger, "alpha", "app/0", vm="vm-new")).vm == "vm-new"
+    assert (await report_vm.commit(town.ledger, "alpha", "app/0", vm="vm-new")).vm == "vm-new"
     assert (await town.tails("alpha"))["app/0"] == ".2"
 
 
 async def test_one_that_was_stopped_hard_gets_another_address_where_its_own_fits_no_more(town: Town) -> None:
     await town.upload(config())
     await town.run(manifest("alpha", app()))
-    await finishing.stop(town.ledger, "alpha", "app/0", hard=True)
+    await report_vm.stop(town.ledger, "alpha", "app/0", hard=True)
     await town.upload(config(lab(reserved=["172.20.5.2"])))
     deployed = await town.deploy(manifest("alpha", app()))
     assert await town.tails("alpha") == {"app/0": ".3"}
 
-    freed = await finishing.abort(town.ledger, "alpha", deployed.plan)
+    freed = await report_vm.abort(town.ledger, "alpha", deployed.plan)
 
     assert [each.address for each in freed] == ["172.20.5.3"]
     assert [(each.state, each.plan) for each in await town.instances("alpha")] == [("detached", None)]
@@ -100,7 +100,7 @@ async def test_an_index_is_given_again_only_when_who_had_it_is_gone(town: Town, 
     assert sorted((each.index, each.leaving) for each in await town.instances("alpha")) == [
         (0, False), (1, True), (2, False)
     ]  # fmt: skip
-    await finishing.lose(town.ledger, "alpha", "app/1")
+    await report_vm.lose(town.ledger, "alpha", "app/1")
     if not static:
         await town.deploy(wanted(3))
         assert sorted(each.index for each in await town.instances("alpha")) == [0, 1, 2]

@@ -2,13 +2,13 @@
 
 import pytest
 
-from tenure.doors.deployments import checking, finishing
-from tenure.doors.deployments.door import Deployments
-from tenure.doors.deployments.records import Instance, load_deployment
-from tenure.doors.deployments.recreating import recreate
-from tenure.doors.deployments.telling import settings
-from tests.doors.deployments.conformance.fleet import Fleet, own
-from tests.doors.deployments.conformance.town import Town, app, config, lab, manifest
+from tenure.integrations.bosh.deployments_api import Deployments
+from tenure.integrations.bosh.state.instance_state import Instance, load_deployment
+from tenure.integrations.bosh.verbs import cloud_check, report_vm
+from tenure.integrations.bosh.verbs.recreate import recreate
+from tenure.integrations.bosh.views.result_documents import settings
+from tests.integrations.bosh.conformance.fleet import Fleet, own
+from tests.integrations.bosh.conformance.town import Town, app, config, lab, manifest
 
 OTHER = {"name": "other", "type": "manual", "subnets": [{"range": "10.9.0.0/28", "gateway": "10.9.0.1"}]}
 TWO = app(networks=[{"name": "lab", "default": ["dns", "gateway"]}, {"name": "other"}])
@@ -18,8 +18,8 @@ RENAMED = app(2, name="web", migrated_from=[{"name": "app"}])
 async def made_again(town: Town, ident: str, vm: str) -> Instance:
     """Let an instance lose its VM and get another."""
     lost = await Deployments(town.ledger).instance("alpha", ident)
-    await checking.recreate(town.ledger, "alpha", ident, vm=lost.vm or "")
-    return await finishing.commit(town.ledger, "alpha", ident, vm=vm)
+    await cloud_check.recreate(town.ledger, "alpha", ident, vm=lost.vm or "")
+    return await report_vm.commit(town.ledger, "alpha", ident, vm=vm)
 
 
 async def test_a_network_that_a_plan_adds_is_not_asked_for_any_more(town: Town) -> None:
@@ -27,7 +27,7 @@ async def test_a_network_that_a_plan_adds_is_not_asked_for_any_more(town: Town) 
     await town.run(manifest("alpha", app()))
     [before] = await town.instances("alpha")
     plan = (await town.deploy(manifest("alpha", TWO))).plan
-    await finishing.abort(town.ledger, "alpha", plan)
+    await report_vm.abort(town.ledger, "alpha", plan)
     [after] = await town.instances("alpha")
     made = await made_again(town, "app/0", "vm-new")
 
@@ -43,7 +43,7 @@ async def test_instances_have_the_names_of_before(town: Town, anew: bool) -> Non
     before = await town.instances("alpha")
     plan = (await town.deploy(manifest("alpha", RENAMED, app(name="new")), recreate=anew)).plan
     assert sorted(f"{each.group}/{each.index}" for each in await town.instances("alpha")) == ["new/0", "web/0", "web/1"]
-    await finishing.abort(town.ledger, "alpha", plan)
+    await report_vm.abort(town.ledger, "alpha", plan)
     after = await town.instances("alpha")
 
     assert [(each.name, each.index, each.disk) for each in after] == [
@@ -58,7 +58,7 @@ async def test_two_plans_are_taken_back_to_before_both(town: Town) -> None:
     [before] = await town.instances("alpha")
     await town.deploy(manifest("alpha", TWO))
     later = await town.deploy(manifest("alpha", {**TWO, "name": "web", "migrated_from": [{"name": "app"}]}))
-    await finishing.abort(town.ledger, "alpha", later.plan)
+    await report_vm.abort(town.ledger, "alpha", later.plan)
     [after] = await town.instances("alpha")
 
     assert (after.name, after.networks) == (before.name, before.networks)
@@ -69,7 +69,7 @@ async def test_without_a_cloud_config_too(town: Town) -> None:
     await fleet.run(own("alpha", app(2)))
     before = await town.instances("alpha")
     deployed = await fleet.deploy(own("alpha", RENAMED), recreate=True)
-    await finishing.abort(town.ledger, "alpha", deployed.plan)
+    await report_vm.abort(town.ledger, "alpha", deployed.plan)
 
     assert [each.name for each in await town.instances("alpha")] == [each.name for each in before]
 
@@ -81,8 +81,8 @@ async def half_done(town: Town) -> str:
     await town.upload(config({"range": "172.20.6.0/28", "gateway": "172.20.6.1"}, name="moved"))
     text = manifest("alpha", app(2, network="moved"))
     deployed = await town.deploy(text)
-    await finishing.commit(town.ledger, "alpha", "app/0", vm="vm-8", plan=deployed.plan)
-    await finishing.abort(town.ledger, "alpha", deployed.plan)
+    await report_vm.commit(town.ledger, "alpha", "app/0", vm="vm-8", plan=deployed.plan)
+    await report_vm.abort(town.ledger, "alpha", deployed.plan)
     return text
 
 
@@ -109,7 +109,7 @@ async def test_where_a_part_was_done_the_others_are_made_with_the_networks_of_be
 async def test_they_are_made_anew_on_the_same_addresses(town: Town) -> None:
     await half_done(town)
     await recreate(town.ledger, "alpha")
-    made = await finishing.commit(town.ledger, "alpha", "app/1", vm="vm-9")
+    made = await report_vm.commit(town.ledger, "alpha", "app/1", vm="vm-9")
 
     assert (made.vm, [each.address for each in made.wanted]) == ("vm-9", ["172.20.5.3"])
 
@@ -119,8 +119,8 @@ async def test_who_was_to_leave_stays_with_the_networks_of_before(town: Town) ->
     await town.run(manifest("alpha", app(2)))
     await town.upload(config(lab(gateway="172.20.5.14")))
     plan = (await town.deploy(manifest("alpha", app()))).plan
-    await finishing.commit(town.ledger, "alpha", "app/0", vm="vm-8", plan=plan)
-    await finishing.abort(town.ledger, "alpha", plan)
+    await report_vm.commit(town.ledger, "alpha", "app/0", vm="vm-8", plan=plan)
+    await report_vm.abort(town.ledger, "alpha", plan)
     made = await made_again(town, "app/1", "vm-9")
 
     assert made.made_with is not None

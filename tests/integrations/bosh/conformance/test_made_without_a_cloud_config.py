@@ -2,11 +2,11 @@
 
 import pytest
 
-from tenure.doors.deployments import finishing
-from tenure.doors.deployments.faults import Kind, Refused
-from tenure.doors.deployments.telling import instance_document, plan_document
-from tests.doors.deployments.conformance.fleet import Fleet, own
-from tests.doors.deployments.conformance.town import Document, Town, app, config, lab, manifest
+from tenure.integrations.bosh.model.bosh_errors import Kind, Refused
+from tenure.integrations.bosh.verbs import report_vm
+from tenure.integrations.bosh.views.result_documents import instance_document, plan_document
+from tests.integrations.bosh.conformance.fleet import Fleet, own
+from tests.integrations.bosh.conformance.town import Document, Town, app, config, lab, manifest
 
 NAMED = lab(static=["172.20.5.10-172.20.5.12"])
 
@@ -25,7 +25,7 @@ def static(tail: int) -> str:
 async def test_a_repeated_deploy_takes_the_vm_of_the_first_over(town: Town, alpha: Fleet) -> None:
     for _ in range(2):
         await alpha.deploy(own("alpha", app()))
-    made = await finishing.commit(town.ledger, "alpha", "app/0", vm="vm-1")
+    made = await report_vm.commit(town.ledger, "alpha", "app/0", vm="vm-1")
 
     assert (made.made_with or {})["lab"]["ip"] == "172.20.5.2"
 
@@ -34,7 +34,7 @@ async def test_so_does_the_first_with_a_cloud_config(town: Town, alpha: Fleet) -
     await alpha.deploy(own("alpha", app()))
     await town.upload(config())
     await alpha.deploy(manifest("alpha", app()))
-    made = await finishing.commit(town.ledger, "alpha", "app/0", vm="vm-1")
+    made = await report_vm.commit(town.ledger, "alpha", "app/0", vm="vm-1")
 
     assert [(each.address, each.carrier) for each in made.holdings] == [("172.20.5.2", "vm-1")]
 
@@ -46,7 +46,7 @@ async def test_nobody_else_gets_what_a_vm_may_come_up_on(town: Town, alpha: Flee
     [leaves] = [instance_document(each) for each in await town.instances("alpha") if each.leaving]
     assert leaves["earlier"] == [{"plan": first.plan, "addresses": ["172.20.5.2"]}]
 
-    await finishing.fail(town.ledger, "alpha", "app/0", plan=first.plan)
+    await report_vm.fail(town.ledger, "alpha", "app/0", plan=first.plan)
     assert [each.group for each in await town.instances("alpha")] == ["other"]
 
 
@@ -64,7 +64,7 @@ async def test_nor_of_who_has_one_and_moves(town: Town, alpha: Fleet) -> None:
     with pytest.raises(Refused):
         await alpha.deploy(both)
 
-    await finishing.fail(town.ledger, "alpha", "app/0", plan=moved.plan)
+    await report_vm.fail(town.ledger, "alpha", "app/0", plan=moved.plan)
     await alpha.run(both)
     assert await alpha.tails() == {"app/0": ".10", "x/0": ".11"}
 
@@ -78,7 +78,7 @@ async def test_nor_another_deployment_when_the_first_cloud_config_comes(town: To
         await town.deploy(beta)
     assert caught.value.kind is Kind.NETWORK_RESERVATION_ALREADY_IN_USE
 
-    await finishing.fail(town.ledger, "alpha", "app/0", plan=first.plan)
+    await report_vm.fail(town.ledger, "alpha", "app/0", plan=first.plan)
     await town.run(beta)
     assert await town.tails("beta") == {"app/0": ".10"}
 
@@ -92,7 +92,7 @@ async def test_also_where_it_has_a_vm_and_two_more_are_made(town: Town, alpha: F
     assert await town.parting("alpha") == {"app/0": {"lab": "172.20.5.11"}}
     assert len(await town.ledger.holdings("lab")) == 3
 
-    await finishing.commit(town.ledger, "alpha", "app/0", vm="vm-2", plan=last.plan)
+    await report_vm.commit(town.ledger, "alpha", "app/0", vm="vm-2", plan=last.plan)
     assert [each.address for each in await town.ledger.holdings("lab")] == ["172.20.5.12"]
 
 
@@ -115,7 +115,7 @@ async def test_a_silent_vm_keeps_its_address_when_the_first_cloud_config_comes(t
     assert (steps["app"]["vm"], steps["app"]["action"]) == ("vm-1", "recreated")
     assert await town.tails("alpha") == {"app/0": ".2", "other/0": ".3"}
 
-    await finishing.abort(town.ledger, "alpha", fixed.plan)
+    await report_vm.abort(town.ledger, "alpha", fixed.plan)
     assert [(each.group, each.vm) for each in await town.instances("alpha")] == [("app", "vm-1")]
 
 
@@ -126,11 +126,11 @@ async def test_two_that_are_made_on_one_address_are_told_of_each_by_itself(town:
     asks = app(static_ips=["172.20.5.10"])
     first, later = await alpha.deploy(by(asks)), await alpha.deploy(by(asks, gateway="172.20.5.14"))
     await alpha.deploy(by(app(name="other")))
-    await finishing.fail(town.ledger, "alpha", "app/0", plan=first.plan)
+    await report_vm.fail(town.ledger, "alpha", "app/0", plan=first.plan)
     with pytest.raises(Refused):
         await alpha.deploy(by(app(name="b", static_ips=["172.20.5.10"])))
 
-    await finishing.fail(town.ledger, "alpha", "app/0", plan=later.plan)
+    await report_vm.fail(town.ledger, "alpha", "app/0", plan=later.plan)
     await alpha.deploy(by(app(name="b", static_ips=["172.20.5.10"])))
 
 
@@ -164,6 +164,6 @@ async def test_who_left_before_the_first_cloud_config_is_gone_when_its_deploy_is
     await alpha.deploy(own("alpha"))
     await town.upload(config())
     deployed = await alpha.deploy(manifest("alpha", app(name="other")))
-    await finishing.abort(town.ledger, "alpha", deployed.plan)
+    await report_vm.abort(town.ledger, "alpha", deployed.plan)
 
     assert (await town.instances("alpha"), await town.ledger.holdings("lab")) == ([], [])

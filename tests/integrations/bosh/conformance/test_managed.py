@@ -6,14 +6,15 @@ from typing import Any
 
 import pytest
 
-from tenure.doors.deployments import finishing, managed
-from tenure.doors.deployments.deploying import Deployed
-from tenure.doors.deployments.door import Deployments
-from tenure.doors.deployments.faults import Refused, Rejected
-from tenure.doors.deployments.managed_records import CREATING, CreatedSubnet, Managed, load_managed
+from tenure.integrations.bosh.cloud_config import managed_networks
+from tenure.integrations.bosh.deployments_api import Deployments
+from tenure.integrations.bosh.model.bosh_errors import Refused, Rejected
+from tenure.integrations.bosh.state.managed_records import CREATING, CreatedSubnet, Managed, load_managed
+from tenure.integrations.bosh.verbs import report_vm
+from tenure.integrations.bosh.verbs.deploy import Deployed
 from tenure.kernel.errors import NotFound, StillInUse
-from tests.doors.deployments.conformance.recorder import FIRST, SECOND, Recorder, managed_config
-from tests.doors.deployments.conformance.town import Document, Town, app, config, manifest
+from tests.integrations.bosh.conformance.recorder import FIRST, SECOND, Recorder, managed_config
+from tests.integrations.bosh.conformance.town import Document, Town, app, config, manifest
 
 
 async def run(town: Town, cloud: Recorder, *deployments: str, network: str = "made") -> None:
@@ -23,10 +24,10 @@ async def run(town: Town, cloud: Recorder, *deployments: str, network: str = "ma
 
 
 async def delete(town: Town, deployment: str) -> None:
-    for each in await finishing.delete(town.ledger, deployment):
-        await finishing.lose(town.ledger, deployment, each.name)
+    for each in await report_vm.delete(town.ledger, deployment):
+        await report_vm.lose(town.ledger, deployment, each.name)
     if (await town.ledger.papers("deployments.deployment", prefix=deployment)) != []:
-        await finishing.delete(town.ledger, deployment)
+        await report_vm.delete(town.ledger, deployment)
 
 
 async def made(town: Town) -> Managed:
@@ -93,7 +94,7 @@ async def test_i14_the_network_to_compile_on_is_made_too(town: Town) -> None:
 
 
 async def test_i14_many_at_once_make_it_once(town: Town, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(managed, "POLL_S", 0.02)
+    monkeypatch.setattr(managed_networks, "POLL_S", 0.02)
     cloud = Recorder(takes_s=0.1)
     await town.upload(managed_config(FIRST, SECOND))
     texts = [manifest(name, app(network="made")) for name in ("alpha", "beta", "gamma")]
@@ -176,12 +177,12 @@ async def test_i15_whoever_is_stopped_on_the_way_leaves_nothing(town: Town) -> N
 async def test_what_somebody_left_half_made_is_finished_by_the_next(
     town: Town, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(managed, "POLL_S", 0.01)
+    monkeypatch.setattr(managed_networks, "POLL_S", 0.01)
     cloud = Recorder()
     await town.upload(managed_config(FIRST, SECOND))
     half = Managed("made", CREATING, "gone", {"s1": CreatedSubnet("cid-old")})
     await town.ledger.apply([half.written()])
-    await managed.prepare(town.ledger, cloud, "m.yml", manifest("alpha", app(network="made")), patience_s=0.05)
+    await managed_networks.prepare(town.ledger, cloud, "m.yml", manifest("alpha", app(network="made")), patience_s=0.05)
 
     assert cloud.asked == ["create s2 10.60.2.0/28"]
     assert {name: each.cid for name, each in (await made(town)).subnets.items()} == {"s1": "cid-old", "s2": "cid-s2"}
@@ -260,12 +261,12 @@ async def test_an_orphan_can_be_deleted_and_made_again(town: Town) -> None:
     await town.upload(managed_config(OPEN))
     await run(town, cloud, "alpha")
     with pytest.raises(StillInUse):
-        await managed.delete_network(town.ledger, cloud, "made")
+        await managed_networks.delete_network(town.ledger, cloud, "made")
     await delete(town, "alpha")
-    await managed.delete_network(town.ledger, cloud, "made")
+    await managed_networks.delete_network(town.ledger, cloud, "made")
     gone = await town.ledger.network("made")
     with pytest.raises(NotFound):
-        await managed.delete_network(town.ledger, cloud, "made")
+        await managed_networks.delete_network(town.ledger, cloud, "made")
     cloud.chosen = {"range": "10.63.0.0/28", "gateway": "10.63.0.1"}
     await run(town, cloud, "alpha")
 
@@ -283,9 +284,9 @@ async def test_a_network_is_not_deleted_while_an_orphaned_vm_is_in_it(town: Town
     await town.run(text, cloud=cloud, recreate=True)
     await delete(town, "alpha")
     with pytest.raises(StillInUse, match=f"orphan/{old}"):
-        await managed.delete_network(town.ledger, cloud, "made")
-    await finishing.clean_up_orphan(town.ledger, old)
-    await managed.delete_network(town.ledger, cloud, "made")
+        await managed_networks.delete_network(town.ledger, cloud, "made")
+    await report_vm.clean_up_orphan(town.ledger, old)
+    await managed_networks.delete_network(town.ledger, cloud, "made")
 
     assert await load_managed(town.ledger) == {}
 
@@ -296,10 +297,10 @@ async def test_an_orphan_that_cannot_be_deleted_stays_with_what_is_left_of_it(to
     await run(town, cloud, "alpha")
     await delete(town, "alpha")
     with pytest.raises(RuntimeError, match="cid-s2 is stuck"):
-        await managed.delete_network(town.ledger, cloud, "made")
+        await managed_networks.delete_network(town.ledger, cloud, "made")
     left = await made(town)
     cloud.fails = frozenset()
-    await managed.delete_network(town.ledger, cloud, "made")
+    await managed_networks.delete_network(town.ledger, cloud, "made")
 
     assert (list(left.subnets), left.state) == (["s2"], "ready")
     assert await load_managed(town.ledger) == {}

@@ -2,10 +2,10 @@
 
 import pytest
 
-from tenure.doors.deployments.faults import Refused, Rejected
-from tenure.doors.deployments.managed_records import CreatedSubnet, load_managed
-from tests.doors.deployments.conformance.recorder import Recorder, managed_config
-from tests.doors.deployments.conformance.town import Town, app, manifest
+from tenure.integrations.bosh.model.bosh_errors import Refused, Rejected
+from tenure.integrations.bosh.state.managed_records import CreatedSubnet, load_managed
+from tests.integrations.bosh.conformance.recorder import Recorder, managed_config
+from tests.integrations.bosh.conformance.town import Town, app, manifest
 
 OPEN = [{"name": "s1", "netmask_bits": 28}, {"name": "s2", "netmask_bits": 28}]
 FIRST = CreatedSubnet("cid-s1", "10.61.0.0/28", "10.61.0.1")

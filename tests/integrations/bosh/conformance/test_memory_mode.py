@@ -5,16 +5,17 @@ import asyncio
 import pytest
 
 import tenure
-from tenure.doors.deployments import configuring, finishing, legacy, memory_mode
-from tenure.doors.deployments.deploying import deploy
-from tenure.doors.deployments.faults import Kind, Refused, Rejected
-from tenure.doors.deployments.records import load_deployment
-from tenure.doors.deployments.reports import read_vm_state
-from tenure.doors.deployments.telling import instance_document
-from tenure.kernel.values import Paper
-from tenure.service.ledger import AsyncLedger
-from tests.doors.deployments.conformance.fleet import Fleet, own
-from tests.doors.deployments.conformance.town import Town, app, config, lab, manifest
+from tenure.integrations.bosh.cloud_config import configs, legacy_deployments
+from tenure.integrations.bosh.model.bosh_errors import Kind, Refused, Rejected
+from tenure.integrations.bosh.running_vms.vm_state import read_vm_state
+from tenure.integrations.bosh.state.instance_state import load_deployment
+from tenure.integrations.bosh.verbs import deploy_without_cloud_config, report_vm
+from tenure.integrations.bosh.verbs.deploy import deploy
+from tenure.integrations.bosh.views.result_documents import instance_document
+from tenure.kernel.holdings.holding_model import Paper
+from tenure.service.ledger.async_ledger import AsyncLedger
+from tests.integrations.bosh.conformance.fleet import Fleet, own
+from tests.integrations.bosh.conformance.town import Town, app, config, lab, manifest
 
 SMALL = (lab(reserved=["172.20.5.5-172.20.5.14"]),)
 """A pool of .2 to .4."""
@@ -45,9 +46,9 @@ async def test_no_address_is_kept_in_the_ledger(town: Town, alpha: Fleet) -> Non
 async def test_an_instance_tells_the_addresses_that_its_vm_has_or_is_to_have(town: Town, alpha: Fleet) -> None:
     deployed = await alpha.deploy(own("alpha", app()))
     [waiting] = await town.instances("alpha")
-    await finishing.commit(town.ledger, "alpha", "app/0", vm="vm-1")
+    await report_vm.commit(town.ledger, "alpha", "app/0", vm="vm-1")
     [made] = await town.instances("alpha")
-    lost = await finishing.lose(town.ledger, "alpha", "app/0")
+    lost = await report_vm.lose(town.ledger, "alpha", "app/0")
 
     told: dict[str, object] = {"network": "lab", "address": "172.20.5.2", "state": "remembered", "since": None}
     assert instance_document(waiting)["addresses"] == [{**told, "vm": None, "plan": deployed.plan}]
@@ -194,7 +195,7 @@ async def test_a_fix_that_is_taken_back_leaves_the_instance(town: Town, alpha: F
     await alpha.run(own("alpha", app()))
     alpha.vms[await alpha.name_of("app", 0)] = None
     deployed = await alpha.deploy(own("alpha", app()), fix=True)
-    await finishing.abort(town.ledger, "alpha", deployed.plan)
+    await report_vm.abort(town.ledger, "alpha", deployed.plan)
 
     [left] = await town.instances("alpha")
     assert (left.vm, left.plan, left.meant) == (None, None, None)
@@ -325,9 +326,9 @@ async def test_without_any_networks_a_manifest_is_refused(town: Town) -> None:
 
 async def test_a_deployment_that_is_deleted_is_gone(town: Town, alpha: Fleet) -> None:
     await alpha.run(own("alpha", app()))
-    [left] = await finishing.delete(town.ledger, "alpha")
-    await finishing.lose(town.ledger, "alpha", left.name)
-    await finishing.delete(town.ledger, "alpha")
+    [left] = await report_vm.delete(town.ledger, "alpha")
+    await report_vm.lose(town.ledger, "alpha", left.name)
+    await report_vm.delete(town.ledger, "alpha")
 
     assert await load_deployment(town.ledger, "alpha") is None
     assert await town.instances("alpha") == []
@@ -336,9 +337,9 @@ async def test_a_deployment_that_is_deleted_is_gone(town: Town, alpha: Fleet) ->
 async def test_an_upload_amid_a_deploy_is_noticed(town: Town, alpha: Fleet, monkeypatch: pytest.MonkeyPatch) -> None:
     async def late(ledger: AsyncLedger) -> Paper | None:
         await town.upload(config())
-        return await legacy.load_mode(ledger)
+        return await legacy_deployments.load_mode(ledger)
 
-    monkeypatch.setattr(memory_mode, "load_mode", late)
+    monkeypatch.setattr(deploy_without_cloud_config, "load_mode", late)
     with pytest.raises(Rejected) as caught:
         await alpha.deploy(own("alpha", app()))
 
@@ -354,13 +355,13 @@ async def test_a_deploy_amid_the_first_upload_is_noticed(
     for name in others:
         await town.deploy(own(name, app(), subnets=({"range": "10.0.0.0/28", "gateway": "10.0.0.1"},)))
 
-    async def stale(ledger: AsyncLedger) -> list[legacy.Legacy]:
+    async def stale(ledger: AsyncLedger) -> list[legacy_deployments.Legacy]:
         monkeypatch.undo()
-        found = await legacy.load_legacy(ledger)
+        found = await legacy_deployments.load_legacy(ledger)
         await alpha.deploy(own("alpha", app()))
         return found
 
-    monkeypatch.setattr(configuring, "load_legacy", stale)
+    monkeypatch.setattr(configs, "load_legacy", stale)
     await town.upload(config())
 
     network = await town.ledger.network("lab")

@@ -2,11 +2,11 @@
 
 import pytest
 
-from tenure.doors.deployments import finishing
-from tenure.doors.deployments.faults import Kind, Refused
+from tenure.integrations.bosh.model.bosh_errors import Kind, Refused
+from tenure.integrations.bosh.verbs import report_vm
 from tenure.kernel.errors import Conflict
-from tests.doors.deployments.conformance.fleet import Fleet, own
-from tests.doors.deployments.conformance.town import Town, app, lab
+from tests.integrations.bosh.conformance.fleet import Fleet, own
+from tests.integrations.bosh.conformance.town import Town, app, lab
 
 
 @pytest.fixture
@@ -18,39 +18,39 @@ async def alpha(town: Town) -> Fleet:
 
 
 async def test_who_was_stopped_hard_is_started_on_what_the_last_deploy_left_it(town: Town, alpha: Fleet) -> None:
-    await finishing.stop(town.ledger, "alpha", "app/0", hard=True)
+    await report_vm.stop(town.ledger, "alpha", "app/0", hard=True)
     alpha.vms.clear()
     text = own("alpha", app(3, name="b"), app())
     await alpha.run(text)
     before = await town.ledger.last_change()
     assert not (await alpha.deploy(text)).changes
     assert await town.ledger.last_change() == before
-    started = await finishing.start(town.ledger, "alpha", "app/0")
-    made = await finishing.commit(town.ledger, "alpha", "app/0", vm="vm-new")
+    started = await report_vm.start(town.ledger, "alpha", "app/0")
+    made = await report_vm.commit(town.ledger, "alpha", "app/0", vm="vm-new")
 
     assert await alpha.tails() == {"b/0": ".2", "b/1": ".3", "b/2": ".4"}
     assert (started.remembered, made.remembered) == ({"lab": "172.20.5.5"}, {"lab": "172.20.5.5"})
 
 
 async def test_who_was_stopped_hard_is_started_as_it_was_if_there_was_no_deploy(town: Town, alpha: Fleet) -> None:
-    await finishing.stop(town.ledger, "alpha", "app/0", hard=True)
-    await finishing.start(town.ledger, "alpha", "app/0")
-    made = await finishing.commit(town.ledger, "alpha", "app/0", vm="vm-new")
+    await report_vm.stop(town.ledger, "alpha", "app/0", hard=True)
+    await report_vm.start(town.ledger, "alpha", "app/0")
+    made = await report_vm.commit(town.ledger, "alpha", "app/0", vm="vm-new")
 
     assert made.remembered == {"lab": "172.20.5.2"}
 
 
 async def test_who_lost_its_vm_does_not_get_back_what_a_plan_gave_to_another(town: Town, alpha: Fleet) -> None:
-    await finishing.lose(town.ledger, "alpha", "app/0")
+    await report_vm.lose(town.ledger, "alpha", "app/0")
     alpha.vms.clear()
     text = own("alpha", app(name="b"), app())
     plan = (await alpha.deploy(text)).plan
-    await finishing.commit(town.ledger, "alpha", "b/0", vm="vm-b", plan=plan)
-    await finishing.abort(town.ledger, "alpha", plan)
+    await report_vm.commit(town.ledger, "alpha", "b/0", vm="vm-b", plan=plan)
+    await report_vm.abort(town.ledger, "alpha", plan)
     with pytest.raises(
         Refused, match=r"'172\.20\.5\.2/32' for instance 'app/.*already reserved by instance 'b/"
     ) as caught:
-        await finishing.commit(town.ledger, "alpha", "app/0", vm="vm-new")
+        await report_vm.commit(town.ledger, "alpha", "app/0", vm="vm-new")
 
     assert caught.value.kind is Kind.NETWORK_RESERVATION_ALREADY_IN_USE
 
@@ -64,7 +64,7 @@ async def test_where_two_plans_want_other_settings_a_vm_says_which_it_was_made_f
         assert [bool(each.earlier) for each in await town.instances("alpha")] == [False]
     later = await alpha.deploy(by("172.20.5.13"))
     with pytest.raises(Conflict, match="an earlier plan wanted other settings"):
-        await finishing.commit(town.ledger, "alpha", "app/0", vm="vm-new")
-    made = await finishing.commit(town.ledger, "alpha", "app/0", vm="vm-new", plan=later.plan)
+        await report_vm.commit(town.ledger, "alpha", "app/0", vm="vm-new")
+    made = await report_vm.commit(town.ledger, "alpha", "app/0", vm="vm-new", plan=later.plan)
 
     assert (made.made_with or {})["lab"]["gateway"] == "172.20.5.13"

@@ -6,13 +6,13 @@ from typing import Any
 import pytest
 
 import tenure
-from tenure.doors.deployments.faults import Kind, Refused
-from tenure.doors.deployments.records import owner_of
+from tenure.integrations.bosh.model.bosh_errors import Kind, Refused
+from tenure.integrations.bosh.state.instance_state import owner_of
 from tenure.kernel.errors import StoreUnavailable
-from tenure.kernel.values import Paper
+from tenure.kernel.holdings.holding_model import Paper
 from tenure.stores.postgres.transaction import PostgresTransaction
 from tenure.stores.sqlite.transaction import SqliteTransaction
-from tests.doors.deployments.conformance.town import Town, app, config, lab, manifest
+from tests.integrations.bosh.conformance.town import Town, app, config, lab, manifest
 
 Happens = Callable[[], Awaitable[Any]]
 Transaction = SqliteTransaction | PostgresTransaction

@@ -4,9 +4,9 @@ import asyncio
 
 import pytest
 
-from tenure.doors.deployments.faults import Kind, Refused
-from tests.doors.deployments.conformance.town import Town, app, config, lab, manifest
-from tests.doors.networks.conformance.door import Door
+from tenure.integrations.bosh.model.bosh_errors import Kind, Refused
+from tests.integrations.bosh.conformance.town import Town, app, config, lab, manifest
+from tests.integrations.ganeti.conformance.door import Door
 
 NICS = "--subnet add:cidr=172.20.5.0/28,gateway=172.20.5.1 --pool add:172.20.5.2-172.20.5.14,name=pool1"
 CLUSTER = (

@@ -4,8 +4,8 @@ from typing import Any
 
 import pytest
 
-from tenure.doors.deployments.faults import Kind, Refused
-from tests.doors.deployments.conformance.town import Town, app, config, lab, manifest
+from tenure.integrations.bosh.model.bosh_errors import Kind, Refused
+from tests.integrations.bosh.conformance.town import Town, app, config, lab, manifest
 
 
 async def given(town: Town, instances: int, **subnet: Any) -> set[str]:

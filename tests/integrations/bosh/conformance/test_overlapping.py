@@ -2,9 +2,9 @@
 
 import pytest
 
-from tenure.doors.deployments.faults import Kind, Refused
-from tenure.kernel.edits import Reserve
-from tests.doors.deployments.conformance.town import Document, Town, app, config, lab, manifest
+from tenure.integrations.bosh.model.bosh_errors import Kind, Refused
+from tenure.kernel.plan.edits import Reserve
+from tests.integrations.bosh.conformance.town import Document, Town, app, config, lab, manifest
 
 pytestmark = pytest.mark.every_store
 

@@ -4,9 +4,9 @@ from typing import Any
 
 import pytest
 
-from tenure.doors.deployments import compiling, finishing
-from tenure.service.operations import Release
-from tests.doors.deployments.conformance.town import Town, app, config, lab, manifest
+from tenure.integrations.bosh.verbs import compile_packages, report_vm
+from tenure.service.apply.operations import Release
+from tests.integrations.bosh.conformance.town import Town, app, config, lab, manifest
 
 ALPHA = manifest("alpha", app(2))
 WORKERS = {"workers": 1, "network": "lab"}
@@ -27,7 +27,7 @@ async def test_after_an_unchanged_deploy_the_plan_that_is_told_can_be_compiled_f
     await town.run(ALPHA)
     again = await town.deploy(ALPHA)
 
-    assert (await compiling.begin(town.ledger, "alpha", again.plan)).plan == again.plan
+    assert (await compile_packages.begin(town.ledger, "alpha", again.plan)).plan == again.plan
 
 
 @pytest.mark.parametrize("change", ["text", "config"])
@@ -56,8 +56,8 @@ async def test_an_ignored_instance_that_still_waits_is_told_as_kept(town: Town) 
     await town.upload(config())
     await town.deploy(ALPHA)
     [one, two] = await town.instances("alpha")
-    await finishing.commit(town.ledger, "alpha", one.name, vm="vm-1")
-    await finishing.ignore(town.ledger, "alpha", two.name)
+    await report_vm.commit(town.ledger, "alpha", one.name, vm="vm-1")
+    await report_vm.ignore(town.ledger, "alpha", two.name)
 
     assert not (await town.deploy(ALPHA)).changes
     assert not (await town.deploy(ALPHA)).changes
@@ -66,7 +66,7 @@ async def test_an_ignored_instance_that_still_waits_is_told_as_kept(town: Town) 
 async def test_what_a_deploy_frees_is_what_it_read(town: Town, monkeypatch: pytest.MonkeyPatch) -> None:
     await town.upload(config())
     await town.deploy(ALPHA)
-    await finishing.fail(town.ledger, "alpha", "app/1")
+    await report_vm.fail(town.ledger, "alpha", "app/1")
     apply, freed = town.ledger.apply, list[Release]()
 
     async def noting(operations: Any, **more: Any) -> Any:

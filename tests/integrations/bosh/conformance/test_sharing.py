@@ -2,9 +2,9 @@
 
 import pytest
 
-from tenure.doors.deployments import finishing
-from tenure.doors.deployments.faults import Kind, Refused
-from tests.doors.deployments.conformance.town import Town, app, config, lab, manifest
+from tenure.integrations.bosh.model.bosh_errors import Kind, Refused
+from tenure.integrations.bosh.verbs import report_vm
+from tests.integrations.bosh.conformance.town import Town, app, config, lab, manifest
 
 STATIC = {"static": ["172.20.5.10-172.20.5.12"]}
 
@@ -33,9 +33,9 @@ async def test_a2_a_static_ip_of_another_deployment_is_refused_by_name_and_nothi
 async def test_a3_what_a_deleted_deployment_had_is_free(town: Town) -> None:
     await town.upload(config(lab(**STATIC)))
     await town.run(manifest("alpha", app(static_ips=["172.20.5.10"])))
-    [left] = await finishing.delete(town.ledger, "alpha")
-    await finishing.lose(town.ledger, "alpha", left.name)
-    await finishing.delete(town.ledger, "alpha")
+    [left] = await report_vm.delete(town.ledger, "alpha")
+    await report_vm.lose(town.ledger, "alpha", left.name)
+    await report_vm.delete(town.ledger, "alpha")
     await town.run(manifest("beta", app(static_ips=["172.20.5.10"])))
 
     assert await town.tails("beta") == {"app/0": ".10"}

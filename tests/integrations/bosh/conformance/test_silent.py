@@ -1,9 +1,9 @@
 """VMs that do not answer and are fixed: they may still run, so they keep what they carry until they are gone."""
 
-from tenure.doors.deployments import finishing
-from tenure.doors.deployments.reports import VmState
-from tenure.doors.deployments.telling import plan_document
-from tests.doors.deployments.conformance.town import Town, app, config, lab, manifest
+from tenure.integrations.bosh.running_vms.vm_state import VmState
+from tenure.integrations.bosh.verbs import report_vm
+from tenure.integrations.bosh.views.result_documents import plan_document
+from tests.integrations.bosh.conformance.town import Town, app, config, lab, manifest
 
 ONE = manifest("alpha", app())
 SILENT = {"app/0": VmState(None)}
@@ -18,7 +18,7 @@ async def test_e2_a_silent_vm_is_replaced_not_forgotten(town: Town) -> None:
 
     assert (step["vm"], step["action"], step["waits_for"]) == ("vm-1", "recreated", "vm")
     assert (waiting.vm, [each.carrier for each in waiting.holdings]) == ("vm-1", ["vm-1"])
-    assert [each.vm for each in await finishing.delete(town.ledger, "alpha")] == ["vm-1"]
+    assert [each.vm for each in await report_vm.delete(town.ledger, "alpha")] == ["vm-1"]
     assert len(await town.ledger.holdings("lab")) == 1
 
 
@@ -39,7 +39,7 @@ async def test_a_fix_that_is_taken_back_leaves_the_vm(town: Town) -> None:
     before = await town.has("alpha")
     await town.upload(MOVED)
     fixed = await town.deploy(ONE, vm_state=SILENT, fix=True)
-    await finishing.abort(town.ledger, "alpha", fixed.plan)
+    await report_vm.abort(town.ledger, "alpha", fixed.plan)
     [left] = await town.instances("alpha")
 
     assert (left.vm, left.plan, [each.carrier for each in left.holdings]) == ("vm-1", None, ["vm-1"])

@@ -2,9 +2,9 @@
 
 import pytest
 
-from tenure.doors.deployments.faults import Kind, Refused, Rejected
-from tenure.doors.deployments.moving import was_asked_for
-from tests.doors.deployments.conformance.town import Town, app, config, lab, manifest
+from tenure.integrations.bosh.cloud_config.moved_instances import was_asked_for
+from tenure.integrations.bosh.model.bosh_errors import Kind, Refused, Rejected
+from tests.integrations.bosh.conformance.town import Town, app, config, lab, manifest
 
 POOL = config(lab(static=["172.20.5.10-172.20.5.12"]))
 

@@ -4,13 +4,13 @@ from typing import Any
 
 import pytest
 
-from tenure.doors.deployments import finishing
-from tenure.doors.deployments.door import Deployments
-from tenure.doors.deployments.records import load_deployment
-from tenure.doors.deployments.recreating import recreate
-from tenure.doors.deployments.telling import plan_document, settings
-from tests.doors.deployments.conformance.fleet import Fleet, own
-from tests.doors.deployments.conformance.town import Document, Town, app, config, manifest
+from tenure.integrations.bosh.deployments_api import Deployments
+from tenure.integrations.bosh.state.instance_state import load_deployment
+from tenure.integrations.bosh.verbs import report_vm
+from tenure.integrations.bosh.verbs.recreate import recreate
+from tenure.integrations.bosh.views.result_documents import plan_document, settings
+from tests.integrations.bosh.conformance.fleet import Fleet, own
+from tests.integrations.bosh.conformance.town import Document, Town, app, config, manifest
 
 WIDE = {"range": "172.20.5.0/27", "gateway": "172.20.5.1"}
 
@@ -67,7 +67,7 @@ async def test_an_address_goes_back_to_the_network_it_was_of(
 ) -> None:
     plan, held = await moved(town, before, had, after, wants)
     assert await town.has("alpha") != held
-    await finishing.abort(town.ledger, "alpha", plan)
+    await report_vm.abort(town.ledger, "alpha", plan)
 
     assert await town.has("alpha") == held
     assert await town.parting("alpha") == {}
@@ -93,7 +93,7 @@ async def test_the_deploy_that_goes_back_brings_it_back_as_well(
 async def test_it_goes_back_through_two_plans(town: Town, before: str, had: str, after: str, wants: str) -> None:
     _, held = await moved(town, before, had, after, wants)
     again = await town.deploy(wants, recreate=True)
-    await finishing.abort(town.ledger, "alpha", again.plan)
+    await report_vm.abort(town.ledger, "alpha", again.plan)
 
     assert await town.has("alpha") == held
 
@@ -105,10 +105,10 @@ async def test_it_goes_back_where_its_instance_is_stopped_hard(
     await town.upload(before)
     await town.run(had)
     held = await town.has("alpha")
-    await finishing.stop(town.ledger, "alpha", "app/0", hard=True)
+    await report_vm.stop(town.ledger, "alpha", "app/0", hard=True)
     await town.upload(after)
     deployed = await town.deploy(wants)
-    await finishing.abort(town.ledger, "alpha", deployed.plan)
+    await report_vm.abort(town.ledger, "alpha", deployed.plan)
 
     assert await town.has("alpha") == held
     assert await town.parting("alpha") == {}
@@ -120,10 +120,10 @@ async def test_when_the_vm_is_up_it_is_of_its_new_network(
 ) -> None:
     await moved(town, before, had, after, wants)
     plan = (await town.deploy(wants)).plan
-    instance = await finishing.commit(town.ledger, "alpha", "app/0", vm="vm-9", plan=plan)
+    instance = await report_vm.commit(town.ledger, "alpha", "app/0", vm="vm-9", plan=plan)
     has = await town.has("alpha")
     again = await town.deploy(wants, recreate=True)
-    await finishing.abort(town.ledger, "alpha", again.plan)
+    await report_vm.abort(town.ledger, "alpha", again.plan)
 
     assert {label for each in instance.wanted for label in each.labels} == set()
     assert await town.has("alpha") == has
@@ -132,7 +132,7 @@ async def test_when_the_vm_is_up_it_is_of_its_new_network(
 async def test_its_network_may_have_gone_meanwhile(town: Town) -> None:
     plan, held = await moved(town, *MOVES["rotated"])
     await town.upload(networks(network("a", "10.0.0.0/28", "10.0.0.1")))
-    await finishing.abort(town.ledger, "alpha", plan)
+    await report_vm.abort(town.ledger, "alpha", plan)
 
     assert await town.has("alpha") == held
     await town.upload(TURNED)
@@ -153,7 +153,7 @@ async def test_a_renamed_network_is_known_by_its_old_name_again(town: Town) -> N
     await town.upload(config(name="lab9"))
     before = await Deployments(town.ledger).standing("alpha")
     plan = (await town.deploy(manifest("alpha", app(network="lab9"), app(name="new", network="lab9")))).plan
-    await finishing.abort(town.ledger, "alpha", plan)
+    await report_vm.abort(town.ledger, "alpha", plan)
     after = await Deployments(town.ledger).standing("alpha")
 
     assert await town.has("alpha") == {"app/0": {"lab9": "172.20.5.2"}}
@@ -185,7 +185,7 @@ async def test_the_first_deploy_with_a_cloud_config_is_taken_back_whole(town: To
     known, instances = await load_deployment(town.ledger, "alpha"), await town.instances("alpha")
     deployed = await fleet.deploy(manifest("alpha", app(3)))
     assert await kept(town) == {}
-    freed = await finishing.abort(town.ledger, "alpha", deployed.plan)
+    freed = await report_vm.abort(town.ledger, "alpha", deployed.plan)
     back = await load_deployment(town.ledger, "alpha")
 
     assert known is not None
@@ -204,7 +204,7 @@ async def test_it_can_be_done_again(town: Town) -> None:
     await fleet.run(own("alpha", app(2)))
     await town.upload(config(WIDE))
     deployed = await fleet.deploy(manifest("alpha", app(3)))
-    await finishing.abort(town.ledger, "alpha", deployed.plan)
+    await report_vm.abort(town.ledger, "alpha", deployed.plan)
     await town.run(manifest("beta", app()))
     await fleet.run(manifest("alpha", app(3)))
 
@@ -220,7 +220,7 @@ async def test_who_came_meanwhile_keeps_what_it_has(town: Town) -> None:
     keeps = await kept(town)
     deployed = await fleet.deploy(manifest("alpha", app(3)))
     await town.run(manifest("beta", app()))
-    await finishing.abort(town.ledger, "alpha", deployed.plan)
+    await report_vm.abort(town.ledger, "alpha", deployed.plan)
     await town.run(manifest("beta", app(2)))
 
     assert await kept(town) == keeps
@@ -232,8 +232,8 @@ async def test_where_a_part_of_it_was_done_it_stays(town: Town) -> None:
     await fleet.run(own("alpha", app(2)))
     await town.upload(config(WIDE))
     deployed = await fleet.deploy(manifest("alpha", app(2)))
-    await finishing.commit(town.ledger, "alpha", "app/0", vm="vm-8", plan=deployed.plan)
-    await finishing.abort(town.ledger, "alpha", deployed.plan)
+    await report_vm.commit(town.ledger, "alpha", "app/0", vm="vm-8", plan=deployed.plan)
+    await report_vm.abort(town.ledger, "alpha", deployed.plan)
 
     assert await town.tails("alpha") == {"app/0": ".2", "app/1": ".3"}
     assert await kept(town) == {}
@@ -246,7 +246,7 @@ ERRAND = app(2, name="tests", lifecycle="errand")
 async def test_errands_that_a_first_plan_brought_go_with_it(town: Town) -> None:
     await town.upload(config())
     deployed = await town.deploy(manifest("alpha", SERVICE, ERRAND))
-    await finishing.abort(town.ledger, "alpha", deployed.plan)
+    await report_vm.abort(town.ledger, "alpha", deployed.plan)
 
     assert await Deployments(town.ledger).every() == []
     assert await town.instances("alpha") == []
@@ -255,7 +255,7 @@ async def test_errands_that_a_first_plan_brought_go_with_it(town: Town) -> None:
 async def test_errands_without_a_cloud_config_too(town: Town) -> None:
     fleet = Fleet(town, "alpha")
     deployed = await fleet.deploy(own("alpha", SERVICE, ERRAND))
-    await finishing.abort(town.ledger, "alpha", deployed.plan)
+    await report_vm.abort(town.ledger, "alpha", deployed.plan)
 
     assert await Deployments(town.ledger).every() == []
     assert await town.instances("alpha") == []
@@ -266,7 +266,7 @@ async def test_errands_that_a_later_plan_brought_go_with_it(town: Town) -> None:
     await town.run(manifest("alpha", SERVICE))
     await town.deploy(manifest("alpha", app(2), ERRAND))
     later = await town.deploy(manifest("alpha", app(3), ERRAND))
-    await finishing.abort(town.ledger, "alpha", later.plan)
+    await report_vm.abort(town.ledger, "alpha", later.plan)
 
     assert [f"{each.group}/{each.index}" for each in await town.instances("alpha")] == ["app/0"]
 
@@ -280,7 +280,7 @@ async def test_errands_of_a_plan_that_was_done_stay(town: Town) -> None:
     assert await town.ledger.last_change() == change
     await town.deploy(manifest("alpha", app(2), ERRAND))
     later = await town.deploy(manifest("alpha", app(3), ERRAND))
-    await finishing.abort(town.ledger, "alpha", later.plan)
+    await report_vm.abort(town.ledger, "alpha", later.plan)
 
     assert [each.name for each in await town.instances("alpha")] == [each.name for each in before]
 
@@ -293,7 +293,7 @@ async def test_an_errand_that_rests_goes_back_to_the_last_plan_that_was_done(tow
     for number, names in enumerate((("a",), ("a", "b")), 1):
         await town.run(text(number, *names))
     later = await town.deploy(text(3, "b"))
-    await finishing.abort(town.ledger, "alpha", later.plan)
+    await report_vm.abort(town.ledger, "alpha", later.plan)
 
     [errand] = [each for each in await town.instances("alpha") if each.errand]
     assert [said["name"] for said in errand.networks] == ["a", "b"]
@@ -302,10 +302,10 @@ async def test_an_errand_that_rests_goes_back_to_the_last_plan_that_was_done(tow
 async def test_who_left_at_once_is_a_part_that_is_done(town: Town) -> None:
     await town.upload(config())
     await town.run(manifest("alpha", app(2)))
-    await finishing.stop(town.ledger, "alpha", "app/1", hard=True)
+    await report_vm.stop(town.ledger, "alpha", "app/1", hard=True)
     fewer = manifest("alpha", app())
     deployed = await town.deploy(fewer)
-    await finishing.abort(town.ledger, "alpha", deployed.plan)
+    await report_vm.abort(town.ledger, "alpha", deployed.plan)
 
     known = await load_deployment(town.ledger, "alpha")
     assert known is not None
@@ -316,9 +316,9 @@ async def test_who_left_at_once_is_a_part_that_is_done(town: Town) -> None:
 async def test_what_others_were_to_have_is_free_all_the_same(town: Town) -> None:
     await town.upload(config())
     await town.run(manifest("alpha", app(2)))
-    await finishing.stop(town.ledger, "alpha", "app/1", hard=True)
+    await report_vm.stop(town.ledger, "alpha", "app/1", hard=True)
     deployed = await town.deploy(manifest("alpha", app(), app(name="new")))
-    freed = await finishing.abort(town.ledger, "alpha", deployed.plan)
+    freed = await report_vm.abort(town.ledger, "alpha", deployed.plan)
 
     assert [each.address for each in freed] == ["172.20.5.4"]
     assert await town.tails("alpha") == {"app/0": ".2"}
@@ -327,9 +327,9 @@ async def test_what_others_were_to_have_is_free_all_the_same(town: Town) -> None
 async def test_who_never_had_a_vm_is_no_part_that_is_done(town: Town) -> None:
     await town.upload(config())
     first = await town.deploy(manifest("alpha", app(2)))
-    await finishing.fail(town.ledger, "alpha", "app/1", plan=first.plan)
+    await report_vm.fail(town.ledger, "alpha", "app/1", plan=first.plan)
     later = await town.deploy(manifest("alpha", app()))
-    await finishing.abort(town.ledger, "alpha", later.plan)
+    await report_vm.abort(town.ledger, "alpha", later.plan)
 
     assert await load_deployment(town.ledger, "alpha") is None
     assert await town.ledger.holdings("lab") == []
@@ -347,7 +347,7 @@ async def test_errands_that_never_ran_come_back_with_the_plan_that_ended_them(to
         await town.deploy(manifest("alpha", app(2), app(name="smoke", lifecycle="errand")))
     plan = (await town.deploy(manifest("alpha", app(2)))).plan
     assert {each.group for each in await town.instances("alpha")} == {"app"}
-    await finishing.abort(town.ledger, "alpha", plan)
+    await report_vm.abort(town.ledger, "alpha", plan)
     again = plan_document(await town.deploy(manifest("alpha", app(), RESTING), dry=True), applied=False)
     back = await load_deployment(town.ledger, "alpha")
 
@@ -365,7 +365,7 @@ async def test_an_errand_that_was_only_of_the_plans_taken_back_does_not_come_bac
     await town.run(manifest("alpha", app()))
     await town.deploy(manifest("alpha", app(2), RESTING))
     plan = (await town.deploy(manifest("alpha", app(2)))).plan
-    await finishing.abort(town.ledger, "alpha", plan)
+    await report_vm.abort(town.ledger, "alpha", plan)
 
     assert [each.group for each in await town.instances("alpha")] == ["app"]
 
@@ -376,8 +376,8 @@ async def test_an_errand_whose_place_another_has_does_not_come_back(town: Town) 
     await town.deploy(manifest("alpha", app(2)))
     plan = (await town.deploy(manifest("alpha", app(2), app(name="smoke", lifecycle="errand")))).plan
     ran = await Deployments(town.ledger).run_errand("alpha", "smoke")
-    await finishing.commit(town.ledger, "alpha", "smoke/0", vm="vm-smoke", plan=ran.plan)
-    await finishing.abort(town.ledger, "alpha", plan)
+    await report_vm.commit(town.ledger, "alpha", "smoke/0", vm="vm-smoke", plan=ran.plan)
+    await report_vm.abort(town.ledger, "alpha", plan)
 
     found = sorted((each.index, each.vm is None) for each in await town.instances("alpha") if each.group == "smoke")
     assert found == [(0, False), (1, True)]

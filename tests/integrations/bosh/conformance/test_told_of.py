@@ -2,14 +2,14 @@
 
 import pytest
 
-from tenure.doors.cli.deployment_lines import next_lines
-from tenure.doors.deployments import checking, errands, finishing
-from tenure.doors.deployments.explaining import waiting_text
-from tenure.doors.deployments.recreating import recreate
-from tenure.doors.deployments.telling import instance_document
+from tenure.doors.cli.commands.deployment.plan_text import next_lines
+from tenure.integrations.bosh.planning.explain_instance import waiting_text
+from tenure.integrations.bosh.verbs import cloud_check, errands, report_vm
+from tenure.integrations.bosh.verbs.recreate import recreate
+from tenure.integrations.bosh.views.result_documents import instance_document
 from tenure.kernel.errors import Conflict
-from tests.doors.deployments.conformance.test_in_the_making import ON_A, ON_B, ON_C, SECOND, taken, two
-from tests.doors.deployments.conformance.town import Town, app, config, lab, manifest
+from tests.integrations.bosh.conformance.test_in_the_making import ON_A, ON_B, ON_C, SECOND, taken, two
+from tests.integrations.bosh.conformance.town import Town, app, config, lab, manifest
 
 ERRAND_ON_A = manifest("alpha", app(network="a", lifecycle="errand"))
 
@@ -23,7 +23,7 @@ async def lost(town: Town) -> None:
     """Let the VM of an instance on ``a`` be lost: another is to be made in its place."""
     await town.upload(two())
     await town.run(ON_A)
-    await finishing.lose(town.ledger, "alpha", "app/0", vm="vm-1")
+    await report_vm.lose(town.ledger, "alpha", "app/0", vm="vm-1")
 
 
 async def test_of_two_plans_on_the_same_address_each_is_told_of_by_itself(town: Town) -> None:
@@ -31,11 +31,11 @@ async def test_of_two_plans_on_the_same_address_each_is_told_of_by_itself(town: 
     first = await town.deploy(ON_B)
     await town.upload(two(b={**SECOND, "gateway": "10.0.0.14", "reserved": ["10.0.0.1"]}))
     later = await town.deploy(ON_B)
-    await finishing.delete(town.ledger, "alpha")
-    await finishing.fail(town.ledger, "alpha", "app/0", plan=later.plan)
+    await report_vm.delete(town.ledger, "alpha")
+    await report_vm.fail(town.ledger, "alpha", "app/0", plan=later.plan)
     assert await addresses(town) == ["10.0.0.2"]
 
-    await finishing.fail(town.ledger, "alpha", "app/0", plan=first.plan)
+    await report_vm.fail(town.ledger, "alpha", "app/0", plan=first.plan)
     assert await addresses(town) == []
 
 
@@ -45,12 +45,12 @@ async def test_a_vm_that_a_deploy_called_off_is_told_of(town: Town) -> None:
     called_off = await recreate(town.ledger, "alpha")
     await town.deploy(ON_A)
     with pytest.raises(Conflict, match="does not wait for a VM of plan"):
-        await finishing.commit(town.ledger, "alpha", "app/0", vm="vm-2", plan=called_off.plan)
-    await finishing.fail(town.ledger, "alpha", "app/0", plan=called_off.plan)
+        await report_vm.commit(town.ledger, "alpha", "app/0", vm="vm-2", plan=called_off.plan)
+    await report_vm.fail(town.ledger, "alpha", "app/0", plan=called_off.plan)
 
     assert [(each.vm, each.earlier) for each in await town.instances("alpha")] == [("vm-1", ())]
     with pytest.raises(Conflict, match="waits for no VM, so none can have failed"):
-        await finishing.fail(town.ledger, "alpha", "app/0")
+        await report_vm.fail(town.ledger, "alpha", "app/0")
 
 
 async def test_without_a_plan_it_is_said_what_to_do(town: Town) -> None:
@@ -58,11 +58,11 @@ async def test_without_a_plan_it_is_said_what_to_do(town: Town) -> None:
     await town.run(ON_A)
     called_off = await recreate(town.ledger, "alpha")
     await town.deploy(ON_A)
-    await finishing.lose(town.ledger, "alpha", "app/0", vm="vm-1")
+    await report_vm.lose(town.ledger, "alpha", "app/0", vm="vm-1")
     advice = f"say first that the VM of {called_off.plan} failed, or deploy again, and name the plan"
     for report in (
-        finishing.commit(town.ledger, "alpha", "app/0", vm="vm-2"),
-        finishing.fail(town.ledger, "alpha", "app/0"),
+        report_vm.commit(town.ledger, "alpha", "app/0", vm="vm-2"),
+        report_vm.fail(town.ledger, "alpha", "app/0"),
     ):
         with pytest.raises(Conflict, match=advice):
             await report
@@ -70,9 +70,9 @@ async def test_without_a_plan_it_is_said_what_to_do(town: Town) -> None:
     again, untold = next_lines("alpha", [{**shown, "instance": "app/0"}])
     assert "`tenure deployment apply FILE` gives the VM that is to be made a plan" in again
     assert untold.endswith(f"`tenure deployment fail alpha app/0 --plan {called_off.plan}`")
-    await finishing.fail(town.ledger, "alpha", "app/0", plan=called_off.plan)
+    await report_vm.fail(town.ledger, "alpha", "app/0", plan=called_off.plan)
 
-    assert (await finishing.commit(town.ledger, "alpha", "app/0", vm="vm-2")).vm == "vm-2"
+    assert (await report_vm.commit(town.ledger, "alpha", "app/0", vm="vm-2")).vm == "vm-2"
 
 
 @pytest.mark.parametrize("named", [False, True])
@@ -83,7 +83,7 @@ async def test_the_vm_that_is_there_is_no_news_of_another(town: Town, named: boo
     await town.deploy(ON_A)
     before = await town.instances("alpha")
     for _ in range(2):
-        await finishing.commit(town.ledger, "alpha", "app/0", vm="vm-1", plan=moved.plan if named else None)
+        await report_vm.commit(town.ledger, "alpha", "app/0", vm="vm-1", plan=moved.plan if named else None)
 
     assert await town.instances("alpha") == before
     assert await addresses(town) == ["10.0.0.18", "10.0.0.2"]
@@ -93,19 +93,19 @@ async def test_what_failed_may_be_told_again(town: Town) -> None:
     await town.upload(two())
     first, later = await town.deploy(ON_A), await town.deploy(ON_B)
     for plan in (first.plan, first.plan, later.plan, first.plan, later.plan):
-        told = await finishing.fail(town.ledger, "alpha", "app/0", plan=plan)
+        told = await report_vm.fail(town.ledger, "alpha", "app/0", plan=plan)
     assert (told.failed, told.failures) == (True, (first.plan, later.plan))
     with pytest.raises(Conflict, match="does not wait for a VM of plan other"):
-        await finishing.fail(town.ledger, "alpha", "app/0", plan="other")
+        await report_vm.fail(town.ledger, "alpha", "app/0", plan="other")
 
 
 async def test_who_leaves_and_waits_for_one_vm_need_not_name_it(town: Town) -> None:
     await town.upload(two())
     await town.deploy(ON_A)
-    await finishing.delete(town.ledger, "alpha")
+    await report_vm.delete(town.ledger, "alpha")
     [instance] = await town.instances("alpha")
     assert waiting_text(instance).startswith("the deletion of a VM that is perhaps being made")
-    await finishing.fail(town.ledger, "alpha", "app/0")
+    await report_vm.fail(town.ledger, "alpha", "app/0")
 
     assert await addresses(town) == []
 
@@ -113,9 +113,9 @@ async def test_who_leaves_and_waits_for_one_vm_need_not_name_it(town: Town) -> N
 async def test_of_several_it_is_to_be_said_whose_failed(town: Town) -> None:
     await town.upload(two())
     first, later = await town.deploy(ON_A), await town.deploy(ON_B)
-    await finishing.delete(town.ledger, "alpha")
+    await report_vm.delete(town.ledger, "alpha")
     with pytest.raises(Conflict, match=f"several VMs .* of {first.plan} and {later.plan}; say whose could not be made"):
-        await finishing.fail(town.ledger, "alpha", "app/0")
+        await report_vm.fail(town.ledger, "alpha", "app/0")
 
     assert await addresses(town) == ["10.0.0.18", "10.0.0.2"]
 
@@ -125,17 +125,17 @@ async def test_a_plan_taken_back_leaves_the_vm_that_was_waited_for_before(town: 
     await lost(town)
     moved = await town.deploy(ON_B)
     if told != "taken back":
-        await finishing.fail(town.ledger, "alpha", "app/0", plan=moved.plan)
-    assert [each.address for each in await finishing.abort(town.ledger, "alpha", moved.plan)] == ["10.0.0.2"]
-    assert len(await finishing.delete(town.ledger, "alpha")) == 1
+        await report_vm.fail(town.ledger, "alpha", "app/0", plan=moved.plan)
+    assert [each.address for each in await report_vm.abort(town.ledger, "alpha", moved.plan)] == ["10.0.0.2"]
+    assert len(await report_vm.delete(town.ledger, "alpha")) == 1
     assert await addresses(town) == ["10.0.0.18"]
 
 
 async def test_it_is_taken_without_a_plan_then(town: Town) -> None:
     await lost(town)
     moved = await town.deploy(ON_B)
-    await finishing.abort(town.ledger, "alpha", moved.plan)
-    made = await finishing.commit(town.ledger, "alpha", "app/0", vm="vm-2")
+    await report_vm.abort(town.ledger, "alpha", moved.plan)
+    made = await report_vm.commit(town.ledger, "alpha", "app/0", vm="vm-2")
 
     assert [each.carrier for each in made.holdings] == ["vm-2"]
 
@@ -144,10 +144,10 @@ async def test_who_was_recreated_is_waited_for_again(town: Town) -> None:
     await town.upload(two())
     await town.run(ON_A)
     again = await recreate(town.ledger, "alpha")
-    await finishing.lose(town.ledger, "alpha", "app/0", vm="vm-1")
+    await report_vm.lose(town.ledger, "alpha", "app/0", vm="vm-1")
     moved = await town.deploy(ON_B)
-    await finishing.abort(town.ledger, "alpha", moved.plan)
-    made = await finishing.commit(town.ledger, "alpha", "app/0", vm="vm-2", plan=again.plan)
+    await report_vm.abort(town.ledger, "alpha", moved.plan)
+    made = await report_vm.commit(town.ledger, "alpha", "app/0", vm="vm-2", plan=again.plan)
 
     assert [(each.address, each.carrier) for each in made.holdings] == [("10.0.0.18", "vm-2")]
 
@@ -157,8 +157,8 @@ async def test_an_errand_that_runs_is_waited_for_again(town: Town) -> None:
     await town.deploy(ERRAND_ON_A)
     runs = await errands.run(town.ledger, "alpha", "app")
     moved = await town.deploy(manifest("alpha", app(network="b", lifecycle="errand")))
-    await finishing.abort(town.ledger, "alpha", moved.plan)
-    made = await finishing.commit(town.ledger, "alpha", "app/0", vm="vm-1", plan=runs.plan)
+    await report_vm.abort(town.ledger, "alpha", moved.plan)
+    made = await report_vm.commit(town.ledger, "alpha", "app/0", vm="vm-1", plan=runs.plan)
 
     assert [(each.address, each.carrier) for each in made.holdings] == [("10.0.0.18", "vm-1")]
 
@@ -169,8 +169,8 @@ async def test_an_errand_that_is_run_while_a_deploy_is_pending_stays_as_that_mad
     both = [app(network="b", lifecycle="errand"), app(2, name="other", network="c")]
     moved = await town.deploy(manifest("alpha", *both))
     await errands.run(town.ledger, "alpha", "app")
-    await finishing.abort(town.ledger, "alpha", moved.plan)
-    made = await finishing.commit(town.ledger, "alpha", "app/0", vm="vm-run")
+    await report_vm.abort(town.ledger, "alpha", moved.plan)
+    made = await report_vm.commit(town.ledger, "alpha", "app/0", vm="vm-run")
 
     assert {name: said["ip"] for name, said in (made.made_with or {}).items()} == {"b": "10.0.0.2"}
 
@@ -181,27 +181,27 @@ async def test_a_forgotten_vm_keeps_its_address(town: Town, leaves: str) -> None
     await town.run(ERRAND_ON_A if leaves == "rests" else ON_A)
     if leaves == "rests":
         runs = await errands.run(town.ledger, "alpha", "app")
-        await finishing.commit(town.ledger, "alpha", "app/0", vm="vm-1", plan=runs.plan)
+        await report_vm.commit(town.ledger, "alpha", "app/0", vm="vm-1", plan=runs.plan)
     elif leaves == "deleted before":
-        await finishing.delete(town.ledger, "alpha")
+        await report_vm.delete(town.ledger, "alpha")
     elif leaves == "failed":
         await recreate(town.ledger, "alpha")
-        await finishing.fail(town.ledger, "alpha", "app/0")
-    await checking.delete_reference(town.ledger, "alpha", "app/0", vm="vm-1")
-    assert len(await finishing.delete(town.ledger, "alpha")) == 1
+        await report_vm.fail(town.ledger, "alpha", "app/0")
+    await cloud_check.delete_reference(town.ledger, "alpha", "app/0", vm="vm-1")
+    assert len(await report_vm.delete(town.ledger, "alpha")) == 1
     assert await addresses(town) == ["10.0.0.18"]
 
-    await finishing.lose(town.ledger, "alpha", "app/0")
+    await report_vm.lose(town.ledger, "alpha", "app/0")
     assert await addresses(town) == []
 
 
 async def test_who_is_stopped_while_a_vm_is_made_in_place_of_a_lost_one_keeps_its_address(town: Town) -> None:
     await lost(town)
-    await finishing.stop(town.ledger, "alpha", "app/0", hard=True)
-    await finishing.start(town.ledger, "alpha", "app/0")
+    await report_vm.stop(town.ledger, "alpha", "app/0", hard=True)
+    await report_vm.start(town.ledger, "alpha", "app/0")
     assert [each.earlier for each in await town.instances("alpha")] == [()]
-    await finishing.stop(town.ledger, "alpha", "app/0", hard=True)
-    assert len(await finishing.delete(town.ledger, "alpha")) == 1
+    await report_vm.stop(town.ledger, "alpha", "app/0", hard=True)
+    assert len(await report_vm.delete(town.ledger, "alpha")) == 1
 
     assert await addresses(town) == ["10.0.0.18"]
 
@@ -209,24 +209,24 @@ async def test_who_is_stopped_while_a_vm_is_made_in_place_of_a_lost_one_keeps_it
 async def test_an_older_plan_taken_back_for_who_is_stopped_leaves_the_later_one(town: Town) -> None:
     await town.upload(two())
     first, later = await town.deploy(ON_A), await town.deploy(ON_B)
-    await finishing.stop(town.ledger, "alpha", "app/0", hard=True)
+    await report_vm.stop(town.ledger, "alpha", "app/0", hard=True)
     await town.deploy(ON_C)
-    assert [each.address for each in await finishing.abort(town.ledger, "alpha", first.plan)] == ["10.0.0.18"]
+    assert [each.address for each in await report_vm.abort(town.ledger, "alpha", first.plan)] == ["10.0.0.18"]
     assert await addresses(town) == ["10.0.0.2", "10.0.0.34"]
 
-    assert [each.address for each in await finishing.abort(town.ledger, "alpha", later.plan)] == ["10.0.0.2"]
+    assert [each.address for each in await report_vm.abort(town.ledger, "alpha", later.plan)] == ["10.0.0.2"]
 
 
 async def test_who_was_lost_keeps_its_address_when_it_is_an_errand_again(town: Town) -> None:
     await town.upload(two())
     await town.run(ERRAND_ON_A)
     runs = await errands.run(town.ledger, "alpha", "app")
-    await finishing.commit(town.ledger, "alpha", "app/0", vm="vm-1", plan=runs.plan)
+    await report_vm.commit(town.ledger, "alpha", "app/0", vm="vm-1", plan=runs.plan)
     served = await town.deploy(manifest("alpha", app(network="a"), app(name="other", network="c")))
-    await finishing.lose(town.ledger, "alpha", "app/0", vm="vm-1")
-    await finishing.abort(town.ledger, "alpha", served.plan)
+    await report_vm.lose(town.ledger, "alpha", "app/0", vm="vm-1")
+    await report_vm.abort(town.ledger, "alpha", served.plan)
     assert [each.errand for each in await town.instances("alpha")] == [True]
-    await finishing.delete(town.ledger, "alpha")
+    await report_vm.delete(town.ledger, "alpha")
 
     assert await addresses(town) == ["10.0.0.18"]
 
@@ -234,16 +234,16 @@ async def test_who_was_lost_keeps_its_address_when_it_is_an_errand_again(town: T
 async def test_a_vm_in_place_of_a_forgotten_one_needs_no_plan(town: Town) -> None:
     await town.upload(two())
     await town.run(ON_A)
-    await checking.delete_reference(town.ledger, "alpha", "app/0", vm="vm-1")
+    await cloud_check.delete_reference(town.ledger, "alpha", "app/0", vm="vm-1")
 
-    assert (await finishing.commit(town.ledger, "alpha", "app/0", vm="vm-2")).vm == "vm-2"
+    assert (await report_vm.commit(town.ledger, "alpha", "app/0", vm="vm-2")).vm == "vm-2"
 
 
 async def test_who_leaves_and_is_stopped_hard_is_gone(town: Town) -> None:
     await town.upload(two())
     await town.run(ON_A)
-    await finishing.delete(town.ledger, "alpha")
-    await finishing.stop(town.ledger, "alpha", "app/0", hard=True)
+    await report_vm.delete(town.ledger, "alpha")
+    await report_vm.stop(town.ledger, "alpha", "app/0", hard=True)
 
     assert (await town.instances("alpha"), await addresses(town)) == ([], [])
 
@@ -257,7 +257,7 @@ async def crossing(town: Town) -> tuple[str, str]:
     swapped = [app(static_ips=["172.20.5.11"]), app(name="other", static_ips=["172.20.5.10"])]
     crossed = await town.deploy(manifest("alpha", *swapped), hand_over=True)
     for name in ("app/0", "other/0"):
-        await finishing.lose(town.ledger, "alpha", name)
+        await report_vm.lose(town.ledger, "alpha", name)
     return again.plan, crossed.plan
 
 
@@ -267,9 +267,9 @@ async def test_what_another_waits_for_is_his_when_it_is_known_what_became_of_the
     assert await town.tails("alpha") == {}
     if told == "failed":
         for name in ("app/0", "other/0"):
-            await finishing.fail(town.ledger, "alpha", name, plan=again)
+            await report_vm.fail(town.ledger, "alpha", name, plan=again)
     else:
-        await finishing.abort(town.ledger, "alpha", again)
+        await report_vm.abort(town.ledger, "alpha", again)
 
     assert await town.tails("alpha") == {"app/0": ".11", "other/0": ".10"}
     assert [(each.waits, each.earlier) for each in await town.instances("alpha")] == [((), ()), ((), ())]
@@ -278,9 +278,9 @@ async def test_what_another_waits_for_is_his_when_it_is_known_what_became_of_the
 async def test_who_never_had_a_vm_is_not_made_anew(town: Town) -> None:
     await town.upload(two())
     await town.deploy(ON_A)
-    await finishing.stop(town.ledger, "alpha", "app/0", hard=True)
+    await report_vm.stop(town.ledger, "alpha", "app/0", hard=True)
     await town.deploy(ON_B)
-    await finishing.start(town.ledger, "alpha", "app/0")
+    await report_vm.start(town.ledger, "alpha", "app/0")
 
     assert (await recreate(town.ledger, "alpha")).steps == []
 
@@ -290,6 +290,6 @@ async def test_an_errand_that_never_ran_is_there_when_a_plan_that_made_it_a_serv
     await town.deploy(ERRAND_ON_A)
     before = await town.instances("alpha")
     served = await town.deploy(ON_A)
-    await finishing.abort(town.ledger, "alpha", served.plan)
+    await report_vm.abort(town.ledger, "alpha", served.plan)
 
     assert [(each.uuid, each.errand) for each in await town.instances("alpha")] == [(before[0].uuid, True)]

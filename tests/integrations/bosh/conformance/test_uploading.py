@@ -7,13 +7,14 @@ from typing import Any
 import pytest
 
 import tenure
-from tenure.doors.deployments import finishing, managed
-from tenure.doors.deployments.configuring import remove_config
-from tenure.doors.deployments.faults import Kind, Refused, Rejected
-from tenure.doors.deployments.records import CONFIG
-from tenure.doors.deployments.surveying import moved_by_upload
-from tests.doors.deployments.conformance.recorder import Recorder, managed_config
-from tests.doors.deployments.conformance.town import Document, Town, app, config, lab, manifest
+from tenure.integrations.bosh.cloud_config import managed_networks
+from tenure.integrations.bosh.cloud_config.configs import remove_config
+from tenure.integrations.bosh.cloud_config.site_survey import moved_by_upload
+from tenure.integrations.bosh.model.bosh_errors import Kind, Refused, Rejected
+from tenure.integrations.bosh.state.instance_state import CONFIG
+from tenure.integrations.bosh.verbs import report_vm
+from tests.integrations.bosh.conformance.recorder import Recorder, managed_config
+from tests.integrations.bosh.conformance.town import Document, Town, app, config, lab, manifest
 
 Happens = Callable[[], Awaitable[Any]]
 
@@ -79,7 +80,7 @@ async def test_what_the_cloud_chose_in_that_moment_stays_through_an_upload(
     text = manifest("alpha", app(network="made"))
     async with await tenure.open_async(place) as other:
         await town.upload(managed_config(OPEN))
-        prepare = managed.prepare(other, Recorder(chosen=CHOSEN), "m.yml", text)
+        prepare = managed_networks.prepare(other, Recorder(chosen=CHOSEN), "m.yml", text)
         after_reading(town, monkeypatch, lambda: prepare)
         await town.upload(managed_config({**OPEN, "dns": ["192.0.2.53"]}))
         await town.run(text)
@@ -140,8 +141,8 @@ async def test_a_subnet_gives_way_to_blocks_that_are_held_until_they_are_release
     await town.run(manifest("beta", app(14)))
     with pytest.raises(Refused) as caught:
         await town.deploy(manifest("gamma", app()))
-    for each in await finishing.delete(town.ledger, "alpha"):
-        await finishing.lose(town.ledger, "alpha", each.name)
+    for each in await report_vm.delete(town.ledger, "alpha"):
+        await report_vm.lose(town.ledger, "alpha", each.name)
     await town.upload(plain)
 
     assert [fault.message for fault in uploaded.warnings] == [

@@ -3,11 +3,11 @@
 import pytest
 
 import tenure
-from tenure.doors.deployments import errands
-from tenure.doors.deployments.faults import Kind, Refused
-from tenure.doors.deployments.trying import TRIES
-from tests.doors.deployments.conformance.test_moments import between
-from tests.doors.deployments.conformance.town import Document, Town, app, config, lab, manifest
+from tenure.integrations.bosh.model.bosh_errors import Kind, Refused
+from tenure.integrations.bosh.model.retry import TRIES
+from tenure.integrations.bosh.verbs import errands
+from tests.integrations.bosh.conformance.test_moments import between
+from tests.integrations.bosh.conformance.town import Document, Town, app, config, lab, manifest
 
 POOL = {"name": "pub", "type": "vip", "subnets": [{"static": ["198.51.100.20-198.51.100.50"]}]}
 OVER = {

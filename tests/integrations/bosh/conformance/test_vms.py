@@ -2,10 +2,10 @@
 
 import pytest
 
-from tenure.doors.deployments import finishing
-from tenure.doors.deployments.faults import Kind, Refused
-from tenure.doors.deployments.reports import VmState
-from tests.doors.deployments.conformance.town import Town, app, config, lab, manifest
+from tenure.integrations.bosh.model.bosh_errors import Kind, Refused
+from tenure.integrations.bosh.running_vms.vm_state import VmState
+from tenure.integrations.bosh.verbs import report_vm
+from tests.integrations.bosh.conformance.town import Town, app, config, lab, manifest
 
 ONE = manifest("alpha", app())
 BETA = manifest("beta", app())
@@ -35,7 +35,7 @@ async def test_e2_a_deploy_that_fixes_makes_a_lost_vm_anew_on_its_address(town: 
 
 async def test_e1_e2_who_lost_his_vm_keeps_his_address(town: Town) -> None:
     name = await up(town)
-    await finishing.lose(town.ledger, "alpha", name)
+    await report_vm.lose(town.ledger, "alpha", name)
     await town.run(BETA)
     await town.run(ONE)
 
@@ -44,10 +44,10 @@ async def test_e1_e2_who_lost_his_vm_keeps_his_address(town: Town) -> None:
 
 async def test_e3_who_is_stopped_hard_keeps_his_address(town: Town) -> None:
     name = await up(town)
-    await finishing.stop(town.ledger, "alpha", name, hard=True)
+    await report_vm.stop(town.ledger, "alpha", name, hard=True)
     await town.run(BETA)
-    await finishing.start(town.ledger, "alpha", name)
-    started = await finishing.commit(town.ledger, "alpha", name, vm="vm-new")
+    await report_vm.start(town.ledger, "alpha", name)
+    started = await report_vm.commit(town.ledger, "alpha", name, vm="vm-new")
 
     assert started.made_with is not None
     assert started.made_with["lab"]["ip"] == "172.20.5.2"
@@ -58,7 +58,7 @@ async def test_e6_who_got_no_vm_keeps_his_address_and_gets_his_vm_on_it(town: To
     await town.upload(config())
     await town.deploy(ONE)
     [made] = await town.instances("alpha")
-    await finishing.fail(town.ledger, "alpha", made.name)
+    await report_vm.fail(town.ledger, "alpha", made.name)
     await town.run(BETA)
     await town.run(ONE)
     [again] = await town.instances("alpha")
@@ -71,7 +71,7 @@ async def test_e7_e8_a_static_ip_without_a_vm_is_held_until_its_instance_drops_i
     static = app(static_ips=["172.20.5.10"])
     await town.upload(config(lab(static=["172.20.5.10"])))
     await town.deploy(manifest("alpha", static))
-    await finishing.fail(town.ledger, "alpha", "app/0")
+    await report_vm.fail(town.ledger, "alpha", "app/0")
     with pytest.raises(Refused) as caught:
         await town.run(manifest("beta", static))
     await town.run(ONE)
@@ -85,7 +85,7 @@ async def test_e10_e11_who_got_no_new_vm_holds_old_and_new_until_a_good_deploy(t
     name = await up(town)
     await town.upload(MOVED)
     await town.deploy(ONE)
-    await finishing.fail(town.ledger, "alpha", name)
+    await report_vm.fail(town.ledger, "alpha", name)
     [both] = await town.instances("alpha")
     await town.run(ONE)
 
@@ -107,13 +107,13 @@ async def test_e14_a_change_that_is_taken_back_moves_nobody(town: Town) -> None:
     assert await town.tails("alpha") == {"app/0": ".2", "app/1": ".3"}
     assert [each.vm for each in after] == [each.vm for each in before]
     assert len(await town.ledger.holdings("lab")) == 4, "a VM is perhaps being made on the others"
-    await finishing.abort(town.ledger, "alpha", changed.plan)
+    await report_vm.abort(town.ledger, "alpha", changed.plan)
     assert len(await town.ledger.holdings("lab")) == 2
 
 
 async def test_e15_a_deploy_that_fails_in_planning_frees_nothing(town: Town) -> None:
     name = await up(town)
-    await finishing.stop(town.ledger, "alpha", name, hard=True)
+    await report_vm.stop(town.ledger, "alpha", name, hard=True)
     with pytest.raises(Refused):
         await town.deploy(manifest("alpha", app(), app(20, name="many")))
 
@@ -158,14 +158,14 @@ async def test_e17_a_dry_run_that_lets_instances_go_changes_nothing(town: Town) 
 async def test_e18_what_is_not_held_is_released_without_a_word_and_without_a_change(town: Town) -> None:
     name = await up(town)
     moving = await town.run(ONE)
-    await finishing.lose(town.ledger, "alpha", name)
+    await report_vm.lose(town.ledger, "alpha", name)
     before = await town.ledger.last_change()
-    again = await finishing.lose(town.ledger, "alpha", name)
+    again = await report_vm.lose(town.ledger, "alpha", name)
     freed = [
-        *await finishing.clean_up_orphan(town.ledger, "vm-of-nobody"),
-        *await finishing.abort(town.ledger, "alpha", moving.plan),
-        *await finishing.abort(town.ledger, "alpha", "no-plan"),
-        *await finishing.abort(town.ledger, "nobody", "no-plan"),
+        *await report_vm.clean_up_orphan(town.ledger, "vm-of-nobody"),
+        *await report_vm.abort(town.ledger, "alpha", moving.plan),
+        *await report_vm.abort(town.ledger, "alpha", "no-plan"),
+        *await report_vm.abort(town.ledger, "nobody", "no-plan"),
     ]
 
     assert again is not None
@@ -180,8 +180,8 @@ async def test_a_plan_that_comes_again_takes_over_what_the_first_reserved(town: 
     wanted = manifest("alpha", app(), app(name="more"))
     first = await town.deploy(wanted)
     second = await town.deploy(wanted)
-    of_first = await finishing.abort(town.ledger, "alpha", first.plan)
-    of_second = await finishing.abort(town.ledger, "alpha", second.plan)
+    of_first = await report_vm.abort(town.ledger, "alpha", first.plan)
+    of_second = await report_vm.abort(town.ledger, "alpha", second.plan)
 
     assert (second.granted, of_first) == ({}, [])
     assert sorted(each.address for each in of_second) == ["172.20.6.2", "172.20.6.3"]
@@ -193,7 +193,7 @@ async def test_who_leaves_by_a_plan_that_comes_again_stays_when_that_is_aborted(
     await up(town, manifest("alpha", app(2)))
     await town.deploy(ONE)
     again = await town.deploy(ONE)
-    await finishing.abort(town.ledger, "alpha", again.plan)
+    await report_vm.abort(town.ledger, "alpha", again.plan)
     whole = await town.deploy(manifest("alpha", app(2)))
 
     assert not whole.changes
@@ -204,8 +204,8 @@ async def test_aborting_a_plan_frees_exactly_what_it_reserved(town: Town) -> Non
     await up(town)
     await town.upload(MOVED)
     moving = await town.deploy(manifest("alpha", app(), app(name="more")))
-    freed = await finishing.abort(town.ledger, "alpha", moving.plan)
-    again = await finishing.abort(town.ledger, "alpha", moving.plan)
+    freed = await report_vm.abort(town.ledger, "alpha", moving.plan)
+    again = await report_vm.abort(town.ledger, "alpha", moving.plan)
 
     assert sorted(each.address for each in freed) == ["172.20.6.2", "172.20.6.3"]
     assert again == []

@@ -4,8 +4,8 @@ from typing import Any
 
 import pytest
 
-from tenure.doors.deployments.surveying import moved_by_upload
-from tests.doors.deployments.conformance.town import Town, app, config, lab, manifest
+from tenure.integrations.bosh.cloud_config.site_survey import moved_by_upload
+from tests.integrations.bosh.conformance.town import Town, app, config, lab, manifest
 
 THREE = manifest("alpha", app(2), app(name="fixed", static_ips=["172.20.5.10"]))
 STATIC = {"static": ["172.20.5.10-172.20.5.11"]}

@@ -6,16 +6,16 @@ from typing import Any
 
 import pytest
 
-from tenure.doors.deployments import checking, compiling, errands, finishing
-from tenure.doors.deployments.faults import Kind, Refused
-from tenure.doors.deployments.records import INSTANCE
-from tenure.doors.deployments.vms import VM, Vm
-from tenure.doors.deployments.whose import ALL_VMS, SITE
+from tenure.integrations.bosh.model.bosh_errors import Kind, Refused
+from tenure.integrations.bosh.state.instance_state import INSTANCE
+from tenure.integrations.bosh.state.vm_holder import ALL_VMS, SITE
+from tenure.integrations.bosh.state.vm_index import VM, Vm
+from tenure.integrations.bosh.verbs import cloud_check, compile_packages, errands, report_vm
 from tenure.kernel.errors import Conflict
-from tenure.kernel.values import Paper
-from tenure.service.operations import RemovePaper, WritePaper
-from tests.doors.deployments.conformance.fleet import Fleet, own
-from tests.doors.deployments.conformance.town import Town, app, config, manifest
+from tenure.kernel.holdings.holding_model import Paper
+from tenure.service.apply.operations import RemovePaper, WritePaper
+from tests.integrations.bosh.conformance.fleet import Fleet, own
+from tests.integrations.bosh.conformance.town import Town, app, config, manifest
 
 COMPILING = config(compilation={"network": "lab", "workers": 2})
 SWAP: dict[str, Any] = {"update": {"vm_strategy": "create-swap-delete"}}
@@ -63,7 +63,7 @@ async def test_of_two_who_report_one_vm_in_the_same_moment_one_is_refused(
         await town.run(manifest("gamma", app()))
     for name in ("alpha", "beta"):
         await town.deploy(manifest(name, app()))
-    reports = [finishing.commit(town.ledger, name, "app/0", vm="vm-9") for name in ("alpha", "beta")]
+    reports = [report_vm.commit(town.ledger, name, "app/0", vm="vm-9") for name in ("alpha", "beta")]
     [refused] = await together(town, monkeypatch, *reports)
 
     assert isinstance(refused, Conflict)
@@ -77,9 +77,11 @@ async def test_of_an_instance_and_a_worker_who_report_one_vm_in_the_same_moment_
 ) -> None:
     await town.upload(COMPILING)
     plan = (await town.deploy(manifest("alpha", app()))).plan
-    await compiling.begin(town.ledger, "alpha", plan)
-    instance = finishing.commit(town.ledger, "alpha", "app/0", vm="vm-9")
-    [refused] = await together(town, monkeypatch, instance, compiling.commit(town.ledger, "alpha", plan, 0, vm="vm-9"))
+    await compile_packages.begin(town.ledger, "alpha", plan)
+    instance = report_vm.commit(town.ledger, "alpha", "app/0", vm="vm-9")
+    [refused] = await together(
+        town, monkeypatch, instance, compile_packages.commit(town.ledger, "alpha", plan, 0, vm="vm-9")
+    )
 
     assert "cannot have VM 'vm-9': " in str(refused)
 
@@ -90,14 +92,14 @@ async def test_who_reports_his_vm_twice_in_the_same_moment_is_not_refused(
 ) -> None:
     await town.upload(COMPILING)
     plan = (await town.deploy(manifest("alpha", app()))).plan
-    await compiling.begin(town.ledger, "alpha", plan)
+    await compile_packages.begin(town.ledger, "alpha", plan)
     paper, left = town.ledger.paper, [True]
 
     async def report() -> None:
         if who == "instance":
-            await finishing.commit(town.ledger, "alpha", "app/0", vm="vm-9", plan=plan)
+            await report_vm.commit(town.ledger, "alpha", "app/0", vm="vm-9", plan=plan)
         else:
-            await compiling.commit(town.ledger, "alpha", plan, 0, vm="vm-9")
+            await compile_packages.commit(town.ledger, "alpha", plan, 0, vm="vm-9")
 
     async def late(kind: str, name: str) -> Paper:
         if kind == VM and left:
@@ -115,16 +117,16 @@ async def test_a_vm_of_another_deployment_is_refused(town: Town) -> None:
     await town.upload(COMPILING)
     await town.run(manifest("alpha", app()))
     plan = (await town.deploy(manifest("beta", app()))).plan
-    await compiling.begin(town.ledger, "beta", plan)
+    await compile_packages.begin(town.ledger, "beta", plan)
     told = r"cannot have VM 'vm-1': instance app/.* of deployment alpha has it"
     with pytest.raises(Conflict, match=f"^instance app/.* {told}"):
-        await finishing.commit(town.ledger, "beta", "app/0", vm="vm-1")
+        await report_vm.commit(town.ledger, "beta", "app/0", vm="vm-1")
     with pytest.raises(Conflict, match=f"^compile worker 0 of deployment beta {told}"):
-        await compiling.commit(town.ledger, "beta", plan, 0, vm="vm-1")
-    await compiling.commit(town.ledger, "beta", plan, 0, vm="vm-2")
-    await finishing.lose(town.ledger, "alpha", "app/0", vm="vm-1")
+        await compile_packages.commit(town.ledger, "beta", plan, 0, vm="vm-1")
+    await compile_packages.commit(town.ledger, "beta", plan, 0, vm="vm-2")
+    await report_vm.lose(town.ledger, "alpha", "app/0", vm="vm-1")
     with pytest.raises(Conflict, match="cannot have VM 'vm-2': worker 0 of deployment beta has it"):
-        await finishing.commit(town.ledger, "alpha", "app/0", vm="vm-2")
+        await report_vm.commit(town.ledger, "alpha", "app/0", vm="vm-2")
 
     assert await written(town) == {"vm-2": "beta"}
 
@@ -139,14 +141,14 @@ async def left(town: Town) -> None:
 
 async def swapped_and_deleted(town: Town) -> None:
     await town.run(manifest("alpha", app(**SWAP)), recreate=True)
-    await finishing.clean_up_orphan(town.ledger, "vm-1")
+    await report_vm.clean_up_orphan(town.ledger, "vm-1")
 
 
 GONE: dict[str, Goes] = {
-    "lost": lambda town: finishing.lose(town.ledger, "alpha", "app/0"),
-    "stopped hard": lambda town: finishing.stop(town.ledger, "alpha", "app/0", hard=True),
-    "missing": lambda town: checking.recreate(town.ledger, "alpha", "app/0", vm="vm-1"),
-    "forgotten": lambda town: checking.delete_reference(town.ledger, "alpha", "app/0", vm="vm-1"),
+    "lost": lambda town: report_vm.lose(town.ledger, "alpha", "app/0"),
+    "stopped hard": lambda town: report_vm.stop(town.ledger, "alpha", "app/0", hard=True),
+    "missing": lambda town: cloud_check.recreate(town.ledger, "alpha", "app/0", vm="vm-1"),
+    "forgotten": lambda town: cloud_check.delete_reference(town.ledger, "alpha", "app/0", vm="vm-1"),
     "replaced": replaced,
     "left": left,
     "swapped and deleted": swapped_and_deleted,
@@ -164,7 +166,7 @@ async def test_a_vm_that_is_gone_may_be_anothers(town: Town, goes: Goes, old: bo
     assert "vm-1" not in await written(town)
     await town.deploy(manifest("beta", app()))
 
-    assert (await finishing.commit(town.ledger, "beta", "app/0", vm="vm-1")).vm == "vm-1"
+    assert (await report_vm.commit(town.ledger, "beta", "app/0", vm="vm-1")).vm == "vm-1"
     assert (await written(town))["vm-1"] == "beta"
 
 
@@ -182,27 +184,27 @@ async def test_an_errands_vm_that_is_gone_may_be_anothers(town: Town) -> None:
 async def test_a_workers_vm_that_is_gone_may_be_anothers(town: Town, orphans: bool) -> None:
     await town.upload(config(compilation={"network": "lab", "workers": 1, "orphan_workers": orphans}))
     plan = (await town.deploy(manifest("alpha", app()))).plan
-    await compiling.begin(town.ledger, "alpha", plan)
-    await compiling.commit(town.ledger, "alpha", plan, 0, vm="vm-9")
+    await compile_packages.begin(town.ledger, "alpha", plan)
+    await compile_packages.commit(town.ledger, "alpha", plan, 0, vm="vm-9")
     assert await written(town) == {"vm-9": "alpha"}
-    await compiling.end(town.ledger, "alpha", plan)
-    await finishing.clean_up_orphan(town.ledger, "vm-9")
+    await compile_packages.end(town.ledger, "alpha", plan)
+    await report_vm.clean_up_orphan(town.ledger, "vm-9")
 
     assert await written(town) == {}
-    assert (await finishing.commit(town.ledger, "alpha", "app/0", vm="vm-9")).vm == "vm-9"
+    assert (await report_vm.commit(town.ledger, "alpha", "app/0", vm="vm-9")).vm == "vm-9"
 
 
 async def test_vms_that_have_no_papers_yet_are_found_and_get_some(town: Town) -> None:
     await town.upload(COMPILING)
     await town.run(manifest("alpha", app(2)))
     plan = (await town.deploy(manifest("beta", app()))).plan
-    await compiling.begin(town.ledger, "beta", plan)
-    await compiling.commit(town.ledger, "beta", plan, 1, vm="vm-worker")
+    await compile_packages.begin(town.ledger, "beta", plan)
+    await compile_packages.commit(town.ledger, "beta", plan, 1, vm="vm-worker")
     await forgotten(town)
     for vm, who in (("vm-2", "instance app/.* of deployment alpha"), ("vm-worker", "worker 1")):
         with pytest.raises(Conflict, match=f"cannot have VM '{vm}': {who} has it"):
-            await finishing.commit(town.ledger, "beta", "app/0", vm=vm)
-    await finishing.commit(town.ledger, "beta", "app/0", vm="vm-9")
+            await report_vm.commit(town.ledger, "beta", "app/0", vm=vm)
+    await report_vm.commit(town.ledger, "beta", "app/0", vm="vm-9")
 
     assert await written(town) == {"vm-1": "alpha", "vm-2": "alpha", "vm-9": "beta", "vm-worker": "beta"}
 
@@ -213,7 +215,7 @@ async def test_a_paper_that_was_left_over_refuses_nobody(town: Town) -> None:
     await town.deploy(manifest("beta", app()))
     await town.ledger.apply([Vm("vm-9").written("alpha")])
 
-    assert (await finishing.commit(town.ledger, "beta", "app/0", vm="vm-9")).vm == "vm-9"
+    assert (await report_vm.commit(town.ledger, "beta", "app/0", vm="vm-9")).vm == "vm-9"
     assert await written(town) == {"vm-1": "alpha", "vm-9": "beta"}
 
 
@@ -230,7 +232,7 @@ async def test_a_vm_is_reported_without_a_look_at_any_other(town: Town, monkeypa
         return found
 
     monkeypatch.setattr(town.ledger, "papers", noting)
-    await finishing.commit(town.ledger, "beta", instance.name, vm="vm-9")
+    await report_vm.commit(town.ledger, "beta", instance.name, vm="vm-9")
 
     assert set(read) == {instance.paper_name}
 
@@ -259,13 +261,13 @@ async def test_of_two_who_had_one_address_and_are_made_again_in_the_same_moment_
     """Only in the in-memory mode may two have had it: nobody but VMs holds addresses there."""
     alpha = Fleet(town, "alpha")
     await alpha.run(own("alpha", app()))
-    await finishing.lose(town.ledger, "alpha", "app/0")
+    await report_vm.lose(town.ledger, "alpha", "app/0")
     alpha.vms.clear()
     plan = (await alpha.deploy(own("alpha", app(name="b"), app()))).plan
-    await finishing.commit(town.ledger, "alpha", "b/0", vm="vm-b", plan=plan)
-    await finishing.abort(town.ledger, "alpha", plan)
-    await finishing.lose(town.ledger, "alpha", "b/0")
-    reports = [finishing.commit(town.ledger, "alpha", f"{group}/0", vm=f"vm-{group}") for group in ("app", "b")]
+    await report_vm.commit(town.ledger, "alpha", "b/0", vm="vm-b", plan=plan)
+    await report_vm.abort(town.ledger, "alpha", plan)
+    await report_vm.lose(town.ledger, "alpha", "b/0")
+    reports = [report_vm.commit(town.ledger, "alpha", f"{group}/0", vm=f"vm-{group}") for group in ("app", "b")]
     [refused] = await together(town, monkeypatch, *reports)
 
     assert isinstance(refused, Refused)
@@ -276,31 +278,31 @@ async def test_of_two_who_had_one_address_and_are_made_again_in_the_same_moment_
 async def test_what_is_told_once_more_of_a_lost_vm_frees_nothing_that_the_next_is_made_on(town: Town) -> None:
     await town.upload(config())
     await town.run(manifest("alpha", app(), app(name="other")))
-    await finishing.lose(town.ledger, "alpha", "app/0", vm="vm-1")
+    await report_vm.lose(town.ledger, "alpha", "app/0", vm="vm-1")
     await town.deploy(manifest("alpha", app(), app(name="other")))
     await town.deploy(manifest("alpha", app(name="other")))
     before = await town.instances("alpha")
     told = r"lost VM 'vm-1' before, and leaves; say what became of the one that was to be made in its place$"
     with pytest.raises(Conflict, match=told):
-        await finishing.lose(town.ledger, "alpha", "app/0", vm="vm-1")
+        await report_vm.lose(town.ledger, "alpha", "app/0", vm="vm-1")
     with pytest.raises(Conflict, match=told):
-        await finishing.stop(town.ledger, "alpha", "app/0", hard=True, vm="vm-1")
+        await report_vm.stop(town.ledger, "alpha", "app/0", hard=True, vm="vm-1")
 
     assert await town.instances("alpha") == before
-    await finishing.lose(town.ledger, "alpha", "app/0")  # whoever names no VM speaks of the one that was to be made
+    await report_vm.lose(town.ledger, "alpha", "app/0")  # whoever names no VM speaks of the one that was to be made
     assert list(await town.has("alpha")) == ["other/0"]
 
 
 async def test_what_is_told_once_more_of_a_lost_vm_does_not_stop_the_next(town: Town) -> None:
     await town.upload(config())
     await town.run(manifest("alpha", app()))
-    await finishing.lose(town.ledger, "alpha", "app/0", vm="vm-1")
+    await report_vm.lose(town.ledger, "alpha", "app/0", vm="vm-1")
     plan = (await town.deploy(manifest("alpha", app()))).plan
     before = await town.ledger.last_change()
-    await finishing.lose(town.ledger, "alpha", "app/0", vm="vm-1")
-    stopped = await finishing.stop(town.ledger, "alpha", "app/0", hard=True, vm="vm-1")
+    await report_vm.lose(town.ledger, "alpha", "app/0", vm="vm-1")
+    stopped = await report_vm.stop(town.ledger, "alpha", "app/0", hard=True, vm="vm-1")
     assert await town.ledger.last_change() == before
-    made = await finishing.commit(town.ledger, "alpha", "app/0", vm="vm-2", plan=plan)
+    made = await report_vm.commit(town.ledger, "alpha", "app/0", vm="vm-2", plan=plan)
 
     assert (stopped.state, stopped.plan) == ("started", plan)
     assert (made.vm, made.lost_vm) == ("vm-2", None)

@@ -2,11 +2,11 @@
 
 import pytest
 
-from tenure.doors.deployments import compiling
-from tenure.doors.deployments.faults import Kind, Refused
-from tests.doors.deployments.conformance.town import Town, app, manifest
-from tests.doors.deployments.documents.configs import WORKED as CONFIG
-from tests.doors.deployments.documents.manifests import WORKED as MANIFEST
+from tenure.integrations.bosh.model.bosh_errors import Kind, Refused
+from tenure.integrations.bosh.verbs import compile_packages
+from tests.integrations.bosh.conformance.town import Town, app, manifest
+from tests.integrations.bosh.documents.configs import WORKED as CONFIG
+from tests.integrations.bosh.documents.manifests import WORKED as MANIFEST
 
 FIRST = {
     "db/0": {"apps": "10.44.16.10"},
@@ -32,9 +32,9 @@ async def test_the_first_deploy_gives_the_table(town: Town) -> None:
 async def test_workers_compile_in_their_own_network_and_are_gone_afterwards(town: Town) -> None:
     await town.upload(CONFIG)
     deployed = await town.deploy(MANIFEST)
-    working = await compiling.begin(town.ledger, "shop", deployed.plan)
+    working = await compile_packages.begin(town.ledger, "shop", deployed.plan)
     built = [each.address for each in await town.ledger.holdings("build")]
-    await compiling.end(town.ledger, "shop", deployed.plan)
+    await compile_packages.end(town.ledger, "shop", deployed.plan)
 
     assert [each.settings["build"]["ip"] for each in working.workers] == ["10.44.24.2", "10.44.24.3", "10.44.24.4"]
     assert sorted(built) == ["10.44.24.2", "10.44.24.3", "10.44.24.4"]

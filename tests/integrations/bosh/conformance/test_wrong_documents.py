@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 
-from tenure.doors.deployments.faults import Kind, Refused, Rejected
-from tests.doors.deployments.conformance.town import LAB, Document, Town, app, config, lab, manifest
+from tenure.integrations.bosh.model.bosh_errors import Kind, Refused, Rejected
+from tests.integrations.bosh.conformance.town import LAB, Document, Town, app, config, lab, manifest
 
 AZS = [{"name": "z1"}, {"name": "z2"}]
 VIPS = {"name": "pub", "type": "vip"}

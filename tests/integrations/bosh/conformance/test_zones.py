@@ -2,10 +2,10 @@
 
 import pytest
 
-from tenure.doors.deployments import finishing
-from tenure.doors.deployments.faults import Kind, Refused
-from tests.doors.deployments.conformance.town import Document, Town, app, config, lab, manifest
-from tests.doors.deployments.refused_stories import both, on, zoned
+from tenure.integrations.bosh.model.bosh_errors import Kind, Refused
+from tenure.integrations.bosh.verbs import report_vm
+from tests.integrations.bosh.conformance.town import Document, Town, app, config, lab, manifest
+from tests.integrations.bosh.refused_stories import both, on, zoned
 
 AZS = [{"name": "z1"}, {"name": "z2"}]
 STATIC = {"static": ["172.20.5.10-172.20.5.13"]}
@@ -86,7 +86,7 @@ TWIN = {"name": "b", "subnets": [{"range": "172.20.9.0/28", "gateway": "172.20.9
 async def test_d25_an_ignored_instances_networks_cannot_be_changed(town: Town, changed: str) -> None:
     await town.upload(config(lab(**STATIC), more=[TWIN]))
     await town.run(manifest("alpha", app(static_ips=["172.20.5.10"])))
-    await finishing.ignore(town.ledger, "alpha", "app/0")
+    await report_vm.ignore(town.ledger, "alpha", "app/0")
     before = await town.ledger.last_change()
     with pytest.raises(Refused) as caught:
         await town.deploy(changed)
@@ -98,12 +98,12 @@ async def test_d25_an_ignored_instances_networks_cannot_be_changed(town: Town, c
 async def test_d26_an_ignored_instance_is_deleted_with_neither_its_group_nor_its_deployment(town: Town) -> None:
     await town.upload(config())
     await town.run(manifest("alpha", app(), app(name="other")))
-    await finishing.ignore(town.ledger, "alpha", "app/0")
+    await report_vm.ignore(town.ledger, "alpha", "app/0")
     before = await town.ledger.last_change()
     with pytest.raises(Refused) as with_group:
         await town.deploy(manifest("alpha", app(name="other")))
     with pytest.raises(Refused) as with_deployment:
-        await finishing.delete(town.ledger, "alpha")
+        await report_vm.delete(town.ledger, "alpha")
 
     assert [with_group.value.kind, with_deployment.value.kind] == [Kind.DEPLOYMENT_IGNORED_INSTANCES_DELETION] * 2
     assert await town.ledger.last_change() == before

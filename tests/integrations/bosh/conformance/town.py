@@ -7,12 +7,12 @@ from typing import Any
 
 import yaml
 
-from tenure.doors.deployments import finishing
-from tenure.doors.deployments.configuring import Uploaded, upload
-from tenure.doors.deployments.deploying import Deployed, deploy
-from tenure.doors.deployments.records import Instance, load_instances
-from tenure.kernel.values import Holding, State
-from tenure.service.ledger import AsyncLedger
+from tenure.integrations.bosh.cloud_config.configs import Uploaded, upload
+from tenure.integrations.bosh.state.instance_state import Instance, load_instances
+from tenure.integrations.bosh.verbs import report_vm
+from tenure.integrations.bosh.verbs.deploy import Deployed, deploy
+from tenure.kernel.holdings.holding_model import Holding, State
+from tenure.service.ledger.async_ledger import AsyncLedger
 
 Document = Mapping[str, Any]
 
@@ -69,10 +69,10 @@ class Town:
         for each in await self.instances(deployed.deployment):
             if each.plan is not None and not each.leaving:
                 vm = f"vm-{next(self.numbers)}"
-                await finishing.commit(self.ledger, each.deployment, each.name, vm=vm, plan=each.plan)
+                await report_vm.commit(self.ledger, each.deployment, each.name, vm=vm, plan=each.plan)
         for each in await self.instances(deployed.deployment):
             if each.leaving:
-                await finishing.lose(self.ledger, each.deployment, each.name)
+                await report_vm.lose(self.ledger, each.deployment, each.name)
 
     async def instances(self, deployment: str) -> list[Instance]:
         """Read a deployment's instances."""

@@ -5,10 +5,10 @@ from typing import Any
 import pytest
 import yaml
 
-from tenure.doors.deployments.documents.cloud import read_cloud_configs
-from tenure.doors.deployments.faults import Fault, Kind, Rejected
-from tenure.doors.deployments.model import CloudConfig, Network, Subnet
-from tenure.kernel.ranges import AddressRange
+from tenure.integrations.bosh.documents.cloud_config import read_cloud_configs
+from tenure.integrations.bosh.model.bosh_errors import Fault, Kind, Rejected
+from tenure.integrations.bosh.model.document_model import CloudConfig, Network, Subnet
+from tenure.kernel.addressing.ranges import AddressRange
 
 LAB = {"range": "172.20.5.0/28", "gateway": "172.20.5.1"}
 """The subnet that the cases speak of."""

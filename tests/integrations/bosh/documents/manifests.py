@@ -5,11 +5,11 @@ from typing import Any
 import pytest
 import yaml
 
-from tenure.doors.deployments.documents.cloud import read_cloud_configs
-from tenure.doors.deployments.documents.manifest import read_manifest
-from tenure.doors.deployments.faults import Fault, Kind, Rejected
-from tenure.doors.deployments.model import CloudConfig, Group, GroupNetwork, Manifest
-from tenure.kernel.addresses import format_address, parse_address
+from tenure.integrations.bosh.documents.cloud_config import read_cloud_configs
+from tenure.integrations.bosh.documents.manifest import read_manifest
+from tenure.integrations.bosh.model.bosh_errors import Fault, Kind, Rejected
+from tenure.integrations.bosh.model.document_model import CloudConfig, Group, GroupNetwork, Manifest
+from tenure.kernel.addressing.addresses import format_address, parse_address
 
 WORKED = """\
 name: shop

@@ -2,10 +2,10 @@
 
 import pytest
 
-from tenure.doors.deployments.documents.spans import parse_span, read_spans
-from tenure.doors.deployments.documents.trees import Faults, read_tree
-from tenure.doors.deployments.faults import Kind
-from tenure.kernel.addresses import parse_address
+from tenure.integrations.bosh.documents.address_lists import parse_span, read_spans
+from tenure.integrations.bosh.documents.yaml_tree import Faults, read_tree
+from tenure.integrations.bosh.model.bosh_errors import Kind
+from tenure.kernel.addressing.addresses import parse_address
 from tenure.kernel.errors import Invalid
 
 

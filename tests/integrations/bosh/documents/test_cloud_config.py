@@ -4,10 +4,10 @@ from typing import Any
 
 import pytest
 
-from tenure.doors.deployments.faults import Kind
-from tenure.doors.deployments.model import Az, Compilation
-from tenure.kernel.addresses import parse_address
-from tests.doors.deployments.documents.configs import (
+from tenure.integrations.bosh.model.bosh_errors import Kind
+from tenure.integrations.bosh.model.document_model import Az, Compilation
+from tenure.kernel.addressing.addresses import parse_address
+from tests.integrations.bosh.documents.configs import (
     LAB,
     WORKED,
     accepted,

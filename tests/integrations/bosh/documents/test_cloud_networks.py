@@ -5,9 +5,9 @@ from typing import Any
 import pytest
 import yaml
 
-from tenure.doors.deployments.documents.networks import canonical
-from tenure.doors.deployments.faults import Kind
-from tests.doors.deployments.documents.configs import (
+from tenure.integrations.bosh.documents.cloud_networks import canonical
+from tenure.integrations.bosh.model.bosh_errors import Kind
+from tests.integrations.bosh.documents.configs import (
     LAB,
     accepted,
     lab,

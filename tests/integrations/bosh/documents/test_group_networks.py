@@ -4,9 +4,9 @@ from typing import Any
 
 import pytest
 
-from tenure.doors.deployments.faults import Kind
-from tenure.doors.deployments.model import ADDRESSABLE, DNS, GATEWAY, GroupNetwork
-from tests.doors.deployments.documents.manifests import addresses, group, read_group, read_network, refused
+from tenure.integrations.bosh.model.bosh_errors import Kind
+from tenure.integrations.bosh.model.document_model import ADDRESSABLE, DNS, GATEWAY, GroupNetwork
+from tests.integrations.bosh.documents.manifests import addresses, group, read_group, read_network, refused
 
 BOTH = {"default": ["dns", "gateway"]}
 NETWORKS = "instance_groups[0].networks"

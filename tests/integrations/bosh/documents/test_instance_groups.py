@@ -4,9 +4,15 @@ from typing import Any
 
 import pytest
 
-from tenure.doors.deployments.faults import Kind
-from tenure.doors.deployments.model import CREATE_SWAP_DELETE, DELETE_CREATE, ERRAND, SERVICE, MigratedFrom
-from tests.doors.deployments.documents.manifests import group, manifest, read, read_group, refused
+from tenure.integrations.bosh.model.bosh_errors import Kind
+from tenure.integrations.bosh.model.document_model import (
+    CREATE_SWAP_DELETE,
+    DELETE_CREATE,
+    ERRAND,
+    SERVICE,
+    MigratedFrom,
+)
+from tests.integrations.bosh.documents.manifests import group, manifest, read, read_group, refused
 
 ZONED = {"name": "zoned"}
 MIGRATED = Kind.DEPLOYMENT_INVALID_MIGRATED_FROM_JOB

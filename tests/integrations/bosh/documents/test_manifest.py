@@ -4,11 +4,19 @@ from typing import Any
 
 import pytest
 
-from tenure.doors.deployments.documents.manifest import read_manifest
-from tenure.doors.deployments.faults import Kind, Rejected
-from tenure.doors.deployments.model import ADDRESSABLE, DELETE_CREATE, DNS, GATEWAY, SERVICE, Group, GroupNetwork
-from tests.doors.deployments.documents import configs
-from tests.doors.deployments.documents.manifests import (
+from tenure.integrations.bosh.documents.manifest import read_manifest
+from tenure.integrations.bosh.model.bosh_errors import Kind, Rejected
+from tenure.integrations.bosh.model.document_model import (
+    ADDRESSABLE,
+    DELETE_CREATE,
+    DNS,
+    GATEWAY,
+    SERVICE,
+    Group,
+    GroupNetwork,
+)
+from tests.integrations.bosh.documents import configs
+from tests.integrations.bosh.documents.manifests import (
     WORKED,
     faults,
     group,

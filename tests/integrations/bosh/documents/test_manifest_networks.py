@@ -2,11 +2,11 @@
 
 import pytest
 
-from tenure.doors.deployments.documents.manifest import read_manifest
-from tenure.doors.deployments.faults import Kind, Rejected
-from tenure.doors.deployments.model import DNS, GATEWAY, Compilation, GroupNetwork, Manifest
-from tenure.kernel.addresses import parse_address
-from tests.doors.deployments.documents.manifests import Told, told
+from tenure.integrations.bosh.documents.manifest import read_manifest
+from tenure.integrations.bosh.model.bosh_errors import Kind, Rejected
+from tenure.integrations.bosh.model.document_model import DNS, GATEWAY, Compilation, GroupNetwork, Manifest
+from tenure.kernel.addressing.addresses import parse_address
+from tests.integrations.bosh.documents.manifests import Told, told
 
 OWN = """\
 name: alpha

@@ -7,10 +7,10 @@ import yaml
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tenure.doors.deployments.documents.manifest import read_manifest
-from tenure.doors.deployments.faults import Rejected
-from tests.doors.deployments.documents import configs
-from tests.doors.deployments.documents.manifests import WORKED, site
+from tenure.integrations.bosh.documents.manifest import read_manifest
+from tenure.integrations.bosh.model.bosh_errors import Rejected
+from tests.integrations.bosh.documents import configs
+from tests.integrations.bosh.documents.manifests import WORKED, site
 
 SHOP = site(configs.WORKED)
 OWN = {**yaml.safe_load(configs.WORKED), **yaml.safe_load(WORKED)}

@@ -4,9 +4,9 @@ from typing import Any
 
 import pytest
 
-from tenure.doors.deployments.faults import Kind
-from tenure.kernel.addresses import format_address, parse_address
-from tests.doors.deployments.documents.configs import (
+from tenure.integrations.bosh.model.bosh_errors import Kind
+from tenure.kernel.addressing.addresses import format_address, parse_address
+from tests.integrations.bosh.documents.configs import (
     LAB,
     accepted,
     faults,

@@ -4,8 +4,8 @@ from typing import Any
 
 import pytest
 
-from tenure.doors.deployments.faults import Kind
-from tests.doors.deployments.documents.manifests import addresses, group, read_group, refused
+from tenure.integrations.bosh.model.bosh_errors import Kind
+from tests.integrations.bosh.documents.manifests import addresses, group, read_group, refused
 
 MISMATCH = Kind.INSTANCE_GROUP_NETWORK_INSTANCE_IP_MISMATCH
 STATIC_IPS = "instance_groups[0].networks[0].static_ips"

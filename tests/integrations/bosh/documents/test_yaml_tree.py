@@ -4,8 +4,8 @@ import time
 
 import pytest
 
-from tenure.doors.deployments.documents.trees import DEEPEST, MOST_VALUES, read_tree
-from tenure.doors.deployments.faults import Rejected
+from tenure.integrations.bosh.documents.yaml_tree import DEEPEST, MOST_VALUES, read_tree
+from tenure.integrations.bosh.model.bosh_errors import Rejected
 
 AT_ONCE_S = 3.0
 """Generous: what blows up takes minutes."""

@@ -7,11 +7,11 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import tenure
-from tenure.doors.deployments.door import Deployments
+from tenure.integrations.bosh.deployments_api import Deployments
 from tenure.stores.postgres.store import PostgresStore
 from tenure.stores.sqlite.store import SqliteStore
-from tests.doors.deployments import processes
-from tests.doors.deployments.kills.story import STEPS
+from tests.integrations.bosh import processes
+from tests.integrations.bosh.kills.story import STEPS
 
 DIED = 9
 QUIET = ("close", "inside", "open", "held", "contents", "fill")

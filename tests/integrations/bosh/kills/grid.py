@@ -6,9 +6,9 @@ from collections.abc import Callable, Collection, Iterator, Mapping
 from itertools import count
 from typing import Any
 
-from tests.doors.deployments.kills.dying import live
-from tests.doors.deployments.kills.places import fresh
-from tests.doors.deployments.kills.story import STEPS, standing
+from tests.integrations.bosh.kills.dying import live
+from tests.integrations.bosh.kills.places import fresh
+from tests.integrations.bosh.kills.story import STEPS, standing
 
 NAMES = list(STEPS)
 SIDES = (False, True)

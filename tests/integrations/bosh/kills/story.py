@@ -6,19 +6,20 @@ from contextlib import suppress
 from typing import Any
 
 import tenure
-from tenure.doors.deployments import records
-from tenure.doors.deployments.door import Deployments
-from tenure.doors.deployments.vms import VM
-from tenure.doors.deployments.whose import ALL_VMS
-from tenure.doors.deployments.workers import COMPILE
+from tenure.integrations.bosh.deployments_api import Deployments
+from tenure.integrations.bosh.state import instance_state
+from tenure.integrations.bosh.state.compile_workers import COMPILE
+from tenure.integrations.bosh.state.vm_holder import ALL_VMS
+from tenure.integrations.bosh.state.vm_index import VM
 from tenure.kernel.errors import NotFound
-from tests.doors.deployments.conformance.town import Document, app, config, lab, manifest
+from tests.integrations.bosh.conformance.town import Document, app, config, lab, manifest
 
 Step = Callable[[Deployments], Awaitable[Any]]
 
 STATIC = {"static": ["172.20.5.10-172.20.5.12"]}
 KINDS = (
-    records.CONFIG, records.SNAPSHOT, records.DEPLOYMENT, records.INSTANCE, records.ORPHAN, COMPILE, VM, ALL_VMS,
+    instance_state.CONFIG, instance_state.SNAPSHOT, instance_state.DEPLOYMENT, instance_state.INSTANCE,
+    instance_state.ORPHAN, COMPILE, VM, ALL_VMS,
 )  # fmt: skip
 SWAP: dict[str, Any] = {"update": {"vm_strategy": "create-swap-delete"}}
 
@@ -167,7 +168,7 @@ async def standing(url: str) -> dict[str, Any]:
             ),
             "deployments": [
                 (each.name, each.manifest, each.snapshot, each.plan is not None, each.undo and each.undo["manifest"])
-                for each in await records.load_deployments(ledger)
+                for each in await instance_state.load_deployments(ledger)
             ],
             "papers": Counter({kind: len(await ledger.papers(kind)) for kind in KINDS}),
             "breaches": await ledger.verify(),

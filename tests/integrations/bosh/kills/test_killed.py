@@ -5,10 +5,10 @@ from itertools import count
 
 import pytest
 
-from tests.doors.deployments.kills.dying import live
-from tests.doors.deployments.kills.grid import compared, killed_once, undisturbed
-from tests.doors.deployments.kills.places import fresh
-from tests.doors.deployments.kills.story import standing
+from tests.integrations.bosh.kills.dying import live
+from tests.integrations.bosh.kills.grid import compared, killed_once, undisturbed
+from tests.integrations.bosh.kills.places import fresh
+from tests.integrations.bosh.kills.story import standing
 from tests.scale import in_proof
 
 

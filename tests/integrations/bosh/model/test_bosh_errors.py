@@ -8,17 +8,17 @@ from pathlib import Path
 import pytest
 
 import tenure
-from tenure.doors import deployments
-from tenure.doors.deployments.documents.manifest import read_manifest
-from tenure.doors.deployments.faults import Fault, Kind, Refused, Rejected
-from tenure.doors.deployments.reports import read_vm_state
-from tests.doors.deployments.conformance.town import Town
-from tests.doors.deployments.documents import configs, manifests
-from tests.doors.deployments.refused_afterwards import AFTERWARDS, STATES, UNDONE
-from tests.doors.deployments.refused_stories import STORIES, Refusal
-from tests.doors.deployments.wrong_documents import CONFIGS, MANIFESTS, OWN_MANIFESTS, SECOND_CONFIGS, Wrong
+from tenure.integrations import bosh
+from tenure.integrations.bosh.documents.manifest import read_manifest
+from tenure.integrations.bosh.model.bosh_errors import Fault, Kind, Refused, Rejected
+from tenure.integrations.bosh.running_vms.vm_state import read_vm_state
+from tests.integrations.bosh.conformance.town import Town
+from tests.integrations.bosh.documents import configs, manifests
+from tests.integrations.bosh.refused_afterwards import AFTERWARDS, STATES, UNDONE
+from tests.integrations.bosh.refused_stories import STORIES, Refusal
+from tests.integrations.bosh.wrong_documents import CONFIGS, MANIFESTS, OWN_MANIFESTS, SECOND_CONFIGS, Wrong
 
-SOURCES = Path(deployments.__file__).parent
+SOURCES = Path(bosh.__file__).parent
 NAMED = re.compile(r"\[(\w+) (\d+)\]$")
 UUID = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 
@@ -125,7 +125,7 @@ def raised() -> set[Kind]:
         compared = {id(leaf) for node in ast.walk(tree) if isinstance(node, ast.Compare) for leaf in ast.walk(node)}
         for node in ast.walk(tree):
             named_so = isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and node.value.id == "Kind"
-            if named_so and id(node) not in compared and path.name != "faults.py":
+            if named_so and id(node) not in compared and path.name != "bosh_errors.py":
                 assert isinstance(node, ast.Attribute)
                 found.add(Kind[node.attr])
     return found

@@ -3,10 +3,10 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tenure.doors.deployments.drawing import dynamic_ranges
-from tenure.doors.deployments.model import Subnet
-from tenure.kernel.ranges import AddressRange, Cidr, parse_cidr, parse_range
-from tests.doors.deployments.documents.configs import WORKED, accepted, on_lab, subnet, told, warned
+from tenure.integrations.bosh.model.document_model import Subnet
+from tenure.integrations.bosh.model.pool_ranges import dynamic_ranges
+from tenure.kernel.addressing.ranges import AddressRange, Cidr, parse_cidr, parse_range
+from tests.integrations.bosh.documents.configs import WORKED, accepted, on_lab, subnet, told, warned
 
 
 def test_the_base_subnet_gives_all_but_its_ends_and_its_gateway() -> None:

@@ -4,7 +4,7 @@ from collections.abc import Callable
 
 import pytest
 
-from tenure.doors.deployments.trying import TRIES, Again, Turn, until_done
+from tenure.integrations.bosh.model.retry import TRIES, Again, Turn, until_done
 from tenure.kernel.errors import AlreadyExists, Conflict, Invalid, NotFound, TenureError
 
 

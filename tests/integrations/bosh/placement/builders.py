@@ -3,11 +3,21 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
-from tenure.doors.deployments.faults import Refused
-from tenure.doors.deployments.model import DYNAMIC, MANUAL, VIP, Az, CloudConfig, Group, GroupNetwork, Network, Subnet
-from tenure.doors.deployments.placing import Placement, Present, place
-from tenure.kernel.addresses import format_address, parse_address
-from tenure.kernel.ranges import parse_cidr, parse_range
+from tenure.integrations.bosh.model.bosh_errors import Refused
+from tenure.integrations.bosh.model.document_model import (
+    DYNAMIC,
+    MANUAL,
+    VIP,
+    Az,
+    CloudConfig,
+    Group,
+    GroupNetwork,
+    Network,
+    Subnet,
+)
+from tenure.integrations.bosh.placement import Placement, Present, place
+from tenure.kernel.addressing.addresses import format_address, parse_address
+from tenure.kernel.addressing.ranges import parse_cidr, parse_range
 
 AZS = ("z1", "z2", "z3", "z4")
 

@@ -5,10 +5,10 @@ from dataclasses import dataclass, replace
 
 from hypothesis import strategies as st
 
-from tenure.doors.deployments.model import CloudConfig, Group, GroupNetwork, Network
-from tenure.doors.deployments.placing import Present
-from tenure.kernel.addresses import parse_address
-from tests.doors.deployments.placing.building import AZS, config, group, manual, subnet
+from tenure.integrations.bosh.model.document_model import CloudConfig, Group, GroupNetwork, Network
+from tenure.integrations.bosh.placement import Present
+from tenure.kernel.addressing.addresses import parse_address
+from tests.integrations.bosh.placement.builders import AZS, config, group, manual, subnet
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,8 +2,8 @@
 
 import pytest
 
-from tenure.doors.deployments.placing import place
-from tests.doors.deployments.placing.building import (
+from tenure.integrations.bosh.placement import place
+from tests.integrations.bosh.placement.builders import (
     config,
     gone,
     group,

@@ -1,7 +1,7 @@
 """Ignored instances: what would change or remove one is refused, and nothing changes (D25)."""
 
-from tenure.doors.deployments.placing import place
-from tests.doors.deployments.placing.building import (
+from tenure.integrations.bosh.placement import place
+from tests.integrations.bosh.placement.builders import (
     config,
     dynamic,
     gone,

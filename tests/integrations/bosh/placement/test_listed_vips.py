@@ -1,7 +1,7 @@
 """VIPs that a group lists: kept by who has them, then given out in the order listed."""
 
-from tenure.doors.deployments.placing import place
-from tests.doors.deployments.placing.building import config, group, manual, on, present, static, subnet, vip
+from tenure.integrations.bosh.placement import place
+from tests.integrations.bosh.placement.builders import config, group, manual, on, present, static, subnet, vip
 
 SITE = config(
     manual("lab", subnet("172.20.5.0/28", "172.20.5.8-172.20.5.14", azs=["z1", "z2"])), vip("public"), vip("more")

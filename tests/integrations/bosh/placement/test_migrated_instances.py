@@ -5,10 +5,10 @@ from dataclasses import replace
 
 import pytest
 
-from tenure.doors.deployments.faults import Refused
-from tenure.doors.deployments.model import Group, MigratedFrom
-from tenure.doors.deployments.placing import Present, adopt, place
-from tests.doors.deployments.placing.building import config, gone, group, manual, on, present, static, stays, subnet
+from tenure.integrations.bosh.model.bosh_errors import Refused
+from tenure.integrations.bosh.model.document_model import Group, MigratedFrom
+from tenure.integrations.bosh.placement import Present, adopt, place
+from tests.integrations.bosh.placement.builders import config, gone, group, manual, on, present, static, stays, subnet
 
 SITE = config(manual("lab", subnet("172.20.5.0/28", "172.20.5.8-172.20.5.14", azs=["z1", "z2"])))
 FLAT = config(manual("lab", subnet("172.20.5.0/28")))

@@ -7,11 +7,11 @@ from random import Random
 from hypothesis import assume, given, target
 from hypothesis import strategies as st
 
-from tenure.doors.deployments.faults import Refused
-from tenure.doors.deployments.model import Subnet
-from tenure.doors.deployments.placing import Placement, Present, place
-from tests.doors.deployments.placing.building import settled
-from tests.doors.deployments.placing.strategies import Case, balanced_cases, static_cases
+from tenure.integrations.bosh.model.bosh_errors import Refused
+from tenure.integrations.bosh.model.document_model import Subnet
+from tenure.integrations.bosh.placement import Placement, Present, place
+from tests.integrations.bosh.placement.builders import settled
+from tests.integrations.bosh.placement.strategies import Case, balanced_cases, static_cases
 
 CASES = balanced_cases() | static_cases()
 

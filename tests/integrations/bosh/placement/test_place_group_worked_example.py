@@ -2,9 +2,9 @@
 
 from dataclasses import replace
 
-from tenure.doors.deployments.model import Group
-from tenure.doors.deployments.placing import place
-from tests.doors.deployments.placing.building import (
+from tenure.integrations.bosh.model.document_model import Group
+from tenure.integrations.bosh.placement import place
+from tests.integrations.bosh.placement.builders import (
     config,
     gone,
     manual,

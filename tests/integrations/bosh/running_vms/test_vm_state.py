@@ -7,11 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from tenure.doors.deployments.faults import Kind, Refused, Rejected
-from tenure.doors.deployments.listening import Hearing, listen
-from tenure.doors.deployments.records import Instance
-from tenure.doors.deployments.reports import Carries, VmState, ask_command, read_vm_state
-from tenure.kernel.ranges import parse_cidr
+from tenure.integrations.bosh.model.bosh_errors import Kind, Refused, Rejected
+from tenure.integrations.bosh.running_vms.match_vm_state import Hearing, listen
+from tenure.integrations.bosh.running_vms.vm_state import Carries, VmState, ask_command, read_vm_state
+from tenure.integrations.bosh.state.instance_state import Instance
+from tenure.kernel.addressing.ranges import parse_cidr
 
 SAID = {"app/0": {"vm": "vm-1", "networks": {"lab": {"ip": "172.20.5.2"}}}, "app/1": None}
 

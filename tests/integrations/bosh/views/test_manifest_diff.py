@@ -2,9 +2,16 @@
 
 from dataclasses import replace
 
-from tenure.doors.deployments.comparing import Difference, changed_networks, manifest_differences
-from tenure.doors.deployments.model import CloudConfig, Group, GroupNetwork, Manifest, MigratedFrom, Network
-from tenure.kernel.addresses import parse_address
+from tenure.integrations.bosh.model.document_model import (
+    CloudConfig,
+    Group,
+    GroupNetwork,
+    Manifest,
+    MigratedFrom,
+    Network,
+)
+from tenure.integrations.bosh.views.manifest_diff import Difference, changed_networks, manifest_differences
+from tenure.kernel.addressing.addresses import parse_address
 
 WEB = Group("web", 2, (GroupNetwork("apps"),), azs=("z1",))
 SHOP = Manifest("shop", (WEB,))

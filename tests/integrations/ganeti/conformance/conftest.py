@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.doors.networks.conformance.door import CLUSTER, Door
 from tests.infrastructure.postgres import schema_in_thread
+from tests.integrations.ganeti.conformance.door import CLUSTER, Door
 from tests.scale import second_store
 
 

@@ -9,7 +9,7 @@ from click.testing import CliRunner, Result
 
 import tenure
 from tenure.doors.cli.main import main
-from tenure.doors.networks import model
+from tenure.integrations.ganeti import machine_model
 
 CLUSTER = (
     "group add default",
@@ -29,14 +29,14 @@ CLUSTER = (
 
 REFUSALS = (2, 3, 4, 5)
 PAPERS = (
-    model.GROUP,
-    model.NODE,
-    model.INSTANCE,
-    model.NIC,
-    model.MAC,
-    model.PLACEMENT,
-    model.IDENTITY,
-    model.CLUSTER,
+    machine_model.GROUP,
+    machine_model.NODE,
+    machine_model.INSTANCE,
+    machine_model.NIC,
+    machine_model.MAC,
+    machine_model.PLACEMENT,
+    machine_model.IDENTITY,
+    machine_model.CLUSTER,
 )
 
 

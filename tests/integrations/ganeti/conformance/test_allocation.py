@@ -2,7 +2,7 @@
 
 import pytest
 
-from tests.doors.networks.conformance.door import Door
+from tests.integrations.ganeti.conformance.door import Door
 
 
 def test_a01_the_first_address_of_the_first_pool(door: Door) -> None:

@@ -2,7 +2,7 @@
 
 import pytest
 
-from tests.doors.networks.conformance.door import Door
+from tests.integrations.ganeti.conformance.door import Door
 
 AUTOMATIC = ["192.0.2.0-192.0.2.1", "192.0.2.255"]
 

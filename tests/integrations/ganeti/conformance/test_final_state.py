@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.doors.networks.conformance.door import Door
+from tests.integrations.ganeti.conformance.door import Door
 
 SITE = (
     "network add s1 --space site --subnet add:cidr=10.50.0.0/24,pool",

@@ -9,7 +9,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from tenure.doors.cli.main import main
-from tests.doors.networks.conformance.door import REFUSALS, Door
+from tests.integrations.ganeti.conformance.door import REFUSALS, Door
 
 PIECES = st.sampled_from(
     [

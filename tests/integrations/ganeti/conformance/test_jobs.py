@@ -7,10 +7,10 @@ from contextlib import asynccontextmanager
 import pytest
 
 import tenure
-from tenure.doors.networks.instances import Instances
-from tenure.doors.networks.jobs import Job
-from tenure.doors.networks.planning import InstanceOptions, plan_add, plan_modify, plan_remove
-from tests.doors.networks.conformance.door import Door
+from tenure.integrations.ganeti.instance.job import Job
+from tenure.integrations.ganeti.instance.plan_instance import InstanceOptions, plan_add, plan_modify, plan_remove
+from tenure.integrations.ganeti.instances import Instances
+from tests.integrations.ganeti.conformance.door import Door
 
 pytestmark = pytest.mark.every_store
 

@@ -1,6 +1,6 @@
 """Cases N: networks and the second layer."""
 
-from tests.doors.networks.conformance.door import Door
+from tests.integrations.ganeti.conformance.door import Door
 
 
 def test_n01_a_network_needs_no_third_layer(door: Door) -> None:

@@ -4,7 +4,7 @@ import re
 
 import pytest
 
-from tests.doors.networks.conformance.door import Door
+from tests.integrations.ganeti.conformance.door import Door
 
 THREE = "ip0=192.0.2.4,ip1=pool,ip2=pool3"
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from tests.doors.networks.conformance.door import Door
+from tests.integrations.ganeti.conformance.door import Door
 
 
 def test_p01_a_pool_lands_in_its_subnet_with_both_ends(door: Door) -> None:

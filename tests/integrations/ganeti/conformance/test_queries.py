@@ -2,7 +2,7 @@
 
 import pytest
 
-from tests.doors.networks.conformance.door import Door
+from tests.integrations.ganeti.conformance.door import Door
 
 
 def test_q01_subnets_are_listed_in_order(door: Door) -> None:

@@ -2,7 +2,7 @@
 
 import pytest
 
-from tests.doors.networks.conformance.door import Door
+from tests.integrations.ganeti.conformance.door import Door
 
 
 def test_s01_a_subnet_is_appended_with_a_uuid_of_its_own(door: Door) -> None:

@@ -10,7 +10,7 @@ import sys
 from contextlib import redirect_stdout
 from io import StringIO
 
-import tenure.doors.cli.instance_changing
+import tenure.doors.cli.commands.instance.instance_change
 import tenure.stores.postgres.store
 import tenure.stores.sqlite.store  # noqa: F401  # these are what a call would import
 from tenure.doors.cli.main import main

@@ -17,9 +17,9 @@ from typing import IO
 import pytest
 
 import tenure
-from tenure.doors.networks.model import INSTANCE
-from tests.doors.networks.conformance.door import Door
+from tenure.integrations.ganeti.machine_model import INSTANCE
 from tests.infrastructure.postgres import schema_in_thread
+from tests.integrations.ganeti.conformance.door import Door
 from tests.scale import runs, second_store
 
 CALLERS = 8
@@ -83,7 +83,7 @@ def crowd(door: Door, each: int, words: list[str], *, kills: int = 0, seed: int 
 
 def _started(door: Door) -> "subprocess.Popen[str]":
     around = {**os.environ, "TENURE_STORE": door.url}
-    caller = [sys.executable, "-m", "tests.doors.networks.crowd.caller"]
+    caller = [sys.executable, "-m", "tests.integrations.ganeti.crowd.caller"]
     pipe = subprocess.PIPE
     return subprocess.Popen(caller, env=around, stdin=pipe, stdout=pipe, text=True)
 

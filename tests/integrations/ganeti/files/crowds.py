@@ -1,6 +1,6 @@
 """A configuration with many instances: a network whose gateway a NIC has, marks without NIC, and IPv6."""
 
-from tests.doors.networks.ganeti.documents import DEFAULT, NET1, NET2, NODE1, Json, bits
+from tests.integrations.ganeti.files.documents import DEFAULT, NET1, NET2, NODE1, Json, bits
 
 ORPHANS = (7, 900, 901)
 """Places in the first network that are marked and that no NIC has."""

@@ -5,8 +5,8 @@ import json
 from typing import Any
 
 import tenure
-from tenure.doors.networks.ganeti.moving_in import ImportPlan, plan_import, run_import
-from tenure.doors.networks.ganeti.reading import read_file
+from tenure.integrations.ganeti.files.load.import_cluster import ImportPlan, plan_import, run_import
+from tenure.integrations.ganeti.files.read.cluster_file import read_file
 
 Json = dict[str, Any]
 

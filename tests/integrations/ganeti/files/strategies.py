@@ -6,7 +6,7 @@ from typing import Any
 
 from hypothesis import strategies as st
 
-from tests.doors.networks.ganeti.documents import Json
+from tests.integrations.ganeti.files.documents import Json
 
 EXTRA = st.dictionaries(
     st.sampled_from(["x_one", "x_two", "x_three"]),

@@ -3,11 +3,11 @@
 import pytest
 
 import tenure
-from tenure.doors.networks.ganeti.moving_out import export_cluster
-from tenure.doors.networks.instances import Instances
-from tenure.doors.networks.planning import InstanceOptions
-from tenure.kernel.edits import Edit
-from tests.doors.networks.ganeti.documents import DB, NET1, NET2, WEB, brought_in, new_document, old_document
+from tenure.integrations.ganeti.files.export_cluster import export_cluster
+from tenure.integrations.ganeti.instance.plan_instance import InstanceOptions
+from tenure.integrations.ganeti.instances import Instances
+from tenure.kernel.plan.edits import Edit
+from tests.integrations.ganeti.files.documents import DB, NET1, NET2, WEB, brought_in, new_document, old_document
 
 
 async def test_an_address_taken_elsewhere_is_marked_and_raises_the_serial_of_the_file(

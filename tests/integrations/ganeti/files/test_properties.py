@@ -10,13 +10,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import tenure
-from tenure.doors.networks.ganeti.keeping import digest, rest_of, restored
-from tenure.doors.networks.ganeti.moving_in import plan_import, run_import
-from tenure.doors.networks.ganeti.moving_out import export_cluster
-from tenure.doors.networks.ganeti.reading import read_cluster, read_file
-from tenure.doors.networks.ganeti.runtime import convert_runtime, read_runtime
-from tests.doors.networks.ganeti.documents import Json, new_document, old_document
-from tests.doors.networks.ganeti.strategies import EXTRA, configurations
+from tenure.integrations.ganeti.files.export_cluster import export_cluster
+from tenure.integrations.ganeti.files.load.import_cluster import plan_import, run_import
+from tenure.integrations.ganeti.files.read.cluster_file import read_cluster, read_file
+from tenure.integrations.ganeti.files.runtime_files import convert_runtime, read_runtime
+from tenure.integrations.ganeti.files.unknown_fields import digest, rest_of, restored
+from tests.integrations.ganeti.files.documents import Json, new_document, old_document
+from tests.integrations.ganeti.files.strategies import EXTRA, configurations
 from tests.profiles import examples
 
 

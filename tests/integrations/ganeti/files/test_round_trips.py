@@ -4,8 +4,8 @@ import copy
 from typing import Any
 
 import tenure
-from tenure.doors.networks.ganeti.moving_out import export_cluster
-from tests.doors.networks.ganeti.documents import (
+from tenure.integrations.ganeti.files.export_cluster import export_cluster
+from tests.integrations.ganeti.files.documents import (
     DB,
     EMPTY,
     NET1,

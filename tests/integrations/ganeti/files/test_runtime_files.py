@@ -7,10 +7,10 @@ from typing import Any
 import pytest
 
 import tenure
-from tenure.doors.networks.ganeti.runtime import convert_runtime, differences, read_runtime
-from tenure.doors.networks.ganeti.values import Form
-from tenure.doors.networks.instances import Instances
-from tests.doors.networks.ganeti.documents import NET1, NET2, brought_in, nic, old_document
+from tenure.integrations.ganeti.files.file_model import Form
+from tenure.integrations.ganeti.files.runtime_files import convert_runtime, differences, read_runtime
+from tenure.integrations.ganeti.instances import Instances
+from tests.integrations.ganeti.files.documents import NET1, NET2, brought_in, nic, old_document
 
 FORMS: tuple[Form, Form] = ("today", "revised")
 

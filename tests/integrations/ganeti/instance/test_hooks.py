@@ -13,11 +13,20 @@ from pathlib import Path
 import pytest
 
 from tenure import Invalid
-from tenure.doors.networks.environment import hook_variables, instance_variables
-from tenure.doors.networks.hooks import KEPT_BYTES, LIMIT_S, OP_CODES, PATH, HookResult, count_hooks, failed, run_hooks
-from tests.doors.networks.plans import instance, nic, of_cases
+from tenure.integrations.ganeti.hook_environment import hook_variables, instance_variables
+from tenure.integrations.ganeti.instance.hooks import (
+    KEPT_BYTES,
+    LIMIT_S,
+    OP_CODES,
+    PATH,
+    HookResult,
+    count_hooks,
+    failed,
+    run_hooks,
+)
+from tests.integrations.ganeti.plans import instance, nic, of_cases
 
-REFERENCE = Path(__file__).parents[3] / "docs" / "reference" / "hooks.md"
+REFERENCE = Path(__file__).parents[4] / "docs" / "reference" / "hooks.md"
 
 
 @pytest.fixture

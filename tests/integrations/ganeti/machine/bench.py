@@ -12,18 +12,18 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant
 
 import tenure
-from tenure.doors.networks.cluster import Cluster
-from tenure.doors.networks.instances import Instances
-from tenure.doors.networks.network_verbs import NetworkOptions, Networks
-from tenure.doors.networks.planning import InstanceOptions
-from tenure.kernel.configuration import Network
-from tenure.kernel.edits import AddNetwork
-from tenure.service.engine_ledger import ledger_on
-from tenure.service.server import Server
+from tenure.integrations.ganeti.cluster import Cluster
+from tenure.integrations.ganeti.instance.plan_instance import InstanceOptions
+from tenure.integrations.ganeti.instances import Instances
+from tenure.integrations.ganeti.networks import NetworkOptions, Networks
+from tenure.kernel.plan.edits import AddNetwork
+from tenure.kernel.plan.plan_model import Network
+from tenure.service.engine.engine import Server
+from tenure.service.ledger.engine_ledger import ledger_on
 from tenure.stores.memory.store import MemoryStore
-from tests.doors.networks.machine.judged import ALWAYS, check_care
-from tests.doors.networks.machine.sight import Sight, look
-from tests.doors.networks.machine.told import Told
+from tests.integrations.ganeti.machine.judged import ALWAYS, check_care
+from tests.integrations.ganeti.machine.sight import Sight, look
+from tests.integrations.ganeti.machine.told import Told
 
 T = TypeVar("T")
 MEMORY = "memory:"

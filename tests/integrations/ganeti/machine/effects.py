@@ -2,11 +2,11 @@
 
 from collections.abc import Iterable
 
-from tenure.doors.networks.deprecated import OldOptions
-from tenure.doors.networks.grammar import read_ranges
-from tenure.doors.networks.network_verbs import NetworkOptions
-from tenure.kernel.configuration import Network
-from tenure.kernel.ranges import AddressRange
+from tenure.integrations.ganeti.networks import NetworkOptions
+from tenure.integrations.ganeti.options.deprecated import OldOptions
+from tenure.integrations.ganeti.options.network_grammar import read_ranges
+from tenure.kernel.addressing.ranges import AddressRange
+from tenure.kernel.plan.plan_model import Network
 
 LARGEST = 4096
 """Networks with larger blocks are not written out here."""

@@ -7,16 +7,16 @@ from dataclasses import dataclass
 from hypothesis import strategies as st
 from hypothesis.stateful import precondition, rule
 
-from tenure.doors.networks.cluster import Cluster
-from tenure.doors.networks.instances import Done, Instances
-from tenure.doors.networks.jobs import Job
-from tenure.doors.networks.model import NODE, Instance
-from tenure.doors.networks.network_verbs import Networks
-from tenure.doors.networks.planning import InstanceOptions, plan_add, plan_modify, plan_remove
-from tests.doors.networks.machine.bench import LATE_S, MEMORY, SOON_S, Answer, Bench
-from tests.doors.networks.machine.picks import check_picks, check_refusal, picks_of_change, picks_of_new
-from tests.doors.networks.machine.sight import Sight
-from tests.doors.networks.machine.wishes import (
+from tenure.integrations.ganeti.cluster import Cluster
+from tenure.integrations.ganeti.instance.job import Job
+from tenure.integrations.ganeti.instance.plan_instance import InstanceOptions, plan_add, plan_modify, plan_remove
+from tenure.integrations.ganeti.instances import Done, Instances
+from tenure.integrations.ganeti.machine_model import NODE, Instance
+from tenure.integrations.ganeti.networks import Networks
+from tests.integrations.ganeti.machine.bench import LATE_S, MEMORY, SOON_S, Answer, Bench
+from tests.integrations.ganeti.machine.picks import check_picks, check_refusal, picks_of_change, picks_of_new
+from tests.integrations.ganeti.machine.sight import Sight
+from tests.integrations.ganeti.machine.wishes import (
     INSTANCES,
     NODES,
     NicText,

@@ -3,15 +3,15 @@
 from collections.abc import Iterable
 from itertools import pairwise
 
-from tenure.doors.networks.marks import external_ranges
-from tenure.doors.networks.model import GROUP, IDENTITY, MAC, NIC, NODE, PLACEMENT
-from tenure.doors.networks.querying import FIELDS
-from tenure.doors.networks.records import marks_of
-from tenure.kernel.addresses import is_v6, parse_address
-from tenure.kernel.configuration import KeepBack, Network
-from tenure.kernel.ranges import AddressRange
-from tenure.kernel.values import State
-from tests.doors.networks.machine.sight import Sight, kept_away
+from tenure.integrations.ganeti.instance_records import marks_of
+from tenure.integrations.ganeti.machine_model import GROUP, IDENTITY, MAC, NIC, NODE, PLACEMENT
+from tenure.integrations.ganeti.query.network_fields import FIELDS
+from tenure.integrations.ganeti.query.used_addresses import external_ranges
+from tenure.kernel.addressing.addresses import is_v6, parse_address
+from tenure.kernel.addressing.ranges import AddressRange
+from tenure.kernel.holdings.holding_model import State
+from tenure.kernel.plan.plan_model import KeepBack, Network
+from tests.integrations.ganeti.machine.sight import Sight, kept_away
 
 
 def check_plan(sight: Sight) -> None:

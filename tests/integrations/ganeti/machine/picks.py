@@ -3,9 +3,9 @@
 from collections.abc import Sequence
 
 import tenure
-from tenure.doors.networks.model import Instance
-from tests.doors.networks.machine.sight import Sight
-from tests.doors.networks.machine.wishes import NicText
+from tenure.integrations.ganeti.machine_model import Instance
+from tests.integrations.ganeti.machine.sight import Sight
+from tests.integrations.ganeti.machine.wishes import NicText
 
 PICKED = ("pool", "POOL", "p1", "p2")
 Pick = tuple[str, str, str | None]

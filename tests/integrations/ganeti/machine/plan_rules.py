@@ -8,20 +8,20 @@ from hypothesis import strategies as st
 from hypothesis.stateful import precondition, rule
 
 import tenure
-from tenure.doors.networks.cluster import Cluster
-from tenure.doors.networks.ganeti.moving_in import plan_import, run_import
-from tenure.doors.networks.ganeti.moving_out import export_cluster
-from tenure.doors.networks.ganeti.reading import read_file
-from tenure.doors.networks.ganeti.values import Form
-from tenure.doors.networks.model import GROUP, NODE
-from tenure.doors.networks.network_verbs import NetworkOptions, Networks
-from tenure.kernel.configuration import Network
-from tenure.kernel.edits import AddNetwork
-from tests.doors.networks.machine.bench import MEMORY, Bench
-from tests.doors.networks.machine.effects import check_effects
-from tests.doors.networks.machine.judged import ALWAYS
-from tests.doors.networks.machine.sight import look
-from tests.doors.networks.machine.wishes import (
+from tenure.integrations.ganeti.cluster import Cluster
+from tenure.integrations.ganeti.files.export_cluster import export_cluster
+from tenure.integrations.ganeti.files.file_model import Form
+from tenure.integrations.ganeti.files.load.import_cluster import plan_import, run_import
+from tenure.integrations.ganeti.files.read.cluster_file import read_file
+from tenure.integrations.ganeti.machine_model import GROUP, NODE
+from tenure.integrations.ganeti.networks import NetworkOptions, Networks
+from tenure.kernel.plan.edits import AddNetwork
+from tenure.kernel.plan.plan_model import Network
+from tests.integrations.ganeti.machine.bench import MEMORY, Bench
+from tests.integrations.ganeti.machine.effects import check_effects
+from tests.integrations.ganeti.machine.judged import ALWAYS
+from tests.integrations.ganeti.machine.sight import look
+from tests.integrations.ganeti.machine.wishes import (
     NODES,
     addresses,
     mostly,

@@ -7,7 +7,7 @@ from functools import cached_property
 from itertools import islice
 
 import tenure
-from tenure.doors.networks.model import (
+from tenure.integrations.ganeti.machine_model import (
     CLUSTER,
     GROUP,
     IDENTITY,
@@ -19,11 +19,11 @@ from tenure.doors.networks.model import (
     Instance,
     read_instance,
 )
-from tenure.doors.networks.querying import FIELDS, NetworkFacts
-from tenure.kernel.addresses import format_address
-from tenure.kernel.configuration import Network, Pool, Subnet
-from tenure.kernel.documents import network_document
-from tenure.kernel.values import Holding, Paper, State
+from tenure.integrations.ganeti.query.network_fields import FIELDS, NetworkFacts
+from tenure.kernel.addressing.addresses import format_address
+from tenure.kernel.holdings.holding_model import Holding, Paper, State
+from tenure.kernel.plan.document import network_document
+from tenure.kernel.plan.plan_model import Network, Pool, Subnet
 
 KINDS = (CLUSTER, GROUP, NODE, INSTANCE, NIC, MAC, PLACEMENT, IDENTITY)
 FAR = 200

@@ -8,9 +8,9 @@ from tempfile import TemporaryDirectory
 from hypothesis import seed, settings
 from hypothesis.stateful import run_state_machine_as_test
 
-from tests.doors.networks.machine.instance_rules import InstanceRules
-from tests.doors.networks.machine.plan_rules import PlanRules
 from tests.infrastructure.postgres import schema_in_thread
+from tests.integrations.ganeti.machine.instance_rules import InstanceRules
+from tests.integrations.ganeti.machine.plan_rules import PlanRules
 from tests.profiles import EXAMPLES, examples
 
 BATCH = 9

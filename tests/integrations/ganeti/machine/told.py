@@ -2,10 +2,10 @@
 
 from collections.abc import Callable, Iterable, Mapping
 
-from tenure.doors.networks.jobs import Taken
-from tenure.doors.networks.model import Instance
-from tenure.kernel.values import State
-from tests.doors.networks.machine.sight import Sight
+from tenure.integrations.ganeti.instance.job import Taken
+from tenure.integrations.ganeti.machine_model import Instance
+from tenure.kernel.holdings.holding_model import State
+from tests.integrations.ganeti.machine.sight import Sight
 
 Place = tuple[str, str]
 """A network's uuid and an address."""

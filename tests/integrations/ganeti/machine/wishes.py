@@ -6,11 +6,11 @@ from dataclasses import dataclass
 
 from hypothesis import strategies as st
 
-from tenure.doors.networks.deprecated import OldOptions
-from tenure.doors.networks.model import Instance
-from tenure.kernel.addresses import format_address
-from tenure.kernel.configuration import Network
-from tenure.kernel.ranges import parse_cidr
+from tenure.integrations.ganeti.machine_model import Instance
+from tenure.integrations.ganeti.options.deprecated import OldOptions
+from tenure.kernel.addressing.addresses import format_address
+from tenure.kernel.addressing.ranges import parse_cidr
+from tenure.kernel.plan.plan_model import Network
 
 Text = st.SearchStrategy[str]
 

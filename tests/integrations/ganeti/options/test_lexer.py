@@ -4,7 +4,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from tenure.doors.networks.lexing import (
+from tenure.integrations.ganeti.options.lexer import (
     MAX_OPTION,
     Piece,
     lex,
@@ -17,7 +17,7 @@ from tenure.doors.networks.lexing import (
     split_verb,
     whole,
 )
-from tenure.kernel.addresses import format_address
+from tenure.kernel.addressing.addresses import format_address
 from tenure.kernel.errors import Invalid
 from tests.kernel.strategies import cidrs, names, positions, ranges
 

@@ -7,7 +7,8 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from tenure.doors.networks.grammar import (
+from tenure.integrations.ganeti.options.lexer import name_fault
+from tenure.integrations.ganeti.options.network_grammar import (
     MAX_RANGES,
     PoolAdd,
     PoolModify,
@@ -25,11 +26,10 @@ from tenure.doors.networks.grammar import (
     read_ranges,
     read_subnet_option,
 )
-from tenure.doors.networks.lexing import name_fault
-from tenure.kernel.addresses import format_address
-from tenure.kernel.edits import KEEP
+from tenure.kernel.addressing.addresses import format_address
+from tenure.kernel.addressing.ranges import AddressRange, Cidr, parse_cidr, parse_range
 from tenure.kernel.errors import Invalid
-from tenure.kernel.ranges import AddressRange, Cidr, parse_cidr, parse_range
+from tenure.kernel.plan.edits import KEEP
 from tests.kernel.strategies import cidrs, names, positions, ranges
 
 UUID = "0a1b2c3d-0000-4000-8000-00000000abcd"

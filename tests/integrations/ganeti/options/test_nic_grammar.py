@@ -7,8 +7,8 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from tenure.doors.networks.lexing import name_fault
-from tenure.doors.networks.nic_grammar import (
+from tenure.integrations.ganeti.options.lexer import name_fault
+from tenure.integrations.ganeti.options.nic_grammar import (
     MAX_INDEX,
     NicAdd,
     NicModify,
@@ -18,7 +18,7 @@ from tenure.doors.networks.nic_grammar import (
     read_net_add,
     read_net_modify,
 )
-from tenure.kernel.addresses import format_address
+from tenure.kernel.addressing.addresses import format_address
 from tenure.kernel.errors import Invalid
 from tests.kernel.strategies import names, positions
 

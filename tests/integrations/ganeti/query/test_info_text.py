@@ -2,10 +2,10 @@
 
 from dataclasses import replace
 
-from tenure.doors.networks.picturing import info_lines
-from tenure.doors.networks.querying import NetworkFacts
-from tenure.kernel import edits
-from tests.doors.networks.plans import holding, instance, nic, of_cases
+from tenure.integrations.ganeti.query.info_text import info_lines
+from tenure.integrations.ganeti.query.network_fields import NetworkFacts
+from tenure.kernel.plan import edits
+from tests.integrations.ganeti.plans import holding, instance, nic, of_cases
 from tests.kernel.plans import planned
 
 

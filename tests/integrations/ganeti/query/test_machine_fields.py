@@ -8,7 +8,8 @@ from typing import Any
 import pytest
 
 from tenure import Invalid
-from tenure.doors.networks.machine_fields import (
+from tenure.integrations.ganeti.machine_model import Group, Node
+from tenure.integrations.ganeti.query.machine_fields import (
     GROUP_DEFAULT,
     GROUP_FIELDS,
     INSTANCE_DEFAULT,
@@ -19,11 +20,10 @@ from tenure.doors.networks.machine_fields import (
     InstanceFacts,
     NodeFacts,
 )
-from tenure.doors.networks.model import Group, Node
-from tenure.doors.networks.querying import FIELDS, NETWORK_DEFAULT, Field, cell, select
-from tests.doors.networks.plans import instance, nic, of_cases, of_today
+from tenure.integrations.ganeti.query.network_fields import FIELDS, NETWORK_DEFAULT, Field, cell, select
+from tests.integrations.ganeti.plans import instance, nic, of_cases, of_today
 
-REFERENCE = Path(__file__).parents[3] / "docs" / "reference" / "network-fields.md"
+REFERENCE = Path(__file__).parents[4] / "docs" / "reference" / "network-fields.md"
 CATALOGUES: dict[str, tuple[dict[str, Field[Any]], tuple[str, ...]]] = {
     "Networks": (dict(FIELDS), NETWORK_DEFAULT),
     "Instances": (dict(INSTANCE_FIELDS), INSTANCE_DEFAULT),

@@ -10,14 +10,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tenure.doors.networks.picturing import info_lines
-from tenure.doors.networks.querying import FIELDS, NetworkFacts
-from tenure.kernel import edits
-from tenure.kernel.addresses import format_address, parse_address
-from tenure.kernel.configuration import Configuration, Connection, Network
-from tenure.kernel.layout import Layout
-from tenure.kernel.values import State
-from tests.doors.networks.plans import holding, instance, nic, of_cases, of_today
+from tenure.integrations.ganeti.query.info_text import info_lines
+from tenure.integrations.ganeti.query.network_fields import FIELDS, NetworkFacts
+from tenure.kernel.addressing.addresses import format_address, parse_address
+from tenure.kernel.holdings.holding_model import State
+from tenure.kernel.plan import edits
+from tenure.kernel.plan.layout import Layout
+from tenure.kernel.plan.plan_model import Configuration, Connection, Network
+from tests.integrations.ganeti.plans import holding, instance, nic, of_cases, of_today
 from tests.kernel.plans import planned
 
 

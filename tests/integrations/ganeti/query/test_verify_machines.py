@@ -6,12 +6,12 @@ from pathlib import Path
 import pytest
 
 import tenure
-from tenure.doors.networks.cluster import Cluster
-from tenure.doors.networks.instances import Instances
-from tenure.doors.networks.network_verbs import NetworkOptions, Networks
-from tenure.doors.networks.planning import InstanceOptions
-from tenure.doors.networks.verifying import verify_machines
-from tenure.kernel.edits import AddNetwork
+from tenure.integrations.ganeti.cluster import Cluster
+from tenure.integrations.ganeti.instance.plan_instance import InstanceOptions
+from tenure.integrations.ganeti.instances import Instances
+from tenure.integrations.ganeti.networks import NetworkOptions, Networks
+from tenure.integrations.ganeti.query.verify_machines import verify_machines
+from tenure.kernel.plan.edits import AddNetwork
 from tests.doors.cli.site import Site
 
 ANY = InstanceOptions()

@@ -5,9 +5,9 @@ from collections.abc import Callable, Iterator
 
 import pytest
 
-from tests.doors.neutron.stage.deployment import Deployment
-from tests.doors.neutron.stage.kinds import each_once, site_kinds, some
-from tests.doors.neutron.tending_site import Site, built, digits, kinds, site_of
+from tests.integrations.neutron.maintenance.maintenance_site import Site, built, digits, kinds, site_of
+from tests.integrations.neutron.stage.deployment import Deployment
+from tests.integrations.neutron.stage.kinds import each_once, site_kinds, some
 
 KINDS = site_kinds(("postgresql", "ledger"), ("mariadb", "ledger"), ("mariadb", "database"))
 CARRIED = ["10.60.0.7", "10.60.0.8", "10.60.0.9"]

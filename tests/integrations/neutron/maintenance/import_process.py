@@ -1,8 +1,11 @@
-"""An import in a process of its own, to be killed: ``python -m tests.doors.neutron.tending_importer URL LEDGER``."""
+"""An import in a process of its own, to be killed.
+
+``python -m tests.integrations.neutron.maintenance.import_process URL LEDGER``
+"""
 
 import sys
 
-from tests.doors.neutron.tending_site import moved_in
+from tests.integrations.neutron.maintenance.maintenance_site import moved_in
 
 
 def told(done: int, total: int | None) -> None:

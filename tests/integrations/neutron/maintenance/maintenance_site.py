@@ -12,7 +12,7 @@ import sqlalchemy as sa
 from sqlalchemy import orm
 
 import tenure
-from tenure.kernel.addresses import format_address, parse_address
+from tenure.kernel.addressing.addresses import format_address, parse_address
 from tests.infrastructure import mariadb, postgres
 
 with warnings.catch_warnings():
@@ -20,12 +20,12 @@ with warnings.catch_warnings():
     import neutron.db.migration.models.head  # noqa: F401  # every table of Neutron's
     from neutron_lib.db import model_base
 
-    from tenure.doors.neutron import subnets
-    from tenure.doors.neutron.session_book import SessionBook, digits_of
-    from tenure.doors.neutron.tending import rounds
-    from tenure.doors.neutron.tending.bulks import BULK_S
-    from tenure.doors.neutron.tending.drifts import Outcome, Report
-    from tenure.doors.neutron.tending.settings import Settings
+    from tenure.integrations.neutron.database import subnet_records
+    from tenure.integrations.neutron.database.allocation_rows import SessionBook, digits_of
+    from tenure.integrations.neutron.maintenance import run
+    from tenure.integrations.neutron.maintenance.drift import Outcome, Report
+    from tenure.integrations.neutron.maintenance.neutron_settings import Settings
+    from tenure.integrations.neutron.maintenance.ports_in_flight import BULK_S
 
 DATABASES: dict[str, Callable[[], AbstractContextManager[str]]] = {
     "postgresql": postgres.fresh_database,
@@ -171,20 +171,20 @@ class Site:
         """Stand in a transaction of a server's in which it has begun to allocate."""
         with self.transaction() as session:
             book = SessionBook(session, subnet)
-            subnets.enter(session, subnet)
+            subnet_records.enter(session, subnet)
             yield session, book
 
     def verify(self) -> Report:
         """Compare."""
-        return rounds.verify(self.settings, silent)
+        return run.verify(self.settings, silent)
 
     def reconcile(self, *, dry: bool = False, grace_s: int = BULK_S) -> Report:
         """Repair."""
-        return rounds.reconcile(self.settings, silent, dry=dry, grace_s=grace_s)
+        return run.reconcile(self.settings, silent, dry=dry, grace_s=grace_s)
 
     def move_in(self, *, dry: bool = False, **may: bool) -> Report:
         """Import."""
-        return rounds.move_in(self.settings, silent, dry=dry, **may)
+        return run.move_in(self.settings, silent, dry=dry, **may)
 
 
 def site_of(database: str, mode: str, ledger: str | None, engine: sa.Engine) -> Site:
@@ -194,7 +194,7 @@ def site_of(database: str, mode: str, ledger: str | None, engine: sa.Engine) -> 
 
 def moved_in(database: str, ledger: str, progress: Callable[[int, int | None], None]) -> Report:
     """Import into a ledger."""
-    return rounds.move_in(Settings(database, "ledger", REALM, ledger), progress)
+    return run.move_in(Settings(database, "ledger", REALM, ledger), progress)
 
 
 def long_ago() -> int:

@@ -11,9 +11,9 @@ from click.testing import CliRunner, Result
 
 import tenure
 from tenure.doors.cli.main import main
-from tenure.doors.neutron.spaces import Spaces
+from tenure.integrations.neutron.space_mapping import Spaces
 from tenure.kernel.errors import Conflict
-from tests.doors.neutron.tending_site import Site, built, digits, kinds
+from tests.integrations.neutron.maintenance.maintenance_site import Site, built, digits, kinds
 
 POOL = [("10.0.0.2", "10.0.0.254")]
 CARRIED = ["10.0.0.1", "10.0.0.7", "10.0.0.8", "10.0.0.200"]

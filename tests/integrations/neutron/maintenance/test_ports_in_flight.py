@@ -6,9 +6,9 @@ from uuid import uuid4
 import pytest
 
 import tenure
-from tenure.kernel.addresses import parse_address
-from tests.doors.neutron.stage.kinds import site_kinds
-from tests.doors.neutron.tending_site import Site, built, digits, kinds, long_ago
+from tenure.kernel.addressing.addresses import parse_address
+from tests.integrations.neutron.maintenance.maintenance_site import Site, built, digits, kinds, long_ago
+from tests.integrations.neutron.stage.kinds import site_kinds
 
 EARLY = "10.0.0.50"
 

@@ -9,10 +9,10 @@ import pytest
 import sqlalchemy as sa
 
 import tenure
-from tenure.doors.neutron.spaces import NOTHING_SHARED, Spaces
-from tenure.kernel.addresses import parse_address
+from tenure.integrations.neutron.space_mapping import NOTHING_SHARED, Spaces
+from tenure.kernel.addressing.addresses import parse_address
 from tenure.kernel.errors import Conflict
-from tests.doors.neutron.tending_site import NEUTRONS, Site, built, digits, kinds
+from tests.integrations.neutron.maintenance.maintenance_site import NEUTRONS, Site, built, digits, kinds
 from tests.scale import in_proof
 
 POOL = [("10.0.0.2", "10.0.0.254")]

@@ -6,8 +6,8 @@ from dataclasses import replace
 import pytest
 
 from tenure.kernel.errors import Conflict
-from tests.doors.neutron.stage.kinds import site_kinds
-from tests.doors.neutron.tending_site import DATABASES, Site, built, digits, kinds, places
+from tests.integrations.neutron.maintenance.maintenance_site import DATABASES, Site, built, digits, kinds, places
+from tests.integrations.neutron.stage.kinds import site_kinds
 
 with_every_kind = pytest.mark.parametrize("kind", site_kinds())
 

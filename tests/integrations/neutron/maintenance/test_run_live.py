@@ -3,8 +3,8 @@
 import threading
 from typing import Any
 
-from tests.doors.neutron.stage.deployment import Deployment
-from tests.doors.neutron.tending_site import site_of
+from tests.integrations.neutron.maintenance.maintenance_site import site_of
+from tests.integrations.neutron.stage.deployment import Deployment
 
 WORKERS, EACH, TIMES = 3, 8, 8
 

@@ -7,10 +7,10 @@ from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any
 
-from tests.doors.neutron.stage import crowd, scenes
-from tests.doors.neutron.stage.neutron import Neutron
-from tests.doors.neutron.stage.points import Points
-from tests.doors.neutron.stage.settings import DONE, FAILED, REACHED, READY, Answer, Settings
+from tests.integrations.neutron.stage import crowd, scenes
+from tests.integrations.neutron.stage.neutron import Neutron
+from tests.integrations.neutron.stage.points import Points
+from tests.integrations.neutron.stage.settings import DONE, FAILED, REACHED, READY, Answer, Settings
 
 
 def serve(connection: Connection, settings: Settings, log: Path) -> None:

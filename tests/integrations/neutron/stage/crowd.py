@@ -11,9 +11,9 @@ from typing import Any
 
 from neutron_lib.db import api as db_api
 
-from tenure.doors.neutron.driver import TenureSubnet
-from tests.doors.neutron.stage.neutron import Neutron
-from tests.doors.neutron.stage.settings import Answer
+from tenure.integrations.neutron.driver import TenureSubnet
+from tests.integrations.neutron.stage.neutron import Neutron
+from tests.integrations.neutron.stage.settings import Answer
 
 FULL = 409
 

@@ -12,10 +12,10 @@ from typing import Any
 import sqlalchemy as sa
 
 import tenure
-from tenure.kernel.addresses import format_address, position
-from tests.doors.neutron.stage.server import Server, started
-from tests.doors.neutron.stage.settings import Settings
+from tenure.kernel.addressing.addresses import format_address, position
 from tests.infrastructure import mariadb, postgres
+from tests.integrations.neutron.stage.server import Server, started
+from tests.integrations.neutron.stage.settings import Settings
 
 REALM = "neutron"
 MODES = ("database", "ledger")

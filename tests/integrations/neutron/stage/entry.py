@@ -3,11 +3,11 @@
 from multiprocessing.connection import Connection
 from pathlib import Path
 
-from tests.doors.neutron.stage.settings import Settings
+from tests.integrations.neutron.stage.settings import Settings
 
 
 def serve(connection: Connection, settings: Settings, log: Path) -> None:
     """Be a server."""
-    from tests.doors.neutron.stage import child
+    from tests.integrations.neutron.stage import child
 
     child.serve(connection, settings, log)

@@ -6,8 +6,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from tests.doors.neutron.stage.deployment import Book, Deployment, deployed
-from tests.doors.neutron.stage.server import Server
+from tests.integrations.neutron.stage.deployment import Book, Deployment, deployed
+from tests.integrations.neutron.stage.server import Server
 
 EIGHT = 8
 ADDRESSES = 253

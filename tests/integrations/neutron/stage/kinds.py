@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from tests.doors.neutron.stage.deployment import DATABASES, MODES
+from tests.integrations.neutron.stage.deployment import DATABASES, MODES
 
 EACH_ONCE = (("database", "mariadb"), ("ledger", "postgresql"))
 

@@ -23,9 +23,9 @@ with warnings.catch_warnings():
     from neutron_lib.plugins import directory
     from sqlalchemy import orm
 
-    import tenure.doors.neutron.tables  # noqa: F401  # and ours
+    import tenure.integrations.neutron.database.tables  # noqa: F401  # and ours
 
-from tests.doors.neutron.stage.settings import PROJECT, ROLES, Answer, Settings, port_of
+from tests.integrations.neutron.stage.settings import PROJECT, ROLES, Answer, Settings, port_of
 
 orm.configure_mappers()  # here, where all servers that are forked from this process have it for nothing
 

@@ -8,7 +8,7 @@ from oslo_db import exception as db_exc
 from sqlalchemy import event
 from sqlalchemy.orm import Session
 
-from tests.doors.neutron.stage.neutron import Neutron
+from tests.integrations.neutron.stage.neutron import Neutron
 
 COMMITTING, COMMITTED = "committing", "committed"
 """The session is about to commit its outermost transaction (and to write what it has not written yet); it has."""

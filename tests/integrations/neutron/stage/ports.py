@@ -2,8 +2,8 @@
 
 from typing import Any
 
-from tests.doors.neutron.stage.deployment import Book, Deployment
-from tests.doors.neutron.stage.settings import Answer
+from tests.integrations.neutron.stage.deployment import Book, Deployment
+from tests.integrations.neutron.stage.settings import Answer
 
 SMALL = "10.0.0.0/29"
 """A block with five addresses for ports: 10.0.0.2 to 10.0.0.6."""

@@ -11,12 +11,12 @@ from neutron_lib.db import api as db_api
 from oslo_config import cfg
 from sqlalchemy import event
 
-from tenure.doors.neutron import options
-from tenure.doors.neutron.reach import REACHES
-from tenure.doors.neutron.tending import rounds
-from tenure.doors.neutron.tending.settings import Settings
-from tests.doors.neutron.stage.neutron import Neutron
-from tests.doors.neutron.stage.points import Trouble
+from tenure.integrations.neutron import options
+from tenure.integrations.neutron.maintenance import run
+from tenure.integrations.neutron.maintenance.neutron_settings import Settings
+from tenure.integrations.neutron.transaction.ledger_client import REACHES
+from tests.integrations.neutron.stage.neutron import Neutron
+from tests.integrations.neutron.stage.points import Trouble
 
 PATIENCE_S = 60
 
@@ -103,7 +103,7 @@ def reconcile(neutron: Neutron) -> None:
     """Reconcile the deployment of this server, as an operator does."""
     section = options.register()
     found = Settings(cfg.CONF.database.connection, section.mode, section.realm, section.ledger)
-    rounds.reconcile(found, lambda done, total: None)
+    run.reconcile(found, lambda done, total: None)
 
 
 def statements(neutron: Neutron, steps: Sequence[Step]) -> list[str]:

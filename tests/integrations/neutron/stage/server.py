@@ -5,9 +5,9 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from tests.doors.neutron.stage import entry
-from tests.doors.neutron.stage.settings import DONE, FAILED, PROJECT, REACHED, READY, Answer, Settings, port_of
 from tests.infrastructure.forks import FORKS
+from tests.integrations.neutron.stage import entry
+from tests.integrations.neutron.stage.settings import DONE, FAILED, PROJECT, REACHED, READY, Answer, Settings, port_of
 
 PATIENCE_S = 400
 

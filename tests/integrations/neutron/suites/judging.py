@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from tests.doors.neutron.suites.catalogue import Suite
+from tests.integrations.neutron.suites.catalogue import Suite
 
 DRIVER = "TenurePool"
 

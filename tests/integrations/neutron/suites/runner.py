@@ -1,4 +1,4 @@
-"""The child: ``python -m tests.doors.neutron.suites.runner SUITE NUMBER OF REPORT`` runs a piece of one suite.
+"""The child: ``python -m tests.integrations.neutron.suites.runner SUITE NUMBER OF REPORT`` runs a piece of one suite.
 
 It runs in a process of its own because Neutron's suites change what is global: options, plugins, the database.
 """
@@ -11,9 +11,9 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from tests.doors.neutron.suites import shim
-from tests.doors.neutron.suites.catalogue import SUITES, Suite
-from tests.doors.neutron.suites.judging import piece
+from tests.integrations.neutron.suites import shim
+from tests.integrations.neutron.suites.catalogue import SUITES, Suite
+from tests.integrations.neutron.suites.judging import piece
 
 
 class Noting(unittest.TestResult):

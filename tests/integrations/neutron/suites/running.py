@@ -12,10 +12,10 @@ from dataclasses import replace
 from pathlib import Path
 
 import tenure
-from tenure.doors.neutron.options import DATABASE, LEDGER
-from tests.doors.neutron.suites.catalogue import SUITES, Suite
-from tests.doors.neutron.suites.judging import Outcome, Report, judge
+from tenure.integrations.neutron.options import DATABASE, LEDGER
 from tests.infrastructure.postgres import run_folder, schema_in_thread
+from tests.integrations.neutron.suites.catalogue import SUITES, Suite
+from tests.integrations.neutron.suites.judging import Outcome, Report, judge
 
 ROOT = Path(__file__).parents[4]
 MODES = (DATABASE, LEDGER)
@@ -49,7 +49,7 @@ def _run_in(mode: str, suite: Suite, number: int, of: int) -> tuple[Report, list
 
 
 def _run(suite: Suite, number: int, of: int, chosen: Mapping[str, str]) -> Report:
-    program = [sys.executable, "-m", "tests.doors.neutron.suites.runner", suite.name, str(number), str(of)]
+    program = [sys.executable, "-m", "tests.integrations.neutron.suites.runner", suite.name, str(number), str(of)]
     quiet = {"OS_LOG_CAPTURE": "0", "OS_TEST_TIMEOUT": str(ONE_TEST_S), "PYTHONPATH": _path()}
     with tempfile.TemporaryDirectory(prefix="tenure-suite-") as name:
         report, log, empty = (Path(name) / word for word in ("report", "log", "empty"))

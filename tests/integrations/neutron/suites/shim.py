@@ -7,8 +7,8 @@ from neutron.ipam import driver as interface
 from neutron.ipam.drivers.neutrondb_ipam import driver as stock
 from oslo_config import cfg
 
-from tenure.doors.neutron import tables
-from tenure.doors.neutron.driver import TenurePool, TenureSubnet
+from tenure.integrations.neutron.database import tables
+from tenure.integrations.neutron.driver import TenurePool, TenureSubnet
 
 STOCK, OURS = "internal", "tenure"
 

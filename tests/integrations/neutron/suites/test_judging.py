@@ -4,8 +4,8 @@ from dataclasses import replace
 
 import pytest
 
-from tests.doors.neutron.suites.catalogue import Suite, Tie
-from tests.doors.neutron.suites.judging import Report, judge, piece
+from tests.integrations.neutron.suites.catalogue import Suite, Tie
+from tests.integrations.neutron.suites.judging import Report, judge, piece
 
 SUITE = Suite(
     "small", ("module",), least=3, tied={"A.tied": Tie("names it", "no attribute")}, skipped={"A.skipped": "upstream"}

@@ -2,9 +2,9 @@
 
 import pytest
 
-from tenure.doors.neutron.options import DATABASE, LEDGER
-from tests.doors.neutron.suites.catalogue import BLACK_BOX, PLUGGABLE
-from tests.doors.neutron.suites.running import run_piece
+from tenure.integrations.neutron.options import DATABASE, LEDGER
+from tests.integrations.neutron.suites.catalogue import BLACK_BOX, PLUGGABLE
+from tests.integrations.neutron.suites.running import run_piece
 from tests.scale import in_proof
 
 PIECES = 4

@@ -3,7 +3,7 @@
 import time
 
 import tenure
-from tenure.doors.neutron.reach import Reach
+from tenure.integrations.neutron.transaction.ledger_client import Reach
 from tenure.kernel.errors import StoreUnavailable
 from tests.infrastructure.postgres import schema_in_thread
 

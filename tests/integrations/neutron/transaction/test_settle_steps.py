@@ -10,17 +10,17 @@ from uuid import uuid4
 import pytest
 
 import tenure
-from tenure.kernel.addresses import parse_address
+from tenure.kernel.addressing.addresses import parse_address
 from tenure.kernel.errors import StoreUnavailable
 from tests.infrastructure.postgres import schema_in_thread
 
 with warnings.catch_warnings():
     warnings.simplefilter("ignore")  # what Neutron imports is deprecated in places
-    from tenure.doors.neutron.ending import LedgerEnds
-    from tenure.doors.neutron.reach import Reach
-    from tenure.doors.neutron.session_book import Held
-    from tenure.doors.neutron.settling import LetGo, Place, Step, Took
-    from tenure.doors.neutron.subnets import SubnetRecord
+    from tenure.integrations.neutron.database.allocation_rows import Held
+    from tenure.integrations.neutron.database.subnet_records import SubnetRecord
+    from tenure.integrations.neutron.transaction.ledger_client import Reach
+    from tenure.integrations.neutron.transaction.recorded_steps import LetGo, Place, Step, Took
+    from tenure.integrations.neutron.transaction.settle_steps import LedgerEnds
 
 PATIENCE_S = 60
 ADDRESS = parse_address("10.0.0.7")

@@ -10,7 +10,7 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 
 import tenure
-from tenure.service.portal import Portal
+from tenure.service.ledger.blocking.loop_thread import Portal
 
 
 @pytest.fixture

@@ -5,14 +5,14 @@ from typing import Any
 
 import click
 
-from tenure.doors.cli.commands import command
-from tenure.doors.cli.documents import holding_document
-from tenure.doors.cli.options import claim_options, network_argument, owner_argument
-from tenure.doors.cli.printing import answer
+from tenure.doors.cli.framework.click_base import command
+from tenure.doors.cli.framework.shared_options import claim_options, network_argument, owner_argument
+from tenure.doors.cli.output.json_documents import holding_document
+from tenure.doors.cli.output.print_answer import answer
 from tenure.doors.cli.session import Session, pass_session
-from tenure.kernel.values import Holding
-from tenure.service.ledger import AsyncLedger
-from tenure.service.operations import GroupKeywords
+from tenure.kernel.holdings.holding_model import Holding
+from tenure.service.apply.operations import GroupKeywords
+from tenure.service.ledger.async_ledger import AsyncLedger
 
 ONLY_ONE = ("address", "reserved", "wait_s", "description", "carrier", "plan")
 """What is said of a single address and has no meaning for several."""

@@ -7,18 +7,18 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from tenure.doors.cli.commands import command
-from tenure.doors.cli.failing import FINDINGS
-from tenure.doors.cli.moving_in import format_option
-from tenure.doors.cli.printing import answer, counted
-from tenure.doors.cli.progress import Bar
+from tenure.doors.cli.commands.import_files import format_option
+from tenure.doors.cli.framework.click_base import command
+from tenure.doors.cli.framework.exit_codes import FINDINGS
+from tenure.doors.cli.output.print_answer import answer, counted
+from tenure.doors.cli.output.progress import Bar
 from tenure.doors.cli.session import Session, pass_session, refuse_missing, run_alone
-from tenure.service.ledger import AsyncLedger
+from tenure.service.ledger.async_ledger import AsyncLedger
 from tenure.wiring import open_async, without_secrets
 
 if TYPE_CHECKING:
-    from tenure.moving.auditing import AuditReport, LedgerSource
-    from tenure.moving.items import Source
+    from tenure.interchange.audit import AuditReport, LedgerSource
+    from tenure.interchange.formats.source_items import Source
 
 
 @command("audit")
@@ -54,7 +54,7 @@ def audit(
 async def _audited(
     session: Session | None, names: tuple[str, ...], format: str, one_space: bool, bar: Bar
 ) -> "AuditReport":
-    from tenure.moving.auditing import audit
+    from tenure.interchange.audit import audit
 
     async with AsyncExitStack() as opened:
         ours = [] if session is None else [await _ledger(session.url, session.open(), opened)]
@@ -63,13 +63,13 @@ async def _audited(
 
 
 async def _source(name: str, format: str, opened: AsyncExitStack) -> "Source | LedgerSource":
-    from tenure.moving.sources import read_source
+    from tenure.interchange.formats.detect import read_source
 
     return await _ledger(name, open_async(name), opened) if "://" in name else read_source(_files(name), format=format)
 
 
 async def _ledger(url: str, opening: Coroutine[Any, Any, AsyncLedger], opened: AsyncExitStack) -> "LedgerSource":
-    from tenure.moving.auditing import LedgerSource
+    from tenure.interchange.audit import LedgerSource
 
     try:
         refuse_missing(url)

@@ -6,11 +6,11 @@ from typing import Any
 
 import click
 
-from tenure.doors.cli.commands import command
-from tenure.doors.cli.documents import breach_document
-from tenure.doors.cli.failing import FINDINGS
-from tenure.doors.cli.printing import answer, counted
-from tenure.doors.cli.progress import Bar
+from tenure.doors.cli.framework.click_base import command
+from tenure.doors.cli.framework.exit_codes import FINDINGS
+from tenure.doors.cli.output.json_documents import breach_document
+from tenure.doors.cli.output.print_answer import answer, counted
+from tenure.doors.cli.output.progress import Bar
 from tenure.doors.cli.session import Session, pass_session, run_alone
 
 Copying = Callable[[Callable[[str, int, int], None]], Awaitable[Any]]
@@ -27,10 +27,10 @@ def backup(session: Session, file: Path) -> None:
     For example:
       tenure backup monday.db
     """
-    from tenure.moving import copying
+    from tenure.interchange import copy_ledger
 
     source = session.store_url
-    _copy(session, lambda tell: copying.backup(source, file, progress=tell), f"backed up to {file}")
+    _copy(session, lambda tell: copy_ledger.backup(source, file, progress=tell), f"backed up to {file}")
 
 
 @command("restore")
@@ -42,10 +42,10 @@ def restore(session: Session, file: Path) -> None:
     For example:
       tenure restore friday.db --store sqlite:///restored.db
     """
-    from tenure.moving import copying
+    from tenure.interchange import copy_ledger
 
     target = session.store_url
-    _copy(session, lambda tell: copying.restore(file, target, progress=tell), f"restored {file}")
+    _copy(session, lambda tell: copy_ledger.restore(file, target, progress=tell), f"restored {file}")
 
 
 @command("copy")
@@ -60,9 +60,9 @@ def copy(session: Session, source: str, target: str) -> None:
     For example:
       tenure copy sqlite:///tenure.db sqlite:///other.db
     """
-    from tenure.moving import copying
+    from tenure.interchange import copy_ledger
 
-    _copy(session, lambda tell: copying.copy(source, target, progress=tell), "copied")
+    _copy(session, lambda tell: copy_ledger.copy(source, target, progress=tell), "copied")
 
 
 def _copy(session: Session, work: Copying, done: str) -> None:

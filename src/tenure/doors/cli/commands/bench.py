@@ -9,10 +9,10 @@ from pathlib import Path
 
 import click
 
-from tenure.doors.cli.commands import command
-from tenure.doors.cli.printing import answer, table_lines
+from tenure.doors.cli.framework.click_base import command
+from tenure.doors.cli.output.print_answer import answer, table_lines
 from tenure.doors.cli.session import Session, pass_session, run_alone
-from tenure.service.ledger import AsyncLedger
+from tenure.service.ledger.async_ledger import AsyncLedger
 from tenure.wiring import open_async
 
 BLOCK, POOL = "10.0.0.0/8", "10.0.0.0-10.255.255.254"

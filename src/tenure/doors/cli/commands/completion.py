@@ -3,8 +3,8 @@
 import click
 from click.shell_completion import get_completion_class
 
-from tenure.doors.cli.commands import command
-from tenure.doors.cli.printing import answer
+from tenure.doors.cli.framework.click_base import command
+from tenure.doors.cli.output.print_answer import answer
 from tenure.doors.cli.session import Session, pass_session
 
 VARIABLE = "_TENURE_COMPLETE"

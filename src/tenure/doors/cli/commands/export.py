@@ -7,15 +7,15 @@ from typing import TYPE_CHECKING
 
 import click
 
-from tenure.doors.cli.commands import command
-from tenure.doors.cli.completing import complete_network
-from tenure.doors.cli.printing import answer, echo
-from tenure.doors.cli.progress import Bar
+from tenure.doors.cli.framework.click_base import command
+from tenure.doors.cli.framework.complete_names import complete_network
+from tenure.doors.cli.output.atomic_files import whole_file
+from tenure.doors.cli.output.print_answer import answer, echo
+from tenure.doors.cli.output.progress import Bar
 from tenure.doors.cli.session import Session, pass_session
-from tenure.doors.cli.whole_files import whole_file
 
 if TYPE_CHECKING:
-    from tenure.service.ledger import AsyncLedger
+    from tenure.service.ledger.async_ledger import AsyncLedger
 
 NETBOX = {"netbox-prefixes": "prefixes", "netbox-ranges": "ip-ranges", "netbox-addresses": "ip-addresses"}
 FORMATS = ("json", "csv", *NETBOX)
@@ -45,8 +45,8 @@ def export(session: Session, format: str, network: str | None, output: Path | No
 
 
 def _exported(ledger: "AsyncLedger", format: str, network: str | None, bar: Bar) -> AsyncIterator[str]:
-    from tenure.moving.exporting import export_csv, export_json
-    from tenure.moving.netbox_export import export_netbox
+    from tenure.interchange.exporter.export_run import export_csv, export_json
+    from tenure.interchange.exporter.netbox_writer import export_netbox
 
     if format in NETBOX:
         return export_netbox(ledger, NETBOX[format], network=network, progress=bar)

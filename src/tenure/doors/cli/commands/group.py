@@ -4,15 +4,22 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from tenure.doors.cli.commands import noun
-from tenure.doors.cli.completing import complete_group
-from tenure.doors.cli.listing import Layout, chosen_fields, field_values, layout_options, print_field_list, print_fields
-from tenure.doors.cli.printing import answer
+from tenure.doors.cli.framework.click_base import noun
+from tenure.doors.cli.framework.complete_names import complete_group
+from tenure.doors.cli.output.field_lists import (
+    Layout,
+    chosen_fields,
+    field_values,
+    layout_options,
+    print_field_list,
+    print_fields,
+)
+from tenure.doors.cli.output.print_answer import answer
 from tenure.doors.cli.session import Session, pass_session
-from tenure.service.ledger import AsyncLedger
+from tenure.service.ledger.async_ledger import AsyncLedger
 
 if TYPE_CHECKING:
-    from tenure.doors.networks.machine_fields import GroupFacts
+    from tenure.integrations.ganeti.query.machine_fields import GroupFacts
 
 
 @noun("group")
@@ -33,8 +40,8 @@ def add(session: Session, name: str) -> None:
     For example:
       tenure group add rack2
     """
-    from tenure.doors.networks.cluster import Cluster
-    from tenure.doors.networks.machine_fields import GROUP_FIELDS, GroupFacts
+    from tenure.integrations.ganeti.cluster import Cluster
+    from tenure.integrations.ganeti.query.machine_fields import GROUP_FIELDS, GroupFacts
 
     made = session.run(lambda ledger: Cluster(ledger).add_group(name), may_make=True)
     answer(session, field_values(GroupFacts(made), list(GROUP_FIELDS.values())), f"added group {made.name}")
@@ -49,7 +56,7 @@ def remove(session: Session, group: str) -> None:
     For example:
       tenure group remove empty
     """
-    from tenure.doors.networks.cluster import Cluster
+    from tenure.integrations.ganeti.cluster import Cluster
 
     gone = session.run(lambda ledger: Cluster(ledger).remove_group(group))
     answer(session, {"removed": {"group": gone.name}}, f"removed group {gone.name}")
@@ -64,7 +71,7 @@ def list_groups(session: Session, **said: Any) -> None:
     For example:
       tenure group list
     """
-    from tenure.doors.networks.machine_fields import GROUP_DEFAULT, GROUP_FIELDS
+    from tenure.integrations.ganeti.query.machine_fields import GROUP_DEFAULT, GROUP_FIELDS
 
     layout = Layout(**said)
     chosen = chosen_fields(session, layout, GROUP_DEFAULT, GROUP_FIELDS)
@@ -80,15 +87,15 @@ def list_fields(session: Session, names: tuple[str, ...]) -> None:
     For example:
       tenure group list-fields
     """
-    from tenure.doors.networks.machine_fields import GROUP_FIELDS
+    from tenure.integrations.ganeti.query.machine_fields import GROUP_FIELDS
 
     print_field_list(session, GROUP_FIELDS, names)
 
 
 async def _facts(ledger: AsyncLedger) -> "list[GroupFacts]":
-    from tenure.doors.networks.cluster import Cluster
-    from tenure.doors.networks.instances import Instances
-    from tenure.doors.networks.machine_fields import GroupFacts
+    from tenure.integrations.ganeti.cluster import Cluster
+    from tenure.integrations.ganeti.instances import Instances
+    from tenure.integrations.ganeti.query.machine_fields import GroupFacts
 
     cluster = Cluster(ledger)
     nodes, instances, networks = await cluster.nodes(), await Instances(ledger).every(), await ledger.networks()

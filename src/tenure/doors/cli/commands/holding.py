@@ -4,9 +4,8 @@ from typing import Any
 
 import click
 
-from tenure.doors.cli.commands import command, noun, with_options
-from tenure.doors.cli.documents import holding_document
-from tenure.doors.cli.options import (
+from tenure.doors.cli.framework.click_base import command, noun, with_options
+from tenure.doors.cli.framework.shared_options import (
     address_argument,
     changed,
     description_option,
@@ -19,9 +18,10 @@ from tenure.doors.cli.options import (
     request_option,
     without_option,
 )
-from tenure.doors.cli.printing import answer, table
+from tenure.doors.cli.output.json_documents import holding_document
+from tenure.doors.cli.output.print_answer import answer, table
 from tenure.doors.cli.session import Session, pass_session
-from tenure.kernel.values import Holding
+from tenure.kernel.holdings.holding_model import Holding
 
 COLUMNS = {
     "ADDRESS": "address",

@@ -6,17 +6,17 @@ from typing import TYPE_CHECKING
 
 import click
 
-from tenure.doors.cli.commands import command
-from tenure.doors.cli.failing import FINDINGS
-from tenure.doors.cli.printing import answer, counted
-from tenure.doors.cli.progress import Bar
+from tenure.doors.cli.framework.click_base import command
+from tenure.doors.cli.framework.exit_codes import FINDINGS
+from tenure.doors.cli.output.print_answer import answer, counted
+from tenure.doors.cli.output.progress import Bar
 from tenure.doors.cli.session import Session, pass_session
 from tenure.kernel.errors import Invalid
 
 if TYPE_CHECKING:
-    from tenure.moving.items import Source
-    from tenure.moving.reports import Report
-    from tenure.service.ledger import AsyncLedger
+    from tenure.interchange.formats.source_items import Source
+    from tenure.interchange.importer.dry_run_report import Report
+    from tenure.service.ledger.async_ledger import AsyncLedger
 
 FORMATS = ("auto", "csv", "json", "netbox")
 LARGEST_BATCH = 10_000
@@ -55,7 +55,7 @@ def import_files(
       tenure import plan.csv --dry-run
       tenure import plan.csv
     """
-    from tenure.moving.sources import read_source
+    from tenure.interchange.formats.detect import read_source
 
     source = read_source(files, format=format)
     with Bar(session, "importing") as bar:
@@ -72,7 +72,7 @@ async def _moved_in(
     ledger: "AsyncLedger", source: "Source", dry_run: bool, force: bool, batch: int, bar: Bar
 ) -> "tuple[Report, bool]":
     """Write the source if it has no faults; tell the report, and whether it was written."""
-    from tenure.moving.importing import plan_import, run_import
+    from tenure.interchange.importer.import_run import plan_import, run_import
 
     if not dry_run:
         try:

@@ -8,15 +8,15 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from tenure.doors.cli.commands import noun, with_options
-from tenure.doors.cli.failing import FINDINGS
-from tenure.doors.cli.printing import answer, counted
-from tenure.doors.cli.progress import Bar
+from tenure.doors.cli.framework.click_base import noun, with_options
+from tenure.doors.cli.framework.exit_codes import FINDINGS
+from tenure.doors.cli.output.print_answer import answer, counted
+from tenure.doors.cli.output.progress import Bar
 from tenure.doors.cli.session import Session, pass_session
 from tenure.kernel.errors import Invalid
 
 if TYPE_CHECKING:
-    from tenure.doors.neutron.tending.drifts import Drift, Report
+    from tenure.integrations.neutron.maintenance.drift import Drift, Report
 
 NAMED = 20
 """How many drifts of a kind are shown to people."""
@@ -145,7 +145,7 @@ def _tended(verb: str, said: dict[str, Any], bar: Bar, **more: int) -> "Report":
     """Read the configuration, and go once round the deployment."""
     for name in ("oslo_db", "oslo_config"):
         logging.getLogger(name).setLevel(logging.CRITICAL + 1)
-    settings, rounds = _loaded("settings"), _loaded("rounds")
+    settings, rounds = _loaded("neutron_settings"), _loaded("run")
     files = said.pop("files")
     work: Callable[..., Report] = getattr(rounds, verb)
     with warnings.catch_warnings():
@@ -162,7 +162,7 @@ def _loaded(name: str) -> Any:
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            return importlib.import_module(f"tenure.doors.neutron.tending.{name}")
+            return importlib.import_module(f"tenure.integrations.neutron.maintenance.{name}")
     except ModuleNotFoundError as error:
         if (error.name or "").startswith("tenure"):
             raise

@@ -4,15 +4,22 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from tenure.doors.cli.commands import noun
-from tenure.doors.cli.completing import complete_group, complete_node
-from tenure.doors.cli.listing import Layout, chosen_fields, field_values, layout_options, print_field_list, print_fields
-from tenure.doors.cli.printing import answer
+from tenure.doors.cli.framework.click_base import noun
+from tenure.doors.cli.framework.complete_names import complete_group, complete_node
+from tenure.doors.cli.output.field_lists import (
+    Layout,
+    chosen_fields,
+    field_values,
+    layout_options,
+    print_field_list,
+    print_fields,
+)
+from tenure.doors.cli.output.print_answer import answer
 from tenure.doors.cli.session import Session, pass_session
-from tenure.service.ledger import AsyncLedger
+from tenure.service.ledger.async_ledger import AsyncLedger
 
 if TYPE_CHECKING:
-    from tenure.doors.networks.machine_fields import NodeFacts
+    from tenure.integrations.ganeti.query.machine_fields import NodeFacts
 
 
 @noun("node")
@@ -43,8 +50,8 @@ def add(session: Session, name: str, **said: Any) -> None:
     For example:
       tenure node add node2 --group default --primary-ip 198.51.100.9
     """
-    from tenure.doors.networks.cluster import Cluster
-    from tenure.doors.networks.machine_fields import NODE_FIELDS, NodeFacts
+    from tenure.integrations.ganeti.cluster import Cluster
+    from tenure.integrations.ganeti.query.machine_fields import NODE_FIELDS, NodeFacts
 
     made = session.run(lambda ledger: Cluster(ledger).add_node(name, **said))
     document = field_values(NodeFacts(made), list(NODE_FIELDS.values()))
@@ -60,7 +67,7 @@ def remove(session: Session, node: str) -> None:
     For example:
       tenure node remove node9
     """
-    from tenure.doors.networks.cluster import Cluster
+    from tenure.integrations.ganeti.cluster import Cluster
 
     gone = session.run(lambda ledger: Cluster(ledger).remove_node(node))
     answer(session, {"removed": {"node": gone.name}}, f"removed node {gone.name}")
@@ -75,7 +82,7 @@ def list_nodes(session: Session, **said: Any) -> None:
     For example:
       tenure node list -o name,primary_ip
     """
-    from tenure.doors.networks.machine_fields import NODE_DEFAULT, NODE_FIELDS
+    from tenure.integrations.ganeti.query.machine_fields import NODE_DEFAULT, NODE_FIELDS
 
     layout = Layout(**said)
     chosen = chosen_fields(session, layout, NODE_DEFAULT, NODE_FIELDS)
@@ -91,15 +98,15 @@ def list_fields(session: Session, names: tuple[str, ...]) -> None:
     For example:
       tenure node list-fields
     """
-    from tenure.doors.networks.machine_fields import NODE_FIELDS
+    from tenure.integrations.ganeti.query.machine_fields import NODE_FIELDS
 
     print_field_list(session, NODE_FIELDS, names)
 
 
 async def _facts(ledger: AsyncLedger) -> "list[NodeFacts]":
-    from tenure.doors.networks.cluster import Cluster
-    from tenure.doors.networks.instances import Instances
-    from tenure.doors.networks.machine_fields import NodeFacts
+    from tenure.integrations.ganeti.cluster import Cluster
+    from tenure.integrations.ganeti.instances import Instances
+    from tenure.integrations.ganeti.query.machine_fields import NodeFacts
 
     instances = await Instances(ledger).every()
     return [NodeFacts(each, instances) for each in await Cluster(ledger).nodes()]

@@ -4,11 +4,10 @@ from typing import Any
 
 import click
 
-from tenure.doors.cli.charting import print_map
-from tenure.doors.cli.commands import noun, with_options
-from tenure.doors.cli.completing import complete_pool
-from tenure.doors.cli.documents import pool_entry
-from tenure.doors.cli.options import (
+from tenure.doors.cli.commands.subnet import chosen_networks
+from tenure.doors.cli.framework.click_base import noun, with_options
+from tenure.doors.cli.framework.complete_names import complete_pool
+from tenure.doors.cli.framework.shared_options import (
     changed,
     description_option,
     labels_option,
@@ -20,10 +19,11 @@ from tenure.doors.cli.options import (
     undo_option,
     without_option,
 )
-from tenure.doors.cli.printing import answer, table
+from tenure.doors.cli.output.json_documents import pool_entry
+from tenure.doors.cli.output.network_chart import print_map
+from tenure.doors.cli.output.print_answer import answer, table
 from tenure.doors.cli.session import Session, pass_session
-from tenure.doors.cli.subnet import chosen_networks
-from tenure.kernel.configuration import Network
+from tenure.kernel.plan.plan_model import Network
 
 COLUMNS = {
     "NETWORK": "network",

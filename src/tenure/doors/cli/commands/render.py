@@ -6,16 +6,16 @@ from typing import TYPE_CHECKING
 
 import click
 
-from tenure.doors.cli.commands import noun, with_options
-from tenure.doors.cli.moving_out import output_option
-from tenure.doors.cli.options import network_argument
-from tenure.doors.cli.printing import answer
+from tenure.doors.cli.commands.export import output_option
+from tenure.doors.cli.framework.click_base import noun, with_options
+from tenure.doors.cli.framework.shared_options import network_argument
+from tenure.doors.cli.output.atomic_files import write_whole
+from tenure.doors.cli.output.print_answer import answer
 from tenure.doors.cli.session import Session, pass_session
-from tenure.doors.cli.whole_files import write_whole
 
 if TYPE_CHECKING:
-    from tenure.moving.items import Oddity
-    from tenure.moving.rendering.naming import Rendering
+    from tenure.interchange.formats.source_items import Oddity
+    from tenure.interchange.render.host_names import Rendering
 
 domain_option = click.option("--domain", metavar="NAME", help="The domain of hosts whose labels name none.")
 common = with_options(network_argument, domain_option, output_option)
@@ -42,7 +42,7 @@ def hosts(session: Session, network: str, domain: str | None, output: Path | Non
     For example:
       tenure render hosts net1 --domain example.org
     """
-    from tenure.moving.rendering.hosts import render_hosts
+    from tenure.interchange.render.hosts_file import render_hosts
 
     _written(session, session.run(lambda ledger: render_hosts(ledger, network, domain=domain)), output)
 
@@ -56,7 +56,7 @@ def dnsmasq(session: Session, network: str, domain: str | None, output: Path | N
     For example:
       tenure render dnsmasq net1 --domain example.org
     """
-    from tenure.moving.rendering.dnsmasq import render_dnsmasq
+    from tenure.interchange.render.dnsmasq import render_dnsmasq
 
     _written(session, session.run(lambda ledger: render_dnsmasq(ledger, network, domain=domain)), output)
 
@@ -71,7 +71,7 @@ def kea(session: Session, network: str, domain: str | None, output: Path | None,
     For example:
       tenure render kea net1 --family 4
     """
-    from tenure.moving.rendering.kea import render_kea
+    from tenure.interchange.render.kea import render_kea
 
     number = int(family)
     _written(session, session.run(lambda ledger: render_kea(ledger, network, family=number, domain=domain)), output)
@@ -95,7 +95,7 @@ def ptr(
     For example:
       tenure render ptr net1 --serial 2026050101 --nameserver ns1.example.org --domain example.org
     """
-    from tenure.moving.rendering.zones import render_ptr_zones
+    from tenure.interchange.render.ptr_zones import render_ptr_zones
 
     zones = session.run(
         lambda ledger: render_ptr_zones(
@@ -121,8 +121,8 @@ def _written(session: Session, rendering: "Rendering", output: Path | None) -> N
 
 
 def _told(session: Session, document: Mapping[str, object], text: str, left_out: "Sequence[Oddity]") -> None:
-    from tenure.moving.rendering.naming import NOTED
-    from tenure.moving.reports import remark_document
+    from tenure.interchange.importer.dry_run_report import remark_document
+    from tenure.interchange.render.host_names import NOTED
 
     answer(session, {**document, "left_out": [remark_document(remark) for remark in left_out]}, text)
     for remark in [] if session.json else left_out:

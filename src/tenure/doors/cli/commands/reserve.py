@@ -4,9 +4,9 @@ from typing import Any
 
 import click
 
-from tenure.doors.cli.commands import noun, with_options
-from tenure.doors.cli.documents import Document
-from tenure.doors.cli.options import (
+from tenure.doors.cli.commands.subnet import chosen_networks
+from tenure.doors.cli.framework.click_base import noun, with_options
+from tenure.doors.cli.framework.shared_options import (
     address_argument,
     labels_option,
     network_argument,
@@ -16,11 +16,11 @@ from tenure.doors.cli.options import (
     request_option,
     slot_option,
 )
-from tenure.doors.cli.printing import answer, table
+from tenure.doors.cli.output.json_documents import Document
+from tenure.doors.cli.output.print_answer import answer, table
 from tenure.doors.cli.session import Session, pass_session
-from tenure.doors.cli.subnet import chosen_networks
-from tenure.kernel.addresses import format_address
-from tenure.kernel.configuration import Network, Notes
+from tenure.kernel.addressing.addresses import format_address
+from tenure.kernel.plan.plan_model import Network, Notes
 
 notes_options = with_options(
     labels_option,

@@ -6,16 +6,16 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from tenure.doors.cli.commands import command, with_options
-from tenure.doors.cli.printing import answer, echo, json_line
+from tenure.doors.cli.framework.click_base import command, with_options
+from tenure.doors.cli.output.print_answer import answer, echo, json_line
 from tenure.doors.cli.session import Session, pass_session
-from tenure.doors.rest.configuring import Field, limit_fields, own_fields, read_settings
-from tenure.doors.rest.settings import Settings
+from tenure.doors.http.settings import Settings
+from tenure.doors.http.settings_sources import Field, limit_fields, own_fields, read_settings
 from tenure.kernel.errors import Invalid
 from tenure.wiring import without_secrets
 
 if TYPE_CHECKING:
-    from tenure.doors.rest.serving import Ready
+    from tenure.doors.http.process.run_server import Ready
 
 PARTS = ("uvicorn", "uvloop", "httptools", "msgspec", "prometheus_client")
 
@@ -52,21 +52,21 @@ def serve(session: Session, config: str | None, check: bool, **said: Any) -> Non
     """
     settings = read_settings(said | {"store": session.store}, os.environ, config)
     try:
-        from tenure.doors.rest import serving, supervising
+        from tenure.doors.http.process import run_server, supervisor
     except ModuleNotFoundError as error:
         if (error.name or "").partition(".")[0] not in PARTS:
             raise
         raise Invalid(f"serve: {error.name} is missing: pip install 'tenure[rest]'") from None
-    serving.check(settings)
+    run_server.check(settings)
     if check:
         _tell(session, settings)
         return
-    bound = serving.listen(settings)
+    bound = run_server.listen(settings)
     with bound:
         if settings.workers == 1:
-            serving.serve(settings, bound, lambda ready: _announce(session, ready))
+            run_server.serve(settings, bound, lambda ready: _announce(session, ready))
         else:
-            supervising.Supervisor(settings, bound, lambda ready: _announce(session, ready)).run()
+            supervisor.Supervisor(settings, bound, lambda ready: _announce(session, ready)).run()
 
 
 def _tell(session: Session, settings: Settings) -> None:

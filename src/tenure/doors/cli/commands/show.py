@@ -5,26 +5,26 @@ from collections.abc import Sequence
 
 import click
 
-from tenure.doors.cli.charting import PAGE, chart, held_strokes, print_map
-from tenure.doors.cli.commands import command
-from tenure.doors.cli.completing import complete_network
-from tenure.doors.cli.documents import Document, explanation_document, holding_document, network_entry
-from tenure.doors.cli.holdings import COLUMNS as HOLDING_COLUMNS
-from tenure.doors.cli.holdings import print_holdings
-from tenure.doors.cli.network_reading import plain_network
-from tenure.doors.cli.options import without_length
-from tenure.doors.cli.painting import TAKEN, Kind, panel
-from tenure.doors.cli.printing import answer, echo, fields, table, table_lines
+from tenure.doors.cli.commands.holding import COLUMNS as HOLDING_COLUMNS
+from tenure.doors.cli.commands.holding import print_holdings
+from tenure.doors.cli.commands.network.network_show import plain_network
+from tenure.doors.cli.framework.click_base import command
+from tenure.doors.cli.framework.complete_names import complete_network
+from tenure.doors.cli.framework.shared_options import without_length
+from tenure.doors.cli.output.json_documents import Document, explanation_document, holding_document, network_entry
+from tenure.doors.cli.output.map_cells import TAKEN, Kind, panel
+from tenure.doors.cli.output.network_chart import PAGE, chart, held_strokes, print_map
+from tenure.doors.cli.output.print_answer import answer, echo, fields, table, table_lines
 from tenure.doors.cli.session import Session, pass_session
-from tenure.kernel.addresses import parse_address
-from tenure.kernel.barriers import Barriers
-from tenure.kernel.configuration import Configuration, Network
+from tenure.kernel.addressing.addresses import parse_address
 from tenure.kernel.errors import Invalid
+from tenure.kernel.holdings.holding_model import Holding
 from tenure.kernel.names import Owner
-from tenure.kernel.values import Holding
-from tenure.service.explaining import Explanation
-from tenure.service.ledger import AsyncLedger
-from tenure.service.showing import WaitingClaim
+from tenure.kernel.plan.blocked_ranges import Barriers
+from tenure.kernel.plan.plan_model import Configuration, Network
+from tenure.service.ledger.async_ledger import AsyncLedger
+from tenure.service.read.explain import Explanation
+from tenure.service.read.presenter import WaitingClaim
 
 COLUMNS = {
     "NETWORK": "network",

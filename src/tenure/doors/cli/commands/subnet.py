@@ -5,9 +5,8 @@ from typing import Any
 
 import click
 
-from tenure.doors.cli.commands import noun, with_options
-from tenure.doors.cli.documents import Document, subnet_entry
-from tenure.doors.cli.options import (
+from tenure.doors.cli.framework.click_base import noun, with_options
+from tenure.doors.cli.framework.shared_options import (
     cascade_option,
     changed,
     description_option,
@@ -18,10 +17,11 @@ from tenure.doors.cli.options import (
     undo_option,
     without_option,
 )
-from tenure.doors.cli.printing import answer, table
+from tenure.doors.cli.output.json_documents import Document, subnet_entry
+from tenure.doors.cli.output.print_answer import answer, table
 from tenure.doors.cli.session import Session, pass_session
-from tenure.kernel.configuration import KeepBack, Network
-from tenure.service.ledger import AsyncLedger
+from tenure.kernel.plan.plan_model import KeepBack, Network
+from tenure.service.ledger.async_ledger import AsyncLedger
 
 COLUMNS = {
     "NETWORK": "network",

@@ -7,17 +7,17 @@ from typing import TYPE_CHECKING
 
 import click
 
-from tenure.doors.cli.commands import noun
-from tenure.doors.cli.documents import Document, time_text
-from tenure.doors.cli.printing import answer, table
+from tenure.doors.cli.framework.click_base import noun
+from tenure.doors.cli.output.json_documents import Document, time_text
+from tenure.doors.cli.output.print_answer import answer, table
 from tenure.doors.cli.session import Session, pass_session
-from tenure.doors.rest.access import tokens as kept
-from tenure.doors.rest.access.tokens import Token, Wish
+from tenure.doors.http.access import token_store as kept
+from tenure.doors.http.access.token_store import Token, Wish
 from tenure.kernel.errors import Conflict
-from tenure.service.ledger import AsyncLedger
+from tenure.service.ledger.async_ledger import AsyncLedger
 
 if TYPE_CHECKING:
-    from tenure.remote.shapes import KnownToken
+    from tenure.wire.responses import KnownToken
 
 BY = "command line"
 SPANS_S = {"s": 1, "m": 60, "h": 3600, "d": 86_400, "w": 7 * 86_400}
@@ -100,9 +100,9 @@ def add(session: Session, name: str, scopes: tuple[str, ...], expires: datetime 
 async def _add(session: Session, ledger: AsyncLedger, wish: Wish) -> "tuple[Token | KnownToken, str | None]":
     if session.named_server is None:
         return await kept.add_token(ledger.asked_by(BY), wish, by=BY)
-    from tenure.remote import tokens
+    from tenure.client import remote_tokens
 
-    made = await tokens.add_token(ledger, wish.name, wish.scopes, wish.expires)
+    made = await remote_tokens.add_token(ledger, wish.name, wish.scopes, wish.expires)
     return made, made.token
 
 
@@ -124,9 +124,9 @@ def list_tokens(session: Session, revoked: bool) -> None:
 async def _all(session: Session, ledger: AsyncLedger) -> "Sequence[Token | KnownToken]":
     if session.named_server is None:
         return await kept.all_tokens(ledger)
-    from tenure.remote import tokens
+    from tenure.client import remote_tokens
 
-    return await tokens.all_tokens(ledger)
+    return await remote_tokens.all_tokens(ledger)
 
 
 @token.command("revoke")
@@ -149,9 +149,9 @@ def revoke(session: Session, token: str) -> None:
 async def _revoke(session: Session, ledger: AsyncLedger, ident: str) -> "Token | KnownToken":
     if session.named_server is None:
         return await kept.revoke_token(ledger.asked_by(BY), ident, by=BY)
-    from tenure.remote import tokens
+    from tenure.client import remote_tokens
 
-    return await tokens.revoke_token(ledger, ident)
+    return await remote_tokens.revoke_token(ledger, ident)
 
 
 def document(made: "Token | KnownToken") -> Document:

@@ -2,15 +2,15 @@
 
 import click
 
-from tenure.doors.cli.commands import command
-from tenure.doors.cli.documents import breach_document
-from tenure.doors.cli.failing import FINDINGS
-from tenure.doors.cli.holdings import print_holdings
-from tenure.doors.cli.printing import answer
-from tenure.doors.cli.progress import Bar
+from tenure.doors.cli.commands.holding import print_holdings
+from tenure.doors.cli.framework.click_base import command
+from tenure.doors.cli.framework.exit_codes import FINDINGS
+from tenure.doors.cli.output.json_documents import breach_document
+from tenure.doors.cli.output.print_answer import answer
+from tenure.doors.cli.output.progress import Bar
 from tenure.doors.cli.session import Session, pass_session
-from tenure.service.ledger import AsyncLedger
-from tenure.service.verifying import Breach
+from tenure.service.ledger.async_ledger import AsyncLedger
+from tenure.service.read.verify import Breach
 
 
 @command("verify")
@@ -35,7 +35,7 @@ def verify(session: Session, context: click.Context) -> None:
 
 
 async def _breaches(ledger: AsyncLedger) -> list[Breach]:
-    from tenure.doors.networks.verifying import verify_machines
+    from tenure.integrations.ganeti.query.verify_machines import verify_machines
 
     return [*await ledger.verify(), *(Breach("machines", text) for text in await verify_machines(ledger))]
 

@@ -1,9 +1,9 @@
 """``tenure waiting``: the claims that stand in line for an address."""
 
-from tenure.doors.cli.commands import noun
-from tenure.doors.cli.documents import waiting_document
-from tenure.doors.cli.options import network_argument, network_choice, owner_argument, slot_option
-from tenure.doors.cli.printing import answer, table
+from tenure.doors.cli.framework.click_base import noun
+from tenure.doors.cli.framework.shared_options import network_argument, network_choice, owner_argument, slot_option
+from tenure.doors.cli.output.json_documents import waiting_document
+from tenure.doors.cli.output.print_answer import answer, table
 from tenure.doors.cli.session import Session, pass_session
 
 COLUMNS = {

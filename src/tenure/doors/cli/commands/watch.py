@@ -2,12 +2,12 @@
 
 import click
 
-from tenure.doors.cli.commands import command
-from tenure.doors.cli.documents import change_document
-from tenure.doors.cli.printing import cell_text, echo, json_line
+from tenure.doors.cli.framework.click_base import command
+from tenure.doors.cli.output.json_documents import change_document
+from tenure.doors.cli.output.print_answer import cell_text, echo, json_line
 from tenure.doors.cli.session import Session, pass_session
-from tenure.kernel.values import Change
-from tenure.service.ledger import AsyncLedger
+from tenure.kernel.holdings.holding_model import Change
+from tenure.service.ledger.async_ledger import AsyncLedger
 
 
 @command("watch")

@@ -5,13 +5,13 @@ from typing import Any
 
 import click
 
-from tenure.doors.cli.commands import command
-from tenure.doors.cli.completing import complete_network
-from tenure.doors.cli.documents import explanation_document, found_document, history_document
-from tenure.doors.cli.options import address_argument
-from tenure.doors.cli.printing import answer, echo, table
+from tenure.doors.cli.framework.click_base import command
+from tenure.doors.cli.framework.complete_names import complete_network
+from tenure.doors.cli.framework.shared_options import address_argument
+from tenure.doors.cli.output.json_documents import explanation_document, found_document, history_document
+from tenure.doors.cli.output.print_answer import answer, echo, table
 from tenure.doors.cli.session import Session, pass_session
-from tenure.service.searching import ObjectKind
+from tenure.service.read.search import ObjectKind
 
 within_option = click.option("--network", shell_complete=complete_network, help="Only in this network.")
 

@@ -153,7 +153,7 @@ class Shelf(Noun):
         if cmd_name not in self._places:
             return None
         module, _, name = self._places[cmd_name].partition(":")
-        found = getattr(importlib.import_module(f"tenure.doors.cli.{module}"), name)
+        found = getattr(importlib.import_module(f"tenure.doors.cli.commands.{module}"), name)
         assert isinstance(found, click.Command)
         return found
 

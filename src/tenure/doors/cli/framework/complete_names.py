@@ -8,8 +8,8 @@ from typing import TypeVar
 import click
 
 from tenure.doors.cli.session import Session, missing_file
-from tenure.kernel.configuration import Network
-from tenure.service.ledger import AsyncLedger
+from tenure.kernel.plan.plan_model import Network
+from tenure.service.ledger.async_ledger import AsyncLedger
 
 T = TypeVar("T")
 

@@ -7,9 +7,9 @@ from typing import Any
 
 import click
 
-from tenure.doors.cli.advising import CASCADING
+from tenure.doors.cli.framework.hints import CASCADING
 from tenure.doors.cli.session import Session
-from tenure.doors.deployments.faults import Kind, Refused, Rejected
+from tenure.integrations.bosh.model.bosh_errors import Kind, Refused, Rejected
 from tenure.kernel.errors import (
     Conflict,
     CursorExpired,
@@ -19,7 +19,7 @@ from tenure.kernel.errors import (
     StoreUnavailable,
     TenureError,
 )
-from tenure.remote import refusals
+from tenure.wire import http_errors
 
 FINDINGS, USAGE, NOTHING_FREE, INTERNAL, UNTOLD, INTERRUPTED, PIPE_CLOSED = 1, 2, 5, 70, 74, 130, 141
 
@@ -32,13 +32,13 @@ EXITS: dict[type[TenureError], int] = {
     Rejected: USAGE,
     Refused: 4,
     StoreUnavailable: 6,
-    **dict.fromkeys(refusals.FOR_NOW, 6),
-    **dict.fromkeys(refusals.OF_PERSONS, 7),
-    refusals.TooLarge: USAGE,
-    refusals.NotInstalled: 6,
-    refusals.PreconditionFailed: 4,
-    **dict.fromkeys(refusals.OF_CLIENTS, INTERNAL),
-    refusals.Fault: INTERNAL,
+    **dict.fromkeys(http_errors.FOR_NOW, 6),
+    **dict.fromkeys(http_errors.OF_PERSONS, 7),
+    http_errors.TooLarge: USAGE,
+    http_errors.NotInstalled: 6,
+    http_errors.PreconditionFailed: 4,
+    **dict.fromkeys(http_errors.OF_CLIENTS, INTERNAL),
+    http_errors.Fault: INTERNAL,
 }
 
 EXIT_MEANINGS = {

@@ -3,7 +3,7 @@
 from typing import TYPE_CHECKING, Any
 
 from tenure.doors.cli.session import Session
-from tenure.doors.deployments.faults import Kind, Refused, Rejected
+from tenure.integrations.bosh.model.bosh_errors import Kind, Refused, Rejected
 from tenure.kernel.errors import (
     AddressReserved,
     AlreadyExists,
@@ -15,7 +15,7 @@ from tenure.kernel.errors import (
 )
 
 if TYPE_CHECKING:
-    from tenure.kernel.configuration import Network
+    from tenure.kernel.plan.plan_model import Network
 
 OTHER_SERVER = "look at `--server` or TENURE_SERVER: it may be of another release than this command"
 

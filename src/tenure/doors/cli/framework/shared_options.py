@@ -5,14 +5,14 @@ from typing import Any
 
 import click
 
-from tenure.doors.cli.commands import with_options
-from tenure.doors.cli.completing import complete_network, complete_pool, complete_subnet
-from tenure.kernel.addresses import format_address
-from tenure.kernel.configuration import Policy
-from tenure.kernel.edits import KEEP
+from tenure.doors.cli.framework.click_base import with_options
+from tenure.doors.cli.framework.complete_names import complete_network, complete_pool, complete_subnet
+from tenure.kernel.addressing.addresses import format_address
+from tenure.kernel.addressing.ranges import parse_cidr
 from tenure.kernel.errors import Invalid
-from tenure.kernel.ranges import parse_cidr
-from tenure.service.claims import REACHES
+from tenure.kernel.plan.edits import KEEP
+from tenure.kernel.plan.plan_model import Policy
+from tenure.service.allocator.claim import REACHES
 
 Decorator = Callable[[Callable[..., Any]], Callable[..., Any]]
 

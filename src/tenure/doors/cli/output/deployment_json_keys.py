@@ -1,4 +1,4 @@
-"""What the keys of documents about deployments mean; a part of ``keys``."""
+"""What the keys of documents about deployments mean; a part of ``json_keys``."""
 
 Keys = dict[str, str]
 

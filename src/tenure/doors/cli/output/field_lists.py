@@ -6,13 +6,13 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
-from tenure.doors.cli.commands import with_options
-from tenure.doors.cli.printing import Columns, Document, cell_text, echo, json_text, table, table_lines
+from tenure.doors.cli.framework.click_base import with_options
+from tenure.doors.cli.output.print_answer import Columns, Document, cell_text, echo, json_text, table, table_lines
 from tenure.doors.cli.session import Session
 from tenure.kernel.errors import NotFound
 
 if TYPE_CHECKING:
-    from tenure.doors.networks.querying import Field
+    from tenure.integrations.ganeti.query.network_fields import Field
 
 F = TypeVar("F")
 
@@ -75,7 +75,7 @@ def chosen_fields(
     session: Session, layout: Layout, default: Sequence[str], fields: "Mapping[str, Field[F]]"
 ) -> "list[Field[F]]":
     """Return the fields that the user wants: those he named, else the usual ones, else (in JSON) all."""
-    from tenure.doors.networks.querying import select
+    from tenure.integrations.ganeti.query.network_fields import select
 
     if session.json and layout.output is None:
         return list(fields.values())

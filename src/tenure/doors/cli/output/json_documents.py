@@ -3,14 +3,14 @@
 from datetime import UTC, datetime
 from typing import Any
 
-from tenure.kernel.configuration import Network, Pool, Subnet
-from tenure.kernel.documents import network_document, pool_document, subnet_document
-from tenure.kernel.tenures import History, Tenure
-from tenure.kernel.values import Change, Holding
-from tenure.service.explaining import Explanation, Finding
-from tenure.service.searching import Found
-from tenure.service.showing import WaitingClaim
-from tenure.service.verifying import Breach
+from tenure.kernel.holdings.holding_model import Change, Holding
+from tenure.kernel.holdings.tenures import History, Tenure
+from tenure.kernel.plan.document import network_document, pool_document, subnet_document
+from tenure.kernel.plan.plan_model import Network, Pool, Subnet
+from tenure.service.read.explain import Explanation, Finding
+from tenure.service.read.presenter import WaitingClaim
+from tenure.service.read.search import Found
+from tenure.service.read.verify import Breach
 
 Document = dict[str, Any]
 

@@ -1,8 +1,8 @@
 """What the keys of JSON documents mean: the reference is written from here, a test compares it with the documents."""
 
-from tenure.doors.cli.deployment_keys import ANSWERS as DEPLOYMENT_ANSWERS
-from tenure.doors.cli.deployment_keys import DOCUMENTS as OF_DEPLOYMENTS
-from tenure.kernel.configuration import Policy
+from tenure.doors.cli.output.deployment_json_keys import ANSWERS as DEPLOYMENT_ANSWERS
+from tenure.doors.cli.output.deployment_json_keys import DOCUMENTS as OF_DEPLOYMENTS
+from tenure.kernel.plan.plan_model import Policy
 
 Keys = dict[str, str]
 

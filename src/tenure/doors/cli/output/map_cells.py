@@ -9,8 +9,8 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from tenure.kernel.addresses import width
-from tenure.kernel.ranges import AddressRange
+from tenure.kernel.addressing.addresses import width
+from tenure.kernel.addressing.ranges import AddressRange
 
 COLUMNS = 32
 MOST_CELLS = 1024

@@ -7,9 +7,9 @@ from itertools import groupby
 
 import click
 
-from tenure.doors.cli.painting import COLUMNS, TAKEN, Kind, Panel
-from tenure.kernel.addresses import format_address, width
-from tenure.kernel.ranges import AddressRange
+from tenure.doors.cli.output.map_cells import COLUMNS, TAKEN, Kind, Panel
+from tenure.kernel.addressing.addresses import format_address, width
+from tenure.kernel.addressing.ranges import AddressRange
 
 GROUP = 8
 FOLDED = 4

@@ -5,16 +5,16 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from tenure.doors.cli.mapping import ASCII, UNICODE, Drawing, block_text, row_labels
-from tenure.doors.cli.painting import COLUMNS, Kind, Panel, Stroke, joined, painted, panels
-from tenure.doors.cli.printing import answer, unicode_wanted
+from tenure.doors.cli.output.map_cells import COLUMNS, Kind, Panel, Stroke, joined, painted, panels
+from tenure.doors.cli.output.map_text import ASCII, UNICODE, Drawing, block_text, row_labels
+from tenure.doors.cli.output.print_answer import answer, unicode_wanted
 from tenure.doors.cli.session import Session
-from tenure.kernel.addresses import format_address
-from tenure.kernel.barriers import Barriers
-from tenure.kernel.configuration import Configuration, Network, Pool, Subnet
+from tenure.kernel.addressing.addresses import format_address
+from tenure.kernel.addressing.ranges import AddressRange, merge
 from tenure.kernel.errors import NotFound
-from tenure.kernel.ranges import AddressRange, merge
-from tenure.service.ledger import AsyncLedger
+from tenure.kernel.plan.blocked_ranges import Barriers
+from tenure.kernel.plan.plan_model import Configuration, Network, Pool, Subnet
+from tenure.service.ledger.async_ledger import AsyncLedger
 
 PAGE = 10_000
 

@@ -6,7 +6,7 @@ from collections.abc import Awaitable, Callable
 from datetime import UTC, datetime
 from typing import NamedTuple
 
-from tenure.doors.rest.visitors import Visitor
+from tenure.doors.http.routing.principal import Visitor
 
 KEPT_S = 1.5
 KEPT_WRONG_S = 1.0

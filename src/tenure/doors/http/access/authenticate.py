@@ -7,20 +7,20 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from datetime import datetime
 
-from tenure.doors.rest.access import sessions
-from tenure.doors.rest.access.limiting import Limiter
-from tenure.doors.rest.access.peers import is_here, is_own_page, is_secure, peer_of
-from tenure.doors.rest.access.seats import ENDED, Found, Seats
-from tenure.doors.rest.access.sessions import Login
-from tenure.doors.rest.access.tokens import SESSION, TOKEN, Token, good_token, read_text, token_of
-from tenure.doors.rest.dispatching import Match
-from tenure.doors.rest.requests import Scope
-from tenure.doors.rest.settings import Settings
-from tenure.doors.rest.visitors import Need, Visitor
+from tenure.doors.http.access import sessions
+from tenure.doors.http.access.auth_cache import ENDED, Found, Seats
+from tenure.doors.http.access.peer import is_here, is_own_page, is_secure, peer_of
+from tenure.doors.http.access.rate_limit import Limiter
+from tenure.doors.http.access.sessions import Login
+from tenure.doors.http.access.token_store import SESSION, TOKEN, Token, good_token, read_text, token_of
+from tenure.doors.http.routing.dispatcher import Match
+from tenure.doors.http.routing.principal import Need, Visitor
+from tenure.doors.http.routing.read_request import Scope
+from tenure.doors.http.settings import Settings
 from tenure.kernel.errors import StoreUnavailable
-from tenure.kernel.values import Change
-from tenure.remote.refusals import Forbidden, RateLimited, Unauthorised
-from tenure.service.ledger import AsyncLedger
+from tenure.kernel.holdings.holding_model import Change
+from tenure.service.ledger.async_ledger import AsyncLedger
+from tenure.wire.http_errors import Forbidden, RateLimited, Unauthorised
 
 SAFE = ("GET", "HEAD", "OPTIONS")
 FAILURES_PER_S = 1.0

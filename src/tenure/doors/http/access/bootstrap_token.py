@@ -3,11 +3,11 @@
 from datetime import UTC, datetime
 from itertools import count
 
-from tenure.doors.rest.access.tokens import TRIES, Wish, add_token, all_tokens
-from tenure.doors.rest.visitors import Need
+from tenure.doors.http.access.token_store import TRIES, Wish, add_token, all_tokens
+from tenure.doors.http.routing.principal import Need
 from tenure.kernel.errors import Conflict
-from tenure.service.ledger import AsyncLedger
-from tenure.service.operations import WritePaper
+from tenure.service.apply.operations import WritePaper
+from tenure.service.ledger.async_ledger import AsyncLedger
 
 GUARD = "rest.first-token"
 NAME = "admin"

@@ -3,8 +3,8 @@
 from collections.abc import Mapping
 from ipaddress import IPv6Address, ip_address, ip_network
 
-from tenure.doors.rest.requests import Scope
-from tenure.doors.rest.settings import Settings
+from tenure.doors.http.routing.read_request import Scope
+from tenure.doors.http.settings import Settings
 from tenure.kernel.errors import Invalid
 
 SPOKEN_FOR = (b"x-forwarded-for", b"forwarded", b"x-real-ip")

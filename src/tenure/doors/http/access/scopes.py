@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from tenure.doors.rest.visitors import ANY_NETWORK, Need
+from tenure.doors.http.routing.principal import ANY_NETWORK, Need
 from tenure.kernel.errors import Invalid
 from tenure.kernel.names import check_name, shown
 

@@ -13,12 +13,12 @@ from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import NamedTuple
 
-from tenure.doors.rest.access.tokens import SESSION, Token, digest_of, token_of
-from tenure.doors.rest.visitors import Visitor
+from tenure.doors.http.access.token_store import SESSION, Token, digest_of, token_of
+from tenure.doors.http.routing.principal import Visitor
 from tenure.kernel.errors import Conflict, NotFound
-from tenure.kernel.values import Paper
-from tenure.service.ledger import AsyncLedger
-from tenure.service.operations import RemovePaper, WritePaper
+from tenure.kernel.holdings.holding_model import Paper
+from tenure.service.apply.operations import RemovePaper, WritePaper
+from tenure.service.ledger.async_ledger import AsyncLedger
 
 LASTS_S = 12 * 3600
 MOST_OF_A_TOKEN = 20

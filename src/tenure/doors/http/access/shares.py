@@ -8,11 +8,11 @@ gets 429, and the others notice nothing. The limits of the whole process (503) a
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from tenure.doors.rest.metrics import REFUSED_KINDS, Meter
-from tenure.doors.rest.settings import Limits
-from tenure.doors.rest.visitors import Visitor
+from tenure.doors.http.observe.counters import REFUSED_KINDS, Meter
+from tenure.doors.http.routing.principal import Visitor
+from tenure.doors.http.settings import Limits
 from tenure.kernel.errors import TenureError
-from tenure.remote.refusals import Overloaded, ShareUsedUp
+from tenure.wire.http_errors import Overloaded, ShareUsedUp
 
 REQUESTS, WAITING, STREAMS = range(len(REFUSED_KINDS))
 """The kinds, as places in a share."""

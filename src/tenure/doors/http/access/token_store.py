@@ -13,13 +13,13 @@ from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from typing import Any, NamedTuple
 
-from tenure.doors.rest.access.scopes import networks_of, read_scopes
-from tenure.doors.rest.visitors import Need, Visitor
+from tenure.doors.http.access.scopes import networks_of, read_scopes
+from tenure.doors.http.routing.principal import Need, Visitor
 from tenure.kernel.errors import AlreadyExists, Conflict, Invalid, KeyReused, NotFound
+from tenure.kernel.holdings.holding_model import Paper
 from tenure.kernel.names import check_name
-from tenure.kernel.values import Paper
-from tenure.service.ledger import AsyncLedger
-from tenure.service.operations import Operation, RemovePaper, WritePaper
+from tenure.service.apply.operations import Operation, RemovePaper, WritePaper
+from tenure.service.ledger.async_ledger import AsyncLedger
 
 TOKEN = "rest.token"  # noqa: S105 - the kind of a paper
 NAME = "rest.token-name"

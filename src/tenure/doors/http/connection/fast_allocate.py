@@ -12,22 +12,22 @@ from collections.abc import Sequence
 from functools import partial
 from typing import Protocol
 
-from tenure.doors.rest.access.shares import Share
-from tenure.doors.rest.answers import USUAL, encode, unfinished
-from tenure.doors.rest.dispatching import Dispatcher, Match
-from tenure.doors.rest.endpoints import API, Endpoint
-from tenure.doors.rest.journal import Watch
-from tenure.doors.rest.repeating import Head
-from tenure.doors.rest.requests import JSON, Before, known_request_id, read_json, read_key
-from tenure.doors.rest.routes.holdings import wished_claim
-from tenure.doors.rest.site import Site
-from tenure.doors.rest.visitors import Visitor
-from tenure.kernel.asking import Asker
+from tenure.doors.http.access.shares import Share
+from tenure.doors.http.connection.repeated_heads import Head
+from tenure.doors.http.observe.request_log import Watch
+from tenure.doors.http.routes.holding_routes import wished_claim
+from tenure.doors.http.routing.dispatcher import Dispatcher, Match
+from tenure.doors.http.routing.endpoint import API, Endpoint
+from tenure.doors.http.routing.principal import Visitor
+from tenure.doors.http.routing.read_request import JSON, Before, known_request_id, read_json, read_key
+from tenure.doors.http.routing.send_response import USUAL, encode, unfinished
+from tenure.doors.http.server_state import Site
 from tenure.kernel.errors import TenureError
-from tenure.remote.problems import problem_of, status_of
-from tenure.remote.writing import granted_json
-from tenure.service.at_once import AtOnce, Begun
-from tenure.service.claims import Claim
+from tenure.kernel.holdings.actor import Asker
+from tenure.service.allocator.claim import Claim
+from tenure.service.ledger.fast_path import AtOnce, Begun
+from tenure.wire.encode import granted_json
+from tenure.wire.problems import problem_of, status_of
 
 PLAIN_PATH = re.compile(rb"%b/networks/[A-Za-z0-9._~-]{1,255}:allocate" % re.escape(API.encode()))
 """Paths in which nothing is encoded, and that have no query."""

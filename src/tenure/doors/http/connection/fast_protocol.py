@@ -7,13 +7,13 @@ from uvicorn.config import Config
 from uvicorn.protocols.http.httptools_impl import STATUS_LINE, RequestResponseCycle
 from uvicorn.server import ServerState
 
-from tenure.doors.rest.guarding import GuardedProtocol
-from tenure.doors.rest.repeating import Head, Repeat, repeat_of
-from tenure.doors.rest.requests import BEFORE, Before
-from tenure.doors.rest.shortcut import Shortcut
-from tenure.doors.rest.site import Site
+from tenure.doors.http.connection.fast_allocate import Shortcut
+from tenure.doors.http.connection.limits_protocol import GuardedProtocol
+from tenure.doors.http.connection.repeated_heads import Head, Repeat, repeat_of
+from tenure.doors.http.routing.read_request import BEFORE, Before
+from tenure.doors.http.server_state import Site
 from tenure.kernel.errors import TenureError
-from tenure.remote.problems import status_of
+from tenure.wire.problems import status_of
 
 CLOSE = b"connection: close\r\n"
 

@@ -14,11 +14,11 @@ from uvicorn.protocols.http.flow_control import FlowControl
 from uvicorn.protocols.http.httptools_impl import STATUS_LINE, HttpToolsProtocol, RequestResponseCycle
 from uvicorn.server import ServerState
 
-from tenure.doors.rest.answers import ALWAYS, PROBLEM, WHOLE, encode, problem_head
-from tenure.doors.rest.site import Site
+from tenure.doors.http.routing.send_response import ALWAYS, PROBLEM, WHOLE, encode, problem_head
+from tenure.doors.http.server_state import Site
 from tenure.kernel.errors import TenureError
-from tenure.remote.problems import problem_of, status_of
-from tenure.remote.refusals import Malformed, Overloaded, TooLarge, TooSlow, VersionNotSupported
+from tenure.wire.http_errors import Malformed, Overloaded, TooLarge, TooSlow, VersionNotSupported
+from tenure.wire.problems import problem_of, status_of
 
 MOST_IN_LINE = 128
 """Requests on one connection that may wait for the answers before theirs."""

@@ -8,7 +8,7 @@ differs is the parser's.
 import re
 from dataclasses import dataclass
 
-from tenure.doors.rest.dispatching import Match
+from tenure.doors.http.routing.dispatcher import Match
 
 LENGTH = b"content-length"
 MAY_DIFFER = (LENGTH, b"idempotency-key", b"x-request-id")

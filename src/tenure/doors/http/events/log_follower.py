@@ -4,10 +4,10 @@ import asyncio
 from collections.abc import Callable
 
 from tenure.kernel.errors import CursorExpired, StoreUnavailable
-from tenure.kernel.values import Change
-from tenure.service.ledger import AsyncLedger
-from tenure.service.surveying import Survey
-from tenure.service.telling import TAIL_PAUSE_S, Teller
+from tenure.kernel.holdings.holding_model import Change
+from tenure.service.ledger.async_ledger import AsyncLedger
+from tenure.service.ledger.space_scan import Survey
+from tenure.service.read.change_log import TAIL_PAUSE_S, Teller
 
 Listener = Callable[[Change], None]
 

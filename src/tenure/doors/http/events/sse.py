@@ -9,16 +9,16 @@ from collections import deque
 from collections.abc import Awaitable, Callable
 from typing import Any
 
-from tenure.doors.rest.answers import encode
-from tenure.doors.rest.filtering import Filter
-from tenure.doors.rest.news import News
-from tenure.doors.rest.presence import gone
-from tenure.doors.rest.requests import Receive, Send
+from tenure.doors.http.events.log_follower import News
+from tenure.doors.http.routing.disconnects import gone
+from tenure.doors.http.routing.log_filter import Filter
+from tenure.doors.http.routing.read_request import Receive, Send
+from tenure.doors.http.routing.send_response import encode
 from tenure.kernel.errors import CursorExpired, StoreUnavailable
-from tenure.kernel.values import Change
-from tenure.remote import writing
-from tenure.remote.problems import problem_of
-from tenure.service.ledger import AsyncLedger
+from tenure.kernel.holdings.holding_model import Change
+from tenure.service.ledger.async_ledger import AsyncLedger
+from tenure.wire import encode as wire_encode
+from tenure.wire.problems import problem_of
 
 KEPT = 4096
 """Changes that are kept ready."""
@@ -48,7 +48,7 @@ class Entry:
     def data(self) -> bytes:
         """Return the change as an event."""
         if self._data is None:
-            self._data = _event("change", writing.change(self.change), self.change.seq)
+            self._data = _event("change", wire_encode.change(self.change), self.change.seq)
         return self._data
 
 

@@ -2,14 +2,14 @@
 
 from collections.abc import Awaitable, Callable
 
-from tenure.doors.rest.answers import JSON, send_bytes, send_json
-from tenure.doors.rest.openapi import document
-from tenure.doors.rest.pages import Pages
-from tenure.doors.rest.requests import Receive, Scope, Send
-from tenure.doors.rest.scraping import scrape, standing_of_size
-from tenure.doors.rest.site import Site
+from tenure.doors.http.non_api.prometheus import scrape, standing_of_size
+from tenure.doors.http.non_api.web_files import Pages
+from tenure.doors.http.openapi.openapi_document import document
+from tenure.doors.http.routing.read_request import Receive, Scope, Send
+from tenure.doors.http.routing.send_response import JSON, send_bytes, send_json
+from tenure.doors.http.server_state import Site
 from tenure.kernel.errors import StoreUnavailable
-from tenure.remote.refusals import MethodNotAllowed, NoSuchRoute, Overloaded
+from tenure.wire.http_errors import MethodNotAllowed, NoSuchRoute, Overloaded
 
 Headers = dict[bytes, bytes]
 Answer = Callable[[Scope, Headers, Send, str], Awaitable[None]]

@@ -11,15 +11,15 @@ from prometheus_client import CollectorRegistry
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, HistogramMetricFamily, Metric
 from prometheus_client.exposition import choose_encoder
 
-from tenure.doors.rest.census.spaces import SpaceCount
-from tenure.doors.rest.census.tallies import added
-from tenure.doors.rest.metrics import COUNTED, READ, Meter, Series, SeriesType
-from tenure.doors.rest.site import Site
-from tenure.kernel.addresses import is_v6
-from tenure.kernel.configuration import Network
+from tenure.doors.http.observe.counters import COUNTED, READ, Meter, Series, SeriesType
+from tenure.doors.http.server_state import Site
+from tenure.doors.http.utilisation.space_count import SpaceCount
+from tenure.doors.http.utilisation.subnet_tally import added
+from tenure.kernel.addressing.addresses import is_v6
 from tenure.kernel.errors import StoreUnavailable
+from tenure.kernel.plan.plan_model import Network
 from tenure.ports import Size
-from tenure.service.ledger import AsyncLedger
+from tenure.service.ledger.async_ledger import AsyncLedger
 
 ANSWER_S = 2.0
 """How long the store may take to say that it is there."""

@@ -5,8 +5,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from importlib import resources
 
-from tenure.doors.rest.requests import Scope, Send
-from tenure.remote.refusals import MethodNotAllowed
+from tenure.doors.http.routing.read_request import Scope, Send
+from tenure.wire.http_errors import MethodNotAllowed
 
 KINDS = {
     "html": b"text/html; charset=utf-8",
@@ -76,7 +76,7 @@ class Pages:
 def read_files() -> dict[bytes, File]:
     """Read what lies in ``web``, by the path it is asked for with; the page itself lies at the root."""
     files: dict[bytes, File] = {}
-    for each in (resources.files("tenure.doors.rest") / "web").iterdir():
+    for each in (resources.files("tenure.doors.http") / "web").iterdir():
         kind = KINDS.get(each.name.rpartition(".")[2])
         if kind is not None:
             body = each.read_bytes()

@@ -1,7 +1,7 @@
 """The numbers of a server: the table of all metrics, and the plain cells in which they are counted.
 
 ``COUNTED`` and ``READ`` are the one home of every metric: a new one is a line there, and ``Meter.count`` by its name.
-``scraping`` writes /metrics from the same lines.
+``prometheus`` writes /metrics from the same lines.
 
 Counting a request costs about a microsecond. Every series is known when the server starts (routes, status classes,
 codes), so each has a fixed place in a row of floats. Each worker process counts in a row of its own; the rows of all
@@ -19,13 +19,13 @@ from itertools import product
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from tenure.doors.rest.endpoints import API, Endpoint
+from tenure.doors.http.routing.endpoint import API, Endpoint
 from tenure.kernel.errors import PoolExhausted, TenureError
-from tenure.kernel.values import Holding, Outcome, Row, Verdict
+from tenure.kernel.holdings.holding_model import Holding, Outcome, Row, Verdict
 from tenure.ports import Failed
-from tenure.remote import problems
-from tenure.service.claims import Granted, Known
-from tenure.service.operations import Allocate, AllocateRun, Operation, Release, ReleaseOwner, Shown
+from tenure.service.allocator.claim import Granted, Known
+from tenure.service.apply.operations import Allocate, AllocateRun, Operation, Release, ReleaseOwner, Shown
+from tenure.wire import problems
 
 SECONDS = (0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0)
 SIZES = (1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1024)

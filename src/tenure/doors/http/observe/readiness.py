@@ -5,10 +5,10 @@ That a store answers readings says little: a full disk, a read-only file or a st
 
 import asyncio
 
-from tenure.doors.rest.journal import Journal
+from tenure.doors.http.observe.request_log import Journal
 from tenure.kernel.errors import StoreUnavailable
-from tenure.service.ledger import AsyncLedger
-from tenure.service.surveying import Survey
+from tenure.service.ledger.async_ledger import AsyncLedger
+from tenure.service.ledger.space_scan import Survey
 
 WITHIN_S = 2.0
 """How long the store may take for a small write."""

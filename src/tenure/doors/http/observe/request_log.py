@@ -10,13 +10,13 @@ import traceback
 from collections.abc import Sequence
 from typing import Any
 
-from tenure.doors.rest.endpoints import API, Endpoint
-from tenure.doors.rest.lines import Clock, Remembered, as_json, as_word, console_note, json_note
-from tenure.doors.rest.metrics import Meter
-from tenure.doors.rest.requests import Send
-from tenure.doors.rest.settings import Settings
-from tenure.doors.rest.sinking import Sink
-from tenure.doors.rest.visitors import Visitor
+from tenure.doors.http.observe.counters import Meter
+from tenure.doors.http.observe.log_format import Clock, Remembered, as_json, as_word, console_note, json_note
+from tenure.doors.http.observe.log_writer import Sink
+from tenure.doors.http.routing.endpoint import API, Endpoint
+from tenure.doors.http.routing.principal import Visitor
+from tenure.doors.http.routing.read_request import Send
+from tenure.doors.http.settings import Settings
 from tenure.kernel.errors import TenureError
 
 NOBODY = "-"

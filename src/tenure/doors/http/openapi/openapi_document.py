@@ -8,14 +8,14 @@ from typing import Any
 
 import msgspec
 
-from tenure.doors.rest.catalogue import SECTIONS
-from tenure.doors.rest.endpoints import API, Endpoint, Rests
-from tenure.doors.rest.openapi_examples import A_CHANGE, EXAMPLES, PATH_EXAMPLES, SHAPES
-from tenure.doors.rest.openapi_problems import problem_responses, problems_of
-from tenure.doors.rest.openapi_words import ABOUT, HEADERS, OUTSIDE, PARAMETERS, SECURITY
-from tenure.doors.rest.requests import parameter_types
-from tenure.doors.rest.visitors import Need
-from tenure.remote import fields, shapes
+from tenure.doors.http.openapi.openapi_examples import A_CHANGE, EXAMPLES, PATH_EXAMPLES, SHAPES
+from tenure.doors.http.openapi.openapi_problems import problem_responses, problems_of
+from tenure.doors.http.openapi.openapi_prose import ABOUT, HEADERS, OUTSIDE, PARAMETERS, SECURITY
+from tenure.doors.http.routes.route_table import SECTIONS
+from tenure.doors.http.routing.endpoint import API, Endpoint, Rests
+from tenure.doors.http.routing.principal import Need
+from tenure.doors.http.routing.read_request import parameter_types
+from tenure.wire import field_types, responses
 
 Json = dict[str, Any]
 
@@ -33,15 +33,15 @@ def _schema_of(kind: Any) -> Json:
 NAMED: Json = {
     name: _schema_of(kind)
     for name, kind in {
-        "AddressText": fields.Address,
-        "CidrText": fields.Cidr,
-        "Labels": fields.Labels,
-        "Name": fields.Name,
-        "OwnerText": fields.Owner,
-        "RangeText": fields.Span,
-        "SlotText": fields.Slot,
-        "Text": fields.Text,
-        "Time": shapes.Time,
+        "AddressText": field_types.Address,
+        "CidrText": field_types.Cidr,
+        "Labels": field_types.Labels,
+        "Name": field_types.Name,
+        "OwnerText": field_types.Owner,
+        "RangeText": field_types.Span,
+        "SlotText": field_types.Slot,
+        "Text": field_types.Text,
+        "Time": responses.Time,
     }.items()
 }
 """Schemas of fields that are met so often that they have names."""
@@ -81,7 +81,7 @@ class Schemas:
 
     def __init__(self, endpoints: list[Endpoint]) -> None:
         kinds = [kind for endpoint in endpoints for kind in (endpoint.answer, endpoint.body) if kind is not None]
-        kinds.append(shapes.Problem)
+        kinds.append(responses.Problem)
         written, components = msgspec.json.schema_components(kinds, ref_template=REF)
         self._of = {id(kind): _renamed(schema) for kind, schema in zip(kinds, written, strict=True)}
         self.components: Json = {_plain_name(name): _named(_renamed(schema)) for name, schema in components.items()}
@@ -191,7 +191,7 @@ def _path_parameters(endpoints: list[Endpoint]) -> Json:
 
 
 def _path_parameter(name: str) -> Json:
-    schema = _schema_of(fields.KNOWN.get(name, fields.Name))
+    schema = _schema_of(field_types.KNOWN.get(name, field_types.Name))
     about = schema.pop("description", f"The name of the {name}.")
     return {
         "name": name,

@@ -2,10 +2,10 @@
 
 from typing import Any
 
-from tenure.doors.rest.endpoints import Endpoint, Rests
-from tenure.doors.rest.visitors import Need
-from tenure.remote.problems import CODES, TITLES
-from tenure.remote.refusals import TooLarge
+from tenure.doors.http.routing.endpoint import Endpoint, Rests
+from tenure.doors.http.routing.principal import Need
+from tenure.wire.http_errors import TooLarge
+from tenure.wire.problems import CODES, TITLES
 
 Json = dict[str, Any]
 

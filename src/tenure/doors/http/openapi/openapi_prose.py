@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from tenure.doors.rest.requests import MOST_KEY
+from tenure.doors.http.routing.read_request import MOST_KEY
 
 Json = dict[str, Any]
 

@@ -20,17 +20,17 @@ from typing import Any, TextIO
 import uvicorn
 import uvloop
 
-from tenure.doors.rest.access.first import first_token
-from tenure.doors.rest.access.peers import check_anonymous, is_loopback
-from tenure.doors.rest.app import Application
-from tenure.doors.rest.catalogue import ENDPOINTS
-from tenure.doors.rest.connections import Connection
-from tenure.doors.rest.guarding import GuardedProtocol
-from tenure.doors.rest.journal import Journal
-from tenure.doors.rest.metrics import Meter, Place
-from tenure.doors.rest.settings import Settings
-from tenure.doors.rest.shortcut import Shortcut
-from tenure.doors.rest.site import Site
+from tenure.doors.http.access.bootstrap_token import first_token
+from tenure.doors.http.access.peer import check_anonymous, is_loopback
+from tenure.doors.http.app import Application
+from tenure.doors.http.connection.fast_allocate import Shortcut
+from tenure.doors.http.connection.fast_protocol import Connection
+from tenure.doors.http.connection.limits_protocol import GuardedProtocol
+from tenure.doors.http.observe.counters import Meter, Place
+from tenure.doors.http.observe.request_log import Journal
+from tenure.doors.http.routes.route_table import ENDPOINTS
+from tenure.doors.http.server_state import Site
+from tenure.doors.http.settings import Settings
 from tenure.kernel.errors import Invalid
 from tenure.wiring import check_url, without_secrets
 

@@ -20,14 +20,14 @@ from typing import Any
 
 import msgspec
 
-from tenure.doors.rest.catalogue import ENDPOINTS
-from tenure.doors.rest.journal import Journal
-from tenure.doors.rest.metrics import Place, make_rows
-from tenure.doors.rest.serving import SIGNALS, Ready, serve
-from tenure.doors.rest.settings import Settings
+from tenure.doors.http.observe.counters import Place, make_rows
+from tenure.doors.http.observe.request_log import Journal
+from tenure.doors.http.process.run_server import SIGNALS, Ready, serve
+from tenure.doors.http.routes.route_table import ENDPOINTS
+from tenure.doors.http.settings import Settings
 from tenure.kernel.errors import TenureError
-from tenure.remote import shapes
-from tenure.remote.problems import error_of, problem_of
+from tenure.wire import responses
+from tenure.wire.problems import error_of, problem_of
 
 SOON_S = 5.0
 """A worker that dies sooner than this after its start is not started again at once."""
@@ -95,7 +95,7 @@ class Supervisor:
             raise RuntimeError("the first worker died before it served") from None
         if isinstance(said, Ready):
             return said
-        raise error_of(msgspec.json.decode(said, type=shapes.Problem))
+        raise error_of(msgspec.json.decode(said, type=responses.Problem))
 
     def _start(self, worker: Worker) -> None:
         ours, theirs = self._spawn.Pipe(duplex=False)
@@ -175,7 +175,7 @@ def _last_word(pipe: Connection) -> str | None:
     with contextlib.suppress(EOFError, OSError):
         while pipe.poll():
             if isinstance(said := pipe.recv(), bytes):
-                return msgspec.json.decode(said, type=shapes.Problem).detail
+                return msgspec.json.decode(said, type=responses.Problem).detail
     return None
 
 

@@ -1,1 +1,4 @@
-"""What the API can be asked, a file a noun. Each route tells what it takes, what it answers and who may ask it."""
+"""What the API can be asked, a module for each noun. Each route says what it takes, what it returns and who may ask.
+
+Imported by ``openapi``, ``connection`` and ``process``. Begin with ``route_table``.
+"""

@@ -5,11 +5,11 @@ from typing import Annotated
 import msgspec
 from msgspec import Meta
 
-from tenure.doors.rest.endpoints import Call, Section
-from tenure.doors.rest.visitors import Need
-from tenure.remote import fields, shapes, writing
-from tenure.remote.bodies import body_of
-from tenure.service.operations import Allocate
+from tenure.doors.http.routing.endpoint import Call, Section
+from tenure.doors.http.routing.principal import Need
+from tenure.service.apply.operations import Allocate
+from tenure.wire import encode, field_types, responses
+from tenure.wire.request_bodies import body_of
 
 claims = Section("claims", "Wishes that wait for a free address.")
 
@@ -28,28 +28,28 @@ AskedClaim = body_of(
 class Withdrawal(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
     """Whose claim is to leave the line."""
 
-    owner: fields.Owner
-    slot: fields.Slot = ""
-    request_id: fields.RequestId | None = None
+    owner: field_types.Owner
+    slot: field_types.Slot = ""
+    request_id: field_types.RequestId | None = None
 
 
-@claims.route("GET", "/claims", need=Need.READ, answer=shapes.Listing[shapes.WaitingClaim])
-async def list_claims(call: Call) -> shapes.Listing[shapes.WaitingClaim]:
+@claims.route("GET", "/claims", need=Need.READ, answer=responses.Listing[responses.WaitingClaim])
+async def list_claims(call: Call) -> responses.Listing[responses.WaitingClaim]:
     """Read who waits, space by space in order of arrival."""
-    return shapes.Listing(items=[writing.waiting_claim(each) for each in await call.ledger.waiting()])
+    return responses.Listing(items=[encode.waiting_claim(each) for each in await call.ledger.waiting()])
 
 
-@claims.route("GET", "/networks/{network}/claims", need=Need.READ, answer=shapes.Listing[shapes.WaitingClaim])
-async def list_network_claims(call: Call) -> shapes.Listing[shapes.WaitingClaim]:
+@claims.route("GET", "/networks/{network}/claims", need=Need.READ, answer=responses.Listing[responses.WaitingClaim])
+async def list_network_claims(call: Call) -> responses.Listing[responses.WaitingClaim]:
     """Read who waits for an address of a network."""
     found = await call.ledger.waiting(call.params["network"])
-    return shapes.Listing(items=[writing.waiting_claim(each) for each in found])
+    return responses.Listing(items=[encode.waiting_claim(each) for each in found])
 
 
 @claims.route(
-    "POST", "/networks/{network}:claim", need=Need.ALLOCATE, body=AskedClaim, answer=shapes.ClaimStatus, waits=True
+    "POST", "/networks/{network}:claim", need=Need.ALLOCATE, body=AskedClaim, answer=responses.ClaimStatus, waits=True
 )
-async def claim(call: Call) -> shapes.ClaimStatus:
+async def claim(call: Call) -> responses.ClaimStatus:
     """Ask for an address without an error where none is free: the claim waits in line, and is asked for again.
 
     With wait_s the answer itself waits (a long poll), and the claim keeps its place behind it; whoever closes the
@@ -57,13 +57,13 @@ async def claim(call: Call) -> shapes.ClaimStatus:
     """
     body = call.body
     said = {name: value for name in body.__struct_fields__ if (value := getattr(body, name)) is not None}
-    return writing.claim_status(await call.ledger.claim(call.params["network"], key=call.key, **said))
+    return encode.claim_status(await call.ledger.claim(call.params["network"], key=call.key, **said))
 
 
 @claims.route(
-    "POST", "/networks/{network}:withdraw", need=Need.ALLOCATE, body=Withdrawal, answer=shapes.Withdrawn, keyed=False
+    "POST", "/networks/{network}:withdraw", need=Need.ALLOCATE, body=Withdrawal, answer=responses.Withdrawn, keyed=False
 )
-async def withdraw(call: Call) -> shapes.Withdrawn:
+async def withdraw(call: Call) -> responses.Withdrawn:
     """Take a waiting claim out of the line. What it was granted is not touched.
 
     With request_id, the X-Request-ID of a waiting request whose answer was never seen, what that very request was
@@ -73,4 +73,4 @@ async def withdraw(call: Call) -> shapes.Withdrawn:
     found = await call.ledger.withdraw(
         call.params["network"], owner=body.owner, slot=body.slot, request_id=body.request_id
     )
-    return shapes.Withdrawn(withdrawn=found)
+    return responses.Withdrawn(withdrawn=found)

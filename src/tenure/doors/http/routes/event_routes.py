@@ -4,15 +4,15 @@ from typing import Annotated
 
 from msgspec import Meta
 
-from tenure.doors.rest.access.shares import STREAMS
-from tenure.doors.rest.answers import ALWAYS, STREAM
-from tenure.doors.rest.endpoints import Call, Section, Streaming
-from tenure.doors.rest.events import Stream
-from tenure.doors.rest.filtering import Filter, WantedChanges
-from tenure.doors.rest.requests import Receive, Send
-from tenure.doors.rest.visitors import Need
+from tenure.doors.http.access.shares import STREAMS
+from tenure.doors.http.events.sse import Stream
+from tenure.doors.http.routing.endpoint import Call, Section, Streaming
+from tenure.doors.http.routing.log_filter import Filter, WantedChanges
+from tenure.doors.http.routing.principal import Need
+from tenure.doors.http.routing.read_request import Receive, Send
+from tenure.doors.http.routing.send_response import ALWAYS, STREAM
 from tenure.kernel.errors import Invalid
-from tenure.remote import shapes
+from tenure.wire import responses
 
 events = Section("events", "The log as it grows, as server-sent events.")
 
@@ -28,7 +28,7 @@ class Followed(WantedChanges, kw_only=True, forbid_unknown_fields=True):
     ) = None
 
 
-@events.route("GET", "/events", need=Need.READ, query=Followed, answer=shapes.Change, streams=True)
+@events.route("GET", "/events", need=Need.READ, query=Followed, answer=responses.Change, streams=True)
 async def follow_changes(call: Call) -> Streaming:
     """Follow the log: every change once, in commit order, as server-sent events that can be resumed.
 

@@ -8,21 +8,17 @@ from typing import Annotated, Any
 import msgspec
 from msgspec import Meta
 
-from tenure.doors.rest.answers import in_turns
-from tenure.doors.rest.endpoints import Call, Rests, Section
-from tenure.doors.rest.listing import Holdings, OwnedHoldings, list_everywhere, list_owned, list_page
-from tenure.doors.rest.resting import applied, expected_holding, tell_etag
-from tenure.doors.rest.visitors import ANY_NETWORK, Need
-from tenure.kernel.asking import Asker
+from tenure.doors.http.routing.endpoint import Call, Rests, Section
+from tenure.doors.http.routing.etags import applied, expected_holding, tell_etag
+from tenure.doors.http.routing.holding_pages import Holdings, OwnedHoldings, list_everywhere, list_owned, list_page
+from tenure.doors.http.routing.principal import ANY_NETWORK, Need
+from tenure.doors.http.routing.send_response import in_turns
 from tenure.kernel.errors import KeyReused, NotFound, TenureError
+from tenure.kernel.holdings.actor import Asker
+from tenure.kernel.holdings.holding_model import Holding
 from tenure.kernel.names import Owner, check_name
-from tenure.kernel.values import Holding
-from tenure.remote import bodies, fields, shapes, writing
-from tenure.remote.bodies import body_of, read_body
-from tenure.remote.problems import problem_of
-from tenure.service.at_once import serve
-from tenure.service.claims import Claim, plain_claim
-from tenure.service.operations import (
+from tenure.service.allocator.claim import Claim, plain_claim
+from tenure.service.apply.operations import (
     Allocate,
     Cancel,
     Confirm,
@@ -33,6 +29,10 @@ from tenure.service.operations import (
     ReleaseOwner,
     Transfer,
 )
+from tenure.service.ledger.fast_path import serve
+from tenure.wire import encode, field_types, request_bodies, responses
+from tenure.wire.problems import problem_of
+from tenure.wire.request_bodies import body_of, read_body
 
 holdings = Section("holdings", "Addresses held by owners.")
 owners = Section("owners", "Who holds, and all that it holds.")
@@ -68,19 +68,19 @@ class Releases(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
 class OwnedBy(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
     """In which network, if not in all of them."""
 
-    network: fields.Name | None = None
+    network: field_types.Name | None = None
 
 
 @holdings.route(
-    "POST", "/networks/{network}:allocate", need=Need.ALLOCATE, body=OneWish, answer=shapes.Holding, waits=True
+    "POST", "/networks/{network}:allocate", need=Need.ALLOCATE, body=OneWish, answer=responses.Holding, waits=True
 )
-async def allocate(call: Call) -> shapes.Holding:
+async def allocate(call: Call) -> responses.Holding:
     """Give an address to an owner: this one, or the next free one that the policy picks. Asking again answers the same.
 
     Cost: that of the ledger's allocate, and some 60 µs around it.
     """
     claim = wished_claim(call.params["network"], call.body, call.key)
-    return writing.holding(await serve(call.ledger, claim, call.body.wait_s))
+    return encode.holding(await serve(call.ledger, claim, call.body.wait_s))
 
 
 def wished_claim(network: str, wish: Any, key: str | None, asker: Asker | None = None) -> Claim:
@@ -99,9 +99,9 @@ def wished_claim(network: str, wish: Any, key: str | None, asker: Asker | None =
     "/networks/{network}:allocate_many",
     need=Need.ALLOCATE,
     body=Wishes,
-    answer=shapes.Listing[shapes.Each],
+    answer=responses.Listing[responses.Each],
 )
-async def allocate_many(call: Call) -> shapes.Listing[shapes.Each]:
+async def allocate_many(call: Call) -> responses.Listing[responses.Each]:
     """Give addresses for many wishes: all of them or none, or each on its own with its own answer.
 
     Under an idempotency key each wish that stands on its own has a key of its own: its place in the list behind it.
@@ -121,11 +121,11 @@ async def _allocated(call: Call, wish: Any, key: str | None) -> Holding:
     "/networks/{network}:release",
     need=Need.ALLOCATE,
     body=LettingGo,
-    answer=shapes.Answer,
+    answer=responses.Answer,
 )
-async def release(call: Call) -> shapes.Answer:
+async def release(call: Call) -> responses.Answer:
     """End an owner's holding of an address. Answers what was held, or nothing if nobody held it (any more)."""
-    return writing.answer(await _released(call, call.body, call.key))
+    return encode.answer(await _released(call, call.body, call.key))
 
 
 async def _released(call: Call, body: Any, key: str | None) -> Holding | None:
@@ -145,9 +145,9 @@ async def _released(call: Call, body: Any, key: str | None) -> Holding | None:
     "/networks/{network}:release_many",
     need=Need.ALLOCATE,
     body=Releases,
-    answer=shapes.Listing[shapes.Each],
+    answer=responses.Listing[responses.Each],
 )
-async def release_many(call: Call) -> shapes.Listing[shapes.Each]:
+async def release_many(call: Call) -> responses.Listing[responses.Each]:
     """End many holdings: all of them or none, or each on its own with its own answer."""
     releases = call.body.releases
     if call.body.all_or_none:
@@ -155,35 +155,35 @@ async def release_many(call: Call) -> shapes.Listing[shapes.Each]:
     return await _each(call, (_released(call, each, _nth(call.key, number)) for number, each in enumerate(releases)))
 
 
-async def _together(call: Call, kind: type, wishes: Sequence[Any]) -> shapes.Listing[shapes.Each]:
+async def _together(call: Call, kind: type, wishes: Sequence[Any]) -> responses.Listing[responses.Each]:
     def read(wish: Any) -> Operation:
         made: Operation = read_body(kind, wish, network=call.params["network"])
         return made
 
     operations = await in_turns(wishes, read)
     answers = await call.ledger.apply(operations, key=call.key)
-    return shapes.Listing(items=await in_turns(answers, _told))
+    return responses.Listing(items=await in_turns(answers, _told))
 
 
-async def _each(call: Call, works: Iterator[Awaitable[Holding | None]]) -> shapes.Listing[shapes.Each]:
+async def _each(call: Call, works: Iterator[Awaitable[Holding | None]]) -> responses.Listing[responses.Each]:
     """Let wishes stand each on its own.
 
     A slice of them is asked at once, so that they share the ledger's commits; between slices everybody else has a turn.
     """
-    items: list[shapes.Each] = []
+    items: list[responses.Each] = []
     while some := list(islice(works, AT_ONCE)):
         answers = await asyncio.gather(*some, return_exceptions=True)
         for answer in answers:
             if isinstance(answer, BaseException) and not isinstance(answer, TenureError):
                 raise answer
         items += [_told(call.own_words(answer) if isinstance(answer, KeyReused) else answer) for answer in answers]
-    return shapes.Listing(items=items)
+    return responses.Listing(items=items)
 
 
-def _told(answer: object) -> shapes.Each:
+def _told(answer: object) -> responses.Each:
     if isinstance(answer, TenureError):
-        return shapes.Each(problem=problem_of(answer))
-    return shapes.Each(holding=writing.holding(answer) if isinstance(answer, Holding) else None)
+        return responses.Each(problem=problem_of(answer))
+    return responses.Each(holding=encode.holding(answer) if isinstance(answer, Holding) else None)
 
 
 def _nth(key: str | None, number: int) -> str | None:
@@ -191,16 +191,16 @@ def _nth(key: str | None, number: int) -> str | None:
     return None if key is None else f"{key}/{number}"
 
 
-@holdings.route("GET", "/holdings", need=Need.READ, query=Holdings, answer=shapes.Page[shapes.Holding])
-async def list_all_holdings(call: Call) -> shapes.Page[shapes.Holding]:
+@holdings.route("GET", "/holdings", need=Need.READ, query=Holdings, answer=responses.Page[responses.Holding])
+async def list_all_holdings(call: Call) -> responses.Page[responses.Holding]:
     """Read the holdings of all networks, network by network in order of their numbers."""
     return await list_everywhere(call.ledger, call.query)
 
 
 @holdings.route(
-    "GET", "/networks/{network}/holdings", need=Need.READ, query=OwnedHoldings, answer=shapes.Page[shapes.Holding]
+    "GET", "/networks/{network}/holdings", need=Need.READ, query=OwnedHoldings, answer=responses.Page[responses.Holding]
 )
-async def list_holdings(call: Call) -> shapes.Page[shapes.Holding]:
+async def list_holdings(call: Call) -> responses.Page[responses.Holding]:
     """Read the holdings of a network, in order of address."""
     if call.query.owner is not None:
         return await list_owned(call.ledger, call.params["network"], call.query)
@@ -208,13 +208,13 @@ async def list_holdings(call: Call) -> shapes.Page[shapes.Holding]:
 
 
 @holdings.route(
-    "GET", "/networks/{network}/holdings/{address}", need=Need.READ, answer=shapes.Holding, rests=Rests.TELLS
+    "GET", "/networks/{network}/holdings/{address}", need=Need.READ, answer=responses.Holding, rests=Rests.TELLS
 )
-async def get_holding(call: Call) -> shapes.Holding:
+async def get_holding(call: Call) -> responses.Holding:
     """Read who holds an address (or the prefix it lies in)."""
     found = await call.ledger.holding(call.params["network"], call.params["address"])
     tell_etag(call, found)
-    return writing.holding(found)
+    return encode.holding(found)
 
 
 @holdings.route(
@@ -222,10 +222,10 @@ async def get_holding(call: Call) -> shapes.Holding:
     "/networks/{network}/holdings/{address}",
     need=Need.ALLOCATE,
     body=body_of(ModifyHolding, name="HoldingBody", without=(*AT_PATH, "owner", "generation")),
-    answer=shapes.Holding,
+    answer=responses.Holding,
     rests=Rests.NEEDS,
 )
-async def edit_holding(call: Call) -> shapes.Holding:
+async def edit_holding(call: Call) -> responses.Holding:
     """Change what is written on a holding that was read, whoever holds it; what is left out stays as it is."""
     found = await call.ledger.holding(call.params["network"], call.params["address"])
     change = read_body(
@@ -235,7 +235,7 @@ async def edit_holding(call: Call) -> shapes.Holding:
     answer = (await applied(call, [*expected_holding(call.if_match or "", found), change]))[-1]
     assert isinstance(answer, Holding)
     tell_etag(call, answer)
-    return writing.holding(answer)
+    return encode.holding(answer)
 
 
 @holdings.route(
@@ -243,9 +243,9 @@ async def edit_holding(call: Call) -> shapes.Holding:
     "/networks/{network}/holdings/{address}:modify",
     need=Need.ALLOCATE,
     body=body_of(ModifyHolding, name="ModifyHoldingBody", without=AT_PATH),
-    answer=shapes.Holding,
+    answer=responses.Holding,
 )
-async def modify_holding(call: Call) -> shapes.Holding:
+async def modify_holding(call: Call) -> responses.Holding:
     """Change what is written on a holding, or its state: draining frees the slot, held takes it back."""
     return await _one(call, ModifyHolding)
 
@@ -255,9 +255,9 @@ async def modify_holding(call: Call) -> shapes.Holding:
     "/networks/{network}/holdings/{address}:confirm",
     need=Need.ALLOCATE,
     body=body_of(Confirm, without=AT_PATH),
-    answer=shapes.Holding,
+    answer=responses.Holding,
 )
-async def confirm(call: Call) -> shapes.Holding:
+async def confirm(call: Call) -> responses.Holding:
     """Make a pending holding a held one."""
     return await _one(call, Confirm)
 
@@ -267,9 +267,9 @@ async def confirm(call: Call) -> shapes.Holding:
     "/networks/{network}/holdings/{address}:transfer",
     need=Need.ALLOCATE,
     body=body_of(Transfer, without=AT_PATH),
-    answer=shapes.Holding,
+    answer=responses.Holding,
 )
-async def transfer(call: Call) -> shapes.Holding:
+async def transfer(call: Call) -> responses.Holding:
     """Hand a holding over to another owner; nobody else can get the address in between."""
     return await _one(call, Transfer)
 
@@ -279,9 +279,9 @@ async def transfer(call: Call) -> shapes.Holding:
     "/networks/{network}/holdings/{address}:cancel",
     need=Need.ALLOCATE,
     body=body_of(Cancel, without=AT_PATH),
-    answer=shapes.Answer,
+    answer=responses.Answer,
 )
-async def cancel(call: Call) -> shapes.Answer:
+async def cancel(call: Call) -> responses.Answer:
     """End a pending holding. Answers what it was, or nothing if nobody held it (any more)."""
     return await _maybe(call, Cancel)
 
@@ -291,9 +291,9 @@ async def cancel(call: Call) -> shapes.Answer:
     "/networks/{network}/holdings/{address}:release",
     need=Need.ALLOCATE,
     body=body_of(Release, name="ReleaseHoldingBody", without=AT_PATH),
-    answer=shapes.Answer,
+    answer=responses.Answer,
 )
-async def release_holding(call: Call) -> shapes.Answer:
+async def release_holding(call: Call) -> responses.Answer:
     """End an owner's holding of this address."""
     return await _maybe(call, Release)
 
@@ -303,18 +303,18 @@ async def release_holding(call: Call) -> shapes.Answer:
     "/networks/{network}/holdings/{address}:end_cooling",
     need=Need.ALLOCATE,
     body=body_of(EndCooling, without=AT_PATH),
-    answer=shapes.Answer,
+    answer=responses.Answer,
 )
-async def end_cooling(call: Call) -> shapes.Answer:
+async def end_cooling(call: Call) -> responses.Answer:
     """Let an address that this owner released cool no longer."""
     return await _maybe(call, EndCooling)
 
 
-@owners.route("GET", "/owners/{owner}", need=Need.READ, query=OwnedBy, answer=shapes.Listing[shapes.Holding])
-async def get_owner(call: Call) -> shapes.Listing[shapes.Holding]:
+@owners.route("GET", "/owners/{owner}", need=Need.READ, query=OwnedBy, answer=responses.Listing[responses.Holding])
+async def get_owner(call: Call) -> responses.Listing[responses.Holding]:
     """Read all that an owner holds, in all networks or in one."""
     found = await call.ledger.holdings(call.query.network, owner=call.params["owner"])
-    return shapes.Listing(items=await in_turns(found, writing.holding))
+    return responses.Listing(items=await in_turns(found, encode.holding))
 
 
 @owners.route(
@@ -322,27 +322,29 @@ async def get_owner(call: Call) -> shapes.Listing[shapes.Holding]:
     "/owners/{owner}:release",
     need=Need.ALLOCATE,
     body=body_of(ReleaseOwner, without=("owner",)),
-    answer=shapes.Listing[shapes.Holding],
+    answer=responses.Listing[responses.Holding],
 )
-async def release_owner(call: Call) -> shapes.Listing[shapes.Holding]:
+async def release_owner(call: Call) -> responses.Listing[responses.Holding]:
     """End all holdings of an owner, in all networks, as one; answers what was held."""
     call.visitor.check(Need.ALLOCATE, ANY_NETWORK)
     found = await call.ledger.release_owner(Owner(call.params["owner"]), request=call.body.request, key=call.key)
-    return shapes.Listing(items=await in_turns(found, writing.holding))
+    return responses.Listing(items=await in_turns(found, encode.holding))
 
 
-async def _one(call: Call, kind: type) -> shapes.Holding:
+async def _one(call: Call, kind: type) -> responses.Holding:
     [answer] = await call.ledger.apply([_operation(call, kind)], key=call.key)
     if not isinstance(answer, Holding):
         raise NotFound("holding", call.params["address"], field="address")
-    return writing.holding(answer)
+    return encode.holding(answer)
 
 
-async def _maybe(call: Call, kind: type) -> shapes.Answer:
+async def _maybe(call: Call, kind: type) -> responses.Answer:
     [answer] = await call.ledger.apply([_operation(call, kind)], key=call.key)
-    return writing.answer(answer)
+    return encode.answer(answer)
 
 
 def _operation(call: Call, kind: type) -> Operation:
-    made: Operation = bodies.read_body(kind, call.body, network=call.params["network"], address=call.params["address"])
+    made: Operation = request_bodies.read_body(
+        kind, call.body, network=call.params["network"], address=call.params["address"]
+    )
     return made

@@ -7,15 +7,12 @@ from typing import Annotated, Any, Union
 import msgspec
 from msgspec import Meta
 
-from tenure.doors.rest.answers import in_turns
-from tenure.doors.rest.endpoints import Call, Section
-from tenure.doors.rest.visitors import ANY_NETWORK, Need, Visitor
-from tenure.kernel.edits import Edit
+from tenure.doors.http.routing.endpoint import Call, Section
+from tenure.doors.http.routing.principal import ANY_NETWORK, Need, Visitor
+from tenure.doors.http.routing.send_response import in_turns
 from tenure.kernel.errors import Invalid
-from tenure.remote import shapes, writing
-from tenure.remote.bodies import OPERATION_BODIES, operation_of
-from tenure.service.ledger_api import MOST_DAYS
-from tenure.service.operations import (
+from tenure.kernel.plan.edits import Edit
+from tenure.service.apply.operations import (
     Allocate,
     AllocateRun,
     Expect,
@@ -28,6 +25,9 @@ from tenure.service.operations import (
     RemovePaper,
     WritePaper,
 )
+from tenure.service.ledger.ledger_api import MOST_DAYS
+from tenure.wire import encode, responses
+from tenure.wire.request_bodies import OPERATION_BODIES, operation_of
 
 whole = Section("ledger", "The ledger as a whole.")
 
@@ -64,7 +64,7 @@ class Archive(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
     keep_days: Annotated[float, Meta(ge=0, le=MOST_DAYS, examples=[90.0])]
 
 
-class Self(shapes.Shape, frozen=True, kw_only=True):
+class Self(responses.Shape, frozen=True, kw_only=True):
     """Who asks, and what he may do. ``csrf`` is what his unsafe requests must carry, if he came by a cookie."""
 
     name: str
@@ -89,26 +89,28 @@ async def get_self(call: Call) -> Self:
     )
 
 
-@whole.route("POST", ":apply", need=Need.OPEN, body=Operations, answer=shapes.Listing[shapes.Answer])
-async def apply(call: Call) -> shapes.Listing[shapes.Answer]:
+@whole.route("POST", ":apply", need=Need.OPEN, body=Operations, answer=responses.Listing[responses.Answer])
+async def apply(call: Call) -> responses.Listing[responses.Answer]:
     """Make several edits, allocations, releases and transfers one transaction: all of it, or nothing.
 
     Each operation has one answer. Those that edit one network have the network as all of them left it: the last of
     them has it whole, the others say by network_at where it stands; a network that is gone is in none.
     """
     answers = await call.ledger.apply(await _operations(call), key=call.key)
-    return shapes.Listing(items=await in_turns(writing.answers(answers), _itself))
+    return responses.Listing(items=await in_turns(encode.answers(answers), _itself))
 
 
-def _itself(answer: shapes.Answer) -> shapes.Answer:
+def _itself(answer: responses.Answer) -> responses.Answer:
     return answer
 
 
-@whole.route("POST", ":rehearse", need=Need.OPEN, body=Operations, answer=shapes.Listing[shapes.Answer], keyed=False)
-async def rehearse(call: Call) -> shapes.Listing[shapes.Answer]:
+@whole.route(
+    "POST", ":rehearse", need=Need.OPEN, body=Operations, answer=responses.Listing[responses.Answer], keyed=False
+)
+async def rehearse(call: Call) -> responses.Listing[responses.Answer]:
     """Tell what :apply would answer now, or refuse what it would refuse; nothing is changed, kept or logged."""
     answers = await call.ledger.rehearse(await _operations(call))
-    return shapes.Listing(items=await in_turns(writing.answers(answers), _itself))
+    return responses.Listing(items=await in_turns(encode.answers(answers), _itself))
 
 
 async def _operations(call: Call) -> list[Operation]:
@@ -167,32 +169,32 @@ def _parts(thing: object) -> Iterable[object]:
     return thing if isinstance(thing, list) else ()
 
 
-@whole.route("POST", ":verify", need=Need.ADMIN, body=Nothing, answer=shapes.Listing[shapes.Breach], keyed=False)
-async def verify(call: Call) -> shapes.Listing[shapes.Breach]:
+@whole.route("POST", ":verify", need=Need.ADMIN, body=Nothing, answer=responses.Listing[responses.Breach], keyed=False)
+async def verify(call: Call) -> responses.Listing[responses.Breach]:
     """Check every invariant; an empty list is a clean ledger."""
-    return shapes.Listing(items=[writing.breach(each) for each in await call.ledger.verify()])
+    return responses.Listing(items=[encode.breach(each) for each in await call.ledger.verify()])
 
 
-@whole.route("POST", ":sweep", need=Need.ADMIN, body=Nothing, answer=shapes.Listing[shapes.Holding], keyed=False)
-async def sweep(call: Call) -> shapes.Listing[shapes.Holding]:
+@whole.route("POST", ":sweep", need=Need.ADMIN, body=Nothing, answer=responses.Listing[responses.Holding], keyed=False)
+async def sweep(call: Call) -> responses.Listing[responses.Holding]:
     """Remove what is overdue: pending and cooling holdings, dead claims, old idempotency keys."""
-    return shapes.Listing(items=await in_turns(await call.ledger.sweep(), writing.holding))
+    return responses.Listing(items=await in_turns(await call.ledger.sweep(), encode.holding))
 
 
-@whole.route("POST", "/changes:trim", need=Need.ADMIN, body=Trim, answer=shapes.Newest, keyed=False)
-async def trim_changes(call: Call) -> shapes.Newest:
+@whole.route("POST", "/changes:trim", need=Need.ADMIN, body=Trim, answer=responses.Newest, keyed=False)
+async def trim_changes(call: Call) -> responses.Newest:
     """Drop the log below a number, and what is archived of it; readers who still need it will be told."""
     await call.ledger.trim_changes(call.body.before)
-    return shapes.Newest(last=await call.ledger.last_change())
+    return responses.Newest(last=await call.ledger.last_change())
 
 
-@whole.route("POST", "/changes:archive", need=Need.ADMIN, body=Archive, answer=shapes.Archived, keyed=False)
-async def archive_changes(call: Call) -> shapes.Archived:
+@whole.route("POST", "/changes:archive", need=Need.ADMIN, body=Archive, answer=responses.Archived, keyed=False)
+async def archive_changes(call: Call) -> responses.Archived:
     """Move changes older than so many days from the log into the archive, which history still reads."""
-    return shapes.Archived(moved=await call.ledger.archive_changes(call.body.keep_days))
+    return responses.Archived(moved=await call.ledger.archive_changes(call.body.keep_days))
 
 
-@whole.route("GET", "/changes/last", need=Need.READ, answer=shapes.Newest)
-async def last_change(call: Call) -> shapes.Newest:
+@whole.route("GET", "/changes/last", need=Need.READ, answer=responses.Newest)
+async def last_change(call: Call) -> responses.Newest:
     """Read the number of the newest entry of the log."""
-    return shapes.Newest(last=await call.ledger.last_change())
+    return responses.Newest(last=await call.ledger.last_change())

@@ -8,17 +8,17 @@ from typing import Annotated
 import msgspec
 from msgspec import Meta
 
-from tenure.doors.rest.answers import in_turns
-from tenure.doors.rest.census import told
-from tenure.doors.rest.census.looking import Stretch, look
-from tenure.doors.rest.census.spaces import SpaceCount
-from tenure.doors.rest.census.tallies import Taken, added
-from tenure.doors.rest.census.trends import FINE_S, Point
-from tenure.doors.rest.endpoints import Call, Section
-from tenure.doors.rest.visitors import Need
-from tenure.kernel.configuration import Network, Subnet
-from tenure.kernel.values import moment
-from tenure.remote.refusals import Overloaded
+from tenure.doors.http.routing.endpoint import Call, Section
+from tenure.doors.http.routing.principal import Need
+from tenure.doors.http.routing.send_response import in_turns
+from tenure.doors.http.utilisation import utilisation_responses
+from tenure.doors.http.utilisation.map_view import Stretch, look
+from tenure.doors.http.utilisation.space_count import SpaceCount
+from tenure.doors.http.utilisation.subnet_tally import Taken, added
+from tenure.doors.http.utilisation.trends import FINE_S, Point
+from tenure.kernel.holdings.holding_model import moment
+from tenure.kernel.plan.plan_model import Network, Subnet
+from tenure.wire.http_errors import Overloaded
 
 maps = Section("utilisation", "How full networks are: counts, maps and timelines.")
 
@@ -45,15 +45,15 @@ class Span(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
     points: Annotated[int, Meta(ge=2, le=MOST_POINTS, description="So many points.")] = 120
 
 
-@maps.route("GET", "/utilisation", need=Need.READ, answer=told.Utilisation)
-async def list_utilisation(call: Call) -> told.Utilisation:
+@maps.route("GET", "/utilisation", need=Need.READ, answer=utilisation_responses.Utilisation)
+async def list_utilisation(call: Call) -> utilisation_responses.Utilisation:
     """Read how full all networks are, in order of name. Cost: by networks and subnets, never by holdings."""
     census = call.site.census
     seq = await census.current()
     await census.wait_until(census.is_settled, LISTED_WITHIN_S)
     waiting = await census.waiting(call.ledger)
     items = [
-        told.NetworkUse(
+        utilisation_responses.NetworkUse(
             network=network.name,
             number=network.id,
             space=space.plan.name,
@@ -64,18 +64,18 @@ async def list_utilisation(call: Call) -> told.Utilisation:
         )
         for space, network in census.networks()
     ]
-    return told.Utilisation(seq=seq, items=sorted(items, key=lambda item: item.network))
+    return utilisation_responses.Utilisation(seq=seq, items=sorted(items, key=lambda item: item.network))
 
 
-@maps.route("GET", "/networks/{network}/utilisation", need=Need.READ, answer=told.NetworkDetail)
-async def get_utilisation(call: Call) -> told.NetworkDetail:
+@maps.route("GET", "/networks/{network}/utilisation", need=Need.READ, answer=utilisation_responses.NetworkDetail)
+async def get_utilisation(call: Call) -> utilisation_responses.NetworkDetail:
     """Read how full a network, its subnets and its pools are."""
     census = call.site.census
     name = call.params["network"]
     await census.counted(name)
     waiting = await census.waiting(call.ledger, name)
     space, network = await census.counted(name)  # whatever the plan has become meanwhile
-    return told.NetworkDetail(
+    return utilisation_responses.NetworkDetail(
         seq=census.seen,
         network=network.name,
         number=network.id,
@@ -87,31 +87,36 @@ async def get_utilisation(call: Call) -> told.NetworkDetail:
     )
 
 
-def _network_counts(space: SpaceCount, network: Network) -> told.Counts:
-    return told.Counts(**added([space.tallies[network.id, subnet.uuid].counts() for subnet in network.subnets]))
+def _network_counts(space: SpaceCount, network: Network) -> utilisation_responses.Counts:
+    return utilisation_responses.Counts(
+        **added([space.tallies[network.id, subnet.uuid].counts() for subnet in network.subnets])
+    )
 
 
-def _subnet_use(space: SpaceCount, network: Network, subnet: Subnet) -> told.SubnetUse:
+def _subnet_use(space: SpaceCount, network: Network, subnet: Subnet) -> utilisation_responses.SubnetUse:
     tally = space.tallies[network.id, subnet.uuid]
     pools = [
-        told.PoolUse(
-            range=str(pool.range), name=pool.name, retired=pool.retired, counts=told.Counts(**tally.counts(number))
+        utilisation_responses.PoolUse(
+            range=str(pool.range),
+            name=pool.name,
+            retired=pool.retired,
+            counts=utilisation_responses.Counts(**tally.counts(number)),
         )
         for number, pool in enumerate(subnet.pools)
     ]
-    return told.SubnetUse(
+    return utilisation_responses.SubnetUse(
         cidr=str(subnet.cidr),
         uuid=subnet.uuid,
         name=subnet.name,
         unit=subnet.unit,
         retired=subnet.retired,
-        counts=told.Counts(**tally.counts()),
+        counts=utilisation_responses.Counts(**tally.counts()),
         pools=pools,
     )
 
 
-@maps.route("GET", "/networks/{network}/map", need=Need.READ, query=Looked, answer=told.Map)
-async def get_map(call: Call) -> told.Map:
+@maps.route("GET", "/networks/{network}/map", need=Need.READ, query=Looked, answer=utilisation_responses.Map)
+async def get_map(call: Call) -> utilisation_responses.Map:
     """Read a subnet, or a stretch of it, as a picture of equal cells; single units tell who holds them.
 
     The ends are widened to whole cells. Without subnet, the one around first is shown, or else the network's first.
@@ -123,8 +128,8 @@ async def get_map(call: Call) -> told.Map:
     return await look(call.site.census, space, stretch, wanted.cells, call.visitor)
 
 
-@maps.route("GET", "/networks/{network}/timeline", need=Need.READ, query=Span, answer=told.Timeline)
-async def get_timeline(call: Call) -> told.Timeline:
+@maps.route("GET", "/networks/{network}/timeline", need=Need.READ, query=Span, answer=utilisation_responses.Timeline)
+async def get_timeline(call: Call) -> utilisation_responses.Timeline:
     """Read how many holdings a network had at even times, up to now.
 
     Points are whole seconds; of more than a day, whole minutes.
@@ -144,7 +149,7 @@ async def get_timeline(call: Call) -> told.Timeline:
     )
     times = (end - number * step for number in range(call.query.points))
     counts = _network_counts(space, network)
-    return told.Timeline(
+    return utilisation_responses.Timeline(
         seq=census.seen,
         network=network.name,
         step_s=step,
@@ -152,7 +157,7 @@ async def get_timeline(call: Call) -> told.Timeline:
         capacity=counts.pooled,
         units=counts.units,
         points=[
-            told.Moment(at=moment(each.at_s * 1_000_000), held=each.held, cooling=each.cooling)
+            utilisation_responses.Moment(at=moment(each.at_s * 1_000_000), held=each.held, cooling=each.cooling)
             for each in trend.points(now, [at_s for at_s in times if at_s >= since])
         ],
     )

@@ -5,15 +5,15 @@ from typing import Annotated, Any
 import msgspec
 from msgspec import Meta
 
-from tenure.doors.rest.endpoints import Call, Rests, Section
-from tenure.doors.rest.paging import Paged, page_of
-from tenure.doors.rest.resting import edited, tell_etag
-from tenure.doors.rest.visitors import Need
-from tenure.kernel import edits
+from tenure.doors.http.routing.endpoint import Call, Rests, Section
+from tenure.doors.http.routing.etags import edited, tell_etag
+from tenure.doors.http.routing.pages import Paged, page_of
+from tenure.doors.http.routing.principal import Need
 from tenure.kernel.errors import NotFound
 from tenure.kernel.names import check_name
-from tenure.remote import fields, shapes, writing
-from tenure.remote.bodies import body_of, read_body
+from tenure.kernel.plan import edits
+from tenure.wire import encode, field_types, responses
+from tenure.wire.request_bodies import body_of, read_body
 
 spaces = Section("spaces", "Scopes in which an address has at most one holder.")
 networks = Section("networks", "Named things machines attach to.")
@@ -28,8 +28,8 @@ HERE = ("network",)
 class Networks(Paged, kw_only=True, forbid_unknown_fields=True):
     """Which networks."""
 
-    space: fields.Name | None = None
-    tag: fields.Name | None = None
+    space: field_types.Name | None = None
+    tag: field_types.Name | None = None
     text: Annotated[str, Meta(description="Part of a name or description.")] | None = None
 
 
@@ -42,28 +42,28 @@ class Removal(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
 class Slot(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
     """Which of an owner's slots."""
 
-    slot: fields.Slot = ""
+    slot: field_types.Slot = ""
 
 
-@spaces.route("GET", "/spaces", need=Need.READ, answer=shapes.Listing[shapes.Space])
-async def list_spaces(call: Call) -> shapes.Listing[shapes.Space]:
+@spaces.route("GET", "/spaces", need=Need.READ, answer=responses.Listing[responses.Space])
+async def list_spaces(call: Call) -> responses.Listing[responses.Space]:
     """Read all spaces with their networks, in order of name."""
-    return shapes.Listing(items=[writing.space(each) for each in await call.ledger.spaces()])
+    return responses.Listing(items=[encode.space(each) for each in await call.ledger.spaces()])
 
 
-@spaces.route("GET", "/spaces/{space}", need=Need.READ, answer=shapes.Space, rests=Rests.TELLS)
-async def get_space(call: Call) -> shapes.Space:
+@spaces.route("GET", "/spaces/{space}", need=Need.READ, answer=responses.Space, rests=Rests.TELLS)
+async def get_space(call: Call) -> responses.Space:
     """Read one space with its networks."""
     name = call.params["space"]
     for each in await call.ledger.spaces():
         if each.name == name:
             tell_etag(call, each)
-            return writing.space(each)
+            return encode.space(each)
     raise NotFound("space", name)
 
 
-@networks.route("GET", "/networks", need=Need.READ, query=Networks, answer=shapes.Page[shapes.Network])
-async def list_networks(call: Call) -> shapes.Page[shapes.Network]:
+@networks.route("GET", "/networks", need=Need.READ, query=Networks, answer=responses.Page[responses.Network])
+async def list_networks(call: Call) -> responses.Page[responses.Network]:
     """Read networks, in order of name."""
     wanted: Networks = call.query
     for field in ("space", "tag"):
@@ -79,7 +79,7 @@ async def list_networks(call: Call) -> shapes.Page[shapes.Network]:
         and (text is None or text in network.name.casefold() or text in network.notes.description.casefold())
     ]
     found.sort(key=lambda network: network.name)
-    return page_of(found, wanted, lambda network: network.name, writing.network)
+    return page_of(found, wanted, lambda network: network.name, encode.network)
 
 
 @networks.route(
@@ -87,21 +87,21 @@ async def list_networks(call: Call) -> shapes.Page[shapes.Network]:
     "/networks",
     need=Need.ADMIN,
     body=body_of(edits.AddNetwork, without=("uuid",), renamed={"network": "name"}),
-    answer=shapes.Network,
+    answer=responses.Network,
     status=201,
     rests=Rests.TELLS,
 )
-async def add_network(call: Call) -> shapes.Network:
+async def add_network(call: Call) -> responses.Network:
     """Add a network, in a space of its own unless one is named."""
     return await edited(call, read_body(edits.AddNetwork, call.body))
 
 
-@networks.route("GET", "/networks/{network}", need=Need.READ, answer=shapes.Network, rests=Rests.TELLS)
-async def get_network(call: Call) -> shapes.Network:
+@networks.route("GET", "/networks/{network}", need=Need.READ, answer=responses.Network, rests=Rests.TELLS)
+async def get_network(call: Call) -> responses.Network:
     """Read a network whole: subnets, pools, reserved ranges, pre-allocations, connections."""
     network = await call.ledger.network(call.params["network"])
     tell_etag(call, network)
-    return writing.network(network)
+    return encode.network(network)
 
 
 @networks.route(
@@ -109,10 +109,10 @@ async def get_network(call: Call) -> shapes.Network:
     "/networks/{network}",
     need=Need.ADMIN,
     body=body_of(edits.ModifyNetwork, without=HERE),
-    answer=shapes.Network,
+    answer=responses.Network,
     rests=Rests.NEEDS,
 )
-async def modify_network(call: Call) -> shapes.Network:
+async def modify_network(call: Call) -> responses.Network:
     """Rename, retire or otherwise change a network; what is left out stays as it is."""
     return await edited(call, read_body(edits.ModifyNetwork, call.body, network=call.params["network"]))
 
@@ -128,10 +128,10 @@ async def remove_network(call: Call) -> None:
     "/networks/{network}:connect",
     need=Need.ADMIN,
     body=body_of(edits.Connect, without=HERE),
-    answer=shapes.Network,
+    answer=responses.Network,
     rests=Rests.TELLS,
 )
-async def connect_network(call: Call) -> shapes.Network:
+async def connect_network(call: Call) -> responses.Network:
     """Let a network reach a group of nodes, in a mode and by a link."""
     return await edited(call, read_body(edits.Connect, call.body, network=call.params["network"]))
 
@@ -141,10 +141,10 @@ async def connect_network(call: Call) -> shapes.Network:
     "/networks/{network}:disconnect",
     need=Need.ADMIN,
     body=body_of(edits.Disconnect, without=HERE),
-    answer=shapes.Network,
+    answer=responses.Network,
     rests=Rests.TELLS,
 )
-async def disconnect_network(call: Call) -> shapes.Network:
+async def disconnect_network(call: Call) -> responses.Network:
     """Let a network no longer reach a group of nodes."""
     return await edited(call, read_body(edits.Disconnect, call.body, network=call.params["network"]))
 
@@ -153,14 +153,14 @@ async def disconnect_network(call: Call) -> shapes.Network:
     "GET",
     "/networks/{network}/subnets",
     need=Need.READ,
-    answer=shapes.Listing[shapes.Subnet],
+    answer=responses.Listing[responses.Subnet],
     rests=Rests.TELLS,
 )
-async def list_subnets(call: Call) -> shapes.Listing[shapes.Subnet]:
+async def list_subnets(call: Call) -> responses.Listing[responses.Subnet]:
     """Read the subnets of a network, in written order."""
     network = await call.ledger.network(call.params["network"])
     tell_etag(call, network)
-    return shapes.Listing(items=[writing.subnet(each) for each in network.subnets])
+    return responses.Listing(items=[encode.subnet(each) for each in network.subnets])
 
 
 @subnets.route(
@@ -168,22 +168,24 @@ async def list_subnets(call: Call) -> shapes.Listing[shapes.Subnet]:
     "/networks/{network}/subnets",
     need=Need.ADMIN,
     body=body_of(edits.AddSubnet, without=("network", "uuid")),
-    answer=shapes.Subnet,
+    answer=responses.Subnet,
     status=201,
     rests=Rests.TELLS,
 )
-async def add_subnet(call: Call) -> shapes.Subnet:
+async def add_subnet(call: Call) -> responses.Subnet:
     """Add a block to a network."""
     changed = await edited(call, read_body(edits.AddSubnet, call.body, network=call.params["network"]))
     return changed.subnets[-1]
 
 
-@subnets.route("GET", "/networks/{network}/subnets/{subnet}", need=Need.READ, answer=shapes.Subnet, rests=Rests.TELLS)
-async def get_subnet(call: Call) -> shapes.Subnet:
+@subnets.route(
+    "GET", "/networks/{network}/subnets/{subnet}", need=Need.READ, answer=responses.Subnet, rests=Rests.TELLS
+)
+async def get_subnet(call: Call) -> responses.Subnet:
     """Read a subnet, found by name, block or uuid."""
     network = await call.ledger.network(call.params["network"])
     tell_etag(call, network)
-    return writing.subnet(network.subnet(call.params["subnet"]))
+    return encode.subnet(network.subnet(call.params["subnet"]))
 
 
 @subnets.route(
@@ -191,10 +193,10 @@ async def get_subnet(call: Call) -> shapes.Subnet:
     "/networks/{network}/subnets/{subnet}",
     need=Need.ADMIN,
     body=body_of(edits.ModifySubnet, without=("network", "subnet")),
-    answer=shapes.Network,
+    answer=responses.Network,
     rests=Rests.NEEDS,
 )
-async def modify_subnet(call: Call) -> shapes.Network:
+async def modify_subnet(call: Call) -> responses.Network:
     """Change a subnet; the answer is its network. The ETag is the network's."""
     return await edited(call, read_body(edits.ModifySubnet, call.body, **_place(call, "subnet")))
 
@@ -209,14 +211,14 @@ async def remove_subnet(call: Call) -> None:
     "GET",
     "/networks/{network}/pools",
     need=Need.READ,
-    answer=shapes.Listing[shapes.Pool],
+    answer=responses.Listing[responses.Pool],
     rests=Rests.TELLS,
 )
-async def list_pools(call: Call) -> shapes.Listing[shapes.Pool]:
+async def list_pools(call: Call) -> responses.Listing[responses.Pool]:
     """Read the ranges of a network's pools, in written order."""
     network = await call.ledger.network(call.params["network"])
     tell_etag(call, network)
-    return shapes.Listing(items=[writing.pool(pool) for _, pool in network.pools()])
+    return responses.Listing(items=[encode.pool(pool) for _, pool in network.pools()])
 
 
 @pools.route(
@@ -224,19 +226,23 @@ async def list_pools(call: Call) -> shapes.Listing[shapes.Pool]:
     "/networks/{network}/pools",
     need=Need.ADMIN,
     body=body_of(edits.AddPool, without=HERE),
-    answer=shapes.Network,
+    answer=responses.Network,
     status=201,
     rests=Rests.TELLS,
 )
-async def add_pool(call: Call) -> shapes.Network:
+async def add_pool(call: Call) -> responses.Network:
     """Add a range to pick from; a name that exists gains a range. The answer is the network."""
     return await edited(call, read_body(edits.AddPool, call.body, network=call.params["network"]))
 
 
 @pools.route(
-    "GET", "/networks/{network}/pools/{pool}", need=Need.READ, answer=shapes.Listing[shapes.Pool], rests=Rests.TELLS
+    "GET",
+    "/networks/{network}/pools/{pool}",
+    need=Need.READ,
+    answer=responses.Listing[responses.Pool],
+    rests=Rests.TELLS,
 )
-async def get_pool(call: Call) -> shapes.Listing[shapes.Pool]:
+async def get_pool(call: Call) -> responses.Listing[responses.Pool]:
     """Read the ranges of a pool, found by its name or its exact range."""
     network = await call.ledger.network(call.params["network"])
     tell_etag(call, network)
@@ -244,7 +250,7 @@ async def get_pool(call: Call) -> shapes.Listing[shapes.Pool]:
     found = [pool for _, pool in network.pools() if ident in (pool.name, str(pool.range))]
     if not found:
         raise NotFound("pool", ident)
-    return shapes.Listing(items=[writing.pool(pool) for pool in found])
+    return responses.Listing(items=[encode.pool(pool) for pool in found])
 
 
 @pools.route(
@@ -252,10 +258,10 @@ async def get_pool(call: Call) -> shapes.Listing[shapes.Pool]:
     "/networks/{network}/pools/{pool}",
     need=Need.ADMIN,
     body=body_of(edits.ModifyPool, without=("network", "pool")),
-    answer=shapes.Network,
+    answer=responses.Network,
     rests=Rests.NEEDS,
 )
-async def modify_pool(call: Call) -> shapes.Network:
+async def modify_pool(call: Call) -> responses.Network:
     """Change a pool, found by its name or its exact range; the answer is its network."""
     return await edited(call, read_body(edits.ModifyPool, call.body, **_place(call, "pool")))
 
@@ -275,14 +281,14 @@ async def remove_pool(call: Call) -> None:
     "GET",
     "/networks/{network}/reserved",
     need=Need.READ,
-    answer=shapes.Listing[shapes.Reserved],
+    answer=responses.Listing[responses.Reserved],
     rests=Rests.TELLS,
 )
-async def list_reserved(call: Call) -> shapes.Listing[shapes.Reserved]:
+async def list_reserved(call: Call) -> responses.Listing[responses.Reserved]:
     """Read the reserved ranges of a network, and on whose word they are."""
     network = await call.ledger.network(call.params["network"])
     tell_etag(call, network)
-    return shapes.Listing(items=[writing.reserved(each) for subnet in network.subnets for each in subnet.reserved])
+    return responses.Listing(items=[encode.reserved(each) for subnet in network.subnets for each in subnet.reserved])
 
 
 @reserved.route(
@@ -290,11 +296,11 @@ async def list_reserved(call: Call) -> shapes.Listing[shapes.Reserved]:
     "/networks/{network}/reserved",
     need=Need.ADMIN,
     body=body_of(edits.Reserve, without=HERE),
-    answer=shapes.Network,
+    answer=responses.Network,
     status=201,
     rests=Rests.TELLS,
 )
-async def reserve(call: Call) -> shapes.Network:
+async def reserve(call: Call) -> responses.Network:
     """Keep a range away from picking. Held addresses in it stay held. The answer is the network."""
     return await edited(call, read_body(edits.Reserve, call.body, network=call.params["network"]))
 
@@ -314,14 +320,14 @@ async def unreserve(call: Call) -> None:
     "GET",
     "/networks/{network}/preallocations",
     need=Need.READ,
-    answer=shapes.Listing[shapes.Preallocation],
+    answer=responses.Listing[responses.Preallocation],
     rests=Rests.TELLS,
 )
-async def list_preallocations(call: Call) -> shapes.Listing[shapes.Preallocation]:
+async def list_preallocations(call: Call) -> responses.Listing[responses.Preallocation]:
     """Read which addresses of a network wait for whom."""
     network = await call.ledger.network(call.params["network"])
     tell_etag(call, network)
-    return shapes.Listing(items=[writing.preallocation(each) for each in network.preallocations])
+    return responses.Listing(items=[encode.preallocation(each) for each in network.preallocations])
 
 
 @preallocations.route(
@@ -329,11 +335,11 @@ async def list_preallocations(call: Call) -> shapes.Listing[shapes.Preallocation
     "/networks/{network}/preallocations",
     need=Need.ADMIN,
     body=body_of(edits.Preallocate, without=HERE),
-    answer=shapes.Network,
+    answer=responses.Network,
     status=201,
     rests=Rests.TELLS,
 )
-async def preallocate(call: Call) -> shapes.Network:
+async def preallocate(call: Call) -> responses.Network:
     """Let an address wait for one owner. The answer is the network."""
     return await edited(call, read_body(edits.Preallocate, call.body, network=call.params["network"]))
 

@@ -5,18 +5,18 @@ from typing import Annotated, Any
 import msgspec
 from msgspec import Meta
 
-from tenure.doors.rest.answers import in_turns
-from tenure.doors.rest.endpoints import Call, Rests, Section
-from tenure.doors.rest.filtering import Filter, WantedChanges
-from tenure.doors.rest.listing import LabelTexts, read_label
-from tenure.doors.rest.paging import Paged
-from tenure.doors.rest.resting import tell_etag
-from tenure.doors.rest.visitors import Need
+from tenure.doors.http.routing.endpoint import Call, Rests, Section
+from tenure.doors.http.routing.etags import tell_etag
+from tenure.doors.http.routing.holding_pages import LabelTexts, read_label
+from tenure.doors.http.routing.log_filter import Filter, WantedChanges
+from tenure.doors.http.routing.pages import Paged
+from tenure.doors.http.routing.principal import Need
+from tenure.doors.http.routing.send_response import in_turns
 from tenure.kernel.errors import Invalid, NotFound
+from tenure.kernel.holdings.holding_model import Change, Paper
 from tenure.kernel.names import Owner
-from tenure.kernel.values import Change, Paper
-from tenure.remote import fields, shapes, writing
-from tenure.service.searching import ObjectKind
+from tenure.service.read.search import ObjectKind
+from tenure.wire import encode, field_types, responses
 
 reading = Section("reading", "Search, why, history.")
 log = Section("changes", "The ordered log of everything that happened.")
@@ -25,7 +25,7 @@ instances = Section("instances", "Machines: what is written of them, and what th
 
 INSTANCE = "instance"
 SearchText = Annotated[str, Meta(description="An address, block or range; or part of a name, owner, description.")]
-KindText = Annotated[str, fields.one_of("What is searched for.", ObjectKind)]
+KindText = Annotated[str, field_types.one_of("What is searched for.", ObjectKind)]
 MOST_CHANGES = 1000
 MOST_FOUND = 10_000
 
@@ -33,13 +33,13 @@ MOST_FOUND = 10_000
 class InNetwork(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
     """In which network, if not in all of them."""
 
-    network: fields.Name | None = None
+    network: field_types.Name | None = None
 
 
 class AtTime(InNetwork, kw_only=True, forbid_unknown_fields=True):
     """At which time, if not ever."""
 
-    at: shapes.Time | None = None
+    at: responses.Time | None = None
 
 
 class Sought(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
@@ -48,7 +48,7 @@ class Sought(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
     text: SearchText | None = None
     label: LabelTexts = msgspec.field(default_factory=list)
     kind: KindText | None = None
-    network: fields.Name | None = None
+    network: field_types.Name | None = None
     limit: Annotated[int, Meta(ge=1, le=MOST_FOUND, description="How many at most.")] = 100
 
 
@@ -62,44 +62,44 @@ class Changes(WantedChanges, kw_only=True, forbid_unknown_fields=True):
 class NamedPapers(Paged, kw_only=True, forbid_unknown_fields=True):
     """Which papers of a kind."""
 
-    prefix: fields.Text = ""
+    prefix: field_types.Text = ""
 
 
-class Instance(shapes.Shape, frozen=True, kw_only=True):
+class Instance(responses.Shape, frozen=True, kw_only=True):
     """A machine: its document, if a door keeps one, and what it holds."""
 
     name: str
     revision: int
     document: dict[str, Any]
-    holdings: list[shapes.Holding]
+    holdings: list[responses.Holding]
 
 
-@reading.route("GET", "/search", need=Need.READ, query=Sought, answer=shapes.Listing[shapes.Found])
-async def search(call: Call) -> shapes.Listing[shapes.Found]:
+@reading.route("GET", "/search", need=Need.READ, query=Sought, answer=responses.Listing[responses.Found])
+async def search(call: Call) -> responses.Listing[responses.Found]:
     """Find networks, subnets, pools, reserved ranges, pre-allocations and holdings by text, labels or place."""
     wanted: Sought = call.query
     labels = dict(read_label(text) for text in wanted.label)
     found = await call.ledger.search(
         wanted.text, labels=labels or None, kind=wanted.kind, network=wanted.network, limit=wanted.limit
     )
-    return shapes.Listing(items=await in_turns(found, writing.found))
+    return responses.Listing(items=await in_turns(found, encode.found))
 
 
-@reading.route("GET", "/addresses/{address}/why", need=Need.READ, query=InNetwork, answer=shapes.Explanation)
-async def why(call: Call) -> shapes.Explanation:
+@reading.route("GET", "/addresses/{address}/why", need=Need.READ, query=InNetwork, answer=responses.Explanation)
+async def why(call: Call) -> responses.Explanation:
     """Explain an address: who, since when, by which request; or why it is not free; in every network it lies in."""
-    return writing.explanation(await call.ledger.why(call.params["address"], network=call.query.network))
+    return encode.explanation(await call.ledger.why(call.params["address"], network=call.query.network))
 
 
-@reading.route("GET", "/addresses/{address}/history", need=Need.READ, query=AtTime, answer=shapes.History)
-async def history(call: Call) -> shapes.History:
+@reading.route("GET", "/addresses/{address}/history", need=Need.READ, query=AtTime, answer=responses.History)
+async def history(call: Call) -> responses.History:
     """Tell who held an address, from when until when, and how it ended; at a time, or ever."""
     found = await call.ledger.history(call.params["address"], network=call.query.network, at=call.query.at)
-    return writing.history(found)
+    return encode.history(found)
 
 
-@log.route("GET", "/changes", need=Need.READ, query=Changes, answer=shapes.ChangePage)
-async def list_changes(call: Call) -> shapes.ChangePage:
+@log.route("GET", "/changes", need=Need.READ, query=Changes, answer=responses.ChangePage)
+async def list_changes(call: Call) -> responses.ChangePage:
     """Read the log behind a number, in commit order; with filters a page may be short and still not the last."""
     wanted: Changes = call.query
     fits, newest = Filter(wanted), await call.ledger.last_change()
@@ -111,30 +111,30 @@ async def list_changes(call: Call) -> shapes.ChangePage:
             items.append(change)
             if len(items) == wanted.limit:
                 break
-    return shapes.ChangePage(items=[writing.change(each) for each in items], next=after, last=max(newest, after))
+    return responses.ChangePage(items=[encode.change(each) for each in items], next=after, last=max(newest, after))
 
 
-@papers.route("GET", "/papers/{kind}", need=Need.READ, query=NamedPapers, answer=shapes.Page[shapes.Paper])
-async def list_papers(call: Call) -> shapes.Page[shapes.Paper]:
+@papers.route("GET", "/papers/{kind}", need=Need.READ, query=NamedPapers, answer=responses.Page[responses.Paper])
+async def list_papers(call: Call) -> responses.Page[responses.Paper]:
     """Read papers of a kind, in order of name."""
     return await _papers(call, _open_kind(call.params["kind"]), call.query)
 
 
-@papers.route("GET", "/papers/{kind}/{name}", need=Need.READ, answer=shapes.Paper, rests=Rests.TELLS)
-async def get_paper(call: Call) -> shapes.Paper:
+@papers.route("GET", "/papers/{kind}/{name}", need=Need.READ, answer=responses.Paper, rests=Rests.TELLS)
+async def get_paper(call: Call) -> responses.Paper:
     """Read one paper."""
     found = await call.ledger.paper(_open_kind(call.params["kind"]), call.params["name"])
     tell_etag(call, found)
-    return writing.paper(found)
+    return encode.paper(found)
 
 
-async def _papers(call: Call, kind: str, wanted: NamedPapers) -> shapes.Page[shapes.Paper]:
+async def _papers(call: Call, kind: str, wanted: NamedPapers) -> responses.Page[responses.Paper]:
     found: list[Paper] = await call.ledger.papers(
         kind, prefix=wanted.prefix, after=wanted.after or "", limit=wanted.limit + 1
     )
     items = found[: wanted.limit]
     more = len(found) > len(items)
-    return shapes.Page(items=[writing.paper(each) for each in items], next=items[-1].name if more else None)
+    return responses.Page(items=[encode.paper(each) for each in items], next=items[-1].name if more else None)
 
 
 def _open_kind(kind: str) -> str:
@@ -144,12 +144,12 @@ def _open_kind(kind: str) -> str:
     return kind
 
 
-@instances.route("GET", "/instances", need=Need.READ, query=NamedPapers, answer=shapes.Page[Instance])
-async def list_instances(call: Call) -> shapes.Page[Instance]:
+@instances.route("GET", "/instances", need=Need.READ, query=NamedPapers, answer=responses.Page[Instance])
+async def list_instances(call: Call) -> responses.Page[Instance]:
     """Read the machines that doors keep documents of, with what they hold, in order of name."""
     page = await _papers(call, INSTANCE, call.query)
     items = [await _instance(call, paper.name, paper) for paper in page.items]
-    return shapes.Page(items=items, next=page.next)
+    return responses.Page(items=items, next=page.next)
 
 
 @instances.route("GET", "/instances/{instance}", need=Need.READ, answer=Instance)
@@ -157,18 +157,18 @@ async def get_instance(call: Call) -> Instance:
     """Read one machine: its document, if a door keeps one, and what it holds."""
     name = call.params["instance"]
     found = await call.ledger.papers(INSTANCE, prefix=name, limit=1)
-    paper = writing.paper(found[0]) if found and found[0].name == name else None
+    paper = encode.paper(found[0]) if found and found[0].name == name else None
     instance = await _instance(call, name, paper)
     if paper is None and not instance.holdings:
         raise NotFound(INSTANCE, name)
     return instance
 
 
-async def _instance(call: Call, name: str, paper: shapes.Paper | None) -> Instance:
+async def _instance(call: Call, name: str, paper: responses.Paper | None) -> Instance:
     held = await call.ledger.holdings(owner=Owner(f"{INSTANCE}/{name}"))
     return Instance(
         name=name,
         revision=0 if paper is None else paper.revision,
         document={} if paper is None else paper.document,
-        holdings=[writing.holding(each) for each in held],
+        holdings=[encode.holding(each) for each in held],
     )

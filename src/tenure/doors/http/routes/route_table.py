@@ -1,27 +1,37 @@
 """All routes, in the order the document tells them."""
 
-from tenure.doors.rest.endpoints import Endpoint, Section
-from tenure.doors.rest.routes import claims, deployment_work, events, holdings, maps, plan, reading, tokens, whole
+from tenure.doors.http.routes import (
+    claim_routes,
+    event_routes,
+    holding_routes,
+    ledger_routes,
+    map_routes,
+    plan_routes,
+    read_routes,
+    token_routes,
+)
+from tenure.doors.http.routes.bosh import work_routes
+from tenure.doors.http.routing.endpoint import Endpoint, Section
 
 SECTIONS: list[Section] = [
-    plan.spaces,
-    plan.networks,
-    plan.subnets,
-    plan.pools,
-    plan.reserved,
-    plan.preallocations,
-    holdings.holdings,
-    holdings.owners,
-    claims.claims,
-    maps.maps,
-    reading.instances,
-    reading.reading,
-    reading.log,
-    events.events,
-    reading.papers,
-    deployment_work.deployments,
-    whole.whole,
-    tokens.tokens,
+    plan_routes.spaces,
+    plan_routes.networks,
+    plan_routes.subnets,
+    plan_routes.pools,
+    plan_routes.reserved,
+    plan_routes.preallocations,
+    holding_routes.holdings,
+    holding_routes.owners,
+    claim_routes.claims,
+    map_routes.maps,
+    read_routes.instances,
+    read_routes.reading,
+    read_routes.log,
+    event_routes.events,
+    read_routes.papers,
+    work_routes.deployments,
+    ledger_routes.whole,
+    token_routes.tokens,
 ]
 
 ENDPOINTS: list[Endpoint] = [endpoint for section in SECTIONS for endpoint in section.endpoints]

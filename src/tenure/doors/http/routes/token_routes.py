@@ -6,12 +6,12 @@ from typing import Annotated
 import msgspec
 from msgspec import Meta
 
-from tenure.doors.rest.access import tokens as kept
-from tenure.doors.rest.access.tokens import Token, Wish
-from tenure.doors.rest.endpoints import Call, Section
-from tenure.doors.rest.visitors import Need
-from tenure.remote import shapes
-from tenure.remote.shapes import KnownToken, NewToken, ScopeText
+from tenure.doors.http.access import token_store as kept
+from tenure.doors.http.access.token_store import Token, Wish
+from tenure.doors.http.routing.endpoint import Call, Section
+from tenure.doors.http.routing.principal import Need
+from tenure.wire import responses
+from tenure.wire.responses import KnownToken, NewToken, ScopeText
 
 tokens = Section("tokens", "Who may come in, and for what.")
 
@@ -43,7 +43,7 @@ class LoginBody(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
     token: Text
 
 
-class LoggedIn(shapes.Shape, frozen=True, kw_only=True):
+class LoggedIn(responses.Shape, frozen=True, kw_only=True):
     """Who is logged in, until when, and what his unsafe requests must carry as X-CSRF-Token."""
 
     name: str
@@ -61,11 +61,11 @@ def _fields(token: Token) -> dict[str, object]:
     return {**fields, "scopes": list(token.scopes)}
 
 
-@tokens.route("GET", "/tokens", need=Need.ADMIN, query=WhichTokens, answer=shapes.Listing[KnownToken])
-async def list_tokens(call: Call) -> shapes.Listing[KnownToken]:
+@tokens.route("GET", "/tokens", need=Need.ADMIN, query=WhichTokens, answer=responses.Listing[KnownToken])
+async def list_tokens(call: Call) -> responses.Listing[KnownToken]:
     """Read the tokens there are, in the order they were made."""
     found = await kept.all_tokens(call.ledger)
-    return shapes.Listing(items=[written(token) for token in found if call.query.revoked or token.revoked is None])
+    return responses.Listing(items=[written(token) for token in found if call.query.revoked or token.revoked is None])
 
 
 @tokens.route("POST", "/tokens", need=Need.ADMIN, body=TokenBody, answer=NewToken, status=201)

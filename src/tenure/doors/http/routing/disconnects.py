@@ -5,7 +5,7 @@ import contextlib
 from collections.abc import Coroutine
 from typing import Any, TypeVar
 
-from tenure.doors.rest.requests import Gone, Receive
+from tenure.doors.http.routing.read_request import Gone, Receive
 from tenure.kernel.errors import StoreUnavailable
 
 T = TypeVar("T")

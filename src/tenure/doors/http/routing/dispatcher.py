@@ -5,8 +5,8 @@ from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 from urllib.parse import unquote
 
-from tenure.doors.rest.endpoints import API, Endpoint
-from tenure.remote.refusals import Malformed, MethodNotAllowed, NoSuchRoute
+from tenure.doors.http.routing.endpoint import API, Endpoint
+from tenure.wire.http_errors import Malformed, MethodNotAllowed, NoSuchRoute
 
 REMEMBERED = 4096
 LONGEST_REMEMBERED = 512

@@ -7,9 +7,9 @@ from typing import Any
 
 import msgspec
 
-from tenure.doors.rest.visitors import Need, Visitor
+from tenure.doors.http.routing.principal import Need, Visitor
 from tenure.kernel.errors import KeyReused
-from tenure.service.ledger import AsyncLedger
+from tenure.service.ledger.async_ledger import AsyncLedger
 
 API = "/api/v1"
 

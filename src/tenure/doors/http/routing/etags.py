@@ -5,15 +5,15 @@ A holding is known by its generation and a mark of all that is written on it, a 
 revision. What ``If-Match`` says is made sure of inside the transaction that makes the change.
 """
 
-from tenure.doors.rest.endpoints import Call
-from tenure.kernel.configuration import Configuration, Network
-from tenure.kernel.edits import AddNetwork, Edit
+from tenure.doors.http.routing.endpoint import Call
 from tenure.kernel.errors import Conflict, NotOwner
-from tenure.kernel.marks import mark_of
-from tenure.kernel.values import Holding, Paper
-from tenure.remote import shapes, writing
-from tenure.remote.refusals import PreconditionFailed
-from tenure.service.operations import Expect, ExpectHolding, Operation
+from tenure.kernel.holdings.fingerprint import mark_of
+from tenure.kernel.holdings.holding_model import Holding, Paper
+from tenure.kernel.plan.edits import AddNetwork, Edit
+from tenure.kernel.plan.plan_model import Configuration, Network
+from tenure.service.apply.operations import Expect, ExpectHolding, Operation
+from tenure.wire import encode, responses
+from tenure.wire.http_errors import PreconditionFailed
 
 ANY = "*"
 RESTED_ON = frozenset({"serial", "mark", "generation"})
@@ -48,7 +48,7 @@ def _bare(etag: str) -> str:
     return etag.strip().removeprefix("W/").strip('"')
 
 
-async def edited(call: Call, edit: Edit) -> shapes.Network:
+async def edited(call: Call, edit: Edit) -> responses.Network:
     """Make one edit under the idempotency key and, where the caller said so, only on the network he has read."""
     operations: list[Operation] = [edit]
     if call.if_match is not None and _bare(call.if_match) != ANY and not isinstance(edit, AddNetwork):
@@ -57,7 +57,7 @@ async def edited(call: Call, edit: Edit) -> shapes.Network:
     if not isinstance(network, Network):
         return None  # type: ignore[return-value]  # removed: those routes answer nothing
     tell_etag(call, network)
-    return writing.network(network)
+    return encode.network(network)
 
 
 async def applied(call: Call, operations: list[Operation]) -> list[object]:

@@ -6,14 +6,14 @@ from typing import Annotated
 import msgspec
 from msgspec import Meta
 
-from tenure.doors.rest.paging import Paged
-from tenure.kernel.addresses import parse_address
+from tenure.doors.http.routing.pages import Paged
+from tenure.kernel.addressing.addresses import parse_address
 from tenure.kernel.errors import Invalid, NotFound
-from tenure.kernel.fields import read_member
+from tenure.kernel.holdings.holding_model import Holding, State
 from tenure.kernel.names import shown
-from tenure.kernel.values import Holding, State
-from tenure.remote import fields, shapes, writing
-from tenure.service.ledger import AsyncLedger
+from tenure.kernel.plan.edit_fields import read_member
+from tenure.service.ledger.async_ledger import AsyncLedger
+from tenure.wire import encode, field_types, responses
 
 LOOKED_AT_ONCE = 1000
 MOST_LOOKED_AT = 20_000
@@ -24,7 +24,7 @@ MOST_NETWORKS = 200
 
 KindText = Annotated[str, Meta(description="The kind of the owner, such as instance.")]
 SoughtText = Annotated[str, Meta(description="Part of an owner, a slot or a description.")]
-LabelText = Annotated[str, fields.told("name, or name=text", "team=shop", pattern="^[^=]")]
+LabelText = Annotated[str, field_types.told("name, or name=text", "team=shop", pattern="^[^=]")]
 LabelTexts = Annotated[
     list[LabelText],
     Meta(description="name, or name=text; said more than once, all must fit."),
@@ -34,7 +34,7 @@ LabelTexts = Annotated[
 class Holdings(Paged, kw_only=True, forbid_unknown_fields=True):
     """Which holdings of a network."""
 
-    state: fields.StateText | None = None
+    state: field_types.StateText | None = None
     kind: KindText | None = None
     label: LabelTexts = msgspec.field(default_factory=list)
     text: SoughtText | None = None
@@ -43,10 +43,10 @@ class Holdings(Paged, kw_only=True, forbid_unknown_fields=True):
 class OwnedHoldings(Holdings, kw_only=True, forbid_unknown_fields=True):
     """Which holdings of a network; of one owner, if he is named."""
 
-    owner: fields.Owner | None = None
+    owner: field_types.Owner | None = None
 
 
-async def list_owned(ledger: AsyncLedger, network: str, wanted: OwnedHoldings) -> shapes.Page[shapes.Holding]:
+async def list_owned(ledger: AsyncLedger, network: str, wanted: OwnedHoldings) -> responses.Page[responses.Holding]:
     """Read one page of what an owner holds in a network. Cost: by what he holds everywhere."""
     fits, start = _filter(wanted), -1 if wanted.after is None else parse_address(wanted.after, field="after")
     held = sorted(await ledger.holdings(network, owner=wanted.owner), key=lambda holding: holding.row.first)
@@ -55,7 +55,7 @@ async def list_owned(ledger: AsyncLedger, network: str, wanted: OwnedHoldings) -
     return _page(items, items[-1].last_address if len(rest) > len(items) else None)
 
 
-async def list_page(ledger: AsyncLedger, network: str, wanted: Holdings) -> shapes.Page[shapes.Holding]:
+async def list_page(ledger: AsyncLedger, network: str, wanted: Holdings) -> responses.Page[responses.Holding]:
     """Read one page; with filters it may be shorter than asked for, and still have a next."""
     fits = _filter(wanted)
     after = wanted.after
@@ -77,14 +77,14 @@ async def list_page(ledger: AsyncLedger, network: str, wanted: Holdings) -> shap
             return _page(items, after)
 
 
-async def list_everywhere(ledger: AsyncLedger, wanted: Holdings) -> shapes.Page[shapes.Holding]:
+async def list_everywhere(ledger: AsyncLedger, wanted: Holdings) -> responses.Page[responses.Holding]:
     """Read one page of all networks. The cursor names a network by its number: names change, numbers do not."""
     start, address = _cursor(wanted.after)
     networks = sorted(await ledger.networks(), key=lambda network: network.id)
-    items: list[shapes.Holding] = []
+    items: list[responses.Holding] = []
     for looked, network in enumerate(each for each in networks if each.id >= start):
         if len(items) == wanted.limit or looked == MOST_NETWORKS:
-            return shapes.Page(items=items, next=f"{network.id}/")
+            return responses.Page(items=items, next=f"{network.id}/")
         after = address if network.id == start and address else None
         part = msgspec.structs.replace(wanted, after=after, limit=wanted.limit - len(items))
         try:
@@ -93,8 +93,8 @@ async def list_everywhere(ledger: AsyncLedger, wanted: Holdings) -> shapes.Page[
             continue
         items.extend(page.items)
         if page.next is not None:
-            return shapes.Page(items=items, next=f"{network.id}/{page.next}")
-    return shapes.Page(items=items)
+            return responses.Page(items=items, next=f"{network.id}/{page.next}")
+    return responses.Page(items=items)
 
 
 def _cursor(after: str | None) -> tuple[int, str]:
@@ -106,8 +106,8 @@ def _cursor(after: str | None) -> tuple[int, str]:
     return int(number), address
 
 
-def _page(items: list[Holding], after: str | None) -> shapes.Page[shapes.Holding]:
-    return shapes.Page(items=[writing.holding(each) for each in items], next=after)
+def _page(items: list[Holding], after: str | None) -> responses.Page[responses.Holding]:
+    return responses.Page(items=[encode.holding(each) for each in items], next=after)
 
 
 def _filter(wanted: Holdings) -> Callable[[Holding], bool] | None:

@@ -5,10 +5,10 @@ from typing import Annotated
 import msgspec
 from msgspec import Meta
 
+from tenure.kernel.addressing.ranges import parse_range
+from tenure.kernel.holdings.holding_model import Change
 from tenure.kernel.names import Owner, check_name
-from tenure.kernel.ranges import parse_range
-from tenure.kernel.values import Change
-from tenure.remote import fields
+from tenure.wire import field_types
 
 VerbText = Annotated[str, Meta(description="grant, release, …; one that ends in a dot takes all that begin so.")]
 ActorText = Annotated[str, Meta(description="On whose word, such as token/ops.")]
@@ -17,10 +17,10 @@ ActorText = Annotated[str, Meta(description="On whose word, such as token/ops.")
 class WantedChanges(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
     """Which entries of the log."""
 
-    network: fields.Name | None = None
-    owner: fields.Owner | None = None
+    network: field_types.Name | None = None
+    owner: field_types.Owner | None = None
     verb: VerbText | None = None
-    range: fields.Span | None = None
+    range: field_types.Span | None = None
     actor: ActorText | None = None
 
 

@@ -6,7 +6,7 @@ from typing import Annotated, TypeVar
 import msgspec
 from msgspec import Meta
 
-from tenure.remote import shapes
+from tenure.wire import responses
 
 MOST = 1000
 USUAL = 100
@@ -25,9 +25,9 @@ class Paged(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
     after: Cursor | None = None
 
 
-def page_of(found: Sequence[T], wanted: Paged, place: Callable[[T], str], shown: Callable[[T], S]) -> shapes.Page[S]:
+def page_of(found: Sequence[T], wanted: Paged, place: Callable[[T], str], shown: Callable[[T], S]) -> responses.Page[S]:
     """Cut a page from a sorted list that is at hand."""
     rest = [each for each in found if wanted.after is None or place(each) > wanted.after]
     items = rest[: wanted.limit]
     more = len(rest) > len(items)
-    return shapes.Page(items=[shown(each) for each in items], next=place(items[-1]) if more else None)
+    return responses.Page(items=[shown(each) for each in items], next=place(items[-1]) if more else None)

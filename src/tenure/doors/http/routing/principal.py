@@ -3,7 +3,7 @@
 import enum
 from dataclasses import dataclass, field
 
-from tenure.remote.refusals import Forbidden
+from tenure.wire.http_errors import Forbidden
 
 
 class Need(enum.StrEnum):

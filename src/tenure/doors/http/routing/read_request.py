@@ -10,10 +10,10 @@ from urllib.parse import parse_qsl
 
 import msgspec
 
-from tenure.doors.rest.endpoints import Endpoint
+from tenure.doors.http.routing.endpoint import Endpoint
 from tenure.kernel.errors import Invalid, TenureError
 from tenure.kernel.names import MAX_NAME, check_name
-from tenure.remote.refusals import Malformed, NotJson, PreconditionRequired, TooLarge, TooSlow
+from tenure.wire.http_errors import Malformed, NotJson, PreconditionRequired, TooLarge, TooSlow
 
 Scope = Mapping[str, Any]
 Receive = Callable[[], Awaitable[dict[str, Any]]]

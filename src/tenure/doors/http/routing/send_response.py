@@ -9,10 +9,10 @@ from weakref import WeakKeyDictionary
 
 import msgspec
 
-from tenure.doors.rest.requests import Send
+from tenure.doors.http.routing.read_request import Send
 from tenure.kernel.errors import StoreUnavailable, TenureError
-from tenure.remote import refusals, shapes
-from tenure.remote.problems import problem_of, status_of
+from tenure.wire import http_errors, responses
+from tenure.wire.problems import problem_of, status_of
 
 encode = msgspec.json.Encoder().encode
 
@@ -47,7 +47,7 @@ Whole = Callable[[int, bytes, bytes], bool]
 
 def written_whole(whole: Whole | None, status: int, answer: Any, head: dict[str, str], request_id: str) -> int:
     """Write an answer in one piece where the server can, and its head is the usual one; else return 0."""
-    if whole is None or head or status != 200 or (type(answer) is shapes.Listing and len(answer.items) > SLICE):
+    if whole is None or head or status != 200 or (type(answer) is responses.Listing and len(answer.items) > SLICE):
         return 0
     body = encode(answer)
     return len(body) if whole(200, USUAL % (len(body), request_id.encode()), body) else 0
@@ -93,7 +93,7 @@ async def encoded_in_turns(items: Sequence[Any]) -> bytes:
 
 async def send_json(send: Send, status: int, answer: Any, head: dict[str, str], request_id: str) -> int:
     """Send an answer; return how many bytes it has."""
-    if type(answer) is shapes.Listing and len(answer.items) > SLICE:
+    if type(answer) is responses.Listing and len(answer.items) > SLICE:
         body = await encoded_in_turns(answer.items)
     else:
         body = b"" if answer is None and status in (204, 304) else encode(answer)
@@ -116,11 +116,11 @@ def unfinished() -> TenureError:
 
 def problem_head(error: TenureError) -> dict[str, str]:
     """Return what the head of a refusal says beside its status."""
-    if isinstance(error, refusals.Unauthorised):
+    if isinstance(error, http_errors.Unauthorised):
         return {"www-authenticate": 'Bearer realm="tenure"'}
-    if isinstance(error, refusals.MethodNotAllowed):
+    if isinstance(error, http_errors.MethodNotAllowed):
         return {"allow": ", ".join(error.allowed)}
-    if isinstance(error, refusals.RateLimited):
+    if isinstance(error, http_errors.RateLimited):
         return {"retry-after": str(max(1, round(error.after_s)))}
     return {"retry-after": str(RETRY_AFTER_S)} if status_of(error) == 503 else {}
 

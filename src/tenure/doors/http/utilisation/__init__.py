@@ -1,1 +1,4 @@
-"""The census: how much of every network is held and free, where, and how that came about; kept current from the log."""
+"""How much of every network is held and free, where and since when: counts, maps, trends, kept current from the log.
+
+Imported by ``routes``, ``server_state`` and ``non_api``. Begin with ``census``.
+"""

@@ -9,18 +9,18 @@ import time
 from collections import Counter
 from collections.abc import Awaitable, Callable, Iterable, Iterator
 
-from tenure.doors.rest.census.atlas import Atlas
-from tenure.doors.rest.census.feeding import PAGE, Feed
-from tenure.doors.rest.census.spaces import SpaceCount
-from tenure.doors.rest.census.tallies import Book
-from tenure.doors.rest.census.trends import READ_BACK, Trends
-from tenure.doors.rest.news import News
-from tenure.kernel.configuration import Network
+from tenure.doors.http.events.log_follower import News
+from tenure.doors.http.utilisation.map_cache import Atlas
+from tenure.doors.http.utilisation.page_loader import PAGE, Feed
+from tenure.doors.http.utilisation.space_count import SpaceCount
+from tenure.doors.http.utilisation.subnet_tally import Book
+from tenure.doors.http.utilisation.trends import READ_BACK, Trends
 from tenure.kernel.errors import CursorExpired, NotFound, TenureError
-from tenure.kernel.values import Change, SpaceId
-from tenure.remote.refusals import Overloaded
-from tenure.service.ledger import AsyncLedger
-from tenure.service.surveying import Survey
+from tenure.kernel.holdings.holding_model import Change, SpaceId
+from tenure.kernel.plan.plan_model import Network
+from tenure.service.ledger.async_ledger import AsyncLedger
+from tenure.service.ledger.space_scan import Survey
+from tenure.wire.http_errors import Overloaded
 
 OF_HOLDINGS = frozenset({"grant", "release", "cool", "confirm", "modify"})
 WITHOUT_EFFECT = frozenset({"transfer", "leave"})

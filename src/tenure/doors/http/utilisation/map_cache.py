@@ -5,13 +5,13 @@ import time
 from collections.abc import Awaitable, Callable, Iterable
 from typing import Protocol
 
-from tenure.doors.rest.census.feeding import Feed
-from tenure.doors.rest.census.spaces import SpaceCount, SubnetKey
-from tenure.doors.rest.census.spots import Spots
-from tenure.doors.rest.census.tallies import Book
+from tenure.doors.http.utilisation.page_loader import Feed
+from tenure.doors.http.utilisation.position_index import Spots
+from tenure.doors.http.utilisation.space_count import SpaceCount, SubnetKey
+from tenure.doors.http.utilisation.subnet_tally import Book
 from tenure.kernel.errors import NotFound
-from tenure.kernel.values import SpaceId
-from tenure.remote.refusals import Overloaded
+from tenure.kernel.holdings.holding_model import SpaceId
+from tenure.wire.http_errors import Overloaded
 
 MOST_KEPT = 8_000_000
 """Holdings that all indexes have together: some 64 MB."""

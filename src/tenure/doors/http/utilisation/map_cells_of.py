@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from itertools import pairwise
 
-from tenure.doors.rest.census.spots import Spots
+from tenure.doors.http.utilisation.position_index import Spots
 
 Counts = dict[str, int]
 

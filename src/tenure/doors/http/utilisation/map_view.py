@@ -3,19 +3,19 @@
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from tenure.doors.rest.census import told
-from tenure.doors.rest.census.census import Census
-from tenure.doors.rest.census.drawing import Counts, Cut, cut, draw
-from tenure.doors.rest.census.spaces import SpaceCount
-from tenure.doors.rest.census.spots import Spots
-from tenure.doors.rest.census.tallies import Taken
-from tenure.doors.rest.census.terrain import Standing, Terrain
-from tenure.doors.rest.visitors import Need, Visitor
-from tenure.kernel.addresses import format_address, parse_address
-from tenure.kernel.configuration import Network, Places, Subnet
+from tenure.doors.http.routing.principal import Need, Visitor
+from tenure.doors.http.utilisation import utilisation_responses
+from tenure.doors.http.utilisation.census import Census
+from tenure.doors.http.utilisation.map_cells_of import Counts, Cut, cut, draw
+from tenure.doors.http.utilisation.position_index import Spots
+from tenure.doors.http.utilisation.space_count import SpaceCount
+from tenure.doors.http.utilisation.subnet_tally import Taken
+from tenure.doors.http.utilisation.subnet_terrain import Standing, Terrain
+from tenure.kernel.addressing.addresses import format_address, parse_address
+from tenure.kernel.addressing.ranges import AddressRange
 from tenure.kernel.errors import AddressOutsideSubnet, Invalid, NotFound
-from tenure.kernel.ranges import AddressRange
-from tenure.kernel.values import Row, moment
+from tenure.kernel.holdings.holding_model import Row, moment
+from tenure.kernel.plan.plan_model import Network, Places, Subnet
 
 BARRED = frozenset(map(str, (Standing.KEPT_BACK, Standing.RESERVED, Standing.PREALLOCATED)))
 TAKEN = frozenset(map(str, Taken))
@@ -59,19 +59,21 @@ def _subnet(network: Network, ident: str | None, position: int | None) -> Subnet
     return network.subnets[0]
 
 
-async def look(census: Census, space: SpaceCount, stretch: Stretch, most: int, visitor: Visitor) -> told.Map:
+async def look(
+    census: Census, space: SpaceCount, stretch: Stretch, most: int, visitor: Visitor
+) -> utilisation_responses.Map:
     """Draw a stretch in at most so many cells."""
     network, subnet = stretch.network, stretch.subnet
     spots = await census.atlas.spots(space, (network.id, subnet.uuid))
     terrain = spots.terrain
     wanted = cut(terrain.unit(stretch.first), terrain.unit(stretch.last), most)
     first, last = terrain.position(wanted.start), terrain.position(wanted.end + 1) - 1
-    held: dict[int, told.Spot] = {}
+    held: dict[int, utilisation_responses.Spot] = {}
     if wanted.cell == 1 and not TAKEN.isdisjoint(draw(spots, wanted.whole)[0]):
         rows = await census.survey.current_rows(space.number, first, last, limit=most)
         held = _holdings(space, _Window(terrain, wanted), rows, visitor)
     [whole], drawn = draw(spots, wanted.whole), draw(spots, wanted)
-    return told.Map(
+    return utilisation_responses.Map(
         seq=census.seen,
         network=network.name,
         subnet=str(subnet.cidr),
@@ -81,21 +83,28 @@ async def look(census: Census, space: SpaceCount, stretch: Stretch, most: int, v
         last=format_address(last),
         cell_units=wanted.cell,
         cell_prefix=subnet.unit - (wanted.cell.bit_length() - 1),
-        counts=told.Counts(**{**NOTHING, **whole, "units": wanted.whole.cell}),
+        counts=utilisation_responses.Counts(**{**NOTHING, **whole, "units": wanted.whole.cell}),
         cells=_cells(space, stretch, spots, wanted, drawn, held),
     )
 
 
 def _cells(
-    space: SpaceCount, stretch: Stretch, spots: Spots, wanted: Cut, drawn: list[Counts], held: dict[int, told.Spot]
-) -> list[told.Cell]:
-    cells: list[told.Cell] = []
+    space: SpaceCount,
+    stretch: Stretch,
+    spots: Spots,
+    wanted: Cut,
+    drawn: list[Counts],
+    held: dict[int, utilisation_responses.Spot],
+) -> list[utilisation_responses.Cell]:
+    cells: list[utilisation_responses.Cell] = []
     single = wanted.cell == 1
     for unit, counts in zip(wanted.bounds, drawn, strict=False):
         position = spots.terrain.position(unit)
         barrier = _barrier(space, stretch.subnet, position) if single and not BARRED.isdisjoint(counts) else None
         holder = held.get(unit) if held and not TAKEN.isdisjoint(counts) else None
-        cells.append(told.Cell(first=format_address(position), holding=holder, barrier=barrier, **counts))
+        cells.append(
+            utilisation_responses.Cell(first=format_address(position), holding=holder, barrier=barrier, **counts)
+        )
     return cells
 
 
@@ -109,11 +118,13 @@ def _barrier(space: SpaceCount, subnet: Subnet, position: int) -> str | None:
     return next((barrier.text for barrier in space.barriers.over(AddressRange(unit.first, unit.last))), None)
 
 
-def _holdings(space: SpaceCount, window: "_Window", rows: Sequence[Row], visitor: Visitor) -> dict[int, told.Spot]:
+def _holdings(
+    space: SpaceCount, window: "_Window", rows: Sequence[Row], visitor: Visitor
+) -> dict[int, utilisation_responses.Spot]:
     """Tell who holds each unit; who holds what in a network that the visitor may not read stays untold."""
     assert space.plan is not None
     open_to = {each.id: each.name for each in space.plan.networks.values() if visitor.may(Need.READ, each.name)}
-    found: dict[int, told.Spot] = {}
+    found: dict[int, utilisation_responses.Spot] = {}
     for row in rows:
         name = open_to.get(row.network)
         if name is not None:
@@ -135,8 +146,8 @@ class _Window(NamedTuple):
         return range(max(low, self.cut.start), min(high, self.cut.end) + 1)
 
 
-def _spot(row: Row, network: str) -> told.Spot:
-    return told.Spot(
+def _spot(row: Row, network: str) -> utilisation_responses.Spot:
+    return utilisation_responses.Spot(
         address=format_address(row.first),
         owner=str(row.owner),
         slot=row.slot,

@@ -11,11 +11,11 @@ import asyncio
 from collections.abc import Awaitable, Callable, Iterable, Sequence
 from typing import NamedTuple, Protocol
 
-from tenure.doors.rest.census.routing import Router, move
-from tenure.doors.rest.census.tallies import Book
-from tenure.kernel.ranges import AddressRange, merge
-from tenure.kernel.values import NetworkId, Row, SpaceId, State
-from tenure.service.surveying import Survey
+from tenure.doors.http.utilisation.subnet_tally import Book
+from tenure.doors.http.utilisation.tally_router import Router, move
+from tenure.kernel.addressing.ranges import AddressRange, merge
+from tenure.kernel.holdings.holding_model import NetworkId, Row, SpaceId, State
+from tenure.service.ledger.space_scan import Survey
 
 PAGE = 2000
 """Rows that are read and taken in at once: a few milliseconds of the loop's time."""

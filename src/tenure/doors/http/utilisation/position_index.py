@@ -3,10 +3,10 @@
 from bisect import bisect_right
 from collections.abc import Sequence
 
-from tenure.doors.rest.census.numbers import Numbers
-from tenure.doors.rest.census.tallies import Crowd, Taken
-from tenure.doors.rest.census.terrain import Standing, Terrain
-from tenure.kernel.values import NetworkId
+from tenure.doors.http.utilisation.ranked_set import Numbers
+from tenure.doors.http.utilisation.subnet_tally import Crowd, Taken
+from tenure.doors.http.utilisation.subnet_terrain import Standing, Terrain
+from tenure.kernel.holdings.holding_model import NetworkId
 
 Run = tuple[int, int]
 

@@ -4,15 +4,15 @@ import asyncio
 from collections.abc import Iterator
 from heapq import heappop, heappush
 
-from tenure.doors.rest.census.feeding import Feed, Step
-from tenure.doors.rest.census.routing import Router, move
-from tenure.doors.rest.census.spots import Spots
-from tenure.doors.rest.census.tallies import Taken, Tally
-from tenure.doors.rest.census.terrain import Terrain, terrain_of
-from tenure.kernel.barriers import Barriers
-from tenure.kernel.configuration import Configuration, Network, Subnet
-from tenure.kernel.deadlines import has_passed
-from tenure.kernel.values import Change, NetworkId, SpaceId, State
+from tenure.doors.http.utilisation.page_loader import Feed, Step
+from tenure.doors.http.utilisation.position_index import Spots
+from tenure.doors.http.utilisation.subnet_tally import Taken, Tally
+from tenure.doors.http.utilisation.subnet_terrain import Terrain, terrain_of
+from tenure.doors.http.utilisation.tally_router import Router, move
+from tenure.kernel.holdings.deadlines import has_passed
+from tenure.kernel.holdings.holding_model import Change, NetworkId, SpaceId, State
+from tenure.kernel.plan.blocked_ranges import Barriers
+from tenure.kernel.plan.plan_model import Configuration, Network, Subnet
 
 AT_ONCE = 100
 """Subnets that are laid out before others get the loop."""

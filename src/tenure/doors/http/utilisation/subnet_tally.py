@@ -3,8 +3,8 @@
 import enum
 from typing import Protocol
 
-from tenure.doors.rest.census.terrain import Standing, Terrain
-from tenure.kernel.values import NetworkId, State
+from tenure.doors.http.utilisation.subnet_terrain import Standing, Terrain
+from tenure.kernel.holdings.holding_model import NetworkId, State
 
 
 class Taken(enum.StrEnum):

@@ -8,9 +8,9 @@ from bisect import bisect_right
 from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
-from tenure.kernel.barriers import Barrier, Barriers
-from tenure.kernel.configuration import Network, Subnet
-from tenure.kernel.ranges import AddressRange
+from tenure.kernel.addressing.ranges import AddressRange
+from tenure.kernel.plan.blocked_ranges import Barrier, Barriers
+from tenure.kernel.plan.plan_model import Network, Subnet
 
 NO_POOL = -1
 Interval = tuple[int, int]

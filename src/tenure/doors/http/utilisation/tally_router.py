@@ -4,8 +4,8 @@ from bisect import bisect_right
 from collections.abc import Iterable, Iterator
 from typing import Generic, TypeVar
 
-from tenure.doors.rest.census.tallies import TAKEN_BY_STATE, Book, Taken
-from tenure.kernel.values import NetworkId, State
+from tenure.doors.http.utilisation.subnet_tally import TAKEN_BY_STATE, Book, Taken
+from tenure.kernel.holdings.holding_model import NetworkId, State
 
 B = TypeVar("B", bound=Book)
 

@@ -5,9 +5,9 @@ from bisect import bisect_right
 from collections.abc import Iterable
 from typing import NamedTuple
 
-from tenure.doors.rest.census.feeding import Step
-from tenure.kernel.deadlines import COOLED_OFF
-from tenure.kernel.values import Change, NetworkId, SpaceId, State
+from tenure.doors.http.utilisation.page_loader import Step
+from tenure.kernel.holdings.deadlines import COOLED_OFF
+from tenure.kernel.holdings.holding_model import Change, NetworkId, SpaceId, State
 
 DAY_S = 86_400
 KEPT_S = 31 * DAY_S

@@ -5,12 +5,12 @@ from typing import Annotated
 import msgspec
 from msgspec import Meta
 
-from tenure.remote import shapes
+from tenure.wire import responses
 
 Units = Annotated[int, Meta(ge=0, description="Units: addresses, or the prefixes that the subnet hands out.")]
 
 
-class Counts(shapes.Shape, frozen=True, kw_only=True):
+class Counts(responses.Shape, frozen=True, kw_only=True):
     """How many units there are. Each is one thing only: all but ``units`` and ``pooled`` add up to ``units``.
 
     held, pending, draining and cooling are the network's own; elsewhere: another network of the space holds it.
@@ -33,19 +33,19 @@ class Counts(shapes.Shape, frozen=True, kw_only=True):
     free: Units
 
 
-class PoolUse(shapes.Shape, frozen=True, kw_only=True):
+class PoolUse(responses.Shape, frozen=True, kw_only=True):
     """How much of a range of a pool is in use."""
 
-    range: shapes.Span
+    range: responses.Span
     name: str | None
     retired: bool
     counts: Counts
 
 
-class SubnetUse(shapes.Shape, frozen=True, kw_only=True):
+class SubnetUse(responses.Shape, frozen=True, kw_only=True):
     """How much of a subnet is in use."""
 
-    cidr: shapes.Cidr
+    cidr: responses.Cidr
     uuid: str
     name: str | None
     unit: int
@@ -54,7 +54,7 @@ class SubnetUse(shapes.Shape, frozen=True, kw_only=True):
     pools: list[PoolUse]
 
 
-class NetworkUse(shapes.Shape, frozen=True, kw_only=True):
+class NetworkUse(responses.Shape, frozen=True, kw_only=True):
     """How much of a network is in use, and how many claims wait. ``counts`` is null while it is still being counted."""
 
     network: str
@@ -66,14 +66,14 @@ class NetworkUse(shapes.Shape, frozen=True, kw_only=True):
     counts: Counts | None
 
 
-class Utilisation(shapes.Shape, frozen=True, kw_only=True):
+class Utilisation(responses.Shape, frozen=True, kw_only=True):
     """All networks in order of name, as of an entry of the log."""
 
     seq: int
     items: list[NetworkUse]
 
 
-class NetworkDetail(shapes.Shape, frozen=True, kw_only=True):
+class NetworkDetail(responses.Shape, frozen=True, kw_only=True):
     """How much of a network, its subnets and pools is in use, as of an entry of the log."""
 
     seq: int
@@ -86,24 +86,24 @@ class NetworkDetail(shapes.Shape, frozen=True, kw_only=True):
     subnets: list[SubnetUse]
 
 
-class Spot(shapes.Shape, frozen=True, kw_only=True, omit_defaults=True):
+class Spot(responses.Shape, frozen=True, kw_only=True, omit_defaults=True):
     """Who holds a unit, since when, and in which network of the space; what says nothing is left out."""
 
-    address: shapes.Address
-    owner: shapes.OwnerText
+    address: responses.Address
+    owner: responses.OwnerText
     slot: str = ""
     state: str
-    since: shapes.Time
-    until: shapes.Time | None = None
+    since: responses.Time
+    until: responses.Time | None = None
     network: str
-    labels: shapes.Labels = msgspec.field(default_factory=dict)
+    labels: responses.Labels = msgspec.field(default_factory=dict)
     description: str = ""
 
 
-class Cell(shapes.Shape, frozen=True, kw_only=True, omit_defaults=True):
+class Cell(responses.Shape, frozen=True, kw_only=True, omit_defaults=True):
     """A block of units: how many of each kind, if any. A single unit tells who holds it, or what bars it."""
 
-    first: shapes.Address
+    first: responses.Address
     held: Units = 0
     pending: Units = 0
     draining: Units = 0
@@ -120,7 +120,7 @@ class Cell(shapes.Shape, frozen=True, kw_only=True, omit_defaults=True):
     barrier: Annotated[str, Meta(description="What keeps a single unit away from picking.")] | None = None
 
 
-class Map(shapes.Shape, frozen=True, kw_only=True):
+class Map(responses.Shape, frozen=True, kw_only=True):
     """A stretch of a subnet in equal cells. Ask for a cell's own first and last to look closer.
 
     ``cell_units`` is a power of two; ``cell_prefix`` is the prefix length of a cell.
@@ -128,26 +128,26 @@ class Map(shapes.Shape, frozen=True, kw_only=True):
 
     seq: int
     network: str
-    subnet: shapes.Cidr
+    subnet: responses.Cidr
     name: str | None
     unit: int
-    first: shapes.Address
-    last: shapes.Address
+    first: responses.Address
+    last: responses.Address
     cell_units: Units
     cell_prefix: int
     counts: Counts
     cells: list[Cell]
 
 
-class Moment(shapes.Shape, frozen=True, kw_only=True):
+class Moment(responses.Shape, frozen=True, kw_only=True):
     """How many holdings there were at a time: held (pending and draining among them), and cooling."""
 
-    at: shapes.Time
+    at: responses.Time
     held: int
     cooling: int
 
 
-class Timeline(shapes.Shape, frozen=True, kw_only=True):
+class Timeline(responses.Shape, frozen=True, kw_only=True):
     """A network's holdings over time, exact at every point; nothing is told of times before ``complete_since``.
 
     ``capacity`` and ``units`` are those of the present: what its pools have, and what its subnets have.
@@ -156,7 +156,7 @@ class Timeline(shapes.Shape, frozen=True, kw_only=True):
     seq: int
     network: str
     step_s: int
-    complete_since: shapes.Time | None
+    complete_since: responses.Time | None
     capacity: Units
     units: Units
     points: list[Moment]

@@ -6,9 +6,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 
-from tenure.doors.deployments.documents.cloud import read_cloud_configs
-from tenure.doors.deployments.faults import Fault, Kind, Refused
-from tenure.doors.deployments.ground import (
+from tenure.integrations.bosh.cloud_config.ledger_networks import (
     SPACE,
     Block,
     blocks_in,
@@ -18,22 +16,32 @@ from tenure.doors.deployments.ground import (
     removal,
     renamed,
 )
-from tenure.doors.deployments.keeping import kept_by_hand, lost_by_hand
-from tenure.doors.deployments.legacy import MODE, Legacy, kept_back, load_legacy, load_mode, own_networks, turned
-from tenure.doors.deployments.managed_records import complete
-from tenure.doors.deployments.model import DYNAMIC, MANUAL, CloudConfig, Subnet
-from tenure.doors.deployments.model import Network as CloudNetwork
-from tenure.doors.deployments.records import CONFIG, SNAPSHOT, Deployment
-from tenure.doors.deployments.remnants import Left, is_within, leave, uncovered
-from tenure.doors.deployments.trying import Turn, until_done
-from tenure.kernel.configuration import Network
-from tenure.kernel.edits import Edit, ModifyNetwork
+from tenure.integrations.bosh.cloud_config.legacy_deployments import (
+    MODE,
+    Legacy,
+    kept_back,
+    load_legacy,
+    load_mode,
+    own_networks,
+    turned,
+)
+from tenure.integrations.bosh.cloud_config.manual_settings import kept_by_hand, lost_by_hand
+from tenure.integrations.bosh.cloud_config.remnants import Left, is_within, leave, uncovered
+from tenure.integrations.bosh.documents.cloud_config import read_cloud_configs
+from tenure.integrations.bosh.model.bosh_errors import Fault, Kind, Refused
+from tenure.integrations.bosh.model.document_model import DYNAMIC, MANUAL, CloudConfig, Subnet
+from tenure.integrations.bosh.model.document_model import Network as CloudNetwork
+from tenure.integrations.bosh.model.retry import Turn, until_done
+from tenure.integrations.bosh.state.instance_state import CONFIG, SNAPSHOT, Deployment
+from tenure.integrations.bosh.state.managed_records import complete
+from tenure.kernel.addressing.ranges import AddressRange, Cidr, merge
 from tenure.kernel.errors import AlreadyExists, NotFound
+from tenure.kernel.holdings.holding_model import Paper
 from tenure.kernel.names import check_name
-from tenure.kernel.ranges import AddressRange, Cidr, merge
-from tenure.kernel.values import Paper
-from tenure.service.ledger import AsyncLedger
-from tenure.service.operations import Expect, ExpectPaper, Operation, RemovePaper, WritePaper
+from tenure.kernel.plan.edits import Edit, ModifyNetwork
+from tenure.kernel.plan.plan_model import Network
+from tenure.service.apply.operations import Expect, ExpectPaper, Operation, RemovePaper, WritePaper
+from tenure.service.ledger.async_ledger import AsyncLedger
 
 EMPTY = "networks: [{name: none, type: dynamic}]"
 """A cloud config without any addresses; one without any network is none."""
@@ -178,8 +186,9 @@ class Ground:
 async def lay_out(ledger: AsyncLedger, config: CloudConfig, space: str) -> Ground:
     """Lay the networks of a config over those that the ledger has now.
 
-    Whoever does the operations writes the paper of ``legacy.turned`` with them, in the revision that it had before the
-    config was read: else the networks could be newer than the config, and one that came meanwhile would go again.
+    Whoever does the operations writes the paper of ``legacy_deployments.turned`` with them, in the revision that it had
+    before the config was read: else the networks could be newer than the config, and one that came meanwhile would go
+    again.
     """
     legacies = await load_legacy(ledger)
     edits, expects, lost = await _edits(ledger, config, space, legacies)

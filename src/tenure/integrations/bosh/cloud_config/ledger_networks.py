@@ -10,11 +10,12 @@ What is still held where no subnet is any more lies in a *remnant* (``remnants``
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from tenure.doors.deployments.drawing import dynamic_ranges
-from tenure.doors.deployments.model import DYNAMIC, VIP, CloudConfig, Network, Subnet
-from tenure.kernel import configuration as ledgers
-from tenure.kernel.addresses import format_address, width
-from tenure.kernel.edits import (
+from tenure.integrations.bosh.model.document_model import DYNAMIC, VIP, CloudConfig, Network, Subnet
+from tenure.integrations.bosh.model.pool_ranges import dynamic_ranges
+from tenure.kernel.addressing.addresses import format_address, width
+from tenure.kernel.addressing.ranges import AddressRange, Cidr, parse_cidr
+from tenure.kernel.plan import plan_model as ledgers
+from tenure.kernel.plan.edits import (
     AddNetwork,
     AddPool,
     AddSubnet,
@@ -25,7 +26,6 @@ from tenure.kernel.edits import (
     RemoveSubnet,
     Reserve,
 )
-from tenure.kernel.ranges import AddressRange, Cidr, parse_cidr
 
 SPACE = "site"
 """The space that deployments share, unless another is chosen."""

@@ -8,18 +8,18 @@ with a cloud config makes it one like all others.
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from tenure.doors.deployments.documents.manifest import read_manifest
-from tenure.doors.deployments.ground import Block, blocks_in, blocks_of
-from tenure.doors.deployments.model import MANUAL, CloudConfig
-from tenure.doors.deployments.records import DEPLOYMENT, Deployment, load_deployments
-from tenure.doors.deployments.remnants import shared
-from tenure.kernel import configuration as ledgers
-from tenure.kernel.edits import Edit, Unreserve
+from tenure.integrations.bosh.cloud_config.ledger_networks import Block, blocks_in, blocks_of
+from tenure.integrations.bosh.cloud_config.remnants import shared
+from tenure.integrations.bosh.documents.manifest import read_manifest
+from tenure.integrations.bosh.model.document_model import MANUAL, CloudConfig
+from tenure.integrations.bosh.state.instance_state import DEPLOYMENT, Deployment, load_deployments
+from tenure.kernel.addressing.ranges import AddressRange, merge, subtract
 from tenure.kernel.errors import Conflict, NotFound
-from tenure.kernel.ranges import AddressRange, merge, subtract
-from tenure.kernel.values import Paper
-from tenure.service.ledger import AsyncLedger
-from tenure.service.operations import ExpectPaper, Operation, WritePaper
+from tenure.kernel.holdings.holding_model import Paper
+from tenure.kernel.plan import plan_model as ledgers
+from tenure.kernel.plan.edits import Edit, Unreserve
+from tenure.service.apply.operations import ExpectPaper, Operation, WritePaper
+from tenure.service.ledger.async_ledger import AsyncLedger
 
 MODE, SITE = "deployments.mode", "site"
 

@@ -11,12 +11,14 @@ from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from typing import Protocol
 
-from tenure.doors.deployments.configuring import lay_out, load_configs
-from tenure.doors.deployments.documents.manifest import read_manifest
-from tenure.doors.deployments.faults import Kind, Refused
-from tenure.doors.deployments.ground import SPACE
-from tenure.doors.deployments.legacy import load_mode, turned
-from tenure.doors.deployments.managed_records import (
+from tenure.integrations.bosh.cloud_config.configs import lay_out, load_configs
+from tenure.integrations.bosh.cloud_config.ledger_networks import SPACE
+from tenure.integrations.bosh.cloud_config.legacy_deployments import load_mode, turned
+from tenure.integrations.bosh.documents.manifest import read_manifest
+from tenure.integrations.bosh.model.bosh_errors import Kind, Refused
+from tenure.integrations.bosh.model.document_model import CloudConfig, Manifest, Network, Properties, Subnet
+from tenure.integrations.bosh.model.retry import Again, Turn, until_done
+from tenure.integrations.bosh.state.managed_records import (
     CREATING,
     DELETING,
     READY,
@@ -26,13 +28,11 @@ from tenure.doors.deployments.managed_records import (
     find_managed,
     load_managed,
 )
-from tenure.doors.deployments.model import CloudConfig, Manifest, Network, Properties, Subnet
-from tenure.doors.deployments.trying import Again, Turn, until_done
-from tenure.kernel.addresses import format_address, is_v6, parse_address
+from tenure.kernel.addressing.addresses import format_address, is_v6, parse_address
+from tenure.kernel.addressing.ranges import parse_cidr, parse_range
 from tenure.kernel.errors import Conflict, Invalid, NotFound, StillInUse
 from tenure.kernel.names import check_name, shown
-from tenure.kernel.ranges import parse_cidr, parse_range
-from tenure.service.ledger import AsyncLedger
+from tenure.service.ledger.async_ledger import AsyncLedger
 
 PATIENCE_S = 60.0
 """So long nothing may be heard of whoever is at work on a network, before another goes on in his place."""

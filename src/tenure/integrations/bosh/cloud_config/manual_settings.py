@@ -7,12 +7,12 @@ addresses there are, and which of them may be picked, is what the cloud config s
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
-from tenure.doors.deployments.faults import Fault, Kind
-from tenure.doors.deployments.ground import Block, blocks_in
-from tenure.doors.deployments.remnants import shared
-from tenure.kernel import configuration as ledgers
-from tenure.kernel.configuration import Reserved
-from tenure.kernel.ranges import merge, subtract
+from tenure.integrations.bosh.cloud_config.ledger_networks import Block, blocks_in
+from tenure.integrations.bosh.cloud_config.remnants import shared
+from tenure.integrations.bosh.model.bosh_errors import Fault, Kind
+from tenure.kernel.addressing.ranges import merge, subtract
+from tenure.kernel.plan import plan_model as ledgers
+from tenure.kernel.plan.plan_model import Reserved
 
 
 def kept_by_hand(blocks: Iterable[Block], present: ledgers.Network | None) -> list[Block]:

@@ -6,11 +6,11 @@ Told when a config is uploaded, so that nobody learns of it at his next deploy.
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from tenure.doors.deployments.binding import Has, Wants, bind, is_restricted, is_static, subnet_of
-from tenure.doors.deployments.model import DYNAMIC, MANUAL, VIP, CloudConfig, Network
-from tenure.doors.deployments.records import Instance
-from tenure.kernel.ranges import Cidr
-from tenure.kernel.values import Holding
+from tenure.integrations.bosh.model.address_diff import Has, Wants, bind, is_restricted, is_static, subnet_of
+from tenure.integrations.bosh.model.document_model import DYNAMIC, MANUAL, VIP, CloudConfig, Network
+from tenure.integrations.bosh.state.instance_state import Instance
+from tenure.kernel.addressing.ranges import Cidr
+from tenure.kernel.holdings.holding_model import Holding
 
 
 @dataclass(frozen=True, slots=True)

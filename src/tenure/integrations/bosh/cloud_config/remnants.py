@@ -12,9 +12,9 @@ from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
-from tenure.doors.deployments.ground import Block
-from tenure.kernel.addresses import V4_BASE, V6_BASE, is_v6, width
-from tenure.kernel.ranges import AddressRange, Cidr, merge, subtract
+from tenure.integrations.bosh.cloud_config.ledger_networks import Block
+from tenure.kernel.addressing.addresses import V4_BASE, V6_BASE, is_v6, width
+from tenure.kernel.addressing.ranges import AddressRange, Cidr, merge, subtract
 
 
 @dataclass(frozen=True, slots=True)

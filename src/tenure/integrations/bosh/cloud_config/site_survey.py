@@ -2,11 +2,10 @@
 
 from dataclasses import dataclass
 
-from tenure.doors.deployments.configuring import load_snapshot, texts_with
-from tenure.doors.deployments.documents.cloud import read_cloud_configs
-from tenure.doors.deployments.managed_records import complete
-from tenure.doors.deployments.moving import Moved, moved_by
-from tenure.doors.deployments.records import (
+from tenure.integrations.bosh.cloud_config.configs import load_snapshot, texts_with
+from tenure.integrations.bosh.cloud_config.moved_instances import Moved, moved_by
+from tenure.integrations.bosh.documents.cloud_config import read_cloud_configs
+from tenure.integrations.bosh.state.instance_state import (
     CONFIG,
     ORPHAN,
     Deployment,
@@ -15,8 +14,9 @@ from tenure.doors.deployments.records import (
     load_instances,
     orphan_of,
 )
-from tenure.kernel.values import Holding
-from tenure.service.ledger import AsyncLedger
+from tenure.integrations.bosh.state.managed_records import complete
+from tenure.kernel.holdings.holding_model import Holding
+from tenure.service.ledger.async_ledger import AsyncLedger
 
 
 @dataclass(frozen=True, slots=True)

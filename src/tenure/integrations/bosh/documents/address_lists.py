@@ -2,11 +2,11 @@
 
 import ipaddress
 
-from tenure.doors.deployments.documents.trees import Faults, Tree
-from tenure.doors.deployments.faults import Kind, Place
-from tenure.kernel.addresses import is_v6, parse_address
+from tenure.integrations.bosh.documents.yaml_tree import Faults, Tree
+from tenure.integrations.bosh.model.bosh_errors import Kind, Place
+from tenure.kernel.addressing.addresses import is_v6, parse_address
+from tenure.kernel.addressing.ranges import AddressRange, parse_cidr
 from tenure.kernel.errors import Invalid
-from tenure.kernel.ranges import AddressRange, parse_cidr
 
 Spans = list[tuple[AddressRange, Place]]
 

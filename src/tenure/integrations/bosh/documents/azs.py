@@ -3,9 +3,9 @@
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from tenure.doors.deployments.documents.trees import Reader, Tree
-from tenure.doors.deployments.faults import Kind
-from tenure.doors.deployments.model import Az
+from tenure.integrations.bosh.documents.yaml_tree import Reader, Tree
+from tenure.integrations.bosh.model.bosh_errors import Kind
+from tenure.integrations.bosh.model.document_model import Az
 
 KEYS = ("name", "cloud_properties", "cpi")
 

@@ -2,16 +2,16 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 
-from tenure.doors.deployments.documents.azs import Azs, read_azs
-from tenure.doors.deployments.documents.networks import read_networks
-from tenure.doors.deployments.documents.spans import read_spans
-from tenure.doors.deployments.documents.static_ips import MOST
-from tenure.doors.deployments.documents.subnet_parts import Reading
-from tenure.doors.deployments.documents.trees import Faults, Reader, Tree, read_tree
-from tenure.doors.deployments.faults import Fault, Kind, Place, Rejected
-from tenure.doors.deployments.model import DYNAMIC, VIP, CloudConfig, Compilation, Network
+from tenure.integrations.bosh.documents.address_lists import read_spans
+from tenure.integrations.bosh.documents.azs import Azs, read_azs
+from tenure.integrations.bosh.documents.cloud_networks import read_networks
+from tenure.integrations.bosh.documents.static_ips import MOST
+from tenure.integrations.bosh.documents.subnet_properties import Reading
+from tenure.integrations.bosh.documents.yaml_tree import Faults, Reader, Tree, read_tree
+from tenure.integrations.bosh.model.bosh_errors import Fault, Kind, Place, Rejected
+from tenure.integrations.bosh.model.document_model import DYNAMIC, VIP, CloudConfig, Compilation, Network
+from tenure.kernel.addressing.ranges import AddressRange
 from tenure.kernel.names import shown
-from tenure.kernel.ranges import AddressRange
 
 KEYS = ("azs", "networks", "compilation", "own_addresses")
 OTHER_KEYS = (

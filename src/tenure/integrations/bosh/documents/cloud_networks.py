@@ -3,18 +3,18 @@
 import re
 from collections.abc import Sequence
 
-from tenure.doors.deployments.documents.spans import read_spans
-from tenure.doors.deployments.documents.subnet_parts import (
+from tenure.integrations.bosh.documents.address_lists import read_spans
+from tenure.integrations.bosh.documents.manual_subnets import read_manual_subnet
+from tenure.integrations.bosh.documents.subnet_properties import (
     Reading,
     read_cloud_properties,
     read_name_servers,
     read_subnet_azs,
 )
-from tenure.doors.deployments.documents.subnets import read_manual_subnet
-from tenure.doors.deployments.documents.trees import Tree
-from tenure.doors.deployments.faults import Kind, Place
-from tenure.doors.deployments.model import DYNAMIC, MANUAL, VIP, Network, Subnet
-from tenure.kernel.addresses import V4_BASE, format_address, is_v6, width
+from tenure.integrations.bosh.documents.yaml_tree import Tree
+from tenure.integrations.bosh.model.bosh_errors import Kind, Place
+from tenure.integrations.bosh.model.document_model import DYNAMIC, MANUAL, VIP, Network, Subnet
+from tenure.kernel.addressing.addresses import V4_BASE, format_address, is_v6, width
 
 MANUAL_KEYS = ("name", "type", "subnets", "managed")
 DYNAMIC_KEYS = ("name", "type", "subnets", "dns", "cloud_properties")

@@ -2,10 +2,10 @@
 
 from collections.abc import Mapping, Sequence
 
-from tenure.doors.deployments.documents.standing import Standing
-from tenure.doors.deployments.documents.trees import Faults, Reader, Tree
-from tenure.doors.deployments.faults import Kind, Place
-from tenure.doors.deployments.model import ADDRESSABLE, DNS, GATEWAY
+from tenure.integrations.bosh.documents.reading_context import Standing
+from tenure.integrations.bosh.documents.yaml_tree import Faults, Reader, Tree
+from tenure.integrations.bosh.model.bosh_errors import Kind, Place
+from tenure.integrations.bosh.model.document_model import ADDRESSABLE, DNS, GATEWAY
 
 REQUIRED = (DNS, GATEWAY)
 VALID = (*REQUIRED, ADDRESSABLE)

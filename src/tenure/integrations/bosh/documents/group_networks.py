@@ -5,13 +5,13 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import NamedTuple
 
-from tenure.doors.deployments.documents.defaults import REQUIRED, judge_defaults, read_defaults
-from tenure.doors.deployments.documents.standing import Known, Standing
-from tenure.doors.deployments.documents.static_ips import read_static_ips
-from tenure.doors.deployments.documents.trees import Reader, Tree
-from tenure.doors.deployments.faults import Kind
-from tenure.doors.deployments.model import DYNAMIC, VIP, GroupNetwork, Network
-from tenure.doors.deployments.writing import written
+from tenure.integrations.bosh.documents.default_networks import REQUIRED, judge_defaults, read_defaults
+from tenure.integrations.bosh.documents.reading_context import Known, Standing
+from tenure.integrations.bosh.documents.static_ips import read_static_ips
+from tenure.integrations.bosh.documents.yaml_tree import Reader, Tree
+from tenure.integrations.bosh.model.address_text import written
+from tenure.integrations.bosh.model.bosh_errors import Kind
+from tenure.integrations.bosh.model.document_model import DYNAMIC, VIP, GroupNetwork, Network
 
 KEYS = ("name", "static_ips", "default", "nic_group")
 

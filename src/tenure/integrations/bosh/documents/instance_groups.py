@@ -2,13 +2,13 @@
 
 from typing import NamedTuple
 
-from tenure.doors.deployments.documents.group_networks import read_group_networks
-from tenure.doors.deployments.documents.migrations import Move, read_moves
-from tenure.doors.deployments.documents.standing import Known, Standing
-from tenure.doors.deployments.documents.static_ips import MOST
-from tenure.doors.deployments.documents.trees import Reader, Tree
-from tenure.doors.deployments.faults import Kind, Place
-from tenure.doors.deployments.model import CREATE_SWAP_DELETE, DELETE_CREATE, ERRAND, SERVICE, Group
+from tenure.integrations.bosh.documents.group_networks import read_group_networks
+from tenure.integrations.bosh.documents.migrated_from import Move, read_moves
+from tenure.integrations.bosh.documents.reading_context import Known, Standing
+from tenure.integrations.bosh.documents.static_ips import MOST
+from tenure.integrations.bosh.documents.yaml_tree import Reader, Tree
+from tenure.integrations.bosh.model.bosh_errors import Kind, Place
+from tenure.integrations.bosh.model.document_model import CREATE_SWAP_DELETE, DELETE_CREATE, ERRAND, SERVICE, Group
 from tenure.kernel.names import shown
 
 LIFECYCLES = (SERVICE, ERRAND)

@@ -2,15 +2,15 @@
 
 from collections.abc import Iterator, Sequence
 
-from tenure.doors.deployments.documents.groups import Entry, read_group, read_name, read_strategy
-from tenure.doors.deployments.documents.migrations import judge_moves
-from tenure.doors.deployments.documents.networks import canonical
-from tenure.doors.deployments.documents.own import KEYS as OWN_KEYS
-from tenure.doors.deployments.documents.own import read_own
-from tenure.doors.deployments.documents.standing import Known
-from tenure.doors.deployments.documents.trees import Faults, Reader, Tree, read_tree
-from tenure.doors.deployments.faults import Kind
-from tenure.doors.deployments.model import DELETE_CREATE, CloudConfig, Manifest
+from tenure.integrations.bosh.documents.cloud_networks import canonical
+from tenure.integrations.bosh.documents.instance_groups import Entry, read_group, read_name, read_strategy
+from tenure.integrations.bosh.documents.manifest_networks import KEYS as OWN_KEYS
+from tenure.integrations.bosh.documents.manifest_networks import read_own
+from tenure.integrations.bosh.documents.migrated_from import judge_moves
+from tenure.integrations.bosh.documents.reading_context import Known
+from tenure.integrations.bosh.documents.yaml_tree import Faults, Reader, Tree, read_tree
+from tenure.integrations.bosh.model.bosh_errors import Kind
+from tenure.integrations.bosh.model.document_model import DELETE_CREATE, CloudConfig, Manifest
 
 READ = ("name", "update", "instance_groups")
 IGNORED = (

@@ -3,10 +3,10 @@
 import re
 from collections.abc import Iterator, Sequence
 
-from tenure.doors.deployments.documents.cloud import read_site
-from tenure.doors.deployments.documents.standing import Known
-from tenure.doors.deployments.documents.trees import Faults, Tree
-from tenure.doors.deployments.faults import Fault
+from tenure.integrations.bosh.documents.cloud_config import read_site
+from tenure.integrations.bosh.documents.reading_context import Known
+from tenure.integrations.bosh.documents.yaml_tree import Faults, Tree
+from tenure.integrations.bosh.model.bosh_errors import Fault
 
 KEYS = ("azs", "networks", "compilation", "own_addresses")
 

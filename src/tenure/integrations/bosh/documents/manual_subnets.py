@@ -2,21 +2,21 @@
 
 from typing import Any
 
-from tenure.doors.deployments.documents.pools import Draft, Pools, divide
-from tenure.doors.deployments.documents.spans import Spans, parse_address_or_block, read_spans
-from tenure.doors.deployments.documents.subnet_parts import (
+from tenure.integrations.bosh.documents.address_lists import Spans, parse_address_or_block, read_spans
+from tenure.integrations.bosh.documents.subnet_pools import Draft, Pools, divide
+from tenure.integrations.bosh.documents.subnet_properties import (
     Reading,
     read_cloud_properties,
     read_name_servers,
     read_subnet_azs,
 )
-from tenure.doors.deployments.documents.trees import Tree
-from tenure.doors.deployments.faults import Fault, Kind, Place
-from tenure.doors.deployments.model import Subnet
-from tenure.kernel.addresses import V4_BASE, V6_BASE, format_address, width
+from tenure.integrations.bosh.documents.yaml_tree import Tree
+from tenure.integrations.bosh.model.bosh_errors import Fault, Kind, Place
+from tenure.integrations.bosh.model.document_model import Subnet
+from tenure.kernel.addressing.addresses import V4_BASE, V6_BASE, format_address, width
+from tenure.kernel.addressing.ranges import AddressRange, Cidr
 from tenure.kernel.errors import Invalid
 from tenure.kernel.names import shown
-from tenure.kernel.ranges import AddressRange, Cidr
 
 NEEDING_RANGE = ("gateway", "reserved", "static", "point_to_point")
 KEYS = ("range", *NEEDING_RANGE, "dns", "prefix", "az", "azs", "cloud_properties", "name", "netmask_bits")

@@ -3,10 +3,10 @@
 from collections.abc import Iterable
 from typing import NamedTuple
 
-from tenure.doors.deployments.documents.standing import Standing
-from tenure.doors.deployments.documents.trees import Faults, Reader, Tree
-from tenure.doors.deployments.faults import Kind, Place
-from tenure.doors.deployments.model import MigratedFrom
+from tenure.integrations.bosh.documents.reading_context import Standing
+from tenure.integrations.bosh.documents.yaml_tree import Faults, Reader, Tree
+from tenure.integrations.bosh.model.bosh_errors import Kind, Place
+from tenure.integrations.bosh.model.document_model import MigratedFrom
 
 KEYS = ("name", "az")
 

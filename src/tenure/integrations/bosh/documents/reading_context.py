@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from tenure.doors.deployments.model import CloudConfig, Network
+from tenure.integrations.bosh.model.document_model import CloudConfig, Network
 
 
 @dataclass(frozen=True, slots=True)

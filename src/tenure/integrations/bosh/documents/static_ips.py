@@ -3,15 +3,15 @@
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
-from tenure.doors.deployments.documents.spans import read_spans, stray_end
-from tenure.doors.deployments.documents.standing import Standing
-from tenure.doors.deployments.documents.trees import Faults, Tree
-from tenure.doors.deployments.faults import Kind, Place
-from tenure.doors.deployments.model import MANUAL, Network, Subnet
-from tenure.doors.deployments.static_pools import StaticPools
-from tenure.doors.deployments.writing import written
-from tenure.kernel.addresses import is_v6, width
-from tenure.kernel.ranges import AddressRange
+from tenure.integrations.bosh.documents.address_lists import read_spans, stray_end
+from tenure.integrations.bosh.documents.reading_context import Standing
+from tenure.integrations.bosh.documents.yaml_tree import Faults, Tree
+from tenure.integrations.bosh.model.address_text import written
+from tenure.integrations.bosh.model.bosh_errors import Kind, Place
+from tenure.integrations.bosh.model.document_model import MANUAL, Network, Subnet
+from tenure.integrations.bosh.model.static_pools import StaticPools
+from tenure.kernel.addressing.addresses import is_v6, width
+from tenure.kernel.addressing.ranges import AddressRange
 
 MOST = 1 << 16
 """As many static IPs are read for one network of a group: each is kept by itself."""

@@ -5,13 +5,13 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from tenure.doors.deployments.documents.spans import Spans, stray_end
-from tenure.doors.deployments.documents.subnet_parts import Reading
-from tenure.doors.deployments.documents.trees import Faults
-from tenure.doors.deployments.faults import Fault, Kind, Place
-from tenure.doors.deployments.writing import written
-from tenure.kernel.addresses import width
-from tenure.kernel.ranges import AddressRange, Cidr, merge
+from tenure.integrations.bosh.documents.address_lists import Spans, stray_end
+from tenure.integrations.bosh.documents.subnet_properties import Reading
+from tenure.integrations.bosh.documents.yaml_tree import Faults
+from tenure.integrations.bosh.model.address_text import written
+from tenure.integrations.bosh.model.bosh_errors import Fault, Kind, Place
+from tenure.kernel.addressing.addresses import width
+from tenure.kernel.addressing.ranges import AddressRange, Cidr, merge
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,13 +2,13 @@
 
 from dataclasses import dataclass, field
 
-from tenure.doors.deployments.documents.azs import Azs
-from tenure.doors.deployments.documents.spans import parse_address_or_block
-from tenure.doors.deployments.documents.trees import Faults, Reader, Tree
-from tenure.doors.deployments.faults import Fault, Kind, Place
-from tenure.doors.deployments.model import Properties
+from tenure.integrations.bosh.documents.address_lists import parse_address_or_block
+from tenure.integrations.bosh.documents.azs import Azs
+from tenure.integrations.bosh.documents.yaml_tree import Faults, Reader, Tree
+from tenure.integrations.bosh.model.bosh_errors import Fault, Kind, Place
+from tenure.integrations.bosh.model.document_model import Properties
+from tenure.kernel.addressing.ranges import AddressRange
 from tenure.kernel.errors import Invalid
-from tenure.kernel.ranges import AddressRange
 
 
 @dataclass(slots=True)

@@ -7,7 +7,7 @@ from typing import Any
 
 import yaml
 
-from tenure.doors.deployments.faults import Fault, Kind, Place, Rejected
+from tenure.integrations.bosh.model.bosh_errors import Fault, Kind, Place, Rejected
 from tenure.kernel.errors import Invalid
 from tenure.kernel.names import check_name, shown
 

@@ -7,8 +7,8 @@ fits is decided by the pools of today, not by how the address was once asked for
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from tenure.doors.deployments.model import MANUAL, VIP, CloudConfig, Network, Subnet
-from tenure.kernel.addresses import width
+from tenure.integrations.bosh.model.document_model import MANUAL, VIP, CloudConfig, Network, Subnet
+from tenure.kernel.addressing.addresses import width
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,9 +1,9 @@
 """Addresses as messages write them: with their length, as BOSH does since 2025."""
 
-from tenure.doors.deployments.binding import subnet_of
-from tenure.doors.deployments.model import Network
-from tenure.kernel.addresses import parse_address, width
-from tenure.kernel.ranges import Cidr
+from tenure.integrations.bosh.model.address_diff import subnet_of
+from tenure.integrations.bosh.model.document_model import Network
+from tenure.kernel.addressing.addresses import parse_address, width
+from tenure.kernel.addressing.ranges import Cidr
 
 
 def written(position: int, prefix: int | None = None) -> str:

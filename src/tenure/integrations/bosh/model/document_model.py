@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from tenure.kernel.ranges import AddressRange, Cidr
+from tenure.kernel.addressing.ranges import AddressRange, Cidr
 
 MANUAL, DYNAMIC, VIP = "manual", "dynamic", "vip"
 DNS, GATEWAY, ADDRESSABLE = "dns", "gateway", "addressable"

@@ -1,8 +1,8 @@
 """What of a subnet may be drawn from when nobody asks for an address by name."""
 
-from tenure.doors.deployments.model import Network, Subnet
-from tenure.kernel.addresses import width
-from tenure.kernel.ranges import AddressRange, merge, subtract
+from tenure.integrations.bosh.model.document_model import Network, Subnet
+from tenure.kernel.addressing.addresses import width
+from tenure.kernel.addressing.ranges import AddressRange, merge, subtract
 
 
 def dynamic_ranges(subnet: Subnet) -> list[AddressRange]:

@@ -2,8 +2,8 @@
 
 from bisect import bisect_right
 
-from tenure.doors.deployments.model import Network, Subnet
-from tenure.kernel.ranges import merge
+from tenure.integrations.bosh.model.document_model import Network, Subnet
+from tenure.kernel.addressing.ranges import merge
 
 
 class StaticPools:

@@ -3,8 +3,8 @@
 from collections import Counter, deque
 from collections.abc import Iterable, Iterator, Sequence
 
-from tenure.doors.deployments.model import Group
-from tenure.doors.deployments.placing.values import Placed, Present, by_index
+from tenure.integrations.bosh.model.document_model import Group
+from tenure.integrations.bosh.placement.placement_model import Placed, Present, by_index
 
 
 def balance(group: Group, present: Sequence[Present], new: Iterator[int]) -> tuple[list[Placed], list[Present]]:

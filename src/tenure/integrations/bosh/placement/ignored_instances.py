@@ -3,9 +3,9 @@
 import json
 from collections.abc import Sequence
 
-from tenure.doors.deployments.faults import Kind, Refused
-from tenure.doors.deployments.model import DYNAMIC, CloudConfig, Group
-from tenure.doors.deployments.placing.values import Present
+from tenure.integrations.bosh.model.bosh_errors import Kind, Refused
+from tenure.integrations.bosh.model.document_model import DYNAMIC, CloudConfig, Group
+from tenure.integrations.bosh.placement.placement_model import Present
 
 
 def check_ignored(group: Group, config: CloudConfig, present: Sequence[Present]) -> None:

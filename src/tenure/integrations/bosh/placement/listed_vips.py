@@ -3,8 +3,8 @@
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 
-from tenure.doors.deployments.model import VIP, CloudConfig, Group
-from tenure.doors.deployments.placing.values import Placed, Present
+from tenure.integrations.bosh.model.document_model import VIP, CloudConfig, Group
+from tenure.integrations.bosh.placement.placement_model import Placed, Present
 
 
 def give_vips(group: Group, config: CloudConfig, placed: Sequence[Placed]) -> list[Placed]:

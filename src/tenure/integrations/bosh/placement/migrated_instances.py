@@ -3,9 +3,9 @@
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 
-from tenure.doors.deployments.faults import Kind, Refused
-from tenure.doors.deployments.model import CloudConfig, Group, MigratedFrom
-from tenure.doors.deployments.placing.values import Present, by_index, unused_indexes
+from tenure.integrations.bosh.model.bosh_errors import Kind, Refused
+from tenure.integrations.bosh.model.document_model import CloudConfig, Group, MigratedFrom
+from tenure.integrations.bosh.placement.placement_model import Present, by_index, unused_indexes
 
 
 def adopt(

@@ -2,13 +2,13 @@
 
 from collections.abc import Collection, Sequence
 
-from tenure.doors.deployments.model import CloudConfig, Group
-from tenure.doors.deployments.placing.balancing import balance
-from tenure.doors.deployments.placing.ignoring import check_ignored
-from tenure.doors.deployments.placing.listing import list_static
-from tenure.doors.deployments.placing.statics import place_static
-from tenure.doors.deployments.placing.values import Placement, Present, by_place, unused_indexes
-from tenure.doors.deployments.placing.vips import give_vips
+from tenure.integrations.bosh.model.document_model import CloudConfig, Group
+from tenure.integrations.bosh.placement.az_balancing import balance
+from tenure.integrations.bosh.placement.ignored_instances import check_ignored
+from tenure.integrations.bosh.placement.listed_vips import give_vips
+from tenure.integrations.bosh.placement.placement_model import Placement, Present, by_place, unused_indexes
+from tenure.integrations.bosh.placement.static.place_static import place_static
+from tenure.integrations.bosh.placement.static.static_lists import list_static
 
 
 def place(

@@ -4,13 +4,13 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import datetime
 
-from tenure.doors.deployments.binding import subnet_of
-from tenure.doors.deployments.making import Making, told
-from tenure.doors.deployments.model import DETACHED, DYNAMIC, VIP, CloudConfig, Network, Subnet
-from tenure.doors.deployments.moving import misfit, was_asked_for
-from tenure.doors.deployments.records import Instance, is_overtaken
-from tenure.doors.deployments.reserving import DRAINED_BY
-from tenure.kernel.values import Holding, State
+from tenure.integrations.bosh.cloud_config.moved_instances import misfit, was_asked_for
+from tenure.integrations.bosh.model.address_diff import subnet_of
+from tenure.integrations.bosh.model.document_model import DETACHED, DYNAMIC, VIP, CloudConfig, Network, Subnet
+from tenure.integrations.bosh.planning.step_operations import DRAINED_BY
+from tenure.integrations.bosh.state.instance_state import Instance, is_overtaken
+from tenure.integrations.bosh.state.pending_vms import Making, told
+from tenure.kernel.holdings.holding_model import Holding, State
 
 A_VM, DELETION, START, HAND_OVER = "vm", "deletion", "start", "hand_over"
 """What an instance may wait for: a VM that is made and reported, the deletion of the one it has, being started, or an

@@ -8,13 +8,13 @@ one not made: in between nobody else can have it. Pure: steps and what they give
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from tenure.doors.deployments.binding import Has, Wants, fits
-from tenure.doors.deployments.drafting import Promise, Step
-from tenure.doors.deployments.model import CloudConfig
-from tenure.doors.deployments.records import Place, place_of
-from tenure.doors.deployments.reserving import given_up_by, is_free
-from tenure.doors.deployments.surveying import Orphan
-from tenure.service.operations import Allocate
+from tenure.integrations.bosh.cloud_config.site_survey import Orphan
+from tenure.integrations.bosh.model.address_diff import Has, Wants, fits
+from tenure.integrations.bosh.model.document_model import CloudConfig
+from tenure.integrations.bosh.planning.step_operations import given_up_by, is_free
+from tenure.integrations.bosh.planning.steps import Promise, Step
+from tenure.integrations.bosh.state.instance_state import Place, place_of
+from tenure.service.apply.operations import Allocate
 
 
 @dataclass(slots=True)

@@ -4,13 +4,20 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from tenure.doors.deployments.making import Making, told
-from tenure.doors.deployments.records import Instance
-from tenure.doors.deployments.reserving import HANDED_TO, modified, received, released, rewritten, transferred
-from tenure.doors.deployments.vms import Vm, exchanged
-from tenure.kernel.marks import mark_of
-from tenure.kernel.values import Holding, State
-from tenure.service.operations import ExpectHolding, Operation, ReleaseOwner
+from tenure.integrations.bosh.planning.step_operations import (
+    HANDED_TO,
+    modified,
+    received,
+    released,
+    rewritten,
+    transferred,
+)
+from tenure.integrations.bosh.state.instance_state import Instance
+from tenure.integrations.bosh.state.pending_vms import Making, told
+from tenure.integrations.bosh.state.vm_index import Vm, exchanged
+from tenure.kernel.holdings.fingerprint import mark_of
+from tenure.kernel.holdings.holding_model import Holding, State
+from tenure.service.apply.operations import ExpectHolding, Operation, ReleaseOwner
 
 
 class Books:

@@ -2,12 +2,12 @@
 
 from collections.abc import Sequence
 
-from tenure.doors.deployments.configuring import Configs, load_snapshot
-from tenure.doors.deployments.faults import Refused
-from tenure.doors.deployments.model import CloudConfig, Properties
-from tenure.doors.deployments.records import Deployment, Instance
-from tenure.doors.deployments.settings import settings_of
-from tenure.service.ledger import AsyncLedger
+from tenure.integrations.bosh.cloud_config.configs import Configs, load_snapshot
+from tenure.integrations.bosh.model.bosh_errors import Refused
+from tenure.integrations.bosh.model.document_model import CloudConfig, Properties
+from tenure.integrations.bosh.state.instance_state import Deployment, Instance
+from tenure.integrations.bosh.state.vm_settings import settings_of
+from tenure.service.ledger.async_ledger import AsyncLedger
 
 
 def remembered_begun(instances: Sequence[Instance]) -> dict[str, Properties]:

@@ -8,13 +8,13 @@ then is freed what no VM carries and no VM ever did. Nothing is freed before all
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from tenure.doors.deployments.binding import Has, Kept, Wants
-from tenure.doors.deployments.drafting import Step
-from tenure.doors.deployments.records import ORPHANED, Instance, Place, is_overtaken, place_of
-from tenure.kernel.addresses import format_address, parse_address
+from tenure.integrations.bosh.model.address_diff import Has, Kept, Wants
+from tenure.integrations.bosh.planning.steps import Step
+from tenure.integrations.bosh.state.instance_state import ORPHANED, Instance, Place, is_overtaken, place_of
+from tenure.kernel.addressing.addresses import format_address, parse_address
+from tenure.kernel.holdings.holding_model import Holding, State
 from tenure.kernel.names import Owner
-from tenure.kernel.values import Holding, State
-from tenure.service.operations import Allocate, ModifyHolding, Operation, Release, Transfer
+from tenure.service.apply.operations import Allocate, ModifyHolding, Operation, Release, Transfer
 
 DRAINED_BY = "drained_by"
 """The label that tells which plan set a holding to draining: aborting the plan takes that back."""

@@ -6,10 +6,9 @@ Pure: documents and what instances have go in, steps come out. Linear in instanc
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from tenure.doors.deployments.binding import Bound, Has, Wants, bind
-from tenure.doors.deployments.faults import Kind, Refused
-from tenure.doors.deployments.making import Making
-from tenure.doors.deployments.model import (
+from tenure.integrations.bosh.model.address_diff import Bound, Has, Wants, bind
+from tenure.integrations.bosh.model.bosh_errors import Kind, Refused
+from tenure.integrations.bosh.model.document_model import (
     CREATE_SWAP_DELETE,
     DETACHED,
     DYNAMIC,
@@ -20,11 +19,12 @@ from tenure.doors.deployments.model import (
     Manifest,
     Properties,
 )
-from tenure.doors.deployments.placing import Placed, Placement, Present, adopt, place
-from tenure.doors.deployments.records import Instance, Place, place_of
-from tenure.doors.deployments.settings import settings_of, without_hints
-from tenure.kernel.addresses import parse_address
-from tenure.kernel.values import Holding
+from tenure.integrations.bosh.placement import Placed, Placement, Present, adopt, place
+from tenure.integrations.bosh.state.instance_state import Instance, Place, place_of
+from tenure.integrations.bosh.state.pending_vms import Making
+from tenure.integrations.bosh.state.vm_settings import settings_of, without_hints
+from tenure.kernel.addressing.addresses import parse_address
+from tenure.kernel.holdings.holding_model import Holding
 
 
 @dataclass(frozen=True, slots=True)

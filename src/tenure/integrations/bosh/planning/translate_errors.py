@@ -1,14 +1,14 @@
 """The ledger's refusals in the words of BOSH: which instance wanted what, and who has it."""
 
-from tenure.doors.deployments.faults import Kind, Refused
-from tenure.doors.deployments.model import CloudConfig, Network
-from tenure.doors.deployments.records import INSTANCE, ORPHANED, REALM, Instance
-from tenure.doors.deployments.reserving import Work
-from tenure.doors.deployments.workers import COMPILER, group_of
-from tenure.doors.deployments.writing import written_in
+from tenure.integrations.bosh.model.address_text import written_in
+from tenure.integrations.bosh.model.bosh_errors import Kind, Refused
+from tenure.integrations.bosh.model.document_model import CloudConfig, Network
+from tenure.integrations.bosh.planning.step_operations import Work
+from tenure.integrations.bosh.state.compile_workers import COMPILER, group_of
+from tenure.integrations.bosh.state.instance_state import INSTANCE, ORPHANED, REALM, Instance
 from tenure.kernel.errors import AddressInUse, AddressReserved, Conflict, PoolExhausted, TenureError
 from tenure.kernel.names import Owner
-from tenure.service.ledger import AsyncLedger
+from tenure.service.ledger.async_ledger import AsyncLedger
 
 Refusal = AddressInUse | AddressReserved | PoolExhausted
 

@@ -3,9 +3,9 @@
 from collections.abc import Sequence
 from dataclasses import replace
 
-from tenure.doors.deployments.drafting import Step
-from tenure.doors.deployments.records import DEPLOYMENT, Deployment
-from tenure.service.operations import ExpectPaper, Operation
+from tenure.integrations.bosh.planning.steps import Step
+from tenure.integrations.bosh.state.instance_state import DEPLOYMENT, Deployment
+from tenure.service.apply.operations import ExpectPaper, Operation
 
 
 def unless_same(before: Deployment | None, after: Deployment, steps: Sequence[Step]) -> Deployment:

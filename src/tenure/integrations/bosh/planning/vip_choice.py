@@ -7,18 +7,18 @@ chose may be taken in that moment: then another is chosen, see ``Overtaken``.
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from tenure.doors.deployments.drafting import Step
-from tenure.doors.deployments.handing import Offers
-from tenure.doors.deployments.model import VIP, CloudConfig, Network
-from tenure.doors.deployments.refusing import no_room
-from tenure.doors.deployments.reserving import Work
-from tenure.kernel.addresses import format_address, parse_address
-from tenure.kernel.configuration import Configuration
+from tenure.integrations.bosh.model.document_model import VIP, CloudConfig, Network
+from tenure.integrations.bosh.planning.hand_over import Offers
+from tenure.integrations.bosh.planning.step_operations import Work
+from tenure.integrations.bosh.planning.steps import Step
+from tenure.integrations.bosh.planning.translate_errors import no_room
+from tenure.kernel.addressing.addresses import format_address, parse_address
+from tenure.kernel.addressing.ranges import AddressRange, merge, subtract
 from tenure.kernel.errors import AddressInUse, AddressReserved
-from tenure.kernel.layout import Layout
-from tenure.kernel.ranges import AddressRange, merge, subtract
-from tenure.service.ledger import AsyncLedger
-from tenure.service.searching import ObjectKind
+from tenure.kernel.plan.layout import Layout
+from tenure.kernel.plan.plan_model import Configuration
+from tenure.service.ledger.async_ledger import AsyncLedger
+from tenure.service.read.search import ObjectKind
 
 NEAR = 1024
 """Ranges of a pool that lie so near to each other are looked up together."""

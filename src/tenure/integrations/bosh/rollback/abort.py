@@ -9,12 +9,9 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from tenure.doors.deployments.homing import Ground, brought_home, strays_of
-from tenure.doors.deployments.making import ENDS, RESUMES, Making, told
-from tenure.doors.deployments.model import DETACHED
-from tenure.doors.deployments.parting import Books
-from tenure.doors.deployments.records import Deployment, Instance, Place, is_overtaken, owner_of, place_of
-from tenure.doors.deployments.reserving import (
+from tenure.integrations.bosh.model.document_model import DETACHED
+from tenure.integrations.bosh.planning.instance_changes import Books
+from tenure.integrations.bosh.planning.step_operations import (
     DRAINED_BY,
     HANDED_FROM,
     HANDED_TO,
@@ -24,9 +21,12 @@ from tenure.doors.deployments.reserving import (
     transferred,
     undrained,
 )
-from tenure.doors.deployments.undoing import MADE_AS, as_before, goes_back, goes_with
-from tenure.kernel.values import Holding, State
-from tenure.service.operations import ModifyHolding, Operation
+from tenure.integrations.bosh.rollback.original_network import Ground, brought_home, strays_of
+from tenure.integrations.bosh.rollback.previous_state import MADE_AS, as_before, goes_back, goes_with
+from tenure.integrations.bosh.state.instance_state import Deployment, Instance, Place, is_overtaken, owner_of, place_of
+from tenure.integrations.bosh.state.pending_vms import ENDS, RESUMES, Making, told
+from tenure.kernel.holdings.holding_model import Holding, State
+from tenure.service.apply.operations import ModifyHolding, Operation
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,14 +7,14 @@ goes that it is held in.
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
-from tenure.doors.deployments.perhaps import Found
-from tenure.doors.deployments.records import Instance
-from tenure.doors.deployments.rereserving import operations_for
-from tenure.doors.deployments.reserving import MOVED_FROM
-from tenure.kernel.configuration import Network
-from tenure.kernel.ranges import Cidr
-from tenure.kernel.values import Holding
-from tenure.service.operations import Expect, Operation
+from tenure.integrations.bosh.planning.step_operations import MOVED_FROM
+from tenure.integrations.bosh.running_vms.possible_addresses import Found
+from tenure.integrations.bosh.running_vms.reserve_running import operations_for
+from tenure.integrations.bosh.state.instance_state import Instance
+from tenure.kernel.addressing.ranges import Cidr
+from tenure.kernel.holdings.holding_model import Holding
+from tenure.kernel.plan.plan_model import Network
+from tenure.service.apply.operations import Expect, Operation
 
 
 @dataclass(frozen=True, slots=True)

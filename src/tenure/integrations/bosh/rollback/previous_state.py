@@ -8,18 +8,18 @@ from collections.abc import Collection, Sequence
 from dataclasses import replace
 from typing import Any
 
-from tenure.doors.deployments.configuring import load_configs
-from tenure.doors.deployments.drafting import Step
-from tenure.doors.deployments.making import RESUMES, STAYS
-from tenure.doors.deployments.managed_records import uses
-from tenure.doors.deployments.model import Properties
-from tenure.doors.deployments.records import INSTANCE, Deployment, Instance
-from tenure.doors.deployments.reserving import MOVED_FROM
-from tenure.doors.deployments.turning import lifted, turned_back
-from tenure.doors.deployments.workers import ended, load_compiling
-from tenure.kernel.values import State
-from tenure.service.ledger import AsyncLedger
-from tenure.service.operations import Operation, WritePaper
+from tenure.integrations.bosh.cloud_config.configs import load_configs
+from tenure.integrations.bosh.model.document_model import Properties
+from tenure.integrations.bosh.planning.step_operations import MOVED_FROM
+from tenure.integrations.bosh.planning.steps import Step
+from tenure.integrations.bosh.running_vms.first_cloud_config import lifted, turned_back
+from tenure.integrations.bosh.state.compile_workers import ended, load_compiling
+from tenure.integrations.bosh.state.instance_state import INSTANCE, Deployment, Instance
+from tenure.integrations.bosh.state.managed_records import uses
+from tenure.integrations.bosh.state.pending_vms import RESUMES, STAYS
+from tenure.kernel.holdings.holding_model import State
+from tenure.service.apply.operations import Operation, WritePaper
+from tenure.service.ledger.async_ledger import AsyncLedger
 
 NOTHING: dict[str, None] = {}
 """What there was before a deployment's first plan."""

@@ -8,21 +8,34 @@ Whoever takes that deploy back makes it so again.
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from tenure.doors.deployments.configuring import load_configs
-from tenure.doors.deployments.drafting import Step
-from tenure.doors.deployments.ground import is_ours
-from tenure.doors.deployments.legacy import Legacy, legacy_of, load_legacy, load_mode, relaid, turned
-from tenure.doors.deployments.listening import Hearing, listen
-from tenure.doors.deployments.model import CloudConfig
-from tenure.doors.deployments.records import Deployment, Instance
-from tenure.doors.deployments.rereserving import heard, operations_for, refused, with_hints, with_holdings
-from tenure.doors.deployments.reserving import Work
-from tenure.kernel.addresses import format_address
-from tenure.kernel.configuration import Network
+from tenure.integrations.bosh.cloud_config.configs import load_configs
+from tenure.integrations.bosh.cloud_config.ledger_networks import is_ours
+from tenure.integrations.bosh.cloud_config.legacy_deployments import (
+    Legacy,
+    legacy_of,
+    load_legacy,
+    load_mode,
+    relaid,
+    turned,
+)
+from tenure.integrations.bosh.model.document_model import CloudConfig
+from tenure.integrations.bosh.planning.step_operations import Work
+from tenure.integrations.bosh.planning.steps import Step
+from tenure.integrations.bosh.running_vms.match_vm_state import Hearing, listen
+from tenure.integrations.bosh.running_vms.reserve_running import (
+    heard,
+    operations_for,
+    refused,
+    with_hints,
+    with_holdings,
+)
+from tenure.integrations.bosh.state.instance_state import Deployment, Instance
+from tenure.kernel.addressing.addresses import format_address
 from tenure.kernel.errors import AddressInUse
-from tenure.kernel.values import Holding
-from tenure.service.ledger import AsyncLedger
-from tenure.service.operations import Expect, OfHolding, Operation, ReleaseOwner
+from tenure.kernel.holdings.holding_model import Holding
+from tenure.kernel.plan.plan_model import Network
+from tenure.service.apply.operations import Expect, OfHolding, Operation, ReleaseOwner
+from tenure.service.ledger.async_ledger import AsyncLedger
 
 
 @dataclass(frozen=True, slots=True)

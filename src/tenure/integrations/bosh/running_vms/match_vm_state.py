@@ -3,10 +3,10 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from tenure.doors.deployments.faults import Fault, Kind, Refused, Rejected
-from tenure.doors.deployments.ground import SPACE
-from tenure.doors.deployments.records import Instance
-from tenure.doors.deployments.reports import VmState
+from tenure.integrations.bosh.cloud_config.ledger_networks import SPACE
+from tenure.integrations.bosh.model.bosh_errors import Fault, Kind, Refused, Rejected
+from tenure.integrations.bosh.running_vms.vm_state import VmState
+from tenure.integrations.bosh.state.instance_state import Instance
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,12 +7,12 @@ it waits for, and the addresses of earlier ones.
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from tenure.doors.deployments.binding import subnet_of
-from tenure.doors.deployments.model import DYNAMIC, VIP, CloudConfig, Properties
-from tenure.doors.deployments.records import Instance, addresses_in
-from tenure.doors.deployments.reports import Carries
-from tenure.kernel.addresses import parse_address, width
-from tenure.kernel.ranges import Cidr, parse_cidr
+from tenure.integrations.bosh.model.address_diff import subnet_of
+from tenure.integrations.bosh.model.document_model import DYNAMIC, VIP, CloudConfig, Properties
+from tenure.integrations.bosh.running_vms.vm_state import Carries
+from tenure.integrations.bosh.state.instance_state import Instance, addresses_in
+from tenure.kernel.addressing.addresses import parse_address, width
+from tenure.kernel.addressing.ranges import Cidr, parse_cidr
 
 
 @dataclass(frozen=True, slots=True)

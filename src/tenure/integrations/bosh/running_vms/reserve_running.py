@@ -7,24 +7,24 @@ config.
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
-from tenure.doors.deployments.binding import subnet_of
-from tenure.doors.deployments.faults import Kind, Refused
-from tenure.doors.deployments.ground import DOOR
-from tenure.doors.deployments.listening import Hearing, listen
-from tenure.doors.deployments.model import DYNAMIC, MANUAL, VIP, CloudConfig
-from tenure.doors.deployments.perhaps import Found, made_with, meant_for, perhaps, still_meant
-from tenure.doors.deployments.records import Instance, Place, place_of
-from tenure.doors.deployments.refusing import holder
-from tenure.doors.deployments.reports import Carries, VmState
-from tenure.doors.deployments.reserving import DRAINED_BY
-from tenure.kernel import configuration as ledgers
-from tenure.kernel.addresses import format_address, width
-from tenure.kernel.edits import AddNetwork, AddSubnet, ModifySubnet
+from tenure.integrations.bosh.cloud_config.ledger_networks import DOOR
+from tenure.integrations.bosh.model.address_diff import subnet_of
+from tenure.integrations.bosh.model.bosh_errors import Kind, Refused
+from tenure.integrations.bosh.model.document_model import DYNAMIC, MANUAL, VIP, CloudConfig
+from tenure.integrations.bosh.planning.step_operations import DRAINED_BY
+from tenure.integrations.bosh.planning.translate_errors import holder
+from tenure.integrations.bosh.running_vms.match_vm_state import Hearing, listen
+from tenure.integrations.bosh.running_vms.possible_addresses import Found, made_with, meant_for, perhaps, still_meant
+from tenure.integrations.bosh.running_vms.vm_state import Carries, VmState
+from tenure.integrations.bosh.state.instance_state import Instance, Place, place_of
+from tenure.kernel.addressing.addresses import format_address, width
+from tenure.kernel.addressing.ranges import Cidr
 from tenure.kernel.errors import AddressInUse, TenureError
-from tenure.kernel.ranges import Cidr
-from tenure.kernel.values import Holding, State
-from tenure.service.ledger import AsyncLedger
-from tenure.service.operations import Allocate, ModifyHolding, Operation, Shown
+from tenure.kernel.holdings.holding_model import Holding, State
+from tenure.kernel.plan import plan_model as ledgers
+from tenure.kernel.plan.edits import AddNetwork, AddSubnet, ModifySubnet
+from tenure.service.apply.operations import Allocate, ModifyHolding, Operation, Shown
+from tenure.service.ledger.async_ledger import AsyncLedger
 
 
 def heard(

@@ -16,14 +16,14 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import IO
 
-from tenure.doors.deployments.documents.spans import parse_address_or_block
-from tenure.doors.deployments.documents.trees import LARGEST, Faults, Reader, Tree, read_tree
-from tenure.doors.deployments.faults import Kind, Place, Refused
-from tenure.doors.deployments.model import DYNAMIC, MANUAL, VIP
-from tenure.kernel.addresses import width
+from tenure.integrations.bosh.documents.address_lists import parse_address_or_block
+from tenure.integrations.bosh.documents.yaml_tree import LARGEST, Faults, Reader, Tree, read_tree
+from tenure.integrations.bosh.model.bosh_errors import Kind, Place, Refused
+from tenure.integrations.bosh.model.document_model import DYNAMIC, MANUAL, VIP
+from tenure.kernel.addressing.addresses import width
+from tenure.kernel.addressing.ranges import Cidr
 from tenure.kernel.errors import Invalid
 from tenure.kernel.names import check_name
-from tenure.kernel.ranges import Cidr
 
 STATE_KEYS = ("vm", "networks")
 NETWORK_KEYS = ("ip", "type")

@@ -8,14 +8,14 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from tenure.doors.deployments.model import DNS, GATEWAY
-from tenure.doors.deployments.records import ORPHAN, REALM, Instance, orphan_of
-from tenure.doors.deployments.vms import Vm, exchanged, load_vms
+from tenure.integrations.bosh.model.document_model import DNS, GATEWAY
+from tenure.integrations.bosh.state.instance_state import ORPHAN, REALM, Instance, orphan_of
+from tenure.integrations.bosh.state.vm_index import Vm, exchanged, load_vms
 from tenure.kernel.errors import NotFound
+from tenure.kernel.holdings.holding_model import Holding, Paper
 from tenure.kernel.names import Owner
-from tenure.kernel.values import Holding, Paper
-from tenure.service.ledger import AsyncLedger
-from tenure.service.operations import Operation, ReleaseOwner, RemovePaper, Transfer, WritePaper
+from tenure.service.apply.operations import Operation, ReleaseOwner, RemovePaper, Transfer, WritePaper
+from tenure.service.ledger.async_ledger import AsyncLedger
 
 COMPILE = "deployments.compile"
 COMPILER = "compile"

@@ -2,9 +2,9 @@
 
 from collections.abc import Mapping
 
-from tenure.doors.deployments.model import DYNAMIC, CloudConfig
-from tenure.doors.deployments.records import Instance
-from tenure.kernel.addresses import format_address, parse_address
+from tenure.integrations.bosh.model.document_model import DYNAMIC, CloudConfig
+from tenure.integrations.bosh.state.instance_state import Instance
+from tenure.kernel.addressing.addresses import format_address, parse_address
 from tenure.kernel.errors import Invalid
 from tenure.kernel.names import shown
 

@@ -8,14 +8,14 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from tenure.doors.deployments.binding import Has
-from tenure.doors.deployments.making import ENDS, STAYS, Making, read_making, told
-from tenure.doors.deployments.model import DETACHED, DYNAMIC, STARTED, Properties
+from tenure.integrations.bosh.model.address_diff import Has
+from tenure.integrations.bosh.model.document_model import DETACHED, DYNAMIC, STARTED, Properties
+from tenure.integrations.bosh.state.pending_vms import ENDS, STAYS, Making, read_making, told
 from tenure.kernel.errors import Conflict, Invalid, NotFound
+from tenure.kernel.holdings.holding_model import Holding, Paper, State
 from tenure.kernel.names import Owner, check_name
-from tenure.kernel.values import Holding, Paper, State
-from tenure.service.ledger import AsyncLedger
-from tenure.service.operations import Operation, RemovePaper, WritePaper
+from tenure.service.apply.operations import Operation, RemovePaper, WritePaper
+from tenure.service.ledger.async_ledger import AsyncLedger
 
 REALM = "bosh"
 CONFIG = "deployments.config"
@@ -95,7 +95,7 @@ class Instance:
     meant: Properties | None = None
     """Settings of the VM that it waits for; only in the in-memory mode, where no holding tells its addresses."""
     former: Properties | None = None
-    """What it was before a plan that is not done for it: see ``undoing``."""
+    """What it was before a plan that is not done for it: see ``previous_state``."""
     snapshot: str | None = None
     """The cloud configs that it is made with, where these are not its deployment's: a plan was taken back for it."""
     revision: int = 0
@@ -242,7 +242,7 @@ class Deployment:
     recent: tuple[str, ...] = ()
     """Addresses that it gave up, the latest last; kept only in the in-memory mode, which gives them again last."""
     undo: Properties | None = None
-    """What it goes back to if its plan is taken back: see ``undoing``. None if it stays as it is."""
+    """What it goes back to if its plan is taken back: see ``previous_state``. None if it stays as it is."""
 
     def as_of(self, instance: Instance) -> "Deployment":
         """Return it with the cloud configs that an instance of it is made with."""

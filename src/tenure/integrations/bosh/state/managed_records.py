@@ -7,13 +7,13 @@ from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from tenure.doors.deployments.model import CloudConfig, Network, Subnet
-from tenure.kernel.addresses import V4_BASE, parse_address, width
+from tenure.integrations.bosh.model.document_model import CloudConfig, Network, Subnet
+from tenure.kernel.addressing.addresses import V4_BASE, parse_address, width
+from tenure.kernel.addressing.ranges import AddressRange, merge, parse_cidr, parse_range
 from tenure.kernel.errors import Conflict, NotFound
-from tenure.kernel.ranges import AddressRange, merge, parse_cidr, parse_range
-from tenure.kernel.values import Paper
-from tenure.service.ledger import AsyncLedger
-from tenure.service.operations import ExpectPaper, Operation, RemovePaper, WritePaper
+from tenure.kernel.holdings.holding_model import Paper
+from tenure.service.apply.operations import ExpectPaper, Operation, RemovePaper, WritePaper
+from tenure.service.ledger.async_ledger import AsyncLedger
 
 MANAGED = "deployments.network"
 READY, CREATING, DELETING = "ready", "creating", "deleting"

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from tenure.kernel.values import Holding
+from tenure.kernel.holdings.holding_model import Holding
 
 STAYS, RESUMES, ENDS = "stays", "resumes", "ends"
 """What becomes of an earlier VM if the plan that its instance waits for now is taken back: it is an earlier one still,

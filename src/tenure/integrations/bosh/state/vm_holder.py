@@ -3,14 +3,14 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from tenure.doors.deployments.records import INSTANCE, Instance, load_bare
-from tenure.doors.deployments.vms import VM, Vm, exchanged, load_vms
-from tenure.doors.deployments.workers import COMPILE, worker_of
+from tenure.integrations.bosh.state.compile_workers import COMPILE, worker_of
+from tenure.integrations.bosh.state.instance_state import INSTANCE, Instance, load_bare
+from tenure.integrations.bosh.state.vm_index import VM, Vm, exchanged, load_vms
 from tenure.kernel.errors import Conflict, NotFound
+from tenure.kernel.holdings.holding_model import Paper
 from tenure.kernel.names import Owner
-from tenure.kernel.values import Paper
-from tenure.service.ledger import AsyncLedger
-from tenure.service.operations import Operation, WritePaper
+from tenure.service.apply.operations import Operation, WritePaper
+from tenure.service.ledger.async_ledger import AsyncLedger
 
 ALL_VMS, SITE = "deployments.vms", "site"
 """The paper that says that every VM has one: ledgers of the time before have none for theirs."""

@@ -9,8 +9,8 @@ from contextlib import suppress
 from dataclasses import dataclass
 
 from tenure.kernel.errors import NotFound
-from tenure.service.ledger import AsyncLedger
-from tenure.service.operations import Operation, RemovePaper, WritePaper
+from tenure.service.apply.operations import Operation, RemovePaper, WritePaper
+from tenure.service.ledger.async_ledger import AsyncLedger
 
 VM = "deployments.vm"
 

@@ -3,13 +3,23 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from tenure.doors.deployments.binding import subnet_of
-from tenure.doors.deployments.faults import Kind, Refused
-from tenure.doors.deployments.model import DNS, DYNAMIC, GATEWAY, MANUAL, VIP, CloudConfig, Network, Properties, Subnet
-from tenure.doors.deployments.records import Instance
-from tenure.kernel.addresses import format_address, is_v6, width
-from tenure.kernel.ranges import Cidr
-from tenure.kernel.values import Holding
+from tenure.integrations.bosh.model.address_diff import subnet_of
+from tenure.integrations.bosh.model.bosh_errors import Kind, Refused
+from tenure.integrations.bosh.model.document_model import (
+    DNS,
+    DYNAMIC,
+    GATEWAY,
+    MANUAL,
+    VIP,
+    CloudConfig,
+    Network,
+    Properties,
+    Subnet,
+)
+from tenure.integrations.bosh.state.instance_state import Instance
+from tenure.kernel.addressing.addresses import format_address, is_v6, width
+from tenure.kernel.addressing.ranges import Cidr
+from tenure.kernel.holdings.holding_model import Holding
 
 IP = "ip"
 WAITING = "waiting"

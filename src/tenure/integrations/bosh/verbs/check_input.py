@@ -3,7 +3,7 @@
 import re
 from collections.abc import Collection, Mapping
 
-from tenure.doors.deployments.reports import VmState
+from tenure.integrations.bosh.running_vms.vm_state import VmState
 from tenure.kernel.errors import Invalid
 from tenure.kernel.names import check_name, shown
 

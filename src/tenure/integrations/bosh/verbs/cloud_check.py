@@ -4,12 +4,12 @@ import secrets
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
-from tenure.doors.deployments.records import Instance, load_deployment, load_instances
-from tenure.doors.deployments.reporting import Report, check_lost, reported
+from tenure.integrations.bosh.state.instance_state import Instance, load_deployment, load_instances
+from tenure.integrations.bosh.verbs.report_checks import Report, check_lost, reported
 from tenure.kernel.errors import Conflict, NotFound
 from tenure.kernel.names import check_name
-from tenure.service.ledger import AsyncLedger
-from tenure.service.operations import Operation
+from tenure.service.apply.operations import Operation
+from tenure.service.ledger.async_ledger import AsyncLedger
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,25 +8,25 @@ from collections.abc import Sequence
 from dataclasses import replace
 from itertools import islice
 
-from tenure.doors.deployments.binding import Bound, Wants
-from tenure.doors.deployments.configuring import Configs, load_configs
-from tenure.doors.deployments.drafting import Step
-from tenure.doors.deployments.drawing import has_pool
-from tenure.doors.deployments.faults import Kind, Refused
-from tenure.doors.deployments.model import DYNAMIC, CloudConfig, Compilation
-from tenure.doors.deployments.placing.values import unused_indexes
-from tenure.doors.deployments.records import DEPLOYMENT, Deployment, load_deployment
-from tenure.doors.deployments.refusing import explained, no_room
-from tenure.doors.deployments.reporting import orphans_among
-from tenure.doors.deployments.reserving import Work
-from tenure.doors.deployments.settings import settings_of
-from tenure.doors.deployments.trying import Turn, until_done
-from tenure.doors.deployments.whose import FoundVm, find_vm
-from tenure.doors.deployments.workers import Compiling, Worker, load_compiling, worker_of
+from tenure.integrations.bosh.cloud_config.configs import Configs, load_configs
+from tenure.integrations.bosh.model.address_diff import Bound, Wants
+from tenure.integrations.bosh.model.bosh_errors import Kind, Refused
+from tenure.integrations.bosh.model.document_model import DYNAMIC, CloudConfig, Compilation
+from tenure.integrations.bosh.model.pool_ranges import has_pool
+from tenure.integrations.bosh.model.retry import Turn, until_done
+from tenure.integrations.bosh.placement.placement_model import unused_indexes
+from tenure.integrations.bosh.planning.step_operations import Work
+from tenure.integrations.bosh.planning.steps import Step
+from tenure.integrations.bosh.planning.translate_errors import explained, no_room
+from tenure.integrations.bosh.state.compile_workers import Compiling, Worker, load_compiling, worker_of
+from tenure.integrations.bosh.state.instance_state import DEPLOYMENT, Deployment, load_deployment
+from tenure.integrations.bosh.state.vm_holder import FoundVm, find_vm
+from tenure.integrations.bosh.state.vm_settings import settings_of
+from tenure.integrations.bosh.verbs.report_checks import orphans_among
 from tenure.kernel.errors import AddressInUse, AddressReserved, Conflict, Invalid, NotFound, PoolExhausted
 from tenure.kernel.names import check_name, shown
-from tenure.service.ledger import AsyncLedger
-from tenure.service.operations import Allocate, ExpectPaper, ModifyHolding, Operation
+from tenure.service.apply.operations import Allocate, ExpectPaper, ModifyHolding, Operation
+from tenure.service.ledger.async_ledger import AsyncLedger
 
 
 async def begin(

@@ -5,41 +5,41 @@ import uuid
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from tenure.doors.deployments.begun import remembered_begun, settings_begun
-from tenure.doors.deployments.configuring import Configs, expected, load_configs
-from tenure.doors.deployments.documents.manifest import read_manifest
-from tenure.doors.deployments.drafting import Order, Step, draft
-from tenure.doors.deployments.drawing import has_pool
-from tenure.doors.deployments.faults import Kind, Refused
-from tenure.doors.deployments.ground import SPACE
-from tenure.doors.deployments.handing import Offers, offers_of, promised, promised_instead
-from tenure.doors.deployments.listening import Hearing
-from tenure.doors.deployments.managed import Cloud, managed_networks, prepare
-from tenure.doors.deployments.managed_records import uses
-from tenure.doors.deployments.memory_mode import alone, reserve, told, written
-from tenure.doors.deployments.model import MANUAL, CloudConfig, Manifest
-from tenure.doors.deployments.records import (
+from tenure.integrations.bosh.cloud_config.configs import Configs, expected, load_configs
+from tenure.integrations.bosh.cloud_config.ledger_networks import SPACE
+from tenure.integrations.bosh.cloud_config.managed_networks import Cloud, managed_networks, prepare
+from tenure.integrations.bosh.cloud_config.site_survey import load_orphans
+from tenure.integrations.bosh.documents.manifest import read_manifest
+from tenure.integrations.bosh.model.bosh_errors import Kind, Refused
+from tenure.integrations.bosh.model.document_model import MANUAL, CloudConfig, Manifest
+from tenure.integrations.bosh.model.pool_ranges import has_pool
+from tenure.integrations.bosh.model.retry import Again, Turn, until_done
+from tenure.integrations.bosh.planning.hand_over import Offers, offers_of, promised, promised_instead
+from tenure.integrations.bosh.planning.pending_vm_settings import remembered_begun, settings_begun
+from tenure.integrations.bosh.planning.step_operations import Work, work_for
+from tenure.integrations.bosh.planning.steps import Order, Step, draft
+from tenure.integrations.bosh.planning.translate_errors import explained, first_without_room, no_room
+from tenure.integrations.bosh.planning.unchanged_plan import noted, unless_same
+from tenure.integrations.bosh.planning.vip_choice import Chosen, Overtaken, choose_vips, was_picked
+from tenure.integrations.bosh.rollback.previous_state import following, revocable
+from tenure.integrations.bosh.running_vms.first_cloud_config import Arrival, arrive
+from tenure.integrations.bosh.running_vms.match_vm_state import Hearing
+from tenure.integrations.bosh.running_vms.vm_state import VmState
+from tenure.integrations.bosh.state.compile_workers import Compiling, load_compiling
+from tenure.integrations.bosh.state.instance_state import (
     ORPHANED,
     SNAPSHOT,
     Deployment,
     load_deployment,
     load_instances,
 )
-from tenure.doors.deployments.refusing import explained, first_without_room, no_room
-from tenure.doors.deployments.repeating import noted, unless_same
-from tenure.doors.deployments.reports import VmState
-from tenure.doors.deployments.reserving import Work, work_for
-from tenure.doors.deployments.surveying import load_orphans
-from tenure.doors.deployments.trying import Again, Turn, until_done
-from tenure.doors.deployments.turning import Arrival, arrive
-from tenure.doors.deployments.undoing import following, revocable
-from tenure.doors.deployments.vips import Chosen, Overtaken, choose_vips, was_picked
-from tenure.doors.deployments.whose import retold
-from tenure.doors.deployments.workers import Compiling, load_compiling
+from tenure.integrations.bosh.state.managed_records import uses
+from tenure.integrations.bosh.state.vm_holder import retold
+from tenure.integrations.bosh.verbs.deploy_without_cloud_config import alone, reserve, told, written
 from tenure.kernel.errors import AddressInUse, AddressReserved, NotFound, PoolExhausted
-from tenure.kernel.values import Holding
-from tenure.service.ledger import AsyncLedger
-from tenure.service.operations import Operation, Shown
+from tenure.kernel.holdings.holding_model import Holding
+from tenure.service.apply.operations import Operation, Shown
+from tenure.service.ledger.async_ledger import AsyncLedger
 
 Act = Callable[[Sequence[Operation]], Awaitable[list[Shown]]]
 
@@ -81,9 +81,10 @@ async def deploy(
 ) -> Deployed:
     """Reserve all that a manifest wants, or (``dry``) tell what would be reserved and change nothing.
 
-    With ``hand_over`` an instance may wait for what another one gives up: see ``handing``. ``vm_state`` is what running
-    VMs say. Without a cloud config (see ``memory_mode``), and at the first deploy with one, they must be asked; a VM
-    that did not answer is a refusal, or with ``fix`` made anew. ``cloud`` makes managed networks that are missing.
+    With ``hand_over`` an instance may wait for what another one gives up: see the module ``hand_over``. ``vm_state`` is
+    what running VMs say. Without a cloud config (see ``deploy_without_cloud_config``), and at the first deploy with
+    one, they must be asked; a VM that did not answer is a refusal, or with ``fix`` made anew. ``cloud`` makes managed
+    networks that are missing.
     Cost: a look for every instance, a reservation for each that is new. Where nothing is to do nothing is written, and
     the plan that is known is told again.
     """

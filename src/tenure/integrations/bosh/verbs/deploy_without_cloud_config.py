@@ -9,29 +9,36 @@ from collections.abc import AsyncIterator, Iterable, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
 
-from tenure.doors.deployments.binding import subnet_of
-from tenure.doors.deployments.documents.manifest import read_manifest
-from tenure.doors.deployments.drafting import Step
-from tenure.doors.deployments.drawing import dynamic_ranges
-from tenure.doors.deployments.ground import SPACE, blocks_of, lay
-from tenure.doors.deployments.legacy import load_mode, unturned
-from tenure.doors.deployments.listening import Hearing
-from tenure.doors.deployments.model import DELETE_CREATE, DETACHED, DYNAMIC, CloudConfig, Manifest, Network
-from tenure.doors.deployments.perhaps import Found
-from tenure.doors.deployments.records import REALM, Deployment, Instance, load_deployment, load_instances
-from tenure.doors.deployments.refusing import explained
-from tenure.doors.deployments.repeating import noted, unless_same
-from tenure.doors.deployments.rereserving import heard, operations_for, refused, with_holdings
-from tenure.doors.deployments.reserving import Work, papers_for
-from tenure.doors.deployments.settings import settings_of
-from tenure.doors.deployments.undoing import following, revocable
-from tenure.doors.deployments.whose import retold
-from tenure.kernel.addresses import format_address, parse_address, width
+from tenure.integrations.bosh.cloud_config.ledger_networks import SPACE, blocks_of, lay
+from tenure.integrations.bosh.cloud_config.legacy_deployments import load_mode, unturned
+from tenure.integrations.bosh.documents.manifest import read_manifest
+from tenure.integrations.bosh.model.address_diff import subnet_of
+from tenure.integrations.bosh.model.document_model import (
+    DELETE_CREATE,
+    DETACHED,
+    DYNAMIC,
+    CloudConfig,
+    Manifest,
+    Network,
+)
+from tenure.integrations.bosh.model.pool_ranges import dynamic_ranges
+from tenure.integrations.bosh.planning.step_operations import Work, papers_for
+from tenure.integrations.bosh.planning.steps import Step
+from tenure.integrations.bosh.planning.translate_errors import explained
+from tenure.integrations.bosh.planning.unchanged_plan import noted, unless_same
+from tenure.integrations.bosh.rollback.previous_state import following, revocable
+from tenure.integrations.bosh.running_vms.match_vm_state import Hearing
+from tenure.integrations.bosh.running_vms.possible_addresses import Found
+from tenure.integrations.bosh.running_vms.reserve_running import heard, operations_for, refused, with_holdings
+from tenure.integrations.bosh.state.instance_state import REALM, Deployment, Instance, load_deployment, load_instances
+from tenure.integrations.bosh.state.vm_holder import retold
+from tenure.integrations.bosh.state.vm_settings import settings_of
+from tenure.kernel.addressing.addresses import format_address, parse_address, width
+from tenure.kernel.addressing.ranges import AddressRange, Cidr
 from tenure.kernel.errors import AddressInUse, AddressReserved, PoolExhausted
-from tenure.kernel.ranges import AddressRange, Cidr
-from tenure.kernel.values import Holding
-from tenure.service.ledger import AsyncLedger
-from tenure.service.operations import Allocate, Operation, Release, Shown
+from tenure.kernel.holdings.holding_model import Holding
+from tenure.service.apply.operations import Allocate, Operation, Release, Shown
+from tenure.service.ledger.async_ledger import AsyncLedger
 from tenure.wiring import open_async
 
 MOST_RECENT = 1024

@@ -5,17 +5,17 @@ import uuid
 from collections.abc import Sequence
 from dataclasses import replace
 
-from tenure.doors.deployments.deploying import Deployed
-from tenure.doors.deployments.drafting import Order, Step, draft
-from tenure.doors.deployments.faults import Kind, Refused
-from tenure.doors.deployments.model import ERRAND, Group, Manifest
-from tenure.doors.deployments.parting import Books
-from tenure.doors.deployments.records import Instance, is_overtaken
-from tenure.doors.deployments.remembering import Remembered, redo, remember
-from tenure.doors.deployments.trying import Turn, until_done
-from tenure.doors.deployments.vms import load_vms
+from tenure.integrations.bosh.model.bosh_errors import Kind, Refused
+from tenure.integrations.bosh.model.document_model import ERRAND, Group, Manifest
+from tenure.integrations.bosh.model.retry import Turn, until_done
+from tenure.integrations.bosh.planning.instance_changes import Books
+from tenure.integrations.bosh.planning.steps import Order, Step, draft
+from tenure.integrations.bosh.state.instance_state import Instance, is_overtaken
+from tenure.integrations.bosh.state.vm_index import load_vms
+from tenure.integrations.bosh.verbs.deploy import Deployed
+from tenure.integrations.bosh.verbs.last_deployed import Remembered, redo, remember
 from tenure.kernel.errors import NotFound
-from tenure.service.ledger import AsyncLedger
+from tenure.service.ledger.async_ledger import AsyncLedger
 
 
 async def run(ledger: AsyncLedger, deployment: str, errand: str, *, dry: bool = False) -> Deployed:

@@ -7,19 +7,19 @@ fits the old ones as well: else the deployment is to be deployed again.
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, replace
 
-from tenure.doors.deployments.binding import Has, fits
-from tenure.doors.deployments.configuring import Configs, load_configs, load_snapshot
-from tenure.doors.deployments.deploying import Deployed, check_pools, granted_by
-from tenure.doors.deployments.documents.manifest import read_manifest
-from tenure.doors.deployments.drafting import Step
-from tenure.doors.deployments.faults import Kind, Refused
-from tenure.doors.deployments.handing import Offers
-from tenure.doors.deployments.model import CloudConfig, Group, Manifest
-from tenure.doors.deployments.records import Deployment, Instance, load_deployment, load_instances
-from tenure.doors.deployments.refusing import explained
-from tenure.doors.deployments.reserving import Work, work_for
-from tenure.doors.deployments.trying import Again, Turn, until_done
-from tenure.doors.deployments.vips import Overtaken, choose_vips, was_picked
+from tenure.integrations.bosh.cloud_config.configs import Configs, load_configs, load_snapshot
+from tenure.integrations.bosh.documents.manifest import read_manifest
+from tenure.integrations.bosh.model.address_diff import Has, fits
+from tenure.integrations.bosh.model.bosh_errors import Kind, Refused
+from tenure.integrations.bosh.model.document_model import CloudConfig, Group, Manifest
+from tenure.integrations.bosh.model.retry import Again, Turn, until_done
+from tenure.integrations.bosh.planning.hand_over import Offers
+from tenure.integrations.bosh.planning.step_operations import Work, work_for
+from tenure.integrations.bosh.planning.steps import Step
+from tenure.integrations.bosh.planning.translate_errors import explained
+from tenure.integrations.bosh.planning.vip_choice import Overtaken, choose_vips, was_picked
+from tenure.integrations.bosh.state.instance_state import Deployment, Instance, load_deployment, load_instances
+from tenure.integrations.bosh.verbs.deploy import Deployed, check_pools, granted_by
 from tenure.kernel.errors import (
     AddressInUse,
     AddressOutsideSubnet,
@@ -29,8 +29,8 @@ from tenure.kernel.errors import (
     TenureError,
 )
 from tenure.kernel.names import check_name
-from tenure.service.ledger import AsyncLedger
-from tenure.service.operations import Operation
+from tenure.service.apply.operations import Operation
+from tenure.service.ledger.async_ledger import AsyncLedger
 
 
 @dataclass(frozen=True, slots=True)

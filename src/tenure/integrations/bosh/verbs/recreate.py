@@ -4,15 +4,15 @@ import secrets
 from collections.abc import Sequence
 from dataclasses import replace
 
-from tenure.doors.deployments.binding import Bound, Has, Kept, Wants
-from tenure.doors.deployments.deploying import Deployed
-from tenure.doors.deployments.drafting import Step, swaps
-from tenure.doors.deployments.faults import Kind, Refused
-from tenure.doors.deployments.model import DETACHED, DYNAMIC, ERRAND
-from tenure.doors.deployments.records import Instance, find_instance
-from tenure.doors.deployments.remembering import Remembered, redo
-from tenure.kernel.values import Holding
-from tenure.service.ledger import AsyncLedger
+from tenure.integrations.bosh.model.address_diff import Bound, Has, Kept, Wants
+from tenure.integrations.bosh.model.bosh_errors import Kind, Refused
+from tenure.integrations.bosh.model.document_model import DETACHED, DYNAMIC, ERRAND
+from tenure.integrations.bosh.planning.steps import Step, swaps
+from tenure.integrations.bosh.state.instance_state import Instance, find_instance
+from tenure.integrations.bosh.verbs.deploy import Deployed
+from tenure.integrations.bosh.verbs.last_deployed import Remembered, redo
+from tenure.kernel.holdings.holding_model import Holding
+from tenure.service.ledger.async_ledger import AsyncLedger
 
 NOTHING = Bound((), (), ())
 

@@ -4,13 +4,15 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 
-from tenure.doors.deployments.configuring import load_networks
-from tenure.doors.deployments.explaining import A_VM, HAND_OVER, waits_for
-from tenure.doors.deployments.faults import Kind, Refused
-from tenure.doors.deployments.making import Making
-from tenure.doors.deployments.model import CloudConfig
-from tenure.doors.deployments.parting import Books
-from tenure.doors.deployments.records import (
+from tenure.integrations.bosh.cloud_config.configs import load_networks
+from tenure.integrations.bosh.model.address_text import written_in
+from tenure.integrations.bosh.model.bosh_errors import Kind, Refused
+from tenure.integrations.bosh.model.document_model import CloudConfig
+from tenure.integrations.bosh.model.retry import Turn, until_done
+from tenure.integrations.bosh.planning.explain_instance import A_VM, HAND_OVER, waits_for
+from tenure.integrations.bosh.planning.instance_changes import Books
+from tenure.integrations.bosh.planning.step_operations import HANDED_TO
+from tenure.integrations.bosh.state.instance_state import (
     DEPLOYMENT,
     INSTANCE,
     ORPHAN,
@@ -20,15 +22,13 @@ from tenure.doors.deployments.records import (
     load_deployment,
     load_instance,
 )
-from tenure.doors.deployments.reserving import HANDED_TO
-from tenure.doors.deployments.trying import Turn, until_done
-from tenure.doors.deployments.vms import Vm, load_vms
-from tenure.doors.deployments.whose import VmHolder, find_vm
-from tenure.doors.deployments.writing import written_in
+from tenure.integrations.bosh.state.pending_vms import Making
+from tenure.integrations.bosh.state.vm_holder import VmHolder, find_vm
+from tenure.integrations.bosh.state.vm_index import Vm, load_vms
 from tenure.kernel.errors import Conflict, NotFound
 from tenure.kernel.names import check_name
-from tenure.service.ledger import AsyncLedger
-from tenure.service.operations import ExpectPaper, Operation
+from tenure.service.apply.operations import ExpectPaper, Operation
+from tenure.service.ledger.async_ledger import AsyncLedger
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,15 +7,20 @@ with the VM or the plan that it is about, one that comes late is refused. Of wha
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
-from tenure.doors.deployments.aborting import take_back
-from tenure.doors.deployments.drafting import leaving
-from tenure.doors.deployments.faults import Kind, Refused
-from tenure.doors.deployments.ground import SPACE
-from tenure.doors.deployments.hinting import check_hints, read_hints
-from tenure.doors.deployments.homing import Ground
-from tenure.doors.deployments.model import DETACHED, STARTED, STOPPED, Properties
-from tenure.doors.deployments.parting import Books
-from tenure.doors.deployments.records import (
+from tenure.integrations.bosh.cloud_config.ledger_networks import SPACE
+from tenure.integrations.bosh.model.bosh_errors import Kind, Refused
+from tenure.integrations.bosh.model.document_model import DETACHED, STARTED, STOPPED, Properties
+from tenure.integrations.bosh.model.retry import Turn, until_done
+from tenure.integrations.bosh.planning.instance_changes import Books
+from tenure.integrations.bosh.planning.step_operations import OF_A_PLAN, modified
+from tenure.integrations.bosh.planning.steps import leaving
+from tenure.integrations.bosh.rollback.abort import take_back
+from tenure.integrations.bosh.rollback.original_network import Ground
+from tenure.integrations.bosh.rollback.previous_state import begun, gone, undone
+from tenure.integrations.bosh.running_vms.first_cloud_config import load_ours
+from tenure.integrations.bosh.state.compile_workers import ended
+from tenure.integrations.bosh.state.dynamic_hints import check_hints, read_hints
+from tenure.integrations.bosh.state.instance_state import (
     ORPHAN,
     Instance,
     is_overtaken,
@@ -23,7 +28,8 @@ from tenure.doors.deployments.records import (
     load_instances,
     orphan_of,
 )
-from tenure.doors.deployments.reporting import (
+from tenure.integrations.bosh.state.vm_settings import settings_of
+from tenure.integrations.bosh.verbs.report_checks import (
     Report,
     check_apart,
     check_awaited,
@@ -34,23 +40,17 @@ from tenure.doors.deployments.reporting import (
     reported,
     still_waiting,
 )
-from tenure.doors.deployments.reserving import OF_A_PLAN, modified
-from tenure.doors.deployments.settings import settings_of
-from tenure.doors.deployments.trying import Turn, until_done
-from tenure.doors.deployments.turning import load_ours
-from tenure.doors.deployments.undoing import begun, gone, undone
-from tenure.doors.deployments.workers import ended
 from tenure.kernel.errors import Conflict, NotFound
+from tenure.kernel.holdings.holding_model import Holding
 from tenure.kernel.names import check_name
-from tenure.kernel.values import Holding
-from tenure.service.ledger import AsyncLedger
-from tenure.service.operations import (
+from tenure.service.apply.operations import (
     Operation,
     ReleaseOwner,
     RemovePaper,
     Transfer,
     WritePaper,
 )
+from tenure.service.ledger.async_ledger import AsyncLedger
 
 MOST_FAILURES = 8
 """Of so many plans it is remembered that their VMs could not be made."""

@@ -4,8 +4,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from tenure.doors.deployments.model import CloudConfig, Group, GroupNetwork, Manifest
-from tenure.kernel.addresses import format_address
+from tenure.integrations.bosh.model.document_model import CloudConfig, Group, GroupNetwork, Manifest
+from tenure.kernel.addressing.addresses import format_address
 
 GROUP_FIELDS = ("instances", "azs", "lifecycle", "vm_strategy", "persistent_disk")
 NETWORK_FIELDS = ("static_ips", "defaults", "nic_group")

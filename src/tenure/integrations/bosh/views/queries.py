@@ -3,16 +3,22 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from tenure.doors.deployments.comparing import Difference, changed_networks, manifest_differences
-from tenure.doors.deployments.configuring import Configs, load_configs, load_networks, load_snapshot
-from tenure.doors.deployments.documents.manifest import read_manifest
-from tenure.doors.deployments.explaining import Reason, explain
-from tenure.doors.deployments.homing import strays_of
-from tenure.doors.deployments.model import CloudConfig
-from tenure.doors.deployments.records import Deployment, Instance, load_deployment, load_instance, load_instances
-from tenure.doors.deployments.reserving import DRAINED_BY
+from tenure.integrations.bosh.cloud_config.configs import Configs, load_configs, load_networks, load_snapshot
+from tenure.integrations.bosh.documents.manifest import read_manifest
+from tenure.integrations.bosh.model.document_model import CloudConfig
+from tenure.integrations.bosh.planning.explain_instance import Reason, explain
+from tenure.integrations.bosh.planning.step_operations import DRAINED_BY
+from tenure.integrations.bosh.rollback.original_network import strays_of
+from tenure.integrations.bosh.state.instance_state import (
+    Deployment,
+    Instance,
+    load_deployment,
+    load_instance,
+    load_instances,
+)
+from tenure.integrations.bosh.views.manifest_diff import Difference, changed_networks, manifest_differences
 from tenure.kernel.errors import NotFound
-from tenure.service.ledger import AsyncLedger
+from tenure.service.ledger.async_ledger import AsyncLedger
 
 AS_DEPLOYED = "as deployed"
 """How the manifest that a deployment was deployed with is called, should it be found wrong."""

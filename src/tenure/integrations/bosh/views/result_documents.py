@@ -6,19 +6,19 @@ from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any
 
-from tenure.doors.deployments.asking import Compared, Explained
-from tenure.doors.deployments.deploying import Deployed
-from tenure.doors.deployments.drafting import Step
-from tenure.doors.deployments.explaining import Reason, waiting_text, waits_for
-from tenure.doors.deployments.faults import Refused
-from tenure.doors.deployments.making import told
-from tenure.doors.deployments.managed_records import Managed
-from tenure.doors.deployments.model import DYNAMIC, CloudConfig
-from tenure.doors.deployments.moving import Moved, was_asked_for
-from tenure.doors.deployments.records import Instance, is_overtaken, place_of
-from tenure.doors.deployments.settings import by_network, settings_of
-from tenure.doors.deployments.workers import Compiling
-from tenure.kernel.values import Holding
+from tenure.integrations.bosh.cloud_config.moved_instances import Moved, was_asked_for
+from tenure.integrations.bosh.model.bosh_errors import Refused
+from tenure.integrations.bosh.model.document_model import DYNAMIC, CloudConfig
+from tenure.integrations.bosh.planning.explain_instance import Reason, waiting_text, waits_for
+from tenure.integrations.bosh.planning.steps import Step
+from tenure.integrations.bosh.state.compile_workers import Compiling
+from tenure.integrations.bosh.state.instance_state import Instance, is_overtaken, place_of
+from tenure.integrations.bosh.state.managed_records import Managed
+from tenure.integrations.bosh.state.pending_vms import told
+from tenure.integrations.bosh.state.vm_settings import by_network, settings_of
+from tenure.integrations.bosh.verbs.deploy import Deployed
+from tenure.integrations.bosh.views.queries import Compared, Explained
+from tenure.kernel.holdings.holding_model import Holding
 
 Document = dict[str, Any]
 

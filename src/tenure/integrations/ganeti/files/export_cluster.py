@@ -2,14 +2,23 @@
 
 from collections.abc import Callable
 
-from tenure.doors.networks.ganeti.keeping import NESTS, restored
-from tenure.doors.networks.ganeti.papers import FILE, Plain, plain_objects
-from tenure.doors.networks.ganeti.snapshots import Snapshot, read_ledger
-from tenure.doors.networks.ganeti.values import INSTANCES, NETWORKS, REVISED, SECTIONS, TODAY, Cluster, Form, Json
-from tenure.doors.networks.ganeti.writing import nics_not_today, not_today, odd_today
+from tenure.integrations.ganeti.files.file_model import (
+    INSTANCES,
+    NETWORKS,
+    REVISED,
+    SECTIONS,
+    TODAY,
+    Cluster,
+    Form,
+    Json,
+)
+from tenure.integrations.ganeti.files.ledger_snapshot import Snapshot, read_ledger
+from tenure.integrations.ganeti.files.unknown_fields import NESTS, restored
+from tenure.integrations.ganeti.files.unknown_fields_papers import FILE, Plain, plain_objects
+from tenure.integrations.ganeti.files.write_documents import nics_not_today, not_today, odd_today
 from tenure.kernel.errors import Conflict, Invalid
 from tenure.kernel.names import shown
-from tenure.service.ledger import AsyncLedger
+from tenure.service.ledger.async_ledger import AsyncLedger
 
 Warn = Callable[[str], object]
 

@@ -9,10 +9,10 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 from uuid import UUID, uuid5
 
-from tenure.doors.networks.model import Group, Instance, Node
-from tenure.kernel.addresses import width
-from tenure.kernel.configuration import Connection, KeepBack, usual_keep_back
-from tenure.kernel.ranges import AddressRange, Cidr, merge
+from tenure.integrations.ganeti.machine_model import Group, Instance, Node
+from tenure.kernel.addressing.addresses import width
+from tenure.kernel.addressing.ranges import AddressRange, Cidr, merge
+from tenure.kernel.plan.plan_model import Connection, KeepBack, usual_keep_back
 
 Form = Literal["today", "revised"]
 TODAY: Form = "today"

@@ -5,7 +5,7 @@ import math
 from collections.abc import Callable, Iterator
 from typing import Any, TypeVar
 
-from tenure.doors.networks.ganeti.values import Json, Remark
+from tenure.integrations.ganeti.files.file_model import Json, Remark
 from tenure.kernel.errors import Invalid, TenureError
 from tenure.kernel.names import shown
 

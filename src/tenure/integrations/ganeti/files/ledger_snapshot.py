@@ -3,9 +3,7 @@
 from collections.abc import AsyncIterator, Iterable, Mapping
 from dataclasses import dataclass
 
-from tenure.doors.networks.ganeti.bitmaps import single
-from tenure.doors.networks.ganeti.settling import settled_network
-from tenure.doors.networks.ganeti.values import (
+from tenure.integrations.ganeti.files.file_model import (
     GANETI,
     REVISED,
     Cluster,
@@ -14,13 +12,23 @@ from tenure.doors.networks.ganeti.values import (
     PoolFile,
     SubnetFile,
 )
-from tenure.doors.networks.model import GROUP, INSTANCE, NODE, owner_of, read_group, read_instance, read_node
-from tenure.kernel.addresses import width
-from tenure.kernel.configuration import Network, Subnet
+from tenure.integrations.ganeti.files.read.bitmaps import single
+from tenure.integrations.ganeti.files.read.merge_marks import settled_network
+from tenure.integrations.ganeti.machine_model import (
+    GROUP,
+    INSTANCE,
+    NODE,
+    owner_of,
+    read_group,
+    read_instance,
+    read_node,
+)
+from tenure.kernel.addressing.addresses import width
+from tenure.kernel.addressing.ranges import AddressRange, merge
 from tenure.kernel.errors import Conflict
-from tenure.kernel.ranges import AddressRange, merge
-from tenure.kernel.values import Holding, State
-from tenure.service.ledger import AsyncLedger
+from tenure.kernel.holdings.holding_model import Holding, State
+from tenure.kernel.plan.plan_model import Network, Subnet
+from tenure.service.ledger.async_ledger import AsyncLedger
 
 PAGE = 1000
 ATTEMPTS = 8

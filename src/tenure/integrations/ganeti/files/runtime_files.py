@@ -7,13 +7,13 @@ the ``ip`` of each NIC, and the network that a NIC may carry under ``netinfo``; 
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from tenure.doors.networks.ganeti.keeping import NESTS, rest_of, restored
-from tenure.doors.networks.ganeti.parsing import Faults, Part, parse_document
-from tenure.doors.networks.ganeti.reading_instances import read_ips
-from tenure.doors.networks.ganeti.reading_networks import OLD_FIELDS, read_network
-from tenure.doors.networks.ganeti.values import NETWORKS, REVISED, TODAY, Form, Json, Remark
-from tenure.doors.networks.ganeti.writing import not_today, write_network
-from tenure.doors.networks.model import Instance, Nic
+from tenure.integrations.ganeti.files.file_model import NETWORKS, REVISED, TODAY, Form, Json, Remark
+from tenure.integrations.ganeti.files.json_parts import Faults, Part, parse_document
+from tenure.integrations.ganeti.files.read.file_instances import read_ips
+from tenure.integrations.ganeti.files.read.file_networks import OLD_FIELDS, read_network
+from tenure.integrations.ganeti.files.unknown_fields import NESTS, rest_of, restored
+from tenure.integrations.ganeti.files.write_documents import not_today, write_network
+from tenure.integrations.ganeti.machine_model import Instance, Nic
 from tenure.kernel.errors import Conflict
 from tenure.kernel.names import check_name, shown
 

@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from tenure.doors.networks.ganeti.values import GROUPS, INSTANCES, NETWORKS, NODES, Json
+from tenure.integrations.ganeti.files.file_model import GROUPS, INSTANCES, NETWORKS, NODES, Json
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,8 +4,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 from typing import NamedTuple
 
-from tenure.doors.networks.ganeti.keeping import NESTS, digest, rest_of
-from tenure.doors.networks.ganeti.values import (
+from tenure.integrations.ganeti.files.file_model import (
     GROUPS,
     INSTANCES,
     NETWORKS,
@@ -17,8 +16,9 @@ from tenure.doors.networks.ganeti.values import (
     Json,
     NetworkFile,
 )
-from tenure.doors.networks.ganeti.writing import write_group, write_instance, write_network, write_node
-from tenure.kernel.configuration import Connection
+from tenure.integrations.ganeti.files.unknown_fields import NESTS, digest, rest_of
+from tenure.integrations.ganeti.files.write_documents import write_group, write_instance, write_network, write_node
+from tenure.kernel.plan.plan_model import Connection
 
 FILE = "file"
 """The name of the paper of the whole file."""

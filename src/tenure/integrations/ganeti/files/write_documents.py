@@ -2,8 +2,7 @@
 
 from collections.abc import Iterator, Mapping
 
-from tenure.doors.networks.ganeti.bitmaps import write_bits
-from tenure.doors.networks.ganeti.values import (
+from tenure.integrations.ganeti.files.file_model import (
     REVISED,
     SPELLED_OUT,
     Form,
@@ -12,10 +11,11 @@ from tenure.doors.networks.ganeti.values import (
     PoolFile,
     SubnetFile,
 )
-from tenure.doors.networks.model import Group, Instance, Nic, Node
-from tenure.kernel.addresses import format_address, is_v6
-from tenure.kernel.configuration import Connection
-from tenure.kernel.ranges import AddressRange
+from tenure.integrations.ganeti.files.read.bitmaps import write_bits
+from tenure.integrations.ganeti.machine_model import Group, Instance, Nic, Node
+from tenure.kernel.addressing.addresses import format_address, is_v6
+from tenure.kernel.addressing.ranges import AddressRange
+from tenure.kernel.plan.plan_model import Connection
 
 SHORTEST, LONGEST = 16, 30
 """The prefix lengths that today's Ganeti allows."""

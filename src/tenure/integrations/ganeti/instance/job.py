@@ -13,16 +13,15 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 
-from tenure.doors.networks.atlas import Atlas, Outrun, apply_fresh, settled, unchanged
-from tenure.doors.networks.cluster import refuse_inside, structure
-from tenure.doors.networks.model import IDENTITY, INSTANCE, Instance, NicIp, Node
-from tenure.doors.networks.nics import Take
-from tenure.doors.networks.records import mark_changes
-from tenure.kernel.configuration import Network
+from tenure.integrations.ganeti.cluster import refuse_inside, structure
+from tenure.integrations.ganeti.instance.nics import Take
+from tenure.integrations.ganeti.instance_records import mark_changes
+from tenure.integrations.ganeti.machine_model import IDENTITY, INSTANCE, Instance, NicIp, Node
+from tenure.integrations.ganeti.network_lookup import Atlas, Outrun, apply_fresh, settled, unchanged
 from tenure.kernel.errors import Conflict, NotFound, PoolExhausted
-from tenure.kernel.values import Holding
-from tenure.service.ledger import AsyncLedger
-from tenure.service.operations import (
+from tenure.kernel.holdings.holding_model import Holding
+from tenure.kernel.plan.plan_model import Network
+from tenure.service.apply.operations import (
     Allocate,
     Cancel,
     Confirm,
@@ -34,6 +33,7 @@ from tenure.service.operations import (
     Shown,
     WritePaper,
 )
+from tenure.service.ledger.async_ledger import AsyncLedger
 
 PENDING_S = 600.0
 """How long what a job took stays pending, if nobody hears of the job again."""

@@ -7,14 +7,14 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from uuid import uuid4
 
-from tenure.doors.networks.blaming import blamed
-from tenure.doors.networks.model import DEFAULT_LINK, DEFAULT_MODE, Nic, NicIp
-from tenure.doors.networks.nic_drafts import Draft
-from tenure.doors.networks.nic_grammar import NicWish
-from tenure.kernel.addresses import parse_address
-from tenure.kernel.configuration import Network
-from tenure.kernel.edits import Keep
+from tenure.integrations.ganeti.machine_model import DEFAULT_LINK, DEFAULT_MODE, Nic, NicIp
+from tenure.integrations.ganeti.options.nic_drafts import Draft
+from tenure.integrations.ganeti.options.nic_grammar import NicWish
+from tenure.integrations.ganeti.options.option_errors import blamed
+from tenure.kernel.addressing.addresses import parse_address
 from tenure.kernel.errors import AddressInUse, AddressOutsideSubnet, AlreadyExists, Conflict, Invalid, NotFound
+from tenure.kernel.plan.edits import Keep
+from tenure.kernel.plan.plan_model import Network
 
 TO_MAKE_UP = ""
 """The MAC of a NIC for which one is still to be made up."""

@@ -8,18 +8,27 @@ from dataclasses import dataclass, replace
 from itertools import count
 from uuid import uuid4
 
-from tenure.doors.networks.atlas import Atlas
-from tenure.doors.networks.blaming import blamed
-from tenure.doors.networks.cluster import Cluster
-from tenure.doors.networks.jobs import Job
-from tenure.doors.networks.model import DEFAULT_MAC_PREFIX, INSTANCE, MAC, Instance, Nic, Node, check_word, owner_of
-from tenure.doors.networks.nic_drafts import Draft, drafts_of_change, drafts_of_new
-from tenure.doors.networks.nics import TO_MAKE_UP, Shape, loose_options, shape
-from tenure.doors.networks.records import load_instance
-from tenure.kernel.addresses import format_address, parse_address
-from tenure.kernel.configuration import Network
+from tenure.integrations.ganeti.cluster import Cluster
+from tenure.integrations.ganeti.instance.job import Job
+from tenure.integrations.ganeti.instance.nics import TO_MAKE_UP, Shape, loose_options, shape
+from tenure.integrations.ganeti.instance_records import load_instance
+from tenure.integrations.ganeti.machine_model import (
+    DEFAULT_MAC_PREFIX,
+    INSTANCE,
+    MAC,
+    Instance,
+    Nic,
+    Node,
+    check_word,
+    owner_of,
+)
+from tenure.integrations.ganeti.network_lookup import Atlas
+from tenure.integrations.ganeti.options.nic_drafts import Draft, drafts_of_change, drafts_of_new
+from tenure.integrations.ganeti.options.option_errors import blamed
+from tenure.kernel.addressing.addresses import format_address, parse_address
 from tenure.kernel.errors import AlreadyExists, Conflict, Invalid, NotFound
-from tenure.service.ledger import AsyncLedger
+from tenure.kernel.plan.plan_model import Network
+from tenure.service.ledger.async_ledger import AsyncLedger
 
 DEFAULT_NIC = "0"
 """What an instance gets if nothing is said of its NICs: one, without network."""

@@ -2,14 +2,14 @@
 
 from dataclasses import dataclass
 
-from tenure.doors.networks.blaming import blamed
-from tenure.doors.networks.designing import Design, add_subnet, modify_subnet
-from tenure.doors.networks.environment import first_subnet
-from tenure.doors.networks.grammar import SubnetAdd, SubnetModify, read_address, read_cidr
-from tenure.kernel.addresses import is_v6
-from tenure.kernel.edits import KEEP, Keep, RemoveSubnet
+from tenure.integrations.ganeti.hook_environment import first_subnet
+from tenure.integrations.ganeti.options.network_edits import Design, add_subnet, modify_subnet
+from tenure.integrations.ganeti.options.network_grammar import SubnetAdd, SubnetModify, read_address, read_cidr
+from tenure.integrations.ganeti.options.option_errors import blamed
+from tenure.kernel.addressing.addresses import is_v6
+from tenure.kernel.addressing.ranges import Cidr
 from tenure.kernel.errors import Invalid, NotFound
-from tenure.kernel.ranges import Cidr
+from tenure.kernel.plan.edits import KEEP, Keep, RemoveSubnet
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

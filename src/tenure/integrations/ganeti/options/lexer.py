@@ -9,10 +9,10 @@ import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
-from tenure.kernel.addresses import format_address, parse_address
+from tenure.kernel.addressing.addresses import format_address, parse_address
+from tenure.kernel.addressing.ranges import AddressRange, Cidr, parse_cidr, parse_range
 from tenure.kernel.errors import Invalid
 from tenure.kernel.names import MAX_NAME, shown
-from tenure.kernel.ranges import AddressRange, Cidr, parse_cidr, parse_range
 
 MAX_OPTION = 4096
 

@@ -6,8 +6,8 @@ The copy tells at once which option is wrong; the ledger judges again, under its
 from collections.abc import Iterable
 from uuid import uuid4
 
-from tenure.doors.networks.blaming import blame, blamed
-from tenure.doors.networks.grammar import (
+from tenure.integrations.ganeti.machine_model import NODE_REASON
+from tenure.integrations.ganeti.options.network_grammar import (
     PoolAdd,
     PoolModify,
     PoolRemove,
@@ -18,11 +18,12 @@ from tenure.doors.networks.grammar import (
     read_ranges,
     read_subnet_option,
 )
-from tenure.doors.networks.model import NODE_REASON
-from tenure.kernel.addresses import format_address, is_v6, parse_address
-from tenure.kernel.configuration import Configuration, KeepBack, Network, Subnet, address_text, usual_keep_back
-from tenure.kernel.editing import edited
-from tenure.kernel.edits import (
+from tenure.integrations.ganeti.options.option_errors import blame, blamed
+from tenure.kernel.addressing.addresses import format_address, is_v6, parse_address
+from tenure.kernel.addressing.ranges import AddressRange, Cidr, subtract
+from tenure.kernel.errors import Invalid, NotFound, StillInUse, TenureError
+from tenure.kernel.plan.apply_edit import edited
+from tenure.kernel.plan.edits import (
     KEEP,
     AddPool,
     AddSubnet,
@@ -35,10 +36,9 @@ from tenure.kernel.edits import (
     Reserve,
     Unreserve,
 )
-from tenure.kernel.errors import Invalid, NotFound, StillInUse, TenureError
-from tenure.kernel.judging import judge
-from tenure.kernel.ranges import AddressRange, Cidr, subtract
-from tenure.service.operations import ExpectNoHoldings
+from tenure.kernel.plan.invariants import judge
+from tenure.kernel.plan.plan_model import Configuration, KeepBack, Network, Subnet, address_text, usual_keep_back
+from tenure.service.apply.operations import ExpectNoHoldings
 
 
 class Design:

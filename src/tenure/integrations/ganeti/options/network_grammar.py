@@ -7,7 +7,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TypeVar
 
-from tenure.doors.networks.lexing import (
+from tenure.integrations.ganeti.machine_model import MODES
+from tenure.integrations.ganeti.options.lexer import (
     Piece,
     lex,
     like_an_address,
@@ -23,11 +24,10 @@ from tenure.doors.networks.lexing import (
     split_verb,
     whole,
 )
-from tenure.doors.networks.model import MODES
-from tenure.kernel.edits import KEEP, Keep
+from tenure.kernel.addressing.ranges import AddressRange, Cidr
 from tenure.kernel.errors import Invalid
 from tenure.kernel.names import MAX_NAME, shown
-from tenure.kernel.ranges import AddressRange, Cidr
+from tenure.kernel.plan.edits import KEEP, Keep
 
 MAX_RANGES = 131_072
 """The longest list of ranges in characters: as much as one argument of a command can hold."""

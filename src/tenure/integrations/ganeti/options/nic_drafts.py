@@ -4,11 +4,18 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, fields, replace
 from typing import Any
 
-from tenure.doors.networks.blaming import blamed
-from tenure.doors.networks.model import Nic
-from tenure.doors.networks.nic_grammar import LAST, NicAdd, NicModify, NicWish, read_net_add, read_net_modify
-from tenure.kernel.edits import Keep
+from tenure.integrations.ganeti.machine_model import Nic
+from tenure.integrations.ganeti.options.nic_grammar import (
+    LAST,
+    NicAdd,
+    NicModify,
+    NicWish,
+    read_net_add,
+    read_net_modify,
+)
+from tenure.integrations.ganeti.options.option_errors import blamed
 from tenure.kernel.errors import Invalid, NotFound
+from tenure.kernel.plan.edits import Keep
 
 
 @dataclass(slots=True)

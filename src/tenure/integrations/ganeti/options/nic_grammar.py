@@ -8,8 +8,7 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from tenure.doors.networks.grammar import if_said, read_mode, wire_or_none
-from tenure.doors.networks.lexing import (
+from tenure.integrations.ganeti.options.lexer import (
     KEYWORDS,
     VERBS,
     Piece,
@@ -22,9 +21,10 @@ from tenure.doors.networks.lexing import (
     reference_fault,
     whole,
 )
-from tenure.kernel.edits import KEEP, Keep
+from tenure.integrations.ganeti.options.network_grammar import if_said, read_mode, wire_or_none
 from tenure.kernel.errors import Invalid
 from tenure.kernel.names import shown
+from tenure.kernel.plan.edits import KEEP, Keep
 
 MAX_INDEX = 4095
 LAST = "-1"

@@ -2,11 +2,11 @@
 
 from collections.abc import Iterator
 
-from tenure.doors.networks.marks import FREE, USED, Marks
-from tenure.doors.networks.model import Instance
-from tenure.doors.networks.querying import NetworkFacts, external_text, time_cell, wire_cell, wires
-from tenure.kernel.addresses import format_address
-from tenure.kernel.configuration import Pool, Subnet
+from tenure.integrations.ganeti.machine_model import Instance
+from tenure.integrations.ganeti.query.network_fields import NetworkFacts, external_text, time_cell, wire_cell, wires
+from tenure.integrations.ganeti.query.used_addresses import FREE, USED, Marks
+from tenure.kernel.addressing.addresses import format_address
+from tenure.kernel.plan.plan_model import Pool, Subnet
 
 ROW = 64
 """Signs of a map in one line."""

@@ -4,9 +4,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from tenure.doors.networks.model import Group, Instance, Nic, Node
-from tenure.doors.networks.querying import Field, by_name, cell, wire_cell
-from tenure.kernel.configuration import Network
+from tenure.integrations.ganeti.machine_model import Group, Instance, Nic, Node
+from tenure.integrations.ganeti.query.network_fields import Field, by_name, cell, wire_cell
+from tenure.kernel.plan.plan_model import Network
 
 INSTANCE_DEFAULT = ("name", "node", "group", "networks", "ips")
 NODE_DEFAULT = ("name", "group", "primary_ip", "secondary_ip", "inst_cnt")

@@ -11,14 +11,14 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Generic, TypeVar
 
-from tenure.doors.networks.environment import first_subnet
-from tenure.doors.networks.marks import LARGEST_MAP, Marks, external_ranges
-from tenure.doors.networks.model import Instance
-from tenure.kernel.addresses import format_address
-from tenure.kernel.configuration import Connection, Network, Pool, Subnet, address_text
+from tenure.integrations.ganeti.hook_environment import first_subnet
+from tenure.integrations.ganeti.machine_model import Instance
+from tenure.integrations.ganeti.query.used_addresses import LARGEST_MAP, Marks, external_ranges
+from tenure.kernel.addressing.addresses import format_address
 from tenure.kernel.errors import Invalid
+from tenure.kernel.holdings.holding_model import Holding, moment
 from tenure.kernel.names import shown
-from tenure.kernel.values import Holding, moment
+from tenure.kernel.plan.plan_model import Connection, Network, Pool, Subnet, address_text
 
 F = TypeVar("F")
 Document = dict[str, Any]

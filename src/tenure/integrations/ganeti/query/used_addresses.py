@@ -3,9 +3,9 @@
 from bisect import bisect_left
 from collections.abc import Iterable, Iterator
 
-from tenure.kernel.configuration import Network, Places, Pool, Subnet
-from tenure.kernel.ranges import AddressRange, merge
-from tenure.kernel.values import Holding
+from tenure.kernel.addressing.ranges import AddressRange, merge
+from tenure.kernel.holdings.holding_model import Holding
+from tenure.kernel.plan.plan_model import Network, Places, Pool, Subnet
 
 LARGEST_MAP = 65_536
 """Above this many addresses nothing is written out address by address."""

@@ -6,8 +6,8 @@ It disagrees only where somebody changed holdings, networks or papers behind the
 
 from collections.abc import Iterable, Iterator
 
-from tenure.doors.networks.atlas import Atlas
-from tenure.doors.networks.model import (
+from tenure.integrations.ganeti.instance_records import load_instances, marks_of
+from tenure.integrations.ganeti.machine_model import (
     GROUP,
     IDENTITY,
     INSTANCE,
@@ -19,10 +19,10 @@ from tenure.doors.networks.model import (
     owner_of,
     read_node,
 )
-from tenure.doors.networks.records import load_instances, marks_of
-from tenure.kernel.configuration import Network
-from tenure.kernel.values import Paper, State
-from tenure.service.ledger import AsyncLedger
+from tenure.integrations.ganeti.network_lookup import Atlas
+from tenure.kernel.holdings.holding_model import Paper, State
+from tenure.kernel.plan.plan_model import Network
+from tenure.service.ledger.async_ledger import AsyncLedger
 
 MARKS = (NIC, MAC, PLACEMENT, IDENTITY)
 

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 import sqlalchemy as sa
 
-from tenure.doors.neutron.tables import DeploymentRow
+from tenure.integrations.neutron.database.tables import DeploymentRow
 
 TABLE = DeploymentRow.__table__
 THE_ROW, THE_NUMBER = 1, 2

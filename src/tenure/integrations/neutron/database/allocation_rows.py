@@ -12,9 +12,9 @@ from typing import Any, NamedTuple
 import sqlalchemy as sa
 from sqlalchemy.dialects import mysql, postgresql, sqlite
 
-from tenure.doors.neutron.tables import AllocationRow
-from tenure.doors.neutron.unreadable import read_column
-from tenure.kernel.addresses import key
+from tenure.integrations.neutron.database.tables import AllocationRow
+from tenure.integrations.neutron.database.unreadable_rows import read_column
+from tenure.kernel.addressing.addresses import key
 
 ALLOCATIONS = AllocationRow.__table__
 PAGE = 1000

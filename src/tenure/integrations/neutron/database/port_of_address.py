@@ -11,8 +11,8 @@ import sqlalchemy as sa
 from neutron.db import models_v2
 from sqlalchemy.orm.util import identity_key
 
-from tenure.doors.neutron.requests import port_of
-from tenure.doors.neutron.session_book import MYSQL, dialect_of
+from tenure.integrations.neutron.address_requests import port_of
+from tenure.integrations.neutron.database.allocation_rows import MYSQL, dialect_of
 
 PORTS = models_v2.Port.__table__
 

@@ -10,12 +10,12 @@ from uuid import uuid4
 import netaddr
 import sqlalchemy as sa
 
-from tenure.doors.neutron.standing import COLUMN, agreed_now, note
-from tenure.doors.neutron.tables import SubnetRow
-from tenure.doors.neutron.unreadable import read_column
-from tenure.kernel.addresses import format_address, parse_address
+from tenure.integrations.neutron.database.agreement_lock import COLUMN, agreed_now, note
+from tenure.integrations.neutron.database.tables import SubnetRow
+from tenure.integrations.neutron.database.unreadable_rows import read_column
+from tenure.kernel.addressing.addresses import format_address, parse_address
+from tenure.kernel.addressing.ranges import AddressRange, parse_cidr
 from tenure.kernel.errors import NotFound
-from tenure.kernel.ranges import AddressRange, parse_cidr
 
 TABLE = SubnetRow.__table__
 

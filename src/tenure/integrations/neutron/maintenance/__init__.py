@@ -1,1 +1,4 @@
-"""Care for a deployment: what Neutron's own tables say, held against ours and the ledger; drift told and repaired."""
+"""``tenure neutron``: Neutron's own tables compared with the driver's and with the ledger; drift reported and repaired.
+
+Imported by the command line only. Begin with ``run``, then ``compare``.
+"""

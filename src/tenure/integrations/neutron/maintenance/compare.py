@@ -3,17 +3,17 @@
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from tenure.doors.neutron.plans import ledger_owner
-from tenure.doors.neutron.requests import UNNAMED, owner_of, port_of
-from tenure.doors.neutron.session_book import Held
-from tenure.doors.neutron.subnets import SubnetRecord
-from tenure.doors.neutron.tending.drifts import Drift
-from tenure.doors.neutron.tending.spans import Spans
-from tenure.doors.neutron.tending.truth import TrueSubnet
-from tenure.doors.neutron.unreadable import Unreadable
-from tenure.kernel.addresses import format_address, parse_address
-from tenure.kernel.ranges import AddressRange, Cidr, parse_cidr
-from tenure.kernel.values import Holding, State
+from tenure.integrations.neutron.address_requests import UNNAMED, owner_of, port_of
+from tenure.integrations.neutron.database.allocation_rows import Held
+from tenure.integrations.neutron.database.subnet_records import SubnetRecord
+from tenure.integrations.neutron.database.unreadable_rows import Unreadable
+from tenure.integrations.neutron.maintenance.drift import Drift
+from tenure.integrations.neutron.maintenance.held_spans import Spans
+from tenure.integrations.neutron.maintenance.neutron_tables import TrueSubnet
+from tenure.integrations.neutron.transaction.ledger_plan import ledger_owner
+from tenure.kernel.addressing.addresses import format_address, parse_address
+from tenure.kernel.addressing.ranges import AddressRange, Cidr, parse_cidr
+from tenure.kernel.holdings.holding_model import Holding, State
 
 Ports = Mapping[int, str | None]
 Rows = Mapping[int, Held]

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
-from tenure.kernel.addresses import format_address
+from tenure.kernel.addressing.addresses import format_address
 
 
 @dataclass(frozen=True, slots=True)

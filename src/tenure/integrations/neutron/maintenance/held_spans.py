@@ -4,8 +4,8 @@ from bisect import bisect_right
 from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
-from tenure.kernel.ranges import AddressRange
-from tenure.kernel.values import Holding
+from tenure.kernel.addressing.ranges import AddressRange
+from tenure.kernel.holdings.holding_model import Holding
 
 
 class Span(NamedTuple):

@@ -10,7 +10,8 @@ from typing import Any
 
 import sqlalchemy as sa
 
-from tenure.doors.neutron.deployment import (
+from tenure.integrations.neutron.database.agreement_lock import TABLE, Agreement
+from tenure.integrations.neutron.installation import (
     ANOTHERS,
     PAPER,
     Entry,
@@ -21,15 +22,14 @@ from tenure.doors.neutron.deployment import (
     read_agreement,
     replace_agreement,
 )
-from tenure.doors.neutron.options import LEDGER
-from tenure.doors.neutron.standing import TABLE, Agreement
-from tenure.doors.neutron.tending.database import Database, InFlight
-from tenure.doors.neutron.tending.networks import Networks
-from tenure.doors.neutron.tending.rows import all_ids
-from tenure.doors.neutron.tending.settings import Settings
+from tenure.integrations.neutron.maintenance.neutron_database import Database, InFlight
+from tenure.integrations.neutron.maintenance.neutron_settings import Settings
+from tenure.integrations.neutron.maintenance.repair_networks import Networks
+from tenure.integrations.neutron.maintenance.repair_rows import all_ids
+from tenure.integrations.neutron.options import LEDGER
 from tenure.kernel.errors import Conflict
-from tenure.service.ledger import AsyncLedger
-from tenure.service.operations import WritePaper
+from tenure.service.apply.operations import WritePaper
+from tenure.service.ledger.async_ledger import AsyncLedger
 
 
 def check(database: Database, networks: Networks | None, settings: Settings) -> None:

@@ -11,9 +11,9 @@ from oslo_db.sqlalchemy import enginefacade
 from sqlalchemy import exc as sa_exc
 from sqlalchemy import orm
 
-from tenure.doors.neutron.session_book import MYSQL, dialect_of
-from tenure.doors.neutron.tables import AllocationRow, DeploymentRow, SubnetRow
-from tenure.doors.neutron.tending.truth import NEUTRONS
+from tenure.integrations.neutron.database.allocation_rows import MYSQL, dialect_of
+from tenure.integrations.neutron.database.tables import AllocationRow, DeploymentRow, SubnetRow
+from tenure.integrations.neutron.maintenance.neutron_tables import NEUTRONS
 from tenure.kernel.errors import Conflict, Invalid, NotFound, StoreUnavailable
 from tenure.wiring import without_secrets
 

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from oslo_config import cfg
 from oslo_db import options as db_options
 
-from tenure.doors.neutron import options
-from tenure.doors.neutron.spaces import NOTHING_SHARED, Spaces, mapped_spaces
+from tenure.integrations.neutron import options
+from tenure.integrations.neutron.space_mapping import NOTHING_SHARED, Spaces, mapped_spaces
 from tenure.kernel.errors import Invalid
 
 

@@ -7,12 +7,12 @@ from uuid import uuid4
 
 import sqlalchemy as sa
 
-from tenure.doors.neutron.spaces import Site
-from tenure.doors.neutron.subnets import SubnetRecord
-from tenure.doors.neutron.unreadable import read_column
-from tenure.kernel.addresses import format_address, parse_address
+from tenure.integrations.neutron.database.subnet_records import SubnetRecord
+from tenure.integrations.neutron.database.unreadable_rows import read_column
+from tenure.integrations.neutron.space_mapping import Site
+from tenure.kernel.addressing.addresses import format_address, parse_address
+from tenure.kernel.addressing.ranges import AddressRange, parse_cidr
 from tenure.kernel.errors import Invalid
-from tenure.kernel.ranges import AddressRange, parse_cidr
 
 
 def _table(name: str, *columns: str) -> Any:

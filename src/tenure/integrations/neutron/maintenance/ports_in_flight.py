@@ -10,9 +10,9 @@ from typing import Any
 
 import sqlalchemy as sa
 
-from tenure.doors.neutron.requests import port_of
-from tenure.doors.neutron.session_book import Held
-from tenure.doors.neutron.tending.truth import PORTS
+from tenure.integrations.neutron.address_requests import port_of
+from tenure.integrations.neutron.database.allocation_rows import Held
+from tenure.integrations.neutron.maintenance.neutron_tables import PORTS
 
 BULK_S = 900
 """For how long a row may wait for its port: longer than any request for many ports lives.

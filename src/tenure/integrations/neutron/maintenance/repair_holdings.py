@@ -10,21 +10,20 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from tenure.doors.neutron.plans import ledger_owner
-from tenure.doors.neutron.session_book import Held
-from tenure.doors.neutron.subnets import SubnetRecord
-from tenure.doors.neutron.tending.comparing import LedgerReading, Seen, compare_holdings, expected_rows
-from tenure.doors.neutron.tending.database import DATABASE_ERRORS, Database, waited
-from tenure.doors.neutron.tending.drifts import Drift
-from tenure.doors.neutron.tending.networks import REFUSED, Networks
-from tenure.doors.neutron.tending.rows import lock_record, locked_sides, note_generations
-from tenure.doors.neutron.tending.spans import Spans
-from tenure.kernel.addresses import family_span, format_address
+from tenure.integrations.neutron.database.allocation_rows import Held
+from tenure.integrations.neutron.database.subnet_records import SubnetRecord
+from tenure.integrations.neutron.maintenance.compare import LedgerReading, Seen, compare_holdings, expected_rows
+from tenure.integrations.neutron.maintenance.drift import Drift
+from tenure.integrations.neutron.maintenance.held_spans import Spans
+from tenure.integrations.neutron.maintenance.neutron_database import DATABASE_ERRORS, Database, waited
+from tenure.integrations.neutron.maintenance.repair_networks import REFUSED, Networks
+from tenure.integrations.neutron.maintenance.repair_rows import lock_record, locked_sides, note_generations
+from tenure.integrations.neutron.transaction.ledger_plan import ledger_owner
+from tenure.kernel.addressing.addresses import family_span, format_address
+from tenure.kernel.addressing.ranges import parse_cidr
 from tenure.kernel.errors import NotFound
-from tenure.kernel.ranges import parse_cidr
-from tenure.kernel.values import Holding, State
-from tenure.service.ledger import AsyncLedger
-from tenure.service.operations import (
+from tenure.kernel.holdings.holding_model import Holding, State
+from tenure.service.apply.operations import (
     Allocate,
     Cancel,
     Confirm,
@@ -34,6 +33,7 @@ from tenure.service.operations import (
     Release,
     Shown,
 )
+from tenure.service.ledger.async_ledger import AsyncLedger
 
 PAGE = 1000
 

@@ -4,18 +4,19 @@ from dataclasses import dataclass, field
 from typing import Any
 from uuid import uuid4
 
-from tenure.doors.neutron import plans, subnets
-from tenure.doors.neutron.reach import Reach
-from tenure.doors.neutron.session_book import dialect_of, insert_unless_there
-from tenure.doors.neutron.subnets import SubnetRecord
-from tenure.doors.neutron.tending.database import Database
-from tenure.doors.neutron.tending.drifts import Drift
-from tenure.doors.neutron.tending.rows import locked_record
-from tenure.doors.neutron.tending.spans import NOBODY, Spans, span_of
-from tenure.kernel.configuration import Network
+from tenure.integrations.neutron.database import subnet_records
+from tenure.integrations.neutron.database.allocation_rows import dialect_of, insert_unless_there
+from tenure.integrations.neutron.database.subnet_records import SubnetRecord
+from tenure.integrations.neutron.maintenance.drift import Drift
+from tenure.integrations.neutron.maintenance.held_spans import NOBODY, Spans, span_of
+from tenure.integrations.neutron.maintenance.neutron_database import Database
+from tenure.integrations.neutron.maintenance.repair_rows import locked_record
+from tenure.integrations.neutron.transaction import ledger_plan
+from tenure.integrations.neutron.transaction.ledger_client import Reach
+from tenure.kernel.addressing.ranges import parse_cidr
 from tenure.kernel.errors import Conflict, Invalid, NotFound
-from tenure.kernel.ranges import parse_cidr
-from tenure.kernel.values import Holding
+from tenure.kernel.holdings.holding_model import Holding
+from tenure.kernel.plan.plan_model import Network
 
 MOVES = "; `tenure neutron import` moves it, with Neutron's servers stopped"
 
@@ -44,7 +45,7 @@ class Networks:
 
     def name(self, subnet: str) -> str:
         """Name the network of a subnet."""
-        return plans.network_name(self.realm, subnet)
+        return ledger_plan.network_name(self.realm, subnet)
 
     def find(self, subnet: str) -> tuple[str, Network] | None:
         """Find the network of a subnet, and the name of its space."""
@@ -71,7 +72,11 @@ class Networks:
     def subnet_ids(self) -> set[str]:
         """List the subnets that this deployment has networks for; others may have names that begin alike."""
         every = [(name, network) for space in self._spaces.values() for name, network in space.items()]
-        numbers = (plans.subnet_of(self.realm, name) for name, network in every if plans.MARK in network.notes.labels)
+        numbers = (
+            ledger_plan.subnet_of(self.realm, name)
+            for name, network in every
+            if ledger_plan.MARK in network.notes.labels
+        )
         return {number for number in numbers if number}
 
     def compare(self, record: SubnetRecord) -> list[Drift]:
@@ -85,7 +90,7 @@ class Networks:
             text = f"its network is in space {space!r} of the ledger, and should be in {wanted!r}"
             in_the_way = self._against_moving(record) if self.moving else MOVES
             return [Drift("network-space", record.id, text + in_the_way, repairable=not in_the_way)]
-        if not plans.agrees(network, record):
+        if not ledger_plan.agrees(network, record):
             return [Drift("plan-differs", record.id, f"network {network.name!r} has another plan than the subnet")]
         return []
 
@@ -102,7 +107,7 @@ class Networks:
 
     def foreign(self, subnet: str) -> list[Holding]:
         """List what others than this deployment hold in the network of a subnet."""
-        prefix = plans.ledger_owner(self.realm, "")
+        prefix = ledger_plan.ledger_owner(self.realm, "")
         return [each for each in self.holdings(subnet) if not each.row.owner.startswith(prefix)]
 
     def holdings(self, subnet: str) -> list[Holding]:
@@ -153,7 +158,7 @@ class Networks:
         if drift.kind == "network-space":
             self.reach.ask(lambda ledger: ledger.remove_network(name, cascade=True))
             self._forget(name)
-        self.reach.ask(lambda ledger: plans.follow(ledger, name, record))
+        self.reach.ask(lambda ledger: ledger_plan.follow(ledger, name, record))
 
     def remove(self, database: Database, subnet: str, *, dry: bool) -> list[Drift]:
         """Remove the network of a subnet that is not ours any more, if nobody is about to make it.
@@ -183,4 +188,4 @@ REFUSED = (Conflict, NotFound, Invalid)
 
 def _fenced(session: Any, subnet: str) -> bool:
     values = {"id": subnet, "cidr": "", "pools": "[]", "mark": str(uuid4())}
-    return bool(session.execute(insert_unless_there(subnets.TABLE, dialect_of(session)).values(values)).rowcount)
+    return bool(session.execute(insert_unless_there(subnet_records.TABLE, dialect_of(session)).values(values)).rowcount)

@@ -10,8 +10,8 @@ from typing import Any, TypeVar
 
 import sqlalchemy as sa
 
-from tenure.doors.neutron import subnets
-from tenure.doors.neutron.session_book import (
+from tenure.integrations.neutron.database import subnet_records
+from tenure.integrations.neutron.database.allocation_rows import (
     ALLOCATIONS,
     Held,
     SessionBook,
@@ -21,10 +21,9 @@ from tenure.doors.neutron.session_book import (
     is_digits,
     place_of,
 )
-from tenure.doors.neutron.spaces import Spaces
-from tenure.doors.neutron.subnets import SubnetRecord
-from tenure.doors.neutron.tending.bulks import to_come
-from tenure.doors.neutron.tending.comparing import (
+from tenure.integrations.neutron.database.subnet_records import SubnetRecord
+from tenure.integrations.neutron.database.unreadable_rows import Unreadable, read_column
+from tenure.integrations.neutron.maintenance.compare import (
     Ports,
     Seen,
     compare_rows,
@@ -32,16 +31,17 @@ from tenure.doors.neutron.tending.comparing import (
     owner_at,
     unreadable_row,
 )
-from tenure.doors.neutron.tending.database import Database
-from tenure.doors.neutron.tending.drifts import Drift
-from tenure.doors.neutron.tending.truth import (
+from tenure.integrations.neutron.maintenance.drift import Drift
+from tenure.integrations.neutron.maintenance.neutron_database import Database
+from tenure.integrations.neutron.maintenance.neutron_tables import (
     Carried,
     locked_allocations,
     read_allocations,
     read_subnet,
     subnet_ids,
 )
-from tenure.doors.neutron.unreadable import Unreadable, read_column
+from tenure.integrations.neutron.maintenance.ports_in_flight import to_come
+from tenure.integrations.neutron.space_mapping import Spaces
 
 T = TypeVar("T")
 NEUTRONS_ROWS = "ipallocations"
@@ -55,7 +55,7 @@ def all_ids(database: Database) -> list[str]:
 
 def record_ids(session: Any) -> set[str]:
     """List the subnets that we have."""
-    return set(session.execute(sa.select(subnets.TABLE.c.id)).scalars())
+    return set(session.execute(sa.select(subnet_records.TABLE.c.id)).scalars())
 
 
 def see(database: Database, subnet: str, grace_s: int) -> Seen:
@@ -63,7 +63,7 @@ def see(database: Database, subnet: str, grace_s: int) -> Seen:
     with database.reading() as session:
         rows, broken_rows = _read_rows(session, subnet)
         truth, blind = _or_unreadable(lambda: read_subnet(session, subnet))
-        record, broken = _or_unreadable(lambda: subnets.find(session, subnet))
+        record, broken = _or_unreadable(lambda: subnet_records.find(session, subnet))
         carried = read_allocations(session, subnet)
         coming = to_come(session, [held for place, held in rows.items() if place not in carried.ports], grace_s)
     return Seen(
@@ -127,15 +127,15 @@ def _write(session: Any, seen: Seen, space: str | None) -> None:
     truth, record = seen.truth, seen.record
     if truth is None:
         SessionBook(session, seen.id).clear()
-        session.execute(subnets.TABLE.delete().where(subnets.TABLE.c.id == seen.id))
+        session.execute(subnet_records.TABLE.delete().where(subnet_records.TABLE.c.id == seen.id))
     elif seen.broken is not None:
-        subnets.change(session, truth.record(space))
+        subnet_records.change(session, truth.record(space))
     elif record is None:
         values = truth.record(space).row()
-        session.execute(insert_unless_there(subnets.TABLE, dialect_of(session)).values(values))
+        session.execute(insert_unless_there(subnet_records.TABLE, dialect_of(session)).values(values))
     else:
         fields = {"cidr": truth.cidr, "gateway_ip": truth.gateway_ip, "pools": truth.pools, "space": space}
-        subnets.change(session, record.changed(**fields))
+        subnet_records.change(session, record.changed(**fields))
 
 
 def locked_record(session: Any, subnet: str) -> SubnetRecord | None:
@@ -143,12 +143,14 @@ def locked_record(session: Any, subnet: str) -> SubnetRecord | None:
 
     Whoever writes a row for an address holds the record in common with others like him, by the foreign key at least.
     """
-    return subnets.find(session, subnet, locking=True)
+    return subnet_records.find(session, subnet, locking=True)
 
 
 def lock_record(session: Any, subnet: str) -> None:
     """Keep everybody from allocating in a subnet until the transaction ends, whatever our record says."""
-    session.execute(sa.select(subnets.TABLE.c.id).where(subnets.TABLE.c.id == subnet).with_for_update()).first()
+    session.execute(
+        sa.select(subnet_records.TABLE.c.id).where(subnet_records.TABLE.c.id == subnet).with_for_update()
+    ).first()
 
 
 def locked_rows(session: Any, subnet: str, places: Sequence[int]) -> dict[int, Held]:

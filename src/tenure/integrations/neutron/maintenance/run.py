@@ -5,12 +5,9 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from functools import partial
 
-from tenure.doors.neutron.options import LEDGER
-from tenure.doors.neutron.reach import Reach
-from tenure.doors.neutron.subnets import SubnetRecord
-from tenure.doors.neutron.tending import agreeing
-from tenure.doors.neutron.tending.bulks import BULK_S
-from tenure.doors.neutron.tending.comparing import (
+from tenure.integrations.neutron.database.subnet_records import SubnetRecord
+from tenure.integrations.neutron.maintenance import ledger_ownership
+from tenure.integrations.neutron.maintenance.compare import (
     Seen,
     compare_coming,
     compare_holdings,
@@ -19,19 +16,22 @@ from tenure.doors.neutron.tending.comparing import (
     compare_subnet,
     expected_rows,
 )
-from tenure.doors.neutron.tending.database import Database, InFlight, by_halves, chunks
-from tenure.doors.neutron.tending.drifts import Drift, Outcome, Report
-from tenure.doors.neutron.tending.holdings import Holdings, SubnetBusy
-from tenure.doors.neutron.tending.networks import REFUSED, Networks
-from tenure.doors.neutron.tending.rows import (
+from tenure.integrations.neutron.maintenance.drift import Drift, Outcome, Report
+from tenure.integrations.neutron.maintenance.neutron_database import Database, InFlight, by_halves, chunks
+from tenure.integrations.neutron.maintenance.neutron_settings import Settings
+from tenure.integrations.neutron.maintenance.neutron_tables import count_allocations
+from tenure.integrations.neutron.maintenance.ports_in_flight import BULK_S
+from tenure.integrations.neutron.maintenance.repair_holdings import Holdings, SubnetBusy
+from tenure.integrations.neutron.maintenance.repair_networks import REFUSED, Networks
+from tenure.integrations.neutron.maintenance.repair_rows import (
     all_ids,
     drop_unreadable,
     repair_rows,
     repair_subnet,
     see,
 )
-from tenure.doors.neutron.tending.settings import Settings
-from tenure.doors.neutron.tending.truth import count_allocations
+from tenure.integrations.neutron.options import LEDGER
+from tenure.integrations.neutron.transaction.ledger_client import Reach
 
 Progress = Callable[[int, int | None], None]
 
@@ -43,14 +43,14 @@ LEDGER_PATIENCE_S = 30.0
 def verify(settings: Settings, progress: Progress, *, grace_s: int = BULK_S) -> Report:
     """Tell what is not as Neutron has it; change nothing."""
     with _opened(settings, progress, dry=True, grace_s=grace_s) as tending:
-        agreeing.check(tending.database, tending.networks, settings)
+        ledger_ownership.check(tending.database, tending.networks, settings)
         return tending.run()
 
 
 def reconcile(settings: Settings, progress: Progress, *, dry: bool = False, grace_s: int = BULK_S) -> Report:
     """Repair what is not as Neutron has it."""
     with _opened(settings, progress, dry=dry, grace_s=grace_s) as tending:
-        agreeing.check(tending.database, tending.networks, settings)
+        ledger_ownership.check(tending.database, tending.networks, settings)
         return tending.run()
 
 
@@ -70,21 +70,21 @@ def move_in(
     another deployment loses the networks of it that hold addresses only if that is said.
     """
     with _opened(settings, _silent, dry=True, moving=True, may_make=not dry) as looking:
-        agreeing.begin(looking.database, looking.networks, settings, take_over=take_over, dry=True)
-        spares = agreeing.is_anothers(looking.database, looking.networks, settings) and not remove_held
+        ledger_ownership.begin(looking.database, looking.networks, settings, take_over=take_over, dry=True)
+        spares = ledger_ownership.is_anothers(looking.database, looking.networks, settings) and not remove_held
         if spares and looking.networks is not None:
-            agreeing.check_taking_over(looking.database, looking.networks)
+            ledger_ownership.check_taking_over(looking.database, looking.networks)
         looking.spares_held = spares
         report = looking.run()
     if dry or not _may_agree(report, leave_conflicts):
         return report
     with _opened(settings, progress, dry=False, moving=True, may_make=True) as tending:
         tending.spares_held = spares
-        agreement = agreeing.begin(tending.database, tending.networks, settings, take_over=take_over, dry=False)
+        agreement = ledger_ownership.begin(tending.database, tending.networks, settings, take_over=take_over, dry=False)
         report = tending.run()
         if not report.in_flight and _may_agree(report, leave_conflicts):
             look = partial(_agrees, tending, report, leave_conflicts)
-            report.agreed = agreeing.finish(tending.database, agreement, look)
+            report.agreed = ledger_ownership.finish(tending.database, agreement, look)
         return report
 
 

@@ -4,19 +4,19 @@ from typing import Any, Protocol
 
 from sqlalchemy import event
 
-from tenure.doors.neutron import subnets
-from tenure.doors.neutron.requests import Wanted
-from tenure.doors.neutron.session_book import Held, SessionBook
-from tenure.doors.neutron.session_desk import SessionDesk
-from tenure.doors.neutron.subnets import SubnetRecord
-from tenure.doors.neutron.views import KEPT, NETWORK, SharedViews
-from tenure.kernel.addresses import format_address
-from tenure.kernel.configuration import Policy
+from tenure.integrations.neutron.address_requests import Wanted
+from tenure.integrations.neutron.database import subnet_records
+from tenure.integrations.neutron.database.allocation_rows import Held, SessionBook
+from tenure.integrations.neutron.database.subnet_records import SubnetRecord
+from tenure.integrations.neutron.modes.session_allocator import SessionDesk
+from tenure.integrations.neutron.modes.shared_views import KEPT, NETWORK, SharedViews
+from tenure.kernel.addressing.addresses import format_address
 from tenure.kernel.errors import AddressInUse, PoolExhausted
-from tenure.kernel.inline import run_inline
 from tenure.kernel.names import Owner
-from tenure.service.allocating import allocate
-from tenure.service.claims import Claim
+from tenure.kernel.plan.plan_model import Policy
+from tenure.kernel.run_inline import run_inline
+from tenure.service.allocator.allocation import allocate
+from tenure.service.allocator.claim import Claim
 
 LET_GO = "tenure-let-go"
 
@@ -47,7 +47,7 @@ class DatabaseKeeper:
         if wanted.place is not None:
             # Asked for directly: it may lie outside the pools, where the allocator would look for it in the plan.
             if not book.grant(wanted.place, wanted.owner):
-                subnets.enter(session, subnet.id)
+                subnet_records.enter(session, subnet.id)
                 raise AddressInUse(format_address(wanted.place), "another port")
             views.take(wanted.place, wanted.place)
             return wanted.place

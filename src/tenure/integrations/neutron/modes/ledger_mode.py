@@ -10,15 +10,24 @@ import itertools
 from typing import Any
 from uuid import uuid4
 
-from tenure.doors.neutron import plans, subnets
-from tenure.doors.neutron.ending import LedgerEnds, committed_plan
-from tenure.doors.neutron.reach import Reach
-from tenure.doors.neutron.requests import Wanted
-from tenure.doors.neutron.session_book import Held, SessionBook
-from tenure.doors.neutron.settling import LetGo, Place, Planned, Removed, Retook, Settlement, Took, settlement_of
-from tenure.doors.neutron.subnets import SubnetRecord
-from tenure.kernel.addresses import format_address, parse_address
-from tenure.kernel.configuration import Policy
+from tenure.integrations.neutron.address_requests import Wanted
+from tenure.integrations.neutron.database import subnet_records
+from tenure.integrations.neutron.database.allocation_rows import Held, SessionBook
+from tenure.integrations.neutron.database.subnet_records import SubnetRecord
+from tenure.integrations.neutron.transaction import ledger_plan
+from tenure.integrations.neutron.transaction.ledger_client import Reach
+from tenure.integrations.neutron.transaction.recorded_steps import (
+    LetGo,
+    Place,
+    Planned,
+    Removed,
+    Retook,
+    Settlement,
+    Took,
+    settlement_of,
+)
+from tenure.integrations.neutron.transaction.settle_steps import LedgerEnds, committed_plan
+from tenure.kernel.addressing.addresses import format_address, parse_address
 from tenure.kernel.errors import (
     AddressInUse,
     AddressOutsideSubnet,
@@ -28,9 +37,10 @@ from tenure.kernel.errors import (
     PoolExhausted,
     StoreUnavailable,
 )
-from tenure.kernel.values import Holding, State
-from tenure.service.ledger import AsyncLedger
-from tenure.service.operations import Allocate, Cancel, Operation, Release
+from tenure.kernel.holdings.holding_model import Holding, State
+from tenure.kernel.plan.plan_model import Policy
+from tenure.service.apply.operations import Allocate, Cancel, Operation, Release
+from tenure.service.ledger.async_ledger import AsyncLedger
 
 TRIES = 3
 """Times that an address which is named is asked for, where what an earlier request left of it goes away meanwhile."""
@@ -50,7 +60,7 @@ class LedgerKeeper:
     def allocate(self, session: Any, subnet: SubnetRecord, wanted: Wanted) -> int:
         """Hold an address: one call to the ledger now, one when Neutron commits. O(log n)."""
         # Between the ledger's answer and the row nothing else tells that somebody is behind the holding.
-        subnet = subnets.enter(session, subnet.id)
+        subnet = subnet_records.enter(session, subnet.id)
         book = SessionBook(session, subnet.id)
         taking = Taking(self, book, settlement_of(session, self._ends), subnet, wanted.owner)
         if wanted.place is not None:
@@ -77,15 +87,15 @@ class LedgerKeeper:
     def push(self, session: Any, subnet: SubnetRecord) -> None:
         """Make the ledger's plan that of a subnet; one that arrives too late is not left to stand."""
         amends = committed_plan(session.get_bind().engine, self._realm, subnet.id)
-        self.reach.ask(lambda ledger: plans.follow(ledger, self.network(subnet), subnet), amends=amends)
+        self.reach.ask(lambda ledger: ledger_plan.follow(ledger, self.network(subnet), subnet), amends=amends)
 
     def network(self, subnet: SubnetRecord) -> str:
         """Name the network of the ledger that stands for a subnet."""
-        return plans.network_name(self._realm, subnet.id)
+        return ledger_plan.network_name(self._realm, subnet.id)
 
     def owner(self, owner: str) -> str:
         """Name an owner as the ledger knows it."""
-        return plans.ledger_owner(self._realm, owner)
+        return ledger_plan.ledger_owner(self._realm, owner)
 
 
 class Taking:

@@ -7,19 +7,19 @@ allocator would go to the lane (the lowest, the last free ones) the database is 
 from random import SystemRandom
 from typing import Any
 
-from tenure.doors.neutron import subnets
-from tenure.doors.neutron.session_book import SessionBook
-from tenure.doors.neutron.views import NETWORK, SharedViews
-from tenure.kernel.choosing import POLICIES, first_free
-from tenure.kernel.configuration import Policy
+from tenure.integrations.neutron.database import subnet_records
+from tenure.integrations.neutron.database.allocation_rows import SessionBook
+from tenure.integrations.neutron.modes.shared_views import NETWORK, SharedViews
 from tenure.kernel.errors import PoolExhausted
-from tenure.kernel.freeset import FreeSet
-from tenure.kernel.layout import Layout
-from tenure.kernel.values import Outcome, Row, State, Verdict, Wish
+from tenure.kernel.holdings.holding_model import Outcome, Row, State, Verdict, Wish
+from tenure.kernel.picking.free_set import FreeSet
+from tenure.kernel.picking.policies import POLICIES, first_free
+from tenure.kernel.plan.layout import Layout
+from tenure.kernel.plan.plan_model import Policy
 from tenure.ports import Chance
-from tenure.service.claims import Claim, Granted
-from tenure.service.lane import line_key
-from tenure.service.views import DoubtfulLine, DoubtfulViews, FreeLine
+from tenure.service.allocator.claim import Claim, Granted
+from tenure.service.allocator.doubtful_view import DoubtfulLine, DoubtfulViews, FreeLine
+from tenure.service.allocator.lane import line_key
 
 
 class SessionDesk:
@@ -101,7 +101,7 @@ class SessionDesk:
 
     def _search(self, layout: Layout, claim: Claim, policy: Policy) -> Granted:
         """Pick and ask until the database agrees or, freshly read, has nothing that was not refused."""
-        subnets.enter(self._session, layout.configuration.name)
+        subnet_records.enter(self._session, layout.configuration.name)
         refused: set[int] = set()
         while True:
             held = self._book.held_now(refused)

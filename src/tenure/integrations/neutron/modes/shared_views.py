@@ -10,15 +10,15 @@ import threading
 from collections import OrderedDict
 from collections.abc import Iterable
 
-from tenure.doors.neutron.subnets import SubnetRecord
-from tenure.kernel.addresses import width
-from tenure.kernel.choosing import Stripes
-from tenure.kernel.configuration import Configuration, Network, Policy, Pool, Subnet
-from tenure.kernel.freeset import FreeSet
-from tenure.kernel.layout import Layout
-from tenure.kernel.ranges import parse_cidr
+from tenure.integrations.neutron.database.subnet_records import SubnetRecord
+from tenure.kernel.addressing.addresses import width
+from tenure.kernel.addressing.ranges import parse_cidr
+from tenure.kernel.picking.free_set import FreeSet
+from tenure.kernel.picking.policies import Stripes
+from tenure.kernel.plan.layout import Layout
+from tenure.kernel.plan.plan_model import Configuration, Network, Policy, Pool, Subnet
 from tenure.ports import Chance
-from tenure.service.views import DoubtfulLine, DoubtfulViews, LineKey
+from tenure.service.allocator.doubtful_view import DoubtfulLine, DoubtfulViews, LineKey
 
 MOST_KEPT = 1024
 """Subnets whose views a process keeps; the one that was not used for longest goes."""

@@ -15,8 +15,8 @@ from typing import Any, NamedTuple, TypeVar
 from urllib.parse import parse_qsl
 
 from tenure.kernel.errors import OUTCOMES, NotFound, StoreUnavailable
-from tenure.service.ledger import AsyncLedger
-from tenure.service.portal import Portal
+from tenure.service.ledger.async_ledger import AsyncLedger
+from tenure.service.ledger.blocking.loop_thread import Portal
 from tenure.wiring import is_there, open_async, without_secrets
 
 T = TypeVar("T")

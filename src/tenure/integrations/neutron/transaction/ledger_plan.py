@@ -4,10 +4,12 @@ import contextlib
 import logging
 import re
 
-from tenure.doors.neutron.subnets import SubnetRecord
-from tenure.kernel.addresses import format_address, parse_address
-from tenure.kernel.configuration import Network, Policy, Subnet
-from tenure.kernel.edits import (
+from tenure.integrations.neutron.database.subnet_records import SubnetRecord
+from tenure.kernel.addressing.addresses import format_address, parse_address
+from tenure.kernel.addressing.ranges import AddressRange, parse_cidr
+from tenure.kernel.errors import AlreadyExists, Conflict, NotFound, StillInUse
+from tenure.kernel.holdings.holding_model import Holding, State
+from tenure.kernel.plan.edits import (
     AddNetwork,
     AddPool,
     AddSubnet,
@@ -18,11 +20,9 @@ from tenure.kernel.edits import (
     RemovePool,
     RemoveSubnet,
 )
-from tenure.kernel.errors import AlreadyExists, Conflict, NotFound, StillInUse
-from tenure.kernel.ranges import AddressRange, parse_cidr
-from tenure.kernel.values import Holding, State
-from tenure.service.ledger import AsyncLedger
-from tenure.service.operations import Cancel, Expect, Operation, Release
+from tenure.kernel.plan.plan_model import Network, Policy, Subnet
+from tenure.service.apply.operations import Cancel, Expect, Operation, Release
+from tenure.service.ledger.async_ledger import AsyncLedger
 
 LOG = logging.getLogger(__name__)
 

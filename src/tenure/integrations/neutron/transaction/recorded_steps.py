@@ -11,8 +11,8 @@ from typing import Any, Protocol
 
 from sqlalchemy import event
 
-from tenure.doors.neutron.session_book import Held
-from tenure.doors.neutron.subnets import SubnetRecord
+from tenure.integrations.neutron.database.allocation_rows import Held
+from tenure.integrations.neutron.database.subnet_records import SubnetRecord
 
 KEY = "tenure-settlement"
 

@@ -10,10 +10,12 @@ from oslo_db import exception as db_exc
 from sqlalchemy import exc as sa_exc
 from sqlalchemy import orm
 
-from tenure.doors.neutron import plans, subnets
-from tenure.doors.neutron.reach import Reach, Work
-from tenure.doors.neutron.session_book import Held, SessionBook
-from tenure.doors.neutron.settling import (
+from tenure.integrations.neutron.database import subnet_records
+from tenure.integrations.neutron.database.allocation_rows import Held, SessionBook
+from tenure.integrations.neutron.database.subnet_records import SubnetRecord
+from tenure.integrations.neutron.transaction import ledger_plan
+from tenure.integrations.neutron.transaction.ledger_client import Reach, Work
+from tenure.integrations.neutron.transaction.recorded_steps import (
     AddressStep,
     LetGo,
     Place,
@@ -25,11 +27,10 @@ from tenure.doors.neutron.settling import (
     last_steps,
     of_addresses,
 )
-from tenure.doors.neutron.subnets import SubnetRecord
-from tenure.kernel.addresses import format_address
+from tenure.kernel.addressing.addresses import format_address
 from tenure.kernel.errors import NotFound, StoreUnavailable, TenureError
-from tenure.service.ledger import AsyncLedger
-from tenure.service.operations import Allocate, Cancel, Confirm, Operation, Release
+from tenure.service.apply.operations import Allocate, Cancel, Confirm, Operation, Release
+from tenure.service.ledger.async_ledger import AsyncLedger
 
 
 class LedgerEnds:
@@ -60,7 +61,7 @@ class LedgerEnds:
         for step in reversed(steps):
             if isinstance(step, Planned):
                 number = step.after.id
-                restore = partial(plans.become, realm=self._realm, number=number, subnet=step.before)
+                restore = partial(ledger_plan.become, realm=self._realm, number=number, subnet=step.before)
                 self._reach.owe(f"the former plan of subnet {number}", restore)
 
     def doubt(self, steps: list[Step], engine: Any) -> None:
@@ -120,7 +121,7 @@ class LedgerEnds:
         if not isinstance(last, Retook) or last.owner == first.held.owner:
             return []
         ticket = self._ticket(first.place, first.held)
-        address, owner = ticket["address"], plans.ledger_owner(self._realm, last.owner)
+        address, owner = ticket["address"], ledger_plan.ledger_owner(self._realm, last.owner)
         wish = Allocate(network=ticket["network"], address=address, owner=owner, slot=address, reserved="force")
         return [Release(**ticket), wish]
 
@@ -132,9 +133,9 @@ class LedgerEnds:
 
     def _ticket(self, place: Place, held: Held) -> dict[str, Any]:
         return {
-            "network": plans.network_name(self._realm, place.subnet.id),
+            "network": ledger_plan.network_name(self._realm, place.subnet.id),
             "address": format_address(place.position),
-            "owner": plans.ledger_owner(self._realm, held.owner),
+            "owner": ledger_plan.ledger_owner(self._realm, held.owner),
             "generation": held.generation or None,
         }
 
@@ -148,7 +149,7 @@ def committed_plan(engine: Any, realm: str, subnet: str) -> Work[None]:
     async def settle(ledger: AsyncLedger) -> None:
         record = await asyncio.to_thread(_committed, engine, subnet)
         while True:
-            await plans.become(ledger, realm, subnet, record)
+            await ledger_plan.become(ledger, realm, subnet, record)
             again = await asyncio.to_thread(_committed, engine, subnet)
             if again == record:
                 return
@@ -159,7 +160,7 @@ def committed_plan(engine: Any, realm: str, subnet: str) -> Work[None]:
 
 def _committed(engine: Any, subnet: str) -> SubnetRecord | None:
     with _beside(engine) as session:
-        return subnets.find(session, subnet)
+        return subnet_records.find(session, subnet)
 
 
 @contextmanager

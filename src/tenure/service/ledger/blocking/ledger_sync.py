@@ -3,8 +3,8 @@
 from types import TracebackType
 from typing import Self
 
-from tenure.service.blocking_verbs import BlockingVerbs
-from tenure.service.inside import Inside
+from tenure.service.ledger.blocking.verbs_sync import BlockingVerbs
+from tenure.service.ledger.caller_transaction import Inside
 
 
 class Ledger(BlockingVerbs):

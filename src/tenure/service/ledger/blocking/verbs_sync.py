@@ -4,20 +4,20 @@ from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime
 from typing import Unpack
 
-from tenure.kernel.addresses import AddressLike
-from tenure.kernel.configuration import Configuration, Network, Subnet
-from tenure.kernel.edits import KEEP, Keep, Labels, RangeLike
-from tenure.kernel.ranges import NetworkLike
-from tenure.kernel.tenures import History
-from tenure.kernel.values import Change, Holding, Paper
-from tenure.service.explaining import Explanation
-from tenure.service.ledger import AsyncLedger
-from tenure.service.operations import Allocate, AllocateKeywords, ClaimKeywords, GroupKeywords, Operation, Shown
-from tenure.service.portal import Portal
-from tenure.service.searching import Found
-from tenure.service.showing import ClaimStatus, WaitingClaim
-from tenure.service.verb_signature import spelled_out
-from tenure.service.verifying import Breach
+from tenure.kernel.addressing.addresses import AddressLike
+from tenure.kernel.addressing.ranges import NetworkLike
+from tenure.kernel.holdings.holding_model import Change, Holding, Paper
+from tenure.kernel.holdings.tenures import History
+from tenure.kernel.plan.edits import KEEP, Keep, Labels, RangeLike
+from tenure.kernel.plan.plan_model import Configuration, Network, Subnet
+from tenure.service.apply.operations import Allocate, AllocateKeywords, ClaimKeywords, GroupKeywords, Operation, Shown
+from tenure.service.ledger.async_ledger import AsyncLedger
+from tenure.service.ledger.blocking.loop_thread import Portal
+from tenure.service.ledger.verb_signature import spelled_out
+from tenure.service.read.explain import Explanation
+from tenure.service.read.presenter import ClaimStatus, WaitingClaim
+from tenure.service.read.search import Found
+from tenure.service.read.verify import Breach
 
 
 class BlockingVerbs:

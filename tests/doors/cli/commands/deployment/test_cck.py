@@ -2,7 +2,7 @@
 
 import pytest
 
-from tenure.doors.cli.deployment_keys import DEPLOYED_INSTANCE, LOST_VM
+from tenure.doors.cli.output.deployment_json_keys import DEPLOYED_INSTANCE, LOST_VM
 from tests.doors.cli.deployment_site import addresses, group, manifest, write
 from tests.doors.cli.site import Site
 

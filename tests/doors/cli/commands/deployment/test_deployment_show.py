@@ -5,7 +5,7 @@ import sys
 
 import pytest
 
-from tenure.doors.cli.deployment_keys import ADDRESS_REASON, DEPLOYED_INSTANCE, DEPLOYMENT
+from tenure.doors.cli.output.deployment_json_keys import ADDRESS_REASON, DEPLOYED_INSTANCE, DEPLOYMENT
 from tests.doors.cli.deployment_site import MIXED, SHOP, config, group, manifest, write
 from tests.doors.cli.processes import TENURE, surroundings
 from tests.doors.cli.site import Site

@@ -3,11 +3,11 @@
 import pytest
 
 import tenure
-from tenure.doors.cli.deployment_keys import COMPILE, DEPLOYED_INSTANCE, DEPLOYMENT_PLAN, MANAGED_NETWORK
-from tenure.doors.deployments.managed_records import CREATING, CreatedSubnet, Managed
+from tenure.doors.cli.output.deployment_json_keys import COMPILE, DEPLOYED_INSTANCE, DEPLOYMENT_PLAN, MANAGED_NETWORK
+from tenure.integrations.bosh.state.managed_records import CREATING, CreatedSubnet, Managed
+from tests.doors.cli.commands.deployment.test_plan_apply_abort_modes import OWN
 from tests.doors.cli.deployment_site import COMPILING, addresses, group, manifest, write
 from tests.doors.cli.site import Site
-from tests.doors.cli.test_deployment_modes import OWN
 
 SETTINGS = "netmask 255.255.255.240, prefix 32, cloud_properties vlan=416, gateway 10.44.16.1, dns 10.44.0.53"
 

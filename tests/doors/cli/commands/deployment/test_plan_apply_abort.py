@@ -3,7 +3,8 @@
 import pytest
 import yaml
 
-from tenure.doors.cli.deployment_keys import (
+from tenure.doors.cli.commands.deployment.plan_text import settings_lines
+from tenure.doors.cli.output.deployment_json_keys import (
     CLOUD_CONFIG,
     CONFIG_UPLOAD,
     DEPLOYED_INSTANCE,
@@ -11,7 +12,6 @@ from tenure.doors.cli.deployment_keys import (
     FAULT,
     PLAN_STEP,
 )
-from tenure.doors.cli.deployment_lines import settings_lines
 from tests.doors.cli.deployment_site import CONFIG, MIXED, SHOP, addresses, config, group, manifest, write
 from tests.doors.cli.site import Site
 

@@ -2,8 +2,8 @@
 
 import pytest
 
-from tenure.doors.cli.deployment_keys import DEPLOYED_INSTANCE, ORPHAN
-from tenure.doors.deployments.faults import Kind, Refused
+from tenure.doors.cli.output.deployment_json_keys import DEPLOYED_INSTANCE, ORPHAN
+from tenure.integrations.bosh.model.bosh_errors import Kind, Refused
 from tests.doors.cli.deployment_site import addresses, config, group, manifest, write
 from tests.doors.cli.site import Site
 
@@ -104,7 +104,7 @@ def test_reports_that_come_late_name_their_vm_or_plan_and_are_refused(deployed: 
 
 def test_an_effect_is_told_also_where_no_vm_could_be_made(deployed: Site, monkeypatch: pytest.MonkeyPatch) -> None:
     """Nothing is called unchanged that was changed."""
-    monkeypatch.setattr("tenure.doors.deployments.telling.settings_of", unmakeable)
+    monkeypatch.setattr("tenure.integrations.bosh.views.result_documents.settings_of", unmakeable)
     lost = deployed.json("deployment", "lose", "shop", "web/0")
     (deployed.folder / "vms.txt").write_text("vm-3\n", "utf-8")
     checked = deployed.json("deployment", "cck", "shop", "db/0", "--vms", "vms.txt", "--recreate")

@@ -2,10 +2,10 @@
 
 import pytest
 
-from tenure.doors.cli.deployment_lines import next_lines
-from tenure.doors.deployments.explaining import waiting_text
-from tenure.doors.deployments.making import Making
-from tenure.doors.deployments.records import Instance
+from tenure.doors.cli.commands.deployment.plan_text import next_lines
+from tenure.integrations.bosh.planning.explain_instance import waiting_text
+from tenure.integrations.bosh.state.instance_state import Instance
+from tenure.integrations.bosh.state.pending_vms import Making
 from tests.doors.cli.deployment_site import SHOP, group, manifest, write
 from tests.doors.cli.site import Site
 

@@ -2,8 +2,8 @@
 
 import pytest
 
-from tenure.doors.cli.keys import INSTANCE
-from tenure.doors.networks.nic_grammar import WORDS
+from tenure.doors.cli.output.json_keys import INSTANCE
+from tenure.integrations.ganeti.options.nic_grammar import WORDS
 from tests.doors.cli.site import Site
 
 

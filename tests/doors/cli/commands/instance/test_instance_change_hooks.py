@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from tenure.doors.cli.keys import HOOK
+from tenure.doors.cli.output.json_keys import HOOK
 from tests.doors.cli.processes import eventually, started
 from tests.doors.cli.site import Site
 

@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from tenure.doors.cli.keys import GANETI_IMPORT
+from tenure.doors.cli.output.json_keys import GANETI_IMPORT
 from tests.doors.cli.processes import on_terminal
 from tests.doors.cli.site import Site, ganeti_document, ganeti_nic
 

@@ -5,8 +5,8 @@ import json
 import pytest
 
 import tenure
-from tenure.doors.cli.keys import NETWORK_MAP
-from tenure.doors.networks.querying import FIELDS
+from tenure.doors.cli.output.json_keys import NETWORK_MAP
+from tenure.integrations.ganeti.query.network_fields import FIELDS
 from tests.doors.cli.site import Site
 
 

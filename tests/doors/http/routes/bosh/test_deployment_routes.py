@@ -7,11 +7,11 @@ import pytest
 import yaml
 
 import tenure
-from tenure.doors.deployments.door import Deployments
-from tenure.doors.deployments.telling import instance_document, moved_document, plan_document
-from tenure.doors.rest import deployment_shapes
-from tenure.doors.rest.openapi_examples import CLOUD_CONFIG
-from tests.doors.rest.director import (
+from tenure.doors.http.openapi.openapi_examples import CLOUD_CONFIG
+from tenure.doors.http.routes.bosh import deployment_responses
+from tenure.integrations.bosh.deployments_api import Deployments
+from tenure.integrations.bosh.views.result_documents import instance_document, moved_document, plan_document
+from tests.doors.http.director import (
     SHOP,
     WEB,
     config,
@@ -24,8 +24,8 @@ from tests.doors.rest.director import (
     two_groups,
     upload,
 )
-from tests.doors.rest.plan import good, lay, refused
-from tests.doors.rest.stage import Client, Server
+from tests.doors.http.plan import good, lay, refused
+from tests.doors.http.stage import Client, Server
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 
@@ -336,12 +336,12 @@ async def test_the_api_tells_all_that_the_doors_own_documents_tell(shared_server
         [moved, *_] = await door.moved_by(config(reserved=["10.44.16.2-10.44.16.9"]))
 
     for document, shape in (
-        (plan, deployment_shapes.DeploymentPlan),
-        (plan["instances"][0], deployment_shapes.PlannedInstance),
-        (plan["instances"][0]["networks"][0], deployment_shapes.PlannedNetwork),
-        ({**instance, "settings": {}}, deployment_shapes.DeployedInstance),
-        (instance["addresses"][0], deployment_shapes.HeldAddress),
-        (instance["networks"][0], deployment_shapes.InstanceNetwork),
-        (moved_document(moved), deployment_shapes.MovedAddress),
+        (plan, deployment_responses.DeploymentPlan),
+        (plan["instances"][0], deployment_responses.PlannedInstance),
+        (plan["instances"][0]["networks"][0], deployment_responses.PlannedNetwork),
+        ({**instance, "settings": {}}, deployment_responses.DeployedInstance),
+        (instance["addresses"][0], deployment_responses.HeldAddress),
+        (instance["networks"][0], deployment_responses.InstanceNetwork),
+        (moved_document(moved), deployment_responses.MovedAddress),
     ):
         assert set(document) == set(shape.__struct_fields__)

@@ -7,12 +7,12 @@ import sys
 
 import pytest
 
-from tenure.doors.rest import deployment_shapes
-from tenure.doors.rest.catalogue import ENDPOINTS
-from tenure.doors.rest.openapi_examples import MANIFEST
-from tests.doors.rest.director import SHOP, config, deploy, faults, manifest, upload
-from tests.doors.rest.plan import lay, refused
-from tests.doors.rest.stage import Client
+from tenure.doors.http.openapi.openapi_examples import MANIFEST
+from tenure.doors.http.routes.bosh import deployment_responses
+from tenure.doors.http.routes.route_table import ENDPOINTS
+from tests.doors.http.director import SHOP, config, deploy, faults, manifest, upload
+from tests.doors.http.plan import lay, refused
+from tests.doors.http.stage import Client
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 
@@ -102,7 +102,7 @@ async def test_a_name_with_a_slash_never_reaches_into_another_deployment(admin: 
 
 async def test_a_text_that_is_too_long_is_refused_before_it_is_read(admin: Client) -> None:
     await lay(admin)
-    text = "#" * (deployment_shapes.MOST_TEXT + 1)
+    text = "#" * (deployment_responses.MOST_TEXT + 1)
     problem = await refused(admin, 422, "invalid", "PUT", "/cloud-configs/default", {"text": text})
 
     assert problem["field"] == "text"
@@ -111,9 +111,9 @@ async def test_a_text_that_is_too_long_is_refused_before_it_is_read(admin: Clien
 WITHOUT_YAML = """
 import asyncio, json, sys
 sys.modules["yaml"] = None
-from tenure.doors.rest.catalogue import ENDPOINTS
-from tenure.doors.rest.endpoints import Call
-from tenure.remote.problems import problem_of
+from tenure.doors.http.routes.route_table import ENDPOINTS
+from tenure.doors.http.routing.endpoint import Call
+from tenure.wire.problems import problem_of
 path = {"deployment": "shop", "instance_group": "web", "ident": "0", "vm": "vm-1", "config": "default", "errand": "x"}
 said = {**dict.fromkeys(("text", "manifest", "plan", "vm"), "x"), "vms": [], "number": 0}
 told = {}

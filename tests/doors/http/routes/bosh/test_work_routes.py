@@ -5,11 +5,11 @@ from typing import Any
 import pytest
 import yaml
 
-from tenure.doors.deployments.managed_records import MANAGED
-from tenure.doors.rest.openapi_examples import MANIFEST
-from tests.doors.rest.director import SHOP, WEB, config, faults, has, manifest, upload
-from tests.doors.rest.plan import lay, refused
-from tests.doors.rest.stage import Client
+from tenure.doors.http.openapi.openapi_examples import MANIFEST
+from tenure.integrations.bosh.state.managed_records import MANAGED
+from tests.doors.http.director import SHOP, WEB, config, faults, has, manifest, upload
+from tests.doors.http.plan import lay, refused
+from tests.doors.http.stage import Client
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 

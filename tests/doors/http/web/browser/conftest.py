@@ -5,7 +5,7 @@ from collections.abc import Iterator
 import pytest
 from playwright.sync_api import Browser
 
-from tests.doors.rest.web.browser.scene import Scene, set_scene
+from tests.doors.http.web.browser.scene import Scene, set_scene
 from tests.infrastructure import chromium
 
 

@@ -12,7 +12,7 @@ from typing import Any
 
 from playwright.sync_api import Browser, BrowserContext, Page, expect
 
-from tests.doors.rest.stage import LOOSE, Server, running
+from tests.doors.http.stage import LOOSE, Server, running
 
 API = "/api/v1"
 WAIT_MS = 15_000

@@ -5,7 +5,7 @@ import re
 import pytest
 from playwright.sync_api import Page, expect
 
-from tests.doors.rest.web.browser.scene import NASTY, Scene, cell
+from tests.doors.http.web.browser.scene import NASTY, Scene, cell
 
 pytestmark = pytest.mark.xdist_group("web")
 

@@ -12,7 +12,7 @@ import pytest
 from PIL import Image
 from playwright.sync_api import Browser, Page, expect
 
-from tests.doors.rest.web.browser.scene import Scene, cell, set_scene
+from tests.doors.http.web.browser.scene import Scene, cell, set_scene
 
 pytestmark = [pytest.mark.xdist_group("web"), pytest.mark.proof]
 

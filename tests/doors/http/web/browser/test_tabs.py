@@ -9,7 +9,7 @@ from contextlib import contextmanager
 import pytest
 from playwright.sync_api import BrowserContext, Page, expect
 
-from tests.doors.rest.web.browser.scene import API, WAIT_MS, Scene, cell
+from tests.doors.http.web.browser.scene import API, WAIT_MS, Scene, cell
 
 pytestmark = pytest.mark.xdist_group("web")
 

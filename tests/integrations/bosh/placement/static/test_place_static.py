@@ -1,7 +1,7 @@
 """Placing by static addresses on one network: who has one keeps it, new ones take them in the order listed."""
 
-from tenure.doors.deployments.placing import place
-from tests.doors.deployments.placing.building import (
+from tenure.integrations.bosh.placement import place
+from tests.integrations.bosh.placement.builders import (
     config,
     gone,
     group,

@@ -1,7 +1,17 @@
 """Static networks that share a nic_group: all addresses of a NIC come from subnets with equal cloud properties."""
 
-from tenure.doors.deployments.placing import place
-from tests.doors.deployments.placing.building import config, group, manual, on, present, refusal, static, stays, subnet
+from tenure.integrations.bosh.placement import place
+from tests.integrations.bosh.placement.builders import (
+    config,
+    group,
+    manual,
+    on,
+    present,
+    refusal,
+    static,
+    stays,
+    subnet,
+)
 
 SITE = config(
     manual(

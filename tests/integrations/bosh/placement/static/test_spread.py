@@ -9,11 +9,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tenure.doors.deployments.faults import Kind, Refused
-from tenure.doors.deployments.model import GroupNetwork, Subnet
-from tenure.doors.deployments.placing import place
-from tenure.doors.deployments.placing.meeting import meet
-from tests.doors.deployments.placing.strategies import Case, static_cases
+from tenure.integrations.bosh.model.bosh_errors import Kind, Refused
+from tenure.integrations.bosh.model.document_model import GroupNetwork, Subnet
+from tenure.integrations.bosh.placement import place
+from tenure.integrations.bosh.placement.static.flow import meet
+from tests.integrations.bosh.placement.strategies import Case, static_cases
 from tests.profiles import examples
 
 Counts = frozenset[tuple[Hashable, int]]

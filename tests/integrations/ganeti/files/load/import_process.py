@@ -1,14 +1,17 @@
-"""An import in a process of its own, to be killed: ``python -m tests.doors.networks.ganeti.importer URL INSTANCES``."""
+"""An import in a process of its own, to be killed.
+
+``python -m tests.integrations.ganeti.files.load.import_process URL INSTANCES``
+"""
 
 import asyncio
 import json
 import sys
 
 import tenure
-from tenure.doors.networks.ganeti import moving_in, network_steps
-from tenure.doors.networks.ganeti.moving_in import plan_import, run_import
-from tenure.doors.networks.ganeti.reading import read_file
-from tests.doors.networks.ganeti.crowds import crowd_document
+from tenure.integrations.ganeti.files.load import import_cluster, import_network
+from tenure.integrations.ganeti.files.load.import_cluster import plan_import, run_import
+from tenure.integrations.ganeti.files.read.cluster_file import read_file
+from tests.integrations.ganeti.files.crowds import crowd_document
 
 PAGE, CHUNK = 70, 15
 """Small, so that there are many steps to be killed between and within."""
@@ -21,7 +24,7 @@ def told(done: int, total: int) -> None:
 
 async def main(url: str, instances: int) -> None:
     """Import a crowd."""
-    network_steps.PAGE, moving_in.CHUNK = PAGE, CHUNK
+    import_network.PAGE, import_cluster.CHUNK = PAGE, CHUNK
     async with await tenure.open_async(url) as ledger:
         cluster = read_file(json.dumps(crowd_document(instances)).encode())
         await run_import(ledger, await plan_import(cluster, ledger), told)

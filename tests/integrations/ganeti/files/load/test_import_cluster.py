@@ -6,12 +6,12 @@ import json
 import pytest
 
 import tenure
-from tenure.doors.networks.ganeti import moving_in
-from tenure.doors.networks.ganeti.moving_in import plan_import, run_import
-from tenure.doors.networks.ganeti.moving_out import export_cluster
-from tenure.doors.networks.ganeti.reading import read_cluster
-from tenure.doors.networks.model import read_instance
-from tests.doors.networks.ganeti.documents import (
+from tenure.integrations.ganeti.files.export_cluster import export_cluster
+from tenure.integrations.ganeti.files.load import import_cluster
+from tenure.integrations.ganeti.files.load.import_cluster import plan_import, run_import
+from tenure.integrations.ganeti.files.read.cluster_file import read_cluster
+from tenure.integrations.ganeti.machine_model import read_instance
+from tests.integrations.ganeti.files.documents import (
     DB,
     NET1,
     NET2,
@@ -23,7 +23,7 @@ from tests.doors.networks.ganeti.documents import (
     nic,
     old_document,
 )
-from tests.doors.networks.ganeti.test_round_trips import contents
+from tests.integrations.ganeti.files.test_round_trips import contents
 
 
 async def test_the_plan_tells_what_would_be_made_and_makes_nothing(ledger: tenure.AsyncLedger) -> None:
@@ -139,7 +139,7 @@ async def test_an_instance_may_have_a_gateway_and_externally_reserved_addresses(
 async def test_an_import_that_was_broken_off_is_run_again(
     steps: int, present: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(moving_in, "CHUNK", 1)
+    monkeypatch.setattr(import_cluster, "CHUNK", 1)
     cluster = read_cluster(old_document())
     made = 0
 

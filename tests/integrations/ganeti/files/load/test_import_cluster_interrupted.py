@@ -7,14 +7,14 @@ from collections.abc import Callable
 import pytest
 
 import tenure
-from tenure.doors.networks.ganeti import moving_in, network_steps
-from tenure.doors.networks.ganeti.moving_in import ImportPlan, plan_import, run_import
-from tenure.doors.networks.ganeti.moving_out import export_cluster
-from tenure.doors.networks.ganeti.reading import read_cluster, read_file
+from tenure.integrations.ganeti.files.export_cluster import export_cluster
+from tenure.integrations.ganeti.files.load import import_cluster, import_network
+from tenure.integrations.ganeti.files.load.import_cluster import ImportPlan, plan_import, run_import
+from tenure.integrations.ganeti.files.read.cluster_file import read_cluster, read_file
 from tenure.ports import LedgerStore
 from tests.contract.providers import Provider, ledger_providers
-from tests.doors.networks.ganeti.crowds import addresses_of, crowd_document
-from tests.doors.networks.ganeti.documents import Json, brought_in, new_document, old_document
+from tests.integrations.ganeti.files.crowds import addresses_of, crowd_document
+from tests.integrations.ganeti.files.documents import Json, brought_in, new_document, old_document
 
 CROWD = 12
 LASTING = [provider for provider in ledger_providers() if provider.abilities.survives_restart]
@@ -51,8 +51,8 @@ async def half_done(ledger: tenure.AsyncLedger, document: Json, steps: int) -> N
 @pytest.fixture
 def small_steps(monkeypatch: pytest.MonkeyPatch) -> None:
     """Let imports go in steps of a few."""
-    monkeypatch.setattr(network_steps, "PAGE", 5)
-    monkeypatch.setattr(moving_in, "CHUNK", 5)
+    monkeypatch.setattr(import_network, "PAGE", 5)
+    monkeypatch.setattr(import_cluster, "CHUNK", 5)
 
 
 async def test_all_addresses_are_held_before_there_is_any_instance(ledger: tenure.AsyncLedger) -> None:

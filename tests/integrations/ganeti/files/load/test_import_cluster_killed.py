@@ -12,24 +12,24 @@ from typing import Any
 import pytest
 
 import tenure
-from tenure.doors.networks.ganeti.moving_in import plan_import
-from tenure.doors.networks.ganeti.moving_out import export_cluster
-from tenure.doors.networks.ganeti.reading import read_file
+from tenure.integrations.ganeti.files.export_cluster import export_cluster
+from tenure.integrations.ganeti.files.load.import_cluster import plan_import
+from tenure.integrations.ganeti.files.read.cluster_file import read_file
 from tenure.ports import LedgerStore
 from tests.contract.providers import Provider, ledger_providers
-from tests.doors.networks.ganeti.crowds import addresses_of, crowd_document
-from tests.doors.networks.ganeti.test_round_trips import contents
+from tests.integrations.ganeti.files.crowds import addresses_of, crowd_document
+from tests.integrations.ganeti.files.test_round_trips import contents
 
 INSTANCES = 300
 KILLS = 5
 LONGEST_PAUSE_S = 0.03
-ROOT = Path(__file__).parents[4]
+ROOT = Path(__file__).parents[5]
 LASTING = [provider for provider in ledger_providers() if provider.abilities.survives_restart]
 
 
 async def begun(url: str) -> asyncio.subprocess.Process:
     """Begin the import in a process of its own."""
-    words = ["-m", "tests.doors.networks.ganeti.importer", url, str(INSTANCES)]
+    words = ["-m", "tests.integrations.ganeti.files.load.import_process", url, str(INSTANCES)]
     return await asyncio.create_subprocess_exec(sys.executable, *words, stdout=asyncio.subprocess.PIPE, cwd=ROOT)
 
 

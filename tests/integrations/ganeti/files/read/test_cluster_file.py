@@ -7,9 +7,9 @@ from typing import Any
 import pytest
 
 import tenure
-from tenure.doors.networks.ganeti.reading import examine, read_cluster, read_file
-from tenure.doors.networks.ganeti.reading_networks import read_range
-from tests.doors.networks.ganeti.documents import (
+from tenure.integrations.ganeti.files.read.cluster_file import examine, read_cluster, read_file
+from tenure.integrations.ganeti.files.read.file_networks import read_range
+from tests.integrations.ganeti.files.documents import (
     DB,
     DEFAULT,
     NET1,

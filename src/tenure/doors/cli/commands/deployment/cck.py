@@ -7,21 +7,21 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from tenure.doors.cli.commands import command
-from tenure.doors.cli.completing import complete_deployed_instance
-from tenure.doors.cli.deployment_door import deployment_argument, read_document, run_on_deployments
-from tenure.doors.cli.deployment_lines import addresses_text, ident, next_lines, settings_lines
-from tenure.doors.cli.deployment_planning import exit_code_option
-from tenure.doors.cli.failing import FINDINGS
-from tenure.doors.cli.printing import answer, table_lines
+from tenure.doors.cli.commands.deployment.open_deployments import deployment_argument, read_document, run_on_deployments
+from tenure.doors.cli.commands.deployment.plan_apply_abort import exit_code_option
+from tenure.doors.cli.commands.deployment.plan_text import addresses_text, ident, next_lines, settings_lines
+from tenure.doors.cli.framework.click_base import command
+from tenure.doors.cli.framework.complete_names import complete_deployed_instance
+from tenure.doors.cli.framework.exit_codes import FINDINGS
+from tenure.doors.cli.output.print_answer import answer, table_lines
 from tenure.doors.cli.session import Session, pass_session
 from tenure.kernel.errors import Invalid
 from tenure.kernel.names import check_name
 
 if TYPE_CHECKING:
-    from tenure.doors.deployments.checking import Missing
-    from tenure.doors.deployments.door import Deployments
-    from tenure.doors.deployments.records import Instance
+    from tenure.integrations.bosh.deployments_api import Deployments
+    from tenure.integrations.bosh.state.instance_state import Instance
+    from tenure.integrations.bosh.verbs.cloud_check import Missing
 
 RECREATE, FORGET = "recreate", "forget"
 GONE = {"VM": "vm", "INSTANCE": "instance", "AZ": "az", "ADDRESSES": "addresses"}
@@ -103,7 +103,7 @@ async def _checked(
 
 async def _resolved(door: "Deployments", missing: "Missing", resolution: str | None) -> dict[str, Any]:
     """Do what is to be done about a lost VM; who leaves needs none, and goes with the report that it is gone."""
-    from tenure.doors.deployments.telling import instance_document, settings
+    from tenure.integrations.bosh.views.result_documents import instance_document, settings
 
     before = missing.instance
     wanted = None if before.leaving else resolution

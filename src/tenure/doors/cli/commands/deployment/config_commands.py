@@ -6,17 +6,17 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from tenure.doors.cli.commands import command
-from tenure.doors.cli.deployment_door import file_argument, read_document, run_on_deployments
-from tenure.doors.cli.failing import warn
-from tenure.doors.cli.printing import answer, table
+from tenure.doors.cli.commands.deployment.open_deployments import file_argument, read_document, run_on_deployments
+from tenure.doors.cli.framework.click_base import command
+from tenure.doors.cli.framework.exit_codes import warn
+from tenure.doors.cli.output.print_answer import answer, table
 from tenure.doors.cli.session import Session, pass_session
 
 if TYPE_CHECKING:
-    from tenure.doors.deployments.configuring import Uploaded
-    from tenure.doors.deployments.door import Deployments
-    from tenure.doors.deployments.faults import Fault
-    from tenure.doors.deployments.moving import Moved
+    from tenure.integrations.bosh.cloud_config.configs import Uploaded
+    from tenure.integrations.bosh.cloud_config.moved_instances import Moved
+    from tenure.integrations.bosh.deployments_api import Deployments
+    from tenure.integrations.bosh.model.bosh_errors import Fault
 
 WOULD_UPLOAD = "nothing is changed; would be uploaded:"
 WOULD_DELETE = "nothing is changed; would be deleted:"
@@ -43,7 +43,7 @@ def upload_config(session: Session, file: Path, name: str, dry_run: bool) -> Non
       tenure deployment upload-config cloud.yml --dry-run
       tenure deployment upload-config cloud.yml --name default
     """
-    from tenure.doors.deployments.faults import Rejected
+    from tenure.integrations.bosh.model.bosh_errors import Rejected
 
     document, text = read_document(file)
     try:
@@ -108,7 +108,7 @@ def _document(
     written: bool,
 ) -> dict[str, Any]:
     """Write what came of an upload or a removal, and give its warnings."""
-    from tenure.doors.deployments.telling import moved_document
+    from tenure.integrations.bosh.views.result_documents import moved_document
 
     warn(session, [str(fault) for fault in warnings])
     return {

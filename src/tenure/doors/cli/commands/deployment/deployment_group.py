@@ -2,43 +2,43 @@
 
 import click
 
-from tenure.doors.cli.commands import Shelf
+from tenure.doors.cli.framework.click_base import Shelf
 
 VERBS = {
     "Configs and plans": {
-        "upload-config": "deployment_configs:upload_config",
-        "delete-config": "deployment_configs:delete_config",
-        "plan": "deployment_planning:plan",
-        "apply": "deployment_planning:apply",
-        "abort": "deployment_planning:abort",
-        "delete": "deployment_planning:delete",
+        "upload-config": "deployment.config_commands:upload_config",
+        "delete-config": "deployment.config_commands:delete_config",
+        "plan": "deployment.plan_apply_abort:plan",
+        "apply": "deployment.plan_apply_abort:apply",
+        "abort": "deployment.plan_apply_abort:abort",
+        "delete": "deployment.plan_apply_abort:delete",
     },
     "Reports about VMs": {
-        "commit": "deployment_reporting:commit",
-        "fail": "deployment_reporting:fail",
-        "lose": "deployment_reporting:lose",
-        "stop": "deployment_reporting:stop",
-        "start": "deployment_reporting:start",
-        "ignore": "deployment_reporting:ignore",
-        "unignore": "deployment_reporting:unignore",
-        "cleanup-orphans": "deployment_reporting:clean_up_orphans",
+        "commit": "deployment.vm_reports:commit",
+        "fail": "deployment.vm_reports:fail",
+        "lose": "deployment.vm_reports:lose",
+        "stop": "deployment.vm_reports:stop",
+        "start": "deployment.vm_reports:start",
+        "ignore": "deployment.vm_reports:ignore",
+        "unignore": "deployment.vm_reports:unignore",
+        "cleanup-orphans": "deployment.vm_reports:clean_up_orphans",
     },
     "VMs without a deploy": {
-        "recreate": "deployment_working:recreate",
-        "cck": "deployment_checking:cck",
-        "run-errand": "deployment_working:run_errand",
-        "end-errand": "deployment_working:end_errand",
-        "compile": "deployment_working:compile_packages",
-        "commit-worker": "deployment_working:commit_worker",
-        "end-compile": "deployment_working:end_compile",
+        "recreate": "deployment.errand_compile:recreate",
+        "cck": "deployment.cck:cck",
+        "run-errand": "deployment.errand_compile:run_errand",
+        "end-errand": "deployment.errand_compile:end_errand",
+        "compile": "deployment.errand_compile:compile_packages",
+        "commit-worker": "deployment.errand_compile:commit_worker",
+        "end-compile": "deployment.errand_compile:end_compile",
     },
     "Reading": {
-        "configs": "deployment_configs:configs",
-        "list": "deployment_reading:list_deployments",
-        "show": "deployment_reading:show",
-        "diff": "deployment_reading:diff",
-        "why": "deployment_reading:why",
-        "networks": "deployment_reading:networks",
+        "configs": "deployment.config_commands:configs",
+        "list": "deployment.deployment_show:list_deployments",
+        "show": "deployment.deployment_show:show",
+        "diff": "deployment.deployment_show:diff",
+        "why": "deployment.deployment_show:why",
+        "networks": "deployment.deployment_show:networks",
     },
 }
 

@@ -6,25 +6,31 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from tenure.doors.cli.commands import command
-from tenure.doors.cli.completing import complete_deployed_instance
-from tenure.doors.cli.deployment_door import (
+from tenure.doors.cli.commands.deployment.open_deployments import (
     deployment_argument,
     file_argument,
     instance_argument,
     read_document,
     run_on_deployments,
 )
-from tenure.doors.cli.deployment_lines import addresses_text, earlier_lines, ident, next_lines, settings_lines
-from tenure.doors.cli.deployment_planning import exit_code_option
-from tenure.doors.cli.failing import FINDINGS
-from tenure.doors.cli.printing import answer, cell_text, fields, table, table_lines, unicode_wanted
+from tenure.doors.cli.commands.deployment.plan_apply_abort import exit_code_option
+from tenure.doors.cli.commands.deployment.plan_text import (
+    addresses_text,
+    earlier_lines,
+    ident,
+    next_lines,
+    settings_lines,
+)
+from tenure.doors.cli.framework.click_base import command
+from tenure.doors.cli.framework.complete_names import complete_deployed_instance
+from tenure.doors.cli.framework.exit_codes import FINDINGS
+from tenure.doors.cli.output.print_answer import answer, cell_text, fields, table, table_lines, unicode_wanted
 from tenure.doors.cli.session import Session, pass_session
 
 if TYPE_CHECKING:
-    from tenure.doors.deployments.asking import Standing
-    from tenure.doors.deployments.door import Deployments
-    from tenure.doors.deployments.records import Deployment, Instance
+    from tenure.integrations.bosh.deployments_api import Deployments
+    from tenure.integrations.bosh.state.instance_state import Deployment, Instance
+    from tenure.integrations.bosh.views.queries import Standing
 
 DEPLOYMENTS = {
     "DEPLOYMENT": "name",
@@ -77,7 +83,7 @@ async def _listed(door: "Deployments") -> list[dict[str, Any]]:
 
 
 def _entry(deployment: "Deployment", instances: "list[Instance]", snapshot: str | None) -> dict[str, Any]:
-    from tenure.doors.deployments.explaining import waits_for
+    from tenure.integrations.bosh.planning.explain_instance import waits_for
 
     own = deployment.snapshot is None
     return {
@@ -108,7 +114,7 @@ def show(session: Session, deployment: str, instance: str | None) -> None:
         _show_deployment(session, run_on_deployments(session, lambda door: door.standing(deployment)))
         return
     standing, found = run_on_deployments(session, lambda door: _with_instance(door, deployment, instance))
-    from tenure.doors.deployments.telling import instance_document, settings
+    from tenure.integrations.bosh.views.result_documents import instance_document, settings
 
     document = {
         **instance_document(found),
@@ -122,7 +128,7 @@ async def _with_instance(door: "Deployments", deployment: str, instance: str) ->
 
 
 def _show_deployment(session: Session, standing: "Standing") -> None:
-    from tenure.doors.deployments.telling import instance_document
+    from tenure.integrations.bosh.views.result_documents import instance_document
 
     documents = [instance_document(each) for each in standing.instances]
     head = _entry(standing.deployment, list(standing.instances), None)
@@ -171,7 +177,7 @@ def diff(session: Session, context: click.Context, file: Path, exit_code: bool) 
     """
     name, text = read_document(file)
     found = run_on_deployments(session, lambda door: door.diff(text, document=name))
-    from tenure.doors.deployments.telling import difference_document
+    from tenure.integrations.bosh.views.result_documents import difference_document
 
     document = difference_document(found)
     answer(session, document, "\n".join(_difference_lines(document)))
@@ -213,7 +219,7 @@ def why(session: Session, deployment: str, instance: str) -> None:
       tenure deployment why shop web/0
     """
     found = run_on_deployments(session, lambda door: door.why(deployment, instance))
-    from tenure.doors.deployments.telling import why_document
+    from tenure.integrations.bosh.views.result_documents import why_document
 
     told = why_document(found)
     answer(session, told, "\n".join(_why_lines(told)))
@@ -253,7 +259,7 @@ def networks(session: Session) -> None:
       tenure deployment networks
     """
     found = run_on_deployments(session, lambda door: door.managed_networks())
-    from tenure.doors.deployments.telling import managed_document
+    from tenure.integrations.bosh.views.result_documents import managed_document
 
     documents = [managed_document(each) for each in found]
     rows = documents if session.json else [row for each in documents for row in _subnet_rows(each)]

@@ -6,17 +6,23 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from tenure.doors.cli.commands import command
-from tenure.doors.cli.completing import complete_deployed_instance
-from tenure.doors.cli.deployment_door import deployment_argument, run_on_deployments
-from tenure.doors.cli.deployment_lines import addresses_text, applied_lines, ident, planned_lines, settings_lines
-from tenure.doors.cli.printing import answer, counted
+from tenure.doors.cli.commands.deployment.open_deployments import deployment_argument, run_on_deployments
+from tenure.doors.cli.commands.deployment.plan_text import (
+    addresses_text,
+    applied_lines,
+    ident,
+    planned_lines,
+    settings_lines,
+)
+from tenure.doors.cli.framework.click_base import command
+from tenure.doors.cli.framework.complete_names import complete_deployed_instance
+from tenure.doors.cli.output.print_answer import answer, counted
 from tenure.doors.cli.session import Session, pass_session
 
 if TYPE_CHECKING:
-    from tenure.doors.deployments.deploying import Deployed
-    from tenure.doors.deployments.door import Deployments
-    from tenure.doors.deployments.workers import Compiling
+    from tenure.integrations.bosh.deployments_api import Deployments
+    from tenure.integrations.bosh.state.compile_workers import Compiling
+    from tenure.integrations.bosh.verbs.deploy import Deployed
 
 UP_ALREADY = (
     "no VM is to be made anew: who waits for one already, is stopped hard, leaves or is ignored stays as it is, and so "
@@ -74,7 +80,7 @@ def _tell(
     session: Session, done: "Deployed", does: str, *, dry_run: bool, nothing: str, then: str | None = None
 ) -> None:
     """Tell what was done, or would be; ``nothing`` where there is nothing to do, ``then`` what follows at the end."""
-    from tenure.doors.deployments.telling import plan_document
+    from tenure.integrations.bosh.views.result_documents import plan_document
 
     plan = plan_document(done, applied=not dry_run)
     aborts = f"tenure deployment abort {plan['deployment']} --plan {plan['plan']}"
@@ -97,7 +103,7 @@ def end_errand(session: Session, deployment: str, errand: str) -> None:
       tenure deployment end-errand shop smoke-test
     """
     found = run_on_deployments(session, lambda door: door.end_errand(deployment, errand))
-    from tenure.doors.deployments.telling import instance_document
+    from tenure.integrations.bosh.views.result_documents import instance_document
 
     rest = [instance_document(each) for each in found]
     document = {"deployment": deployment, "errand": errand, "instances": rest}
@@ -124,7 +130,7 @@ def compile_packages(session: Session, deployment: str, workers: int | None, pla
       tenure deployment compile shop --workers 2
     """
     begun = run_on_deployments(session, lambda door: door.begin_compiling(deployment, plan, workers=workers))
-    from tenure.doors.deployments.telling import compile_document
+    from tenure.integrations.bosh.views.result_documents import compile_document
 
     document = compile_document(begun)
     answer(session, document, "\n".join(_compile_lines(document)))
@@ -159,7 +165,7 @@ def commit_worker(session: Session, deployment: str, number: int, vm: str, plan:
       tenure deployment commit-worker shop 0 --vm vm-20
     """
     found = run_on_deployments(session, lambda door: _commit(door, deployment, plan, number, vm))
-    from tenure.doors.deployments.telling import compile_document
+    from tenure.integrations.bosh.views.result_documents import compile_document
 
     document = None if found is None else compile_document(found)
     answer(session, document, f"worker {number} of deployment {deployment} runs on {vm}")
@@ -184,7 +190,7 @@ def end_compile(session: Session, deployment: str, plan: str | None) -> None:
       tenure deployment end-compile shop
     """
     ended = run_on_deployments(session, lambda door: _end(door, deployment, plan))
-    from tenure.doors.deployments.telling import compile_document
+    from tenure.integrations.bosh.views.result_documents import compile_document
 
     compiled = None if ended is None else compile_document(ended)
     document = {"deployment": deployment, "ended": compiled is not None, "compile": compiled}

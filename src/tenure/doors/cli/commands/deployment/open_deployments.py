@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING, TypeVar
 
 import click
 
-from tenure.doors.cli.completing import complete_deployed_instance, complete_deployment
+from tenure.doors.cli.framework.complete_names import complete_deployed_instance, complete_deployment
 from tenure.doors.cli.session import Session
 from tenure.kernel.errors import Invalid
 
 if TYPE_CHECKING:
-    from tenure.doors.deployments.door import Deployments
+    from tenure.integrations.bosh.deployments_api import Deployments
 
 T = TypeVar("T")
 
@@ -33,7 +33,7 @@ def run_on_deployments(
 ) -> T:
     """Do one piece of work on the deployments of the ledger."""
     try:
-        from tenure.doors.deployments.door import Deployments
+        from tenure.integrations.bosh.deployments_api import Deployments
     except ModuleNotFoundError as error:
         if error.name != "yaml":
             raise

@@ -7,23 +7,23 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from tenure.doors.cli.commands import command, with_options
-from tenure.doors.cli.deployment_door import (
+from tenure.doors.cli.commands.deployment.open_deployments import (
     deployment_argument,
     file_argument,
     read_document,
     run_on_deployments,
 )
-from tenure.doors.cli.deployment_lines import applied_lines, ident, next_lines, planned_lines, without_kept
-from tenure.doors.cli.failing import FINDINGS
-from tenure.doors.cli.printing import answer
+from tenure.doors.cli.commands.deployment.plan_text import applied_lines, ident, next_lines, planned_lines, without_kept
+from tenure.doors.cli.framework.click_base import command, with_options
+from tenure.doors.cli.framework.exit_codes import FINDINGS
+from tenure.doors.cli.output.print_answer import answer
 from tenure.doors.cli.session import Session, missing_file, pass_session
 
 if TYPE_CHECKING:
-    from tenure.doors.deployments.deploying import Deployed
-    from tenure.doors.deployments.door import Deployments
-    from tenure.doors.deployments.records import Instance
-    from tenure.kernel.values import Holding
+    from tenure.integrations.bosh.deployments_api import Deployments
+    from tenure.integrations.bosh.state.instance_state import Instance
+    from tenure.integrations.bosh.verbs.deploy import Deployed
+    from tenure.kernel.holdings.holding_model import Holding
 
     Act = Callable[..., Awaitable[Deployed]]
 
@@ -71,7 +71,7 @@ def plan(
     """
     deploy = _wish(file, said)
     found = run_on_deployments(session, lambda door: deploy(door.plan), try_on_new=True)
-    from tenure.doors.deployments.telling import plan_document
+    from tenure.integrations.bosh.views.result_documents import plan_document
 
     whole = plan_document(found, applied=False)
     told = without_kept(whole) if changes_only else whole
@@ -89,7 +89,7 @@ def _wish(file: Path, said: Mapping[str, Any]) -> "Callable[[Act], Awaitable[Dep
     orders = {key: said[key] for key in ("recreate", "hand_over", "fix")}
 
     async def deploy(act: "Act") -> "Deployed":
-        from tenure.doors.deployments.reports import ask_command, read_vm_state
+        from tenure.integrations.bosh.running_vms.vm_state import ask_command, read_vm_state
 
         heard = None if reports is None else read_vm_state(reports[1], reports[0])
         if said["vm_state_from"] is not None:
@@ -125,7 +125,7 @@ def apply(session: Session, file: Path, changes_only: bool, **said: Any) -> None
     if missing_file(session.url):  # a ledger is begun only by a manifest that can do without: with its own networks
         run_on_deployments(session, lambda door: deploy(door.plan), try_on_new=True)
     found = run_on_deployments(session, lambda door: deploy(door.apply), may_make=True)
-    from tenure.doors.deployments.telling import plan_document
+    from tenure.integrations.bosh.views.result_documents import plan_document
 
     whole = plan_document(found, applied=True)
     told = without_kept(whole) if changes_only else whole
@@ -143,7 +143,7 @@ def abort(session: Session, deployment: str, name: str | None) -> None:
       tenure deployment abort shop
     """
     wanted, open_still, freed = run_on_deployments(session, lambda door: _abort(door, deployment, name))
-    from tenure.doors.deployments.telling import address_document
+    from tenure.integrations.bosh.views.result_documents import address_document
 
     addresses = [address_document(held) for held in freed]
     told = ", ".join(f"{each['network']} {each['address']}" for each in addresses) or "nothing"
@@ -173,7 +173,7 @@ def delete(session: Session, deployment: str) -> None:
       tenure deployment delete shop
     """
     left, orphans = run_on_deployments(session, lambda door: _delete(door, deployment))
-    from tenure.doors.deployments.telling import instance_document
+    from tenure.integrations.bosh.views.result_documents import instance_document
 
     waiting = [instance_document(each) for each in left]
     document = {"deployment": deployment, "gone": not left, "waiting": waiting, "orphans": orphans}

@@ -4,7 +4,7 @@ import shlex
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
-from tenure.doors.cli.printing import Document, cell_text, counted, table_lines, unicode_wanted
+from tenure.doors.cli.output.print_answer import Document, cell_text, counted, table_lines, unicode_wanted
 
 SIGNS = {"created": "+", "kept": "=", "recreated": "*", "changed": "~", "moved": "~", "leaves": "-"}
 STEPS = {"WHAT": "what", "INSTANCE": "instance", "AZ": "az", "ADDRESSES": "addresses", "VM": "vm"}

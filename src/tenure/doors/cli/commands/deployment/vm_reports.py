@@ -5,17 +5,21 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from tenure.doors.cli.commands import command
-from tenure.doors.cli.deployment_door import deployment_argument, instance_argument, run_on_deployments
-from tenure.doors.cli.deployment_lines import addresses_text, ident, next_lines, settings_lines
-from tenure.doors.cli.printing import answer, table
+from tenure.doors.cli.commands.deployment.open_deployments import (
+    deployment_argument,
+    instance_argument,
+    run_on_deployments,
+)
+from tenure.doors.cli.commands.deployment.plan_text import addresses_text, ident, next_lines, settings_lines
+from tenure.doors.cli.framework.click_base import command
+from tenure.doors.cli.output.print_answer import answer, table
 from tenure.doors.cli.session import Session, pass_session
 
 if TYPE_CHECKING:
-    from tenure.doors.deployments.asking import Standing
-    from tenure.doors.deployments.door import Deployments
-    from tenure.doors.deployments.records import Instance
-    from tenure.doors.deployments.surveying import Orphan
+    from tenure.integrations.bosh.cloud_config.site_survey import Orphan
+    from tenure.integrations.bosh.deployments_api import Deployments
+    from tenure.integrations.bosh.state.instance_state import Instance
+    from tenure.integrations.bosh.views.queries import Standing
 
     Verb = Callable[[Deployments], Awaitable[Instance | None]]
 
@@ -167,7 +171,7 @@ def unignore(session: Session, deployment: str, instance: str) -> None:
 def _report(session: Session, deployment: str, done: str, verb: "Verb") -> None:
     """Take a report; tell how the instance stands then, and what is to be done and reported next."""
     instance, standing = run_on_deployments(session, lambda door: _reported(door, deployment, verb))
-    from tenure.doors.deployments.telling import instance_document, settings
+    from tenure.integrations.bosh.views.result_documents import instance_document, settings
 
     document = {
         **instance_document(instance),
@@ -243,7 +247,7 @@ async def _cleaned_up(door: "Deployments", vms: Sequence[str]) -> "list[Orphan]"
 
 
 def _orphan(orphan: "Orphan") -> dict[str, Any]:
-    from tenure.doors.deployments.telling import address_document
+    from tenure.integrations.bosh.views.result_documents import address_document
 
     return {
         "vm": orphan.vm,

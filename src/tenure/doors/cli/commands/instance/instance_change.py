@@ -8,19 +8,19 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from tenure.doors.cli.commands import command, with_options
-from tenure.doors.cli.completing import complete_instance, complete_node
-from tenure.doors.cli.failing import FINDINGS, warn
-from tenure.doors.cli.instance_reading import instance_document, instance_facts, nic_lines
-from tenure.doors.cli.printing import answer, escaped
+from tenure.doors.cli.commands.instance.instance_show import instance_document, instance_facts, nic_lines
+from tenure.doors.cli.framework.click_base import command, with_options
+from tenure.doors.cli.framework.complete_names import complete_instance, complete_node
+from tenure.doors.cli.framework.exit_codes import FINDINGS, warn
+from tenure.doors.cli.output.print_answer import answer, escaped
 from tenure.doors.cli.session import Session, pass_session
-from tenure.service.ledger import AsyncLedger
+from tenure.service.ledger.async_ledger import AsyncLedger
 
 if TYPE_CHECKING:
-    from tenure.doors.networks.hooks import HookResult
-    from tenure.doors.networks.instances import Done, Instances
-    from tenure.doors.networks.machine_fields import InstanceFacts
-    from tenure.doors.networks.planning import InstanceOptions
+    from tenure.integrations.ganeti.instance.hooks import HookResult
+    from tenure.integrations.ganeti.instance.plan_instance import InstanceOptions
+    from tenure.integrations.ganeti.instances import Done, Instances
+    from tenure.integrations.ganeti.query.machine_fields import InstanceFacts
 
     Work = Callable[[Instances], Awaitable[Done]]
 
@@ -86,7 +86,7 @@ def add(session: Session, context: click.Context, name: str, no_nics: bool, **sa
       tenure instance add web-2 --net 0:ip0=198.51.100.40,ip1=pool,network=lan
       tenure instance add web-3 --node node1 --net 0:ip=web,network=lan --net 1:network=lan
     """
-    from tenure.doors.networks.planning import DEFAULT_NIC
+    from tenure.integrations.ganeti.instance.plan_instance import DEFAULT_NIC
 
     nets = said["nets"]
     if no_nics and nets:
@@ -132,15 +132,15 @@ def remove(session: Session, context: click.Context, name: str, **said: Any) -> 
 
 
 def _options(said: dict[str, Any]) -> "InstanceOptions":
-    from tenure.doors.networks.planning import InstanceOptions
+    from tenure.integrations.ganeti.instance.plan_instance import InstanceOptions
 
     return InstanceOptions(node=said.get("node"), force=said["force"], check=said["check"])
 
 
 def _run(session: Session, context: click.Context, said: dict[str, Any], verb: str, work: "Work") -> None:
     """Run an operation with its hooks; tell what was done, and how the hooks went."""
-    from tenure.doors.networks.hooks import failed
-    from tenure.doors.networks.instances import HookFailed
+    from tenure.integrations.ganeti.instance.hooks import failed
+    from tenure.integrations.ganeti.instances import HookFailed
 
     try:
         done, facts = session.run(lambda ledger: _done(session, ledger, said, work))
@@ -157,8 +157,8 @@ def _run(session: Session, context: click.Context, said: dict[str, Any], verb: s
 async def _done(
     session: Session, ledger: AsyncLedger, said: dict[str, Any], work: "Work"
 ) -> "tuple[Done, InstanceFacts]":
-    from tenure.doors.networks.hooks import CALLED_OFF, LIMIT_S
-    from tenure.doors.networks.instances import Hooking, Instances
+    from tenure.integrations.ganeti.instance.hooks import CALLED_OFF, LIMIT_S
+    from tenure.integrations.ganeti.instances import Hooking, Instances
 
     limit_s = LIMIT_S if said["hook_timeout"] is None else said["hook_timeout"]
     hooking = None if said["hooks"] is None else Hooking(said["hooks"], limit_s)

@@ -2,19 +2,19 @@
 
 import click
 
-from tenure.doors.cli.commands import Shelf
+from tenure.doors.cli.framework.click_base import Shelf
 
 VERBS = {
     "Instances": {
-        "add": "instance_changing:add",
-        "modify": "instance_changing:modify",
-        "remove": "instance_changing:remove",
+        "add": "instance.instance_change:add",
+        "modify": "instance.instance_change:modify",
+        "remove": "instance.instance_change:remove",
     },
     "Reading": {
-        "list": "instance_reading:list_instances",
-        "list-fields": "instance_reading:list_fields",
-        "info": "instance_reading:info",
-        "env": "instance_reading:env",
+        "list": "instance.instance_show:list_instances",
+        "list-fields": "instance.instance_show:list_fields",
+        "info": "instance.instance_show:info",
+        "env": "instance.instance_show:env",
     },
 }
 

@@ -5,17 +5,24 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from tenure.doors.cli.commands import command
-from tenure.doors.cli.completing import complete_instance
-from tenure.doors.cli.listing import Layout, chosen_fields, field_values, layout_options, print_field_list, print_fields
-from tenure.doors.cli.printing import answer, fields, wire_text
+from tenure.doors.cli.framework.click_base import command
+from tenure.doors.cli.framework.complete_names import complete_instance
+from tenure.doors.cli.output.field_lists import (
+    Layout,
+    chosen_fields,
+    field_values,
+    layout_options,
+    print_field_list,
+    print_fields,
+)
+from tenure.doors.cli.output.print_answer import answer, fields, wire_text
 from tenure.doors.cli.session import Session, pass_session
 from tenure.kernel.errors import NotFound
-from tenure.service.ledger import AsyncLedger
+from tenure.service.ledger.async_ledger import AsyncLedger
 
 if TYPE_CHECKING:
-    from tenure.doors.networks.machine_fields import InstanceFacts
-    from tenure.doors.networks.model import Instance
+    from tenure.integrations.ganeti.machine_model import Instance
+    from tenure.integrations.ganeti.query.machine_fields import InstanceFacts
 
 NOTHING = "no instances; `tenure instance add NAME` makes one"
 
@@ -33,7 +40,7 @@ def list_instances(session: Session, names: tuple[str, ...], **said: Any) -> Non
       tenure instance list
       tenure instance list web -o name,ips,macs --no-headers --separator :
     """
-    from tenure.doors.networks.machine_fields import INSTANCE_DEFAULT, INSTANCE_FIELDS
+    from tenure.integrations.ganeti.query.machine_fields import INSTANCE_DEFAULT, INSTANCE_FIELDS
 
     layout = Layout(**said)
     chosen = chosen_fields(session, layout, INSTANCE_DEFAULT, INSTANCE_FIELDS)
@@ -50,7 +57,7 @@ def list_fields(session: Session, names: tuple[str, ...]) -> None:
     For example:
       tenure instance list-fields
     """
-    from tenure.doors.networks.machine_fields import INSTANCE_FIELDS
+    from tenure.integrations.ganeti.query.machine_fields import INSTANCE_FIELDS
 
     print_field_list(session, INSTANCE_FIELDS, names)
 
@@ -90,7 +97,7 @@ def env(session: Session, name: str, nic: int | None, post: bool) -> None:
 
 
 def _variables(facts: "InstanceFacts", nic: int | None, post: bool) -> Mapping[str, str]:
-    from tenure.doors.networks.environment import hook_variables, instance_variables, nic_variables
+    from tenure.integrations.ganeti.hook_environment import hook_variables, instance_variables, nic_variables
 
     instance = facts.instance
     if nic is None:
@@ -103,7 +110,7 @@ def _variables(facts: "InstanceFacts", nic: int | None, post: bool) -> Mapping[s
 
 
 async def _found(ledger: AsyncLedger, names: Sequence[str]) -> "list[InstanceFacts]":
-    from tenure.doors.networks.instances import Instances
+    from tenure.integrations.ganeti.instances import Instances
 
     instances = Instances(ledger)
     return await instance_facts(ledger, [await instances.find(name) for name in names] or await instances.every())
@@ -111,8 +118,8 @@ async def _found(ledger: AsyncLedger, names: Sequence[str]) -> "list[InstanceFac
 
 async def instance_facts(ledger: AsyncLedger, instances: "Iterable[Instance]") -> "list[InstanceFacts]":
     """Put instances and the networks of their NICs together."""
-    from tenure.doors.networks.atlas import Atlas
-    from tenure.doors.networks.machine_fields import InstanceFacts
+    from tenure.integrations.ganeti.network_lookup import Atlas
+    from tenure.integrations.ganeti.query.machine_fields import InstanceFacts
 
     found = list(instances)
     wanted = {nic.network for instance in found for nic in instance.nics}
@@ -123,7 +130,7 @@ async def instance_facts(ledger: AsyncLedger, instances: "Iterable[Instance]") -
 
 def instance_document(facts: "InstanceFacts") -> dict[str, Any]:
     """Write an instance whole."""
-    from tenure.doors.networks.machine_fields import INSTANCE_FIELDS
+    from tenure.integrations.ganeti.query.machine_fields import INSTANCE_FIELDS
 
     return field_values(facts, list(INSTANCE_FIELDS.values()))
 

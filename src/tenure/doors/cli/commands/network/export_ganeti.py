@@ -5,16 +5,16 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from tenure.doors.cli.commands import command
-from tenure.doors.cli.failing import warn
-from tenure.doors.cli.ganeti_in import file_path, read_named
-from tenure.doors.cli.printing import answer, echo, json_text
-from tenure.doors.cli.progress import Bar
+from tenure.doors.cli.commands.network.import_ganeti import file_path, read_named
+from tenure.doors.cli.framework.click_base import command
+from tenure.doors.cli.framework.exit_codes import warn
+from tenure.doors.cli.output.atomic_files import write_whole
+from tenure.doors.cli.output.print_answer import answer, echo, json_text
+from tenure.doors.cli.output.progress import Bar
 from tenure.doors.cli.session import Session, pass_session
-from tenure.doors.cli.whole_files import write_whole
 
 if TYPE_CHECKING:
-    from tenure.doors.networks.ganeti.values import Form
+    from tenure.integrations.ganeti.files.file_model import Form
 
 FORMS = ("revised", "today")
 
@@ -49,7 +49,7 @@ def export_ganeti(session: Session, file: Path | None, form: "Form", runtimes: t
       tenure network export-ganeti
       tenure network export-ganeti config.new --form revised --runtime web-7.runtime
     """
-    from tenure.doors.networks.ganeti.moving_out import export_cluster
+    from tenure.integrations.ganeti.files.export_cluster import export_cluster
 
     warnings: list[str] = []
     converted = {path: _converted(path, form) for path in runtimes}
@@ -89,6 +89,6 @@ def convert(session: Session, file: Path, form: "Form", output: Path | None) -> 
 
 
 def _converted(path: Path, form: "Form") -> list[Any]:
-    from tenure.doors.networks.ganeti.runtime import convert_runtime, read_runtime
+    from tenure.integrations.ganeti.files.runtime_files import convert_runtime, read_runtime
 
     return read_named(path, lambda data: convert_runtime(read_runtime(data), form))

@@ -6,17 +6,17 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
-from tenure.doors.cli.commands import command
-from tenure.doors.cli.failing import FINDINGS
-from tenure.doors.cli.printing import answer, counted
-from tenure.doors.cli.progress import Bar
+from tenure.doors.cli.framework.click_base import command
+from tenure.doors.cli.framework.exit_codes import FINDINGS
+from tenure.doors.cli.output.print_answer import answer, counted
+from tenure.doors.cli.output.progress import Bar
 from tenure.doors.cli.session import Session, pass_session
 from tenure.kernel.errors import Conflict, Invalid, NotFound
-from tenure.service.ledger import AsyncLedger
+from tenure.service.ledger.async_ledger import AsyncLedger
 
 if TYPE_CHECKING:
-    from tenure.doors.networks.ganeti.moving_in import ImportPlan
-    from tenure.doors.networks.ganeti.values import Cluster
+    from tenure.integrations.ganeti.files.file_model import Cluster
+    from tenure.integrations.ganeti.files.load.import_cluster import ImportPlan
 
     Remarks = Sequence[tuple[str, str]]
 
@@ -55,7 +55,7 @@ def import_ganeti(
       tenure network import-ganeti config.data --dry-run
       tenure network import-ganeti config.data --runtime web-7.runtime
     """
-    from tenure.doors.networks.ganeti.reading import read_file
+    from tenure.integrations.ganeti.files.read.cluster_file import read_file
 
     cluster = read_named(file, read_file)
     running = _compared(cluster, runtimes)
@@ -81,7 +81,7 @@ def read_named(path: Path, read: Callable[[bytes], T]) -> T:
 
 def _compared(cluster: "Cluster", runtimes: Sequence[Path]) -> "Remarks":
     """Tell how running instances differ from what the configuration says of them."""
-    from tenure.doors.networks.ganeti.runtime import differences, read_runtime
+    from tenure.integrations.ganeti.files.runtime_files import differences, read_runtime
 
     known = {instance.name: instance for instance in cluster.instances}
     found: list[tuple[str, str]] = []
@@ -94,7 +94,7 @@ def _compared(cluster: "Cluster", runtimes: Sequence[Path]) -> "Remarks":
 
 
 async def _moved_in(ledger: AsyncLedger, cluster: "Cluster", dry_run: bool, bar: Bar) -> "ImportPlan":
-    from tenure.doors.networks.ganeti.moving_in import plan_import, run_import
+    from tenure.integrations.ganeti.files.load.import_cluster import plan_import, run_import
 
     plan = await plan_import(cluster, ledger)
     if not dry_run:

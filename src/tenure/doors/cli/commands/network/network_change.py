@@ -6,10 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from tenure.doors.cli.commands import command
-from tenure.doors.cli.documents import network_entry
-from tenure.doors.cli.failing import warn
-from tenure.doors.cli.network_options import (
+from tenure.doors.cli.commands.network.network_flags import (
     NONE,
     all_tags,
     deprecations,
@@ -19,13 +16,22 @@ from tenure.doors.cli.network_options import (
     unless_none,
     unreserve_option,
 )
-from tenure.doors.cli.options import cascade_option, changed, network_argument, undo_option, without_option
-from tenure.doors.cli.printing import answer
+from tenure.doors.cli.framework.click_base import command
+from tenure.doors.cli.framework.exit_codes import warn
+from tenure.doors.cli.framework.shared_options import (
+    cascade_option,
+    changed,
+    network_argument,
+    undo_option,
+    without_option,
+)
+from tenure.doors.cli.output.json_documents import network_entry
+from tenure.doors.cli.output.print_answer import answer
 from tenure.doors.cli.session import Session, pass_session
-from tenure.kernel.edits import KEEP
+from tenure.kernel.plan.edits import KEEP
 
 if TYPE_CHECKING:
-    from tenure.doors.networks.network_verbs import Changed, NetworkOptions, Networks
+    from tenure.integrations.ganeti.networks import Changed, NetworkOptions, Networks
 
     Work = Callable[[Networks], Awaitable[Changed]]
 
@@ -45,7 +51,7 @@ def add(session: Session, name: str, space: str | None, **said: Any) -> None:
       tenure network add net2 --space site --label team=shop
       tenure network add net4 --subnet add:cidr=10.0.0.0/24,gateway=10.0.0.1,name=front --pool add:10.0.0.10-10.0.0.99
     """
-    from tenure.kernel.edits import AddNetwork
+    from tenure.kernel.plan.edits import AddNetwork
 
     wish = AddNetwork(
         network=name,
@@ -142,21 +148,21 @@ def remove(session: Session, network: str, cascade: bool, force: bool) -> None:
     For example:
       tenure network remove net1 --cascade
     """
-    from tenure.doors.networks.network_verbs import Networks
+    from tenure.integrations.ganeti.networks import Networks
 
     gone = session.run(lambda ledger: Networks(ledger).remove(network, cascade=cascade))
     answer(session, {"removed": {"network": gone.name}}, f"removed network {gone.name}")
 
 
 def _modified(session: Session, network: str, words: Mapping[str, Any]) -> "Changed":
-    from tenure.doors.networks.network_verbs import NetworkOptions
+    from tenure.integrations.ganeti.networks import NetworkOptions
 
     return run_on_networks(session, lambda networks: networks.modify(network, NetworkOptions(), words))
 
 
 def run_on_networks(session: Session, work: "Work", *, may_make: bool = False) -> "Changed":
     """Do one piece of work on the networks of the ledger."""
-    from tenure.doors.networks.network_verbs import Networks
+    from tenure.integrations.ganeti.networks import Networks
 
     return session.run(lambda ledger: work(Networks(ledger)), may_make=may_make)
 

@@ -2,12 +2,12 @@
 
 import click
 
-from tenure.doors.cli.commands import command
-from tenure.doors.cli.completing import complete_group
-from tenure.doors.cli.network_changing import run_on_networks, tell_network
-from tenure.doors.cli.network_options import no_check_option
-from tenure.doors.cli.options import network_argument
-from tenure.doors.cli.printing import answer, wire_text
+from tenure.doors.cli.commands.network.network_change import run_on_networks, tell_network
+from tenure.doors.cli.commands.network.network_flags import no_check_option
+from tenure.doors.cli.framework.click_base import command
+from tenure.doors.cli.framework.complete_names import complete_group
+from tenure.doors.cli.framework.shared_options import network_argument
+from tenure.doors.cli.output.print_answer import answer, wire_text
 from tenure.doors.cli.session import Session, pass_session
 
 groups_argument = click.argument("groups", nargs=-1, metavar="[GROUP]...", shell_complete=complete_group)
@@ -51,7 +51,7 @@ def list_tags(session: Session, network: str) -> None:
     For example:
       tenure network list-tags lan
     """
-    from tenure.doors.networks.network_verbs import Networks
+    from tenure.integrations.ganeti.networks import Networks
 
     found = session.run(lambda ledger: Networks(ledger).find(network))
     answer(session, list(found.tags), "\n".join(found.tags) or f"network {found.name} has no tags")
@@ -79,7 +79,7 @@ def connect(session: Session, network: str, groups: tuple[str, ...], parameters:
     For example:
       tenure network connect net1 default -N mode=bridged,link=br100
     """
-    from tenure.doors.networks.grammar import read_connection_option
+    from tenure.integrations.ganeti.options.network_grammar import read_connection_option
 
     wire = {} if parameters is None else read_connection_option(parameters)
     made = run_on_networks(session, lambda networks: networks.connect(network, groups, check=check, **wire))

@@ -5,12 +5,12 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from tenure.doors.cli.commands import with_options
-from tenure.doors.cli.options import description_option, labels_option
-from tenure.kernel.configuration import NetworkKind
+from tenure.doors.cli.framework.click_base import with_options
+from tenure.doors.cli.framework.shared_options import description_option, labels_option
+from tenure.kernel.plan.plan_model import NetworkKind
 
 if TYPE_CHECKING:
-    from tenure.doors.networks.network_verbs import NetworkOptions
+    from tenure.integrations.ganeti.networks import NetworkOptions
 
 NONE = "none"
 """Empties a value."""
@@ -99,8 +99,8 @@ unreserve_option = click.option(
 
 def network_options(said: Mapping[str, Any]) -> "NetworkOptions":
     """Hand on what the options say, as it is written."""
-    from tenure.doors.networks.deprecated import OldOptions
-    from tenure.doors.networks.network_verbs import NetworkOptions
+    from tenure.integrations.ganeti.networks import NetworkOptions
+    from tenure.integrations.ganeti.options.deprecated import OldOptions
 
     return NetworkOptions(
         subnets=said["subnets"],

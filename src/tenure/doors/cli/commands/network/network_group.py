@@ -2,34 +2,34 @@
 
 import click
 
-from tenure.doors.cli.commands import Shelf
+from tenure.doors.cli.framework.click_base import Shelf
 
 VERBS = {
     "Networks": {
-        "add": "network_changing:add",
-        "modify": "network_changing:modify",
-        "rename": "network_changing:rename",
-        "retire": "network_changing:retire",
-        "remove": "network_changing:remove",
+        "add": "network.network_change:add",
+        "modify": "network.network_change:modify",
+        "rename": "network.network_change:rename",
+        "retire": "network.network_change:retire",
+        "remove": "network.network_change:remove",
     },
     "Tags and groups": {
-        "add-tags": "network_wiring:add_tags",
-        "remove-tags": "network_wiring:remove_tags",
-        "list-tags": "network_wiring:list_tags",
-        "connect": "network_wiring:connect",
-        "disconnect": "network_wiring:disconnect",
+        "add-tags": "network.network_connect:add_tags",
+        "remove-tags": "network.network_connect:remove_tags",
+        "list-tags": "network.network_connect:list_tags",
+        "connect": "network.network_connect:connect",
+        "disconnect": "network.network_connect:disconnect",
     },
     "Reading": {
-        "list": "network_reading:list_networks",
-        "list-fields": "network_reading:list_fields",
-        "show": "network_reading:show",
-        "info": "network_reading:info",
-        "map": "network_map:map_network",
+        "list": "network.network_show:list_networks",
+        "list-fields": "network.network_show:list_fields",
+        "show": "network.network_show:show",
+        "info": "network.network_show:info",
+        "map": "network.network_map:map_network",
     },
     "Ganeti": {
-        "import-ganeti": "ganeti_in:import_ganeti",
-        "export-ganeti": "ganeti_out:export_ganeti",
-        "convert-runtime": "ganeti_out:convert",
+        "import-ganeti": "network.import_ganeti:import_ganeti",
+        "export-ganeti": "network.export_ganeti:export_ganeti",
+        "convert-runtime": "network.export_ganeti:convert",
     },
 }
 

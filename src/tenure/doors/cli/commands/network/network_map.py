@@ -6,17 +6,17 @@ from typing import Any
 
 import click
 
-from tenure.doors.cli.charting import Chart, network_charts
-from tenure.doors.cli.commands import command
-from tenure.doors.cli.mapping import ASCII, UNICODE, Drawing, Signs, block_text, plain_number
-from tenure.doors.cli.options import network_argument
-from tenure.doors.cli.painting import Kind, Stroke, joined, panels
-from tenure.doors.cli.printing import answer, unicode_wanted
+from tenure.doors.cli.framework.click_base import command
+from tenure.doors.cli.framework.shared_options import network_argument
+from tenure.doors.cli.output.map_cells import Kind, Stroke, joined, panels
+from tenure.doors.cli.output.map_text import ASCII, UNICODE, Drawing, Signs, block_text, plain_number
+from tenure.doors.cli.output.network_chart import Chart, network_charts
+from tenure.doors.cli.output.print_answer import answer, unicode_wanted
 from tenure.doors.cli.session import Session, pass_session
-from tenure.kernel.addresses import format_address
-from tenure.kernel.configuration import Pool
-from tenure.kernel.ranges import AddressRange
-from tenure.service.ledger import AsyncLedger
+from tenure.kernel.addressing.addresses import format_address
+from tenure.kernel.addressing.ranges import AddressRange
+from tenure.kernel.plan.plan_model import Pool
+from tenure.service.ledger.async_ledger import AsyncLedger
 
 
 @command("map")
@@ -40,7 +40,7 @@ def map_network(session: Session, network: str, ascii_only: bool | None) -> None
 
 
 async def _charts(ledger: AsyncLedger, ident: str) -> list[Chart]:
-    from tenure.doors.networks.network_verbs import Networks
+    from tenure.integrations.ganeti.networks import Networks
 
     return await network_charts(ledger, (await Networks(ledger).find(ident)).name)
 

@@ -5,20 +5,27 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from tenure.doors.cli.commands import command
-from tenure.doors.cli.completing import complete_network
-from tenure.doors.cli.documents import Document, network_entry, time_text
-from tenure.doors.cli.listing import Layout, field_values, layout_options, print_field_list, print_fields, print_list
-from tenure.doors.cli.options import network_argument
-from tenure.doors.cli.printing import answer, fields, wire_text
+from tenure.doors.cli.framework.click_base import command
+from tenure.doors.cli.framework.complete_names import complete_network
+from tenure.doors.cli.framework.shared_options import network_argument
+from tenure.doors.cli.output.field_lists import (
+    Layout,
+    field_values,
+    layout_options,
+    print_field_list,
+    print_fields,
+    print_list,
+)
+from tenure.doors.cli.output.json_documents import Document, network_entry, time_text
+from tenure.doors.cli.output.print_answer import answer, fields, wire_text
 from tenure.doors.cli.session import Session, pass_session
-from tenure.kernel.configuration import Configuration, Network
 from tenure.kernel.errors import NotFound
-from tenure.kernel.values import Holding, moment
-from tenure.service.ledger import AsyncLedger
+from tenure.kernel.holdings.holding_model import Holding, moment
+from tenure.kernel.plan.plan_model import Configuration, Network
+from tenure.service.ledger.async_ledger import AsyncLedger
 
 if TYPE_CHECKING:
-    from tenure.doors.networks.querying import NetworkFacts
+    from tenure.integrations.ganeti.query.network_fields import NetworkFacts
 
 COLUMNS = {
     "NETWORK": "name",
@@ -62,7 +69,7 @@ def list_networks(session: Session, networks: tuple[str, ...], **said: Any) -> N
 
 
 def _print_chosen(session: Session, networks: Sequence[str], layout: Layout) -> None:
-    from tenure.doors.networks.querying import FIELDS, NETWORK_DEFAULT, select
+    from tenure.integrations.ganeti.query.network_fields import FIELDS, NETWORK_DEFAULT, select
 
     chosen = select(layout.output, NETWORK_DEFAULT, FIELDS)
     facts = session.run(lambda ledger: network_facts(ledger, networks, {field.name for field in chosen}))
@@ -84,7 +91,7 @@ def list_fields(session: Session, names: tuple[str, ...]) -> None:
     For example:
       tenure network list-fields map subnets
     """
-    from tenure.doors.networks.querying import FIELDS
+    from tenure.integrations.ganeti.query.network_fields import FIELDS
 
     print_field_list(session, FIELDS, names)
 
@@ -111,8 +118,8 @@ def info(session: Session, networks: tuple[str, ...]) -> None:
     For example:
       tenure network info lan
     """
-    from tenure.doors.networks.picturing import info_lines
-    from tenure.doors.networks.querying import FIELDS
+    from tenure.integrations.ganeti.query.info_text import info_lines
+    from tenure.integrations.ganeti.query.network_fields import FIELDS
 
     facts = session.run(lambda ledger: network_facts(ledger, networks, set(FIELDS)))
     documents = [field_values(each, list(FIELDS.values())) for each in facts]
@@ -169,8 +176,8 @@ async def placed_networks(ledger: AsyncLedger, idents: Sequence[str] = ()) -> li
 
 async def network_facts(ledger: AsyncLedger, idents: Sequence[str], wanted: set[str]) -> "list[NetworkFacts]":
     """Read what these fields of networks are made from, and no more."""
-    from tenure.doors.networks.instances import Instances
-    from tenure.doors.networks.querying import NetworkFacts
+    from tenure.integrations.ganeti.instances import Instances
+    from tenure.integrations.ganeti.query.network_fields import NetworkFacts
 
     instances = await Instances(ledger).every() if wanted & FROM_INSTANCES else []
     facts = []
@@ -183,6 +190,6 @@ async def network_facts(ledger: AsyncLedger, idents: Sequence[str], wanted: set[
 
 async def _held(ledger: AsyncLedger, network: Network, space: Configuration) -> list[Holding]:
     """Read what is held where the network lies, by whichever network of its space."""
-    from tenure.doors.cli.charting import overlapping
+    from tenure.doors.cli.output.network_chart import overlapping
 
     return [holding for name in overlapping(space, network) for holding in await ledger.holdings(name)]

@@ -5,8 +5,8 @@ from typing import Annotated, Any
 import msgspec
 from msgspec import Meta
 
-from tenure.remote import fields
-from tenure.remote.shapes import Address, Holding, Shape, Time
+from tenure.wire import field_types
+from tenure.wire.responses import Address, Holding, Shape, Time
 
 MOST_TEXT = 1_000_000
 """Characters of a document: whoever reads it lets all others wait meanwhile."""
@@ -29,7 +29,9 @@ Settings = Annotated[
 ]
 
 
-TheVm = Annotated[str, fields.told_name("The VM that is meant; refused if the instance has another by now.", "vm-17")]
+TheVm = Annotated[
+    str, field_types.told_name("The VM that is meant; refused if the instance has another by now.", "vm-17")
+]
 
 
 class CloudConfigBody(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
@@ -42,7 +44,7 @@ class CloudConfigBody(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
 class VmState(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
     """What a running VM says of itself: its name, and by network the settings it has, of which ``ip`` counts."""
 
-    vm: Annotated[str, fields.told_name("The VM, as the IaaS names it.", "vm-17")]
+    vm: Annotated[str, field_types.told_name("The VM, as the IaaS names it.", "vm-17")]
     networks: Annotated[dict[str, dict[str, Any]], Meta(examples=[{"apps": {"ip": "10.44.16.2"}}])]
 
 
@@ -60,7 +62,7 @@ class ManifestBody(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
     """A manifest to plan or to deploy."""
 
     manifest: ManifestText
-    document: Annotated[str, fields.told_name("How faults name the manifest.", "manifest.yml")] = "manifest.yml"
+    document: Annotated[str, field_types.told_name("How faults name the manifest.", "manifest.yml")] = "manifest.yml"
     recreate: Annotated[bool, Meta(description="Have every VM made anew, also where nothing changed.")] = False
     hand_over: Annotated[
         bool, Meta(description="Let an instance wait for what another of the deployment gives up.")
@@ -72,15 +74,15 @@ class ManifestBody(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
 class AbortBody(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
     """Which plan is taken back."""
 
-    plan: Annotated[str, fields.told_name("The plan, as its answer named it.", "0f8fad5bd9cb469f")]
+    plan: Annotated[str, field_types.told_name("The plan, as its answer named it.", "0f8fad5bd9cb469f")]
 
 
 class CommitBody(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
     """The VM that is up."""
 
-    vm: Annotated[str, fields.told_name("The VM, as the IaaS names it.", "vm-17")]
+    vm: Annotated[str, field_types.told_name("The VM, as the IaaS names it.", "vm-17")]
     hints: Annotated[
-        dict[fields.Name, Annotated[fields.Address, Meta(max_length=LONGEST_HINT)]],
+        dict[field_types.Name, Annotated[field_types.Address, Meta(max_length=LONGEST_HINT)]],
         Meta(
             description="Addresses that the IaaS picked, by dynamic network.",
             max_length=MOST_HINTS,
@@ -89,7 +91,7 @@ class CommitBody(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
     ] = msgspec.field(default_factory=dict)
     plan: (
         Annotated[
-            str, fields.told_name("The plan it was made for; one of another plan is refused.", "0f8fad5bd9cb469f")
+            str, field_types.told_name("The plan it was made for; one of another plan is refused.", "0f8fad5bd9cb469f")
         ]
         | None
     ) = None
@@ -112,7 +114,9 @@ class FailBody(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
     """Which VM could not be made."""
 
     plan: (
-        Annotated[str, fields.told_name("The plan it was to be made for; another one is refused.", "0f8fad5bd9cb469f")]
+        Annotated[
+            str, field_types.told_name("The plan it was to be made for; another one is refused.", "0f8fad5bd9cb469f")
+        ]
         | None
     ) = None
 

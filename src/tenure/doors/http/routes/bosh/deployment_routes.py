@@ -2,7 +2,7 @@
 
 from typing import TYPE_CHECKING
 
-from tenure.doors.rest.deployment_shapes import (
+from tenure.doors.http.routes.bosh.deployment_responses import (
     AbortBody,
     CloudConfig,
     CloudConfigBody,
@@ -22,15 +22,15 @@ from tenure.doors.rest.deployment_shapes import (
     TakenBack,
     UploadedConfig,
 )
-from tenure.doors.rest.endpoints import Call, Section
-from tenure.doors.rest.visitors import Need
+from tenure.doors.http.routing.endpoint import Call, Section
+from tenure.doors.http.routing.principal import Need
 from tenure.kernel.errors import NotFound
 from tenure.kernel.names import check_name
-from tenure.remote import shapes, writing
-from tenure.remote.refusals import NotInstalled
+from tenure.wire import encode, responses
+from tenure.wire.http_errors import NotInstalled
 
 if TYPE_CHECKING:
-    from tenure.doors.rest.deployment_answers import Desk, Report
+    from tenure.doors.http.routes.bosh.deployment_service import Desk, Report
 
 deployments = Section("deployments", "What manifests want, and what their instances have.", apart=True)
 
@@ -38,10 +38,10 @@ INSTANCE = "/deployments/{deployment}/instances/{instance_group}/{ident}"
 MISSING = "PyYAML is missing, without which no manifest can be read; on the server: pip install 'tenure[deployments]'"
 
 
-@deployments.route("GET", "/cloud-configs", need=Need.READ, answer=shapes.Listing[CloudConfig])
-async def list_cloud_configs(call: Call) -> shapes.Listing[CloudConfig]:
+@deployments.route("GET", "/cloud-configs", need=Need.READ, answer=responses.Listing[CloudConfig])
+async def list_cloud_configs(call: Call) -> responses.Listing[CloudConfig]:
     """Read the cloud configs in force, in order of name; all of them are read as if they were one."""
-    return shapes.Listing(items=await desk_of(call).configs())
+    return responses.Listing(items=await desk_of(call).configs())
 
 
 @deployments.route("PUT", "/cloud-configs/{config}", need=Need.ADMIN, body=CloudConfigBody, answer=UploadedConfig)
@@ -87,10 +87,10 @@ async def apply_deployment(call: Call) -> DeploymentPlan:
     return await desk_of(call).deploy(call.body, dry=False)
 
 
-@deployments.route("GET", "/deployments", need=Need.READ, answer=shapes.Listing[DeploymentSummary])
-async def list_deployments(call: Call) -> shapes.Listing[DeploymentSummary]:
+@deployments.route("GET", "/deployments", need=Need.READ, answer=responses.Listing[DeploymentSummary])
+async def list_deployments(call: Call) -> responses.Listing[DeploymentSummary]:
     """Read all deployments in numbers, in order of name."""
-    return shapes.Listing(items=await desk_of(call).every())
+    return responses.Listing(items=await desk_of(call).every())
 
 
 @deployments.route("GET", "/deployments/{deployment}", need=Need.READ, answer=Deployment)
@@ -104,15 +104,15 @@ async def get_deployment(call: Call) -> Deployment:
     "/deployments/{deployment}:delete",
     need=Need.ADMIN,
     body=ReportBody,
-    answer=shapes.Listing[DeployedInstance],
+    answer=responses.Listing[DeployedInstance],
     keyed=False,
 )
-async def delete_deployment(call: Call) -> shapes.Listing[DeployedInstance]:
+async def delete_deployment(call: Call) -> responses.Listing[DeployedInstance]:
     """Let a deployment go. Answers the instances whose VMs are to be deleted: report each with :lose, then repeat this.
 
     Who has no VM, and waits for none that is perhaps being made, is gone at once. An empty list is the end of it.
     """
-    return shapes.Listing(items=await desk_of(call).delete(deployment_of(call)))
+    return responses.Listing(items=await desk_of(call).delete(deployment_of(call)))
 
 
 @deployments.route(
@@ -181,10 +181,10 @@ async def unignore_instance(call: Call) -> ReportedInstance:
     return await reported(call, lambda door: door.ignore(*instance_of(call), ignored=False))
 
 
-@deployments.route("GET", "/orphans", need=Need.READ, answer=shapes.Listing[Orphan])
-async def list_orphans(call: Call) -> shapes.Listing[Orphan]:
+@deployments.route("GET", "/orphans", need=Need.READ, answer=responses.Listing[Orphan])
+async def list_orphans(call: Call) -> responses.Listing[Orphan]:
     """Read the VMs that were replaced and are to be deleted, with the addresses that they keep until then."""
-    return shapes.Listing(items=await desk_of(call).orphans())
+    return responses.Listing(items=await desk_of(call).orphans())
 
 
 @deployments.route(
@@ -192,20 +192,20 @@ async def list_orphans(call: Call) -> shapes.Listing[Orphan]:
     "/orphans/{vm}:clean_up",
     need=Need.ADMIN,
     body=ReportBody,
-    answer=shapes.Listing[shapes.Holding],
+    answer=responses.Listing[responses.Holding],
     keyed=False,
 )
-async def clean_up_orphan(call: Call) -> shapes.Listing[shapes.Holding]:
+async def clean_up_orphan(call: Call) -> responses.Listing[responses.Holding]:
     """Report that an orphaned VM is deleted: its addresses are freed, and answered. Of no orphan nothing is freed."""
     found = await desk_of(call).door.clean_up_orphan(check_name(call.params["vm"], field="vm"))
-    return shapes.Listing(items=[writing.holding(each) for each in found])
+    return responses.Listing(items=[encode.holding(each) for each in found])
 
 
 def desk_of(call: Call) -> "Desk":
     """Open the door to deployments, if what it needs is there."""
     try:
-        from tenure.doors.deployments.door import Deployments
-        from tenure.doors.rest.deployment_answers import Desk
+        from tenure.doors.http.routes.bosh.deployment_service import Desk
+        from tenure.integrations.bosh.deployments_api import Deployments
     except ModuleNotFoundError as error:
         if error.name != "yaml":
             raise

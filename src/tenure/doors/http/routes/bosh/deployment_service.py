@@ -9,23 +9,23 @@ from typing import Any, TypeVar
 
 import msgspec
 
-from tenure.doors.deployments.asking import Standing
-from tenure.doors.deployments.configuring import Configs, Uploaded
-from tenure.doors.deployments.door import Deployments
-from tenure.doors.deployments.explaining import waits_for
-from tenure.doors.deployments.moving import Moved
-from tenure.doors.deployments.records import Deployment, Instance
-from tenure.doors.deployments.reports import VmState, read_vm_state
-from tenure.doors.deployments.surveying import Orphan
-from tenure.doors.deployments.telling import (
+from tenure.doors.http.routes.bosh import deployment_responses as shapes
+from tenure.integrations.bosh.cloud_config.configs import Configs, Uploaded
+from tenure.integrations.bosh.cloud_config.moved_instances import Moved
+from tenure.integrations.bosh.cloud_config.site_survey import Orphan
+from tenure.integrations.bosh.deployments_api import Deployments
+from tenure.integrations.bosh.planning.explain_instance import waits_for
+from tenure.integrations.bosh.running_vms.vm_state import VmState, read_vm_state
+from tenure.integrations.bosh.state.instance_state import Deployment, Instance
+from tenure.integrations.bosh.views.queries import Standing
+from tenure.integrations.bosh.views.result_documents import (
     address_document,
     instance_document,
     moved_document,
     plan_document,
     settings,
 )
-from tenure.doors.rest import deployment_shapes as shapes
-from tenure.remote import writing
+from tenure.wire import encode
 
 CURRENT, OLDER, OWN = "current", "older", "own"
 """What a deployment was deployed with: the cloud configs in force, those of another time, or networks of its own."""
@@ -100,7 +100,7 @@ class Desk:
         """Take a plan back; return what was freed."""
         open_still = (await self.door.standing(name)).can_take_back(plan)
         freed = await self.door.abort(name, plan)
-        return shapes.TakenBack(taken_back=open_still, items=[writing.holding(each) for each in freed])
+        return shapes.TakenBack(taken_back=open_still, items=[encode.holding(each) for each in freed])
 
     async def report(self, deployment: str, report: Report) -> shapes.ReportedInstance:
         """Take a report; return how the instance stands then, or what it was if it is gone with this report."""

@@ -5,24 +5,31 @@ from typing import Annotated, Any
 import msgspec
 from msgspec import Meta
 
-from tenure.doors.rest.deployment_shapes import MOST_VMS, Compile, DeployedInstance, EarlierVm, ManifestText
-from tenure.remote import fields
-from tenure.remote.shapes import Shape, Time
+from tenure.doors.http.routes.bosh.deployment_responses import (
+    MOST_VMS,
+    Compile,
+    DeployedInstance,
+    EarlierVm,
+    ManifestText,
+)
+from tenure.wire import field_types
+from tenure.wire.responses import Shape, Time
 
 MOST_WORKERS = 10_000
 
 DryRun = Annotated[bool, Meta(description="Only tell what would be done; nothing is changed.")]
 PlanName = Annotated[
-    str, fields.told_name("The plan that is compiled for; if it is another's, this is refused.", "0f8fad5bd9cb469f")
+    str,
+    field_types.told_name("The plan that is compiled for; if it is another's, this is refused.", "0f8fad5bd9cb469f"),
 ]
-Vm = Annotated[str, fields.told_name("The VM, as the IaaS names it.", "vm-17")]
+Vm = Annotated[str, field_types.told_name("The VM, as the IaaS names it.", "vm-17")]
 
 
 class DifferenceBody(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
     """A manifest to hold against the one that is deployed."""
 
     manifest: ManifestText
-    document: Annotated[str, fields.told_name("How faults name the manifest.", "manifest.yml")] = "manifest.yml"
+    document: Annotated[str, field_types.told_name("How faults name the manifest.", "manifest.yml")] = "manifest.yml"
 
 
 class DryRunBody(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):

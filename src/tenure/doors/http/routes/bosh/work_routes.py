@@ -2,8 +2,23 @@
 
 from typing import TYPE_CHECKING
 
-from tenure.doors.rest.deployment_shapes import Compile, DeployedInstance, DeploymentPlan, ReportBody, ReportedInstance
-from tenure.doors.rest.deployment_work_shapes import (
+from tenure.doors.http.routes.bosh.deployment_responses import (
+    Compile,
+    DeployedInstance,
+    DeploymentPlan,
+    ReportBody,
+    ReportedInstance,
+)
+from tenure.doors.http.routes.bosh.deployment_routes import (
+    INSTANCE,
+    deployment_of,
+    deployments,
+    desk_of,
+    instance_of,
+    reported,
+    slashless,
+)
+from tenure.doors.http.routes.bosh.work_responses import (
     CompileBody,
     DifferenceBody,
     DryRunBody,
@@ -17,21 +32,12 @@ from tenure.doors.rest.deployment_work_shapes import (
     VmsBody,
     WorkerBody,
 )
-from tenure.doors.rest.endpoints import Call
-from tenure.doors.rest.routes.deployments import (
-    INSTANCE,
-    deployment_of,
-    deployments,
-    desk_of,
-    instance_of,
-    reported,
-    slashless,
-)
-from tenure.doors.rest.visitors import Need
-from tenure.remote import shapes
+from tenure.doors.http.routing.endpoint import Call
+from tenure.doors.http.routing.principal import Need
+from tenure.wire import responses
 
 if TYPE_CHECKING:
-    from tenure.doors.rest.deployment_work_answers import WorkDesk
+    from tenure.doors.http.routes.bosh.work_service import WorkDesk
 
 __all__ = ["deployments"]
 
@@ -76,11 +82,11 @@ async def recreate_instance(call: Call) -> DeploymentPlan:
 
 
 @deployments.route(
-    "POST", f"{DEPLOYMENT}:check", need=Need.READ, body=VmsBody, answer=shapes.Listing[MissingVm], keyed=False
+    "POST", f"{DEPLOYMENT}:check", need=Need.READ, body=VmsBody, answer=responses.Listing[MissingVm], keyed=False
 )
-async def check_deployment(call: Call) -> shapes.Listing[MissingVm]:
+async def check_deployment(call: Call) -> responses.Listing[MissingVm]:
     """Tell which instances lost their VMs, given all VMs that exist; ignored ones are left alone. Changes nothing."""
-    return shapes.Listing(items=await _desk(call).check(deployment_of(call), call.body.vms))
+    return responses.Listing(items=await _desk(call).check(deployment_of(call), call.body.vms))
 
 
 @deployments.route(
@@ -109,11 +115,11 @@ async def run_errand(call: Call) -> DeploymentPlan:
 
 
 @deployments.route(
-    "POST", f"{ERRAND}:end", need=Need.ADMIN, body=ReportBody, answer=shapes.Listing[DeployedInstance], keyed=False
+    "POST", f"{ERRAND}:end", need=Need.ADMIN, body=ReportBody, answer=responses.Listing[DeployedInstance], keyed=False
 )
-async def end_errand(call: Call) -> shapes.Listing[DeployedInstance]:
+async def end_errand(call: Call) -> responses.Listing[DeployedInstance]:
     """Report that the VMs of an errand are deleted. Answers its instances, which keep their addresses."""
-    return shapes.Listing(items=await _desk(call).end_errand(deployment_of(call), _errand(call)))
+    return responses.Listing(items=await _desk(call).end_errand(deployment_of(call), _errand(call)))
 
 
 @deployments.route("POST", f"{DEPLOYMENT}:compile", need=Need.ADMIN, body=CompileBody, answer=Compile, keyed=False)
@@ -143,16 +149,16 @@ async def end_compile(call: Call) -> EndedCompile:
     return await _desk(call).end_compile(deployment_of(call), call.body.plan)
 
 
-@deployments.route("GET", "/managed-networks", need=Need.READ, answer=shapes.Listing[ManagedNetwork])
-async def list_managed_networks(call: Call) -> shapes.Listing[ManagedNetwork]:
+@deployments.route("GET", "/managed-networks", need=Need.READ, answer=responses.Listing[ManagedNetwork])
+async def list_managed_networks(call: Call) -> responses.Listing[ManagedNetwork]:
     """Read the managed networks that were made in the cloud. They are made and deleted in Python only."""
-    return shapes.Listing(items=await _desk(call).managed_networks())
+    return responses.Listing(items=await _desk(call).managed_networks())
 
 
 def _desk(call: Call) -> "WorkDesk":
     """Open the door to deployments for work, if what it needs is there."""
     door = desk_of(call).door
-    from tenure.doors.rest.deployment_work_answers import WorkDesk
+    from tenure.doors.http.routes.bosh.work_service import WorkDesk
 
     return WorkDesk(door)
 

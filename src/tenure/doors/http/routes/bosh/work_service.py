@@ -1,20 +1,20 @@
-"""Work on deployments as the API answers it; like ``deployment_answers``, loaded when it is asked."""
+"""Work on deployments as the API answers it; like ``deployment_service``, loaded when it is asked."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from tenure.doors.deployments.records import load_deployment
-from tenure.doors.deployments.telling import (
+from tenure.doors.http.routes.bosh import work_responses as shapes
+from tenure.doors.http.routes.bosh.deployment_responses import Compile, DeployedInstance, DeploymentPlan
+from tenure.doors.http.routes.bosh.deployment_service import Desk, answered, instance_told
+from tenure.integrations.bosh.state.compile_workers import Compiling
+from tenure.integrations.bosh.state.instance_state import load_deployment
+from tenure.integrations.bosh.views.result_documents import (
     compile_document,
     difference_document,
     managed_document,
     plan_document,
     why_document,
 )
-from tenure.doors.deployments.workers import Compiling
-from tenure.doors.rest import deployment_work_shapes as shapes
-from tenure.doors.rest.deployment_answers import Desk, answered, instance_told
-from tenure.doors.rest.deployment_shapes import Compile, DeployedInstance, DeploymentPlan
 from tenure.kernel.errors import NotFound
 
 

@@ -3,10 +3,10 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from tenure.doors.deployments.faults import Kind, Refused
-from tenure.doors.deployments.model import Group
-from tenure.doors.deployments.placing.listing import StaticNetwork
-from tenure.doors.deployments.placing.values import Present
+from tenure.integrations.bosh.model.bosh_errors import Kind, Refused
+from tenure.integrations.bosh.model.document_model import Group
+from tenure.integrations.bosh.placement.placement_model import Present
+from tenure.integrations.bosh.placement.static.static_lists import StaticNetwork
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,14 +8,14 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
-from tenure.doors.deployments.model import Group
-from tenure.doors.deployments.placing.claiming import claim_held
-from tenure.doors.deployments.placing.ignoring import static_ip_removed
-from tenure.doors.deployments.placing.listing import StaticNetwork
-from tenure.doors.deployments.placing.settling import Settled, settle
-from tenure.doors.deployments.placing.shelves import Shelf
-from tenure.doors.deployments.placing.spreading import Stock
-from tenure.doors.deployments.placing.values import Placed, Present
+from tenure.integrations.bosh.model.document_model import Group
+from tenure.integrations.bosh.placement.ignored_instances import static_ip_removed
+from tenure.integrations.bosh.placement.placement_model import Placed, Present
+from tenure.integrations.bosh.placement.static.held_statics import claim_held
+from tenure.integrations.bosh.placement.static.spot_counts import Settled, settle
+from tenure.integrations.bosh.placement.static.spread import Stock
+from tenure.integrations.bosh.placement.static.static_lists import StaticNetwork
+from tenure.integrations.bosh.placement.static.static_stock import Shelf
 
 
 def place_static(

@@ -3,13 +3,13 @@
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from tenure.doors.deployments.faults import Kind, Refused
-from tenure.doors.deployments.model import Group
-from tenure.doors.deployments.placing.claiming import Claim
-from tenure.doors.deployments.placing.listing import StaticNetwork
-from tenure.doors.deployments.placing.spots import Ground, shared_nic_groups
-from tenure.doors.deployments.placing.spreading import Spread, Stock
-from tenure.doors.deployments.placing.values import by_index
+from tenure.integrations.bosh.model.bosh_errors import Kind, Refused
+from tenure.integrations.bosh.model.document_model import Group
+from tenure.integrations.bosh.placement.placement_model import by_index
+from tenure.integrations.bosh.placement.static.held_statics import Claim
+from tenure.integrations.bosh.placement.static.spots import Ground, shared_nic_groups
+from tenure.integrations.bosh.placement.static.spread import Spread, Stock
+from tenure.integrations.bosh.placement.static.static_lists import StaticNetwork
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Sequence
 from itertools import product
 from typing import NamedTuple
 
-from tenure.doors.deployments.placing.listing import Home, StaticNetwork
+from tenure.integrations.bosh.placement.static.static_lists import Home, StaticNetwork
 
 
 class Spot(NamedTuple):

@@ -4,9 +4,9 @@ from collections import Counter
 from collections.abc import Sequence
 from itertools import combinations
 
-from tenure.doors.deployments.placing.listing import StaticNetwork
-from tenure.doors.deployments.placing.meeting import Supply, meet
-from tenure.doors.deployments.placing.spots import Ground
+from tenure.integrations.bosh.placement.static.flow import Supply, meet
+from tenure.integrations.bosh.placement.static.spots import Ground
+from tenure.integrations.bosh.placement.static.static_lists import StaticNetwork
 
 
 class Stock:

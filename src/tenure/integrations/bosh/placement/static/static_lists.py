@@ -3,9 +3,9 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from tenure.doors.deployments.model import VIP, CloudConfig, Group, GroupNetwork, Network, Subnet
-from tenure.doors.deployments.static_pools import StaticPools
-from tenure.doors.deployments.writing import written
+from tenure.integrations.bosh.model.address_text import written
+from tenure.integrations.bosh.model.document_model import VIP, CloudConfig, Group, GroupNetwork, Network, Subnet
+from tenure.integrations.bosh.model.static_pools import StaticPools
 
 
 @dataclass(frozen=True, slots=True)

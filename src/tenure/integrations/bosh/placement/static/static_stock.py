@@ -4,7 +4,7 @@ from collections import Counter, deque
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
-from tenure.doors.deployments.placing.meeting import Supply, meet
+from tenure.integrations.bosh.placement.static.flow import Supply, meet
 
 
 class Shelf:

@@ -4,16 +4,16 @@ from bisect import bisect_right
 from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
-from tenure.doors.networks.ganeti.settling import Settled
-from tenure.doors.networks.ganeti.snapshots import holdings_in
-from tenure.doors.networks.ganeti.values import ORPHAN
-from tenure.kernel.addresses import format_address, parse_address
-from tenure.kernel.configuration import Configuration
+from tenure.integrations.ganeti.files.file_model import ORPHAN
+from tenure.integrations.ganeti.files.ledger_snapshot import holdings_in
+from tenure.integrations.ganeti.files.read.merge_marks import Settled
+from tenure.kernel.addressing.addresses import format_address, parse_address
 from tenure.kernel.errors import TenureError
-from tenure.kernel.layout import Layout
+from tenure.kernel.holdings.holding_model import Holding, State
 from tenure.kernel.names import Owner
-from tenure.kernel.values import Holding, State
-from tenure.service.ledger import AsyncLedger
+from tenure.kernel.plan.layout import Layout
+from tenure.kernel.plan.plan_model import Configuration
+from tenure.service.ledger.async_ledger import AsyncLedger
 
 
 class Grant(NamedTuple):

@@ -2,11 +2,11 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 
-from tenure.doors.networks.ganeti.papers import Plain
-from tenure.doors.networks.ganeti.values import GROUPS, INSTANCES, NETWORKS, NODES
-from tenure.doors.networks.model import GROUP, INSTANCE, NODE
-from tenure.kernel.configuration import Configuration
-from tenure.service.ledger import AsyncLedger
+from tenure.integrations.ganeti.files.file_model import GROUPS, INSTANCES, NETWORKS, NODES
+from tenure.integrations.ganeti.files.unknown_fields_papers import Plain
+from tenure.integrations.ganeti.machine_model import GROUP, INSTANCE, NODE
+from tenure.kernel.plan.plan_model import Configuration
+from tenure.service.ledger.async_ledger import AsyncLedger
 
 KINDS = {GROUPS: GROUP, NODES: NODE, NETWORKS: "network", INSTANCES: INSTANCE}
 """What one object of a section is called."""

@@ -10,21 +10,21 @@ from collections.abc import Callable, Iterator, Sequence
 from itertools import islice
 from typing import TypeVar
 
-from tenure.doors.networks.atlas import Outrun, settled
-from tenure.doors.networks.cluster import structure
-from tenure.doors.networks.ganeti.examining import ImportPlan, plan_import
-from tenure.doors.networks.ganeti.network_steps import NetworkSteps, Step
-from tenure.doors.networks.ganeti.operations import (
+from tenure.integrations.ganeti.cluster import structure
+from tenure.integrations.ganeti.files.file_model import GANETI, GROUPS, INSTANCES, NETWORKS, NODES, Json, NetworkFile
+from tenure.integrations.ganeti.files.load.import_network import NetworkSteps, Step
+from tenure.integrations.ganeti.files.load.import_operations import (
     group_operations,
     instance_operations,
     node_operations,
 )
-from tenure.doors.networks.ganeti.papers import FILE, Plain, kept_of, kept_of_file, plain_objects
-from tenure.doors.networks.ganeti.values import GANETI, GROUPS, INSTANCES, NETWORKS, NODES, Json, NetworkFile
-from tenure.doors.networks.model import NODE
+from tenure.integrations.ganeti.files.load.import_plan import ImportPlan, plan_import
+from tenure.integrations.ganeti.files.unknown_fields_papers import FILE, Plain, kept_of, kept_of_file, plain_objects
+from tenure.integrations.ganeti.machine_model import NODE
+from tenure.integrations.ganeti.network_lookup import Outrun, settled
 from tenure.kernel.errors import AlreadyExists, Conflict
-from tenure.service.ledger import AsyncLedger
-from tenure.service.operations import ExpectPaper, Operation, WritePaper
+from tenure.service.apply.operations import ExpectPaper, Operation, WritePaper
+from tenure.service.ledger.async_ledger import AsyncLedger
 
 __all__ = ["ImportPlan", "plan_import", "run_import"]
 

@@ -6,8 +6,9 @@ the ledger allows only afterwards, it is *half made* in between: without pools a
 
 from collections.abc import Iterator, Sequence
 
-from tenure.doors.networks.ganeti.grants import Grant
-from tenure.doors.networks.ganeti.operations import (
+from tenure.integrations.ganeti.files.file_model import GANETI, Json, NetworkFile
+from tenure.integrations.ganeti.files.load.address_owners import Grant
+from tenure.integrations.ganeti.files.load.import_operations import (
     allocations,
     kept_gateways,
     network_filling,
@@ -15,9 +16,8 @@ from tenure.doors.networks.ganeti.operations import (
     shut,
     unshut,
 )
-from tenure.doors.networks.ganeti.papers import HALF
-from tenure.doors.networks.ganeti.values import GANETI, Json, NetworkFile
-from tenure.service.operations import Operation, WritePaper
+from tenure.integrations.ganeti.files.unknown_fields_papers import HALF
+from tenure.service.apply.operations import Operation, WritePaper
 
 PAGE = 5000
 """Addresses a step: half a second's work."""

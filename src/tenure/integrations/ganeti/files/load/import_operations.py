@@ -2,17 +2,17 @@
 
 from collections.abc import Iterable, Iterator
 
-from tenure.doors.networks.cluster import node_papers
-from tenure.doors.networks.ganeti.bitmaps import single
-from tenure.doors.networks.ganeti.grants import Grant
-from tenure.doors.networks.ganeti.values import ORPHAN, NetworkFile, SubnetFile
-from tenure.doors.networks.model import GROUP, Group, Instance, Node
-from tenure.doors.networks.records import instance_papers
-from tenure.kernel.addresses import format_address
-from tenure.kernel.configuration import KeepBack
-from tenure.kernel.edits import AddNetwork, AddPool, AddSubnet, Connect, Reserve, Unreserve
-from tenure.kernel.ranges import subtract
-from tenure.service.operations import Allocate, Operation, WritePaper
+from tenure.integrations.ganeti.cluster import node_papers
+from tenure.integrations.ganeti.files.file_model import ORPHAN, NetworkFile, SubnetFile
+from tenure.integrations.ganeti.files.load.address_owners import Grant
+from tenure.integrations.ganeti.files.read.bitmaps import single
+from tenure.integrations.ganeti.instance_records import instance_papers
+from tenure.integrations.ganeti.machine_model import GROUP, Group, Instance, Node
+from tenure.kernel.addressing.addresses import format_address
+from tenure.kernel.addressing.ranges import subtract
+from tenure.kernel.plan.edits import AddNetwork, AddPool, AddSubnet, Connect, Reserve, Unreserve
+from tenure.kernel.plan.plan_model import KeepBack
+from tenure.service.apply.operations import Allocate, Operation, WritePaper
 
 REQUEST = "import ganeti"
 ORPHANED = "marked as used in Ganeti's file; no NIC had it"

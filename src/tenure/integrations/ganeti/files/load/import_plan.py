@@ -3,14 +3,21 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from tenure.doors.networks.ganeti.grants import Grant, Tenants, grants_of
-from tenure.doors.networks.ganeti.papers import FILE, HALF, Plain, kept_of, kept_of_file, plain_objects
-from tenure.doors.networks.ganeti.settling import Settled, settle
-from tenure.doors.networks.ganeti.standing import Standing
-from tenure.doors.networks.ganeti.values import GANETI, INSTANCES, NETWORKS, ORPHAN, SECTIONS, Cluster, Remark
-from tenure.doors.networks.model import MAC, owner_of
-from tenure.kernel.values import Paper
-from tenure.service.ledger import AsyncLedger
+from tenure.integrations.ganeti.files.file_model import GANETI, INSTANCES, NETWORKS, ORPHAN, SECTIONS, Cluster, Remark
+from tenure.integrations.ganeti.files.load.address_owners import Grant, Tenants, grants_of
+from tenure.integrations.ganeti.files.load.existing_names import Standing
+from tenure.integrations.ganeti.files.read.merge_marks import Settled, settle
+from tenure.integrations.ganeti.files.unknown_fields_papers import (
+    FILE,
+    HALF,
+    Plain,
+    kept_of,
+    kept_of_file,
+    plain_objects,
+)
+from tenure.integrations.ganeti.machine_model import MAC, owner_of
+from tenure.kernel.holdings.holding_model import Paper
+from tenure.service.ledger.async_ledger import AsyncLedger
 
 Names = dict[str, list[str]]
 

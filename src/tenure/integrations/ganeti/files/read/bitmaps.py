@@ -3,9 +3,9 @@
 import re
 from collections.abc import Iterable, Iterator
 
+from tenure.kernel.addressing.ranges import AddressRange, merge
 from tenure.kernel.errors import Invalid
 from tenure.kernel.names import shown
-from tenure.kernel.ranges import AddressRange, merge
 
 _RUN = re.compile("1+")
 _BITS = re.compile("[01]*")

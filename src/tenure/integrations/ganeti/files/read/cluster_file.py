@@ -4,10 +4,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from typing import Any, TypeVar
 
-from tenure.doors.networks.ganeti.parsing import Faults, Part, parse_document, text
-from tenure.doors.networks.ganeti.reading_instances import Known, Wire, read_instance, used_once
-from tenure.doors.networks.ganeti.reading_networks import read_network
-from tenure.doors.networks.ganeti.values import (
+from tenure.integrations.ganeti.files.file_model import (
     GROUPS,
     INSTANCES,
     NETWORKS,
@@ -19,11 +16,23 @@ from tenure.doors.networks.ganeti.values import (
     NetworkFile,
     made_uuid,
 )
-from tenure.doors.networks.model import DEFAULT_LINK, DEFAULT_MODE, GROUP, INSTANCE, NODE, Group, Node, check_word
-from tenure.kernel.addresses import format_address, parse_address
-from tenure.kernel.configuration import Connection
+from tenure.integrations.ganeti.files.json_parts import Faults, Part, parse_document, text
+from tenure.integrations.ganeti.files.read.file_instances import Known, Wire, read_instance, used_once
+from tenure.integrations.ganeti.files.read.file_networks import read_network
+from tenure.integrations.ganeti.machine_model import (
+    DEFAULT_LINK,
+    DEFAULT_MODE,
+    GROUP,
+    INSTANCE,
+    NODE,
+    Group,
+    Node,
+    check_word,
+)
+from tenure.kernel.addressing.addresses import format_address, parse_address
 from tenure.kernel.errors import Invalid
 from tenure.kernel.names import check_name, check_text, shown
+from tenure.kernel.plan.plan_model import Connection
 
 T = TypeVar("T")
 

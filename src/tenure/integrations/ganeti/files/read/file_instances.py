@@ -5,13 +5,13 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from tenure.doors.networks.ganeti.parsing import Part, text
-from tenure.doors.networks.ganeti.values import INSTANCES, NetworkFile, made_uuid
-from tenure.doors.networks.model import Instance, Nic, NicIp, Node
-from tenure.kernel.addresses import format_address, parse_address
-from tenure.kernel.configuration import Connection
+from tenure.integrations.ganeti.files.file_model import INSTANCES, NetworkFile, made_uuid
+from tenure.integrations.ganeti.files.json_parts import Part, text
+from tenure.integrations.ganeti.machine_model import Instance, Nic, NicIp, Node
+from tenure.kernel.addressing.addresses import format_address, parse_address
 from tenure.kernel.errors import Invalid
 from tenure.kernel.names import check_name, check_text, shown
+from tenure.kernel.plan.plan_model import Connection
 
 _MAC = re.compile(r"[0-9a-f]{2}(:[0-9a-f]{2}){5}")
 MARKED = 8

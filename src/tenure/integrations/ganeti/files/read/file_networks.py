@@ -3,15 +3,15 @@
 from collections.abc import Iterable, Sequence
 from itertools import pairwise
 
-from tenure.doors.networks.ganeti.bitmaps import read_bits
-from tenure.doors.networks.ganeti.parsing import Part
-from tenure.doors.networks.ganeti.values import REVISED, TODAY, NetworkFile, PoolFile, SubnetFile, made_uuid
-from tenure.doors.networks.grammar import check_door_name
-from tenure.kernel.addresses import family_name, format_address, is_v6, parse_address
+from tenure.integrations.ganeti.files.file_model import REVISED, TODAY, NetworkFile, PoolFile, SubnetFile, made_uuid
+from tenure.integrations.ganeti.files.json_parts import Part
+from tenure.integrations.ganeti.files.read.bitmaps import read_bits
+from tenure.integrations.ganeti.options.network_grammar import check_door_name
+from tenure.kernel.addressing.addresses import family_name, format_address, is_v6, parse_address
+from tenure.kernel.addressing.ranges import AddressRange, Cidr, merge, parse_cidr, parse_range, sized_range
 from tenure.kernel.errors import Invalid
-from tenure.kernel.fields import read_mac_prefix
 from tenure.kernel.names import check_name, shown
-from tenure.kernel.ranges import AddressRange, Cidr, merge, parse_cidr, parse_range, sized_range
+from tenure.kernel.plan.edit_fields import read_mac_prefix
 
 OLD_FIELDS = ("network", "gateway", "network6", "gateway6", "reservations", "ext_reservations")
 """What only today's form has."""

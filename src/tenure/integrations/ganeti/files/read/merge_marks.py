@@ -7,8 +7,7 @@ who holds it. A NIC's address is held by its instance, whatever the bit says; a 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from tenure.doors.networks.ganeti.bitmaps import single, within
-from tenure.doors.networks.ganeti.values import (
+from tenure.integrations.ganeti.files.file_model import (
     INSTANCES,
     NETWORKS,
     Cluster,
@@ -17,10 +16,11 @@ from tenure.doors.networks.ganeti.values import (
     Remark,
     SubnetFile,
 )
-from tenure.doors.networks.model import Instance
-from tenure.kernel.addresses import format_address, parse_address
+from tenure.integrations.ganeti.files.read.bitmaps import single, within
+from tenure.integrations.ganeti.machine_model import Instance
+from tenure.kernel.addressing.addresses import format_address, parse_address
+from tenure.kernel.addressing.ranges import AddressRange, merge, subtract
 from tenure.kernel.errors import Invalid
-from tenure.kernel.ranges import AddressRange, merge, subtract
 
 MOST_ORPHANS = 1 << 20
 """How many marks without NIC a network may have; each becomes a holding."""

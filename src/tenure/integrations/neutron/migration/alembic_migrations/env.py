@@ -12,7 +12,7 @@ from neutron.db.migration.connection import DBConnection
 from neutron_lib.db import model_base
 from oslo_config import cfg
 
-from tenure.doors.neutron import tables
+from tenure.integrations.neutron.database import tables
 
 VERSION_TABLE = "alembic_version_tenure"
 OURS = {model.__tablename__ for model in (tables.SubnetRow, tables.AllocationRow, tables.DeploymentRow)}
