@@ -4,20 +4,15 @@ It may be stale in both directions, a wrong pick costs one try, and it is never 
 free. ``exact_view`` has the other kind.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass
 
-from tenure.kernel.errors import NotFound
-from tenure.kernel.holding_states import cooling_us
-from tenure.kernel.holdings.holding_model import Holding, SpaceId
-from tenure.kernel.names import check_lingering
 from tenure.kernel.picking.free_set import FreeSet
 from tenure.kernel.picking.policies import FEW, POLICIES, Stripes
 from tenure.kernel.plan.layout import Layout
 from tenure.kernel.plan.plan_model import Policy
 from tenure.kernel.plan.pool_line import Line
 from tenure.ports import Chance
-from tenure.service.apply.operations import Cancel, Operation, Release, ReleaseOwner, Shown
 
 BLIND = 1 << 20
 """Lines longer than this are first tried without reading who holds what: a pick there is nearly always free."""
@@ -105,25 +100,3 @@ class DoubtfulViews:
         """Note on every line that a span is in nobody's way."""
         for view in self.lines.values():
             view.give_back(first, last)
-
-
-def give_back_released(
-    views: Mapping[SpaceId, DoubtfulViews], operations: Sequence[Operation], results: Sequence[Shown]
-) -> None:
-    """Note what operations released and let nobody wait for: who comes by *hashed* next finds it free at once."""
-    for operation, result in zip(operations, results, strict=True):
-        if not isinstance(operation, Release | ReleaseOwner | Cancel):
-            continue
-        lingers_us = check_lingering(operation.lingers_s) if isinstance(operation, Release) else 0
-        for held in result if isinstance(result, list) else [result]:
-            if not isinstance(held, Holding) or (view := views.get(held.row.space)) is None:
-                continue
-            if not _cools(view.layout, held, lingers_us):
-                view.give_back(held.row.first, held.row.last)
-
-
-def _cools(layout: Layout, held: Holding, lingers_us: int) -> bool:
-    try:
-        return cooling_us(held.row.state, layout.pool_cooling_us(held.network, held.row.first), lingers_us) > 0
-    except NotFound:
-        return True  # the plan has changed; the line will be read again

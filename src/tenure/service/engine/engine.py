@@ -5,29 +5,29 @@ store calls. A server that is killed leaves nothing behind but what was granted.
 """
 
 import asyncio
-from collections.abc import Callable, Coroutine, Hashable, Sequence
+from collections.abc import Callable, Coroutine, Hashable, Mapping, Sequence
 from functools import partial
 from typing import Any, TypeVar
 
 from tenure.kernel.errors import Conflict, KeyReused, NotFound, StoreUnavailable, TenureError
 from tenure.kernel.holding_states import cooling_us
 from tenure.kernel.holdings.actor import Asker, asker_of
-from tenure.kernel.holdings.holding_model import Row, SpaceId, Ticket, Verdict, Wish
+from tenure.kernel.holdings.holding_model import Holding, Row, SpaceId, Ticket, Verdict, Wish
 from tenure.kernel.holdings.idempotency import replayed
-from tenure.kernel.names import Owner, check_name
+from tenure.kernel.names import Owner, check_lingering, check_name
 from tenure.kernel.plan.edits import AddNetwork
 from tenure.kernel.plan.layout import Layout
 from tenure.ports import Chance, Failed, Guard, KeyTaken, LedgerStore, Transaction
 from tenure.service.allocator.allocation import UNKNOWN_REPEATS, worse
 from tenure.service.allocator.claim import Claim, Granted, Waiting
-from tenure.service.allocator.doubtful_view import DoubtfulLine, DoubtfulViews, LineKey, give_back_released
+from tenure.service.allocator.doubtful_view import DoubtfulLine, DoubtfulViews, LineKey
 from tenure.service.allocator.exact_view import ExactViews
 from tenure.service.allocator.lane import Restart, line_key
 from tenure.service.allocator.overdue_pages import MuchDue, sweep_pages
 from tenure.service.allocator.revocable_grants import report, report_kept, reported
 from tenure.service.allocator.waiting_line import Seat
 from tenure.service.apply.apply_operations import Applying
-from tenure.service.apply.operations import EXPECTING, Operation, ReleaseOwner, Shown, networks_of
+from tenure.service.apply.operations import EXPECTING, Cancel, Operation, Release, ReleaseOwner, Shown, networks_of
 from tenure.service.apply.stored_replies import known_answer, reply_of
 from tenure.service.engine.batcher import Batcher, Waiter
 from tenure.service.engine.lane_queue import RESTARTS, Attended, Lanes
@@ -357,7 +357,7 @@ class Server:
                 self.forget(space)
             for space in spaces:
                 self.rooms.wake(space)
-            give_back_released(self._doubtful, operations, results)
+            _give_back_released(self._doubtful, operations, results)
             if self._meter is not None:
                 self._meter.applied(operations, results)
             return results
@@ -464,3 +464,25 @@ def _place(layout: Layout) -> tuple[SpaceId, int]:
 
 def _wish_identities(wish: Wish) -> tuple[object, ...]:
     return (wish.first, wish.claim) if wish.key is None else (wish.first, wish.claim, wish.key)
+
+
+def _give_back_released(
+    views: Mapping[SpaceId, DoubtfulViews], operations: Sequence[Operation], results: Sequence[Shown]
+) -> None:
+    """Note what operations released and let nobody wait for: who comes by *hashed* next finds it free at once."""
+    for operation, result in zip(operations, results, strict=True):
+        if not isinstance(operation, Release | ReleaseOwner | Cancel):
+            continue
+        lingers_us = check_lingering(operation.lingers_s) if isinstance(operation, Release) else 0
+        for held in result if isinstance(result, list) else [result]:
+            if not isinstance(held, Holding) or (view := views.get(held.row.space)) is None:
+                continue
+            if not _cools(view.layout, held, lingers_us):
+                view.give_back(held.row.first, held.row.last)
+
+
+def _cools(layout: Layout, held: Holding, lingers_us: int) -> bool:
+    try:
+        return cooling_us(held.row.state, layout.pool_cooling_us(held.network, held.row.first), lingers_us) > 0
+    except NotFound:
+        return True  # the plan has changed; the line will be read again
