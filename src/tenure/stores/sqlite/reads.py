@@ -2,7 +2,7 @@
 
 import json
 import sqlite3
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +14,7 @@ from tenure.kernel.plan.plan_model import Configuration
 from tenure.ports import FAR_BEHIND, Effects, Size
 from tenure.stores.sql_files import read_change, read_row
 from tenure.stores.sql_files import read_spans as spans_of
-from tenure.stores.sqlite.log_archive import read_oldest
+from tenure.stores.sqlite.log_archive import read_archived_at, read_oldest
 from tenure.stores.sqlite.sql import SQL
 
 
@@ -48,6 +48,14 @@ def read_changes(connection: sqlite3.Connection, after: int, limit: int, space: 
     else:
         records = connection.execute(SQL["changes_of_space"], (after, space, limit))
     return [read_change(record) for record in records]
+
+
+def read_changes_at(connection: sqlite3.Connection, firsts: Sequence[int], after: int, limit: int) -> list[Change]:
+    """Read entries about addresses: one probe of the index for each place, and of the archive's."""
+    archived = read_archived_at(connection, firsts, after, limit)
+    values = ((key(first), after, limit) for first in set(firsts))
+    records = [record for each in values for record in connection.execute(SQL["changes_at"], each)]
+    return [*archived, *sorted(map(read_change, records), key=lambda change: change.seq)][:limit]
 
 
 def read_size(connection: sqlite3.Connection, path: Path) -> Size:

@@ -22,10 +22,10 @@ from tenure.stores.sqlite.connection import connect, failed, for_reading, migrat
 from tenure.stores.sqlite.dump import read_contents, write_contents
 from tenure.stores.sqlite.grants import Granter, Prepared
 from tenure.stores.sqlite.log_archive import read_archived
-from tenure.stores.sqlite.log_reads import read_changes_at
 from tenure.stores.sqlite.papers import read_papers
 from tenure.stores.sqlite.reads import (
     read_changes,
+    read_changes_at,
     read_configuration,
     read_effects,
     read_size,
