@@ -9,7 +9,7 @@ from tenure.integrations.bosh.documents.yaml_tree import Faults, Tree
 from tenure.integrations.bosh.model.address_text import written
 from tenure.integrations.bosh.model.bosh_errors import Kind, Place
 from tenure.integrations.bosh.model.document_model import MANUAL, Network, Subnet
-from tenure.integrations.bosh.model.static_pools import StaticPools
+from tenure.integrations.bosh.model.pool_ranges import StaticPools
 from tenure.kernel.addressing.addresses import is_v6, width
 from tenure.kernel.addressing.ranges import AddressRange
 

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from tenure.integrations.bosh.model.address_text import written
 from tenure.integrations.bosh.model.document_model import VIP, CloudConfig, Group, GroupNetwork, Network, Subnet
-from tenure.integrations.bosh.model.static_pools import StaticPools
+from tenure.integrations.bosh.model.pool_ranges import StaticPools
 
 
 @dataclass(frozen=True, slots=True)
