@@ -1,19 +1,24 @@
 """The networks of a group: known ones, each once, that reach its AZs, with the addresses and defaults it asks for."""
 
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import NamedTuple
 
-from tenure.integrations.bosh.documents.default_networks import REQUIRED, judge_defaults, read_defaults
 from tenure.integrations.bosh.documents.reading_context import Known, Standing
 from tenure.integrations.bosh.documents.static_ips import read_static_ips
-from tenure.integrations.bosh.documents.yaml_tree import Reader, Tree
+from tenure.integrations.bosh.documents.yaml_tree import Faults, Reader, Tree
 from tenure.integrations.bosh.model.address_text import written
-from tenure.integrations.bosh.model.bosh_errors import Kind
-from tenure.integrations.bosh.model.document_model import DYNAMIC, VIP, GroupNetwork, Network
+from tenure.integrations.bosh.model.bosh_errors import Kind, Place
+from tenure.integrations.bosh.model.document_model import ADDRESSABLE, DNS, DYNAMIC, GATEWAY, VIP, GroupNetwork, Network
 
 KEYS = ("name", "static_ips", "default", "nic_group")
+
+REQUIRED = (DNS, GATEWAY)
+VALID = (*REQUIRED, ADDRESSABLE)
+
+Claims = Mapping[str, frozenset[str]]
+"""By network, in the order of the group, what it is the default for."""
 
 
 class Listing(NamedTuple):
@@ -47,7 +52,7 @@ def read_group_networks(tree: Tree, group: Standing, known: Known, reader: Reade
 def _read_listing(entry: Tree, group: Standing, known: Known, reader: Reader) -> Listing | None:
     reader.refuse_others(entry, KEYS)
     name = reader.get(entry, "name", str, needed=True)
-    defaults, nic_group = read_defaults(entry, group, reader), _read_nic_group(entry, reader)
+    defaults, nic_group = _read_defaults(entry, group, reader), _read_nic_group(entry, reader)
     if name is None:
         return None
     network = known.network(name)
@@ -149,5 +154,40 @@ def _with_defaults(
             place = listing.tree.value.get("default", listing.tree).place
             reader.faults.add(Kind.NETWORK_RESERVATION_VIP_DEFAULT_PROVIDED, told, place)
             claims[listing.wish.name] = frozenset()  # told; others are judged as if it had claimed none
-    judge_defaults(claims, group, said.place, reader.faults)
+    _judge_defaults(claims, group, said.place, reader.faults)
     return tuple(replace(wish, defaults=claims[wish.name]) for wish, _, _ in listings)
+
+
+def _read_defaults(entry: Tree, group: Standing, reader: Reader) -> frozenset[str]:
+    """Read what a network of a group is the default for."""
+    found = set()
+    for said in reader.each(entry, "default", str):
+        if said.value in VALID:
+            found.add(said.value)
+            continue
+        told = f"specified an invalid default network property '{said.value}', valid properties are: "
+        whole = f"Instance group '{group.name}' {told}{', '.join(REQUIRED)}"
+        reader.faults.add(Kind.JOB_NETWORK_INVALID_DEFAULT, whole, said.place)
+    return frozenset(found)
+
+
+def _judge_defaults(claims: Claims, group: Standing, place: Place, faults: Faults) -> None:
+    """Refuse defaults that two networks claim, and among several networks those that none does."""
+    _refuse_several({prop: _claimants(claims, prop) for prop in VALID}, group, place, faults)
+    missing = [prop for prop in REQUIRED if not _claimants(claims, prop)]
+    if missing and len(claims) > 1:
+        told = f"must specify which network is default for {', '.join(missing)}"
+        whole = f"Instance group '{group.name}' {told}, since it has more than one network configured"
+        faults.add(Kind.JOB_NETWORK_MISSING_DEFAULT, whole, place)
+
+
+def _claimants(claims: Claims, prop: str) -> list[str]:
+    return [name for name, props in claims.items() if prop in props]
+
+
+def _refuse_several(claimed: Mapping[str, Sequence[str]], group: Standing, place: Place, faults: Faults) -> None:
+    several = {prop: ", ".join(f"'{name}'" for name in names) for prop, names in claimed.items() if len(names) > 1}
+    if several:
+        told = " ".join(f"'{prop}' has default networks: {names}." for prop, names in several.items())
+        whole = f"Instance group '{group.name}' specified more than one network to contain default. {told}"
+        faults.add(Kind.JOB_NETWORK_MULTIPLE_DEFAULTS, whole, place)
