@@ -1,11 +1,20 @@
 """The dry run of an import: what would be made, what is there already, what is odd, and what stands in its way."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from tenure.integrations.ganeti.files.file_model import GANETI, INSTANCES, NETWORKS, ORPHAN, SECTIONS, Cluster, Remark
+from tenure.integrations.ganeti.files.file_model import (
+    GANETI,
+    GROUPS,
+    INSTANCES,
+    NETWORKS,
+    NODES,
+    ORPHAN,
+    SECTIONS,
+    Cluster,
+    Remark,
+)
 from tenure.integrations.ganeti.files.load.address_owners import Grant, Tenants, grants_of
-from tenure.integrations.ganeti.files.load.existing_names import Standing
 from tenure.integrations.ganeti.files.read.merge_marks import Settled, settle
 from tenure.integrations.ganeti.files.unknown_fields_papers import (
     FILE,
@@ -15,11 +24,15 @@ from tenure.integrations.ganeti.files.unknown_fields_papers import (
     kept_of_file,
     plain_objects,
 )
-from tenure.integrations.ganeti.machine_model import MAC, owner_of
+from tenure.integrations.ganeti.machine_model import GROUP, INSTANCE, MAC, NODE, owner_of
 from tenure.kernel.holdings.holding_model import Paper
+from tenure.kernel.plan.plan_model import Configuration
 from tenure.service.ledger.async_ledger import AsyncLedger
 
 Names = dict[str, list[str]]
+
+KINDS = {GROUPS: GROUP, NODES: NODE, NETWORKS: "network", INSTANCES: INSTANCE}
+"""What one object of a section is called."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,6 +66,44 @@ class ImportPlan:
         return {**objects, "addresses": len(coming) - orphans, "orphans": orphans}
 
 
+class _Standing:
+    """The names and uuids that the ledger has, and its plan."""
+
+    def __init__(self, uuids: Mapping[str, Mapping[str, str]], spaces: Sequence[Configuration]) -> None:
+        self._uuids = uuids
+        self._names = {section: {uuid: name for name, uuid in known.items()} for section, known in uuids.items()}
+        self._spaces = {space.name for space in spaces}
+        self._space_of = {name: space for space in spaces for name in space.networks}
+
+    @classmethod
+    async def read(cls, ledger: AsyncLedger) -> "_Standing":
+        """Read them."""
+        spaces = await ledger.spaces()
+        uuids = {NETWORKS: {network.name: network.uuid for space in spaces for network in space.networks.values()}}
+        for section, kind in ((GROUPS, GROUP), (NODES, NODE), (INSTANCES, INSTANCE)):
+            uuids[section] = {paper.name: paper.document["uuid"] for paper in await ledger.papers(kind)}
+        return cls(uuids, spaces)
+
+    def has(self, plain: Plain) -> bool:
+        """Tell whether the ledger has this object, by name and uuid."""
+        return self._uuids[plain.section].get(plain.name) == plain.uuid
+
+    def space_of(self, network: str) -> Configuration:
+        """Return the space that a network of the ledger lies in."""
+        return self._space_of[network]
+
+    def conflicts(self, plain: Plain) -> Iterator[str]:
+        """Tell what of the ledger is in the way of an object."""
+        kind = KINDS[plain.section]
+        if plain.name in self._uuids[plain.section]:
+            yield f"{kind} {plain.name!r} exists already"
+        elif plain.uuid in self._names[plain.section]:
+            other = self._names[plain.section][plain.uuid]
+            yield f"{kind} {plain.name!r} has the uuid of {kind} {other!r}, {plain.uuid}"
+        elif plain.section == NETWORKS and plain.name in self._spaces:
+            yield f"space {plain.name!r} exists already, and network {plain.name!r} needs one of its own"
+
+
 async def plan_import(cluster: Cluster, ledger: AsyncLedger) -> ImportPlan:
     """Try an import and write nothing.
 
@@ -61,7 +112,7 @@ async def plan_import(cluster: Cluster, ledger: AsyncLedger) -> ImportPlan:
     settled = settle(cluster)
     # What another import of the file makes meanwhile is known by the papers that it writes with it: they come last.
     macs = {paper.name: paper.document["instance"] for paper in await ledger.papers(MAC)}
-    standing = await Standing.read(ledger)
+    standing = await _Standing.read(ledger)
     papers = {paper.name: paper for paper in await ledger.papers(GANETI)}
     known = papers.get(FILE)
     if known is not None and known.document["digest"] != kept_of_file(cluster, done=True)["digest"]:
@@ -81,7 +132,7 @@ def _nothing() -> Names:
     return {section: [] for section in SECTIONS}
 
 
-def _plan_objects(settled: Settled, papers: Mapping[str, Paper], standing: Standing) -> ImportPlan:
+def _plan_objects(settled: Settled, papers: Mapping[str, Paper], standing: _Standing) -> ImportPlan:
     """Tell what is new and what is there of a file that was not yet brought in wholly."""
     new, present, opened = _nothing(), _nothing(), set[str]()
     conflicts: list[str] = []
@@ -98,7 +149,7 @@ def _plan_objects(settled: Settled, papers: Mapping[str, Paper], standing: Stand
     return ImportPlan(settled, conflicts, new, present, papers, opened=frozenset(opened))
 
 
-async def _with_grants(plan: ImportPlan, standing: Standing, ledger: AsyncLedger) -> ImportPlan:
+async def _with_grants(plan: ImportPlan, standing: _Standing, ledger: AsyncLedger) -> ImportPlan:
     """Add which addresses are still to be granted, and who has them."""
     wanted, conflicts = _wanted(plan.settled, plan.new), [*plan.conflicts]
     for name in sorted(set(wanted) - (set(plan.new[NETWORKS]) - plan.opened)):
