@@ -33,7 +33,7 @@ from tenure.integrations.ganeti.networks import NetworkOptions, Networks
 from tenure.kernel.addressing.addresses import key
 from tenure.kernel.plan.plan_model import Configuration
 from tenure.service.apply.operations import read_claim
-from tenure.service.engine.book_engine import BookDesk
+from tenure.service.engine.book_engine import BookEngine
 from tenure.stores.sqlite.connection import connect
 
 Run = Callable[[], Awaitable[list[float]]]
@@ -143,7 +143,7 @@ async def book(job: Job) -> AsyncIterator[Run]:
     plan = await _configuration(job)
     networks = {name: dataclasses.replace(net, id=ground.networks[0]) for name, net in plan.networks.items()}
     configuration = dataclasses.replace(plan, space=ground.space, version=ground.version, networks=networks)
-    desk = BookDesk(store, [configuration], name=job.tag, chance=random.Random())
+    desk = BookEngine(store, [configuration], name=job.tag, chance=random.Random())
 
     def allocate(network: str, owner: str) -> Awaitable[object]:
         return desk.allocate(read_claim(network, owner))

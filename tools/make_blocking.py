@@ -20,13 +20,13 @@ HEAD = '''"""The ledger's verbs for callers who block. Written by tools/make_blo
 
 %s
 from tenure.service.ledger.async_ledger import AsyncLedger
-from tenure.service.ledger.blocking.loop_thread import Portal
+from tenure.service.ledger.blocking.loop_thread import LoopThread
 
 
 class BlockingVerbs:
     """Every verb of the asynchronous ledger, run to its end."""
 
-    def __init__(self, ledger: AsyncLedger, portal: Portal) -> None:
+    def __init__(self, ledger: AsyncLedger, portal: LoopThread) -> None:
         self._ledger = ledger
         self._portal = portal
 '''

@@ -18,7 +18,7 @@ from tenure.kernel.holdings.holding_model import Holding
 from tenure.kernel.plan.plan_model import Network
 from tenure.kernel.snapshot import Kind, Section
 from tenure.ports import LedgerStore
-from tenure.service.engine.engine import Server
+from tenure.service.engine.engine import Engine
 from tenure.service.ledger.async_ledger import AsyncLedger
 from tenure.service.ledger.engine_ledger import ledger_on
 from tenure.wiring import open_async, open_store
@@ -235,7 +235,7 @@ async def fill(url: str) -> str:
         if await target.spaces():
             return f"{url} has a plan already; it is left as it is"
         memory = await open_store("memory:")
-        ledger = ledger_on(Server(memory, name="demo", chance=random.Random(SEED)))  # noqa: S311
+        ledger = ledger_on(Engine(memory, name="demo", chance=random.Random(SEED)))  # noqa: S311
         company, ends = Company(ledger), []
         await company.lay_out()
         for day in range(DAYS):

@@ -15,13 +15,13 @@ from tenure.kernel.errors import Invalid
 from tenure.kernel.names import check_seconds, shown
 from tenure.kernel.plan.plan_model import Configuration
 from tenure.ports import LedgerStore
-from tenure.service.engine.book_engine import BookDesk
-from tenure.service.engine.engine import Server
+from tenure.service.engine.book_engine import BookEngine
+from tenure.service.engine.engine import Engine
 from tenure.service.engine.meter import Meter
 from tenure.service.engine.reply_cleanup import MOST_KEYS
 from tenure.service.ledger.async_ledger import AsyncLedger
 from tenure.service.ledger.blocking.ledger_sync import Ledger
-from tenure.service.ledger.blocking.loop_thread import Portal
+from tenure.service.ledger.blocking.loop_thread import LoopThread
 from tenure.service.ledger.engine_ledger import ledger_on
 
 if TYPE_CHECKING:
@@ -145,7 +145,7 @@ def _timeout_s(text: str) -> float:
     return seconds
 
 
-async def open_book(url: str, plan: Sequence[Configuration]) -> BookDesk:
+async def open_book(url: str, plan: Sequence[Configuration]) -> BookEngine:
     """Open a book (``etcd://host:port/root``) under a plan that the caller keeps: spaces, at the versions he gives."""
     if not isinstance(url, str) or not url.startswith(("etcd://", "etcds://")):
         raise Invalid(f"url: {shown(without_secrets(str(url)))} names no book; use etcd://host:port/root", field="url")
@@ -154,7 +154,7 @@ async def open_book(url: str, plan: Sequence[Configuration]) -> BookDesk:
     store = await EtcdStore.open(url)
     for configuration in plan:
         await store.set_version(configuration.space, configuration.version)
-    return BookDesk(store, plan, name=_server_name(), chance=random.Random())
+    return BookEngine(store, plan, name=_server_name(), chance=random.Random())
 
 
 def _server_name() -> str:
@@ -178,7 +178,7 @@ async def open_metered(
     """Open a ledger whose work is counted."""
     keys_live_us = check_seconds(keys_live_s, field="keys_live_s")
     store = await open_store(url)
-    server = Server(
+    server = Engine(
         store,
         name=_server_name(),
         chance=random.Random(),
@@ -206,7 +206,7 @@ def open(url: str = DEFAULT_URL, *, token: str | None = None, keys_live_s: float
     A server is asked with a ``token``. Idempotency keys are remembered for ``keys_live_s`` at least, a day unless said
     otherwise.
     """
-    portal = Portal()
+    portal = LoopThread()
     try:
         return Ledger(portal.run(open_async(url, token=token, keys_live_s=keys_live_s)), portal)
     except BaseException:

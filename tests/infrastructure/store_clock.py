@@ -15,7 +15,7 @@ import asyncpg
 
 import tenure
 from tenure.ports import LedgerStore
-from tenure.service.engine.engine import Server
+from tenure.service.engine.engine import Engine
 from tenure.service.ledger.engine_ledger import ledger_on
 from tenure.stores.memory.store import MemoryStore
 from tenure.stores.postgres import store as postgres_store
@@ -71,7 +71,7 @@ async def clocked_ledger(provider: Provider[LedgerStore]) -> AsyncIterator[tuple
     clock = StoreClock()
     async with provider.place() as url, _under(provider.name, url, clock):
         store = MemoryStore(clock) if provider.name == "memory" else await provider.connect(url)
-        async with ledger_on(Server(store, name="clocked", chance=random.Random(1))) as ledger:
+        async with ledger_on(Engine(store, name="clocked", chance=random.Random(1))) as ledger:
             yield ledger, clock
 
 

@@ -12,7 +12,7 @@ from tenure.kernel.holdings.holding_model import Change, Row, Ticket
 from tenure.service.apply.context import check_holder
 from tenure.service.apply.operations import read_claim
 from tenure.service.engine import waiting_rooms
-from tenure.service.engine.book_engine import BookDesk
+from tenure.service.engine.book_engine import BookEngine
 from tenure.service.ledger.engine_ledger import server_of
 from tenure.stores.etcd.store import EtcdStore
 from tests.proof.history import Logged, Tenancy
@@ -160,7 +160,7 @@ class BookFace:
     def __init__(self, store: EtcdStore, plan: Plan, name: str) -> None:
         configuration = plan.configuration(SPACE, VERSION)
         self._store = store
-        self._desk = BookDesk(store, [configuration], name=name, chance=random.Random(name))
+        self._desk = BookEngine(store, [configuration], name=name, chance=random.Random(name))
         self._numbers = {name: network.id for name, network in configuration.networks.items()}
         self._names = {number: name for name, number in self._numbers.items()}
 

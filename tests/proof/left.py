@@ -5,7 +5,7 @@ import contextlib
 import random
 
 from tenure.kernel.errors import PoolExhausted
-from tenure.service.engine.engine import Server
+from tenure.service.engine.engine import Engine
 from tenure.service.ledger.engine_ledger import ledger_on
 from tests.proof.judged import Call
 from tests.proof.scheduling import TimelessLoop
@@ -32,6 +32,6 @@ async def left_behind(world: World, calls: list[Call]) -> list[str]:
 
 async def _look(world: World) -> None:
     """Ask for an address, as somebody who comes later would."""
-    ledger = ledger_on(Server(world.truth, name="late", chance=random.Random(0)))
+    ledger = ledger_on(Engine(world.truth, name="late", chance=random.Random(0)))
     with contextlib.suppress(PoolExhausted):
         await ledger.allocate("net", owner="late/one")

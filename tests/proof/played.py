@@ -11,7 +11,7 @@ from typing import Any
 from tenure import AsyncLedger
 from tenure.kernel.errors import NotFound, TenureError
 from tenure.service.apply.operations import read_claim
-from tenure.service.engine.engine import Server
+from tenure.service.engine.engine import Engine
 from tenure.service.ledger.engine_ledger import ledger_on, server_of
 from tenure.stores.memory.store import MemoryStore
 from tests.proof.judged import Call, Judge
@@ -48,7 +48,7 @@ class Weather:
     warm: bool = True
 
 
-class SimulatedServer(Server):
+class SimulatedServer(Engine):
     """A server whose pauses are points, too."""
 
     async def pause(self, attempt: int) -> None:
@@ -65,7 +65,7 @@ def clock() -> int:
 async def staged(plan: Plan) -> MemoryStore:
     """Set the scene on a quiet store; every run plays on a copy of it."""
     store = MemoryStore(clock)
-    await plan(ledger_on(Server(store, name="stage", chance=random.Random(0))))
+    await plan(ledger_on(Engine(store, name="stage", chance=random.Random(0))))
     return store
 
 

@@ -17,8 +17,8 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, ru
 
 import tenure
 from tenure.kernel.addressing.addresses import format_address
-from tenure.service.engine.engine import Server
-from tenure.service.ledger.blocking.loop_thread import Portal
+from tenure.service.engine.engine import Engine
+from tenure.service.ledger.blocking.loop_thread import LoopThread
 from tenure.service.ledger.engine_ledger import ledger_on
 from tenure.stores.memory.store import MemoryStore
 from tests.profiles import examples
@@ -90,7 +90,7 @@ class TimeMachine(RuleBasedStateMachine):
 
     @initialize()
     def begin(self) -> None:
-        self.model, self.portal = Model(), Portal()
+        self.model, self.portal = Model(), LoopThread()
         self.ledger = tenure.Ledger(self.portal.run(self._open()), self.portal)
         self.ledger.add_network("net")
         self.ledger.add_subnet("net", "10.0.0.0/24")
@@ -100,7 +100,7 @@ class TimeMachine(RuleBasedStateMachine):
     async def _open(self) -> tenure.AsyncLedger:
         self.store = store = MemoryStore(clock=lambda: self.model.now_us)
         live_us = KEYS_LIVE_S * SECOND
-        return ledger_on(Server(store, name="model", chance=random.Random(1), keys_live_us=live_us))
+        return ledger_on(Engine(store, name="model", chance=random.Random(1), keys_live_us=live_us))
 
     def teardown(self) -> None:
         self.ledger.close()

@@ -8,7 +8,7 @@ import tenure
 from tenure.client.remote_ledger import RemoteLedger
 from tenure.kernel.holdings.holding_model import Change, Row
 from tenure.ports import LedgerStore, Transaction
-from tenure.service.engine.engine import Server
+from tenure.service.engine.engine import Engine
 from tenure.service.ledger.engine_ledger import ledger_on, server_of
 from tests.contract.providers import STORES_BEHIND
 
@@ -92,4 +92,4 @@ async def another(ledger: tenure.AsyncLedger, url: str) -> tenure.AsyncLedger:
     """Open a second ledger on the same store; one in memory is shared within the process."""
     if url != "memory:":
         return await tenure.open_async(url)
-    return ledger_on(Server(store_of(ledger), name="second", chance=random.Random(2)))
+    return ledger_on(Engine(store_of(ledger), name="second", chance=random.Random(2)))

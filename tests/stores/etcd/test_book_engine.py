@@ -27,7 +27,7 @@ from tenure.kernel.holdings.holding_model import Row, Ticket
 from tenure.kernel.plan.plan_model import Configuration, Network, Policy, Pool, Subnet
 from tenure.service.allocator.claim import Granted
 from tenure.service.apply.operations import read_claim
-from tenure.service.engine.book_engine import BookDesk
+from tenure.service.engine.book_engine import BookEngine
 from tenure.stores.etcd.store import EtcdStore
 from tests.infrastructure.etcd import fresh_root, private_etcd
 
@@ -53,8 +53,8 @@ async def stores() -> AsyncIterator[Sequence[EtcdStore]]:
         yield opened
 
 
-def desk(store: EtcdStore, configuration: Configuration, name: str = "one") -> BookDesk:
-    return BookDesk(store, [configuration], name=name, chance=random.Random(name))
+def desk(store: EtcdStore, configuration: Configuration, name: str = "one") -> BookEngine:
+    return BookEngine(store, [configuration], name=name, chance=random.Random(name))
 
 
 async def held(store: EtcdStore) -> list[Row]:
@@ -189,7 +189,7 @@ async def test_a_wish_that_the_store_cannot_take_fails_alone(stores: Sequence[Et
     assert len(await held(stores[0])) == 5
 
 
-async def _client(one: BookDesk, owner: str, enough: asyncio.Event) -> list[Row]:
+async def _client(one: BookEngine, owner: str, enough: asyncio.Event) -> list[Row]:
     """Allocate and release, asking again while the node is away; return what is held at the end."""
     kept: list[Row] = []
     for turn in itertools.takewhile(lambda _: not enough.is_set(), itertools.count()):

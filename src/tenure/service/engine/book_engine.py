@@ -44,7 +44,7 @@ class Reading:
     full: bool
 
 
-class BookDesk:
+class BookEngine:
     """The desk at which a process's callers queue for a book."""
 
     def __init__(

@@ -47,7 +47,7 @@ OWNERS_AT_ONCE = 1000
 """Owners whose holdings are asked for in one question."""
 
 
-class Server:
+class Engine:
     """The desk at which a process's callers queue."""
 
     def __init__(

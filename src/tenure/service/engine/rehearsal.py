@@ -9,7 +9,7 @@ from tenure.kernel.holdings.holding_model import SpaceId
 from tenure.ports import Transaction
 from tenure.service.allocator.lane import Restart
 from tenure.service.apply.operations import Operation, Shown
-from tenure.service.engine.engine import Server
+from tenure.service.engine.engine import Engine
 from tenure.service.engine.lane_queue import RESTARTS
 from tenure.service.engine.lost_try import Tried
 
@@ -22,7 +22,7 @@ class Rehearsed(Exception):
         self.answers = answers
 
 
-async def rehearse(server: Server, operations: Sequence[Operation], asker: Asker | None) -> list[Shown]:
+async def rehearse(server: Engine, operations: Sequence[Operation], asker: Asker | None) -> list[Shown]:
     """Return what operations would answer now. Costs what they cost, but for the commit."""
     for attempt in range(RESTARTS):
         spaces = await server.spaces_for(operations)
@@ -39,7 +39,7 @@ async def rehearse(server: Server, operations: Sequence[Operation], asker: Asker
 
 
 async def _rehearse_once(
-    server: Server, operations: Sequence[Operation], spaces: Sequence[SpaceId], asker: Asker | None, tx: Transaction
+    server: Engine, operations: Sequence[Operation], spaces: Sequence[SpaceId], asker: Asker | None, tx: Transaction
 ) -> None:
     answers, _ = await server.apply_once(operations, spaces, None, b"", asker, Tried(), tx, bounded=False)
     raise Rehearsed(answers)

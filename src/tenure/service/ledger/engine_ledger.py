@@ -1,4 +1,4 @@
-"""The end of a ledger that works on a store: what the verbs ask, done by the engine (``Server``) of this process."""
+"""The end of a ledger that works on a store: what the verbs ask, done by the engine (``Engine``) of this process."""
 
 import asyncio
 import uuid
@@ -27,7 +27,7 @@ from tenure.service.allocator.waiting_line import Seat, part_line, withdraw
 from tenure.service.apply.operations import Operation, Release, Shown, check_operations
 from tenure.service.apply.release_holding import ReleaseRequest, release_holding
 from tenure.service.apply.stored_replies import body_of_operations
-from tenure.service.engine.engine import Server
+from tenure.service.engine.engine import Engine
 from tenure.service.engine.log_keeper import archive_older
 from tenure.service.engine.rehearsal import rehearse
 from tenure.service.engine.waiting_rooms import attend
@@ -43,12 +43,12 @@ from tenure.service.read.search import Found, find, first_of, read_wanted
 from tenure.service.read.verify import Breach, verify
 
 
-def ledger_on(server: Server) -> AsyncLedger:
+def ledger_on(server: Engine) -> AsyncLedger:
     """Return a ledger on an engine of this process."""
     return AsyncLedger(EngineLedger(server))
 
 
-def server_of(ledger: AsyncLedger) -> Server:
+def server_of(ledger: AsyncLedger) -> Engine:
     """Return the engine of a ledger on a store, for work that is not done by verbs; one behind HTTP has none here."""
     assert isinstance(ledger._end, EngineLedger)
     return ledger._end.server
@@ -57,7 +57,7 @@ def server_of(ledger: AsyncLedger) -> Server:
 class EngineLedger:
     """A ledger on an engine. It reads nothing into what it is asked: names and addresses were checked before."""
 
-    def __init__(self, server: Server, asker: Asker | None = None) -> None:
+    def __init__(self, server: Engine, asker: Asker | None = None) -> None:
         self.server = server
         self._asker = asker
 

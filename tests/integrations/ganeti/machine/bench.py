@@ -18,7 +18,7 @@ from tenure.integrations.ganeti.instances import Instances
 from tenure.integrations.ganeti.networks import NetworkOptions, Networks
 from tenure.kernel.plan.edits import AddNetwork
 from tenure.kernel.plan.plan_model import Network
-from tenure.service.engine.engine import Server
+from tenure.service.engine.engine import Engine
 from tenure.service.ledger.engine_ledger import ledger_on
 from tenure.stores.memory.store import MemoryStore
 from tests.integrations.ganeti.machine.judged import ALWAYS, check_care
@@ -63,7 +63,7 @@ class Bench(RuleBasedStateMachine):
         if self.url != MEMORY:
             return await tenure.open_async(place)
         store = MemoryStore(clock=lambda: self.clock_us)
-        return ledger_on(Server(store, name="machine", chance=random.Random(1)))
+        return ledger_on(Engine(store, name="machine", chance=random.Random(1)))
 
     def place(self) -> str:
         """Return the URL of a ledger that nobody used before."""

@@ -10,12 +10,12 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 
 import tenure
-from tenure.service.ledger.blocking.loop_thread import Portal
+from tenure.service.ledger.blocking.loop_thread import LoopThread
 
 
 @pytest.fixture
-def portal() -> Iterator[Portal]:
-    portal = Portal()
+def portal() -> Iterator[LoopThread]:
+    portal = LoopThread()
     yield portal
     portal.close()
 
@@ -45,7 +45,7 @@ async def fail() -> None:
     raise tenure.Conflict("no")
 
 
-def test_a_coroutine_is_run_to_its_end_on_another_thread(portal: Portal) -> None:
+def test_a_coroutine_is_run_to_its_end_on_another_thread(portal: LoopThread) -> None:
     async def where() -> str:
         return threading.current_thread().name
 
@@ -53,26 +53,26 @@ def test_a_coroutine_is_run_to_its_end_on_another_thread(portal: Portal) -> None
     assert portal.run(echo(5)) == 5
 
 
-def test_an_error_comes_out_as_it_was_raised(portal: Portal) -> None:
+def test_an_error_comes_out_as_it_was_raised(portal: LoopThread) -> None:
     with pytest.raises(tenure.Conflict, match="no"):
         portal.run(fail())
 
 
-def test_many_threads_get_their_own_answers(portal: Portal) -> None:
+def test_many_threads_get_their_own_answers(portal: LoopThread) -> None:
     with ThreadPoolExecutor(8) as threads:
         answers = list(threads.map(lambda number: portal.run(echo(number)), range(200)))
 
     assert answers == list(range(200))
 
 
-def test_an_iterator_is_walked_to_its_end_and_closed(portal: Portal) -> None:
+def test_an_iterator_is_walked_to_its_end_and_closed(portal: LoopThread) -> None:
     counting = Counting(5)
 
     assert list(portal.iterate(counting.numbers())) == [0, 1, 2, 3, 4]
     assert counting.closed
 
 
-def test_an_iterator_that_is_left_early_is_closed(portal: Portal) -> None:
+def test_an_iterator_that_is_left_early_is_closed(portal: LoopThread) -> None:
     counting = Counting(10**9)
     numbers = portal.iterate(counting.numbers())
 
@@ -81,7 +81,7 @@ def test_an_iterator_that_is_left_early_is_closed(portal: Portal) -> None:
     assert counting.closed
 
 
-def test_an_iterators_error_comes_out_and_closes_it(portal: Portal) -> None:
+def test_an_iterators_error_comes_out_and_closes_it(portal: LoopThread) -> None:
     async def breaking() -> AsyncIterator[int]:
         yield 1
         raise tenure.Conflict("no")
@@ -95,7 +95,7 @@ def test_an_iterators_error_comes_out_and_closes_it(portal: Portal) -> None:
 
 def test_closing_twice_does_no_harm() -> None:
     before = set(threading.enumerate())
-    portal = Portal()
+    portal = LoopThread()
 
     portal.close()
     portal.close()

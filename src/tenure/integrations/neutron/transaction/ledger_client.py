@@ -16,7 +16,7 @@ from urllib.parse import parse_qsl
 
 from tenure.kernel.errors import OUTCOMES, NotFound, StoreUnavailable
 from tenure.service.ledger.async_ledger import AsyncLedger
-from tenure.service.ledger.blocking.loop_thread import Portal
+from tenure.service.ledger.blocking.loop_thread import LoopThread
 from tenure.wiring import is_there, open_async, without_secrets
 
 T = TypeVar("T")
@@ -44,7 +44,7 @@ class Reach:
         self._timeout_s = timeout_s
         self._may_make = may_make
         self._reading = reading
-        self._portal = Portal()
+        self._portal = LoopThread()
         self._ledger: AsyncLedger | None = None
         self._opening: asyncio.Task[AsyncLedger] | None = None
         self._debts: deque[Debt] = deque()

@@ -12,7 +12,7 @@ from tenure.kernel.errors import Conflict
 T = TypeVar("T")
 
 
-class Portal:
+class LoopThread:
     """Runs coroutines for blocking callers of any thread. Costs about 70 µs a call."""
 
     def __init__(self) -> None:

@@ -12,7 +12,7 @@ from tenure.kernel.plan.edits import KEEP, Keep, Labels, RangeLike
 from tenure.kernel.plan.plan_model import Configuration, Network, Subnet
 from tenure.service.apply.operations import Allocate, AllocateKeywords, ClaimKeywords, GroupKeywords, Operation, Shown
 from tenure.service.ledger.async_ledger import AsyncLedger
-from tenure.service.ledger.blocking.loop_thread import Portal
+from tenure.service.ledger.blocking.loop_thread import LoopThread
 from tenure.service.ledger.verb_signature import spelled_out
 from tenure.service.read.explain import Explanation
 from tenure.service.read.presenter import ClaimStatus, WaitingClaim
@@ -23,7 +23,7 @@ from tenure.service.read.verify import Breach
 class BlockingVerbs:
     """Every verb of the asynchronous ledger, run to its end."""
 
-    def __init__(self, ledger: AsyncLedger, portal: Portal) -> None:
+    def __init__(self, ledger: AsyncLedger, portal: LoopThread) -> None:
         self._ledger = ledger
         self._portal = portal
 
