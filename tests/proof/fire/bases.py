@@ -101,7 +101,16 @@ class PostgresBase(Base):
         return await asyncpg.connect(self._server.url, timeout=ANSWERS_WITHIN_S, command_timeout=ANSWERS_WITHIN_S)
 
     async def lock(self, network: str | None, seconds: float, locked: asyncio.Event | None = None) -> None:
-        """Lock the row of a network's space, or the counter of the log."""
+        """Lock the row of a network's space, or the counter of the log; another fault may end the lock early."""
+        try:
+            await self._hold_lock(network, seconds, locked)
+        except (OSError, asyncpg.PostgresError, asyncpg.InterfaceError):
+            pass  # the database was restarted, or this very session was ended
+        finally:
+            if locked is not None:
+                locked.set()
+
+    async def _hold_lock(self, network: str | None, seconds: float, locked: asyncio.Event | None) -> None:
         connection = await self._connected()
         try:
             async with connection.transaction():
