@@ -26,6 +26,7 @@ from tests.proof.fire.fire_plan import fire_plan, lay_fire_plan
 from tests.proof.fire.fleet import Fleet
 from tests.proof.fire.rules import check
 from tests.proof.fire.server_mutants import MUTANTS
+from tests.proof.fire.sse import SILENT_S
 from tests.proof.fire.stage import Stage
 from tests.proof.waiting_rounds import until
 
@@ -33,7 +34,8 @@ LONG_FROM_S = 29.0
 """Rounds of so many seconds have time for the long act."""
 
 ROUNDS_A_LONG_ACT = 4
-STREAM_WITHIN_S = 10.0
+STREAM_WITHIN_S = SILENT_S + 10.0
+"""A follower whose server says nothing goes elsewhere before that."""
 
 
 @dataclass(frozen=True)

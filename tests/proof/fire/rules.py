@@ -1,13 +1,14 @@
 """The rules that a round under fire is held against; none broken means that every answer can be explained.
 
 R1  *none* means that nothing changed: no entry of the log bears the request id of an attempt that was told so.
-R2  One request id, one effect, which that attempt asked for, and none after an answer that says it was done.
+R2  One request id, one effect, which that attempt asked for, and none after an answer that says it was done; what an
+    answer says was ended or handed over is in the log.
 R3  What was acknowledged is held until its owner or time ends it.
 R4  Never two acknowledged holders; what an answer says was so at some moment of its call.
 R5  *lowest* is the lowest, counting what has cooled off or is past its deadline.
 R6  Under one key there is one effect, and one answer.
-R7  The log has no gap, the stream equals it, ``verify`` is clean, nobody sees an error that is none of ours, the line
-    goes by arrival, only what is full is called full.
+R7  The log has no gap, the stream equals it and reaches its end, ``verify`` is clean, nobody sees an error that is none
+    of ours, the line goes by arrival, only what is full is called full.
 R8  No server that is frozen or cut off holds up callers of another for long.
 
 A request whose caller hung up, or was told *unknown*, may take effect at any later time, but once.
@@ -16,7 +17,7 @@ A request whose caller hung up, or was told *unknown*, may take effect at any la
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
 
-from tests.proof.fire.attempts import Attempt
+from tests.proof.fire.attempts import Attempt, Row
 from tests.proof.fire.effects import CommitTimes, Effect, by_request
 from tests.proof.fire.evidence import Breach, Evidence, Excuse
 from tests.proof.fire.holding_rules import SLACK_US, HoldingRules, asks_for
@@ -27,6 +28,9 @@ HELD_UP_US = 10_000_000
 """How long the ledger lets a server that does not move hold up the others."""
 
 HELD_UP_MARGIN_US = 6_000_000
+
+ENDING = frozenset({"release", "release_owner", "cancel"})
+"""Verbs whose answer shows what was ended."""
 
 STATUSES = frozenset({200, 404, 409, 429, 503})
 """What callers who ask in order may be answered, whatever goes wrong."""
@@ -52,6 +56,7 @@ def check(evidence: Evidence) -> list[Breach]:
     for rule in (
         _none_means_nothing(evidence, effects),
         _one_effect(evidence, effects, times),
+        _done_is_logged(evidence, effects, replay, times),
         HoldingRules(evidence, replay, times).breaches(),
         _one_answer_a_key(evidence, effects),
         order.refusals(),
@@ -90,6 +95,36 @@ def _one_effect(evidence: Evidence, effects: dict[str, list[Effect]], times: Com
             yield Breach("R2", f"{request} took effect after it had been answered", [attempt, *late])
     unasked = [effect for effect in asked_for if effect.by is None and effect.because is None]
     yield from (Breach("R2", f"entry {effect.seq} was asked for by nobody", [effect]) for effect in unasked)
+
+
+def _done_is_logged(
+    evidence: Evidence, effects: dict[str, list[Effect]], replay: Replay, times: CommitTimes
+) -> Iterator[Breach]:
+    """Yield answers that show a holding as ended or handed over, of which the log knows nothing."""
+    keyed: dict[str, list[str]] = defaultdict(list)
+    for attempt in evidence.attempts:
+        if attempt.key is not None:
+            keyed[attempt.key].append(attempt.id)
+    for attempt in evidence.attempts:
+        if attempt.outcome != "done" or attempt.verb not in (*ENDING, "transfer"):
+            continue
+        ids = [attempt.id] if attempt.key is None else keyed[attempt.key]
+        done = {(each.address, each.generation, each.owner) for name in ids for each in effects.get(name, ())}
+        for row in attempt.rows:
+            if (row.address, row.generation, row.owner) not in done and not _done_before(attempt, row, replay, times):
+                text = (
+                    f"{attempt.id} was answered that {attempt.verb} was done to {row.address}, which is not in the log"
+                )
+                yield Breach("R2", text, [attempt, *replay.history[row.address][-4:]])
+
+
+def _done_before(attempt: Attempt, row: Row, replay: Replay, times: CommitTimes) -> bool:
+    """Return whether there was nothing left to do: the new owner had it already, or the ledger itself had ended it."""
+    tenancy = replay.tenancies.get((row.address, row.generation, row.owner))
+    if attempt.verb == "transfer":  # whether it was held at that time, R4 says
+        return tenancy is not None and row.owner == attempt.wishes[0].to
+    ended = None if tenancy is None else tenancy.ended
+    return ended is not None and ended.by is None and not _after(ended, attempt, times)
 
 
 def _after(effect: Effect, attempt: Attempt, times: CommitTimes) -> bool:
@@ -148,6 +183,9 @@ def _in_order(evidence: Evidence) -> Iterator[Breach]:
         if told != event:
             yield Breach("R7", f"event {number + 1} was {event}, the log has {told}")
             return
+    reached, newest = evidence.events[-1][0] if evidence.events else 0, evidence.marks[-1].seq if evidence.marks else 0
+    if reached < newest:
+        yield Breach("R7", f"the stream ended with change {reached}, though the log had reached {newest}")
     if len(evidence.events) > len(log):
         yield Breach("R7", f"the stream told of {len(evidence.events)} changes, the log has {len(log)}")
 

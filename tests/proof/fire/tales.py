@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from tests.proof.fire.attempts import Attempt, Outcome, Row, Wish
-from tests.proof.fire.effects import Effect
+from tests.proof.fire.effects import Effect, Mark
 from tests.proof.fire.evidence import Breach, Evidence, Excuse
 from tests.proof.fire.rules import check
 from tests.proof.plan import Plan
@@ -32,6 +32,7 @@ class Tale:
         self.attempts: list[Attempt] = []
         self.log: list[Effect] = []
         self.events: list[tuple[int, str, str | None, int | None, str | None]] | None = None
+        self.marks: list[Mark] = []
         self.verified: list[str] = []
         self.excuses: list[Excuse] = []
 
@@ -72,9 +73,13 @@ class Tale:
         self.enter("grant", at + 0.1, row, attempt.id)
         return row
 
+    def look(self, at: float) -> None:
+        """Look at the log from outside: so far it had got by then."""
+        self.marks.append(Mark(_us(at), _us(at), len(self.log)))
+
     def breaches(self) -> list[Breach]:
         """Hold it against the rules."""
-        told = {"events": self.events, "verified": self.verified, "excuses": self.excuses}
+        told = {"marks": self.marks, "events": self.events, "verified": self.verified, "excuses": self.excuses}
         return check(Evidence(PLAN, self.attempts, self.log, **told))  # type: ignore[arg-type]
 
     def broken(self) -> set[str]:

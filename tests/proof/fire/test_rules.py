@@ -106,6 +106,69 @@ def test_who_hung_up_or_was_told_unknown_may_still_be_served_much_later(tale: Ta
     assert tale.broken() == set()
 
 
+@pytest.mark.parametrize("verb", ["release", "cancel", "release_owner"])
+def test_an_end_that_was_answered_must_be_in_the_log(tale: Tale, verb: str) -> None:
+    row = tale.granted("vm/1", X, 1)
+    wish = Wish("cancel" if verb == "cancel" else "release", None if verb == "release_owner" else "net", "vm/1")
+    tale.ask(verb, 2, 3, wish, rows=[row])
+
+    assert tale.broken() == {"R2"}
+
+
+def test_a_release_that_shows_nothing_need_not_be_in_the_log(tale: Tale) -> None:
+    row = tale.granted("vm/1", X, 1)
+    tale.enter("release", 2.5, row, tale.release(row, 2, 3, rows=[row]).id)
+    tale.release(row, 4, 5)
+
+    assert tale.broken() == set()
+
+
+def test_an_end_that_was_answered_must_not_be_another_requests(tale: Tale) -> None:
+    row = tale.granted("vm/1", X, 1)
+    tale.enter("release", 2.5, row, tale.release(row, 2, 3, rows=[row]).id)
+    tale.release(row, 2, 4, rows=[row])
+
+    assert tale.broken() == {"R2"}
+
+
+def test_an_end_that_was_answered_again_under_its_key_is_in_the_log_once(tale: Tale) -> None:
+    row = tale.granted("vm/1", X, 1)
+    tale.enter("release", 2.5, row, tale.release(row, 2, 3, key="k", status=None).id)
+    tale.release(row, 4, 5, key="k", rows=[row])
+
+    assert tale.broken() == set()
+
+
+@pytest.mark.parametrize(("ends", "broken"), [(3.5, set()), (9.0, {"R2"})])
+def test_what_the_clock_ended_during_a_release_may_be_called_released(
+    tale: Tale, ends: float, broken: set[str]
+) -> None:
+    row = held(X, 1, "vm/1")
+    hold = tale.ask("hold", 1, 2, Wish("grant", "net", "vm/1", pool="any"), rows=[row])
+    tale.enter("grant", 1.5, row, hold.id, pending=True, until=3)
+    tale.release(row, 2.5, 4, rows=[row])
+    tale.enter("release", ends, row, None, because="deadline")
+
+    assert tale.broken() == broken
+
+
+def test_a_transfer_that_was_answered_must_be_in_the_log(tale: Tale) -> None:
+    row = tale.granted("vm/1", X, 1)
+    tale.ask("transfer", 2, 3, Wish("transfer", "net", "vm/1", X, to="vm/2"), rows=[row])
+
+    assert tale.broken() == {"R2"}
+
+
+def test_a_transfer_asked_for_again_is_in_the_log_once(tale: Tale) -> None:
+    tale.granted("vm/1", X, 1)
+    wish, moved = Wish("transfer", "net", "vm/1", X, to="vm/2"), held(X, 2, "vm/2")
+    first = tale.ask("transfer", 2, 3, wish, status=None)
+    tale.enter("transfer", 2.5, moved, first.id, former="vm/1")
+    tale.ask("transfer", 4, 5, wish, rows=[moved])
+
+    assert tale.broken() == set()
+
+
 # R3: acknowledged means held
 
 
@@ -276,6 +339,27 @@ def test_the_stream_tells_what_the_log_has(tale: Tale) -> None:
 
     tale.events = [(2, "grant", X, row.generation, "vm/1")]
     assert tale.broken() == {"R7"}
+
+
+@pytest.mark.parametrize("told", [0, 1])
+def test_the_stream_reaches_the_end_of_the_log(tale: Tale, told: int) -> None:
+    rows = [tale.granted("vm/1", X, 1), tale.granted("vm/2", Y, 2)]
+    tale.look(3)
+    events = [(number, "grant", row.address, row.generation, row.owner) for number, row in enumerate(rows, 1)]
+    tale.events = [*events]
+    assert tale.broken() == set()
+
+    tale.events = [*events[:told]]
+    assert tale.broken() == {"R7"}
+
+
+def test_the_stream_need_not_tell_what_came_after_the_last_look(tale: Tale) -> None:
+    row = tale.granted("vm/1", X, 1)
+    tale.look(2)
+    tale.events = [(1, "grant", X, row.generation, "vm/1")]
+    tale.granted("vm/2", Y, 3)
+
+    assert tale.broken() == set()
 
 
 def test_what_verify_finds_is_a_breach(tale: Tale) -> None:
