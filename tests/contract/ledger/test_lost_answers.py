@@ -209,6 +209,26 @@ async def test_a_release_that_another_request_has_done_is_told_apart(
     assert await ledger.asked_by("token/ops", request_id="r-1").release("net", TEN, owner="vm/held") is None
 
 
+async def test_a_release_that_came_to_nothing_is_not_called_done_when_the_holding_was_handed_over(
+    ledger: tenure.AsyncLedger, other: tenure.AsyncLedger
+) -> None:
+    store = ledger._server.store
+    release, lost = store.release, list[int]()
+
+    async def losing(*words: Any, **more: Any) -> Any:
+        if not lost:
+            lost.append(1)
+            await other.transfer("net", TEN, owner="vm/held", to="vm/next")
+            raise tenure.StoreUnavailable("nothing arrived", outcome="unknown")
+        return await release(*words, **more)
+
+    store.release = losing  # type: ignore[method-assign]
+
+    with pytest.raises(tenure.NotOwner):
+        await ledger.asked_by("token/ops", request_id="r-1").release("net", TEN, owner="vm/held")
+    assert [each.address for each in await other.holdings(owner="vm/next")] == [TEN]
+
+
 async def test_a_release_that_cannot_be_looked_up_after_a_loss_is_unknown(ledger: tenure.AsyncLedger) -> None:
     store = server_of(ledger).store
     release = store.release

@@ -12,7 +12,7 @@ from tenure.kernel.errors import Conflict, StoreUnavailable, TenureError
 from tenure.kernel.holding_states import cooling_us
 from tenure.kernel.holdings.actor import Asker, asker_of
 from tenure.kernel.holdings.deadlines import is_over
-from tenure.kernel.holdings.holding_model import NetworkId, Row, SpaceId, State, Ticket
+from tenure.kernel.holdings.holding_model import Change, NetworkId, Row, SpaceId, State, Ticket
 from tenure.kernel.names import Owner
 from tenure.kernel.picking.policies import notes_former
 from tenure.kernel.plan.layout import Layout
@@ -107,10 +107,14 @@ async def _is_nobodys(row: Row, wanted: ReleaseRequest, desk: Desk) -> bool:
 
 
 class Ender(enum.Enum):
-    """Which request ended a holding; without request ids, two requests of one owner are taken for the same."""
+    """Which request ended a holding; without request ids, two requests of one owner are taken for the same.
+
+    What was handed over goes on under another owner, so no release has ended it.
+    """
 
     THIS_REQUEST = enum.auto()
     ANOTHER_REQUEST = enum.auto()
+    TRANSFER = enum.auto()
 
 
 class Ended(NamedTuple):
@@ -131,7 +135,7 @@ async def _ended(wanted: ReleaseRequest, seen: Row, layout: Layout, desk: Desk) 
             row = await desk.release(layout, _ticket(wanted, seen, layout))
             break
         except Stale:
-            if lost is None or await _ender(wanted, seen, newest, desk, lost) is None:
+            if lost is None or await _ender(wanted, seen, newest, desk, lost) in (None, Ender.TRANSFER):
                 return await desk.reread(wanted.network)
             row = None
             break
@@ -146,6 +150,8 @@ async def _ended(wanted: ReleaseRequest, seen: Row, layout: Layout, desk: Desk) 
         return None
     # It is gone since it was first asked for; which request ended it, the log says.
     ender = await _ender(wanted, seen, newest, desk, lost)
+    if ender is Ender.TRANSFER:
+        return None
     return Ended(None if ender is Ender.ANOTHER_REQUEST else Granted(seen, layout))
 
 
@@ -167,8 +173,16 @@ async def _read_ender(wanted: ReleaseRequest, seen: Row, newest: int, desk: Desk
                 by = asker_of(change.details)
                 another = by is not None and wanted.asker not in (None, by)
                 return Ender.ANOTHER_REQUEST if another else Ender.THIS_REQUEST
+            if _hands_over(change, seen):
+                return Ender.TRANSFER
         newest = page[-1].seq
     return None
+
+
+def _hands_over(change: Change, seen: Row) -> bool:
+    """Return whether a change handed over the holding that was seen: what comes of it has a higher generation."""
+    later = change.generation is not None and change.generation > seen.generation
+    return change.verb == "transfer" and later and change.details.get("from") == seen.owner
 
 
 def _ticket(wanted: ReleaseRequest, seen: Row, layout: Layout) -> Ticket:
