@@ -9,7 +9,7 @@ import pytest
 
 import tenure
 from tenure.doors.http.routes.route_table import ENDPOINTS
-from tenure.doors.http.routing.side_loop import AT_ONCE_OF_ONE, SideLoop, distant
+from tenure.doors.http.routing.side_loop import AT_ONCE, AT_ONCE_OF_ONE, SideLoop, distant
 
 
 async def test_the_servers_loop_goes_on_while_something_is_computed_beside_it() -> None:
@@ -77,6 +77,35 @@ async def test_one_token_has_only_a_part_of_the_turns_and_hanging_up_gives_none_
     await asyncio.gather(*greedy, return_exceptions=True)
 
     assert begun == ["greedy-0", "greedy-1", "greedy-3", "greedy-4"]
+    await side.close()
+
+
+async def test_tokens_that_have_nothing_there_are_forgotten() -> None:
+    side, released = SideLoop(), threading.Event()
+
+    async def compute() -> None:
+        assert await asyncio.to_thread(released.wait, 30)
+
+    async def refuse() -> None:
+        raise tenure.Invalid("no")
+
+    for number in range(50):
+        await side.run(lambda: asyncio.sleep(0), f"passing-{number}")
+        with pytest.raises(tenure.Invalid):
+            await side.run(refuse, f"refused-{number}")
+    busy = [asyncio.create_task(side.run(compute, f"busy-{number // 2}")) for number in range(AT_ONCE)]
+    late = [asyncio.create_task(side.run(compute, name)) for name in ("busy-0", "late")]
+    await asyncio.sleep(0)
+    assert set(side._callers) == {"busy-0", "busy-1", "late"}
+    for task in late:
+        task.cancel()  # one waits for its own turns, the other for those of all
+    await asyncio.gather(*late, return_exceptions=True)
+    assert set(side._callers) == {"busy-0", "busy-1"}
+    released.set()
+    await asyncio.gather(*busy)
+    await until(lambda: not side._callers)
+
+    assert side._turns._value == AT_ONCE
     await side.close()
 
 

@@ -19,6 +19,16 @@ AT_ONCE, AT_ONCE_OF_ONE = 4, 2
 """Requests that are worked on at a time, and those of one token among them."""
 
 
+class Turns:
+    """The turns of one token: how many requests may be worked on, and how many are or wait to be."""
+
+    __slots__ = ("free", "users")
+
+    def __init__(self) -> None:
+        self.free = asyncio.Semaphore(AT_ONCE_OF_ONE)
+        self.users = 0
+
+
 class SideLoop:
     """Runs coroutines beside the server's loop. The thread is started by the first; a call costs some 100 µs."""
 
@@ -26,7 +36,7 @@ class SideLoop:
         self._loop: asyncio.AbstractEventLoop | None = None
         self._thread: threading.Thread | None = None
         self._turns = asyncio.Semaphore(AT_ONCE)
-        self._callers: dict[str, asyncio.Semaphore] = {}
+        self._callers: dict[str, Turns] = {}
 
     async def run(self, work: Callable[[], Coroutine[Any, Any, T]], caller: str = "") -> T:
         """Run a coroutine on the other loop when it is the caller's turn; return what it returns, raise what it raises.
@@ -34,21 +44,33 @@ class SideLoop:
         Whoever goes away before is not worked for. What has begun is worked on to its end, and keeps its turn so long:
         else callers who hang up and ask again would have it done many times at once.
         """
-        own = self._callers.setdefault(caller, asyncio.Semaphore(AT_ONCE_OF_ONE))
-        await own.acquire()
+        own = self._callers.setdefault(caller, Turns())
+        own.users += 1
         try:
-            await self._turns.acquire()
+            await own.free.acquire()
+            try:
+                await self._turns.acquire()
+            except asyncio.CancelledError:
+                own.free.release()
+                raise
         except asyncio.CancelledError:
-            own.release()
+            self._leave(caller, own)
             raise
 
         def done(_: object) -> None:
             self._turns.release()
-            own.release()
+            own.free.release()
+            self._leave(caller, own)
 
         future = asyncio.wrap_future(asyncio.run_coroutine_threadsafe(work(), self._started()))
         future.add_done_callback(done)
         return await asyncio.shield(future)
+
+    def _leave(self, caller: str, own: Turns) -> None:
+        """Count a request no longer; a token that has none is forgotten, so that tokens of long ago take no memory."""
+        own.users -= 1
+        if not own.users:
+            del self._callers[caller]
 
     def _started(self) -> asyncio.AbstractEventLoop:
         if self._loop is None:
