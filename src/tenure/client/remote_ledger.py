@@ -127,8 +127,8 @@ class RemoteLedger:
     ) -> responses.Holding:
         waiting = {"wait_s": wait_s} if wait_s else {}
         answer: responses.Holding = await self.transport.ask(
-            "POST", f"/networks/{segment(claim.network)}:allocate", responses.Holding, body=keywords_of(claim) | waiting,
-            key=key, request_id=request_id, waits_s=wait_s,
+            "POST", f"/networks/{segment(claim.network)}:allocate", responses.Holding,
+            body=keywords_of(claim) | waiting, key=key, request_id=request_id, waits_s=wait_s,
         )  # fmt: skip
         return answer
 
