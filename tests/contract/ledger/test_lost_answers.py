@@ -212,7 +212,7 @@ async def test_a_release_that_another_request_has_done_is_told_apart(
 async def test_a_release_that_came_to_nothing_is_not_called_done_when_the_holding_was_handed_over(
     ledger: tenure.AsyncLedger, other: tenure.AsyncLedger
 ) -> None:
-    store = ledger._server.store
+    store = server_of(ledger).store
     release, lost = store.release, list[int]()
 
     async def losing(*words: Any, **more: Any) -> Any:
