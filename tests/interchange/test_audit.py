@@ -5,7 +5,7 @@ import json
 import pytest
 
 import tenure
-from tenure.interchange.audit import AuditReport, LedgerSource, Verdict, audit
+from tenure.interchange.audit import AuditProblem, AuditReport, LedgerSource, audit
 from tenure.interchange.exporter.export_run import export_json
 from tenure.interchange.formats.detect import parse_source
 from tenure.interchange.formats.source_items import Source
@@ -73,7 +73,7 @@ async def test_networks_of_one_space_are_one_scope() -> None:
 
         report = await audit([LedgerSource("ledger", ledger), table("b", "m,192.0.2.1,x/2")])
 
-    assert [each.verdict for each in report.discrepancies] == [Verdict.DISAGREE]
+    assert [each.verdict for each in report.discrepancies] == [AuditProblem.DISAGREE]
 
 
 @pytest.mark.parametrize(("one_space", "verdicts"), [(False, ["only_here", "only_here"]), (True, ["disagree"])])

@@ -105,7 +105,9 @@ def again_read_as_taken() -> Iterator[None]:
     """Take an undecided answer for a refusal."""
     real = allocation._settled
 
-    async def settled(claim: Claim, wish: Wish, layout: Layout, verdict: Verdict, desk: allocation.Desk) -> object:
+    async def settled(
+        claim: Claim, wish: Wish, layout: Layout, verdict: Verdict, desk: allocation.AllocationEngine
+    ) -> object:
         if verdict.outcome is Outcome.AGAIN and claim.address is not None:
             return AddressInUse(claim.network, "somebody")
         return await real(claim, wish, layout, verdict, desk)

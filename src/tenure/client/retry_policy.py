@@ -18,7 +18,7 @@ Outcome = Literal["none", "unknown"]
 
 
 @dataclass(frozen=True, slots=True)
-class Failed:
+class FailedTry:
     """A try that was not answered by the ledger, and whether it may have taken effect."""
 
     error: TenureError
@@ -35,34 +35,34 @@ class Failed:
         return StoreUnavailable(self.error.message, outcome="unknown")
 
 
-def never_sent(error: BaseException, base: str) -> Failed:
+def never_sent(error: BaseException, base: str) -> FailedTry:
     """Tell of a connection that could not be made: nothing can have happened."""
     hopeless = isinstance(error, aiohttp.ClientConnectorCertificateError | aiohttp.InvalidURL)
-    return Failed(
+    return FailedTry(
         StoreUnavailable(f"{base} cannot be reached: {_reason(error)}", outcome="none"), "none", None, hopeless
     )
 
 
-def never_answered(error: BaseException, base: str, *, changes: bool) -> Failed:
+def never_answered(error: BaseException, base: str, *, changes: bool) -> FailedTry:
     """Tell of a request that was sent, or may have been; one that only reads changes nothing."""
     outcome: Outcome = "unknown" if changes else "none"
-    return Failed(StoreUnavailable(f"{base} did not answer: {_reason(error)}", outcome=outcome), outcome)
+    return FailedTry(StoreUnavailable(f"{base} did not answer: {_reason(error)}", outcome=outcome), outcome)
 
 
-def gateway_answered(status: int, base: str, *, changes: bool) -> Failed:
+def gateway_answered(status: int, base: str, *, changes: bool) -> FailedTry:
     """Tell of an answer that somebody in between gave."""
     outcome: Outcome = "unknown" if changes else "none"
     error = StoreUnavailable(f"{base} did not answer: status {status}", outcome=outcome)
-    return Failed(error, outcome, hopeless=status not in GATEWAY)
+    return FailedTry(error, outcome, hopeless=status not in GATEWAY)
 
 
-def refused_for_now(error: TenureError, after: str | None) -> Failed | None:
+def refused_for_now(error: TenureError, after: str | None) -> FailedTry | None:
     """Tell whether an error of the server is one that passes; None if it is an answer."""
     after_s = float(after) if after is not None and after.isdecimal() else None
     if isinstance(error, StoreUnavailable):
-        return Failed(error, error.outcome, after_s)
+        return FailedTry(error, error.outcome, after_s)
     if isinstance(error, FOR_NOW):
-        return Failed(error, "none", after_s)
+        return FailedTry(error, "none", after_s)
     return None
 
 

@@ -14,7 +14,7 @@ import msgspec
 from yarl import URL
 
 from tenure.client import retry_policy
-from tenure.client.retry_policy import Failed
+from tenure.client.retry_policy import FailedTry
 from tenure.client.server_urls import Servers
 from tenure.kernel.errors import Conflict, Invalid, KeyReused, TenureError
 from tenure.kernel.names import shown
@@ -118,7 +118,7 @@ class Transport:
             if self.closed:
                 raise Conflict(CLOSED)
             answer = await self._sent(session, request)
-            if not isinstance(answer, Failed):
+            if not isinstance(answer, FailedTry):
                 return answer
             doubtful = doubtful or answer.outcome == "unknown"
             tries += 1
@@ -164,7 +164,7 @@ class Transport:
             async with self._patient.get(target, headers=head, timeout=timeout, allow_redirects=False) as response:
                 if response.status != 200:
                     answer = _judged(response, await response.read(), base, READING)
-                    raise answer.error if isinstance(answer, Failed) else _foreign(response, base)
+                    raise answer.error if isinstance(answer, FailedTry) else _foreign(response, base)
                 yield response.content.iter_any()
         except (aiohttp.ClientError, TimeoutError, OSError) as error:
             if self._at == at:

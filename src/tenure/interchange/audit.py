@@ -5,7 +5,7 @@ from collections.abc import AsyncIterator, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
-from tenure.interchange.formats.source_items import Fault, Held, Item, Place, Progress, Source, counted
+from tenure.interchange.formats.source_items import Fault, Item, Progress, Source, SourceHolding, SourcePlace, counted
 from tenure.interchange.formats.tenure_csv import address_text
 from tenure.interchange.importer.dry_run import pages
 from tenure.interchange.importer.dry_run_report import remark_document
@@ -19,7 +19,7 @@ from tenure.kernel.plan.edits import AddNetwork
 from tenure.service.ledger.async_ledger import AsyncLedger
 
 
-class Verdict(enum.StrEnum):
+class AuditProblem(enum.StrEnum):
     """What is wrong about an address."""
 
     TWO_HOLDERS = "two_holders"
@@ -37,17 +37,17 @@ class Statement(NamedTuple):
     network: str
     owner: str
     source: int
-    place: Place
+    place: SourcePlace
 
 
 @dataclass(frozen=True, slots=True)
 class Discrepancy:
     """An address that sources do not agree on, with every statement about it."""
 
-    verdict: Verdict
+    verdict: AuditProblem
     address: str
     network: str
-    statements: tuple[tuple[Place, str], ...]
+    statements: tuple[tuple[SourcePlace, str], ...]
 
     def __str__(self) -> str:
         said = "; ".join(f"{owner} ({place})" for place, owner in self.statements)
@@ -55,9 +55,9 @@ class Discrepancy:
 
 
 _WORDS = {
-    Verdict.TWO_HOLDERS: "two holders in one source",
-    Verdict.DISAGREE: "sources name different holders",
-    Verdict.ONLY_HERE: "no other source knows it",
+    AuditProblem.TWO_HOLDERS: "two holders in one source",
+    AuditProblem.DISAGREE: "sources name different holders",
+    AuditProblem.ONLY_HERE: "no other source knows it",
 }
 
 
@@ -75,7 +75,7 @@ class AuditReport:
         """Tell whether all sources could be read and agree."""
         return not self.discrepancies and not self.faults
 
-    def of(self, verdict: Verdict | str) -> list[Discrepancy]:
+    def of(self, verdict: AuditProblem | str) -> list[Discrepancy]:
         """Return the discrepancies of one kind."""
         return [each for each in self.discrepancies if each.verdict == verdict]
 
@@ -148,19 +148,19 @@ async def _statements(source: Source | LedgerSource, number: int, report: AuditR
         for item in source.items:
             if isinstance(item.what, Fault):
                 report.faults.append(item.what)
-            elif isinstance(item.what, Held) and (statement := _stated(item, item.what, number, report)):
+            elif isinstance(item.what, SourceHolding) and (statement := _stated(item, item.what, number, report)):
                 yield statement
         return
     for network in await source.ledger.networks():
         async for page in pages(source.ledger, network.name):
             for holding in page:
                 if holding.state is not State.COOLING:  # nobody's any more
-                    place = Place(source.name, path=f"{network.name} {holding.address}")
+                    place = SourcePlace(source.name, path=f"{network.name} {holding.address}")
                     row, name = holding.row, network.name
                     yield Statement("", row.first, row.last, address_text(holding), name, row.owner, number, place)
 
 
-def _stated(item: Item, held: Held, number: int, report: AuditReport) -> Statement | None:
+def _stated(item: Item, held: SourceHolding, number: int, report: AuditReport) -> Statement | None:
     try:
         owner = Owner(held.owner)
         if isinstance(held.address, str) and "/" in held.address:
@@ -202,12 +202,12 @@ def _judged(group: Sequence[Statement], sources: int) -> Iterator[Discrepancy]:
             continue
         seen.add(same)
         if any(len(names) > 1 for names in owners):
-            yield _discrepancy(Verdict.TWO_HOLDERS, format_address(first), covering)
+            yield _discrepancy(AuditProblem.TWO_HOLDERS, format_address(first), covering)
         if any(names != owners[0] for names in owners):
-            yield _discrepancy(Verdict.DISAGREE, format_address(first), covering)
+            yield _discrepancy(AuditProblem.DISAGREE, format_address(first), covering)
     for one in group:
         if sources > 1 and id(one) not in known:
-            yield _discrepancy(Verdict.ONLY_HERE, one.address, [one])
+            yield _discrepancy(AuditProblem.ONLY_HERE, one.address, [one])
 
 
 def _stretches(group: Sequence[Statement]) -> Iterator[tuple[int, list[Statement]]]:
@@ -224,6 +224,6 @@ def _stretches(group: Sequence[Statement]) -> Iterator[tuple[int, list[Statement
             yield cut, list(active)
 
 
-def _discrepancy(verdict: Verdict, address: str, statements: Sequence[Statement]) -> Discrepancy:
+def _discrepancy(verdict: AuditProblem, address: str, statements: Sequence[Statement]) -> Discrepancy:
     said = tuple((statement.place, statement.owner) for statement in statements)
     return Discrepancy(verdict, address, statements[0].network, said)

@@ -308,6 +308,15 @@ class Paper(Shape, frozen=True, kw_only=True):
     document: dict[str, Any]
 
 
+class Instance(Shape, frozen=True, kw_only=True):
+    """A machine: its document, if a door keeps one, and what it holds."""
+
+    name: str
+    revision: int
+    document: dict[str, Any]
+    holdings: list[Holding]
+
+
 class Answer(Shape, frozen=True, kw_only=True, omit_defaults=True):
     """The answer to one operation: exactly one of these, or none where nothing was there."""
 

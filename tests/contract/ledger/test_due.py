@@ -13,7 +13,7 @@ from tenure.service.allocator import lane, overdue_pages
 from tenure.service.apply import plan_effects
 from tenure.service.apply.operations import read_claim
 from tenure.service.ledger.engine_ledger import server_of
-from tenure.service.ledger.fast_path import AtOnce, Begun
+from tenure.service.ledger.fast_path import AtOnce, WishInFlight
 from tests.contract.ledger.timing import another, let_deadlines_pass, news
 from tests.contract.sites import Site
 
@@ -203,7 +203,7 @@ async def test_the_short_way_gives_no_address_before_what_is_due_is_gone(
     cooled = await fill_and_cool(ledger, policy)
     await ledger.allocate("net", owner="vm/other", policy=policy)
     await let_deadlines_pass(ledger)
-    told: asyncio.Future[Begun] = asyncio.get_running_loop().create_future()
+    told: asyncio.Future[WishInFlight] = asyncio.get_running_loop().create_future()
 
     assert AtOnce(ledger).begin(read_claim("net", "vm/after", policy=policy), told.set_result)
     granted = (await told).granted()

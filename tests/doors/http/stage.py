@@ -19,7 +19,7 @@ import aiohttp
 from yarl import URL
 
 import tenure
-from tenure.doors.http.access.token_store import Made, Wish, add_token
+from tenure.doors.http.access.token_store import Made, TokenRequest, add_token
 
 API = "/api/v1"
 STARTS_WITHIN_S = 60
@@ -145,7 +145,7 @@ class Server:
 async def token_in(store: str, name: str, *scopes: str, **more: Any) -> str:
     """Make a token in a ledger."""
     async with await tenure.open_async(store) as ledger:
-        made: Made = await add_token(ledger, Wish(name, scopes, **more), by="tests")
+        made: Made = await add_token(ledger, TokenRequest(name, scopes, **more), by="tests")
         assert made.text is not None
         return made.text
 

@@ -17,7 +17,7 @@ from tenure.integrations.bosh.documents import (
     manual_subnets,
     migrated_from,
 )
-from tenure.integrations.bosh.model.bosh_errors import Kind
+from tenure.integrations.bosh.model.bosh_errors import BoshErrorKind
 from tenure.integrations.bosh.running_vms import vm_state
 from tests.integrations.bosh.documents import configs
 from tests.integrations.bosh.model.test_bosh_errors import EVERY, UNRAISED
@@ -80,7 +80,7 @@ def test_every_key_that_is_ignored_is_on_the_page_and_no_other(title: str) -> No
 def test_every_kind_of_fault_is_on_the_page_with_its_number_and_no_other() -> None:
     told = {(int(number), CODE.findall(name)[0]) for number, name, _, _ in ERRORS}
 
-    assert told == {(kind.value, kind.title) for kind in Kind}
+    assert told == {(kind.value, kind.title) for kind in BoshErrorKind}
 
 
 def test_kinds_that_are_not_raised_are_said_to_be() -> None:

@@ -7,7 +7,7 @@ import pytest
 
 import tenure
 from tenure.interchange.formats.detect import parse_source, read_source
-from tenure.interchange.formats.source_items import Held, Oddity, Remark, Source
+from tenure.interchange.formats.source_items import Oddity, Remark, Source, SourceHolding
 from tenure.interchange.importer.import_run import run_import
 
 PREFIXES = """\
@@ -46,9 +46,9 @@ def listed(*entries: dict[str, Any]) -> Source:
     return parse_source([("list.json", json.dumps(list(entries)).encode())])
 
 
-def holdings(source: Source) -> list[Held]:
+def holdings(source: Source) -> list[SourceHolding]:
     """Return the holdings of a source."""
-    return [item.what for item in source.items if isinstance(item.what, Held)]
+    return [item.what for item in source.items if isinstance(item.what, SourceHolding)]
 
 
 async def test_the_tables_of_an_export_become_a_plan_and_holdings() -> None:

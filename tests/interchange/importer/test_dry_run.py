@@ -7,7 +7,7 @@ import pytest
 
 import tenure
 from tenure.interchange.formats.detect import parse_source
-from tenure.interchange.formats.source_items import Fault, Item, Place, Source
+from tenure.interchange.formats.source_items import Fault, Item, Source, SourcePlace
 from tenure.interchange.importer.import_run import plan_import, run_import
 
 Document = dict[str, Any]
@@ -276,7 +276,7 @@ async def test_a_draining_holding_comes_in_before_the_one_that_took_its_slot(led
 
 
 async def test_a_source_may_be_a_plain_list_of_items() -> None:
-    place = Place("by hand", 7)
+    place = SourcePlace("by hand", 7)
     async with await tenure.open_async("memory:") as ledger:
         report = await plan_import(ledger, [Item(place, Fault(place, "x", "y", "z"))])
 

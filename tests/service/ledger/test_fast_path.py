@@ -15,21 +15,21 @@ from tenure.kernel.holdings.actor import Asker
 from tenure.service.allocator.claim import Claim, plain_claim
 from tenure.service.apply.operations import read_claim
 from tenure.service.ledger.engine_ledger import server_of
-from tenure.service.ledger.fast_path import AtOnce, Begun
+from tenure.service.ledger.fast_path import AtOnce, WishInFlight
 from tenure.service.read.presenter import holding_of
 
 OPS = Asker("token/ops", "abc1")
 NAMES = st.text(st.characters(min_codepoint=33, max_codepoint=0x2FFF, exclude_categories=("C", "Z")), min_size=1)
 
 
-async def begin(ledger: tenure.AsyncLedger, claim: Claim) -> Begun:
+async def begin(ledger: tenure.AsyncLedger, claim: Claim) -> WishInFlight:
     """Begin with a claim; return it when there is an answer."""
-    told: asyncio.Future[Begun] = asyncio.get_running_loop().create_future()
+    told: asyncio.Future[WishInFlight] = asyncio.get_running_loop().create_future()
     assert AtOnce(ledger).begin(claim, told.set_result)
     return await told
 
 
-def nobody(begun: Begun) -> None:
+def nobody(begun: WishInFlight) -> None:
     """Hear of a claim that nobody asks after."""
 
 
@@ -92,8 +92,8 @@ async def test_what_may_have_been_granted_is_in_doubt(
     ledger: tenure.AsyncLedger, outcome: Literal["unknown", "none"], doubt: bool
 ) -> None:
     layout = await server_of(ledger).layout("net1")
-    told: list[Begun] = []
-    begun = Begun(told.append, layout, 0)
+    told: list[WishInFlight] = []
+    begun = WishInFlight(told.append, layout, 0)
     begun.set_exception(StoreUnavailable("away", outcome=outcome))
 
     assert told == [begun]

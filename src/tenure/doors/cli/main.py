@@ -13,7 +13,7 @@ from typing import Any, NoReturn
 import click
 
 from tenure.doors.cli.framework import exit_codes
-from tenure.doors.cli.framework.click_base import Shelf
+from tenure.doors.cli.framework.click_base import LazyNoun
 from tenure.doors.cli.framework.hints import next_step
 from tenure.doors.cli.output.print_answer import Untold
 from tenure.doors.cli.session import Session
@@ -80,7 +80,7 @@ SECTIONS = {
 OUTPUT_PROBLEMS = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO)
 
 
-class Root(Shelf):
+class Root(LazyNoun):
     """The whole command line; the one place where errors become words and exit codes."""
 
     def main(  # type: ignore[override]  # it always ends the process, whatever the mode

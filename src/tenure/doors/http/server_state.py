@@ -8,7 +8,7 @@ from tenure.doors.http.access.authenticate import Access
 from tenure.doors.http.access.shares import Shares
 from tenure.doors.http.events.log_follower import News
 from tenure.doors.http.events.sse import Events
-from tenure.doors.http.observe.counters import Meter
+from tenure.doors.http.observe.counters import ServerCounters
 from tenure.doors.http.observe.readiness import Readiness
 from tenure.doors.http.observe.request_log import Journal
 from tenure.doors.http.routing.side_loop import SideLoop
@@ -26,7 +26,7 @@ class Site:
     """What all requests of one process share. Opened and closed by the server's own start and stop."""
 
     settings: Settings
-    meter: Meter = field(default_factory=Meter)
+    meter: ServerCounters = field(default_factory=ServerCounters)
     stopping: asyncio.Event = field(default_factory=asyncio.Event)
     """Set when the server is asked to stop: whoever waits on a caller's behalf ends his wait."""
     journal: Journal = field(init=False)

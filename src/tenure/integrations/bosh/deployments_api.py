@@ -9,10 +9,10 @@ from tenure.integrations.bosh.cloud_config.ledger_networks import SPACE
 from tenure.integrations.bosh.cloud_config.managed_networks import Cloud, delete_network
 from tenure.integrations.bosh.cloud_config.moved_instances import Moved
 from tenure.integrations.bosh.cloud_config.site_survey import Orphan, load_orphans, moved_by_upload, survey
-from tenure.integrations.bosh.model.bosh_errors import Kind, Refused
+from tenure.integrations.bosh.model.bosh_errors import BoshErrorKind, Refused
 from tenure.integrations.bosh.running_vms.vm_state import VmState
 from tenure.integrations.bosh.state.compile_workers import Compiling, load_compiling
-from tenure.integrations.bosh.state.instance_state import Deployment, Instance, load_instance, load_instances
+from tenure.integrations.bosh.state.instance_state import Deployment, DeploymentInstance, load_instance, load_instances
 from tenure.integrations.bosh.state.managed_records import Managed, load_managed
 from tenure.integrations.bosh.verbs import (
     cloud_check,
@@ -24,7 +24,14 @@ from tenure.integrations.bosh.verbs import (
 from tenure.integrations.bosh.verbs.check_input import check_document, check_ident, check_vm_state, check_vms
 from tenure.integrations.bosh.verbs.cloud_check import Missing
 from tenure.integrations.bosh.verbs.deploy import Deployed, deploy
-from tenure.integrations.bosh.views.queries import Compared, Explained, Standing, compare, explain_instance, stand
+from tenure.integrations.bosh.views.queries import (
+    Compared,
+    DeploymentStatus,
+    Explained,
+    compare,
+    explain_instance,
+    stand,
+)
 from tenure.kernel.holdings.holding_model import Holding
 from tenure.kernel.names import check_name, check_number
 from tenure.service.ledger.async_ledger import AsyncLedger
@@ -99,27 +106,29 @@ class Deployments:
         vm: str,
         hints: Mapping[str, str] | None = None,
         plan: str | None = None,
-    ) -> Instance:
+    ) -> DeploymentInstance:
         """Report that an instance's VM is up; with ``plan``, that it was made for that one, and no later one."""
         return await report_vm.commit(self.ledger, deployment, check_ident(instance), vm=vm, hints=hints, plan=plan)
 
-    async def fail(self, deployment: str, instance: str, *, plan: str | None = None) -> Instance:
+    async def fail(self, deployment: str, instance: str, *, plan: str | None = None) -> DeploymentInstance:
         """Report that an instance's VM could not be made; with ``plan``, that of that one, and no later one."""
         return await report_vm.fail(self.ledger, deployment, check_ident(instance), plan=plan)
 
-    async def lose(self, deployment: str, instance: str, *, vm: str | None = None) -> Instance | None:
+    async def lose(self, deployment: str, instance: str, *, vm: str | None = None) -> DeploymentInstance | None:
         """Report that an instance's VM is gone; with ``vm``, that one, and no later one."""
         return await report_vm.lose(self.ledger, deployment, check_ident(instance), vm=vm)
 
-    async def stop(self, deployment: str, instance: str, *, hard: bool = False, vm: str | None = None) -> Instance:
+    async def stop(
+        self, deployment: str, instance: str, *, hard: bool = False, vm: str | None = None
+    ) -> DeploymentInstance:
         """Report that an instance is stopped; with ``vm``, that one, and no later one."""
         return await report_vm.stop(self.ledger, deployment, check_ident(instance), hard=hard, vm=vm)
 
-    async def start(self, deployment: str, instance: str) -> Instance:
+    async def start(self, deployment: str, instance: str) -> DeploymentInstance:
         """Let an instance be started again."""
         return await report_vm.start(self.ledger, deployment, check_ident(instance))
 
-    async def ignore(self, deployment: str, instance: str, *, ignored: bool = True) -> Instance:
+    async def ignore(self, deployment: str, instance: str, *, ignored: bool = True) -> DeploymentInstance:
         """Leave an instance out of deploys, or take it in again."""
         return await report_vm.ignore(self.ledger, deployment, check_ident(instance), ignored=ignored)
 
@@ -127,15 +136,15 @@ class Deployments:
         """Report that an orphaned VM is deleted."""
         return await report_vm.clean_up_orphan(self.ledger, vm)
 
-    async def delete(self, deployment: str) -> list[Instance]:
+    async def delete(self, deployment: str) -> list[DeploymentInstance]:
         """Let a deployment go; return whose VMs must be deleted first."""
         return await report_vm.delete(self.ledger, deployment)
 
-    async def instances(self, deployment: str) -> list[Instance]:
+    async def instances(self, deployment: str) -> list[DeploymentInstance]:
         """Read a deployment's instances with all they hold."""
         return await load_instances(self.ledger, deployment)
 
-    async def instance(self, deployment: str, ident: str) -> Instance:
+    async def instance(self, deployment: str, ident: str) -> DeploymentInstance:
         """Find an instance by ``group/uuid`` or ``group/index``."""
         return await load_instance(self.ledger, deployment, check_ident(ident))
 
@@ -144,11 +153,11 @@ class Deployments:
         text = None if text is None else check_document(text, field="text")
         return await moved_by_upload(self.ledger, check_name(name, field="config"), text)
 
-    async def every(self) -> list[tuple[Deployment, list[Instance]]]:
+    async def every(self) -> list[tuple[Deployment, list[DeploymentInstance]]]:
         """Read all deployments with their instances."""
         return await survey(self.ledger)
 
-    async def standing(self, deployment: str) -> Standing:
+    async def standing(self, deployment: str) -> DeploymentStatus:
         """Read how a deployment stands."""
         return await stand(self.ledger, deployment)
 
@@ -186,7 +195,7 @@ class Deployments:
         """Reserve what an errand's instances need to be run, all or nothing."""
         return await errands.run(self.ledger, deployment, check_name(errand, field="errand"), dry=dry)
 
-    async def end_errand(self, deployment: str, errand: str) -> list[Instance]:
+    async def end_errand(self, deployment: str, errand: str) -> list[DeploymentInstance]:
         """Report that the VMs of an errand are deleted; its instances keep their addresses."""
         return await errands.end(self.ledger, deployment, check_name(errand, field="errand"))
 
@@ -194,11 +203,11 @@ class Deployments:
         """Tell which instances lost their VMs, given all VMs that exist."""
         return await cloud_check.check(self.ledger, deployment, check_vms(vms))
 
-    async def recreate_missing(self, deployment: str, instance: str, *, vm: str) -> Instance:
+    async def recreate_missing(self, deployment: str, instance: str, *, vm: str) -> DeploymentInstance:
         """Let an instance wait for a VM in place of a lost one."""
         return await cloud_check.recreate(self.ledger, deployment, check_ident(instance), vm=vm)
 
-    async def delete_reference(self, deployment: str, instance: str, *, vm: str) -> Instance:
+    async def delete_reference(self, deployment: str, instance: str, *, vm: str) -> DeploymentInstance:
         """Forget an instance's VM; its addresses stay its."""
         return await cloud_check.delete_reference(self.ledger, deployment, check_ident(instance), vm=vm)
 
@@ -214,5 +223,5 @@ class Deployments:
     async def delete_network(self, name: str) -> None:
         """Delete a managed network that no deployment uses, in the cloud and here."""
         if self.cloud is None:
-            raise Refused(Kind.GENERIC, "No cloud is known that could delete a network")
+            raise Refused(BoshErrorKind.GENERIC, "No cloud is known that could delete a network")
         await delete_network(self.ledger, self.cloud, name, space=self.space)

@@ -22,7 +22,7 @@ from tenure.integrations.ganeti.machine_model import (
     read_group,
     read_node,
 )
-from tenure.integrations.ganeti.network_lookup import Atlas, apply_fresh, settled, unchanged
+from tenure.integrations.ganeti.network_lookup import NetworkLookup, apply_fresh, settled, unchanged
 from tenure.kernel.addressing.addresses import format_address, parse_address
 from tenure.kernel.addressing.ranges import AddressRange
 from tenure.kernel.errors import AlreadyExists, Conflict, NotFound, StillInUse
@@ -84,7 +84,7 @@ class Cluster:
             lock = await structure(self._ledger)
             group = await self.group(name)
             nodes = [node.name for node in await self.nodes() if node.group == group.name]
-            connected = [each.name for each in await Atlas(self._ledger).every() if each.connection(group.name)]
+            connected = [each.name for each in await NetworkLookup(self._ledger).every() if each.connection(group.name)]
             if nodes or connected:
                 users = [*(f"node {node}" for node in nodes), *(f"network {network}" for network in connected)]
                 raise StillInUse(GROUP, group.name, users, hint="remove its nodes and disconnect its networks first")
@@ -141,7 +141,7 @@ class Cluster:
 
     async def _keep_away(self, node: Node) -> list[Operation]:
         found: list[Operation] = []
-        for network in await Atlas(self._ledger).every():
+        for network in await NetworkLookup(self._ledger).every():
             kept = reserve_nodes(network, [node], [subnet.cidr.range for subnet in network.subnets])
             free = [ExpectNoHoldings(network=network.name, range=str(edit.range)) for edit in kept]
             found.extend([*([unchanged(network)] if kept else []), *free, *kept])
@@ -154,7 +154,7 @@ class Cluster:
             lock = await structure(self._ledger)
             node = await self.node(name)
             freed: list[Operation] = []
-            for network in await Atlas(self._ledger).every():
+            for network in await NetworkLookup(self._ledger).every():
                 kept = [each for subnet in network.subnets for each in subnet.reserved]
                 own = [each.range for each in kept if each.reason == node_reason(name)]
                 edits = [Unreserve(network=network.name, range=piece) for piece in own]

@@ -15,7 +15,7 @@ from tenure.integrations.ganeti.machine_model import (
     owner_of,
     read_instance,
 )
-from tenure.integrations.ganeti.network_lookup import Atlas
+from tenure.integrations.ganeti.network_lookup import NetworkLookup
 from tenure.kernel.errors import NotFound
 from tenure.kernel.holdings.holding_model import Holding, Paper, State
 from tenure.service.apply.operations import Operation, RemovePaper, WritePaper
@@ -25,7 +25,7 @@ READINGS = 8
 """How often an instance that changes while it is read is read again."""
 
 
-async def load_instance(ledger: AsyncLedger, name: str, atlas: Atlas) -> Instance:
+async def load_instance(ledger: AsyncLedger, name: str, atlas: NetworkLookup) -> Instance:
     """Read one instance. Costs its paper, its holdings and the networks it is on; more if it changes meanwhile."""
     paper = await ledger.paper(INSTANCE, check_word(name, field=INSTANCE))
     for _ in range(READINGS):
@@ -44,7 +44,7 @@ async def load_instance(ledger: AsyncLedger, name: str, atlas: Atlas) -> Instanc
     return read_instance(paper, _by_slot(holdings, {each.name: each.uuid for each in await ledger.networks()}))
 
 
-async def load_instances(ledger: AsyncLedger, atlas: Atlas) -> list[Instance]:
+async def load_instances(ledger: AsyncLedger, atlas: NetworkLookup) -> list[Instance]:
     """Read all instances, in order of name. Costs all holdings of the networks that instances are on."""
     papers = await ledger.papers(INSTANCE)
     wanted = {nic["network"] for paper in papers for nic in paper.document["nics"]}
@@ -69,7 +69,7 @@ async def _held_in(ledger: AsyncLedger, network: str) -> list[Holding]:
 async def _reread(ledger: AsyncLedger, instance: Instance) -> Instance:
     """Read an instance by itself of which an address was not found: it may have changed while others were read."""
     try:
-        return await load_instance(ledger, instance.name, Atlas(ledger))
+        return await load_instance(ledger, instance.name, NetworkLookup(ledger))
     except NotFound:
         return instance
 

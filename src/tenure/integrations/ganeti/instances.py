@@ -12,7 +12,7 @@ from tenure.integrations.ganeti.instance.job import Job
 from tenure.integrations.ganeti.instance.plan_instance import InstanceOptions, plan_add, plan_modify, plan_remove
 from tenure.integrations.ganeti.instance_records import load_instance, load_instances
 from tenure.integrations.ganeti.machine_model import INSTANCE, MAC, Instance
-from tenure.integrations.ganeti.network_lookup import ATTEMPTS, Atlas
+from tenure.integrations.ganeti.network_lookup import ATTEMPTS, NetworkLookup
 from tenure.integrations.ganeti.options.option_errors import blame
 from tenure.kernel.errors import AlreadyExists, Conflict, PoolExhausted, TenureError
 from tenure.kernel.plan.plan_model import Network
@@ -72,11 +72,11 @@ class Instances:
 
     async def find(self, name: str) -> Instance:
         """Read one instance."""
-        return await load_instance(self.ledger, name, Atlas(self.ledger))
+        return await load_instance(self.ledger, name, NetworkLookup(self.ledger))
 
     async def every(self) -> list[Instance]:
         """Read all instances, in order of name."""
-        return await load_instances(self.ledger, Atlas(self.ledger))
+        return await load_instances(self.ledger, NetworkLookup(self.ledger))
 
     async def add(self, name: str, nets: Sequence[str], options: InstanceOptions) -> Done:
         """Add an instance with its NICs and their addresses, all or nothing.

@@ -30,7 +30,7 @@ class Outrun(Exception):
         self.cause = cause
 
 
-class Atlas:
+class NetworkLookup:
     """The networks of one attempt at one command, read when they are asked for and only once."""
 
     def __init__(self, ledger: AsyncLedger) -> None:

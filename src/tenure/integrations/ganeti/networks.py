@@ -8,7 +8,7 @@ from uuid import uuid4
 
 from tenure.integrations.ganeti.cluster import Cluster, refuse_strangers, reserve_nodes, structure
 from tenure.integrations.ganeti.machine_model import DEFAULT_LINK, DEFAULT_MODE, MODES, NIC
-from tenure.integrations.ganeti.network_lookup import Atlas, apply_fresh, settled, unchanged
+from tenure.integrations.ganeti.network_lookup import NetworkLookup, apply_fresh, settled, unchanged
 from tenure.integrations.ganeti.options.deprecated import OldOptions, design_old_options
 from tenure.integrations.ganeti.options.network_edits import Design, design_pools, design_reserved, design_subnets
 from tenure.integrations.ganeti.options.network_grammar import check_door_name
@@ -52,7 +52,7 @@ class Networks:
 
     async def find(self, ident: str) -> Network:
         """Find a network by name or uuid."""
-        return await Atlas(self._ledger).find(ident)
+        return await NetworkLookup(self._ledger).find(ident)
 
     async def add(self, wish: AddNetwork, options: NetworkOptions) -> Changed:
         """Add a network with all that the options say, or nothing."""

@@ -6,14 +6,14 @@ from uuid import uuid4
 
 from neutron.ipam import requests as ipam_req
 
-from tenure.integrations.neutron.space_mapping import Site
+from tenure.integrations.neutron.space_mapping import SubnetLocation
 from tenure.kernel.addressing.addresses import parse_address
 
 PORT, UNNAMED = "port", "unnamed"
 
 
 @dataclass(frozen=True, slots=True)
-class Wanted:
+class WantedAddress:
     """An address that is wanted: this one, or any (the lowest, where that is said), and by whom."""
 
     owner: str
@@ -21,14 +21,14 @@ class Wanted:
     lowest: bool = False
 
 
-def wanted(request: Any) -> Wanted:
+def wanted(request: Any) -> WantedAddress:
     """Read a request. Whatever asks for no address by name wants any; some callers hand over a bare class."""
     owner = getattr(request, "owner", None) or f"{UNNAMED}/{uuid4()}"
     if isinstance(request, ipam_req.SpecificAddressRequest):
-        return Wanted(owner, parse_address(str(request.address)))
+        return WantedAddress(owner, parse_address(str(request.address)))
     lowest = ipam_req.PreferNextAddressRequest
     asked = request if isinstance(request, type) else type(request)
-    return Wanted(owner, lowest=issubclass(asked, lowest))
+    return WantedAddress(owner, lowest=issubclass(asked, lowest))
 
 
 class OwnedAddressRequestFactory(ipam_req.AddressRequestFactory):  # type: ignore[misc]  # Neutron has no types
@@ -64,7 +64,7 @@ class SitedSubnetRequestFactory(ipam_req.SubnetRequestFactory):  # type: ignore[
         request = super().get_request(context, subnet, subnetpool)
         pool = subnetpool["id"] if subnetpool else None
         scope = subnetpool["address_scope_id"] if subnetpool else None
-        request.site = Site(subnet.get("network_id"), scope, pool)
+        request.site = SubnetLocation(subnet.get("network_id"), scope, pool)
         # Without this, "no gateway" and "the gateway is not spoken of" look the same in a request.
         request.tells_gateway = "gateway_ip" in subnet
         return request

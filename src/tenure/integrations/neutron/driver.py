@@ -16,7 +16,7 @@ from tenure.integrations.neutron import installation, options
 from tenure.integrations.neutron.address_requests import (
     OwnedAddressRequestFactory,
     SitedSubnetRequestFactory,
-    Wanted,
+    WantedAddress,
     wanted,
 )
 from tenure.integrations.neutron.database import subnet_records
@@ -24,7 +24,7 @@ from tenure.integrations.neutron.database.allocation_rows import SessionBook
 from tenure.integrations.neutron.database.port_of_address import is_anothers
 from tenure.integrations.neutron.database.subnet_records import SubnetRecord
 from tenure.integrations.neutron.neutron_errors import LedgerUnavailable, in_neutrons_words
-from tenure.integrations.neutron.space_mapping import Site, mapped_spaces
+from tenure.integrations.neutron.space_mapping import SubnetLocation, mapped_spaces
 from tenure.kernel.addressing.addresses import format_address, parse_address
 
 LOG = logging.getLogger(__name__)
@@ -46,7 +46,7 @@ class TenureSubnet(ipam_base.Subnet):  # type: ignore[misc]  # Neutron has no ty
                 self._check(wish)
             return format_address(keeper.allocate(self._context.session, self._record, wish))
 
-    def _check(self, wish: Wanted) -> None:
+    def _check(self, wish: WantedAddress) -> None:
         """Refuse what is held before what is out of place: callers expect this order."""
         assert wish.place is not None
         address = format_address(wish.place)
@@ -111,7 +111,7 @@ class TenurePool(subnet_alloc.SubnetAllocator):  # type: ignore[misc]  # Neutron
 
     def allocate_subnet(self, subnet_request: Any) -> TenureSubnet:
         """Take in a new subnet; out of a subnet pool the block is chosen first."""
-        site = getattr(subnet_request, "site", Site())  # the allocator of subnet pools makes the request anew
+        site = getattr(subnet_request, "site", SubnetLocation())  # the allocator of subnet pools makes the request anew
         if self._subnetpool:
             subnet_request = super().allocate_subnet(subnet_request).get_details()
         if not isinstance(subnet_request, ipam_req.SpecificSubnetRequest):

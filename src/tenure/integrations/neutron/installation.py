@@ -247,7 +247,7 @@ def number_for(session: Any, realm: str) -> Agreement:
     return Agreement(*found)
 
 
-class Entry(NamedTuple):
+class LedgerRegistration(NamedTuple):
     """What a ledger knows of a deployment: its number, "" if it has none; and those that it was taken over from."""
 
     number: str = ""
@@ -258,13 +258,13 @@ class Entry(NamedTuple):
         return TAKEN_OVER.format(realm=agreed.realm) if agreed.ledger in self.former else ""
 
 
-async def entry_in(ledger: AsyncLedger, realm: str) -> Entry:
+async def entry_in(ledger: AsyncLedger, realm: str) -> LedgerRegistration:
     """Return what a ledger knows of a deployment."""
     try:
         document = (await ledger.paper(PAPER, realm)).document
     except NotFound:
-        return Entry()
-    return Entry(str(document["deployment"]), tuple(document.get("former", ())))
+        return LedgerRegistration()
+    return LedgerRegistration(str(document["deployment"]), tuple(document.get("former", ())))
 
 
 async def enter(ledger: AsyncLedger, realm: str, number: str) -> str:

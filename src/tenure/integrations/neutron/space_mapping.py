@@ -6,7 +6,7 @@ from typing import Any
 
 
 @dataclass(frozen=True, slots=True)
-class Site:
+class SubnetLocation:
     """Where a new subnet is: what a configuration may map to a space."""
 
     network: str | None = None
@@ -30,7 +30,7 @@ class Spaces:
         """Name all spaces that something is mapped to."""
         return {*self.by_network.values(), *self.by_address_scope.values(), *self.by_subnet_pool.values()}
 
-    def at(self, site: Site) -> str | None:
+    def at(self, site: SubnetLocation) -> str | None:
         """Name the space of a subnet; None: it is a space of its own."""
         mapped = (
             self.by_network.get(site.network or ""),

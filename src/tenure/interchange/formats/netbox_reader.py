@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Iterator, Sequence
 
 from tenure.interchange.formats.netbox_records import ADDRESSES, PREFIXES, RANGES, Record
-from tenure.interchange.formats.source_items import Held, Item, Oddity
+from tenure.interchange.formats.source_items import Item, Oddity, SourceHolding
 from tenure.kernel.addressing.ranges import Cidr, parse_cidr
 from tenure.kernel.errors import Invalid
 from tenure.kernel.plan.edits import AddNetwork, AddPool, AddSubnet, ModifySubnet, Reserve
@@ -105,7 +105,9 @@ class _Mapping:
         if status != "active":
             labels["status"] = status
         owner = owner or (f"dns-name/{record.text('dns_name')}" if record.text("dns_name") else f"netbox/{address}")
-        held = Held(network, address, owner, slot, labels=labels or None, description=record.text("description"))
+        held = SourceHolding(
+            network, address, owner, slot, labels=labels or None, description=record.text("description")
+        )
         yield Item(record.place, held)
 
 

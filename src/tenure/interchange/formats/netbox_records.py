@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, NamedTuple
 
-from tenure.interchange.formats.source_items import Fault, Item, Place
+from tenure.interchange.formats.source_items import Fault, Item, SourcePlace
 from tenure.interchange.formats.text_tables import read_table
 
 PREFIXES, RANGES, ADDRESSES = "prefixes", "ip-ranges", "ip-addresses"
@@ -31,7 +31,7 @@ class Record(NamedTuple):
     """A record: its kind, its place, and its fields as text."""
 
     kind: str
-    place: Place
+    place: SourcePlace
     fields: Mapping[str, str]
 
     def text(self, name: str) -> str:
@@ -73,7 +73,7 @@ def records_of_list(document: Any, name: str) -> Iterator[Record | Item]:
     """Read a list of the REST interface, or its page with ``results``."""
     paged = isinstance(document, dict)
     for index, entry in enumerate(document.get("results", []) if paged else document):
-        place = Place(name, path=f"results[{index}]" if paged else f"[{index}]")
+        place = SourcePlace(name, path=f"results[{index}]" if paged else f"[{index}]")
         kind = kind_of(entry) if isinstance(entry, dict) else None
         if kind is None:
             reason = "neither a prefix, nor an IP range, nor an IP address of NetBox"
@@ -81,7 +81,7 @@ def records_of_list(document: Any, name: str) -> Iterator[Record | Item]:
         else:
             yield Record(kind, place, _flat(entry))
     if paged and document.get("next"):
-        place = Place(name, path="next")
+        place = SourcePlace(name, path="next")
         reason = "this is one page of several: fetch them all (limit=0, or follow next)"
         yield Item(place, Fault(place, "next", "not_all", reason))
 

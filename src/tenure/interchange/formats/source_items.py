@@ -17,7 +17,7 @@ STEP = 1000
 T = TypeVar("T")
 
 
-class Place(NamedTuple):
+class SourcePlace(NamedTuple):
     """Where a source says something: a line of a table, or a path in a document."""
 
     source: str
@@ -39,7 +39,7 @@ class Place(NamedTuple):
 class Remark:
     """Something to tell about a place: the field it is about, a stable code, and the reason for people."""
 
-    place: Place
+    place: SourcePlace
     field: str
     code: str
     reason: str
@@ -56,7 +56,7 @@ class Oddity(Remark):
     """What is worth a look, and keeps nothing from being done."""
 
 
-class Held(NamedTuple):
+class SourceHolding(NamedTuple):
     """A holding as a source tells it, not checked yet: in JSON anything may stand anywhere."""
 
     network: Any
@@ -75,8 +75,8 @@ class Held(NamedTuple):
 class Item(NamedTuple):
     """One thing that a source says: an edit of the plan, a holding, or what is wrong there."""
 
-    place: Place
-    what: Edit | Held | Remark
+    place: SourcePlace
+    what: Edit | SourceHolding | Remark
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Mapping
 
 from tenure.interchange.formats.labels_cell import labels_cell, read_labels_cell
-from tenure.interchange.formats.source_items import Fault, Held, Item, Oddity, Place
+from tenure.interchange.formats.source_items import Fault, Item, Oddity, SourceHolding, SourcePlace
 from tenure.interchange.formats.text_tables import columns_of, read_table, written_row
 from tenure.kernel.errors import Invalid
 from tenure.kernel.holdings.holding_model import Holding
@@ -20,23 +20,23 @@ def read_own_csv(text: str, name: str) -> Iterator[Item]:
     """Read a table of holdings."""
     columns = columns_of(text)
     if missing := [column for column in NEEDED if column not in columns]:
-        place = Place(name, 1)
+        place = SourcePlace(name, 1)
         yield Item(place, Fault(place, missing[0], "missing_column", f"the header has no column {missing[0]!r}"))
         return
     for column in columns:
         if column not in COLUMNS:
-            place = Place(name, 1)
+            place = SourcePlace(name, 1)
             yield Item(place, Oddity(place, column, "unknown_column", f"column {column!r} is not read"))
     for line in read_table(text, name):
         yield Item(line.place, line.fault or _held(line.cells, line.place))
 
 
-def _held(cells: Mapping[str, str], place: Place) -> Held | Fault:
+def _held(cells: Mapping[str, str], place: SourcePlace) -> SourceHolding | Fault:
     try:
         labels = read_labels_cell(cells.get("labels", ""))
     except Invalid as error:
         return Fault(place, "labels", "invalid", str(error).removeprefix("labels: "))
-    return Held(
+    return SourceHolding(
         network=cells.get("network", "").strip(),
         address=cells.get("address", "").strip(),
         owner=cells.get("owner", "").strip(),

@@ -4,7 +4,7 @@ import json
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
-from tenure.interchange.formats.source_items import Fault, Held, Item, Place
+from tenure.interchange.formats.source_items import Fault, Item, SourceHolding, SourcePlace
 from tenure.interchange.formats.tenure_csv import address_text
 from tenure.kernel.holdings.holding_model import Holding
 from tenure.kernel.plan.document import network_document
@@ -54,11 +54,11 @@ class _Reader:
         self._name = name
 
     def _fault(self, path: str, field: str, reason: str) -> Item:
-        place = Place(self._name, path=path)
+        place = SourcePlace(self._name, path=path)
         return Item(place, Fault(place, field, "invalid", reason))
 
     def _edit(self, path: str, edit: Edit) -> Item:
-        return Item(Place(self._name, path=path), edit)
+        return Item(SourcePlace(self._name, path=path), edit)
 
     def _each(self, parent: Document, key: str, path: str) -> Iterator[tuple[str, Any]]:
         listed = parent.get(key, [])
@@ -138,7 +138,9 @@ class _Reader:
     def _holding(self, document: Any, path: str) -> Item:
         problem = self._problem(document, path, HOLDING | TOLD, {"network", "address", "owner"})
         # It was held where it was: a ledger that let it be held there may have it back.
-        return problem or Item(Place(self._name, path=path), Held(**_only(document, HOLDING), reserved="force"))
+        return problem or Item(
+            SourcePlace(self._name, path=path), SourceHolding(**_only(document, HOLDING), reserved="force")
+        )
 
 
 def _only(document: Document, names: set[str]) -> Document:

@@ -5,7 +5,7 @@ import io
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
-from tenure.interchange.formats.source_items import Fault, Place
+from tenure.interchange.formats.source_items import Fault, SourcePlace
 from tenure.kernel.errors import Invalid
 
 DELIMITERS = (",", ";", "\t")
@@ -25,10 +25,10 @@ def unguarded(cell: str) -> str:
     return cell[1:] if cell[:1] == "'" and cell[1:2] in _GUARDED else cell
 
 
-class Line(NamedTuple):
+class TableRow(NamedTuple):
     """A row with its place and its cells by column; a row that cannot be read has a fault instead."""
 
-    place: Place
+    place: SourcePlace
     cells: Mapping[str, str]
     fault: Fault | None = None
 
@@ -63,25 +63,25 @@ def column_name(cell: str) -> str:
     return "_".join(words)
 
 
-def read_table(text: str, name: str) -> Iterator[Line]:
+def read_table(text: str, name: str) -> Iterator[TableRow]:
     """Read the rows below the header; blank lines are passed over."""
     reader = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter_of(text), strict=True)
     columns: list[str] | None = None
     for line, row, problem in _numbered(reader):
-        place = Place(name, line)
+        place = SourcePlace(name, line)
         if problem:
-            yield Line(place, {}, Fault(place, "", "unreadable", problem))
+            yield TableRow(place, {}, Fault(place, "", "unreadable", problem))
         elif not any(cell.strip() for cell in row):
             continue
         elif columns is None:
             columns = [column_name(cell) for cell in row]
             if fault := _bad_header(columns, place):
-                yield Line(place, {}, fault)
+                yield TableRow(place, {}, fault)
                 return
         elif fault := _bad_row(row, columns, place):
-            yield Line(place, {}, fault)
+            yield TableRow(place, {}, fault)
         else:
-            yield Line(place, {column: unguarded(cell) for column, cell in zip(columns, row, strict=False)})
+            yield TableRow(place, {column: unguarded(cell) for column, cell in zip(columns, row, strict=False)})
 
 
 def _numbered(reader: Iterator[Sequence[str]]) -> Iterator[tuple[int, Sequence[str], str]]:
@@ -98,14 +98,14 @@ def _numbered(reader: Iterator[Sequence[str]]) -> Iterator[tuple[int, Sequence[s
         line = reader.line_num + 1  # type: ignore[attr-defined]  # the reader's own name for it
 
 
-def _bad_header(columns: Sequence[str], place: Place) -> Fault | None:
+def _bad_header(columns: Sequence[str], place: SourcePlace) -> Fault | None:
     twice = sorted({column for column in columns if column and columns.count(column) > 1})
     if twice:
         return Fault(place, twice[0], "duplicate_column", f"the header has column {twice[0]!r} twice")
     return None
 
 
-def _bad_row(row: Sequence[str], columns: Sequence[str], place: Place) -> Fault | None:
+def _bad_row(row: Sequence[str], columns: Sequence[str], place: SourcePlace) -> Fault | None:
     if len(row) > len(columns):
         reason = f"{len(row)} cells, but the header has {len(columns)} columns"
         return Fault(place, "", "too_many_columns", reason)

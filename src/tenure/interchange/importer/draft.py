@@ -20,7 +20,7 @@ from tenure.kernel.plan.plan_model import Configuration, Network, Policy, PreAll
 E = TypeVar("E", AddPool, AddSubnet, Connect, Reserve, Preallocate)
 
 
-class Spans:
+class DisjointRanges:
     """Disjoint ranges in order, found by position in O(log n)."""
 
     def __init__(self, spans: Iterable[tuple[int, int]] = ()) -> None:
@@ -45,15 +45,15 @@ class Differs:
     reason: str
 
 
-class Draft:
+class ImportedNetwork:
     """One network as it would be."""
 
     def __init__(self, network: Network, space: str) -> None:
         self.space = space
         self._shell = replace(network, subnets=(), preallocations=())
         self._subnets = {subnet.cidr.first: subnet for subnet in network.subnets}
-        self._blocks = Spans((subnet.cidr.first, subnet.cidr.last) for subnet in network.subnets)
-        self._pools = Spans((pool.range.first, pool.range.last) for _, pool in network.pools())
+        self._blocks = DisjointRanges((subnet.cidr.first, subnet.cidr.last) for subnet in network.subnets)
+        self._pools = DisjointRanges((pool.range.first, pool.range.last) for _, pool in network.pools())
         self._policies: dict[str, Policy] = {pool.name: pool.policy for _, pool in network.pools() if pool.name}
         self._idents = {ident for subnet in network.subnets for ident in (subnet.name, subnet.uuid) if ident}
         self._from_source: set[tuple[str, int]] = set()

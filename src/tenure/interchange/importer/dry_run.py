@@ -8,8 +8,18 @@ from bisect import bisect_left
 from collections.abc import AsyncIterator, Mapping, Sequence
 from typing import NamedTuple
 
-from tenure.interchange.formats.source_items import Fault, Held, Item, Oddity, Place, Progress, Remark, Source, counted
-from tenure.interchange.importer.dry_run_report import Report
+from tenure.interchange.formats.source_items import (
+    Fault,
+    Item,
+    Oddity,
+    Progress,
+    Remark,
+    Source,
+    SourceHolding,
+    SourcePlace,
+    counted,
+)
+from tenure.interchange.importer.dry_run_report import DryRunReport
 from tenure.interchange.importer.plan_draft import PlanDraft, fault_of
 from tenure.kernel.addressing.addresses import format_address, parse_address
 from tenure.kernel.addressing.ranges import parse_cidr
@@ -23,12 +33,12 @@ from tenure.service.ledger.async_ledger import AsyncLedger
 PAGE = 2000
 
 
-class Sought(NamedTuple):
+class CheckedHolding(NamedTuple):
     """A holding of the source that may be written: checked, numbered, with its unit and its space."""
 
     number: int
-    place: Place
-    held: Held
+    place: SourcePlace
+    held: SourceHolding
     space: str
     first: int
     last: int
@@ -57,8 +67,8 @@ class Examination:
     """One dry run: what may be written, and the report."""
 
     def __init__(self, source: Source, *, force: bool) -> None:
-        self.report = Report(source.name)
-        self.sought: list[Sought] = []
+        self.report = DryRunReport(source.name)
+        self.sought: list[CheckedHolding] = []
         self.plan = PlanDraft([], self.report)
         self._source = source
         self._force = force
@@ -73,9 +83,9 @@ class Examination:
                 self.plan.take(item.place, item.what)
             elif isinstance(item.what, Remark):
                 self.report.add(item.what)
-        self._layouts = self.plan.layouts(items[0].place if items else Place(self._source.name))
-        total = sum(isinstance(item.what, Held) for item in items)
-        numbered = (pair for pair in enumerate(items) if isinstance(pair[1].what, Held))
+        self._layouts = self.plan.layouts(items[0].place if items else SourcePlace(self._source.name))
+        total = sum(isinstance(item.what, SourceHolding) for item in items)
+        numbered = (pair for pair in enumerate(items) if isinstance(pair[1].what, SourceHolding))
         for number, item in counted(numbered, progress, total):
             self._take(number, item)
         self._find_twins()
@@ -86,7 +96,7 @@ class Examination:
 
     def _take(self, number: int, item: Item) -> None:
         place, held = item.place, item.what
-        assert isinstance(held, Held)
+        assert isinstance(held, SourceHolding)
         faults = len(self.report.faults)
         draft = self.plan.drafts.get(held.network) if isinstance(held.network, str) else None
         if draft is None and not (isinstance(held.network, str) and held.network in self.plan.spoilt):
@@ -98,12 +108,12 @@ class Examination:
             return
         unit = self._unit(place, held, span, owner, slot, draft.space) if faults == len(self.report.faults) else None
         if unit is not None:
-            self.sought.append(Sought(number, place, held, draft.space, *unit[0], owner, state, *unit[1]))
+            self.sought.append(CheckedHolding(number, place, held, draft.space, *unit[0], owner, state, *unit[1]))
 
-    def _fault(self, place: Place, field: str, code: str, reason: str) -> None:
+    def _fault(self, place: SourcePlace, field: str, code: str, reason: str) -> None:
         self.report.add(Fault(place, field, code, reason))
 
-    def _checked(self, place: Place, held: Held) -> tuple[Owner | None, str | None]:
+    def _checked(self, place: SourcePlace, held: SourceHolding) -> tuple[Owner | None, str | None]:
         """Check everything that is checked alone, each field by itself."""
         owner = slot = None
         try:
@@ -120,7 +130,7 @@ class Examination:
             self.report.add(fault_of(place, error))
         return owner, slot
 
-    def _span(self, place: Place, held: Held) -> tuple[int, int | None] | None:
+    def _span(self, place: SourcePlace, held: SourceHolding) -> tuple[int, int | None] | None:
         """Read an address, or a prefix: its position, and its length where one is written."""
         try:
             if isinstance(held.address, str) and "/" in held.address:
@@ -130,7 +140,7 @@ class Examination:
             self.report.add(fault_of(place, error))
             return None
 
-    def _state(self, place: Place, held: Held) -> State | None:
+    def _state(self, place: SourcePlace, held: SourceHolding) -> State | None:
         try:
             state = State(held.state)
         except ValueError:
@@ -144,7 +154,7 @@ class Examination:
         return state
 
     def _unit(
-        self, place: Place, held: Held, span: tuple[int, int | None], owner: Owner, slot: str, space: str
+        self, place: SourcePlace, held: SourceHolding, span: tuple[int, int | None], owner: Owner, slot: str, space: str
     ) -> tuple[tuple[int, int], tuple[str, Remark | None]] | None:
         """Find what would be held by the rules of the plan, how far it must reach for that, and what to tell if so."""
         layout, (position, length) = self._layouts[space], span
@@ -169,7 +179,9 @@ class Examination:
             return None
         return (unit.first, unit.last), kept_away
 
-    def _kept_away(self, place: Place, held: Held, owner: Owner, layout: Layout, error: AddressReserved) -> Remark:
+    def _kept_away(
+        self, place: SourcePlace, held: SourceHolding, owner: Owner, layout: Layout, error: AddressReserved
+    ) -> Remark:
         """Tell that an address is kept away; nobody hears of it where the ledger has the holding already."""
         try:
             layout.check_wanted(held.network, parse_address(error.address), owner, held.slot, "force")
@@ -183,8 +195,8 @@ class Examination:
     def _find_twins(self) -> None:
         """Tell addresses, and owners' slots, that come twice in the source; drop the later ones."""
         self.sought.sort(key=lambda one: (one.space, one.first, one.number))
-        kept: list[Sought] = []
-        claims: dict[tuple[str, str, str], Sought] = {}
+        kept: list[CheckedHolding] = []
+        claims: dict[tuple[str, str, str], CheckedHolding] = {}
         for one in self.sought:
             before = kept[-1] if kept and kept[-1].space == one.space and kept[-1].last >= one.first else None
             if before is not None:
@@ -199,7 +211,7 @@ class Examination:
                     self._slot_twins(one, other)
         self.sought = kept
 
-    def _slot_twins(self, one: Sought, other: Sought) -> None:
+    def _slot_twins(self, one: CheckedHolding, other: CheckedHolding) -> None:
         earlier, later = sorted((one, other))
         slot = f", slot {later.held.slot!r}," if later.held.slot else ""
         reason = f"{later.owner}{slot} is also at {earlier.place}, with {earlier.held.address}; give one another slot"
@@ -224,7 +236,9 @@ class Examination:
 class _Comparison:
     """What is sought, found by address and by claim."""
 
-    def __init__(self, sought: Sequence[Sought], gateways: Mapping[tuple[str, str], Place], report: Report) -> None:
+    def __init__(
+        self, sought: Sequence[CheckedHolding], gateways: Mapping[tuple[str, str], SourcePlace], report: DryRunReport
+    ) -> None:
         self._sought = sought
         self._keys = [(one.space, one.first) for one in sought]
         self._claims = {one.claim: index for index, one in enumerate(sought) if one.state in OWNED}
@@ -234,7 +248,7 @@ class _Comparison:
         self._report = report
         self._there: set[int] = set()
 
-    def unwritten(self) -> list[Sought]:
+    def unwritten(self) -> list[CheckedHolding]:
         """Return what the ledger does not have yet, and tell whose slot is taken by something else."""
         for index, reason in self._elsewhere:
             if index not in self._there:
@@ -279,7 +293,7 @@ class _Comparison:
             self._report.add(Oddity(one.place, differs[0], "differs", reason))
 
 
-def _differs(one: Sought, holding: Holding) -> list[str]:
+def _differs(one: CheckedHolding, holding: Holding) -> list[str]:
     pairs = {
         "state": (one.state, holding.state),
         "labels": (one.held.labels or {}, holding.labels),
@@ -306,7 +320,7 @@ def _prefix(text: str) -> tuple[int, int]:
     return cidr.first, cidr.prefix
 
 
-def _check_notes(held: Held) -> None:
+def _check_notes(held: SourceHolding) -> None:
     if held.labels is not None:
         check_labels(held.labels)
     if held.description != "":

@@ -10,7 +10,7 @@ KINDS = ("networks", "subnets", "pools", "reserved ranges", "pre-allocations", "
 
 
 @dataclass(slots=True)
-class Report:
+class DryRunReport:
     """The answer of a dry run, and of an import."""
 
     source: str

@@ -7,8 +7,8 @@ from collections.abc import Iterator, Sequence
 from typing import TypeVar
 
 from tenure.interchange.formats.source_items import Item, Progress, Source
-from tenure.interchange.importer.dry_run import Examination, Sought
-from tenure.interchange.importer.dry_run_report import Report
+from tenure.interchange.importer.dry_run import CheckedHolding, Examination
+from tenure.interchange.importer.dry_run_report import DryRunReport
 from tenure.kernel.addressing.addresses import format_address
 from tenure.kernel.errors import Conflict, Invalid, StoreUnavailable, TenureError
 from tenure.kernel.holdings.holding_model import State
@@ -28,7 +28,7 @@ async def plan_import(
     *,
     force: bool = False,
     progress: Progress | None = None,
-) -> Report:
+) -> DryRunReport:
     """Try an import and write nothing: tell every fault and oddity, and what would be new.
 
     ``force`` lets reserved, kept-back and pre-allocated addresses be held; they are oddities then. Cost: O(n log n)
@@ -44,7 +44,7 @@ async def run_import(
     batch: int = BATCH,
     force: bool = False,
     progress: Progress | None = None,
-) -> Report:
+) -> DryRunReport:
     """Write what the dry run calls new: the plan, then the holdings, one transaction a batch.
 
     Raises Invalid, and writes nothing, while the dry run has faults. May be killed and run again at any time.
@@ -102,7 +102,7 @@ def _cut(things: Sequence[T], size: int) -> Iterator[Sequence[T]]:
     return (things[start : start + size] for start in range(0, len(things), size))
 
 
-def _operations(one: Sought, request: str) -> Iterator[Operation]:
+def _operations(one: CheckedHolding, request: str) -> Iterator[Operation]:
     held, address = one.held, format_address(one.first)
     yield Allocate(
         network=held.network,

@@ -3,9 +3,9 @@
 from collections.abc import Iterable
 from dataclasses import replace
 
-from tenure.interchange.formats.source_items import Fault, Oddity, Place
-from tenure.interchange.importer.draft import Differs, Draft
-from tenure.interchange.importer.dry_run_report import Report
+from tenure.interchange.formats.source_items import Fault, Oddity, SourcePlace
+from tenure.interchange.importer.draft import Differs, ImportedNetwork
+from tenure.interchange.importer.dry_run_report import DryRunReport
 from tenure.kernel.errors import AlreadyExists, Invalid, NotFound, TenureError
 from tenure.kernel.names import check_name, shown
 from tenure.kernel.plan.apply_edit import new_network
@@ -41,11 +41,11 @@ COUNTED = {
 class PlanDraft:
     """The plan as it would be, the edits that lead there, and the retirements that come after the holdings."""
 
-    def __init__(self, spaces: Iterable[Configuration], report: Report) -> None:
+    def __init__(self, spaces: Iterable[Configuration], report: DryRunReport) -> None:
         self._report = report
         self._spaces = {space.name: space for space in spaces}
         self.drafts = {
-            name: Draft(network, space.name)
+            name: ImportedNetwork(network, space.name)
             for space in self._spaces.values()
             for name, network in space.networks.items()
         }
@@ -59,9 +59,9 @@ class PlanDraft:
         self.spoilt: set[str] = set()
         self.edits: list[Edit] = []
         self.retirements: list[Edit] = []
-        self.gateways: dict[tuple[str, str], Place] = {}
+        self.gateways: dict[tuple[str, str], SourcePlace] = {}
 
-    def take(self, place: Place, edit: Edit) -> None:
+    def take(self, place: SourcePlace, edit: Edit) -> None:
         """Try one edit: it is new, or there already, or a fault."""
         kind = COUNTED[type(edit)]
         if not isinstance(edit.network, str):
@@ -83,7 +83,7 @@ class PlanDraft:
             for one in differs:
                 self._report.add(Oddity(place, one.field, "differs", one.reason))
 
-    def _try(self, place: Place, edit: Edit) -> list[Differs] | None:
+    def _try(self, place: SourcePlace, edit: Edit) -> list[Differs] | None:
         name = edit.network
         if isinstance(edit, AddNetwork):
             return self._add_network(edit)
@@ -119,10 +119,10 @@ class PlanDraft:
             raise AlreadyExists("space", space, field="network")
         network = new_network(edit, -1 - len(self.drafts), edit.uuid or "drafted")
         self._spaces.setdefault(space, Configuration(-1 - len(self._spaces), space))
-        self.drafts[edit.network] = Draft(network, space)
+        self.drafts[edit.network] = ImportedNetwork(network, space)
         return None
 
-    def _preallocate(self, draft: Draft, edit: Preallocate) -> list[Differs] | None:
+    def _preallocate(self, draft: ImportedNetwork, edit: Preallocate) -> list[Differs] | None:
         wish = draft.preallocate(edit)
         if isinstance(wish, list):
             return wish
@@ -132,7 +132,7 @@ class PlanDraft:
         self._claimed[draft.space, wish.position] = wish.owner
         return None
 
-    def _retire(self, draft: Draft, edit: Edit) -> list[Differs] | None:
+    def _retire(self, draft: ImportedNetwork, edit: Edit) -> list[Differs] | None:
         assert isinstance(edit, ModifyNetwork | ModifySubnet | ModifyPool)
         if not isinstance(edit.retired, bool):
             raise Invalid(f"retired: true or false is needed, not {shown(edit.retired)}", field="retired")
@@ -140,7 +140,7 @@ class PlanDraft:
         pool = edit.pool if isinstance(edit, ModifyPool) else None
         return [] if draft.retired(subnet, pool) else None
 
-    def layouts(self, place: Place) -> dict[str, Layout]:
+    def layouts(self, place: SourcePlace) -> dict[str, Layout]:
         """Lay out every space as it would be, by name, judged as the ledger would judge it."""
         laid: dict[str, Layout] = {}
         for name, space in self._spaces.items():
@@ -151,7 +151,7 @@ class PlanDraft:
             laid[name] = Layout(configuration)
         return laid
 
-    def _judge(self, configuration: Configuration, place: Place) -> None:
+    def _judge(self, configuration: Configuration, place: SourcePlace) -> None:
         """Let the ledger's own judgement have the last word."""
         try:
             judge(configuration)
@@ -160,7 +160,7 @@ class PlanDraft:
             self.spoilt.update(configuration.networks)
 
 
-def fault_of(place: Place, error: TenureError) -> Fault:
+def fault_of(place: SourcePlace, error: TenureError) -> Fault:
     """Tell an error of the ledger as a fault of a place."""
     field = error.field or ""
     return Fault(place, field, error.code, str(error).removeprefix(f"{field}: "))

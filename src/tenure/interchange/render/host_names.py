@@ -5,7 +5,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from tenure.interchange.formats.source_items import Oddity, Place
+from tenure.interchange.formats.source_items import Oddity, SourcePlace
 from tenure.interchange.formats.tenure_csv import address_text
 from tenure.interchange.importer.dry_run import pages
 from tenure.kernel.errors import Invalid
@@ -58,12 +58,12 @@ class Namer:
 
     def leave_out(self, holding: Holding, field: str, reason: str) -> None:
         """Note that a holding, or a part of it, is not written."""
-        place = Place(self._network.name, path=address_text(holding))
+        place = SourcePlace(self._network.name, path=address_text(holding))
         self.left_out.append(Oddity(place, field, LEFT_OUT, f"{reason} ({holding.owner})"))
 
     def note(self, holding: Holding, field: str, reason: str) -> None:
         """Note that a holding is written, but not with all that its labels say."""
-        place = Place(self._network.name, path=address_text(holding))
+        place = SourcePlace(self._network.name, path=address_text(holding))
         self.left_out.append(Oddity(place, field, NOTED, f"{reason} ({holding.owner})"))
 
     def lasting(self, holdings: Sequence[Holding]) -> Iterator[Holding]:

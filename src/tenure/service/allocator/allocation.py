@@ -1,7 +1,7 @@
 """The allocator: one claim, from the first look to the answer.
 
-Written once, without I/O of its own: it awaits the server it is given (a ``Desk``) and nothing else, so the batched
-asyncio driver, a caller's transaction and the exhaustive explorer in the tests all run this same code.
+Written once, without I/O of its own: it awaits the engine it is given (an ``AllocationEngine``) and nothing else, so
+the batched asyncio driver, a caller's transaction and the exhaustive explorer in the tests all run this same code.
 
 An exact policy (and everything else that needs the exact state) goes to the lane. The other policies pick from a
 doubtful view and ask the store for that very address; a pick that was taken costs one more try.
@@ -45,7 +45,7 @@ MAYBE_STALE = (NotFound, AddressReserved, Invalid)
 """What the plan, as this server last read it, says no with: believed only after reading it again."""
 
 
-class Desk(Protocol):
+class AllocationEngine(Protocol):
     """What the allocator asks of the server it runs on."""
 
     chance: Chance
@@ -100,7 +100,7 @@ class Desk(Protocol):
         ...
 
 
-async def allocate(claim: Claim, desk: Desk) -> Granted:
+async def allocate(claim: Claim, desk: AllocationEngine) -> Granted:
     """Serve one claim. O(log n) and one store call, whatever the fill; more only where others interfere."""
     layout = desk.known_layout(claim.network) or await desk.layout(claim.network)
     for attempt in range(PATIENCE):
@@ -125,7 +125,7 @@ async def allocate(claim: Claim, desk: Desk) -> Granted:
     raise Conflict(f"network {claim.network!r} kept changing while an address was chosen; try again")
 
 
-async def _attempt(claim: Claim, layout: Layout, desk: Desk) -> Granted | TenureError | None:
+async def _attempt(claim: Claim, layout: Layout, desk: AllocationEngine) -> Granted | TenureError | None:
     """Try once under one layout; None means that nothing is decided yet."""
     address = wanted_address(claim, layout)
     if layout.mixed_units or layout.configuration.queued:
@@ -143,7 +143,7 @@ async def _attempt(claim: Claim, layout: Layout, desk: Desk) -> Granted | Tenure
     return await _pick(claim, layout, policy, desk)
 
 
-async def _pick(claim: Claim, layout: Layout, policy: Policy, desk: Desk) -> Granted | TenureError | None:
+async def _pick(claim: Claim, layout: Layout, policy: Policy, desk: AllocationEngine) -> Granted | TenureError | None:
     """Pick from the doubtful view until the store agrees; what the view cannot serve, the lane decides."""
     views = desk.doubtful(layout)
     view = views.lines.get(line_key(claim)) or await _open(claim, layout, views, desk)
@@ -169,20 +169,20 @@ async def _pick(claim: Claim, layout: Layout, policy: Policy, desk: Desk) -> Gra
     return await desk.serve_in_lane(layout, claim)
 
 
-async def _open(claim: Claim, layout: Layout, views: DoubtfulViews, desk: Desk) -> DoubtfulLine:
+async def _open(claim: Claim, layout: Layout, views: DoubtfulViews, desk: AllocationEngine) -> DoubtfulLine:
     """Begin a view of the claim's line: blind where it is long, for then nearly every pick is free."""
     if layout.line(*line_key(claim)).size > BLIND:
         return views.open(line_key(claim))
     return await desk.load(layout, claim)
 
 
-async def _former_number(claim: Claim, layout: Layout, view: DoubtfulLine, desk: Desk) -> int | None:
+async def _former_number(claim: Claim, layout: Layout, view: DoubtfulLine, desk: AllocationEngine) -> int | None:
     """Return the number this owner had before. Asked for even if the view calls it taken: the view may be old."""
     position = await desk.former(layout, claim)
     return None if position is None else view.line.number(position)
 
 
-async def _asked(desk: Desk, layout: Layout, claim: Claim, wish: Wish) -> Verdict:
+async def _asked(desk: AllocationEngine, layout: Layout, claim: Claim, wish: Wish) -> Verdict:
     """Ask for one address; where the answer was lost, look for it in the log before asking again."""
     newest = desk.newest
     try:
@@ -231,7 +231,7 @@ def worse(before: StoreUnavailable | None, error: StoreUnavailable) -> StoreUnav
 
 
 async def _settled(
-    claim: Claim, wish: Wish, layout: Layout, verdict: Verdict, desk: Desk
+    claim: Claim, wish: Wish, layout: Layout, verdict: Verdict, desk: AllocationEngine
 ) -> Granted | TenureError | None:
     """Turn a verdict on a wish into the claim's answer."""
     if verdict.outcome is Outcome.REUSED:

@@ -36,7 +36,7 @@ class ReleaseRequest(NamedTuple):
     asker: Asker | None = None
 
 
-class Desk(Protocol):
+class ReleaseEngine(Protocol):
     """What a release asks of the server it runs on."""
 
     store: LedgerStore
@@ -62,7 +62,7 @@ class Desk(Protocol):
         ...
 
 
-async def release_holding(wanted: ReleaseRequest, desk: Desk) -> Granted | None:
+async def release_holding(wanted: ReleaseRequest, desk: ReleaseEngine) -> Granted | None:
     """End a holding; return what was held, or None if nobody holds the address. Two store calls, one commit."""
     layout = await desk.layout_around(wanted.network, wanted.position)
     for attempt in range(PATIENCE):
@@ -79,7 +79,7 @@ async def release_holding(wanted: ReleaseRequest, desk: Desk) -> Granted | None:
     raise Conflict(f"what is held in network {wanted.network!r} kept changing; try again")
 
 
-async def _held(wanted: ReleaseRequest, layout: Layout, desk: Desk) -> Row | Layout | None:
+async def _held(wanted: ReleaseRequest, layout: Layout, desk: ReleaseEngine) -> Row | Layout | None:
     """Return the holding that is meant, None if nobody holds the address, or a newer layout to look by.
 
     A refusal may rest on an old plan, so it is said only under the newest one.
@@ -101,7 +101,7 @@ async def _held(wanted: ReleaseRequest, layout: Layout, desk: Desk) -> Row | Lay
     return None if newest.configuration.version == layout.configuration.version else newest
 
 
-async def _is_nobodys(row: Row, wanted: ReleaseRequest, desk: Desk) -> bool:
+async def _is_nobodys(row: Row, wanted: ReleaseRequest, desk: ReleaseEngine) -> bool:
     """Return whether a row of another owner is overdue: to everybody else the address is free."""
     return row.owner != wanted.owner and row.until_us is not None and is_over(row, await desk.store.now_us())
 
@@ -123,7 +123,7 @@ class Ended(NamedTuple):
     found: Granted | None
 
 
-async def _ended(wanted: ReleaseRequest, seen: Row, layout: Layout, desk: Desk) -> Ended | Layout | None:
+async def _ended(wanted: ReleaseRequest, seen: Row, layout: Layout, desk: ReleaseEngine) -> Ended | Layout | None:
     """End the holding that was seen, asking again where an answer was lost.
 
     Returns None if it has gone by other hands, and a newer layout if it must be looked for by that.
@@ -155,7 +155,9 @@ async def _ended(wanted: ReleaseRequest, seen: Row, layout: Layout, desk: Desk) 
     return Ended(None if ender is Ender.ANOTHER_REQUEST else Granted(seen, layout))
 
 
-async def _ender(wanted: ReleaseRequest, seen: Row, newest: int, desk: Desk, lost: StoreUnavailable) -> "Ender | None":
+async def _ender(
+    wanted: ReleaseRequest, seen: Row, newest: int, desk: ReleaseEngine, lost: StoreUnavailable
+) -> "Ender | None":
     """Return what the log says behind a number: which request ended a holding, or None if none did.
 
     Where the log cannot be read, the outcome is still that of the try whose answer was lost.
@@ -166,7 +168,7 @@ async def _ender(wanted: ReleaseRequest, seen: Row, newest: int, desk: Desk, los
         raise lost from error
 
 
-async def _read_ender(wanted: ReleaseRequest, seen: Row, newest: int, desk: Desk) -> "Ender | None":
+async def _read_ender(wanted: ReleaseRequest, seen: Row, newest: int, desk: ReleaseEngine) -> "Ender | None":
     while page := await desk.store.changes_at([seen.first], after=newest):
         for change in page:
             if change.generation == seen.generation and change.verb in ENDS:

@@ -21,7 +21,7 @@ WORTH_A_CALL = 16
 """How many items cost a store about as much as a call of its own."""
 
 
-class Waiter(Protocol):
+class AnswerReceiver(Protocol):
     """Whoever is to have an answer: a future, or somebody who costs less. He is told once."""
 
     def done(self) -> bool:
@@ -34,7 +34,7 @@ class Waiter(Protocol):
         """Take it that there is none."""
 
 
-Batch = list[tuple[I, Waiter]]
+Batch = list[tuple[I, AnswerReceiver]]
 Identities = Callable[[I], tuple[Hashable, ...]]
 
 
@@ -57,7 +57,7 @@ class Batcher(Generic[K, I, A]):
         self._per_key = at_once_per_key
         self._worth = worth_a_call
         self._identities = identities
-        self._waiting: dict[K, deque[tuple[I, Waiter]]] = {}
+        self._waiting: dict[K, deque[tuple[I, AnswerReceiver]]] = {}
         self._running: dict[K, int] = {}
         self._active = 0
         self._tasks: set[asyncio.Task[None]] = set()  # the loop itself keeps only weak references
@@ -71,7 +71,7 @@ class Batcher(Generic[K, I, A]):
         self.submit_for(future, key, item)
         return future
 
-    def submit_for(self, waiter: Waiter, key: K, item: I) -> None:
+    def submit_for(self, waiter: AnswerReceiver, key: K, item: I) -> None:
         """Put the item in line; the waiter will have its answer."""
         queue = self._waiting.get(key)
         if queue is None:
@@ -118,7 +118,7 @@ class Batcher(Generic[K, I, A]):
         most = min(self._largest, most)
         batch: Batch[I] = []
         seen: set[Hashable] = set()
-        held_over: deque[tuple[I, Waiter]] = deque()
+        held_over: deque[tuple[I, AnswerReceiver]] = deque()
         while queue and len(batch) < most:
             entry = queue.popleft()
             if entry[1].done():  # its caller went away

@@ -37,7 +37,7 @@ EVERYBODY = 1 << 30
 
 
 @dataclass(frozen=True, slots=True)
-class Reading:
+class LineReading:
     """A line as the store had it, and whether anything was free on it."""
 
     view: DoubtfulLine
@@ -63,7 +63,7 @@ class BookEngine:
         self._releases: Batcher[SpaceId, Ticket, Row | None] = Batcher(
             store.release, largest=largest, identities=lambda ticket: (ticket.first,)
         )
-        self._readings: Batcher[tuple[SpaceId, int, LineKey], Layout, Reading] = Batcher(
+        self._readings: Batcher[tuple[SpaceId, int, LineKey], Layout, LineReading] = Batcher(
             self._read, largest=EVERYBODY, at_once=at_once, worth_a_call=EVERYBODY
         )
         for configuration in configurations:
@@ -133,12 +133,12 @@ class BookEngine:
         """Read who holds what on the claim's line, now; callers who come together share one reading."""
         return (await self._reading(layout, claim)).view
 
-    async def _reading(self, layout: Layout, claim: Claim) -> Reading:
+    async def _reading(self, layout: Layout, claim: Claim) -> LineReading:
         """Wait for a reading that begins after this call."""
         configuration = layout.configuration
         return await self._readings.submit((configuration.space, configuration.version, line_key(claim)), layout)
 
-    async def _read(self, key: tuple[SpaceId, int, LineKey], layouts: Sequence[Layout]) -> Sequence[Reading]:
+    async def _read(self, key: tuple[SpaceId, int, LineKey], layouts: Sequence[Layout]) -> Sequence[LineReading]:
         """Read a line once for all who wait. O(holdings on the line)."""
         space, _, name = key
         layout = layouts[0]  # they are all the same: a version is configured once
@@ -149,7 +149,7 @@ class BookEngine:
         for asked_in, first, last in self._asked:
             if asked_in == space:  # asked for by this desk and not heard about: a poor pick, but not a reason to say no
                 view.take(first, last)
-        return [Reading(view, full)] * len(layouts)
+        return [LineReading(view, full)] * len(layouts)
 
     async def _spans(self, space: SpaceId, first: int, last: int) -> list[tuple[int, int]]:
         spans: list[tuple[int, int]] = []

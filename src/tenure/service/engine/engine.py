@@ -29,7 +29,7 @@ from tenure.service.allocator.waiting_line import Seat
 from tenure.service.apply.apply_operations import Applying
 from tenure.service.apply.operations import EXPECTING, Cancel, Operation, Release, ReleaseOwner, Shown, networks_of
 from tenure.service.apply.stored_replies import known_answer, reply_of
-from tenure.service.engine.batcher import Batcher, Waiter
+from tenure.service.engine.batcher import AnswerReceiver, Batcher
 from tenure.service.engine.lane_queue import RESTARTS, Attended, Lanes
 from tenure.service.engine.lost_try import Tried, granted_since
 from tenure.service.engine.meter import Meter, metered
@@ -230,7 +230,7 @@ class Engine:
         self.check_open()
         return self._grants.submit(_place(layout), wish)
 
-    def grant_for(self, waiter: Waiter, layout: Layout, wish: Wish) -> None:
+    def grant_for(self, waiter: AnswerReceiver, layout: Layout, wish: Wish) -> None:
         """Ask the store for one address; the waiter will have the verdict."""
         self.check_open()
         self._grants.submit_for(waiter, _place(layout), wish)
@@ -305,7 +305,7 @@ class Engine:
         assert not isinstance(answer, Waiting)
         return answer
 
-    def seat_for(self, waiter: Waiter, layout: Layout, seat: Seat) -> None:
+    def seat_for(self, waiter: AnswerReceiver, layout: Layout, seat: Seat) -> None:
         """Have a claim served in the lane, together with all that wait; the answer may be that it is refused."""
         self._let_in(seat)
         self._lane_batches.submit_for(waiter, layout.configuration.space, (layout, seat))

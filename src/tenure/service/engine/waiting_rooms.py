@@ -37,7 +37,7 @@ POLL_S = 0.05
 MAKES_NO_ROOM = frozenset({"grant", "confirm", "modify", "transfer", "cool", "wait"})
 
 
-class Desk(Protocol):
+class WaitingEngine(Protocol):
     """What a room asks of the server it is in."""
 
     store: LedgerStore
@@ -99,7 +99,7 @@ Late = Callable[[Room, Guest], Coroutine[None, None, None]]
 class WaitingRooms:
     """A server's rooms."""
 
-    def __init__(self, desk: Desk) -> None:
+    def __init__(self, desk: WaitingEngine) -> None:
         self._desk = desk
         self._rooms: dict[SpaceId, Room] = {}
         self._departures: set[asyncio.Task[None]] = set()
@@ -344,7 +344,7 @@ def _key(guest: Guest) -> tuple[str, str, str]:
     return (guest.claim.network, guest.claim.owner, guest.claim.slot)
 
 
-async def attend(desk: Desk, seat: Seat) -> Granted | Waiting:
+async def attend(desk: WaitingEngine, seat: Seat) -> Granted | Waiting:
     """Serve a claim in the lane, or put it in line, under the newest layout there is."""
     layout = await _layout_for(desk, seat, None)
     while True:
@@ -354,7 +354,7 @@ async def attend(desk: Desk, seat: Seat) -> Granted | Waiting:
         layout = await _layout_for(desk, seat, layout.configuration.version)
 
 
-async def _layout_for(desk: Desk, seat: Seat, stale: int | None) -> Layout:
+async def _layout_for(desk: WaitingEngine, seat: Seat, stale: int | None) -> Layout:
     """Return the layout for a claim; of one in line the network is known by number, whatever it is called by now."""
     try:
         layout = await desk.layout(seat.claim.network, newer_than=stale)

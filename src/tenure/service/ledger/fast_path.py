@@ -29,7 +29,7 @@ async def serve(ledger: AsyncLedger, claim: Claim, wait_s: float | None = None) 
     return await ledger._end.serve(claim, check_patience(claim, wait_s))
 
 
-class Begun:
+class WishInFlight:
     """A wish that the store or the lane was asked for, and whoever is to be told of what becomes of it.
 
     It is what the batcher tells: a future would cost as much as the pick.
@@ -81,7 +81,7 @@ class Begun:
         return isinstance(self._error, StoreUnavailable) and self._error.outcome == "unknown"
 
 
-Tell = Callable[[Begun], None]
+Tell = Callable[[WishInFlight], None]
 
 
 class AtOnce:
@@ -90,7 +90,7 @@ class AtOnce:
     def __init__(self, ledger: AsyncLedger) -> None:
         self._server = server_of(ledger)
 
-    def leave_in_doubt(self, asker: Asker, begun: Begun) -> None:
+    def leave_in_doubt(self, asker: Asker, begun: WishInFlight) -> None:
         """Let the usual way know that this request may have been granted something: it looks for that first."""
         doubts = self._server.doubts
         while len(doubts) >= MOST_DOUBTS:  # of requests that never took the usual way
@@ -109,7 +109,7 @@ class AtOnce:
         policy = claim.policy or layout.line(*line_key(claim)).policy
         rules = POLICIES[policy]
         if rules.exact or layout.mixed_units or layout.configuration.queued:
-            server.seat_for(Begun(tell, layout, server.newest), layout, Seat(claim))
+            server.seat_for(WishInFlight(tell, layout, server.newest), layout, Seat(claim))
             return True
         return not rules.prefers_former and self._pick(claim, layout, policy, tell)
 
@@ -122,5 +122,5 @@ class AtOnce:
             return False
         server.check_open()  # before a pick is taken that nobody would give back
         wish = claim.at(layout, *views.take_number(view, number))
-        server.grant_for(Begun(tell, layout, server.newest, views, wish), layout, wish)
+        server.grant_for(WishInFlight(tell, layout, server.newest, views, wish), layout, wish)
         return True

@@ -51,7 +51,7 @@ class Found:
 
 
 @dataclass(frozen=True, slots=True)
-class Wanted:
+class SearchTerms:
     """What is searched for, read and checked."""
 
     text: str | None = None
@@ -74,7 +74,7 @@ class Wanted:
         return text is None or any(text in word.casefold() for word in words if word)
 
 
-def read_wanted(text: object, labels: object, kind: object) -> Wanted:
+def read_wanted(text: object, labels: object, kind: object) -> SearchTerms:
     """Read what a search is for; at least one thing must be said."""
     words = None if text is None else check_text(text, field="text")
     if words is not None and not words.strip():
@@ -83,7 +83,7 @@ def read_wanted(text: object, labels: object, kind: object) -> Wanted:
         raise Invalid("text: a search needs a text, labels or a kind", field="text")
     place = None if words is None else _place(words)
     searched = None if words is None else words.strip().casefold()
-    return Wanted(searched, place, _labels({} if labels is None else labels), _kind(kind))
+    return SearchTerms(searched, place, _labels({} if labels is None else labels), _kind(kind))
 
 
 def _place(text: str) -> AddressRange | None:
@@ -109,7 +109,7 @@ def _kind(value: object) -> ObjectKind | None:
 
 
 async def find(
-    store: LedgerStore, spaces: Sequence[Configuration], wanted: Wanted, network: str | None
+    store: LedgerStore, spaces: Sequence[Configuration], wanted: SearchTerms, network: str | None
 ) -> AsyncIterator[Found]:
     """Yield what is wanted: the plan first, then holdings in order of space and address."""
     for configuration in spaces:
@@ -142,7 +142,7 @@ class _Candidate:
     where: AddressRange | None = None
     words: tuple[str, ...] = ()
 
-    def fits(self, wanted: Wanted) -> bool:
+    def fits(self, wanted: SearchTerms) -> bool:
         found = self.found
         return wanted.fits(found.labels, self.where, (found.name, found.address, found.description, *self.words))
 
@@ -176,7 +176,7 @@ def _in_subnet(network: str, subnet: Subnet) -> Iterator[_Candidate]:
 
 
 async def _holdings(
-    store: LedgerStore, configuration: Configuration, wanted: Wanted, network: str | None
+    store: LedgerStore, configuration: Configuration, wanted: SearchTerms, network: str | None
 ) -> AsyncIterator[Found]:
     layout = Layout(configuration)
     number = None if network is None else configuration.network(network).id
@@ -211,7 +211,7 @@ async def _pages(
         start = page[-1].last + 1
 
 
-def _fits(row: Row, wanted: Wanted) -> bool:
+def _fits(row: Row, wanted: SearchTerms) -> bool:
     told = row.details
     words = (row.owner, row.slot, told.get("description"), told.get("carrier"), told.get("plan"))
     where = AddressRange(row.first, row.last)

@@ -2,12 +2,12 @@
 
 import click
 
-from tenure.doors.cli.output.map_cells import Kind, Stroke, painted, panels
+from tenure.doors.cli.output.map_cells import CellKind, Stroke, painted, panels
 from tenure.doors.cli.output.map_text import Drawing, Signs
 from tenure.kernel.addressing.ranges import parse_range
 
 
-def strokes(kind: Kind, *ranges: str) -> list[Stroke]:
+def strokes(kind: CellKind, *ranges: str) -> list[Stroke]:
     """Paint ranges in one kind."""
     parsed = sorted(parse_range(text) for text in ranges)
     return [Stroke(piece.first, piece.last, kind) for piece in parsed]

@@ -7,14 +7,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tenure.doors.cli.output.map_cells import MOST_CELLS, TAKEN, Kind, Stroke, joined, painted, panel, panels
+from tenure.doors.cli.output.map_cells import MOST_CELLS, TAKEN, CellKind, Stroke, joined, painted, panel, panels
 from tenure.doors.cli.output.map_text import ASCII, UNICODE, Signs
 from tenure.kernel.addressing.addresses import V6_BASE
 from tenure.kernel.addressing.ranges import AddressRange, parse_range
 from tests.doors.cli.output.pictures import drawn, strokes
 
 GOLDEN = Path(__file__).parent / "golden"
-FREE, HELD, RESERVED = Kind.FREE, Kind.HELD, Kind.RESERVED
+FREE, HELD, RESERVED = CellKind.FREE, CellKind.HELD, CellKind.RESERVED
 
 PICTURES: dict[str, tuple[str, list[list[Stroke]], int]] = {
     "28": (
@@ -23,9 +23,9 @@ PICTURES: dict[str, tuple[str, list[list[Stroke]], int]] = {
             strokes(FREE, "192.0.2.2-192.0.2.14"),
             strokes(RESERVED, "192.0.2.0-192.0.2.1", "192.0.2.15", "192.0.2.6"),
             strokes(HELD, "192.0.2.2-192.0.2.4")
-            + strokes(Kind.PENDING, "192.0.2.7")
-            + strokes(Kind.DRAINING, "192.0.2.8")
-            + strokes(Kind.COOLING, "192.0.2.9"),
+            + strokes(CellKind.PENDING, "192.0.2.7")
+            + strokes(CellKind.DRAINING, "192.0.2.8")
+            + strokes(CellKind.COOLING, "192.0.2.9"),
         ],
         1,
     ),
@@ -43,7 +43,7 @@ PICTURES: dict[str, tuple[str, list[list[Stroke]], int]] = {
         [
             strokes(FREE, "10.1.0.0/22"),
             strokes(RESERVED, "10.1.0.0", "10.1.1.0/25", "10.1.3.255"),
-            strokes(HELD, "10.1.0.1-10.1.0.90", "10.1.2.7") + strokes(Kind.COOLING, "10.1.2.8-10.1.2.12"),
+            strokes(HELD, "10.1.0.1-10.1.0.90", "10.1.2.7") + strokes(CellKind.COOLING, "10.1.2.8-10.1.2.12"),
         ],
         1,
     ),
@@ -61,7 +61,7 @@ PICTURES: dict[str, tuple[str, list[list[Stroke]], int]] = {
         [
             strokes(FREE, "2001:db8::/64"),
             strokes(RESERVED, "2001:db8::-2001:db8::1"),
-            strokes(HELD, "2001:db8::10-2001:db8::42") + strokes(Kind.PENDING, "2001:db8::50"),
+            strokes(HELD, "2001:db8::10-2001:db8::42") + strokes(CellKind.PENDING, "2001:db8::50"),
         ],
         1,
     ),
@@ -108,10 +108,10 @@ def test_an_ascii_map_is_ascii(name: str) -> None:
 
 
 BASE = parse_range("10.0.0.0").first
-PLACES = st.lists(st.tuples(st.integers(0, 5000), st.integers(0, 40), st.sampled_from(list(Kind))), max_size=30)
+PLACES = st.lists(st.tuples(st.integers(0, 5000), st.integers(0, 40), st.sampled_from(list(CellKind))), max_size=30)
 
 
-def disjoint(pieces: list[tuple[int, int, Kind]]) -> list[Stroke]:
+def disjoint(pieces: list[tuple[int, int, CellKind]]) -> list[Stroke]:
     """Make a layer of what was drawn: sorted, without overlaps."""
     layer: list[Stroke] = []
     for first, length, kind in sorted(pieces, key=lambda piece: piece[0]):
@@ -122,11 +122,11 @@ def disjoint(pieces: list[tuple[int, int, Kind]]) -> list[Stroke]:
 
 @given(PLACES, PLACES, st.integers(0, 700), st.integers(0, 4000))
 def test_painting_agrees_with_painting_address_by_address(
-    lower: list[tuple[int, int, Kind]], upper: list[tuple[int, int, Kind]], start: int, length: int
+    lower: list[tuple[int, int, CellKind]], upper: list[tuple[int, int, CellKind]], start: int, length: int
 ) -> None:
     whole = AddressRange(BASE + start, BASE + start + length)
     layers = [disjoint(lower), disjoint(upper)]
-    slowly = dict.fromkeys(range(whole.first, whole.last + 1), Kind.OUTSIDE)
+    slowly = dict.fromkeys(range(whole.first, whole.last + 1), CellKind.OUTSIDE)
     for layer in layers:
         for stroke in layer:
             slowly.update((place, stroke.kind) for place in range(stroke.first, stroke.last + 1) if place in slowly)
@@ -171,7 +171,7 @@ def test_a_held_address_among_reserved_ones_does_not_look_like_a_full_block() ->
 
 
 @pytest.mark.parametrize("kind", TAKEN)
-def test_everything_taken_counts_as_taken_in_a_shade(kind: Kind) -> None:
+def test_everything_taken_counts_as_taken_in_a_shade(kind: CellKind) -> None:
     whole = "10.0.0.0/16"
 
     assert drawn(ASCII, whole, strokes(FREE, whole), strokes(kind, "10.0.0.0/26")).splitlines()[1].split()[1][0] == "#"

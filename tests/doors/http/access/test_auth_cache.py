@@ -11,7 +11,7 @@ import tenure
 from tenure.doors.http.access import sessions
 from tenure.doors.http.access.auth_cache import KEPT_S, MOST_SEATS, MOST_WRONG, Found, Seats
 from tenure.doors.http.access.authenticate import Access
-from tenure.doors.http.access.token_store import SESSION, Made, Wish, add_token, revoke_token
+from tenure.doors.http.access.token_store import SESSION, Made, TokenRequest, add_token, revoke_token
 from tenure.doors.http.routes.route_table import ENDPOINTS
 from tenure.doors.http.routing.dispatcher import Dispatcher
 from tenure.doors.http.routing.principal import Visitor
@@ -35,7 +35,7 @@ def access(ledger: tenure.AsyncLedger) -> Access:
 
 async def made(ledger: tenure.AsyncLedger, *scopes: str) -> tuple[Made, dict[bytes, bytes]]:
     """Make a token; return it and the headers that carry it."""
-    token = await add_token(ledger, Wish("ops", scopes), by="tests")
+    token = await add_token(ledger, TokenRequest("ops", scopes), by="tests")
     return token, {b"authorization": f"Bearer {token.text}".encode(), b"host": b"ipam.example.org"}
 
 

@@ -11,7 +11,7 @@ import pytest
 
 import tenure
 from tenure.doors.http.access.bootstrap_token import first_token
-from tenure.doors.http.access.token_store import Wish, add_token, all_tokens, good_token, revoke_token
+from tenure.doors.http.access.token_store import TokenRequest, add_token, all_tokens, good_token, revoke_token
 from tenure.doors.http.process import run_server
 from tenure.doors.http.server_state import Site
 from tenure.doors.http.settings import Settings
@@ -37,7 +37,7 @@ async def test_where_no_admin_is_left_another_is_made(ledger: tenure.AsyncLedger
     second = await first_token(ledger)
     await revoke_token(ledger, "admin", by="tests")
     soon = datetime.now(UTC) + timedelta(seconds=0.2)
-    await add_token(ledger, Wish("brief", ["admin"], soon), by="tests")
+    await add_token(ledger, TokenRequest("brief", ["admin"], soon), by="tests")
     while_there_is_one = await first_token(ledger)
     await asyncio.sleep(0.25)
     third = await first_token(ledger)
@@ -47,7 +47,7 @@ async def test_where_no_admin_is_left_another_is_made(ledger: tenure.AsyncLedger
 
 
 async def test_tokens_that_are_no_admins_do_not_count_and_keep_their_names(ledger: tenure.AsyncLedger) -> None:
-    await add_token(ledger, Wish("admin", ["read", "allocate:*"]), by="tests")
+    await add_token(ledger, TokenRequest("admin", ["read", "allocate:*"]), by="tests")
 
     await first_token(ledger)
 

@@ -10,7 +10,7 @@ import pytest
 import pytest_asyncio
 
 import tenure
-from tenure.doors.http.access.token_store import Wish, add_token, find_token, read_text, revoke_token
+from tenure.doors.http.access.token_store import TokenRequest, add_token, find_token, read_text, revoke_token
 from tenure.doors.http.routes.route_table import ENDPOINTS
 from tenure.doors.http.routing.principal import Need
 from tests.doors.http.access.cases import CASES, LOGIN, Case, prepare, prepare_site
@@ -50,8 +50,8 @@ class Stage:
         self.networks += 1
         name = f"net-{self.networks}"
         await prepare(self.ledger, name)
-        made = await add_token(self.ledger, Wish(name, [f"allocate:{name}"]), by="tests")
-        await add_token(self.ledger, Wish(f"spare-{name}", ["read"]), by="tests")
+        made = await add_token(self.ledger, TokenRequest(name, [f"allocate:{name}"]), by="tests")
+        await add_token(self.ledger, TokenRequest(f"spare-{name}", ["read"]), by="tests")
         self.tokens["here"] = made.text or ""
         return name
 
@@ -72,11 +72,11 @@ async def everybody(ledger: tenure.AsyncLedger, admin: str) -> dict[str, str]:
     """Make a token of every kind but those for one network."""
     soon = datetime.now(UTC) + timedelta(seconds=0.2)
     made = {
-        "read": Wish("read", ["read"]),
-        "other": Wish("other", ["allocate:net-0"]),
-        "everywhere": Wish("everywhere", ["allocate:*"]),
-        "expired": Wish("expired", ["admin"], soon),
-        "revoked": Wish("revoked", ["admin"]),
+        "read": TokenRequest("read", ["read"]),
+        "other": TokenRequest("other", ["allocate:net-0"]),
+        "everywhere": TokenRequest("everywhere", ["allocate:*"]),
+        "expired": TokenRequest("expired", ["admin"], soon),
+        "revoked": TokenRequest("revoked", ["admin"]),
     }
     texts = {name: (await add_token(ledger, wish, by="tests")).text or "" for name, wish in made.items()}
     await revoke_token(ledger, "revoked", by="tests")

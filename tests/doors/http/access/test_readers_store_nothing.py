@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 import tenure
-from tenure.doors.http.access.token_store import Wish, add_token
+from tenure.doors.http.access.token_store import TokenRequest, add_token
 from tenure.doors.http.routing.principal import Need
 from tenure.interchange.content_digest import digest_of
 from tenure.service.ledger.engine_ledger import server_of
@@ -57,7 +57,7 @@ async def stage(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator
         await ledger.allocate("net", owner="vm/kept", pool="small")
         assert (await ledger.claim("net", owner="vm/waits", pool="small")).state == "waiting"
         await ledger.release("net", given.address, owner="vm/cooled")
-        text = (await add_token(ledger, Wish("reader", ["read"]), by="tests")).text or ""
+        text = (await add_token(ledger, TokenRequest("reader", ["read"]), by="tests")).text or ""
         server = await stack.enter_async_context(running(store, limits=LOOSE))
         await let_deadlines_pass(ledger)
         await let_waiters_die(ledger)

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from tenure.doors.http.access.shares import MOST_REMEMBERED, REQUESTS, STREAMS, WAITING, Shares
-from tenure.doors.http.observe.counters import Meter
+from tenure.doors.http.observe.counters import ServerCounters
 from tenure.doors.http.routing.principal import Visitor
 from tenure.doors.http.settings import Limits
 from tenure.wire.http_errors import Overloaded, ShareUsedUp
@@ -283,7 +283,7 @@ async def test_the_limit_of_the_whole_server_is_the_last_resort() -> None:
 
 
 def test_one_token_has_half_of_the_requests_unless_said_otherwise() -> None:
-    shares, visitor = Shares(Limits(), Meter()), Visitor("a", "a")
+    shares, visitor = Shares(Limits(), ServerCounters()), Visitor("a", "a")
     for _ in range(500):
         shares.admit(visitor)
 
@@ -295,7 +295,7 @@ def test_one_token_has_half_of_the_requests_unless_said_otherwise() -> None:
 
 @pytest.mark.parametrize(("kind", "most"), [(WAITING, 250), (STREAMS, 64)])
 def test_one_token_has_a_quarter_of_what_lasts_unless_said_otherwise(kind: int, most: int) -> None:
-    shares, visitor = Shares(Limits(), Meter()), Visitor("a", "a")
+    shares, visitor = Shares(Limits(), ServerCounters()), Visitor("a", "a")
     with contextlib.ExitStack() as stack:
         for _ in range(most):
             stack.enter_context(shares.counted_as(kind, visitor))
@@ -307,7 +307,7 @@ def test_one_token_has_a_quarter_of_what_lasts_unless_said_otherwise(kind: int, 
 
 
 def test_the_smallest_share_is_one() -> None:
-    shares, visitor = Shares(Limits(requests_at_once=2, streams=0), Meter()), Visitor("a", "a")
+    shares, visitor = Shares(Limits(requests_at_once=2, streams=0), ServerCounters()), Visitor("a", "a")
 
     shares.end(shares.admit(visitor))
     with pytest.raises(Overloaded):
@@ -315,7 +315,7 @@ def test_the_smallest_share_is_one() -> None:
 
 
 def test_shares_of_callers_who_have_nothing_are_forgotten_and_no_others() -> None:
-    shares, busy = Shares(Limits(), Meter()), Visitor("busy", "busy")
+    shares, busy = Shares(Limits(), ServerCounters()), Visitor("busy", "busy")
     kept = shares.admit(busy)
     with shares.counted_as(WAITING, busy):
         for number in range(3 * MOST_REMEMBERED):

@@ -13,7 +13,7 @@ from uvicorn.server import ServerState
 from tenure.doors.http.access.bootstrap_token import first_token
 from tenure.doors.http.app import Application
 from tenure.doors.http.connection.fast_allocate import Shortcut
-from tenure.doors.http.connection.fast_protocol import Connection
+from tenure.doors.http.connection.fast_protocol import FastProtocol
 from tenure.doors.http.routes.route_table import ENDPOINTS
 from tenure.doors.http.server_state import Site
 from tenure.doors.http.settings import Settings
@@ -228,7 +228,7 @@ async def test_the_parser_is_not_asked_about_a_head_that_it_has_read(tmp_path: P
         assert token is not None
         config = Config(app, loop="none", http="httptools", log_config=None)
         config.load()
-        connection = Connection(site, Shortcut(site, ENDPOINTS), config, ServerState(), {})
+        connection = FastProtocol(site, Shortcut(site, ENDPOINTS), config, ServerState(), {})
         wire, parser = Wire(), CountingParser(connection.parser)
         connection.connection_made(wire)
         connection.parser = parser  # type: ignore[assignment]

@@ -14,7 +14,7 @@ from prometheus_client.parser import text_string_to_metric_families as read_text
 
 from tenure.doors.http.access.auth_cache import KEPT_S
 from tenure.doors.http.non_api.prometheus import counted
-from tenure.doors.http.observe.counters import COUNTED, READ, Meter, Place, SeriesType, make_rows
+from tenure.doors.http.observe.counters import COUNTED, READ, CounterRows, SeriesType, ServerCounters, make_rows
 from tenure.doors.http.routes.route_table import ENDPOINTS
 from tenure.kernel.errors import PoolExhausted
 from tests.doors.http.processes import serving, until
@@ -128,14 +128,14 @@ def test_paths_that_nobody_knows_make_no_series(tmp_path: Path) -> None:
 def test_a_worker_that_takes_over_a_row_goes_on_counting_in_it(tmp_path: Path) -> None:
     file = tmp_path / "counts"
     make_rows(file, 2, ENDPOINTS)
-    first, other = (Meter(Place(str(file), 2, row)) for row in (0, 1))
+    first, other = (ServerCounters(CounterRows(str(file), 2, row)) for row in (0, 1))
     for meter in (first, other):
         meter.know(ENDPOINTS)
         meter.begin()
         meter.end(b"/healthz", ENDPOINTS[0], 409, 0.003, PoolExhausted("net1", None))
         meter.begin()
 
-    second = Meter(Place(str(file), 2, 0))
+    second = ServerCounters(CounterRows(str(file), 2, 0))
     second.know(ENDPOINTS)
     totals = second.totals()
 
@@ -149,11 +149,11 @@ def test_every_metric_has_names_of_its_own() -> None:
     assert len({series.title for series in every}) == len(every)
     assert all(len({series.name for series in table}) == len(table) for table in (COUNTED, READ))
     single = [series for series in COUNTED if series.type is not SeriesType.HISTOGRAM and not series.by_route]
-    assert len(Meter().cells.plain) == sum(len(series.values) for series in single)
+    assert len(ServerCounters().cells.plain) == sum(len(series.values) for series in single)
 
 
 def test_what_is_counted_by_a_name_is_shown_in_its_series() -> None:
-    meter = Meter()
+    meter = ServerCounters()
     meter.know(ENDPOINTS)
     for number, name in enumerate(meter.cells.plain, start=1):
         meter.count(name, number)

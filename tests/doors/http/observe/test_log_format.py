@@ -2,7 +2,7 @@
 
 import pytest
 
-from tenure.doors.http.observe.log_format import LONGEST_REMEMBERED, REMEMBERED, Remembered, as_text
+from tenure.doors.http.observe.log_format import LONGEST_REMEMBERED, REMEMBERED, TextCache, as_text
 
 ID, SECRET = "0123456789abcdef", "fedcba9876543210" * 4
 EVERY_LETTER = "".join(f"%{ord(letter):02X}" for letter in f"tnr_{ID}_{SECRET}")
@@ -34,7 +34,7 @@ def test_a_path_without_a_token_is_told_as_it_came() -> None:
 
 
 def test_what_is_remembered_is_bounded_in_number_and_in_length() -> None:
-    remembered = Remembered(as_text)
+    remembered = TextCache(as_text)
     for number in range(2 * REMEMBERED):
         assert remembered[b"/%d" % number] == f"/{number}"
         assert remembered[b"/%d" % number + b"x" * LONGEST_REMEMBERED].startswith(f"/{number}x")

@@ -7,7 +7,7 @@ import pytest
 import tenure
 from tenure.doors.http.routing.principal import Visitor
 from tenure.doors.http.utilisation.map_view import Stretch, look
-from tenure.doors.http.utilisation.subnet_tally import Taken
+from tenure.doors.http.utilisation.subnet_tally import UnitUse
 from tenure.doors.http.utilisation.trends import Point
 from tenure.ports import LedgerStore
 from tests.contract.providers import Provider
@@ -145,7 +145,7 @@ async def test_the_trend_ends_it_at_its_deadline(timed: Counted, clock: StoreClo
         space, network = await timed.census.counted("net")
         assert await timed.census.wait_until(lambda: timed.census.trends.read)
         now_s = clock.now_us // SECOND_US
-        now = Point(now_s, space.total(network, Taken.HELD), space.total(network, Taken.COOLING))
+        now = Point(now_s, space.total(network, UnitUse.HELD), space.total(network, UnitUse.COOLING))
         return timed.census.trends.of(network.id).points(now, [now_s, now_s - 2, now_s - 4, now_s - 6])
 
     before = [(each.held, each.cooling) for each in await points()]

@@ -5,8 +5,8 @@ from collections.abc import Awaitable, Callable
 import pytest
 
 import tenure
-from tenure.doors.http.utilisation.page_loader import Feed, Step
-from tenure.doors.http.utilisation.subnet_tally import Taken, Tally
+from tenure.doors.http.utilisation.page_loader import Feed, HoldingChange
+from tenure.doors.http.utilisation.subnet_tally import Tally, UnitUse
 from tenure.doors.http.utilisation.subnet_terrain import terrain_of
 from tenure.kernel.holdings.holding_model import Holding, State
 from tenure.kernel.plan.blocked_ranges import Barriers
@@ -35,12 +35,12 @@ def tallies(site: Configuration) -> list[Tally]:
 
 def counts(books: list[Tally]) -> list[tuple[int, int]]:
     """Return how many units of each are held elsewhere, and free."""
-    return [(book.total(Taken.ELSEWHERE), book.counts()["free"]) for book in books]
+    return [(book.total(UnitUse.ELSEWHERE), book.counts()["free"]) for book in books]
 
 
-def ended(holding: Holding) -> Step:
+def ended(holding: Holding) -> HoldingChange:
     """Say that a holding ended."""
-    return Step(holding.row.network, holding.row.first, holding.row.last, State.HELD, None)
+    return HoldingChange(holding.row.network, holding.row.first, holding.row.last, State.HELD, None)
 
 
 class Unheard:
@@ -49,7 +49,7 @@ class Unheard:
     def is_over(self, first: int) -> bool:
         return False
 
-    def meet(self, step: Step) -> None:
+    def meet(self, step: HoldingChange) -> None:
         pass
 
 
@@ -109,13 +109,13 @@ async def test_a_change_that_a_page_shows_or_not_counts_once(ledger: tenure.Asyn
     async def granted() -> None:
         """Tell of the grant only now: the page was read before (or after) it."""
         held = tiny or await ledger.allocate("tiny", owner="vm/1", address="192.0.2.24")
-        feed.follow(Step(held.row.network, held.row.first, held.row.last, None, State.HELD))
+        feed.follow(HoldingChange(held.row.network, held.row.first, held.row.last, None, State.HELD))
 
     moments.works = [nothing, granted]
 
     await feed.run()
 
-    assert [book.total(Taken.HELD) for book in books] == [0, 1]
+    assert [book.total(UnitUse.HELD) for book in books] == [0, 1]
 
 
 async def test_a_change_below_the_frontier_counts_at_once(ledger: tenure.AsyncLedger) -> None:
@@ -127,11 +127,11 @@ async def test_a_change_below_the_frontier_counts_at_once(ledger: tenure.AsyncLe
     async def drained_and_taken_back() -> None:
         """Change what is counted already."""
         row = held.row
-        feed.follow(Step(row.network, row.first, row.last, State.HELD, State.DRAINING))
-        feed.follow(Step(row.network, row.first, row.last, State.DRAINING, State.HELD))
+        feed.follow(HoldingChange(row.network, row.first, row.last, State.HELD, State.DRAINING))
+        feed.follow(HoldingChange(row.network, row.first, row.last, State.DRAINING, State.HELD))
 
     moments.works = [nothing, drained_and_taken_back]
 
     await feed.run()
 
-    assert [(book.total(Taken.HELD), book.total(Taken.DRAINING)) for book in books] == [(1, 0), (0, 0)]
+    assert [(book.total(UnitUse.HELD), book.total(UnitUse.DRAINING)) for book in books] == [(1, 0), (0, 0)]

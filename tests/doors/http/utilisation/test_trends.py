@@ -4,7 +4,7 @@ import random
 from datetime import UTC, datetime
 
 import tenure
-from tenure.doors.http.utilisation.subnet_tally import Taken
+from tenure.doors.http.utilisation.subnet_tally import UnitUse
 from tenure.doors.http.utilisation.trends import DAY_S, FINE_S, KEPT_S, THINNED, Point, Trend, Trends
 from tenure.kernel.holdings.holding_model import Change
 from tests.doors.http.utilisation.conftest import Counted
@@ -79,8 +79,8 @@ async def test_the_past_is_read_from_the_log_and_the_present_follows_it(ledger: 
         trend = late.census.trends.of(network.id)
         now = Point(
             trend.last_s,
-            space.total(network, Taken.HELD, Taken.PENDING, Taken.DRAINING),
-            space.total(network, Taken.COOLING),
+            space.total(network, UnitUse.HELD, UnitUse.PENDING, UnitUse.DRAINING),
+            space.total(network, UnitUse.COOLING),
         )
         [begin] = trend.points(now, [0])
         assert begin == Point(0, 0, 0), network.name

@@ -6,14 +6,14 @@ from collections.abc import Sequence
 from typing import Any
 
 import tenure
-from tenure.integrations.bosh.model.bosh_errors import Kind, Refused
+from tenure.integrations.bosh.model.bosh_errors import BoshErrorKind, Refused
 from tenure.integrations.bosh.verbs.deploy import deploy
 from tests.integrations.bosh import processes
 
 SERVED, OTHER = 0, 1
 OUTCOMES = {
-    3: Kind.NETWORK_RESERVATION_NOT_ENOUGH_CAPACITY,
-    4: Kind.NETWORK_RESERVATION_ALREADY_IN_USE,
+    3: BoshErrorKind.NETWORK_RESERVATION_NOT_ENOUGH_CAPACITY,
+    4: BoshErrorKind.NETWORK_RESERVATION_ALREADY_IN_USE,
 }
 """What processes that are refused end with."""
 
@@ -32,13 +32,13 @@ def _live(gate: Any, place: str, text: str) -> None:
     sys.exit(asyncio.run(_apply(place, text)))
 
 
-def _in_processes(place: str, manifests: Sequence[str]) -> list[Kind | None]:
+def _in_processes(place: str, manifests: Sequence[str]) -> list[BoshErrorKind | None]:
     gate = processes.gate(len(manifests))
     children = [processes.begin(_live, gate, place, text) for text in manifests]
     codes = [processes.ended(child) for child in children]
     return [None if code == SERVED else OUTCOMES[code] for code in codes]
 
 
-async def at_once(place: str, *manifests: str) -> list[Kind | None]:
+async def at_once(place: str, *manifests: str) -> list[BoshErrorKind | None]:
     """Apply manifests at once, each in a process; return why each was refused, None for who was served."""
     return await asyncio.to_thread(_in_processes, place, manifests)

@@ -9,7 +9,7 @@ from tenure.integrations.bosh.cloud_config.configs import load_networks
 from tenure.integrations.bosh.model.bosh_errors import Refused
 from tenure.integrations.bosh.model.document_model import DETACHED
 from tenure.integrations.bosh.planning.explain_instance import A_VM, waits_for
-from tenure.integrations.bosh.state.instance_state import Instance, load_deployment
+from tenure.integrations.bosh.state.instance_state import DeploymentInstance, load_deployment
 from tenure.integrations.bosh.state.vm_settings import settings_of
 from tenure.integrations.bosh.verbs import cloud_check, errands, report_vm
 from tenure.integrations.bosh.verbs.recreate import recreate
@@ -198,7 +198,7 @@ class Maker:
             self.vms.pop(uuid, None)
             self.end(uuid, every=True)
 
-    async def commit(self, one: Instance) -> None:
+    async def commit(self, one: DeploymentInstance) -> None:
         """Report a VM that is up: whatever else was made for its instance is made no more."""
         mine = [job for job in self.jobs if job.uuid == one.uuid and job.settings != FORGOTTEN]
         if not mine:
@@ -216,18 +216,18 @@ class Maker:
         self.vms[one.uuid] = carried
         self.end(one.uuid, every=True)
 
-    async def commit_again(self, one: Instance) -> None:
+    async def commit_again(self, one: DeploymentInstance) -> None:
         """Report once more the VM that is there: it is no news, and nothing is freed by it."""
         if one.vm is not None:
             self.tell(f"commit again {one.name} {one.vm}")
             await report_vm.commit(self.town.ledger, NAME, one.name, vm=one.vm)
 
-    async def ignore(self, one: Instance) -> None:
+    async def ignore(self, one: DeploymentInstance) -> None:
         """Leave an instance alone, or take it in again."""
         self.tell(f"ignore {one.name} {not one.ignored}")
         await report_vm.ignore(self.town.ledger, NAME, one.name, ignored=not one.ignored)
 
-    async def fail(self, one: Instance) -> None:
+    async def fail(self, one: DeploymentInstance) -> None:
         """Report that a VM could not be made."""
         mine = [job for job in self.jobs if job.uuid == one.uuid and job.settings != FORGOTTEN]
         if not mine:
@@ -239,38 +239,38 @@ class Maker:
         assert job.plan is not None or len(mine) == 1, (job, mine, self.story)
         self.end(one.uuid, plan=job.plan)
 
-    async def lose(self, one: Instance) -> None:
+    async def lose(self, one: DeploymentInstance) -> None:
         """Report a VM that is gone."""
         self.tell(f"lose {one.name} {one.vm}")
         await report_vm.lose(self.town.ledger, NAME, one.name, vm=one.vm)
         self.gone(one)
 
-    def gone(self, one: Instance) -> None:
+    def gone(self, one: DeploymentInstance) -> None:
         """Let a VM be gone; of one that leaves without any, nothing is made any more."""
         self.vms.pop(one.uuid, None)
         if one.leaving and one.vm is None:
             self.end(one.uuid, every=True)
 
-    async def stop(self, one: Instance) -> None:
+    async def stop(self, one: DeploymentInstance) -> None:
         """Stop an instance hard."""
         self.tell(f"stop {one.name} {one.vm}")
         await report_vm.stop(self.town.ledger, NAME, one.name, hard=True, vm=one.vm)
         self.gone(one)
 
-    async def start(self, one: Instance) -> None:
+    async def start(self, one: DeploymentInstance) -> None:
         """Start an instance again."""
         if one.state == DETACHED:
             self.tell(f"start {one.name}")
             await report_vm.start(self.town.ledger, NAME, one.name)
 
-    async def check_cloud(self, one: Instance) -> None:
+    async def check_cloud(self, one: DeploymentInstance) -> None:
         """Let a VM be made in place of one that is lost."""
         if one.vm is not None:
             self.tell(f"cck {one.name} {one.vm}")
             await cloud_check.recreate(self.town.ledger, NAME, one.name, vm=one.vm)
             self.vms.pop(one.uuid, None)
 
-    async def forget(self, one: Instance) -> None:
+    async def forget(self, one: DeploymentInstance) -> None:
         """Forget a VM that may still be there."""
         if one.vm is not None:
             self.tell(f"forget {one.name} {one.vm}")

@@ -1,6 +1,6 @@
 """Groups of ``alpha`` whose addresses change hands."""
 
-from tenure.integrations.bosh.state.instance_state import Instance
+from tenure.integrations.bosh.state.instance_state import DeploymentInstance
 from tenure.integrations.bosh.verbs import report_vm
 from tests.integrations.bosh.conformance.town import Town, app, config, lab, manifest
 
@@ -12,7 +12,7 @@ def static(**groups: int) -> str:
     return manifest("alpha", *(app(name=name, static_ips=[f"172.20.5.{tail}"]) for name, tail in groups.items()))
 
 
-async def one(town: Town, group: str) -> Instance:
+async def one(town: Town, group: str) -> DeploymentInstance:
     """Read the only instance of a group."""
     [found] = [each for each in await town.instances("alpha") if each.group == group]
     return found
@@ -23,7 +23,7 @@ async def waits(town: Town, group: str) -> list[str]:
     return [each["address"] for each in (await one(town, group)).waits]
 
 
-async def commit(town: Town, group: str) -> Instance:
+async def commit(town: Town, group: str) -> DeploymentInstance:
     """Report a new VM of a group."""
     vm, plan = f"vm-{next(town.numbers)}", (await one(town, group)).plan
     return await report_vm.commit(town.ledger, "alpha", f"{group}/0", vm=vm, plan=plan)

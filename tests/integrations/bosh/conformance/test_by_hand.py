@@ -2,7 +2,7 @@
 
 import pytest
 
-from tenure.integrations.bosh.model.bosh_errors import Kind, Refused
+from tenure.integrations.bosh.model.bosh_errors import BoshErrorKind, Refused
 from tenure.kernel.plan.edits import ModifyNetwork, ModifyPool, ModifySubnet, Reserve
 from tests.integrations.bosh.conformance.fleet import Fleet, own
 from tests.integrations.bosh.conformance.town import Town, app, config, lab, manifest
@@ -88,7 +88,7 @@ async def test_a_static_ip_that_was_reserved_by_hand_is_refused_after_an_upload_
     with pytest.raises(Refused) as caught:
         await town.deploy(manifest("alpha", app(static_ips=["172.20.5.2"])))
 
-    assert caught.value.kind is Kind.NETWORK_RESERVATION_IP_RESERVED
+    assert caught.value.kind is BoshErrorKind.NETWORK_RESERVATION_IP_RESERVED
 
 
 async def test_names_notes_and_how_pools_pick_stay(town: Town) -> None:

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from tenure.integrations.bosh.model.bosh_errors import Kind, Refused, Rejected
+from tenure.integrations.bosh.model.bosh_errors import BoshErrorKind, Refused, Rejected
 from tenure.integrations.bosh.verbs import report_vm
 from tests.integrations.bosh.conformance.town import Town, app, config, lab, manifest
 
@@ -51,7 +51,7 @@ async def test_d3_another_gateway_makes_other_vms_on_the_same_addresses(town: To
         await town.run(manifest("gamma", app()))
 
     assert ".1" in (await town.tails("beta")).values(), ".1 is free now, .14 is not"
-    assert caught.value.kind is Kind.NETWORK_RESERVATION_NOT_ENOUGH_CAPACITY
+    assert caught.value.kind is BoshErrorKind.NETWORK_RESERVATION_NOT_ENOUGH_CAPACITY
 
 
 async def test_d4_another_dns_makes_other_vms_on_the_same_addresses(town: Town) -> None:
@@ -85,7 +85,7 @@ async def test_d7_d8_a_moved_range_moves_everybody_and_the_old_address_is_held_u
     await town.finish(moving)
     await town.run(manifest("beta", app(network="old", static_ips=["172.20.5.2"])))
 
-    assert caught.value.kind is Kind.NETWORK_RESERVATION_ALREADY_IN_USE
+    assert caught.value.kind is BoshErrorKind.NETWORK_RESERVATION_ALREADY_IN_USE
     assert await town.has("alpha") == {"app/0": {"lab": "172.20.6.2"}}
     assert await town.has("beta") == {"app/0": {"old": "172.20.5.2"}}
 
@@ -202,7 +202,7 @@ async def test_d19_a_network_twice_in_a_group_is_refused(town: Town) -> None:
             manifest("alpha", app(networks=[{"name": "lab", "default": ["dns", "gateway"]}, {"name": "lab"}]))
         )
 
-    assert Kind.NETWORK_RESERVATION_ALREADY_EXISTS in [fault.kind for fault in caught.value.faults]
+    assert BoshErrorKind.NETWORK_RESERVATION_ALREADY_EXISTS in [fault.kind for fault in caught.value.faults]
 
 
 async def test_d20_a_group_under_another_name_keeps_its_instances(town: Town) -> None:

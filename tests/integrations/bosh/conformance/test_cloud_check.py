@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from tenure.integrations.bosh.cloud_config.site_survey import load_orphans
-from tenure.integrations.bosh.model.bosh_errors import Kind, Refused
+from tenure.integrations.bosh.model.bosh_errors import BoshErrorKind, Refused
 from tenure.integrations.bosh.state.instance_state import load_deployments
 from tenure.integrations.bosh.verbs import cloud_check, recreate, report_vm
 from tenure.kernel.errors import Conflict, NotFound
@@ -147,7 +147,7 @@ async def test_who_waits_is_stopped_hard_leaves_or_is_ignored_is_not_recreated(t
     assert [step.instance.index for step in recreated.steps] == [2]
     with pytest.raises(Refused) as caught:
         await recreate.recreate(town.ledger, "alpha", "app/1")
-    assert caught.value.kind is Kind.DEPLOYMENT_IGNORED_INSTANCES_MODIFICATION
+    assert caught.value.kind is BoshErrorKind.DEPLOYMENT_IGNORED_INSTANCES_MODIFICATION
 
 
 async def test_a_repeated_recreation_does_nothing_and_tells_the_plan_that_instances_wait_for(town: Town) -> None:

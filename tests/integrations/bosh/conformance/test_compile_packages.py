@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from tenure.integrations.bosh.cloud_config.site_survey import load_orphans
-from tenure.integrations.bosh.model.bosh_errors import Kind, Refused
+from tenure.integrations.bosh.model.bosh_errors import BoshErrorKind, Refused
 from tenure.integrations.bosh.verbs import compile_packages, report_vm
 from tenure.kernel.errors import Conflict, Invalid, NotFound
 from tests.integrations.bosh.conformance.town import Town, app, config, lab, manifest
@@ -38,7 +38,7 @@ async def test_f1_without_room_for_a_worker_the_refusal_names_it(town: Town) -> 
     with pytest.raises(Refused) as caught:
         await begun(town)
 
-    assert caught.value.kind is Kind.NETWORK_RESERVATION_NOT_ENOUGH_CAPACITY
+    assert caught.value.kind is BoshErrorKind.NETWORK_RESERVATION_NOT_ENOUGH_CAPACITY
     assert caught.value.message.startswith(
         "Failed to reserve IP for 'compilation-alpha/0 (0)' for manual network 'lab'"
     )
@@ -63,7 +63,7 @@ async def test_f1_a_network_with_nothing_to_pick_has_no_room(town: Town) -> None
     with pytest.raises(Refused) as caught:
         await begun(town)
 
-    assert caught.value.kind is Kind.NETWORK_RESERVATION_NOT_ENOUGH_CAPACITY
+    assert caught.value.kind is BoshErrorKind.NETWORK_RESERVATION_NOT_ENOUGH_CAPACITY
 
 
 async def test_f2_a_worker_has_an_address_until_the_compile_ends(town: Town) -> None:

@@ -2,14 +2,14 @@
 
 import pytest
 
-from tenure.integrations.bosh.model.bosh_errors import Kind
+from tenure.integrations.bosh.model.bosh_errors import BoshErrorKind
 from tests.integrations.bosh.conformance.crowd import at_once
 from tests.integrations.bosh.conformance.town import Town, app, config, lab, manifest
 
 pytestmark = pytest.mark.every_store
 
-FULL = Kind.NETWORK_RESERVATION_NOT_ENOUGH_CAPACITY
-IN_USE = Kind.NETWORK_RESERVATION_ALREADY_IN_USE
+FULL = BoshErrorKind.NETWORK_RESERVATION_NOT_ENOUGH_CAPACITY
+IN_USE = BoshErrorKind.NETWORK_RESERVATION_ALREADY_IN_USE
 
 
 async def test_of_ten_deployments_at_once_six_find_room_and_four_hold_nothing(town: Town, place: str) -> None:

@@ -2,7 +2,7 @@
 
 import pytest
 
-from tenure.integrations.bosh.model.bosh_errors import Kind, Refused
+from tenure.integrations.bosh.model.bosh_errors import BoshErrorKind, Refused
 from tenure.integrations.bosh.verbs import errands, recreate, report_vm
 from tenure.kernel.errors import Conflict, NotFound
 from tests.integrations.bosh.conformance.town import Town, app, config, lab, manifest
@@ -55,7 +55,7 @@ async def test_f8_without_room_an_errand_is_refused_and_leaves_nothing(town: Tow
     with pytest.raises(Refused) as caught:
         await errands.run(town.ledger, "alpha", "smoke")
 
-    assert caught.value.kind is Kind.NETWORK_RESERVATION_NOT_ENOUGH_CAPACITY
+    assert caught.value.kind is BoshErrorKind.NETWORK_RESERVATION_NOT_ENOUGH_CAPACITY
     assert len(await town.ledger.holdings("lab")) == 1
 
 
@@ -101,7 +101,7 @@ async def test_f9_where_a_deploy_moves_it_meanwhile_nobody_else_gets_what_its_vm
     await town.deploy(errand(11))
     with pytest.raises(Refused) as caught:
         await town.deploy(OTHER)
-    assert caught.value.kind is Kind.NETWORK_RESERVATION_ALREADY_IN_USE
+    assert caught.value.kind is BoshErrorKind.NETWORK_RESERVATION_ALREADY_IN_USE
     with pytest.raises(Conflict, match=f"does not wait for a VM of plan {ran.plan}"):
         await report_vm.commit(town.ledger, "alpha", "smoke/0", vm="vm-late", plan=ran.plan)
     await report_vm.fail(town.ledger, "alpha", "smoke/0", plan=ran.plan)
@@ -170,7 +170,7 @@ async def test_an_errand_that_was_deployed_in_part_is_refused_static_ips_of_anot
     with pytest.raises(Refused) as caught:
         await errands.run(town.ledger, "alpha", "smoke")
 
-    assert caught.value.kind is Kind.NETWORK_RESERVATION_ALREADY_IN_USE
+    assert caught.value.kind is BoshErrorKind.NETWORK_RESERVATION_ALREADY_IN_USE
     assert await town.tails("alpha") == {}
 
 
@@ -215,7 +215,7 @@ async def test_a_network_that_left_while_it_is_held_is_to_be_deployed_again(town
     for done in (errands.run(town.ledger, "alpha", "smoke"), recreate.recreate(town.ledger, "alpha")):
         with pytest.raises(Refused, match=r"'alpha' was deployed\. Deploy it again\.") as caught:
             await done
-        assert caught.value.kind is Kind.NETWORK_RESERVATION_ERROR
+        assert caught.value.kind is BoshErrorKind.NETWORK_RESERVATION_ERROR
 
 
 async def test_running_an_errand_again_before_its_vms_are_up_reserves_nothing_more(town: Town) -> None:

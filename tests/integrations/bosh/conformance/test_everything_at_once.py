@@ -12,7 +12,7 @@ import pytest
 import tenure
 from tenure.integrations.bosh.deployments_api import Deployments
 from tenure.integrations.bosh.model.bosh_errors import Refused
-from tenure.integrations.bosh.state.instance_state import Instance
+from tenure.integrations.bosh.state.instance_state import DeploymentInstance
 from tenure.kernel.errors import Conflict, NotFound
 from tests.integrations.bosh import processes
 from tests.integrations.bosh.conformance.town import Town, app, config, lab, manifest
@@ -124,7 +124,7 @@ def in_processes(place: str) -> list[int]:
     return [processes.ended(child) for child in children]
 
 
-def check(instances: list[Instance]) -> None:
+def check(instances: list[DeploymentInstance]) -> None:
     """Find every instance with an index of its own, and every VM with all that it needs."""
     assert max(Counter((each.group, each.index) for each in instances).values(), default=1) == 1
     for each in instances:

@@ -3,7 +3,7 @@
 import pytest
 
 from tenure.integrations.bosh.deployments_api import Deployments
-from tenure.integrations.bosh.model.bosh_errors import Kind, Refused, Rejected
+from tenure.integrations.bosh.model.bosh_errors import BoshErrorKind, Refused, Rejected
 from tenure.integrations.bosh.state.instance_state import load_deployment
 from tenure.integrations.bosh.verbs import report_vm
 from tests.integrations.bosh.conformance.fleet import Fleet, own
@@ -54,7 +54,7 @@ async def test_a11_where_nothing_else_is_left_there_is_no_room(town: Town, alpha
     with pytest.raises(Refused) as caught:
         await town.deploy(manifest("beta", app()))
 
-    assert caught.value.kind is Kind.NETWORK_RESERVATION_NOT_ENOUGH_CAPACITY
+    assert caught.value.kind is BoshErrorKind.NETWORK_RESERVATION_NOT_ENOUGH_CAPACITY
 
 
 async def test_a11_networks_under_other_names_are_skipped_too(town: Town, alpha: Fleet) -> None:
@@ -127,7 +127,7 @@ async def test_once_there_is_a_cloud_config_networks_in_a_manifest_are_refused(t
     await town.upload(config(WIDE))
     with pytest.raises(Rejected) as caught:
         await alpha.deploy(own("alpha", app(2)))
-    assert [fault.kind for fault in caught.value.faults] == [Kind.V1_DEPRECATED_NETWORKS]
+    assert [fault.kind for fault in caught.value.faults] == [BoshErrorKind.V1_DEPRECATED_NETWORKS]
     await alpha.run(manifest("alpha", app(2)))
     with pytest.raises(Rejected) as caught:
         await alpha.deploy(own("alpha", app(2)))
@@ -175,7 +175,7 @@ async def test_a_vm_on_an_address_that_another_deployment_has_is_refused(town: T
     with pytest.raises(Refused) as caught:
         await alpha.deploy(manifest("alpha", app(2)))
 
-    assert caught.value.kind is Kind.NETWORK_RESERVATION_ALREADY_IN_USE
+    assert caught.value.kind is BoshErrorKind.NETWORK_RESERVATION_ALREADY_IN_USE
     assert caught.value.message == (
         f"Failed to reserve IP '172.20.5.2/32' for instance '{await alpha.name_of('app', 0)} (0)': "
         f"already reserved by instance '{holder.name}' from deployment 'beta'"

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from tenure.integrations.bosh.model.bosh_errors import Kind, Refused
+from tenure.integrations.bosh.model.bosh_errors import BoshErrorKind, Refused
 from tenure.integrations.bosh.planning.explain_instance import waiting_text, waits_for
 from tenure.integrations.bosh.state.vm_settings import settings_of
 from tenure.integrations.bosh.verbs import cloud_check, report_vm
@@ -44,7 +44,7 @@ async def test_c8_while_it_waits_nobody_else_gets_the_address(town: Town) -> Non
             await commit(town, "b")
         with pytest.raises(Refused) as caught:
             await town.deploy(other, hand_over=True)
-        assert caught.value.kind is Kind.NETWORK_RESERVATION_ALREADY_IN_USE
+        assert caught.value.kind is BoshErrorKind.NETWORK_RESERVATION_ALREADY_IN_USE
 
 
 async def test_c8_who_still_waits_gets_no_vm_and_is_told_for_whom(town: Town) -> None:
@@ -53,7 +53,7 @@ async def test_c8_who_still_waits_gets_no_vm_and_is_told_for_whom(town: Town) ->
     with pytest.raises(Refused) as caught:
         await commit(town, "a")
 
-    assert caught.value.kind is Kind.NETWORK_RESERVATION_ALREADY_IN_USE
+    assert caught.value.kind is BoshErrorKind.NETWORK_RESERVATION_ALREADY_IN_USE
     assert "IP '172.20.5.11/32' for instance 'a/" in caught.value.message
     assert f"it waits for '{giver.name}' to hand it over" in caught.value.message
 
@@ -209,7 +209,7 @@ async def test_c8_c10_without_the_option_both_are_refused(town: Town) -> None:
     for text in (static(a=11, b=10), static(b=10)):
         with pytest.raises(Refused) as caught:
             await town.deploy(text)
-        assert caught.value.kind is Kind.NETWORK_RESERVATION_ALREADY_IN_USE
+        assert caught.value.kind is BoshErrorKind.NETWORK_RESERVATION_ALREADY_IN_USE
 
     assert await town.has("alpha") == before
 
@@ -300,7 +300,7 @@ async def test_swapped_vms_do_not_wait_for_each_other(town: Town) -> None:
     with pytest.raises(Refused) as caught:
         await town.deploy(manifest("alpha", app(2, **SWAP)), recreate=True, hand_over=True)
 
-    assert caught.value.kind is Kind.NETWORK_RESERVATION_NOT_ENOUGH_CAPACITY
+    assert caught.value.kind is BoshErrorKind.NETWORK_RESERVATION_NOT_ENOUGH_CAPACITY
     assert await town.parting("alpha") == {}
 
 

@@ -9,8 +9,8 @@ from dataclasses import dataclass, field
 
 import pytest
 
-from tenure.integrations.bosh.model.bosh_errors import Kind, Refused
-from tenure.integrations.bosh.state.instance_state import Instance
+from tenure.integrations.bosh.model.bosh_errors import BoshErrorKind, Refused
+from tenure.integrations.bosh.state.instance_state import DeploymentInstance
 from tenure.integrations.bosh.verbs import report_vm
 from tenure.kernel.errors import Conflict, NotFound
 from tests.integrations.bosh.conformance.town import Document, Town, app, config, lab, manifest
@@ -42,15 +42,15 @@ class Cloud:
         try:
             self.plan = (await self.town.deploy(manifest("alpha", *groups), hand_over=True)).plan
         except Refused as error:
-            if error.kind is not Kind.NETWORK_RESERVATION_NOT_ENOUGH_CAPACITY:
+            if error.kind is not BoshErrorKind.NETWORK_RESERVATION_NOT_ENOUGH_CAPACITY:
                 raise
 
-    def begin(self, instance: Instance) -> None:
+    def begin(self, instance: DeploymentInstance) -> None:
         """Begin to make a VM on what is wanted now."""
         [held] = instance.wanted
         self.jobs[instance.uuid, instance.plan or ""] = held.address
 
-    async def commit(self, instance: Instance, plan: str | None = None) -> None:
+    async def commit(self, instance: DeploymentInstance, plan: str | None = None) -> None:
         """Report a VM that is made, perhaps for an earlier plan: with it all others in the making are given up."""
         vm, plan = f"vm-{next(self.town.numbers)}", plan or instance.plan
         made = await report_vm.commit(self.town.ledger, "alpha", instance.name, vm=vm, plan=plan)
@@ -59,16 +59,16 @@ class Cloud:
         assert self.jobs.get((made.uuid, plan or ""), self.vms[made.uuid]) == self.vms[made.uuid]
         self.give_up(made)
 
-    async def fail(self, instance: Instance, plan: str) -> None:
+    async def fail(self, instance: DeploymentInstance, plan: str) -> None:
         """Report that a VM could not be made; of some earlier plans nobody wants to know."""
         self.jobs.pop((instance.uuid, plan), None)
         with contextlib.suppress(Conflict, NotFound):
             await report_vm.fail(self.town.ledger, "alpha", instance.name, plan=plan)
 
-    def give_up(self, instance: Instance) -> None:
+    def give_up(self, instance: DeploymentInstance) -> None:
         self.jobs = {job: ip for job, ip in self.jobs.items() if job[0] != instance.uuid}
 
-    async def end(self, job: tuple[str, str], instances: list[Instance]) -> None:
+    async def end(self, job: tuple[str, str], instances: list[DeploymentInstance]) -> None:
         """Bring a VM to its end that is being made: it is up, or could not be made, or is not wanted any more."""
         uuid, plan = job
         instance = next(each for each in instances if each.uuid == uuid)
@@ -80,7 +80,7 @@ class Cloud:
         except (Conflict, Refused):
             await self.fail(instance, plan)
 
-    async def lose(self, instance: Instance) -> None:
+    async def lose(self, instance: DeploymentInstance) -> None:
         """Report that the VM that an instance has is gone; without one, that what was being made is."""
         if self.vms.pop(instance.uuid, None) is None or not instance.leaving:
             self.give_up(instance)

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from tenure.integrations.bosh.cloud_config.site_survey import load_orphans
-from tenure.integrations.bosh.model.bosh_errors import Kind, Refused
+from tenure.integrations.bosh.model.bosh_errors import BoshErrorKind, Refused
 from tenure.integrations.bosh.state.vm_settings import settings_of
 from tenure.integrations.bosh.verbs import report_vm
 from tenure.integrations.bosh.verbs.recreate import recreate
@@ -60,7 +60,7 @@ async def test_g6_a_vip_of_another_is_refused(town: Town) -> None:
     with pytest.raises(Refused) as caught:
         await town.run(with_vip("198.51.100.7", deployment="beta"))
 
-    assert caught.value.kind is Kind.NETWORK_RESERVATION_ALREADY_IN_USE
+    assert caught.value.kind is BoshErrorKind.NETWORK_RESERVATION_ALREADY_IN_USE
     assert await town.instances("beta") == []
 
 
@@ -81,7 +81,7 @@ async def test_g8_a_vip_pool_gives_in_the_order_written_until_it_is_empty(town: 
         await town.run(with_vip(deployment="beta"))
 
     assert [held["pub"] for held in (await town.has("alpha")).values()] == ["198.51.100.20", "198.51.100.21"]
-    assert caught.value.kind is Kind.NETWORK_RESERVATION_NOT_ENOUGH_CAPACITY
+    assert caught.value.kind is BoshErrorKind.NETWORK_RESERVATION_NOT_ENOUGH_CAPACITY
     assert "for vip network 'pub': no more available" in caught.value.message
     assert await town.instances("beta") == []
 
@@ -185,7 +185,7 @@ async def test_h7_a_pool_too_small_for_duplicates_says_so_and_leaves_nothing(tow
     await town.upload(config())
     await town.run(text, recreate=True)
 
-    assert caught.value.kind is Kind.NETWORK_RESERVATION_NOT_ENOUGH_CAPACITY
+    assert caught.value.kind is BoshErrorKind.NETWORK_RESERVATION_NOT_ENOUGH_CAPACITY
     assert held == 2
     assert set((await town.tails("alpha")).values()) == {".4", ".5"}
 
@@ -236,7 +236,7 @@ async def test_i4_i5_delegated_blocks_avoid_what_is_restricted(town: Town) -> No
 
     blocks = [held["wide"] for held in (await town.has("alpha")).values()]
     assert blocks == [f"10.10.0.{16 * number}/28" for number in range(1, 15)]
-    assert [full.value.kind, none.value.kind] == [Kind.NETWORK_RESERVATION_NOT_ENOUGH_CAPACITY] * 2
+    assert [full.value.kind, none.value.kind] == [BoshErrorKind.NETWORK_RESERVATION_NOT_ENOUGH_CAPACITY] * 2
 
 
 async def test_i6_blocks_and_addresses_of_networks_over_each_other_keep_clear(town: Town) -> None:

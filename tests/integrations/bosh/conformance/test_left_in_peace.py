@@ -2,7 +2,7 @@
 
 import pytest
 
-from tenure.integrations.bosh.model.bosh_errors import Kind, Refused
+from tenure.integrations.bosh.model.bosh_errors import BoshErrorKind, Refused
 from tenure.integrations.bosh.verbs import report_vm
 from tests.integrations.bosh.conformance.test_in_the_making import FIRST, ON_A, ON_B, ON_BOTH, two
 from tests.integrations.bosh.conformance.town import Town, app, config, lab, manifest
@@ -49,7 +49,7 @@ async def test_a_network_more_is_one(town: Town) -> None:
     with pytest.raises(Refused) as caught:
         await town.deploy(manifest("alpha", ON_BOTH))
 
-    assert caught.value.kind is Kind.DEPLOYMENT_IGNORED_INSTANCES_MODIFICATION
+    assert caught.value.kind is BoshErrorKind.DEPLOYMENT_IGNORED_INSTANCES_MODIFICATION
 
 
 async def test_what_it_was_promised_it_gets(town: Town) -> None:

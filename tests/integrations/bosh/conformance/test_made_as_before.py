@@ -3,7 +3,7 @@
 import pytest
 
 from tenure.integrations.bosh.deployments_api import Deployments
-from tenure.integrations.bosh.state.instance_state import Instance, load_deployment
+from tenure.integrations.bosh.state.instance_state import DeploymentInstance, load_deployment
 from tenure.integrations.bosh.verbs import cloud_check, report_vm
 from tenure.integrations.bosh.verbs.recreate import recreate
 from tenure.integrations.bosh.views.result_documents import settings
@@ -15,7 +15,7 @@ TWO = app(networks=[{"name": "lab", "default": ["dns", "gateway"]}, {"name": "ot
 RENAMED = app(2, name="web", migrated_from=[{"name": "app"}])
 
 
-async def made_again(town: Town, ident: str, vm: str) -> Instance:
+async def made_again(town: Town, ident: str, vm: str) -> DeploymentInstance:
     """Let an instance lose its VM and get another."""
     lost = await Deployments(town.ledger).instance("alpha", ident)
     await cloud_check.recreate(town.ledger, "alpha", ident, vm=lost.vm or "")

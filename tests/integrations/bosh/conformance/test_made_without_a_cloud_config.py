@@ -2,7 +2,7 @@
 
 import pytest
 
-from tenure.integrations.bosh.model.bosh_errors import Kind, Refused
+from tenure.integrations.bosh.model.bosh_errors import BoshErrorKind, Refused
 from tenure.integrations.bosh.verbs import report_vm
 from tenure.integrations.bosh.views.result_documents import instance_document, plan_document
 from tests.integrations.bosh.conformance.fleet import Fleet, own
@@ -56,7 +56,7 @@ async def test_nor_of_who_has_one_and_moves(town: Town, alpha: Fleet) -> None:
     both = own("alpha", app(static_ips=["172.20.5.10"]), app(name="x", static_ips=["172.20.5.11"]), subnets=(NAMED,))
     with pytest.raises(Refused) as caught:
         await alpha.deploy(both)
-    assert caught.value.kind is Kind.NETWORK_RESERVATION_ALREADY_IN_USE
+    assert caught.value.kind is BoshErrorKind.NETWORK_RESERVATION_ALREADY_IN_USE
     await alpha.deploy(static(10))
     [shown] = [instance_document(each) for each in await town.instances("alpha")]
     assert shown["earlier"] == [{"plan": moved.plan, "addresses": ["172.20.5.11"]}]
@@ -76,7 +76,7 @@ async def test_nor_another_deployment_when_the_first_cloud_config_comes(town: To
     beta = manifest("beta", app(static_ips=["172.20.5.10"]))
     with pytest.raises(Refused) as caught:
         await town.deploy(beta)
-    assert caught.value.kind is Kind.NETWORK_RESERVATION_ALREADY_IN_USE
+    assert caught.value.kind is BoshErrorKind.NETWORK_RESERVATION_ALREADY_IN_USE
 
     await report_vm.fail(town.ledger, "alpha", "app/0", plan=first.plan)
     await town.run(beta)
@@ -142,7 +142,7 @@ async def test_vips_of_earlier_vms_are_theirs(town: Town, alpha: Fleet) -> None:
     with pytest.raises(Refused) as caught:
         await alpha.deploy(own("alpha", app(), app(name="b", networks=on), more=more))
 
-    assert caught.value.kind is Kind.NETWORK_RESERVATION_ALREADY_IN_USE
+    assert caught.value.kind is BoshErrorKind.NETWORK_RESERVATION_ALREADY_IN_USE
 
 
 async def test_where_no_network_has_it_it_gets_a_block_of_its_own(town: Town, alpha: Fleet) -> None:

@@ -6,7 +6,7 @@ import pytest
 
 import tenure
 from tenure.integrations.bosh.cloud_config import configs, legacy_deployments
-from tenure.integrations.bosh.model.bosh_errors import Kind, Refused, Rejected
+from tenure.integrations.bosh.model.bosh_errors import BoshErrorKind, Refused, Rejected
 from tenure.integrations.bosh.running_vms.vm_state import read_vm_state
 from tenure.integrations.bosh.state.instance_state import load_deployment
 from tenure.integrations.bosh.verbs import deploy_without_cloud_config, report_vm
@@ -83,7 +83,7 @@ async def test_a8_an_address_that_two_vms_report_is_in_use(town: Town, alpha: Fl
     with pytest.raises(Refused) as caught:
         await alpha.deploy(own("alpha", app(3)))
 
-    assert caught.value.kind is Kind.NETWORK_RESERVATION_ALREADY_IN_USE
+    assert caught.value.kind is BoshErrorKind.NETWORK_RESERVATION_ALREADY_IN_USE
     assert caught.value.message == (
         f"Failed to reserve IP '172.20.5.2/32' for instance '{second} (1)': "
         f"already reserved by instance '{first}' from deployment 'alpha'"
@@ -98,7 +98,7 @@ async def test_a8_also_where_no_subnet_has_the_address(alpha: Fleet) -> None:
     with pytest.raises(Refused) as caught:
         await alpha.deploy(own("alpha", app(2)))
 
-    assert caught.value.kind is Kind.NETWORK_RESERVATION_ALREADY_IN_USE
+    assert caught.value.kind is BoshErrorKind.NETWORK_RESERVATION_ALREADY_IN_USE
 
 
 async def test_a8_a_static_ip_that_another_instance_has_is_in_use(alpha: Fleet) -> None:
@@ -108,7 +108,7 @@ async def test_a8_a_static_ip_that_another_instance_has_is_in_use(alpha: Fleet) 
     with pytest.raises(Refused) as caught:
         await alpha.deploy(own("alpha", app(static_ips=other), app(name="db", static_ips=one), subnets=subnets))
 
-    assert caught.value.kind is Kind.NETWORK_RESERVATION_ALREADY_IN_USE
+    assert caught.value.kind is BoshErrorKind.NETWORK_RESERVATION_ALREADY_IN_USE
     assert caught.value.message.endswith(f"'{await alpha.name_of('db', 0)}' from deployment 'alpha'")
 
 
@@ -147,7 +147,7 @@ async def test_a10_an_address_is_not_free_before_its_vm_is_gone(alpha: Fleet) ->
     with pytest.raises(Refused) as caught:
         await alpha.deploy(own("alpha", app(3), subnets=SMALL))
 
-    assert caught.value.kind is Kind.NETWORK_RESERVATION_NOT_ENOUGH_CAPACITY
+    assert caught.value.kind is BoshErrorKind.NETWORK_RESERVATION_NOT_ENOUGH_CAPACITY
     assert caught.value.message.endswith("(2)' for manual network 'lab': no more available")
 
 
@@ -314,14 +314,14 @@ async def test_prefixes_are_reported_as_large_as_they_are(alpha: Fleet) -> None:
     with pytest.raises(Refused) as caught:
         await alpha.deploy(own("alpha", app(2), subnets=subnets))
 
-    assert caught.value.kind is Kind.NETWORK_RESERVATION_INVALID_PREFIX
+    assert caught.value.kind is BoshErrorKind.NETWORK_RESERVATION_INVALID_PREFIX
 
 
 async def test_without_any_networks_a_manifest_is_refused(town: Town) -> None:
     with pytest.raises(Rejected) as caught:
         await town.deploy(manifest("alpha", app()))
 
-    assert [fault.kind for fault in caught.value.faults] == [Kind.DEPLOYMENT_NO_NETWORKS]
+    assert [fault.kind for fault in caught.value.faults] == [BoshErrorKind.DEPLOYMENT_NO_NETWORKS]
 
 
 async def test_a_deployment_that_is_deleted_is_gone(town: Town, alpha: Fleet) -> None:
@@ -343,7 +343,7 @@ async def test_an_upload_amid_a_deploy_is_noticed(town: Town, alpha: Fleet, monk
     with pytest.raises(Rejected) as caught:
         await alpha.deploy(own("alpha", app()))
 
-    assert [fault.kind for fault in caught.value.faults] == [Kind.V1_DEPRECATED_NETWORKS]
+    assert [fault.kind for fault in caught.value.faults] == [BoshErrorKind.V1_DEPRECATED_NETWORKS]
     assert await town.instances("alpha") == []
 
 

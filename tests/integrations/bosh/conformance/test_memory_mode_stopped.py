@@ -2,7 +2,7 @@
 
 import pytest
 
-from tenure.integrations.bosh.model.bosh_errors import Kind, Refused
+from tenure.integrations.bosh.model.bosh_errors import BoshErrorKind, Refused
 from tenure.integrations.bosh.verbs import report_vm
 from tenure.kernel.errors import Conflict
 from tests.integrations.bosh.conformance.fleet import Fleet, own
@@ -52,7 +52,7 @@ async def test_who_lost_its_vm_does_not_get_back_what_a_plan_gave_to_another(tow
     ) as caught:
         await report_vm.commit(town.ledger, "alpha", "app/0", vm="vm-new")
 
-    assert caught.value.kind is Kind.NETWORK_RESERVATION_ALREADY_IN_USE
+    assert caught.value.kind is BoshErrorKind.NETWORK_RESERVATION_ALREADY_IN_USE
 
 
 async def test_where_two_plans_want_other_settings_a_vm_says_which_it_was_made_for(town: Town, alpha: Fleet) -> None:

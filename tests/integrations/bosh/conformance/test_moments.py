@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 import tenure
-from tenure.integrations.bosh.model.bosh_errors import Kind, Refused
+from tenure.integrations.bosh.model.bosh_errors import BoshErrorKind, Refused
 from tenure.integrations.bosh.state.instance_state import owner_of
 from tenure.kernel.errors import StoreUnavailable
 from tenure.kernel.holdings.holding_model import Paper
@@ -101,4 +101,4 @@ async def test_g8_a_vip_that_is_kept_back_or_held_in_another_network_is_passed_o
         await town.run(manifest("gamma", app(networks=ON_BOTH)))
 
     assert (await town.has("beta"))["app/0"]["pub"] == "198.51.100.22"
-    assert caught.value.kind is Kind.NETWORK_RESERVATION_NOT_ENOUGH_CAPACITY
+    assert caught.value.kind is BoshErrorKind.NETWORK_RESERVATION_NOT_ENOUGH_CAPACITY

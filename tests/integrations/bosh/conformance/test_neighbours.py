@@ -4,7 +4,7 @@ import asyncio
 
 import pytest
 
-from tenure.integrations.bosh.model.bosh_errors import Kind, Refused
+from tenure.integrations.bosh.model.bosh_errors import BoshErrorKind, Refused
 from tests.integrations.bosh.conformance.town import Town, app, config, lab, manifest
 from tests.integrations.ganeti.conformance.door import Door
 
@@ -36,8 +36,8 @@ async def test_both_doors_share_one_space_until_it_is_full(town: Town, place: st
     refused = await asyncio.to_thread(door.call, "instance add -n node1 --net 0:network=nics,ip=pool more")
 
     assert sorted(got, key=lambda text: int(text.rpartition(".")[2])) == [f"172.20.5.{tail}" for tail in range(2, 14)]
-    assert full.value.kind is Kind.NETWORK_RESERVATION_NOT_ENOUGH_CAPACITY
-    assert taken.value.kind is Kind.NETWORK_RESERVATION_ALREADY_IN_USE
+    assert full.value.kind is BoshErrorKind.NETWORK_RESERVATION_NOT_ENOUGH_CAPACITY
+    assert taken.value.kind is BoshErrorKind.NETWORK_RESERVATION_ALREADY_IN_USE
     assert "already reserved by 'instance/last'" in taken.value.message
     assert refused.exit_code != 0
     assert "no free address" in refused.stderr

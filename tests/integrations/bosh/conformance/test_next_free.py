@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from tenure.integrations.bosh.model.bosh_errors import Kind, Refused
+from tenure.integrations.bosh.model.bosh_errors import BoshErrorKind, Refused
 from tests.integrations.bosh.conformance.town import Town, app, config, lab, manifest
 
 
@@ -49,7 +49,7 @@ async def test_b8_a_full_subnet_says_so_and_the_deploy_reserves_nothing(town: To
     with pytest.raises(Refused) as caught:
         await town.run(manifest("alpha", app(2)))
 
-    assert caught.value.kind is Kind.NETWORK_RESERVATION_NOT_ENOUGH_CAPACITY
+    assert caught.value.kind is BoshErrorKind.NETWORK_RESERVATION_NOT_ENOUGH_CAPACITY
     assert "(1)' for manual network 'lab': no more available" in caught.value.message
     assert await town.ledger.holdings("lab") == []
 
@@ -73,7 +73,7 @@ async def test_b11_an_az_whose_addresses_are_all_held_is_full_whatever_the_other
         await town.run(manifest("beta", app(azs=["z1"])))
     await town.run(manifest("gamma", app(azs=["z2"])))
 
-    assert caught.value.kind is Kind.NETWORK_RESERVATION_NOT_ENOUGH_CAPACITY
+    assert caught.value.kind is BoshErrorKind.NETWORK_RESERVATION_NOT_ENOUGH_CAPACITY
     assert "for manual network 'lab': no more available" in str(caught.value)
     assert (await town.instances("beta"), await town.has("gamma")) == ([], {"app/0": {"lab": "172.20.6.2"}})
 
@@ -84,7 +84,7 @@ async def test_b11_an_az_without_any_address_to_pick_is_full(town: Town) -> None
     with pytest.raises(Refused) as caught:
         await town.run(manifest("alpha", app(azs=["z1"])))
 
-    assert caught.value.kind is Kind.NETWORK_RESERVATION_NOT_ENOUGH_CAPACITY
+    assert caught.value.kind is BoshErrorKind.NETWORK_RESERVATION_NOT_ENOUGH_CAPACITY
 
 
 async def test_b12_a_dns_server_in_the_range_is_kept_back_with_a_warning(town: Town) -> None:
@@ -124,14 +124,14 @@ async def test_b16_a_delegated_block_keeps_all_its_addresses_from_others(town: T
         await town.run(manifest("beta", app(network="q")))
 
     assert (await town.has("alpha"))["app/0"]["p"] == "10.9.4.0/24"
-    assert caught.value.kind is Kind.NETWORK_RESERVATION_NOT_ENOUGH_CAPACITY
+    assert caught.value.kind is BoshErrorKind.NETWORK_RESERVATION_NOT_ENOUGH_CAPACITY
 
 
 async def test_b17_a_pair_is_full_unless_the_subnet_says_that_it_is_one(town: Town) -> None:
     await town.upload(config(lab(range="172.20.5.0/31", gateway=None)))
     with pytest.raises(Refused) as caught:
         await town.run(manifest("alpha", app()))
-    assert caught.value.kind is Kind.NETWORK_RESERVATION_NOT_ENOUGH_CAPACITY
+    assert caught.value.kind is BoshErrorKind.NETWORK_RESERVATION_NOT_ENOUGH_CAPACITY
 
     await town.upload(config(more=[{"name": "pair", "subnets": [{"range": "10.1.0.0/31", "point_to_point": True}]}]))
     await town.run(manifest("alpha", app(2, network="pair")))

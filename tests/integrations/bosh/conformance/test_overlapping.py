@@ -2,7 +2,7 @@
 
 import pytest
 
-from tenure.integrations.bosh.model.bosh_errors import Kind, Refused
+from tenure.integrations.bosh.model.bosh_errors import BoshErrorKind, Refused
 from tenure.kernel.plan.edits import Reserve
 from tests.integrations.bosh.conformance.town import Document, Town, app, config, lab, manifest
 
@@ -41,7 +41,7 @@ async def test_what_one_lists_as_static_the_other_may_pick_and_then_has(town: To
     with pytest.raises(Refused) as caught:
         await town.deploy(manifest("alpha", app(static_ips=["172.20.5.2"])))
 
-    assert caught.value.kind is Kind.NETWORK_RESERVATION_ALREADY_IN_USE
+    assert caught.value.kind is BoshErrorKind.NETWORK_RESERVATION_ALREADY_IN_USE
 
 
 async def test_a_gateway_is_given_to_nobody_in_any_of_them(town: Town) -> None:

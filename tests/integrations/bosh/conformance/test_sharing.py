@@ -2,7 +2,7 @@
 
 import pytest
 
-from tenure.integrations.bosh.model.bosh_errors import Kind, Refused
+from tenure.integrations.bosh.model.bosh_errors import BoshErrorKind, Refused
 from tenure.integrations.bosh.verbs import report_vm
 from tests.integrations.bosh.conformance.town import Town, app, config, lab, manifest
 
@@ -24,7 +24,7 @@ async def test_a2_a_static_ip_of_another_deployment_is_refused_by_name_and_nothi
     with pytest.raises(Refused) as caught:
         await town.run(manifest("beta", app(static_ips=["172.20.5.10"])))
 
-    assert caught.value.kind is Kind.NETWORK_RESERVATION_ALREADY_IN_USE
+    assert caught.value.kind is BoshErrorKind.NETWORK_RESERVATION_ALREADY_IN_USE
     assert "Failed to reserve IP '172.20.5.10/32' for instance 'app/" in caught.value.message
     assert caught.value.message.endswith(f"already reserved by instance '{holder.name}' from deployment 'alpha'")
     assert await town.instances("beta") == []

@@ -3,7 +3,7 @@
 import pytest
 
 from tenure.integrations.bosh.cloud_config.moved_instances import was_asked_for
-from tenure.integrations.bosh.model.bosh_errors import Kind, Refused, Rejected
+from tenure.integrations.bosh.model.bosh_errors import BoshErrorKind, Refused, Rejected
 from tests.integrations.bosh.conformance.town import Town, app, config, lab, manifest
 
 POOL = config(lab(static=["172.20.5.10-172.20.5.12"]))
@@ -25,13 +25,15 @@ async def test_c1_static_ips_are_given_in_the_order_of_the_list(town: Town) -> N
 @pytest.mark.parametrize(
     ("text", "kind"),
     [
-        (static(10, 11, instances=3), Kind.INSTANCE_GROUP_NETWORK_INSTANCE_IP_MISMATCH),
-        (static(10, 10), Kind.JOB_INVALID_STATIC_IPS),
-        (static(9), Kind.INSTANCE_GROUP_NETWORK_INSTANCE_IP_MISMATCH),
+        (static(10, 11, instances=3), BoshErrorKind.INSTANCE_GROUP_NETWORK_INSTANCE_IP_MISMATCH),
+        (static(10, 10), BoshErrorKind.JOB_INVALID_STATIC_IPS),
+        (static(9), BoshErrorKind.INSTANCE_GROUP_NETWORK_INSTANCE_IP_MISMATCH),
     ],
     ids=["c2", "c3", "c4"],
 )
-async def test_c2_c3_c4_wrong_lists_are_refused_before_anything_is_reserved(town: Town, text: str, kind: Kind) -> None:
+async def test_c2_c3_c4_wrong_lists_are_refused_before_anything_is_reserved(
+    town: Town, text: str, kind: BoshErrorKind
+) -> None:
     await town.upload(POOL)
     with pytest.raises(Rejected) as caught:
         await town.run(text)
@@ -75,7 +77,7 @@ async def test_c8_two_groups_cannot_swap_in_one_deploy(town: Town) -> None:
             manifest("alpha", app(name="a", static_ips=["172.20.5.11"]), app(name="b", static_ips=["172.20.5.10"]))
         )
 
-    assert caught.value.kind is Kind.NETWORK_RESERVATION_ALREADY_IN_USE
+    assert caught.value.kind is BoshErrorKind.NETWORK_RESERVATION_ALREADY_IN_USE
     assert await town.instances("alpha") == before
 
 
@@ -87,7 +89,7 @@ async def test_c10_what_a_removed_group_had_is_free_for_the_next_deploy(town: To
     await town.run(manifest("alpha"))
     await town.run(manifest("alpha", app(name="b", static_ips=["172.20.5.10"])))
 
-    assert caught.value.kind is Kind.NETWORK_RESERVATION_ALREADY_IN_USE
+    assert caught.value.kind is BoshErrorKind.NETWORK_RESERVATION_ALREADY_IN_USE
     assert await town.tails("alpha") == {"b/0": ".10"}
 
 

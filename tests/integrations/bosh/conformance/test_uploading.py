@@ -10,7 +10,7 @@ import tenure
 from tenure.integrations.bosh.cloud_config import managed_networks
 from tenure.integrations.bosh.cloud_config.configs import remove_config
 from tenure.integrations.bosh.cloud_config.site_survey import moved_by_upload
-from tenure.integrations.bosh.model.bosh_errors import Kind, Refused, Rejected
+from tenure.integrations.bosh.model.bosh_errors import BoshErrorKind, Refused, Rejected
 from tenure.integrations.bosh.state.instance_state import CONFIG
 from tenure.integrations.bosh.verbs import report_vm
 from tests.integrations.bosh.conformance.recorder import Recorder, managed_config
@@ -151,7 +151,7 @@ async def test_a_subnet_gives_way_to_blocks_that_are_held_until_they_are_release
         for each in ("16/28", "32/27")
     ]
     assert (again.changed, around) == ([], ["10.10.0.0/28", "(10.10.0.16/28)", "(10.10.0.32/27)", "(10.10.0.64/26)"])
-    assert caught.value.kind is Kind.NETWORK_RESERVATION_NOT_ENOUGH_CAPACITY
+    assert caught.value.kind is BoshErrorKind.NETWORK_RESERVATION_NOT_ENOUGH_CAPACITY
     assert await blocks(town) == ["10.10.0.0/26"]
 
 

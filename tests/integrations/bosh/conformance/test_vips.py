@@ -3,7 +3,7 @@
 import pytest
 
 import tenure
-from tenure.integrations.bosh.model.bosh_errors import Kind, Refused
+from tenure.integrations.bosh.model.bosh_errors import BoshErrorKind, Refused
 from tenure.integrations.bosh.model.retry import TRIES
 from tenure.integrations.bosh.verbs import errands
 from tests.integrations.bosh.conformance.test_moments import between
@@ -50,7 +50,7 @@ async def test_g8_without_a_free_vip_in_the_space_the_refusal_is_bosh_s(town: To
     with pytest.raises(Refused) as caught:
         await town.run(manifest("beta", app(networks=ON_BOTH)))
 
-    assert caught.value.kind is Kind.NETWORK_RESERVATION_NOT_ENOUGH_CAPACITY
+    assert caught.value.kind is BoshErrorKind.NETWORK_RESERVATION_NOT_ENOUGH_CAPACITY
     assert "for vip network 'pub': no more available" in str(caught.value)
 
 
@@ -79,7 +79,7 @@ async def test_g8_whoever_is_always_overtaken_is_told_who_was_faster(
         with pytest.raises(Refused) as caught:
             await town.deploy(manifest("beta", app(networks=ON_BOTH)))
 
-    assert caught.value.kind is Kind.NETWORK_RESERVATION_ALREADY_IN_USE
+    assert caught.value.kind is BoshErrorKind.NETWORK_RESERVATION_ALREADY_IN_USE
     assert f"from deployment 'd{19 + TRIES}'" in str(caught.value)
 
 
@@ -142,7 +142,7 @@ async def test_g6_a_named_vip_of_another_instance_is_still_refused(town: Town) -
     with pytest.raises(Refused) as caught:
         await town.run(manifest("beta", app(networks=on("front", "198.51.100.7"))))
 
-    assert caught.value.kind is Kind.NETWORK_RESERVATION_ALREADY_IN_USE
+    assert caught.value.kind is BoshErrorKind.NETWORK_RESERVATION_ALREADY_IN_USE
 
 
 async def test_d12_two_vips_of_an_instance_may_change_places(town: Town) -> None:

@@ -2,7 +2,7 @@
 
 import pytest
 
-from tenure.integrations.bosh.model.bosh_errors import Kind, Refused
+from tenure.integrations.bosh.model.bosh_errors import BoshErrorKind, Refused
 from tenure.integrations.bosh.running_vms.vm_state import VmState
 from tenure.integrations.bosh.verbs import report_vm
 from tests.integrations.bosh.conformance.town import Town, app, config, lab, manifest
@@ -77,7 +77,7 @@ async def test_e7_e8_a_static_ip_without_a_vm_is_held_until_its_instance_drops_i
     await town.run(ONE)
     await town.run(manifest("beta", static))
 
-    assert caught.value.kind is Kind.NETWORK_RESERVATION_ALREADY_IN_USE
+    assert caught.value.kind is BoshErrorKind.NETWORK_RESERVATION_ALREADY_IN_USE
     assert (await town.tails("alpha"), await town.tails("beta")) == ({"app/0": ".2"}, {"app/0": ".10"})
 
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from tenure.integrations.bosh.model.bosh_errors import Kind, Refused
+from tenure.integrations.bosh.model.bosh_errors import BoshErrorKind, Refused
 from tenure.integrations.bosh.state.instance_state import INSTANCE
 from tenure.integrations.bosh.state.vm_holder import ALL_VMS, SITE
 from tenure.integrations.bosh.state.vm_index import VM, Vm
@@ -271,7 +271,7 @@ async def test_of_two_who_had_one_address_and_are_made_again_in_the_same_moment_
     [refused] = await together(town, monkeypatch, *reports)
 
     assert isinstance(refused, Refused)
-    assert refused.kind is Kind.NETWORK_RESERVATION_ALREADY_IN_USE
+    assert refused.kind is BoshErrorKind.NETWORK_RESERVATION_ALREADY_IN_USE
     assert "Failed to reserve IP '172.20.5.2/32' for instance " in refused.message
 
 

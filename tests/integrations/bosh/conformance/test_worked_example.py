@@ -2,7 +2,7 @@
 
 import pytest
 
-from tenure.integrations.bosh.model.bosh_errors import Kind, Refused
+from tenure.integrations.bosh.model.bosh_errors import BoshErrorKind, Refused
 from tenure.integrations.bosh.verbs import compile_packages
 from tests.integrations.bosh.conformance.town import Town, app, manifest
 from tests.integrations.bosh.documents.configs import WORKED as CONFIG
@@ -50,7 +50,7 @@ async def test_fourteen_blocks_of_the_pods_can_be_had(town: Town) -> None:
 
     blocks = {held["pods6"] for held in (await town.has("pods")).values()}
     assert blocks == {f"2001:db8:44:10{digit:x}::/64" for digit in range(1, 15)}
-    assert caught.value.kind is Kind.NETWORK_RESERVATION_NOT_ENOUGH_CAPACITY
+    assert caught.value.kind is BoshErrorKind.NETWORK_RESERVATION_NOT_ENOUGH_CAPACITY
 
 
 async def test_the_second_deploy_moves_only_whom_it_must(town: Town) -> None:

@@ -2,7 +2,7 @@
 
 import pytest
 
-from tenure.integrations.bosh.model.bosh_errors import Kind, Refused
+from tenure.integrations.bosh.model.bosh_errors import BoshErrorKind, Refused
 from tenure.integrations.bosh.verbs import report_vm
 from tests.integrations.bosh.conformance.town import Document, Town, app, config, lab, manifest
 from tests.integrations.bosh.refused_stories import both, on, zoned
@@ -40,7 +40,7 @@ async def test_c16_static_ips_that_cannot_be_spread_evenly_are_refused(town: Tow
     with pytest.raises(Refused) as caught:
         await town.run(both(on("m", "10.1.0.10", "10.1.1.10"), on("n", "10.2.0.10", "10.2.0.11"), instances=2))
 
-    assert caught.value.kind is Kind.INSTANCE_GROUP_NETWORK_INSTANCE_IP_MISMATCH
+    assert caught.value.kind is BoshErrorKind.INSTANCE_GROUP_NETWORK_INSTANCE_IP_MISMATCH
     assert caught.value.message.startswith("Failed to evenly distribute static IPs between zones")
     assert await town.ledger.last_change() == before
 
@@ -54,7 +54,7 @@ async def test_c17_a_static_ip_whose_subnet_leaves_the_instances_az_is_refused_b
     with pytest.raises(Refused) as caught:
         await town.deploy(text)
 
-    assert caught.value.kind is Kind.NETWORK_RESERVATION_ERROR
+    assert caught.value.kind is BoshErrorKind.NETWORK_RESERVATION_ERROR
     assert caught.value.message == ("Existing instance 'app/1' is using IP '172.20.5.11/32' in availability zone 'z2'")
     assert await town.instances("alpha") == before
 
@@ -67,7 +67,7 @@ async def test_d21_a_group_cannot_come_from_another_az_than_its_instances_are_in
     with pytest.raises(Refused) as caught:
         await town.deploy(manifest("alpha", app(name="new", azs=["z1", "z2"], migrated_from=source)))
 
-    assert caught.value.kind is Kind.DEPLOYMENT_INVALID_MIGRATED_FROM_JOB
+    assert caught.value.kind is BoshErrorKind.DEPLOYMENT_INVALID_MIGRATED_FROM_JOB
     assert await town.instances("alpha") == before
 
 
@@ -91,7 +91,7 @@ async def test_d25_an_ignored_instances_networks_cannot_be_changed(town: Town, c
     with pytest.raises(Refused) as caught:
         await town.deploy(changed)
 
-    assert caught.value.kind is Kind.DEPLOYMENT_IGNORED_INSTANCES_MODIFICATION
+    assert caught.value.kind is BoshErrorKind.DEPLOYMENT_IGNORED_INSTANCES_MODIFICATION
     assert await town.ledger.last_change() == before
 
 
@@ -105,7 +105,9 @@ async def test_d26_an_ignored_instance_is_deleted_with_neither_its_group_nor_its
     with pytest.raises(Refused) as with_deployment:
         await report_vm.delete(town.ledger, "alpha")
 
-    assert [with_group.value.kind, with_deployment.value.kind] == [Kind.DEPLOYMENT_IGNORED_INSTANCES_DELETION] * 2
+    assert [with_group.value.kind, with_deployment.value.kind] == [
+        BoshErrorKind.DEPLOYMENT_IGNORED_INSTANCES_DELETION
+    ] * 2
     assert await town.ledger.last_change() == before
 
 
@@ -123,6 +125,6 @@ async def test_i12_an_added_networks_address_is_on_the_subnet_of_its_nic_or_refu
         "app/0": {"m": "10.1.0.10", "n": "10.2.0.10"},
         "app/1": {"m": "10.1.1.10", "n": "10.2.1.10"},
     }
-    assert caught.value.kind is Kind.NETWORK_RESERVATION_ERROR
+    assert caught.value.kind is BoshErrorKind.NETWORK_RESERVATION_ERROR
     assert "on a matching subnet in nic_group '1'" in caught.value.message
     assert await town.instances("alpha") == before

@@ -8,7 +8,7 @@ from typing import Any
 import yaml
 
 from tenure.integrations.bosh.cloud_config.configs import Uploaded, upload
-from tenure.integrations.bosh.state.instance_state import Instance, load_instances
+from tenure.integrations.bosh.state.instance_state import DeploymentInstance, load_instances
 from tenure.integrations.bosh.verbs import report_vm
 from tenure.integrations.bosh.verbs.deploy import Deployed, deploy
 from tenure.kernel.holdings.holding_model import Holding, State
@@ -74,7 +74,7 @@ class Town:
             if each.leaving:
                 await report_vm.lose(self.ledger, each.deployment, each.name)
 
-    async def instances(self, deployment: str) -> list[Instance]:
+    async def instances(self, deployment: str) -> list[DeploymentInstance]:
         """Read a deployment's instances."""
         return await load_instances(self.ledger, deployment)
 

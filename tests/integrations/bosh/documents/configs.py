@@ -6,8 +6,8 @@ import pytest
 import yaml
 
 from tenure.integrations.bosh.documents.cloud_config import read_cloud_configs
-from tenure.integrations.bosh.model.bosh_errors import Fault, Kind, Rejected
-from tenure.integrations.bosh.model.document_model import CloudConfig, Network, Subnet
+from tenure.integrations.bosh.model.bosh_errors import BoshErrorKind, BoshFault, Rejected
+from tenure.integrations.bosh.model.document_model import CloudConfig, CloudNetwork, CloudSubnet
 from tenure.kernel.addressing.ranges import AddressRange
 
 LAB = {"range": "172.20.5.0/28", "gateway": "172.20.5.1"}
@@ -89,37 +89,37 @@ def accepted(*texts: str) -> CloudConfig:
     return config
 
 
-def network(described: dict[str, Any], azs: str = "") -> Network:
+def network(described: dict[str, Any], azs: str = "") -> CloudNetwork:
     """Read one network."""
     [found] = accepted(written(described, azs=azs)).networks.values()
     return found
 
 
-def subnet(described: dict[str, Any] | None = None, azs: str = "") -> Subnet:
+def subnet(described: dict[str, Any] | None = None, azs: str = "") -> CloudSubnet:
     """Read one manual subnet of ``lab``."""
     [found] = network(lab(described or LAB), azs).subnets
     return found
 
 
-def warned(described: dict[str, Any]) -> tuple[Subnet, list[Fault]]:
+def warned(described: dict[str, Any]) -> tuple[CloudSubnet, list[BoshFault]]:
     """Read one manual subnet of ``lab`` that is worth a word."""
     config, warnings = read_cloud_configs(named(written(lab(described))))
     return config.networks["lab"].subnets[0], warnings
 
 
-def faults(*texts: str) -> tuple[Fault, ...]:
+def faults(*texts: str) -> tuple[BoshFault, ...]:
     """Return all that is wrong with cloud configs."""
     with pytest.raises(Rejected) as caught:
         read_cloud_configs(named(*texts))
     return caught.value.faults
 
 
-def refused(*texts: str) -> list[tuple[Kind, str]]:
+def refused(*texts: str) -> list[tuple[BoshErrorKind, str]]:
     """Return all that is wrong, without the places."""
     return [(fault.kind, fault.message) for fault in faults(*texts)]
 
 
-def refused_subnets(*subnets: dict[str, Any], azs: str = "", **besides: Any) -> list[tuple[Kind, str]]:
+def refused_subnets(*subnets: dict[str, Any], azs: str = "", **besides: Any) -> list[tuple[BoshErrorKind, str]]:
     """Return all that is wrong with ``lab`` when it has these subnets."""
     return refused(written(lab(*subnets, **besides), azs=azs))
 

@@ -7,8 +7,8 @@ import yaml
 
 from tenure.integrations.bosh.documents.cloud_config import read_cloud_configs
 from tenure.integrations.bosh.documents.manifest import read_manifest
-from tenure.integrations.bosh.model.bosh_errors import Fault, Kind, Rejected
-from tenure.integrations.bosh.model.document_model import CloudConfig, Group, GroupNetwork, Manifest
+from tenure.integrations.bosh.model.bosh_errors import BoshErrorKind, BoshFault, Rejected
+from tenure.integrations.bosh.model.document_model import CloudConfig, GroupNetwork, InstanceGroup, Manifest
 from tenure.kernel.addressing.addresses import format_address, parse_address
 
 WORKED = """\
@@ -63,7 +63,7 @@ networks:
   subnets: [{static: [198.51.100.20-198.51.100.23]}]
 """
 
-Told = tuple[Kind, str, str]
+Told = tuple[BoshErrorKind, str, str]
 """A fault: its kind, its message, and the way to it in the document."""
 
 
@@ -87,7 +87,7 @@ def read(text: str, config: CloudConfig | None = None) -> Manifest:
     return read_manifest("alpha.yml", text, config or site())
 
 
-def read_group(described: dict[str, Any]) -> Group:
+def read_group(described: dict[str, Any]) -> InstanceGroup:
     """Read one group."""
     [found] = read(manifest(described)).groups
     return found
@@ -111,7 +111,7 @@ def positions(*texts: str) -> tuple[int, ...]:
     return tuple(parse_address(text) for text in texts)
 
 
-def faults(text: str, config: CloudConfig | None = None) -> tuple[Fault, ...]:
+def faults(text: str, config: CloudConfig | None = None) -> tuple[BoshFault, ...]:
     """Return all that is wrong with a manifest, read against the site unless there is another."""
     with pytest.raises(Rejected) as caught:
         read_manifest("alpha.yml", text, config or site())
@@ -123,6 +123,6 @@ def refused(*groups: dict[str, Any], **besides: Any) -> list[Told]:
     return told(faults(manifest(*groups, **besides)))
 
 
-def told(found: tuple[Fault, ...]) -> list[Told]:
+def told(found: tuple[BoshFault, ...]) -> list[Told]:
     """Write faults by kind, message and way."""
     return [(fault.kind, fault.message, fault.place.path if fault.place else "") for fault in found]

@@ -3,14 +3,14 @@
 import pytest
 
 from tenure.integrations.bosh.documents.address_lists import parse_span, read_spans
-from tenure.integrations.bosh.documents.yaml_tree import Faults, read_tree
-from tenure.integrations.bosh.model.bosh_errors import Kind
+from tenure.integrations.bosh.documents.yaml_tree import DocumentFaults, read_tree
+from tenure.integrations.bosh.model.bosh_errors import BoshErrorKind
 from tenure.kernel.addressing.addresses import parse_address
 from tenure.kernel.errors import Invalid
 
 
-def spans(text: str) -> tuple[list[str], Faults]:
-    faults = Faults()
+def spans(text: str) -> tuple[list[str], DocumentFaults]:
+    faults = DocumentFaults()
     found = read_spans(read_tree(f"static: {text}", "doc").value["static"], faults)
     return [str(span) for span, _ in found], faults
 
@@ -106,10 +106,10 @@ def test_every_wrong_member_is_told_and_the_right_ones_are_kept() -> None:
 
     assert found == ["172.20.5.4"]
     assert [(fault.kind, str(fault.place)) for fault in faults.found] == [
-        (Kind.NETWORK_INVALID_IP_RANGE_FORMAT, "doc:1:10 (static[0])"),
-        (Kind.NETWORK_INVALID_IP_RANGE_FORMAT, "doc:1:45 (static[2])"),
-        (Kind.GENERIC, "doc:1:48 (static[3])"),
-        (Kind.GENERIC, "doc:1:51 (static[4])"),
+        (BoshErrorKind.NETWORK_INVALID_IP_RANGE_FORMAT, "doc:1:10 (static[0])"),
+        (BoshErrorKind.NETWORK_INVALID_IP_RANGE_FORMAT, "doc:1:45 (static[2])"),
+        (BoshErrorKind.GENERIC, "doc:1:48 (static[3])"),
+        (BoshErrorKind.GENERIC, "doc:1:51 (static[4])"),
     ]
     assert faults.found[2].message == "Property 'static[3]' must be text: an address, a block, or first - last"
 
@@ -118,4 +118,4 @@ def test_a_mapping_is_no_span() -> None:
     found, faults = spans("{first: 172.20.5.2}")
 
     assert found == []
-    assert [fault.kind for fault in faults.found] == [Kind.GENERIC]
+    assert [fault.kind for fault in faults.found] == [BoshErrorKind.GENERIC]

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from tenure.integrations.bosh.model.bosh_errors import Kind
+from tenure.integrations.bosh.model.bosh_errors import BoshErrorKind
 from tenure.integrations.bosh.model.document_model import Az, Compilation
 from tenure.kernel.addressing.addresses import parse_address
 from tests.integrations.bosh.documents.configs import (
@@ -77,7 +77,7 @@ def test_several_documents_are_read_as_one() -> None:
 
 def test_compilation_may_be_in_only_one_document() -> None:
     assert refused(compiling(IN_ZONE, az="z1"), "compilation: {workers: 1, network: lab}") == [
-        (Kind.GENERIC, "Cloud config 'compilation' key cannot be defined in multiple cloud configs.")
+        (BoshErrorKind.GENERIC, "Cloud config 'compilation' key cannot be defined in multiple cloud configs.")
     ]
 
 
@@ -86,12 +86,12 @@ def test_names_are_taken_over_all_documents() -> None:
 
     assert [(fault.kind, fault.message, str(fault.place)) for fault in found] == [
         (
-            Kind.DEPLOYMENT_DUPLICATE_AVAILABILITY_ZONE_NAME,
+            BoshErrorKind.DEPLOYMENT_DUPLICATE_AVAILABILITY_ZONE_NAME,
             "Duplicate az name 'z1'",
             "config1.yml:2:9 (azs[0].name)",
         ),
         (
-            Kind.DEPLOYMENT_CANONICAL_NETWORK_NAME_TAKEN,
+            BoshErrorKind.DEPLOYMENT_CANONICAL_NETWORK_NAME_TAKEN,
             "Invalid network name 'lab', canonical name already taken",
             "config1.yml:4:9 (networks[0].name)",
         ),
@@ -108,9 +108,9 @@ def test_every_document_that_is_no_yaml_is_told_with_its_place_and_the_others_wa
     found = faults("networks: [", written(lab(on_lab(gateway="x"))), "azs:\n- {name: z1\n", "")
 
     assert [(fault.kind, fault.place and fault.place.document) for fault in found] == [
-        (Kind.GENERIC, "config0.yml"),
-        (Kind.GENERIC, "config2.yml"),
-        (Kind.GENERIC, "config3.yml"),
+        (BoshErrorKind.GENERIC, "config0.yml"),
+        (BoshErrorKind.GENERIC, "config2.yml"),
+        (BoshErrorKind.GENERIC, "config3.yml"),
     ]
     assert all(fault.message.startswith("The document cannot be read: ") for fault in found)
 
@@ -128,14 +128,14 @@ def test_compilation_says_where_and_how_many() -> None:
 
 def test_compilation_on_an_unknown_network_is_refused() -> None:
     assert refused(compiling(lab(LAB), network="lob")) == [
-        (Kind.COMPILATION_CONFIG_UNKNOWN_NETWORK, "Compilation config references an unknown network 'lob'")
+        (BoshErrorKind.COMPILATION_CONFIG_UNKNOWN_NETWORK, "Compilation config references an unknown network 'lob'")
     ]
 
 
 def test_compilation_in_an_unknown_az_is_refused() -> None:
     assert refused(compiling(IN_ZONE, az="z9")) == [
         (
-            Kind.COMPILATION_CONFIG_INVALID_AVAILABILITY_ZONE,
+            BoshErrorKind.COMPILATION_CONFIG_INVALID_AVAILABILITY_ZONE,
             "Compilation config references unknown az 'z9'. Known azs are: [z1, z2]",
         )
     ]
@@ -149,7 +149,7 @@ def test_f6_compilation_in_an_az_that_its_network_does_not_reach_is_refused(
 ) -> None:
     assert refused(compiling(described, az=az)) == [
         (
-            Kind.JOB_NETWORK_MISSING_REQUIRED_AVAILABILITY_ZONE,
+            BoshErrorKind.JOB_NETWORK_MISSING_REQUIRED_AVAILABILITY_ZONE,
             f"Compilation config refers to az '{az or ''}' but network 'lab' has no matching subnet(s).",
         )
     ]
@@ -158,7 +158,7 @@ def test_f6_compilation_in_an_az_that_its_network_does_not_reach_is_refused(
 def test_g4_a_dynamic_network_without_a_subnet_for_the_workers_az_is_refused() -> None:
     assert refused(compiling(EDGE, network="edge", az="z2")) == [
         (
-            Kind.NETWORK_SUBNET_INVALID_AVAILABILITY_ZONE,
+            BoshErrorKind.NETWORK_SUBNET_INVALID_AVAILABILITY_ZONE,
             "Network 'edge' has no matching subnet for availability zone 'z2'",
         )
     ]
@@ -167,20 +167,20 @@ def test_g4_a_dynamic_network_without_a_subnet_for_the_workers_az_is_refused() -
 
 def test_workers_cannot_be_reached_at_a_vip_only() -> None:
     assert refused(compiling({"name": "lab", "type": "vip"}, az="z1")) == [
-        (Kind.GENERIC, "Compilation config references vip network 'lab', must be a manual or dynamic one")
+        (BoshErrorKind.GENERIC, "Compilation config references vip network 'lab', must be a manual or dynamic one")
     ]
 
 
 @pytest.mark.parametrize("workers", [0, -1, 65537, 10**15])
 def test_there_is_at_least_one_worker_and_not_more_than_can_be_counted(workers: int) -> None:
     assert refused(compiling(lab(LAB), workers=workers)) == [
-        (Kind.GENERIC, f"Property 'compilation.workers' must be from 1 to 65536, not {workers}")
+        (BoshErrorKind.GENERIC, f"Property 'compilation.workers' must be from 1 to 65536, not {workers}")
     ]
 
 
 def test_compilation_needs_a_network() -> None:
     assert refused(written(lab(LAB), compilation={"workers": 1})) == [
-        (Kind.GENERIC, "Required property 'network' was not specified")
+        (BoshErrorKind.GENERIC, "Required property 'network' was not specified")
     ]
 
 
@@ -231,7 +231,7 @@ def test_compilation_needs_a_network() -> None:
 def test_a_wrong_type_is_told_with_its_place_and_what_is_needed(text: str, message: str, place: str) -> None:
     [fault] = faults(text)
 
-    assert (fault.kind, fault.message) == (Kind.GENERIC, message)
+    assert (fault.kind, fault.message) == (BoshErrorKind.GENERIC, message)
     assert str(fault.place).startswith(f"config0.yml:{place}")
 
 
@@ -250,7 +250,7 @@ def test_a_wrong_type_is_told_with_its_place_and_what_is_needed(text: str, messa
     ],
 )
 def test_a_wrong_type_in_a_subnet_is_told(key: str, value: object, needed: str) -> None:
-    told_once = (Kind.GENERIC, f"Property 'networks[0].subnets[0].{key}' must be {needed}")
+    told_once = (BoshErrorKind.GENERIC, f"Property 'networks[0].subnets[0].{key}' must be {needed}")
 
     assert refused(written(lab(on_lab(**{key: value})))) == [told_once]
 
@@ -270,7 +270,7 @@ def test_a_wrong_type_in_a_subnet_is_told(key: str, value: object, needed: str) 
 def test_a_key_that_nobody_reads_is_refused_with_those_that_are_known(text: str, path: str) -> None:
     [fault] = faults(text)
 
-    assert fault.kind is Kind.GENERIC
+    assert fault.kind is BoshErrorKind.GENERIC
     assert fault.message.startswith(f"Unknown property '{path}'; known here: ")
     assert fault.place is not None
     assert fault.place.path == path
@@ -279,7 +279,7 @@ def test_a_key_that_nobody_reads_is_refused_with_those_that_are_known(text: str,
 def test_an_unknown_key_of_compilation_is_refused() -> None:
     [(kind, message)] = refused(compiling(lab(LAB), worker=3))
 
-    assert kind is Kind.GENERIC
+    assert kind is BoshErrorKind.GENERIC
     assert message.startswith("Unknown property 'compilation.worker'; known here: workers, network, az, ")
 
 

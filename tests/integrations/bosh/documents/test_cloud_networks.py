@@ -6,7 +6,7 @@ import pytest
 import yaml
 
 from tenure.integrations.bosh.documents.cloud_networks import canonical
-from tenure.integrations.bosh.model.bosh_errors import Kind
+from tenure.integrations.bosh.model.bosh_errors import BoshErrorKind
 from tests.integrations.bosh.documents.configs import (
     LAB,
     accepted,
@@ -21,9 +21,9 @@ from tests.integrations.bosh.documents.configs import (
 
 NEXT = {"range": "172.20.6.0/28", "gateway": "172.20.6.1"}
 SIX = {"range": "2001:db8:5::/120", "gateway": "2001:db8:5::1"}
-DIFFERING = (Kind.NETWORK_PREFIX_SIZES_DIFFER, "Network 'lab' has subnets that define different prefixes")
+DIFFERING = (BoshErrorKind.NETWORK_PREFIX_SIZES_DIFFER, "Network 'lab' has subnets that define different prefixes")
 MIXED = (
-    Kind.JOB_INVALID_AVAILABILITY_ZONE,
+    BoshErrorKind.JOB_INVALID_AVAILABILITY_ZONE,
     "Subnets on network 'lab' must all either specify availability zone or not",
 )
 
@@ -48,14 +48,14 @@ def test_subnets_keep_the_order_in_which_they_are_written() -> None:
 @pytest.mark.parametrize("kind", ["overlay", ""])
 def test_a_type_that_there_is_not_is_refused(kind: str) -> None:
     assert refused(written(lab(LAB, type=kind))) == [
-        (Kind.DEPLOYMENT_INVALID_NETWORK_TYPE, f"Invalid network type '{kind}'")
+        (BoshErrorKind.DEPLOYMENT_INVALID_NETWORK_TYPE, f"Invalid network type '{kind}'")
     ]
 
 
 def test_no_networks_are_refused() -> None:
     for text in ("networks: []", "networks:", "azs: []"):
-        assert refused(text) == [(Kind.DEPLOYMENT_NO_NETWORKS, "No networks specified")]
-    assert refused() == [(Kind.DEPLOYMENT_NO_NETWORKS, "No networks specified")]
+        assert refused(text) == [(BoshErrorKind.DEPLOYMENT_NO_NETWORKS, "No networks specified")]
+    assert refused() == [(BoshErrorKind.DEPLOYMENT_NO_NETWORKS, "No networks specified")]
 
 
 @pytest.mark.parametrize(
@@ -67,7 +67,10 @@ def test_a_name_in_dns_is_lower_case_with_hyphens_and_nothing_else(name: str, le
 
 def test_two_networks_of_one_canonical_name_are_refused() -> None:
     assert refused(written({**lab(LAB), "name": "lab_1"}, {**lab(NEXT), "name": "LAB-1"})) == [
-        (Kind.DEPLOYMENT_CANONICAL_NETWORK_NAME_TAKEN, "Invalid network name 'LAB-1', canonical name already taken")
+        (
+            BoshErrorKind.DEPLOYMENT_CANONICAL_NETWORK_NAME_TAKEN,
+            "Invalid network name 'LAB-1', canonical name already taken",
+        )
     ]
 
 
@@ -83,15 +86,15 @@ def test_a_name_that_the_ledger_cannot_have_is_refused_with_its_place(name: str,
     text = yaml.safe_dump({"azs": [{"name": name}], "networks": [{**lab(LAB), "name": name}]})
 
     assert refused(text) == [
-        (Kind.GENERIC, f"azs[0].name: {why}"),
-        (Kind.GENERIC, f"networks[0].name: {why}"),
+        (BoshErrorKind.GENERIC, f"azs[0].name: {why}"),
+        (BoshErrorKind.GENERIC, f"networks[0].name: {why}"),
     ]
 
 
 @pytest.mark.parametrize("name", ["", "ü", "---", "_-"])
 def test_a_name_of_which_nothing_is_left_is_refused(name: str) -> None:
     assert refused(written({**lab(LAB), "name": name})) == [
-        (Kind.GENERIC, f"Invalid network name '{name}', must have a letter or a digit")
+        (BoshErrorKind.GENERIC, f"Invalid network name '{name}', must have a letter or a digit")
     ]
 
 
@@ -104,7 +107,7 @@ def test_a_name_of_which_nothing_is_left_is_refused(name: str) -> None:
     ],
 )
 def test_what_is_no_list_of_networks_is_one_fault(networks: str, told: str) -> None:
-    assert refused(f"networks: {networks}") == [(Kind.GENERIC, told)]
+    assert refused(f"networks: {networks}") == [(BoshErrorKind.GENERIC, told)]
 
 
 def test_networks_may_lie_over_each_other() -> None:
@@ -112,7 +115,7 @@ def test_networks_may_lie_over_each_other() -> None:
 
 
 def test_subnets_of_one_network_may_not_lie_over_each_other() -> None:
-    told_once = (Kind.NETWORK_OVERLAPPING_SUBNETS, "Network 'lab' has overlapping subnets")
+    told_once = (BoshErrorKind.NETWORK_OVERLAPPING_SUBNETS, "Network 'lab' has overlapping subnets")
     wide = {"range": "172.20.0.0/16", "gateway": "172.20.0.1"}
 
     assert refused_subnets(LAB, LAB) == [told_once]
@@ -142,7 +145,7 @@ def test_either_all_subnets_name_azs_or_none_does() -> None:
 
 
 def test_an_unknown_az_is_refused() -> None:
-    unknown = Kind.NETWORK_SUBNET_UNKNOWN_AVAILABILITY_ZONE
+    unknown = BoshErrorKind.NETWORK_SUBNET_UNKNOWN_AVAILABILITY_ZONE
     message = "Network 'lab' refers to an unknown availability zone '{}'"
 
     assert refused_subnets(on_lab(azs=["z1", "z8", "z9"]), azs="z1") == [
@@ -156,13 +159,13 @@ def test_an_unknown_az_is_refused() -> None:
 
 def test_az_and_azs_together_are_refused() -> None:
     assert refused_subnets(on_lab(az="z1", azs=["z1"]), azs="z1") == [
-        (Kind.NETWORK_INVALID_PROPERTY, "Network 'lab' contains both 'az' and 'azs'. Choose one.")
+        (BoshErrorKind.NETWORK_INVALID_PROPERTY, "Network 'lab' contains both 'az' and 'azs'. Choose one.")
     ]
 
 
 def test_empty_azs_are_refused() -> None:
     assert refused_subnets(on_lab(azs=[])) == [
-        (Kind.NETWORK_INVALID_PROPERTY, "Network 'lab' refers to an empty 'azs' array")
+        (BoshErrorKind.NETWORK_INVALID_PROPERTY, "Network 'lab' refers to an empty 'azs' array")
     ]
 
 
@@ -183,7 +186,7 @@ def test_g4_a_dynamic_network_reaches_the_azs_that_its_subnets_name() -> None:
 @pytest.mark.parametrize("key", ["az", "azs", "managed", "prefix"])
 def test_a_dynamic_network_may_not_say_what_its_subnets_or_nobody_should(key: str) -> None:
     assert refused(written(dynamic(**{key: False}))) == [
-        (Kind.NETWORK_INVALID_PROPERTY, f"Network 'lab' must not specify '{key}'.")
+        (BoshErrorKind.NETWORK_INVALID_PROPERTY, f"Network 'lab' must not specify '{key}'.")
     ]
 
 
@@ -192,12 +195,14 @@ def test_a_dynamic_network_says_it_itself_or_its_subnets_do(key: str, value: obj
     message = f"Network 'lab' must not specify '{key}' when also specifying 'subnets'."
     message += f" Instead, '{key}' should be specified on subnet entries."
 
-    assert refused(written(dynamic(subnets=[{}], **{key: value}))) == [(Kind.NETWORK_INVALID_PROPERTY, message)]
+    assert refused(written(dynamic(subnets=[{}], **{key: value}))) == [
+        (BoshErrorKind.NETWORK_INVALID_PROPERTY, message)
+    ]
 
 
 def test_a_dynamic_subnet_hands_out_no_blocks() -> None:
     assert refused(written(dynamic(subnets=[{"prefix": 28}]))) == [
-        (Kind.NETWORK_INVALID_PROPERTY, "Prefix property is not supported for dynamic networks.")
+        (BoshErrorKind.NETWORK_INVALID_PROPERTY, "Prefix property is not supported for dynamic networks.")
     ]
 
 
@@ -225,7 +230,7 @@ def test_a_vip_pool_may_be_of_ipv6_but_not_of_both() -> None:
 
 def test_a_wrong_text_in_a_vip_pool_is_refused() -> None:
     assert refused(written(vip({"static": ["198.51.100.9 - 198.51.100.8"]}))) == [
-        (Kind.NETWORK_INVALID_IP_RANGE_FORMAT, "Invalid IP range format: 198.51.100.9 - 198.51.100.8")
+        (BoshErrorKind.NETWORK_INVALID_IP_RANGE_FORMAT, "Invalid IP range format: 198.51.100.9 - 198.51.100.8")
     ]
 
 
@@ -247,13 +252,13 @@ def test_a_managed_subnet_needs_neither_range_nor_gateway() -> None:
 )
 def test_of_a_managed_subnet_without_range_no_address_can_be_named(key: str, value: object) -> None:
     assert refused_subnets({"name": "a", key: value}, managed=True) == [
-        (Kind.NETWORK_INVALID_PROPERTY, f"Network 'lab' must not specify '{key}' without specifying 'range'.")
+        (BoshErrorKind.NETWORK_INVALID_PROPERTY, f"Network 'lab' must not specify '{key}' without specifying 'range'.")
     ]
 
 
 def test_i16_subnets_of_a_managed_network_need_names_of_their_own() -> None:
-    assert refused_subnets(LAB, managed=True) == [(Kind.GENERIC, "Required property 'name' was not specified")]
+    assert refused_subnets(LAB, managed=True) == [(BoshErrorKind.GENERIC, "Required property 'name' was not specified")]
     assert refused_subnets(on_lab(name="a"), {**NEXT, "name": "a"}, managed=True) == [
-        (Kind.GENERIC, "subnet names within a managed network must be unique")
+        (BoshErrorKind.GENERIC, "subnet names within a managed network must be unique")
     ]
     assert not network(lab(on_lab(name="a"), {**NEXT, "name": "a"})).managed

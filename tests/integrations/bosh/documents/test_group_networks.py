@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from tenure.integrations.bosh.model.bosh_errors import Kind
+from tenure.integrations.bosh.model.bosh_errors import BoshErrorKind
 from tenure.integrations.bosh.model.document_model import ADDRESSABLE, DNS, GATEWAY, GroupNetwork
 from tests.integrations.bosh.documents.manifests import addresses, group, read_group, read_network, refused
 
@@ -16,24 +16,24 @@ NETWORKS = "instance_groups[0].networks"
 def test_a_group_without_a_network_is_refused(networks: Any) -> None:
     message = "Instance group 'app' must specify at least one network"
 
-    assert refused({**group(), "networks": networks}) == [(Kind.JOB_MISSING_NETWORK, message, NETWORKS)]
-    assert Kind.JOB_MISSING_NETWORK.value == 140009
+    assert refused({**group(), "networks": networks}) == [(BoshErrorKind.JOB_MISSING_NETWORK, message, NETWORKS)]
+    assert BoshErrorKind.JOB_MISSING_NETWORK.value == 140009
 
 
 def test_an_unknown_network_is_refused() -> None:
     message = "Instance group 'app' references an unknown network 'nowhere'"
 
-    assert refused(group({"name": "nowhere"})) == [(Kind.JOB_UNKNOWN_NETWORK, message, f"{NETWORKS}[0].name")]
-    assert Kind.JOB_UNKNOWN_NETWORK.value == 150001
+    assert refused(group({"name": "nowhere"})) == [(BoshErrorKind.JOB_UNKNOWN_NETWORK, message, f"{NETWORKS}[0].name")]
+    assert BoshErrorKind.JOB_UNKNOWN_NETWORK.value == 150001
 
 
 def test_networks_are_a_list_of_mappings_with_names() -> None:
     assert refused({**group(), "networks": "lab"}) == [
-        (Kind.GENERIC, f"Property '{NETWORKS}' must be a list, not text", NETWORKS)
+        (BoshErrorKind.GENERIC, f"Property '{NETWORKS}' must be a list, not text", NETWORKS)
     ]
     assert refused({**group(), "networks": ["lab", {"nic_group": 1}]}) == [
-        (Kind.GENERIC, f"Property '{NETWORKS}[0]' must be a mapping, not text", f"{NETWORKS}[0]"),
-        (Kind.GENERIC, "Required property 'name' was not specified", f"{NETWORKS}[1]"),
+        (BoshErrorKind.GENERIC, f"Property '{NETWORKS}[0]' must be a mapping, not text", f"{NETWORKS}[0]"),
+        (BoshErrorKind.GENERIC, "Required property 'name' was not specified", f"{NETWORKS}[1]"),
     ]
 
 
@@ -44,8 +44,8 @@ def test_d19_a_network_that_is_listed_twice_is_refused() -> None:
         " instance already has dynamic reservation on the same network"
     )
 
-    assert refused(group(*listed)) == [(Kind.NETWORK_RESERVATION_ALREADY_EXISTS, message, f"{NETWORKS}[1]")]
-    assert Kind.NETWORK_RESERVATION_ALREADY_EXISTS.value == 130003
+    assert refused(group(*listed)) == [(BoshErrorKind.NETWORK_RESERVATION_ALREADY_EXISTS, message, f"{NETWORKS}[1]")]
+    assert BoshErrorKind.NETWORK_RESERVATION_ALREADY_EXISTS.value == 130003
 
 
 @pytest.mark.parametrize(("said", "kept"), [(1, "1"), ("1", "1"), ("nic1", "nic1"), (None, None)])
@@ -57,7 +57,7 @@ def test_i13_a_nic_group_is_kept_as_text(said: Any, kept: str | None) -> None:
 def test_a_nic_group_of_another_type_is_refused(said: Any) -> None:
     [(kind, message, place)] = refused(group({"name": "lab", "nic_group": said}))
 
-    assert (kind, place) == (Kind.GENERIC, f"{NETWORKS}[0].nic_group")
+    assert (kind, place) == (BoshErrorKind.GENERIC, f"{NETWORKS}[0].nic_group")
     assert message.startswith(f"Property '{NETWORKS}[0].nic_group' must be text, not ")
 
 
@@ -82,9 +82,9 @@ def test_an_unknown_default_is_refused() -> None:
     )
 
     assert refused(group({"name": "lab", "default": ["ntp"]})) == [
-        (Kind.JOB_NETWORK_INVALID_DEFAULT, message, f"{NETWORKS}[0].default[0]")
+        (BoshErrorKind.JOB_NETWORK_INVALID_DEFAULT, message, f"{NETWORKS}[0].default[0]")
     ]
-    assert Kind.JOB_NETWORK_INVALID_DEFAULT.value == 150003
+    assert BoshErrorKind.JOB_NETWORK_INVALID_DEFAULT.value == 150003
 
 
 @pytest.mark.parametrize(("claimed", "missing"), [([], "dns, gateway"), (["dns"], "gateway"), (["gateway"], "dns")])
@@ -95,9 +95,9 @@ def test_several_networks_without_a_default_are_refused(claimed: list[str], miss
     )
 
     assert refused(group({"name": "lab", "default": claimed}, {"name": "wide"})) == [
-        (Kind.JOB_NETWORK_MISSING_DEFAULT, message, NETWORKS)
+        (BoshErrorKind.JOB_NETWORK_MISSING_DEFAULT, message, NETWORKS)
     ]
-    assert Kind.JOB_NETWORK_MISSING_DEFAULT.value == 150005
+    assert BoshErrorKind.JOB_NETWORK_MISSING_DEFAULT.value == 150005
 
 
 def test_defaults_that_two_networks_claim_are_refused() -> None:
@@ -108,9 +108,9 @@ def test_defaults_that_two_networks_claim_are_refused() -> None:
     claimed = ["dns", "addressable"]
 
     assert refused(group({"name": "lab", "default": [*claimed, "gateway"]}, {"name": "wide", "default": claimed})) == [
-        (Kind.JOB_NETWORK_MULTIPLE_DEFAULTS, message, NETWORKS)
+        (BoshErrorKind.JOB_NETWORK_MULTIPLE_DEFAULTS, message, NETWORKS)
     ]
-    assert Kind.JOB_NETWORK_MULTIPLE_DEFAULTS.value == 150004
+    assert BoshErrorKind.JOB_NETWORK_MULTIPLE_DEFAULTS.value == 150004
 
 
 def test_g3_static_ips_on_a_dynamic_network_are_refused() -> None:
@@ -118,10 +118,12 @@ def test_g3_static_ips_on_a_dynamic_network_are_refused() -> None:
 
     for said in (["172.20.5.10"], "172.20.5.10", []):
         assert refused(group({"name": "cloudy", "static_ips": said})) == [
-            (Kind.JOB_STATIC_IP_NOT_SUPPORTED_ON_DYNAMIC_NETWORK, message, f"{NETWORKS}[0].static_ips")
+            (BoshErrorKind.JOB_STATIC_IP_NOT_SUPPORTED_ON_DYNAMIC_NETWORK, message, f"{NETWORKS}[0].static_ips")
         ]
-    assert Kind.JOB_STATIC_IP_NOT_SUPPORTED_ON_DYNAMIC_NETWORK.value == 150008
-    assert Kind.JOB_STATIC_IP_NOT_SUPPORTED_ON_DYNAMIC_NETWORK.title == "JobStaticIPNotSupportedOnDynamicNetwork"
+    assert BoshErrorKind.JOB_STATIC_IP_NOT_SUPPORTED_ON_DYNAMIC_NETWORK.value == 150008
+    assert (
+        BoshErrorKind.JOB_STATIC_IP_NOT_SUPPORTED_ON_DYNAMIC_NETWORK.title == "JobStaticIPNotSupportedOnDynamicNetwork"
+    )
 
 
 def test_vips_come_from_the_manifest_or_from_a_pool() -> None:
@@ -139,8 +141,8 @@ def test_g5_a_vip_network_without_a_pool_needs_static_ips() -> None:
         "Instance group 'app' must specify static IPs in vip network 'public', since the network has no pool of its own"
     )
 
-    assert refused(group(*networks)) == [(Kind.NETWORK_RESERVATION_IP_MISSING, message, f"{NETWORKS}[1]")]
-    assert Kind.NETWORK_RESERVATION_IP_MISSING.value == 130005
+    assert refused(group(*networks)) == [(BoshErrorKind.NETWORK_RESERVATION_IP_MISSING, message, f"{NETWORKS}[1]")]
+    assert BoshErrorKind.NETWORK_RESERVATION_IP_MISSING.value == 130005
     assert read_group(group(*networks, instances=0)).instances == 0
 
 
@@ -149,9 +151,9 @@ def test_g9_vips_from_the_manifest_and_from_a_pool_are_refused() -> None:
     vips = {"name": "pubpool", "static_ips": ["198.51.100.20"]}
 
     assert refused(group({"name": "lab", **BOTH}, vips)) == [
-        (Kind.NETWORK_RESERVATION_VIP_MISCONFIGURED, message, f"{NETWORKS}[1].static_ips")
+        (BoshErrorKind.NETWORK_RESERVATION_VIP_MISCONFIGURED, message, f"{NETWORKS}[1].static_ips")
     ]
-    assert Kind.NETWORK_RESERVATION_VIP_MISCONFIGURED.value == 130014
+    assert BoshErrorKind.NETWORK_RESERVATION_VIP_MISCONFIGURED.value == 130014
 
 
 def test_c2_vips_are_counted_too() -> None:
@@ -159,7 +161,7 @@ def test_c2_vips_are_counted_too() -> None:
     message = "Instance group 'app' has 2 instances but was allocated 1 static IPs in network 'public'"
 
     assert refused(group({"name": "lab", **BOTH}, vips, instances=2)) == [
-        (Kind.INSTANCE_GROUP_NETWORK_INSTANCE_IP_MISMATCH, message, f"{NETWORKS}[1].static_ips")
+        (BoshErrorKind.INSTANCE_GROUP_NETWORK_INSTANCE_IP_MISMATCH, message, f"{NETWORKS}[1].static_ips")
     ]
 
 
@@ -168,16 +170,16 @@ def test_g11_a_vip_network_cannot_be_a_default() -> None:
     networks = ({"name": "lab", "default": ["dns", "gateway"]}, {"name": "pubpool", "default": ["addressable"]})
 
     assert refused(group(*networks)) == [
-        (Kind.NETWORK_RESERVATION_VIP_DEFAULT_PROVIDED, message, f"{NETWORKS}[1].default")
+        (BoshErrorKind.NETWORK_RESERVATION_VIP_DEFAULT_PROVIDED, message, f"{NETWORKS}[1].default")
     ]
-    assert Kind.NETWORK_RESERVATION_VIP_DEFAULT_PROVIDED.value == 130007
+    assert BoshErrorKind.NETWORK_RESERVATION_VIP_DEFAULT_PROVIDED.value == 130007
 
 
 def test_g11_a_vip_network_cannot_be_the_only_one() -> None:
     message = "Can't provide any defaults since this is a VIP network"
 
     assert refused(group({"name": "pubpool"})) == [
-        (Kind.NETWORK_RESERVATION_VIP_DEFAULT_PROVIDED, message, f"{NETWORKS}[0]")
+        (BoshErrorKind.NETWORK_RESERVATION_VIP_DEFAULT_PROVIDED, message, f"{NETWORKS}[0]")
     ]
 
 
@@ -185,6 +187,6 @@ def test_g11_a_default_on_a_vip_network_is_missing_elsewhere() -> None:
     found = refused(group({"name": "lab"}, {"name": "pubpool", **BOTH}))
 
     assert [(kind, place) for kind, _, place in found] == [
-        (Kind.NETWORK_RESERVATION_VIP_DEFAULT_PROVIDED, f"{NETWORKS}[1].default"),
-        (Kind.JOB_NETWORK_MISSING_DEFAULT, NETWORKS),
+        (BoshErrorKind.NETWORK_RESERVATION_VIP_DEFAULT_PROVIDED, f"{NETWORKS}[1].default"),
+        (BoshErrorKind.JOB_NETWORK_MISSING_DEFAULT, NETWORKS),
     ]

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from tenure.integrations.bosh.model.bosh_errors import Kind
+from tenure.integrations.bosh.model.bosh_errors import BoshErrorKind
 from tenure.integrations.bosh.model.document_model import (
     CREATE_SWAP_DELETE,
     DELETE_CREATE,
@@ -15,7 +15,7 @@ from tenure.integrations.bosh.model.document_model import (
 from tests.integrations.bosh.documents.manifests import group, manifest, read, read_group, refused
 
 ZONED = {"name": "zoned"}
-MIGRATED = Kind.DEPLOYMENT_INVALID_MIGRATED_FROM_JOB
+MIGRATED = BoshErrorKind.DEPLOYMENT_INVALID_MIGRATED_FROM_JOB
 
 
 def test_a_group_may_have_no_instances() -> None:
@@ -26,7 +26,7 @@ def test_a_group_may_have_no_instances() -> None:
 def test_a_number_of_instances_that_nobody_could_place_is_refused(instances: int) -> None:
     [(kind, message, place)] = refused(group(instances=instances))
 
-    assert (kind, place) == (Kind.GENERIC, "instance_groups[0].instances")
+    assert (kind, place) == (BoshErrorKind.GENERIC, "instance_groups[0].instances")
     assert message.startswith("Property 'instance_groups[0].instances' must be from 0 to 65536, not ")
 
 
@@ -34,7 +34,7 @@ def test_a_number_of_instances_that_nobody_could_place_is_refused(instances: int
 def test_instances_are_a_whole_number(instances: Any) -> None:
     [(kind, message, _)] = refused(group(instances=instances))
 
-    assert kind is Kind.GENERIC
+    assert kind is BoshErrorKind.GENERIC
     assert message.startswith("Property 'instance_groups[0].instances' must be a whole number, not ")
 
 
@@ -46,30 +46,30 @@ def test_azs_keep_their_order_and_count_once() -> None:
 def test_empty_azs_are_refused() -> None:
     assert refused(group(ZONED, azs=[])) == [
         (
-            Kind.JOB_MISSING_AVAILABILITY_ZONES,
+            BoshErrorKind.JOB_MISSING_AVAILABILITY_ZONES,
             "Instance group 'app' has empty availability zones",
             "instance_groups[0].azs",
         )
     ]
-    assert Kind.JOB_MISSING_AVAILABILITY_ZONES.value == 140017
+    assert BoshErrorKind.JOB_MISSING_AVAILABILITY_ZONES.value == 140017
 
 
 def test_unknown_azs_are_refused() -> None:
     assert refused(group(ZONED, azs=["z1", "z8", "z9"])) == [
         (
-            Kind.JOB_UNKNOWN_AVAILABILITY_ZONE,
+            BoshErrorKind.JOB_UNKNOWN_AVAILABILITY_ZONE,
             f"Instance group 'app' references unknown availability zone '{az}'",
             f"instance_groups[0].azs[{number}]",
         )
         for number, az in ((1, "z8"), (2, "z9"))
     ]
-    assert Kind.JOB_UNKNOWN_AVAILABILITY_ZONE.value == 140018
+    assert BoshErrorKind.JOB_UNKNOWN_AVAILABILITY_ZONE.value == 140018
 
 
 def test_an_az_is_named_in_text() -> None:
     assert refused(group(ZONED, azs=["z1", 7])) == [
         (
-            Kind.JOB_INVALID_AVAILABILITY_ZONE,
+            BoshErrorKind.JOB_INVALID_AVAILABILITY_ZONE,
             "Instance group 'app' has invalid availability zone '7', string expected",
             "instance_groups[0].azs[1]",
         )
@@ -78,19 +78,19 @@ def test_an_az_is_named_in_text() -> None:
 
 def test_azs_are_a_list() -> None:
     assert refused(group(ZONED, azs="z1")) == [
-        (Kind.GENERIC, "Property 'instance_groups[0].azs' must be a list, not text", "instance_groups[0].azs")
+        (BoshErrorKind.GENERIC, "Property 'instance_groups[0].azs' must be a list, not text", "instance_groups[0].azs")
     ]
 
 
 def test_a_group_without_azs_may_not_use_a_network_with_azs() -> None:
     assert refused(group(ZONED)) == [
         (
-            Kind.JOB_INVALID_AVAILABILITY_ZONE,
+            BoshErrorKind.JOB_INVALID_AVAILABILITY_ZONE,
             "Instance group 'app' subnets declare availability zones and the instance group does not",
             "instance_groups[0].networks[0]",
         )
     ]
-    assert Kind.JOB_INVALID_AVAILABILITY_ZONE.value == 140016
+    assert BoshErrorKind.JOB_INVALID_AVAILABILITY_ZONE.value == 140016
 
 
 @pytest.mark.parametrize(
@@ -102,12 +102,12 @@ def test_g4_a_network_must_reach_every_az_of_the_group(network: str, azs: list[s
 
     assert refused(group({"name": network}, azs=azs)) == [
         (
-            Kind.JOB_NETWORK_MISSING_REQUIRED_AVAILABILITY_ZONE,
+            BoshErrorKind.JOB_NETWORK_MISSING_REQUIRED_AVAILABILITY_ZONE,
             f"Instance group 'app' {message}",
             "instance_groups[0].networks[0]",
         )
     ]
-    assert Kind.JOB_NETWORK_MISSING_REQUIRED_AVAILABILITY_ZONE.value == 150006
+    assert BoshErrorKind.JOB_NETWORK_MISSING_REQUIRED_AVAILABILITY_ZONE.value == 150006
 
 
 def test_vips_are_not_bound_to_azs() -> None:
@@ -125,7 +125,7 @@ def test_a_group_is_a_service_or_an_errand() -> None:
 def test_a_lifecycle_that_there_is_not_is_refused(lifecycle: str) -> None:
     assert refused(group(lifecycle=lifecycle)) == [
         (
-            Kind.GENERIC,
+            BoshErrorKind.GENERIC,
             f"Invalid lifecycle '{lifecycle}' for 'app', valid lifecycle profiles are: service, errand",
             "instance_groups[0].lifecycle",
         )
@@ -148,8 +148,8 @@ def test_an_unknown_strategy_is_refused_wherever_it_stands() -> None:
     message = "Invalid vm_strategy 'swap', valid strategies are: delete-create, create-swap-delete"
 
     assert refused(group(update={"vm_strategy": "swap"}), update={"vm_strategy": "swap"}) == [
-        (Kind.GENERIC, message, "update.vm_strategy"),
-        (Kind.GENERIC, message, "instance_groups[0].update.vm_strategy"),
+        (BoshErrorKind.GENERIC, message, "update.vm_strategy"),
+        (BoshErrorKind.GENERIC, message, "instance_groups[0].update.vm_strategy"),
     ]
 
 
@@ -172,7 +172,7 @@ def test_a_group_with_any_disk_that_outlives_vms_has_one(said: dict[str, Any], h
 def test_a_disk_of_less_than_nothing_is_refused() -> None:
     assert refused(group(persistent_disk=-1)) == [
         (
-            Kind.GENERIC,
+            BoshErrorKind.GENERIC,
             "Instance group 'app' references an invalid persistent disk size '-1'",
             "instance_groups[0].persistent_disk",
         )
@@ -235,9 +235,9 @@ def test_a_group_without_azs_takes_nothing_over_in_an_az() -> None:
 
 def test_what_a_group_becomes_of_has_a_name() -> None:
     assert refused(group(migrated_from=[{"az": "z1"}, "old"])) == [
-        (Kind.GENERIC, "Required property 'name' was not specified", "instance_groups[0].migrated_from[0]"),
+        (BoshErrorKind.GENERIC, "Required property 'name' was not specified", "instance_groups[0].migrated_from[0]"),
         (
-            Kind.GENERIC,
+            BoshErrorKind.GENERIC,
             "Property 'instance_groups[0].migrated_from[1]' must be a mapping, not text",
             "instance_groups[0].migrated_from[1]",
         ),

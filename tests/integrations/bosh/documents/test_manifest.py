@@ -5,15 +5,15 @@ from typing import Any
 import pytest
 
 from tenure.integrations.bosh.documents.manifest import read_manifest
-from tenure.integrations.bosh.model.bosh_errors import Kind, Rejected
+from tenure.integrations.bosh.model.bosh_errors import BoshErrorKind, Rejected
 from tenure.integrations.bosh.model.document_model import (
     ADDRESSABLE,
     DELETE_CREATE,
     DNS,
     GATEWAY,
     SERVICE,
-    Group,
     GroupNetwork,
+    InstanceGroup,
 )
 from tests.integrations.bosh.documents import configs
 from tests.integrations.bosh.documents.manifests import (
@@ -35,13 +35,13 @@ def test_the_worked_example_is_read_against_its_cloud_config() -> None:
     db, web, cell = shop.groups
     required = frozenset({DNS, GATEWAY})
     assert (shop.name, shop.own) == ("shop", None)
-    assert db == Group(
+    assert db == InstanceGroup(
         name="db",
         instances=2,
         networks=(GroupNetwork("apps", positions("10.44.16.10", "10.44.17.10"), required),),
         azs=("z1", "z2"),
     )
-    assert web == Group(
+    assert web == InstanceGroup(
         name="web",
         instances=3,
         networks=(
@@ -63,7 +63,7 @@ def test_the_worked_example_is_read_against_its_cloud_config() -> None:
 def test_a_deployment_may_have_no_groups_if_it_says_so() -> None:
     assert read("name: alpha\ninstance_groups: []\n").groups == ()
     assert told(faults("name: alpha\n")) == [
-        (Kind.GENERIC, "Required property 'instance_groups' was not specified", "")
+        (BoshErrorKind.GENERIC, "Required property 'instance_groups' was not specified", "")
     ]
 
 
@@ -85,9 +85,9 @@ def test_a_key_that_nobody_reads_is_refused() -> None:
     found = refused(group(azz=["z1"]), group({"name": "lab", "statics": []}, name="b"), instance_group=[])
 
     assert [(kind, message.partition(";")[0]) for kind, message, _ in found] == [
-        (Kind.GENERIC, "Unknown property 'instance_group'"),
-        (Kind.GENERIC, "Unknown property 'instance_groups[0].azz'"),
-        (Kind.GENERIC, "Unknown property 'instance_groups[1].networks[0].statics'"),
+        (BoshErrorKind.GENERIC, "Unknown property 'instance_group'"),
+        (BoshErrorKind.GENERIC, "Unknown property 'instance_groups[0].azz'"),
+        (BoshErrorKind.GENERIC, "Unknown property 'instance_groups[1].networks[0].statics'"),
     ]
 
 
@@ -130,7 +130,7 @@ def test_networks_are_refused_beside_a_cloud_config() -> None:
     supported = "Deployment 'networks' are no longer supported."
     assert found == [
         (
-            Kind.V1_DEPRECATED_NETWORKS,
+            BoshErrorKind.V1_DEPRECATED_NETWORKS,
             f"{supported} Network definitions must now be provided in a cloud-config.",
             "networks",
         )
@@ -142,18 +142,24 @@ def test_networks_are_refused_beside_a_cloud_config() -> None:
 def test_what_else_is_for_the_cloud_config_is_refused_beside_one(key: str) -> None:
     message = f"Deployment manifest contains '{key}' section, but this can only be set in a cloud-config."
 
-    assert refused(group(), **{key: []}) == [(Kind.GENERIC, message, key)]
+    assert refused(group(), **{key: []}) == [(BoshErrorKind.GENERIC, message, key)]
 
 
 def test_jobs_is_refused_as_a_name_of_groups_beside_a_cloud_config() -> None:
     found = faults("name: alpha\njobs: []\n")
 
-    assert told(found) == [(Kind.GENERIC, "Jobs are no longer supported, please use instance groups instead", "jobs")]
+    assert told(found) == [
+        (BoshErrorKind.GENERIC, "Jobs are no longer supported, please use instance groups instead", "jobs")
+    ]
 
 
 def test_two_groups_must_differ_in_their_names_as_dns_has_them() -> None:
     assert refused(group(name="my_app"), group(name="My-App")) == [
-        (Kind.GENERIC, "Invalid instance group name 'My-App', canonical name already taken", "instance_groups[1]")
+        (
+            BoshErrorKind.GENERIC,
+            "Invalid instance group name 'My-App', canonical name already taken",
+            "instance_groups[1]",
+        )
     ]
 
 
@@ -161,16 +167,16 @@ def test_two_groups_must_differ_in_their_names_as_dns_has_them() -> None:
 def test_a_name_that_could_not_be_kept_is_refused(name: str) -> None:
     for found, way in ((refused(group(name=name)), "instance_groups[0].name"), (refused(group(), name=name), "name")):
         [(kind, message, place)] = found
-        assert (kind, place) == (Kind.GENERIC, way)
+        assert (kind, place) == (BoshErrorKind.GENERIC, way)
         assert message.startswith(f"{way}: ")
 
 
 def test_what_is_missing_is_told_with_the_group_that_lacks_it() -> None:
     assert refused({}) == [
-        (Kind.GENERIC, "Required property 'name' was not specified", "instance_groups[0]"),
-        (Kind.GENERIC, "Required property 'instances' was not specified", "instance_groups[0]"),
+        (BoshErrorKind.GENERIC, "Required property 'name' was not specified", "instance_groups[0]"),
+        (BoshErrorKind.GENERIC, "Required property 'instances' was not specified", "instance_groups[0]"),
         (
-            Kind.JOB_MISSING_NETWORK,
+            BoshErrorKind.JOB_MISSING_NETWORK,
             "Instance group 'instance_groups[0]' must specify at least one network",
             "instance_groups[0]",
         ),
@@ -181,10 +187,10 @@ def test_what_is_no_manifest_is_refused_with_its_place() -> None:
     with pytest.raises(Rejected, match=r"alpha\.yml:1:1: The document cannot be read: a mapping is needed"):
         read_manifest("alpha.yml", "- a\n", site())
     assert told(faults("name: alpha\ninstance_groups: {}\n")) == [
-        (Kind.GENERIC, "Property 'instance_groups' must be a list, not a mapping", "instance_groups")
+        (BoshErrorKind.GENERIC, "Property 'instance_groups' must be a list, not a mapping", "instance_groups")
     ]
     assert told(faults("name: alpha\ninstance_groups: [app]\n")) == [
-        (Kind.GENERIC, "Property 'instance_groups[0]' must be a mapping, not text", "instance_groups[0]")
+        (BoshErrorKind.GENERIC, "Property 'instance_groups[0]' must be a mapping, not text", "instance_groups[0]")
     ]
 
 

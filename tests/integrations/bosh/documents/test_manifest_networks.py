@@ -3,7 +3,7 @@
 import pytest
 
 from tenure.integrations.bosh.documents.manifest import read_manifest
-from tenure.integrations.bosh.model.bosh_errors import Kind, Rejected
+from tenure.integrations.bosh.model.bosh_errors import BoshErrorKind, Rejected
 from tenure.integrations.bosh.model.document_model import DNS, GATEWAY, Compilation, GroupNetwork, Manifest
 from tenure.kernel.addressing.addresses import parse_address
 from tests.integrations.bosh.documents.manifests import Told, told
@@ -57,23 +57,23 @@ jobs:
 def test_groups_have_one_name_at_a_time() -> None:
     message = "Deployment specifies both jobs and instance_groups keys, only one is allowed"
 
-    assert refused(OWN + "jobs: []\ninstance_groups: []\n") == [(Kind.GENERIC, message, "jobs")]
+    assert refused(OWN + "jobs: []\ninstance_groups: []\n") == [(BoshErrorKind.GENERIC, message, "jobs")]
 
 
 def test_a_manifest_without_any_networks_is_refused_once() -> None:
     """The group is not told besides that its network is unknown."""
     found = refused("name: alpha\njobs:\n- {name: app, instances: 1, networks: [{name: lab}]}\n")
 
-    assert found == [(Kind.DEPLOYMENT_NO_NETWORKS, "No networks specified", "")]
+    assert found == [(BoshErrorKind.DEPLOYMENT_NO_NETWORKS, "No networks specified", "")]
 
 
 def test_groups_are_held_against_the_networks_of_their_own() -> None:
     text = OWN + "jobs:\n- {name: app, instances: 1, networks: [{name: lab, static_ips: [172.20.5.9]}, {name: far}]}\n"
 
     assert [(kind, place) for kind, _, place in refused(text)] == [
-        (Kind.INSTANCE_GROUP_NETWORK_INSTANCE_IP_MISMATCH, "jobs[0].networks[0].static_ips[0]"),
-        (Kind.JOB_UNKNOWN_NETWORK, "jobs[0].networks[1].name"),
-        (Kind.JOB_NETWORK_MISSING_DEFAULT, "jobs[0].networks"),
+        (BoshErrorKind.INSTANCE_GROUP_NETWORK_INSTANCE_IP_MISMATCH, "jobs[0].networks[0].static_ips[0]"),
+        (BoshErrorKind.JOB_UNKNOWN_NETWORK, "jobs[0].networks[1].name"),
+        (BoshErrorKind.JOB_NETWORK_MISSING_DEFAULT, "jobs[0].networks"),
     ]
 
 
@@ -90,10 +90,10 @@ jobs:
 """
 
     assert [(kind, place) for kind, _, place in refused(text)] == [
-        (Kind.NETWORK_INVALID_GATEWAY, "networks[0].subnets[0].gateway"),
-        (Kind.DEPLOYMENT_INVALID_NETWORK_TYPE, "networks[1].type"),
-        (Kind.INSTANCE_GROUP_NETWORK_INSTANCE_IP_MISMATCH, "jobs[0].networks[0].static_ips"),
-        (Kind.JOB_UNKNOWN_NETWORK, "jobs[2].networks[0].name"),
+        (BoshErrorKind.NETWORK_INVALID_GATEWAY, "networks[0].subnets[0].gateway"),
+        (BoshErrorKind.DEPLOYMENT_INVALID_NETWORK_TYPE, "networks[1].type"),
+        (BoshErrorKind.INSTANCE_GROUP_NETWORK_INSTANCE_IP_MISMATCH, "jobs[0].networks[0].static_ips"),
+        (BoshErrorKind.JOB_UNKNOWN_NETWORK, "jobs[2].networks[0].name"),
     ]
 
 
@@ -106,8 +106,8 @@ def test_where_a_name_cannot_be_read_none_is_unknown() -> None:
 def test_where_an_az_cannot_be_read_none_is_unknown() -> None:
     text = "azs: [z1]\n" + OWN + "jobs:\n- {name: app, instances: 1, azs: [z1], networks: [{name: lab}]}\n"
 
-    assert (Kind.GENERIC, "azs[0]") in [(kind, place) for kind, _, place in refused(text)]
-    assert Kind.JOB_UNKNOWN_AVAILABILITY_ZONE not in [kind for kind, _, _ in refused(text)]
+    assert (BoshErrorKind.GENERIC, "azs[0]") in [(kind, place) for kind, _, place in refused(text)]
+    assert BoshErrorKind.JOB_UNKNOWN_AVAILABILITY_ZONE not in [kind for kind, _, _ in refused(text)]
 
 
 def test_what_its_own_networks_keep_back_is_read_as_in_a_cloud_config() -> None:

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from tenure.integrations.bosh.model.bosh_errors import Kind
+from tenure.integrations.bosh.model.bosh_errors import BoshErrorKind
 from tenure.kernel.addressing.addresses import format_address, parse_address
 from tests.integrations.bosh.documents.configs import (
     LAB,
@@ -76,21 +76,21 @@ def test_what_is_null_is_as_if_it_were_not_there() -> None:
 def test_a_range_of_one_address_is_refused() -> None:
     for text in ("172.20.5.1/32", "172.20.5.1"):
         assert refused_subnets(on_lab(range=text)) == [
-            (Kind.NETWORK_INVALID_RANGE, f"Invalid network range '{text}', should include at least 2 IPs")
+            (BoshErrorKind.NETWORK_INVALID_RANGE, f"Invalid network range '{text}', should include at least 2 IPs")
         ]
 
 
 def test_a_range_or_gateway_that_is_no_address_is_refused() -> None:
     assert refused_subnets({"range": "172.20.5.0/40", "gateway": "here"}) == [
-        (Kind.GENERIC, "Invalid IP or CIDR format: 172.20.5.0/40"),
-        (Kind.GENERIC, "Invalid IP or CIDR format: here"),
+        (BoshErrorKind.GENERIC, "Invalid IP or CIDR format: 172.20.5.0/40"),
+        (BoshErrorKind.GENERIC, "Invalid IP or CIDR format: here"),
     ]
 
 
 def test_a_range_given_by_an_address_inside_it_is_refused_and_told_how_it_is_written() -> None:
     [(kind, message)] = refused_subnets(on_lab(range="172.20.5.1/28"))
 
-    assert kind is Kind.GENERIC
+    assert kind is BoshErrorKind.GENERIC
     assert message == "Invalid IP or CIDR format: 172.20.5.1/28 (the block around it is 172.20.5.0/28)"
 
 
@@ -106,7 +106,7 @@ def test_a_range_given_by_an_address_inside_it_is_refused_and_told_how_it_is_wri
 )
 def test_a_gateway_must_be_one_address_between_the_ends_of_the_range(gateway: str, reason: str) -> None:
     assert refused_subnets(on_lab(gateway=gateway)) == [
-        (Kind.NETWORK_INVALID_GATEWAY, f"Invalid gateway for network 'lab': {reason}")
+        (BoshErrorKind.NETWORK_INVALID_GATEWAY, f"Invalid gateway for network 'lab': {reason}")
     ]
 
 
@@ -116,15 +116,15 @@ def test_a_gateway_may_be_written_as_a_block_of_one() -> None:
 
 def test_range_and_gateway_are_needed() -> None:
     assert refused_subnets({}) == [
-        (Kind.GENERIC, "Required property 'range' was not specified"),
-        (Kind.GENERIC, "Required property 'gateway' was not specified"),
+        (BoshErrorKind.GENERIC, "Required property 'range' was not specified"),
+        (BoshErrorKind.GENERIC, "Required property 'gateway' was not specified"),
     ]
 
 
 def test_a_name_server_must_be_one_address() -> None:
     assert refused_subnets(on_lab(dns=["8.8.8.8", "8.8.4.0/24", "dns.example"])) == [
-        (Kind.NETWORK_INVALID_DNS, "Invalid DNS for network 'lab': must be a single IP"),
-        (Kind.GENERIC, "Invalid IP or CIDR format: dns.example"),
+        (BoshErrorKind.NETWORK_INVALID_DNS, "Invalid DNS for network 'lab': must be a single IP"),
+        (BoshErrorKind.GENERIC, "Invalid IP or CIDR format: dns.example"),
     ]
 
 
@@ -190,13 +190,13 @@ def test_b17_the_gateway_of_a_point_to_point_block_is_one_of_its_ends() -> None:
 
 def test_b17_without_point_to_point_there_is_no_room_for_a_gateway() -> None:
     assert refused_subnets({**TWO, "gateway": "172.20.5.1"}) == [
-        (Kind.NETWORK_INVALID_GATEWAY, "Invalid gateway for network 'lab': can't be the broadcast IP")
+        (BoshErrorKind.NETWORK_INVALID_GATEWAY, "Invalid gateway for network 'lab': can't be the broadcast IP")
     ]
 
 
 def test_point_to_point_is_for_blocks_of_two() -> None:
     assert refused_subnets(on_lab(point_to_point=True)) == [
-        (Kind.NETWORK_INVALID_PROPERTY, "Network 'lab' must not specify 'point_to_point' for more than 2 IPs.")
+        (BoshErrorKind.NETWORK_INVALID_PROPERTY, "Network 'lab' must not specify 'point_to_point' for more than 2 IPs.")
     ]
     assert subnet(on_lab(point_to_point=False)) == subnet()
 
@@ -213,10 +213,10 @@ def test_point_to_point_is_for_blocks_of_two() -> None:
 )
 def test_reserved_and_static_addresses_must_be_in_the_range(span: str, outside: str) -> None:
     assert refused_subnets(on_lab(reserved=[span])) == [
-        (Kind.NETWORK_RESERVED_IP_OUT_OF_RANGE, f"Reserved IP '{outside}' is out of network 'lab' range")
+        (BoshErrorKind.NETWORK_RESERVED_IP_OUT_OF_RANGE, f"Reserved IP '{outside}' is out of network 'lab' range")
     ]
     assert refused_subnets(on_lab(static=[span])) == [
-        (Kind.NETWORK_STATIC_IP_OUT_OF_RANGE, f"Static IP '{outside}' is out of network 'lab' range")
+        (BoshErrorKind.NETWORK_STATIC_IP_OUT_OF_RANGE, f"Static IP '{outside}' is out of network 'lab' range")
     ]
 
 
@@ -232,7 +232,10 @@ def test_reserved_and_static_addresses_must_be_in_the_range(span: str, outside: 
 )
 def test_c19_a_static_address_that_is_kept_back_is_refused(static: str, restricted: str) -> None:
     assert refused_subnets(on_lab(static=[static], reserved=["172.20.5.8 - 172.20.5.9"])) == [
-        (Kind.NETWORK_STATIC_IP_OUT_OF_RANGE, f"Static IP '{restricted}/32' is in network 'lab' reserved range")
+        (
+            BoshErrorKind.NETWORK_STATIC_IP_OUT_OF_RANGE,
+            f"Static IP '{restricted}/32' is in network 'lab' reserved range",
+        )
     ]
 
 
@@ -240,10 +243,10 @@ def test_c20_every_address_of_a_static_block_counts() -> None:
     described = on_lab(static=["172.20.5.8/29"])
 
     assert refused_subnets({**described, "reserved": "172.20.5.10"}) == [
-        (Kind.NETWORK_STATIC_IP_OUT_OF_RANGE, "Static IP '172.20.5.10/32' is in network 'lab' reserved range")
+        (BoshErrorKind.NETWORK_STATIC_IP_OUT_OF_RANGE, "Static IP '172.20.5.10/32' is in network 'lab' reserved range")
     ]
     assert refused_subnets(described) == [
-        (Kind.NETWORK_STATIC_IP_OUT_OF_RANGE, "Static IP '172.20.5.15/32' is in network 'lab' reserved range")
+        (BoshErrorKind.NETWORK_STATIC_IP_OUT_OF_RANGE, "Static IP '172.20.5.15/32' is in network 'lab' reserved range")
     ]
 
 
@@ -255,14 +258,14 @@ def test_the_allocators_own_address_is_no_static_one() -> None:
 
 def test_c22_a_reserved_range_that_runs_backwards_is_refused() -> None:
     assert refused_subnets(on_lab(reserved=["172.20.5.9-172.20.5.5"])) == [
-        (Kind.NETWORK_INVALID_IP_RANGE_FORMAT, "Invalid IP range format: 172.20.5.9-172.20.5.5")
+        (BoshErrorKind.NETWORK_INVALID_IP_RANGE_FORMAT, "Invalid IP range format: 172.20.5.9-172.20.5.5")
     ]
 
 
 def test_a_block_is_no_end_of_a_range() -> None:
     assert refused_subnets(on_lab(static=["172.20.5.4/30 - 172.20.5.9", "next"])) == [
-        (Kind.NETWORK_INVALID_IP_RANGE_FORMAT, "Invalid IP range format: 172.20.5.4/30 - 172.20.5.9"),
-        (Kind.NETWORK_INVALID_IP_RANGE_FORMAT, "Invalid IP or CIDR format: next"),
+        (BoshErrorKind.NETWORK_INVALID_IP_RANGE_FORMAT, "Invalid IP range format: 172.20.5.4/30 - 172.20.5.9"),
+        (BoshErrorKind.NETWORK_INVALID_IP_RANGE_FORMAT, "Invalid IP or CIDR format: next"),
     ]
 
 
@@ -271,7 +274,7 @@ def test_i7_with_a_prefix_a_static_address_must_be_the_base_of_a_block() -> None
 
     assert refused_subnets({**PREFIXED, "static": static}) == [
         (
-            Kind.NETWORK_PREFIX_STATIC_IP_NOT_BASE_ADDRESS,
+            BoshErrorKind.NETWORK_PREFIX_STATIC_IP_NOT_BASE_ADDRESS,
             "Static IP '10.10.0.191/32' of network 'lab' is no base address of prefix '26'",
         )
     ]
@@ -297,25 +300,25 @@ def test_i7_a_base_address_stands_for_its_block(static: list[str]) -> None:
 def test_i7_a_static_range_must_not_cut_a_block_in_two(static: str, end: str) -> None:
     [(kind, message)] = refused_subnets({**PREFIXED, "static": [static]})
 
-    assert kind is Kind.NETWORK_PREFIX_STATIC_IP_NOT_BASE_ADDRESS
+    assert kind is BoshErrorKind.NETWORK_PREFIX_STATIC_IP_NOT_BASE_ADDRESS
     assert message.startswith(f"Static IP '{end}/32'")
 
 
 def test_i7_a_static_block_may_hold_nothing_that_is_kept_back() -> None:
     assert refused_subnets({**PREFIXED, "static": ["10.10.0.192"]}) == [
-        (Kind.NETWORK_STATIC_IP_OUT_OF_RANGE, "Static IP '10.10.0.255/32' is in network 'lab' reserved range")
+        (BoshErrorKind.NETWORK_STATIC_IP_OUT_OF_RANGE, "Static IP '10.10.0.255/32' is in network 'lab' reserved range")
     ]
 
 
 def test_i8_a_prefix_shorter_than_the_range_is_refused() -> None:
     assert refused_subnets({**PREFIXED, "prefix": 23}) == [
-        (Kind.NETWORK_PREFIX_SIZE_TOO_BIG, "Prefix size '23' is larger than range prefix '24'")
+        (BoshErrorKind.NETWORK_PREFIX_SIZE_TOO_BIG, "Prefix size '23' is larger than range prefix '24'")
     ]
 
 
 def test_a_prefix_longer_than_an_address_is_refused() -> None:
     assert refused_subnets({**PREFIXED, "prefix": 33}) == [
-        (Kind.NETWORK_INVALID_PROPERTY, "Network 'lab' must not specify a 'prefix' above '32'.")
+        (BoshErrorKind.NETWORK_INVALID_PROPERTY, "Network 'lab' must not specify a 'prefix' above '32'.")
     ]
     assert subnet({**SIX, "prefix": 128}).prefix == 128
 

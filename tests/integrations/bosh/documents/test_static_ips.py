@@ -4,10 +4,10 @@ from typing import Any
 
 import pytest
 
-from tenure.integrations.bosh.model.bosh_errors import Kind
+from tenure.integrations.bosh.model.bosh_errors import BoshErrorKind
 from tests.integrations.bosh.documents.manifests import addresses, group, read_group, refused
 
-MISMATCH = Kind.INSTANCE_GROUP_NETWORK_INSTANCE_IP_MISMATCH
+MISMATCH = BoshErrorKind.INSTANCE_GROUP_NETWORK_INSTANCE_IP_MISMATCH
 STATIC_IPS = "instance_groups[0].networks[0].static_ips"
 
 
@@ -49,15 +49,20 @@ def test_c2_no_static_ips_are_too_few() -> None:
 def test_c3_the_same_static_ip_twice_is_refused() -> None:
     message = "Instance group 'app' specifies static IP '172.20.5.10/32' more than once"
 
-    assert refused(asking("172.20.5.10", "172.20.5.10")) == [(Kind.JOB_INVALID_STATIC_IPS, message, f"{STATIC_IPS}[1]")]
-    assert (Kind.JOB_INVALID_STATIC_IPS.title, Kind.JOB_INVALID_STATIC_IPS.value) == ("JobInvalidStaticIPs", 150009)
+    assert refused(asking("172.20.5.10", "172.20.5.10")) == [
+        (BoshErrorKind.JOB_INVALID_STATIC_IPS, message, f"{STATIC_IPS}[1]")
+    ]
+    assert (BoshErrorKind.JOB_INVALID_STATIC_IPS.title, BoshErrorKind.JOB_INVALID_STATIC_IPS.value) == (
+        "JobInvalidStaticIPs",
+        150009,
+    )
 
 
 def test_c3_a_range_over_another_is_one_fault() -> None:
     message = "Instance group 'app' specifies static IP '172.20.5.11-172.20.5.12' more than once"
 
     assert refused(asking("172.20.5.10-172.20.5.12", "172.20.5.11-172.20.5.12")) == [
-        (Kind.JOB_INVALID_STATIC_IPS, message, f"{STATIC_IPS}[1]")
+        (BoshErrorKind.JOB_INVALID_STATIC_IPS, message, f"{STATIC_IPS}[1]")
     ]
 
 
@@ -87,9 +92,9 @@ def test_a_static_ip_in_another_az_is_refused() -> None:
     )
 
     assert refused(asking("172.20.6.8", "172.20.7.8", network="zoned", azs=["z1"])) == [
-        (Kind.JOB_STATIC_IPS_FROM_INVALID_AVAILABILITY_ZONE, message, f"{STATIC_IPS}[1]")
+        (BoshErrorKind.JOB_STATIC_IPS_FROM_INVALID_AVAILABILITY_ZONE, message, f"{STATIC_IPS}[1]")
     ]
-    assert Kind.JOB_STATIC_IPS_FROM_INVALID_AVAILABILITY_ZONE.value == 150007
+    assert BoshErrorKind.JOB_STATIC_IPS_FROM_INVALID_AVAILABILITY_ZONE.value == 150007
 
 
 def test_c14_static_ips_may_all_be_in_one_of_the_azs() -> None:
@@ -107,7 +112,7 @@ def test_c14_static_ips_may_all_be_in_one_of_the_azs() -> None:
 )
 def test_what_is_no_address_is_refused_and_not_counted(text: str, message: str) -> None:
     assert refused(asking("172.20.5.10", text, instances=3)) == [
-        (Kind.NETWORK_INVALID_IP_RANGE_FORMAT, message, f"{STATIC_IPS}[1]")
+        (BoshErrorKind.NETWORK_INVALID_IP_RANGE_FORMAT, message, f"{STATIC_IPS}[1]")
     ]
 
 
@@ -115,7 +120,7 @@ def test_static_ips_on_an_unknown_network_are_counted_all_the_same() -> None:
     found = refused(asking("172.20.5.10", network="nowhere", instances=2))
 
     assert [(kind, place) for kind, _, place in found] == [
-        (Kind.JOB_UNKNOWN_NETWORK, "instance_groups[0].networks[0].name"),
+        (BoshErrorKind.JOB_UNKNOWN_NETWORK, "instance_groups[0].networks[0].name"),
         (MISMATCH, STATIC_IPS),
     ]
 
@@ -126,7 +131,7 @@ def test_more_static_ips_than_can_be_kept_one_by_one_are_refused() -> None:
 
     for text, count in (("10.8.0.0/15", 131072), ("2001:db8::/32", 1 << 96)):
         message = f"Instance group 'app' asks for {count} static IPs in network 'wide', at most 65536 are read"
-        assert refused(asking(text, network="wide")) == [(Kind.GENERIC, message, STATIC_IPS)]
+        assert refused(asking(text, network="wide")) == [(BoshErrorKind.GENERIC, message, STATIC_IPS)]
 
 
 def test_i7_a_static_ip_on_a_network_with_a_prefix_is_the_base_address_of_a_block() -> None:
@@ -137,9 +142,9 @@ def test_i7_a_static_ip_on_a_network_with_a_prefix_is_the_base_address_of_a_bloc
         "10.10.0.64",
     ]
     assert refused(asking("10.10.0.64", "10.10.0.72", network="blocks")) == [
-        (Kind.NETWORK_PREFIX_STATIC_IP_NOT_BASE_ADDRESS, message, f"{STATIC_IPS}[1]")
+        (BoshErrorKind.NETWORK_PREFIX_STATIC_IP_NOT_BASE_ADDRESS, message, f"{STATIC_IPS}[1]")
     ]
-    assert Kind.NETWORK_PREFIX_STATIC_IP_NOT_BASE_ADDRESS.value == 160015
+    assert BoshErrorKind.NETWORK_PREFIX_STATIC_IP_NOT_BASE_ADDRESS.value == 160015
 
 
 @pytest.mark.parametrize("text", ["10.10.0.64/27", "10.10.0.64-10.10.0.95", "10.10.0.64-10.10.0.80"])

@@ -10,7 +10,7 @@ import pytest
 import tenure
 from tenure.integrations import bosh
 from tenure.integrations.bosh.documents.manifest import read_manifest
-from tenure.integrations.bosh.model.bosh_errors import Fault, Kind, Refused, Rejected
+from tenure.integrations.bosh.model.bosh_errors import BoshErrorKind, BoshFault, Refused, Rejected
 from tenure.integrations.bosh.running_vms.vm_state import read_vm_state
 from tests.integrations.bosh.conformance.town import Town
 from tests.integrations.bosh.documents import configs, manifests
@@ -23,9 +23,9 @@ NAMED = re.compile(r"\[(\w+) (\d+)\]$")
 UUID = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 
 UNRAISED = {
-    Kind.NETWORK_RESERVATION_IP_NOT_OWNED,  # what is not held is released without a word: E18
-    Kind.NETWORK_RESERVATION_WRONG_TYPE,  # told before, as a mismatch or as not supported: C4, G3
-    Kind.NETWORK_RESERVATION_IP_OUTSIDE_SUBNET,  # told before: C4; what a VM says and no subnet has is kept
+    BoshErrorKind.NETWORK_RESERVATION_IP_NOT_OWNED,  # what is not held is released without a word: E18
+    BoshErrorKind.NETWORK_RESERVATION_WRONG_TYPE,  # told before, as a mismatch or as not supported: C4, G3
+    BoshErrorKind.NETWORK_RESERVATION_IP_OUTSIDE_SUBNET,  # told before: C4; what a VM says and no subnet has is kept
 }
 """Numbers of BOSH that are kept free here: what they stand for is told earlier, or is no fault."""
 
@@ -46,7 +46,7 @@ def named(case: Wrong | Refusal) -> str:
     return re.sub(r"\W+", "-", f"{case.told.rpartition('[')[2]} {case.told[:60]}")
 
 
-def told(faults: Iterable[Fault]) -> list[str]:
+def told(faults: Iterable[BoshFault]) -> list[str]:
     """Write faults without their places."""
     return [str(fault._replace(place=None)) for fault in faults]
 
@@ -117,17 +117,21 @@ async def test_what_cannot_be_made_is_refused_and_undone(case: Refusal, town: To
     assert await town.ledger.papers("deployments.network") == []
 
 
-def raised() -> set[Kind]:
+def raised() -> set[BoshErrorKind]:
     """Find the kinds that the sources speak of, except where they are only compared."""
     found = set()
     for path in SOURCES.rglob("*.py"):
         tree = ast.parse(path.read_text("utf-8"))
         compared = {id(leaf) for node in ast.walk(tree) if isinstance(node, ast.Compare) for leaf in ast.walk(node)}
         for node in ast.walk(tree):
-            named_so = isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and node.value.id == "Kind"
+            named_so = (
+                isinstance(node, ast.Attribute)
+                and isinstance(node.value, ast.Name)
+                and node.value.id == "BoshErrorKind"
+            )
             if named_so and id(node) not in compared and path.name != "bosh_errors.py":
                 assert isinstance(node, ast.Attribute)
-                found.add(Kind[node.attr])
+                found.add(BoshErrorKind[node.attr])
     return found
 
 
@@ -138,4 +142,4 @@ def test_every_kind_that_can_be_raised_is_raised_here() -> None:
 
 
 def test_the_other_kinds_are_known_to_be_told_otherwise() -> None:
-    assert set(Kind) - raised() == UNRAISED
+    assert set(BoshErrorKind) - raised() == UNRAISED

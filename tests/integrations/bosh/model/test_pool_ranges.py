@@ -3,7 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tenure.integrations.bosh.model.document_model import Subnet
+from tenure.integrations.bosh.model.document_model import CloudSubnet
 from tenure.integrations.bosh.model.pool_ranges import dynamic_ranges
 from tenure.kernel.addressing.ranges import AddressRange, Cidr, parse_cidr, parse_range
 from tests.integrations.bosh.documents.configs import WORKED, accepted, on_lab, subnet, told, warned
@@ -80,7 +80,7 @@ def test_the_worked_example_has_fourteen_blocks_for_pods() -> None:
 def test_the_largest_ranges_are_never_counted_through() -> None:
     reserved = tuple(parse_range(f"2001:db8:{number:x}::/64") for number in range(1, 2000))
 
-    drawn = dynamic_ranges(Subnet(range=parse_cidr("2001::/16"), restricted=reserved, prefix=128))
+    drawn = dynamic_ranges(CloudSubnet(range=parse_cidr("2001::/16"), restricted=reserved, prefix=128))
 
     assert len(drawn) == 2000
 
@@ -89,19 +89,19 @@ BLOCK = parse_cidr("192.0.2.0/24")
 
 
 @st.composite
-def subnets(draw: st.DrawFn) -> Subnet:
+def subnets(draw: st.DrawFn) -> CloudSubnet:
     """Draw a subnet of 16 to 256 addresses with holes, some over each other or outside, and a prefix."""
     cidr = Cidr(BLOCK.first, draw(st.integers(24, 28)))
     firsts = draw(st.lists(st.tuples(st.integers(0, 255), st.integers(0, 12)), max_size=8))
     holes = [AddressRange(BLOCK.first + first, BLOCK.first + first + more) for first, more in firsts]
     cut = draw(st.integers(0, len(holes)))
-    return Subnet(
+    return CloudSubnet(
         range=cidr, restricted=tuple(holes[:cut]), static=tuple(holes[cut:]), prefix=draw(st.integers(cidr.prefix, 32))
     )
 
 
 @given(subnets())
-def test_exactly_the_aligned_blocks_that_touch_nothing_are_given(drawn: Subnet) -> None:
+def test_exactly_the_aligned_blocks_that_touch_nothing_are_given(drawn: CloudSubnet) -> None:
     assert drawn.range is not None
     size = 1 << (32 - drawn.prefix)
     taken = {position for hole in (*drawn.restricted, *drawn.static) for position in range(hole.first, hole.last + 1)}

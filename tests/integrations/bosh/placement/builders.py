@@ -10,10 +10,10 @@ from tenure.integrations.bosh.model.document_model import (
     VIP,
     Az,
     CloudConfig,
-    Group,
+    CloudNetwork,
+    CloudSubnet,
     GroupNetwork,
-    Network,
-    Subnet,
+    InstanceGroup,
 )
 from tenure.integrations.bosh.placement import Placement, Present, place
 from tenure.kernel.addressing.addresses import format_address, parse_address
@@ -24,10 +24,10 @@ AZS = ("z1", "z2", "z3", "z4")
 
 def subnet(
     cidr: str, *static: str, azs: Sequence[str] | None = None, vlan: int = 1, prefix: int | None = None
-) -> Subnet:
+) -> CloudSubnet:
     """Make a manual subnet; its vlan is its only cloud property."""
     block = parse_cidr(cidr)
-    return Subnet(
+    return CloudSubnet(
         azs=None if azs is None else tuple(azs),
         cloud_properties={"vlan": vlan},
         range=block,
@@ -36,22 +36,22 @@ def subnet(
     )
 
 
-def manual(name: str, *subnets: Subnet) -> Network:
+def manual(name: str, *subnets: CloudSubnet) -> CloudNetwork:
     """Make a manual network."""
-    return Network(name, MANUAL, subnets)
+    return CloudNetwork(name, MANUAL, subnets)
 
 
-def vip(name: str) -> Network:
+def vip(name: str) -> CloudNetwork:
     """Make a VIP network without a pool."""
-    return Network(name, VIP)
+    return CloudNetwork(name, VIP)
 
 
-def dynamic(name: str, azs: Sequence[str] | None = None) -> Network:
+def dynamic(name: str, azs: Sequence[str] | None = None) -> CloudNetwork:
     """Make a dynamic network of one subnet."""
-    return Network(name, DYNAMIC, (Subnet(azs=None if azs is None else tuple(azs)),))
+    return CloudNetwork(name, DYNAMIC, (CloudSubnet(azs=None if azs is None else tuple(azs)),))
 
 
-def config(*networks: Network) -> CloudConfig:
+def config(*networks: CloudNetwork) -> CloudConfig:
     """Put networks together, with all AZs."""
     return CloudConfig({name: Az(name) for name in AZS}, {network.name: network for network in networks})
 
@@ -62,9 +62,9 @@ def on(name: str, *static: str, nic_group: str | None = None) -> GroupNetwork:
     return GroupNetwork(name, positions or None, nic_group=nic_group)
 
 
-def group(instances: int, *networks: GroupNetwork, azs: Sequence[str] | None = None) -> Group:
+def group(instances: int, *networks: GroupNetwork, azs: Sequence[str] | None = None) -> InstanceGroup:
     """Make the group ``app``."""
-    return Group("app", instances, networks, None if azs is None else tuple(azs))
+    return InstanceGroup("app", instances, networks, None if azs is None else tuple(azs))
 
 
 def present(index: int, az: str | None = None, **addresses: str | tuple[str, ...]) -> Present:
@@ -130,7 +130,7 @@ def gone(placement: Placement) -> list[int]:
     return [each.index for each in placement.obsolete]
 
 
-def refusal(group: Group, config: CloudConfig, instances: Sequence[Present] = ()) -> tuple[str, int, str]:
+def refusal(group: InstanceGroup, config: CloudConfig, instances: Sequence[Present] = ()) -> tuple[str, int, str]:
     """Return the error with which a group is refused: name, number, message."""
     try:
         place(group, config, instances)

@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 
 from hypothesis import strategies as st
 
-from tenure.integrations.bosh.model.document_model import CloudConfig, Group, GroupNetwork, Network
+from tenure.integrations.bosh.model.document_model import CloudConfig, CloudNetwork, GroupNetwork, InstanceGroup
 from tenure.integrations.bosh.placement import Present
 from tenure.kernel.addressing.addresses import parse_address
 from tests.integrations.bosh.placement.builders import AZS, config, group, manual, subnet
@@ -15,7 +15,7 @@ from tests.integrations.bosh.placement.builders import AZS, config, group, manua
 class Case:
     """Something to place."""
 
-    group: Group
+    group: InstanceGroup
     config: CloudConfig
     present: list[Present]
 
@@ -65,7 +65,7 @@ def static_cases(
 @st.composite
 def _networks(
     draw: st.DrawFn, name: str, number: int, azs: Sequence[str], instances: int
-) -> tuple[Network, GroupNetwork]:
+) -> tuple[CloudNetwork, GroupNetwork]:
     reached = draw(st.lists(st.lists(st.sampled_from(azs), min_size=1, unique=True), min_size=1, max_size=3))
     subnets = [
         subnet(

@@ -6,7 +6,7 @@ from dataclasses import replace
 import pytest
 
 from tenure.integrations.bosh.model.bosh_errors import Refused
-from tenure.integrations.bosh.model.document_model import Group, MigratedFrom
+from tenure.integrations.bosh.model.document_model import InstanceGroup, MigratedFrom
 from tenure.integrations.bosh.placement import Present, adopt, place
 from tests.integrations.bosh.placement.builders import config, gone, group, manual, on, present, static, stays, subnet
 
@@ -14,7 +14,7 @@ SITE = config(manual("lab", subnet("172.20.5.0/28", "172.20.5.8-172.20.5.14", az
 FLAT = config(manual("lab", subnet("172.20.5.0/28")))
 
 
-def migrating(base: Group, *sources: MigratedFrom) -> Group:
+def migrating(base: InstanceGroup, *sources: MigratedFrom) -> InstanceGroup:
     return replace(base, migrated_from=sources)
 
 
@@ -22,7 +22,7 @@ def named(instance: Present, uuid: str) -> Present:
     return replace(instance, uuid=uuid)
 
 
-def refused(group: Group, present_by_group: Mapping[str, Sequence[Present]]) -> str:
+def refused(group: InstanceGroup, present_by_group: Mapping[str, Sequence[Present]]) -> str:
     with pytest.raises(Refused) as caught:
         adopt(group, SITE, present_by_group)
     assert (caught.value.kind.title, caught.value.kind.value) == ("DeploymentInvalidMigratedFromJob", 190018)

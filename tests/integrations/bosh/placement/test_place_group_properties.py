@@ -8,7 +8,7 @@ from hypothesis import assume, given, target
 from hypothesis import strategies as st
 
 from tenure.integrations.bosh.model.bosh_errors import Refused
-from tenure.integrations.bosh.model.document_model import Subnet
+from tenure.integrations.bosh.model.document_model import CloudSubnet
 from tenure.integrations.bosh.placement import Placement, Present, place
 from tests.integrations.bosh.placement.builders import settled
 from tests.integrations.bosh.placement.strategies import Case, balanced_cases, static_cases
@@ -139,7 +139,7 @@ def test_who_stays_keeps_a_listed_address(case: Case) -> None:
             assert not held & set(wish.static_ips or ()) or each.static[wish.name] in held
 
 
-def _subnet(case: Case, name: str, position: int) -> Subnet:
+def _subnet(case: Case, name: str, position: int) -> CloudSubnet:
     [found] = [
         subnet
         for subnet in case.config.networks[name].subnets

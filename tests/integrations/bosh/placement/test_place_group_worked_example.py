@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 
-from tenure.integrations.bosh.model.document_model import Group
+from tenure.integrations.bosh.model.document_model import InstanceGroup
 from tenure.integrations.bosh.placement import place
 from tests.integrations.bosh.placement.builders import (
     config,
@@ -26,9 +26,11 @@ SITE = config(
     vip("public"),
     manual("pods6", subnet("2001:db8:44:100::/60", azs=["z1", "z2"], prefix=64)),
 )
-DB = Group("db", 2, (on("apps", "10.44.16.10", "10.44.17.10"),), ("z1", "z2"))
-WEB = Group("web", 3, (on("apps"), on("public", "203.0.113.11", "203.0.113.12", "203.0.113.13")), ("z1", "z2", "z3"))
-CELL = Group("cell", 2, (on("apps", nic_group="1"), on("pods6", nic_group="1")), ("z1", "z2"))
+DB = InstanceGroup("db", 2, (on("apps", "10.44.16.10", "10.44.17.10"),), ("z1", "z2"))
+WEB = InstanceGroup(
+    "web", 3, (on("apps"), on("public", "203.0.113.11", "203.0.113.12", "203.0.113.13")), ("z1", "z2", "z3")
+)
+CELL = InstanceGroup("cell", 2, (on("apps", nic_group="1"), on("pods6", nic_group="1")), ("z1", "z2"))
 VIPS = {0: "203.0.113.11", 1: "203.0.113.12", 2: "203.0.113.13"}
 
 

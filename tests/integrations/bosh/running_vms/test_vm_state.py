@@ -7,16 +7,16 @@ from pathlib import Path
 
 import pytest
 
-from tenure.integrations.bosh.model.bosh_errors import Kind, Refused, Rejected
+from tenure.integrations.bosh.model.bosh_errors import BoshErrorKind, Refused, Rejected
 from tenure.integrations.bosh.running_vms.match_vm_state import Hearing, listen
 from tenure.integrations.bosh.running_vms.vm_state import Carries, VmState, ask_command, read_vm_state
-from tenure.integrations.bosh.state.instance_state import Instance
+from tenure.integrations.bosh.state.instance_state import DeploymentInstance
 from tenure.kernel.addressing.ranges import parse_cidr
 
 SAID = {"app/0": {"vm": "vm-1", "networks": {"lab": {"ip": "172.20.5.2"}}}, "app/1": None}
 
 
-def told(text: str) -> list[tuple[Kind, str, str]]:
+def told(text: str) -> list[tuple[BoshErrorKind, str, str]]:
     with pytest.raises(Rejected) as caught:
         read_vm_state(text, "state")
     return [(fault.kind, fault.message, str(fault.place)) for fault in caught.value.faults]
@@ -90,12 +90,15 @@ def test_a_misspelt_key_of_a_network_is_refused() -> None:
 def test_what_is_no_document_is_refused(text: str) -> None:
     [(kind, message, _)] = told(text)
 
-    assert kind is Kind.GENERIC
+    assert kind is BoshErrorKind.GENERIC
     assert message.startswith("The document cannot be read")
 
 
 def test_an_instance_is_meant_by_index_or_by_uuid() -> None:
-    first, second = Instance("alpha", "app", "u1", 0, vm="vm-1"), Instance("alpha", "app", "u2", 1, vm="vm-2")
+    first, second = (
+        DeploymentInstance("alpha", "app", "u1", 0, vm="vm-1"),
+        DeploymentInstance("alpha", "app", "u2", 1, vm="vm-2"),
+    )
     answer = VmState("vm-2", {"lab": Carries(parse_cidr("10.0.0.2/32"), None)})
 
     for name in ("app/u2", "app/1"):

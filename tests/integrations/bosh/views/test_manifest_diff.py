@@ -4,16 +4,16 @@ from dataclasses import replace
 
 from tenure.integrations.bosh.model.document_model import (
     CloudConfig,
-    Group,
+    CloudNetwork,
     GroupNetwork,
+    InstanceGroup,
     Manifest,
     MigratedFrom,
-    Network,
 )
 from tenure.integrations.bosh.views.manifest_diff import Difference, changed_networks, manifest_differences
 from tenure.kernel.addressing.addresses import parse_address
 
-WEB = Group("web", 2, (GroupNetwork("apps"),), azs=("z1",))
+WEB = InstanceGroup("web", 2, (GroupNetwork("apps"),), azs=("z1",))
 SHOP = Manifest("shop", (WEB,))
 
 
@@ -27,7 +27,7 @@ def test_the_same_has_no_differences() -> None:
 
 
 def test_the_order_of_groups_does_not_count() -> None:
-    other = Group("db", 1, (GroupNetwork("apps"),))
+    other = InstanceGroup("db", 1, (GroupNetwork("apps"),))
 
     assert manifest_differences(Manifest("shop", (WEB, other)), Manifest("shop", (other, WEB))) == []
 
@@ -59,8 +59,8 @@ def test_a_group_that_comes_or_goes_is_one_difference() -> None:
 
 
 def test_networks_that_changed_are_named() -> None:
-    kept, gone, came = (Network(name, "dynamic") for name in ("kept", "gone", "came"))
-    before = CloudConfig(networks={"kept": kept, "gone": gone, "other": Network("other", "vip")})
-    after = CloudConfig(networks={"came": came, "other": Network("other", "dynamic"), "kept": kept})
+    kept, gone, came = (CloudNetwork(name, "dynamic") for name in ("kept", "gone", "came"))
+    before = CloudConfig(networks={"kept": kept, "gone": gone, "other": CloudNetwork("other", "vip")})
+    after = CloudConfig(networks={"came": came, "other": CloudNetwork("other", "dynamic"), "kept": kept})
 
     assert changed_networks(before, after) == ["came", "other", "gone"]

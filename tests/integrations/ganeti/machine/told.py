@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterable, Mapping
 
-from tenure.integrations.ganeti.instance.job import Taken
+from tenure.integrations.ganeti.instance.job import JobAddress
 from tenure.integrations.ganeti.machine_model import Instance
 from tenure.kernel.holdings.holding_model import State
 from tests.integrations.ganeti.machine.sight import Sight
@@ -31,17 +31,17 @@ class Told:
                     assert (nic.network, ip.address) not in self.held, f"{ip.address} was somebody's"
                     self.held[nic.network, ip.address] = name
 
-    def wait(self, taken: Iterable[Taken], sight: Sight) -> None:
+    def wait(self, taken: Iterable[JobAddress], sight: Sight) -> None:
         """Note what a job took until it ends."""
         places = list(taken)
         self._put(self.pending, places, sight, State.PENDING)
         self.picked |= {(each.network, each.address) for each in places} & pooled(sight)
 
-    def cool(self, given: Iterable[Taken], sight: Sight) -> None:
+    def cool(self, given: Iterable[JobAddress], sight: Sight) -> None:
         """Note what a job gave back until it ends."""
         self._put(self.cooling, given, sight, State.COOLING)
 
-    def _put(self, where: dict[Place, int | None], taken: Iterable[Taken], sight: Sight, state: State) -> None:
+    def _put(self, where: dict[Place, int | None], taken: Iterable[JobAddress], sight: Sight, state: State) -> None:
         shown = deadlines(sight, state)
         for each in taken:
             place = (each.network, each.address)
@@ -54,7 +54,7 @@ class Told:
     def _overdue(self, until_us: int | None) -> bool:
         return until_us is not None and until_us <= self.clock()
 
-    def settle(self, taken: Iterable[Taken]) -> None:
+    def settle(self, taken: Iterable[JobAddress]) -> None:
         """Forget what a job took or gave back: it is over."""
         for each in taken:
             self.pending.pop((each.network, each.address), None)

@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from tenure.integrations.ganeti.options.lexer import (
     MAX_OPTION,
-    Piece,
+    OptionPiece,
     lex,
     like_an_address,
     name_fault,
@@ -244,7 +244,7 @@ def test_every_address_range_and_block_is_recognised_and_never_a_name(text: str)
 )
 def test_what_is_not_one_address_is_refused_with_the_reason(text: str, reason: str) -> None:
     with pytest.raises(Invalid, match=reason):
-        read_literal(text, Piece(OPTION, text, text, True))
+        read_literal(text, OptionPiece(OPTION, text, text, True))
 
 
 @pytest.mark.parametrize(
@@ -264,7 +264,7 @@ def test_what_is_not_one_address_is_refused_with_the_reason(text: str, reason: s
 )
 def test_p11_u31_a_range_that_runs_backwards_mixes_versions_or_is_garbage_is_refused(text: str, reason: str) -> None:
     with pytest.raises(Invalid, match=reason) as caught:
-        read_range(text, Piece("--pool", text, text, True))
+        read_range(text, OptionPiece("--pool", text, text, True))
 
     assert caught.value.field == "pool"
 

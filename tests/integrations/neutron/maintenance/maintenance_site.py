@@ -23,8 +23,8 @@ with warnings.catch_warnings():
     from tenure.integrations.neutron.database import subnet_records
     from tenure.integrations.neutron.database.allocation_rows import SessionBook, digits_of
     from tenure.integrations.neutron.maintenance import run
-    from tenure.integrations.neutron.maintenance.drift import Outcome, Report
-    from tenure.integrations.neutron.maintenance.neutron_settings import Settings
+    from tenure.integrations.neutron.maintenance.drift import DriftOutcome, DriftReport
+    from tenure.integrations.neutron.maintenance.neutron_settings import NeutronSettings
     from tenure.integrations.neutron.maintenance.ports_in_flight import BULK_S
 
 DATABASES: dict[str, Callable[[], AbstractContextManager[str]]] = {
@@ -56,7 +56,7 @@ def silent(done: int, total: int | None) -> None:
 class Site:
     """One deployment of Neutron's."""
 
-    settings: Settings
+    settings: NeutronSettings
     engine: sa.Engine
     numbers: Iterator[int] = field(default_factory=lambda: iter(range(1, 1 << 31)))
 
@@ -174,27 +174,27 @@ class Site:
             subnet_records.enter(session, subnet)
             yield session, book
 
-    def verify(self) -> Report:
+    def verify(self) -> DriftReport:
         """Compare."""
         return run.verify(self.settings, silent)
 
-    def reconcile(self, *, dry: bool = False, grace_s: int = BULK_S) -> Report:
+    def reconcile(self, *, dry: bool = False, grace_s: int = BULK_S) -> DriftReport:
         """Repair."""
         return run.reconcile(self.settings, silent, dry=dry, grace_s=grace_s)
 
-    def move_in(self, *, dry: bool = False, **may: bool) -> Report:
+    def move_in(self, *, dry: bool = False, **may: bool) -> DriftReport:
         """Import."""
         return run.move_in(self.settings, silent, dry=dry, **may)
 
 
 def site_of(database: str, mode: str, ledger: str | None, engine: sa.Engine) -> Site:
     """Give a deployment that somebody else has made."""
-    return Site(Settings(database, mode, REALM, ledger), engine)
+    return Site(NeutronSettings(database, mode, REALM, ledger), engine)
 
 
-def moved_in(database: str, ledger: str, progress: Callable[[int, int | None], None]) -> Report:
+def moved_in(database: str, ledger: str, progress: Callable[[int, int | None], None]) -> DriftReport:
     """Import into a ledger."""
-    return run.move_in(Settings(database, "ledger", REALM, ledger), progress)
+    return run.move_in(NeutronSettings(database, "ledger", REALM, ledger), progress)
 
 
 def long_ago() -> int:
@@ -213,9 +213,9 @@ def places(first: str, count: int) -> list[str]:
     return [format_address(start + number) for number in range(count)]
 
 
-def kinds(report: Report, *outcomes: str) -> list[str]:
+def kinds(report: DriftReport, *outcomes: str) -> list[str]:
     """List the kinds of drift that ended so, in the order they were found."""
-    return [drift.kind for drift in report.of(*(Outcome(name) for name in outcomes))]
+    return [drift.kind for drift in report.of(*(DriftOutcome(name) for name in outcomes))]
 
 
 @contextmanager
@@ -226,4 +226,4 @@ def built(database: str, mode: str, **settings: Any) -> Iterator[Site]:
         ledger = opened.enter_context(postgres.schema_in_thread()) if mode == "ledger" else None
         engine = sa.create_engine(url, poolclass=sa.NullPool)
         model_base.BASEV2.metadata.create_all(engine, tables=_needed())
-        yield Site(Settings(url, mode, REALM, ledger, **settings), engine)
+        yield Site(NeutronSettings(url, mode, REALM, ledger, **settings), engine)

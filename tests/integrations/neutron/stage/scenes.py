@@ -13,7 +13,7 @@ from sqlalchemy import event
 
 from tenure.integrations.neutron import options
 from tenure.integrations.neutron.maintenance import run
-from tenure.integrations.neutron.maintenance.neutron_settings import Settings
+from tenure.integrations.neutron.maintenance.neutron_settings import NeutronSettings
 from tenure.integrations.neutron.transaction.ledger_client import REACHES
 from tests.integrations.neutron.stage.neutron import Neutron
 from tests.integrations.neutron.stage.points import Trouble
@@ -102,7 +102,7 @@ def settled(neutron: Neutron) -> None:
 def reconcile(neutron: Neutron) -> None:
     """Reconcile the deployment of this server, as an operator does."""
     section = options.register()
-    found = Settings(cfg.CONF.database.connection, section.mode, section.realm, section.ledger)
+    found = NeutronSettings(cfg.CONF.database.connection, section.mode, section.realm, section.ledger)
     run.reconcile(found, lambda done, total: None)
 
 

@@ -16,10 +16,10 @@ from tests.infrastructure.postgres import schema_in_thread
 
 with warnings.catch_warnings():
     warnings.simplefilter("ignore")  # what Neutron imports is deprecated in places
-    from tenure.integrations.neutron.database.allocation_rows import Held
+    from tenure.integrations.neutron.database.allocation_rows import HeldAddress
     from tenure.integrations.neutron.database.subnet_records import SubnetRecord
     from tenure.integrations.neutron.transaction.ledger_client import Reach
-    from tenure.integrations.neutron.transaction.recorded_steps import LetGo, Place, Step, Took
+    from tenure.integrations.neutron.transaction.recorded_steps import LetGo, Step, SubnetAddress, Took
     from tenure.integrations.neutron.transaction.settle_steps import LedgerEnds
 
 PATIENCE_S = 60
@@ -40,7 +40,7 @@ def settle(reach: Reach) -> None:
 
 
 def test_what_was_held_in_a_network_that_is_gone_needs_no_release(caplog: pytest.LogCaptureFixture) -> None:
-    place, held = Place(subnet(), ADDRESS), Held(ADDRESS, "port/gone", 3)
+    place, held = SubnetAddress(subnet(), ADDRESS), HeldAddress(ADDRESS, "port/gone", 3)
     released: list[Step] = [LetGo(place, held)]
     with schema_in_thread() as url:
         reach = Reach(url, 5.0)
@@ -54,7 +54,7 @@ def test_what_was_held_in_a_network_that_is_gone_needs_no_release(caplog: pytest
 
 
 def test_what_cannot_be_confirmed_because_its_network_is_gone_is_an_error(caplog: pytest.LogCaptureFixture) -> None:
-    taken: list[Step] = [Took(Place(subnet(), ADDRESS), Held(ADDRESS, "port/there", 3))]
+    taken: list[Step] = [Took(SubnetAddress(subnet(), ADDRESS), HeldAddress(ADDRESS, "port/there", 3))]
     with schema_in_thread() as url:
         reach = Reach(url, 5.0)
 

@@ -7,7 +7,7 @@ import click
 from tenure.doors.cli.framework.click_base import noun
 from tenure.doors.cli.framework.complete_names import complete_group
 from tenure.doors.cli.output.field_lists import (
-    Layout,
+    ListLayout,
     chosen_fields,
     field_values,
     layout_options,
@@ -73,7 +73,7 @@ def list_groups(session: Session, **said: Any) -> None:
     """
     from tenure.integrations.ganeti.query.machine_fields import GROUP_DEFAULT, GROUP_FIELDS
 
-    layout = Layout(**said)
+    layout = ListLayout(**said)
     chosen = chosen_fields(session, layout, GROUP_DEFAULT, GROUP_FIELDS)
     print_fields(session, session.run(_facts), chosen, layout, nothing="no groups; `tenure group add NAME` makes one")
 

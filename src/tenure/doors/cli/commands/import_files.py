@@ -15,7 +15,7 @@ from tenure.kernel.errors import Invalid
 
 if TYPE_CHECKING:
     from tenure.interchange.formats.source_items import Source
-    from tenure.interchange.importer.dry_run_report import Report
+    from tenure.interchange.importer.dry_run_report import DryRunReport
     from tenure.service.ledger.async_ledger import AsyncLedger
 
 FORMATS = ("auto", "csv", "json", "netbox")
@@ -70,7 +70,7 @@ def import_files(
 
 async def _moved_in(
     ledger: "AsyncLedger", source: "Source", dry_run: bool, force: bool, batch: int, bar: Bar
-) -> "tuple[Report, bool]":
+) -> "tuple[DryRunReport, bool]":
     """Write the source if it has no faults; tell the report, and whether it was written."""
     from tenure.interchange.importer.import_run import plan_import, run_import
 
@@ -82,7 +82,7 @@ async def _moved_in(
     return await plan_import(ledger, source, force=force, progress=bar), False
 
 
-def _lines(report: "Report", written: bool) -> Iterator[str]:
+def _lines(report: "DryRunReport", written: bool) -> Iterator[str]:
     for fault in report.faults:
         yield f"fault: {fault}"
     for oddity in report.oddities:

@@ -16,7 +16,7 @@ from tenure.doors.cli.session import Session, pass_session
 from tenure.kernel.errors import Invalid
 
 if TYPE_CHECKING:
-    from tenure.integrations.neutron.maintenance.drift import Drift, Report
+    from tenure.integrations.neutron.maintenance.drift import Drift, DriftReport
 
 NAMED = 20
 """How many drifts of a kind are shown to people."""
@@ -141,13 +141,13 @@ def import_neutron(
     _tell(session, context, report, ok=report.agreed or foreseen, verb=verb, agreeing=True)
 
 
-def _tended(verb: str, said: dict[str, Any], bar: Bar, **more: int) -> "Report":
+def _tended(verb: str, said: dict[str, Any], bar: Bar, **more: int) -> "DriftReport":
     """Read the configuration, and go once round the deployment."""
     for name in ("oslo_db", "oslo_config"):
         logging.getLogger(name).setLevel(logging.CRITICAL + 1)
     settings, rounds = _loaded("neutron_settings"), _loaded("run")
     files = said.pop("files")
-    work: Callable[..., Report] = getattr(rounds, verb)
+    work: Callable[..., DriftReport] = getattr(rounds, verb)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         return work(settings.read_settings(files, said), bar, **more)
@@ -170,14 +170,14 @@ def _loaded(name: str) -> Any:
 
 
 def _tell(
-    session: Session, context: click.Context, report: "Report", *, ok: bool, verb: str, agreeing: bool = False
+    session: Session, context: click.Context, report: "DriftReport", *, ok: bool, verb: str, agreeing: bool = False
 ) -> None:
     answer(session, report.as_document(agreeing=agreeing), "\n".join(_lines(report, verb)))
     if not ok:
         context.exit(FINDINGS)
 
 
-def _lines(report: "Report", verb: str) -> Iterator[str]:
+def _lines(report: "DriftReport", verb: str) -> Iterator[str]:
     kinds: dict[tuple[str, str], list[Drift]] = {}
     for drift, outcome in report.found:
         kinds.setdefault((str(outcome), drift.kind), []).append(drift)
@@ -198,7 +198,7 @@ def _lines(report: "Report", verb: str) -> Iterator[str]:
         yield "restart every server of it"
 
 
-def _moving_lines(report: "Report", verb: str) -> Iterator[str]:
+def _moving_lines(report: "DriftReport", verb: str) -> Iterator[str]:
     """Tell what goes with an import, and what may be said to have it go on."""
     networks, addresses = report.removal
     if networks:

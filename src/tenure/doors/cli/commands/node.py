@@ -7,7 +7,7 @@ import click
 from tenure.doors.cli.framework.click_base import noun
 from tenure.doors.cli.framework.complete_names import complete_group, complete_node
 from tenure.doors.cli.output.field_lists import (
-    Layout,
+    ListLayout,
     chosen_fields,
     field_values,
     layout_options,
@@ -84,7 +84,7 @@ def list_nodes(session: Session, **said: Any) -> None:
     """
     from tenure.integrations.ganeti.query.machine_fields import NODE_DEFAULT, NODE_FIELDS
 
-    layout = Layout(**said)
+    layout = ListLayout(**said)
     chosen = chosen_fields(session, layout, NODE_DEFAULT, NODE_FIELDS)
     print_fields(session, session.run(_facts), chosen, layout, nothing="no nodes; `tenure node add NAME` makes one")
 

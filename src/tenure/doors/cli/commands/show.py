@@ -12,7 +12,7 @@ from tenure.doors.cli.framework.click_base import command
 from tenure.doors.cli.framework.complete_names import complete_network
 from tenure.doors.cli.framework.shared_options import without_length
 from tenure.doors.cli.output.json_documents import Document, explanation_document, holding_document, network_entry
-from tenure.doors.cli.output.map_cells import TAKEN, Kind, panel
+from tenure.doors.cli.output.map_cells import TAKEN, CellKind, panel
 from tenure.doors.cli.output.network_chart import PAGE, chart, held_strokes, print_map
 from tenure.doors.cli.output.print_answer import answer, echo, fields, table, table_lines
 from tenure.doors.cli.session import Session, pass_session
@@ -128,7 +128,7 @@ async def _pool_rows(
     for subnet, pool in network.pools():
         painted = chart(network, subnet, pool, held, barriers)
         counts = panel(painted.strokes, pool.range).counts
-        units = {str(kind): -(-counts[kind] // painted.unit) for kind in (*TAKEN, Kind.RESERVED, Kind.FREE)}
+        units = {str(kind): -(-counts[kind] // painted.unit) for kind in (*TAKEN, CellKind.RESERVED, CellKind.FREE)}
         units["size"] = sum(units.values())
         row = rows.setdefault(pool.name, _row(network, space, pool.name, waiting))
         row.update({key: (row[key] or 0) + count for key, count in units.items()})

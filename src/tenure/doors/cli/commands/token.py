@@ -12,7 +12,7 @@ from tenure.doors.cli.output.json_documents import Document, time_text
 from tenure.doors.cli.output.print_answer import answer, table
 from tenure.doors.cli.session import Session, pass_session
 from tenure.doors.http.access import token_store as kept
-from tenure.doors.http.access.token_store import Token, Wish
+from tenure.doors.http.access.token_store import Token, TokenRequest
 from tenure.kernel.errors import Conflict
 from tenure.service.ledger.async_ledger import AsyncLedger
 
@@ -87,7 +87,7 @@ def add(session: Session, name: str, scopes: tuple[str, ...], expires: datetime 
     For example:
       tenure token add deploy --scope read --scope allocate:net1 --expires 30d
     """
-    wish = Wish(name, scopes, expires)
+    wish = TokenRequest(name, scopes, expires)
     made, text = session.run(lambda ledger: _add(session, ledger, wish))
     if text is None:
         raise Conflict(f"token {name!r} was made, but the answer that told it was lost; revoke it and make another")
@@ -97,7 +97,7 @@ def add(session: Session, name: str, scopes: tuple[str, ...], expires: datetime 
     answer(session, {**document(made), "token": text}, text)
 
 
-async def _add(session: Session, ledger: AsyncLedger, wish: Wish) -> "tuple[Token | KnownToken, str | None]":
+async def _add(session: Session, ledger: AsyncLedger, wish: TokenRequest) -> "tuple[Token | KnownToken, str | None]":
     if session.named_server is None:
         return await kept.add_token(ledger.asked_by(BY), wish, by=BY)
     from tenure.client import remote_tokens

@@ -136,7 +136,7 @@ class Noun(_Anywhere, click.Group):
     command_class = Command
 
 
-class Shelf(Noun):
+class LazyNoun(Noun):
     """A group whose commands lie in files that are read when a command is wanted."""
 
     def __init__(self, name: str | None = None, *, sections: Mapping[str, Mapping[str, str]], **named: Any) -> None:

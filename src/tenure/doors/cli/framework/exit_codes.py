@@ -9,7 +9,7 @@ import click
 
 from tenure.doors.cli.framework.hints import CASCADING
 from tenure.doors.cli.session import Session
-from tenure.integrations.bosh.model.bosh_errors import Kind, Refused, Rejected
+from tenure.integrations.bosh.model.bosh_errors import BoshErrorKind, Refused, Rejected
 from tenure.kernel.errors import (
     Conflict,
     CursorExpired,
@@ -79,7 +79,7 @@ ALL_WAYS_OUT = "release them, retire it, or pass cascade=True"
 
 def exit_code(error: TenureError) -> int:
     """Return the exit code of an error: that of the nearest class above it."""
-    if isinstance(error, Refused) and error.kind is Kind.NETWORK_RESERVATION_NOT_ENOUGH_CAPACITY:
+    if isinstance(error, Refused) and error.kind is BoshErrorKind.NETWORK_RESERVATION_NOT_ENOUGH_CAPACITY:
         return NOTHING_FREE
     return next((EXITS[kind] for kind in type(error).__mro__ if kind in EXITS), USAGE)
 

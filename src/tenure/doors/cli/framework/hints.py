@@ -3,7 +3,7 @@
 from typing import TYPE_CHECKING, Any
 
 from tenure.doors.cli.session import Session
-from tenure.integrations.bosh.model.bosh_errors import Kind, Refused, Rejected
+from tenure.integrations.bosh.model.bosh_errors import BoshErrorKind, Refused, Rejected
 from tenure.kernel.errors import (
     AddressReserved,
     AlreadyExists,
@@ -137,12 +137,14 @@ DEPLOYMENT_HINTS = {
 
 UNIGNORE = "`tenure deployment unignore DEPLOYMENT INSTANCE` takes an instance into deploys again"
 FAULT_HINTS = {
-    Kind.DEPLOYMENT_NO_NETWORKS: "`tenure deployment upload-config FILE` brings a cloud config with networks",
-    Kind.NETWORK_RESERVATION_ALREADY_IN_USE: "name another address, or free this one with a deploy of its own first",
-    Kind.NETWORK_RESERVATION_NOT_ENOUGH_CAPACITY: "widen the network in the cloud config, ask for fewer instances, or "
-    "free addresses: `tenure deployment list` shows who has some, `tenure deployment cleanup-orphans` VMs to delete",
-    Kind.DEPLOYMENT_IGNORED_INSTANCES_MODIFICATION: UNIGNORE,
-    Kind.DEPLOYMENT_IGNORED_INSTANCES_DELETION: UNIGNORE,
+    BoshErrorKind.DEPLOYMENT_NO_NETWORKS: "`tenure deployment upload-config FILE` brings a cloud config with networks",
+    BoshErrorKind.NETWORK_RESERVATION_ALREADY_IN_USE: "name another address, or free this one with a deploy of its own "
+    "first",
+    BoshErrorKind.NETWORK_RESERVATION_NOT_ENOUGH_CAPACITY: "widen the network in the cloud config, ask for fewer "
+    "instances, or free addresses: `tenure deployment list` shows who has some, `tenure deployment cleanup-orphans` "
+    "VMs to delete",
+    BoshErrorKind.DEPLOYMENT_IGNORED_INSTANCES_MODIFICATION: UNIGNORE,
+    BoshErrorKind.DEPLOYMENT_IGNORED_INSTANCES_DELETION: UNIGNORE,
 }
 """What helps against a fault, by its kind."""
 

@@ -30,7 +30,7 @@ layout_options = with_options(
 
 
 @dataclass(frozen=True, slots=True)
-class Layout:
+class ListLayout:
     """How a list is to look; ``output`` is None where nobody chose its columns."""
 
     output: str | None = None
@@ -45,7 +45,7 @@ class Layout:
 
 
 def print_list(
-    session: Session, documents: Sequence[Document], columns: Columns, layout: Layout, *, nothing: str
+    session: Session, documents: Sequence[Document], columns: Columns, layout: ListLayout, *, nothing: str
 ) -> None:
     """Write documents in columns, as the user wants to see them."""
     if session.json or (layout.for_people and not documents):
@@ -55,12 +55,12 @@ def print_list(
         echo(session, line)
 
 
-def _spoken(document: Document, columns: Columns, layout: Layout) -> dict[str, Any]:
+def _spoken(document: Document, columns: Columns, layout: ListLayout) -> dict[str, Any]:
     values = {key: document[key] for key in columns.values()}
     return {key: ABSENT if value is None and layout.verbose else value for key, value in values.items()}
 
 
-def _lines(documents: Sequence[Document], columns: Columns, layout: Layout) -> list[str]:
+def _lines(documents: Sequence[Document], columns: Columns, layout: ListLayout) -> list[str]:
     if layout.separator is None:
         return table_lines(documents, columns)[0 if layout.headers else 1 :]
     head = [layout.separator.join(columns)] if layout.headers else []
@@ -72,7 +72,7 @@ def _cell(value: object) -> str:
 
 
 def chosen_fields(
-    session: Session, layout: Layout, default: Sequence[str], fields: "Mapping[str, Field[F]]"
+    session: Session, layout: ListLayout, default: Sequence[str], fields: "Mapping[str, Field[F]]"
 ) -> "list[Field[F]]":
     """Return the fields that the user wants: those he named, else the usual ones, else (in JSON) all."""
     from tenure.integrations.ganeti.query.network_fields import select
@@ -83,7 +83,7 @@ def chosen_fields(
 
 
 def print_fields(
-    session: Session, facts: Sequence[F], fields: "Sequence[Field[F]]", layout: Layout, *, nothing: str
+    session: Session, facts: Sequence[F], fields: "Sequence[Field[F]]", layout: ListLayout, *, nothing: str
 ) -> None:
     """Write the fields of things: as a table, as lines for scripts, or as objects of exactly these fields."""
     if session.json:

@@ -18,7 +18,7 @@ LEAST_ZOOM = 256
 """A picture of fewer cells than this shows too little of the neighbourhood."""
 
 
-class Kind(enum.StrEnum):
+class CellKind(enum.StrEnum):
     """What an address is to the map."""
 
     OUTSIDE = "outside"
@@ -30,7 +30,7 @@ class Kind(enum.StrEnum):
     COOLING = "cooling"
 
 
-TAKEN = (Kind.HELD, Kind.PENDING, Kind.DRAINING, Kind.COOLING)
+TAKEN = (CellKind.HELD, CellKind.PENDING, CellKind.DRAINING, CellKind.COOLING)
 
 
 class Stroke(NamedTuple):
@@ -38,7 +38,7 @@ class Stroke(NamedTuple):
 
     first: int
     last: int
-    kind: Kind
+    kind: CellKind
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,8 +48,8 @@ class Panel:
     range: AddressRange
     cell: int
     start: int
-    cells: list[Counter[Kind]]
-    counts: Counter[Kind]
+    cells: list[Counter[CellKind]]
+    counts: Counter[CellKind]
     zoomed: bool = False
 
 
@@ -86,7 +86,7 @@ def joined(strokes: Iterable[Stroke]) -> list[Stroke]:
 
 def painted(whole: AddressRange, layers: Iterable[Iterable[Stroke]]) -> list[Stroke]:
     """Paint layers, lowest first, over a range; what none covers is outside."""
-    strokes = [Stroke(whole.first, whole.last, Kind.OUTSIDE)]
+    strokes = [Stroke(whole.first, whole.last, CellKind.OUTSIDE)]
     for layer in layers:
         strokes = joined(overlay(strokes, layer))
     return strokes
@@ -112,8 +112,8 @@ def panel(strokes: list[Stroke], part: AddressRange, unit: int = 1, *, zoomed: b
         cell *= 2
     row = cell * COLUMNS
     start = part.first // row * row
-    cells: list[Counter[Kind]] = [Counter() for _ in range(-(-(part.last + 1 - start) // cell))]
-    counts: Counter[Kind] = Counter()
+    cells: list[Counter[CellKind]] = [Counter() for _ in range(-(-(part.last + 1 - start) // cell))]
+    counts: Counter[CellKind] = Counter()
     for stroke in strokes:
         low, high = max(stroke.first, part.first), min(stroke.last, part.last)
         if low <= high:
@@ -127,8 +127,8 @@ def panel(strokes: list[Stroke], part: AddressRange, unit: int = 1, *, zoomed: b
 def _interesting(strokes: list[Stroke]) -> AddressRange | None:
     """Return the range around everything taken or, where nothing is, around the pools."""
     marked = [stroke for stroke in strokes if stroke.kind in TAKEN]
-    if not marked and any(stroke.kind is Kind.OUTSIDE for stroke in strokes):
-        marked = [stroke for stroke in strokes if stroke.kind is Kind.FREE]
+    if not marked and any(stroke.kind is CellKind.OUTSIDE for stroke in strokes):
+        marked = [stroke for stroke in strokes if stroke.kind is CellKind.FREE]
     return AddressRange(marked[0].first, marked[-1].last) if marked else None
 
 

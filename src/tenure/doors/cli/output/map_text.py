@@ -7,7 +7,7 @@ from itertools import groupby
 
 import click
 
-from tenure.doors.cli.output.map_cells import COLUMNS, TAKEN, Kind, Panel
+from tenure.doors.cli.output.map_cells import COLUMNS, TAKEN, CellKind, Panel
 from tenure.kernel.addressing.addresses import format_address, width
 from tenure.kernel.addressing.ranges import AddressRange
 
@@ -16,21 +16,29 @@ FOLDED = 4
 """Rows that look alike are folded when there are at least this many."""
 
 COLOURS = {
-    Kind.HELD: "green",
-    Kind.PENDING: "yellow",
-    Kind.DRAINING: "magenta",
-    Kind.COOLING: "cyan",
-    Kind.RESERVED: "red",
+    CellKind.HELD: "green",
+    CellKind.PENDING: "yellow",
+    CellKind.DRAINING: "magenta",
+    CellKind.COOLING: "cyan",
+    CellKind.RESERVED: "red",
 }
-COUNTED = (Kind.HELD, Kind.PENDING, Kind.DRAINING, Kind.COOLING, Kind.RESERVED, Kind.FREE, Kind.OUTSIDE)
-WORDS = {Kind.OUTSIDE: "in no pool"}
+COUNTED = (
+    CellKind.HELD,
+    CellKind.PENDING,
+    CellKind.DRAINING,
+    CellKind.COOLING,
+    CellKind.RESERVED,
+    CellKind.FREE,
+    CellKind.OUTSIDE,
+)
+WORDS = {CellKind.OUTSIDE: "in no pool"}
 
 
 @dataclass(frozen=True, slots=True)
 class Signs:
     """The characters of a map: one a kind, and shades from nearly empty to full."""
 
-    kinds: dict[Kind, str]
+    kinds: dict[CellKind, str]
     shades: str
     fold: str
 
@@ -38,7 +46,7 @@ class Signs:
 UNICODE = Signs(dict(zip(COUNTED, "■◐◪◌×·–", strict=True)), "░▒▓█", "⋮")
 ASCII = Signs(dict(zip(COUNTED, "#pdcx.-", strict=True)), ":=%#", ":")
 
-Cell = tuple[str, Kind | None]
+Cell = tuple[str, CellKind | None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,13 +84,13 @@ class Drawing:
         """Choose the sign of each cell, with the kind that lends it the colour."""
         return [self._sign(counts, panel.cell) for counts in panel.cells]
 
-    def _sign(self, counts: Counter[Kind], cell: int) -> Cell:
+    def _sign(self, counts: Counter[CellKind], cell: int) -> Cell:
         taken = sum(counts[kind] for kind in TAKEN)
         if cell == self.unit or taken == 0:
             kind = _leading(counts)
             return (" ", None) if kind is None else (self.signs.kinds[kind], kind)
-        kept_away = counts[Kind.RESERVED] + counts[Kind.OUTSIDE]
-        full = not counts[Kind.FREE] and taken >= kept_away
+        kept_away = counts[CellKind.RESERVED] + counts[CellKind.OUTSIDE]
+        full = not counts[CellKind.FREE] and taken >= kept_away
         shade = 3 if full else min(taken * 4 // counts.total(), 2)
         return self.signs.shades[shade], max(TAKEN, key=lambda kind: counts[kind])
 
@@ -100,7 +108,7 @@ class Drawing:
         yield f"  one sign is {block}, {self._amount(panel.cell)}"
         yield f"  taken of it: {low} under a quarter   {half} under a half   {more} more   {full} all"
 
-    def _key(self, kind: Kind, panel: Panel) -> str:
+    def _key(self, kind: CellKind, panel: Panel) -> str:
         if panel.cell != self.unit and kind in TAKEN:
             return ""
         return coloured(self.signs.kinds[kind], kind) + " "
@@ -135,17 +143,17 @@ def _group_text(group: list[Cell]) -> str:
     return "".join(coloured("".join(sign for sign, _ in run), kind) for kind, run in runs)
 
 
-def coloured(text: str, kind: Kind | None) -> str:
+def coloured(text: str, kind: CellKind | None) -> str:
     """Write text in the colour of a kind."""
     return click.style(text, fg=COLOURS[kind]) if kind in COLOURS else text
 
 
-def _leading(counts: Counter[Kind]) -> Kind | None:
+def _leading(counts: Counter[CellKind]) -> CellKind | None:
     """Name what a cell is: taken before free, free before reserved, reserved before outside."""
-    return next((kind for kind in (*TAKEN, Kind.FREE, Kind.RESERVED, Kind.OUTSIDE) if counts[kind]), None)
+    return next((kind for kind in (*TAKEN, CellKind.FREE, CellKind.RESERVED, CellKind.OUTSIDE) if counts[kind]), None)
 
 
-def _count(panel: Panel, kind: Kind, unit: int) -> str:
+def _count(panel: Panel, kind: CellKind, unit: int) -> str:
     return f"{WORDS.get(kind, kind)} {plain_number(-(-panel.counts[kind] // unit))}"
 
 

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from tenure.doors.cli.output.map_cells import COLUMNS, Kind, Panel, Stroke, joined, painted, panels
+from tenure.doors.cli.output.map_cells import COLUMNS, CellKind, Panel, Stroke, joined, painted, panels
 from tenure.doors.cli.output.map_text import ASCII, UNICODE, Drawing, block_text, row_labels
 from tenure.doors.cli.output.print_answer import answer, unicode_wanted
 from tenure.doors.cli.session import Session
@@ -62,7 +62,7 @@ def map_document(chart: Chart, panel: Panel) -> dict[str, Any]:
         "unit": chart.subnet.unit,
         "cell_addresses": panel.cell,
         "closer": panel.zoomed,
-        "counts": {str(kind): panel.counts[kind] for kind in Kind},
+        "counts": {str(kind): panel.counts[kind] for kind in CellKind},
         "rows": [{"address": label, "cells": row} for label, row in zip(row_labels(panel), rows, strict=True)],
     }
 
@@ -114,7 +114,7 @@ async def _strokes_of(ledger: AsyncLedger, network: str) -> list[Stroke]:
     strokes: list[Stroke] = []
     after: str | None = None
     while page := await ledger.holdings(network, after=after, limit=PAGE):
-        strokes += [Stroke(h.row.first, h.row.last, Kind(str(h.state))) for h in page]
+        strokes += [Stroke(h.row.first, h.row.last, CellKind(str(h.state))) for h in page]
         if len(page) < PAGE:
             break
         after = page[-1].last_address
@@ -131,8 +131,8 @@ def chart(
     closed = network.retired or subnet.retired
     pools = sorted(subnet.pools, key=lambda pool: pool.range)
     layers = [
-        [_stroke(pool.range, Kind.RESERVED if closed or pool.retired else Kind.FREE) for pool in pools],
-        [_stroke(piece, Kind.RESERVED) for piece in away],
+        [_stroke(pool.range, CellKind.RESERVED if closed or pool.retired else CellKind.FREE) for pool in pools],
+        [_stroke(piece, CellKind.RESERVED) for piece in away],
         held,
     ]
     title = f"{network.name} {subnet.cidr}"
@@ -141,7 +141,7 @@ def chart(
     return Chart(title, network.name, part, subnet, painted(whole, layers))
 
 
-def _stroke(piece: AddressRange, kind: Kind) -> Stroke:
+def _stroke(piece: AddressRange, kind: CellKind) -> Stroke:
     return Stroke(piece.first, piece.last, kind)
 
 

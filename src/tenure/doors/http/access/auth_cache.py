@@ -23,7 +23,7 @@ ENDED: Found = (None, None)
 Look = Callable[[bytes], Awaitable[Found | None]]
 
 
-class Seat(NamedTuple):
+class CachedVisitor(NamedTuple):
     """Who a token or cookie stands for (None: nobody), and until when (by the monotonic clock) nobody asks again."""
 
     visitor: Visitor | None
@@ -39,10 +39,10 @@ class Seats:
 
     def __init__(self, look: Look) -> None:
         self._look = look
-        self._looking: dict[bytes, asyncio.Task[Seat]] = {}
-        self._wrong: dict[bytes, Seat] = {}
+        self._looking: dict[bytes, asyncio.Task[CachedVisitor]] = {}
+        self._wrong: dict[bytes, CachedVisitor] = {}
         self._once_good: dict[bytes, None] = {}
-        self.known: dict[bytes, Seat] = {}
+        self.known: dict[bytes, CachedVisitor] = {}
 
     def needs_no_count(self, given: bytes) -> bool:
         """Tell whether looking for this guesses nothing: it is or was good, or somebody else asks for it just now.
@@ -74,12 +74,12 @@ class Seats:
             task.add_done_callback(lambda done: self._looked(given, done))
         return (await asyncio.shield(task)).visitor
 
-    def _looked(self, given: bytes, task: asyncio.Task[Seat]) -> None:
+    def _looked(self, given: bytes, task: asyncio.Task[CachedVisitor]) -> None:
         del self._looking[given]
         if not task.cancelled():
             task.exception()  # whoever asked may be gone; then nobody else wants to know
 
-    async def _ask(self, given: bytes) -> Seat:
+    async def _ask(self, given: bytes) -> CachedVisitor:
         found = await self._look(given)
         now = time.monotonic()
         if found is not None:
@@ -88,12 +88,12 @@ class Seats:
         if visitor is None:
             self.known.pop(given, None)
             _make_room(self._wrong, MOST_WRONG, now)
-            seat = self._wrong[given] = Seat(None, now + KEPT_WRONG_S)
+            seat = self._wrong[given] = CachedVisitor(None, now + KEPT_WRONG_S)
             return seat
         left = KEPT_S if until is None else min(KEPT_S, (until - datetime.now(UTC)).total_seconds())
         if given not in self.known:
             _make_room(self.known, MOST_SEATS, now)
-        seat = self.known[given] = Seat(visitor, now + left)
+        seat = self.known[given] = CachedVisitor(visitor, now + left)
         return seat
 
     def _note_good(self, given: bytes) -> None:
@@ -112,7 +112,7 @@ class Seats:
             del self.known[given]
 
 
-def _make_room(seats: dict[bytes, Seat], most: int, now: float) -> None:
+def _make_room(seats: dict[bytes, CachedVisitor], most: int, now: float) -> None:
     """Keep the number of seats bounded: those whose time is over go first, and if there are none, all do."""
     if len(seats) < most:
         return

@@ -3,7 +3,7 @@
 from datetime import UTC, datetime
 from itertools import count
 
-from tenure.doors.http.access.token_store import TRIES, Wish, add_token, all_tokens
+from tenure.doors.http.access.token_store import TRIES, TokenRequest, add_token, all_tokens
 from tenure.doors.http.routing.principal import Need
 from tenure.kernel.errors import Conflict
 from tenure.service.apply.operations import WritePaper
@@ -29,7 +29,7 @@ async def first_token(ledger: AsyncLedger) -> str | None:
         said = {"at": now.isoformat()}
         guard = WritePaper(kind=GUARD, name=NAME, document=said, revision=guards[0].revision if guards else 0)
         try:
-            made = await add_token(ledger, Wish(name, [Need.ADMIN.value]), by="first start", beside=[guard])
+            made = await add_token(ledger, TokenRequest(name, [Need.ADMIN.value]), by="first start", beside=[guard])
         except Conflict:
             if not tries_left:
                 raise

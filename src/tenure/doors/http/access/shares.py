@@ -8,7 +8,7 @@ gets 429, and the others notice nothing. The limits of the whole process (503) a
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from tenure.doors.http.observe.counters import REFUSED_KINDS, Meter
+from tenure.doors.http.observe.counters import REFUSED_KINDS, ServerCounters
 from tenure.doors.http.routing.principal import Visitor
 from tenure.doors.http.settings import Limits
 from tenure.kernel.errors import TenureError
@@ -30,7 +30,7 @@ Share = list[int]
 class Shares:
     """Counts who has how much of one process. Cost of a request: a look in a dictionary and four integers."""
 
-    def __init__(self, limits: Limits, meter: Meter) -> None:
+    def __init__(self, limits: Limits, meter: ServerCounters) -> None:
         self._meter = meter
         self._most = (limits.requests_at_once, limits.waiting_at_once, limits.streams)
         parts = (limits.requests_share, limits.waiting_share, limits.streams_share)

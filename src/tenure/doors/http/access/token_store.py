@@ -73,7 +73,7 @@ class Made(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Wish:
+class TokenRequest:
     """What a new token is to be; checked at birth."""
 
     name: str
@@ -105,7 +105,7 @@ def id_for(asker: str, key: str) -> str:
 
 
 async def add_token(
-    ledger: AsyncLedger, wish: Wish, *, by: str, key: str | None = None, beside: Sequence[Operation] = ()
+    ledger: AsyncLedger, wish: TokenRequest, *, by: str, key: str | None = None, beside: Sequence[Operation] = ()
 ) -> Made:
     """Make a token. Under a key it is made once: its id comes from the key, and the secret is in no second answer.
 
@@ -131,7 +131,7 @@ async def add_token(
     return Made(replace(made, revision=1), f"tnr_{id}_{secret}")
 
 
-def _same(known: Token, wish: Wish, key: str | None) -> Token:
+def _same(known: Token, wish: TokenRequest, key: str | None) -> Token:
     if (known.name, known.scopes, known.expires) != (wish.name, wish.scopes, wish.expires):
         raise KeyReused(key or "")
     return known

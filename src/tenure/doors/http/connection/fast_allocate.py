@@ -25,7 +25,7 @@ from tenure.doors.http.server_state import Site
 from tenure.kernel.errors import TenureError
 from tenure.kernel.holdings.actor import Asker
 from tenure.service.allocator.claim import Claim
-from tenure.service.ledger.fast_path import AtOnce, Begun
+from tenure.service.ledger.fast_path import AtOnce, WishInFlight
 from tenure.wire.encode import granted_json
 from tenure.wire.problems import problem_of, status_of
 
@@ -139,7 +139,7 @@ class Shortcut:
         key, asker = read_key(head.fields, visitor.id), Asker(visitor.actor, request_id)
         return wished_claim(head.match.params["network"], wish, key, asker)
 
-    def _tell(self, request: Request, begun: Begun) -> None:
+    def _tell(self, request: Request, begun: WishInFlight) -> None:
         """Answer a request that was granted what it wants; else the long way finds out what there is to say."""
         granted, under_way = begun.granted(), self._under_way.pop(request, None)
         if under_way is None:  # it was given up

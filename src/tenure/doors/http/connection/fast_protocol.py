@@ -38,7 +38,7 @@ class ShortRequest:
     keep_alive = True
     more_body = False
 
-    def __init__(self, connection: "Connection", head: Head, body: bytes = b"") -> None:
+    def __init__(self, connection: "FastProtocol", head: Head, body: bytes = b"") -> None:
         self._connection = connection
         self.head = head
         self.client = connection.client
@@ -60,7 +60,7 @@ class ShortRequest:
         self._connection.go_long_way(self, before, whole=True)
 
 
-class Connection(GuardedProtocol):
+class FastProtocol(GuardedProtocol):
     """One connection. What may go the short way is known when its head is there, and decided when its body is."""
 
     def __init__(

@@ -35,7 +35,7 @@ Welcome = Callable[[], Awaitable[bool]]
 """Tells whether whoever reads may still do so."""
 
 
-class Entry:
+class StreamedChange:
     """A change, and how a stream writes it; written once, whoever reads it."""
 
     __slots__ = ("_data", "change")
@@ -57,14 +57,14 @@ class Events:
 
     def __init__(self, news: News) -> None:
         self._news = news
-        self._entries: deque[Entry] = deque()
+        self._entries: deque[StreamedChange] = deque()
         self._floor: int | None = None
         news.listen(self._take, gap=self._forget)
 
     def _take(self, change: Change) -> None:
         if self._floor is None:
             self._floor = self._news.seen
-        self._entries.append(Entry(change))
+        self._entries.append(StreamedChange(change))
         if len(self._entries) > KEPT:
             self._floor = self._entries.popleft().change.seq
 
@@ -72,13 +72,13 @@ class Events:
         self._entries.clear()
         self._floor = None
 
-    async def behind(self, after: int, ledger: AsyncLedger) -> list[Entry]:
+    async def behind(self, after: int, ledger: AsyncLedger) -> list[StreamedChange]:
         """Return the changes behind a number, a page at most: from memory, or from the log itself."""
         if after >= self._news.seen:
             return []
         if self._floor is None or after < self._floor:
-            return [Entry(change) async for change in ledger.changes(after, limit=PAGE)]
-        found: list[Entry] = []
+            return [StreamedChange(change) async for change in ledger.changes(after, limit=PAGE)]
+        found: list[StreamedChange] = []
         for entry in reversed(self._entries):
             if entry.change.seq <= after:
                 break

@@ -11,7 +11,7 @@ from prometheus_client import CollectorRegistry
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, HistogramMetricFamily, Metric
 from prometheus_client.exposition import choose_encoder
 
-from tenure.doors.http.observe.counters import COUNTED, READ, Meter, Series, SeriesType
+from tenure.doors.http.observe.counters import COUNTED, READ, Series, SeriesType, ServerCounters
 from tenure.doors.http.server_state import Site
 from tenure.doors.http.utilisation.space_count import SpaceCount
 from tenure.doors.http.utilisation.subnet_tally import added
@@ -64,7 +64,7 @@ async def scrape(site: Site, accept: str) -> tuple[bytes, str]:
     return encoder(registry), kind
 
 
-def counted(meter: Meter) -> Iterator[Metric]:
+def counted(meter: ServerCounters) -> Iterator[Metric]:
     """Write what was counted, by all workers together."""
     places, numbers = meter.cells.places, meter.totals()
     for series in COUNTED:

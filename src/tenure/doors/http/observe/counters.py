@@ -1,7 +1,7 @@
 """The numbers of a server: the table of all metrics, and the plain cells in which they are counted.
 
-``COUNTED`` and ``READ`` are the one home of every metric: a new one is a line there, and ``Meter.count`` by its name.
-``prometheus`` writes /metrics from the same lines.
+``COUNTED`` and ``READ`` are the one home of every metric: a new one is a line there, and ``ServerCounters.count`` by
+its name. ``prometheus`` writes /metrics from the same lines.
 
 Counting a request costs about a microsecond. Every series is known when the server starts (routes, status classes,
 codes), so each has a fixed place in a row of floats. Each worker process counts in a row of its own; the rows of all
@@ -138,7 +138,7 @@ class Route(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class CounterRows:
     """Where the rows of all workers lie, and which one is ours."""
 
     file: str
@@ -202,10 +202,10 @@ def make_rows(file: Path, rows: int, endpoints: Sequence[Endpoint]) -> None:
     file.write_bytes(bytes(8 * rows * cells_of(endpoints).width))
 
 
-class Meter:
+class ServerCounters:
     """Counts what one process does; adds up what all have done."""
 
-    def __init__(self, place: Place | None = None) -> None:
+    def __init__(self, place: CounterRows | None = None) -> None:
         self._place = place
         self._own: MutableSequence[float]
         self._rows: list[Any] = []

@@ -50,7 +50,7 @@ def _written_second(second: int) -> str:
     return time.strftime("%Y-%m-%dT%H:%M:%S.", time.gmtime(second))
 
 
-class Remembered(dict[Any, str]):
+class TextCache(dict[Any, str]):
     """Texts that were written before; bounded, because callers choose them."""
 
     def __init__(self, write: Callable[[Any], str]) -> None:

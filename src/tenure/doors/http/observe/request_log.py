@@ -10,8 +10,8 @@ import traceback
 from collections.abc import Sequence
 from typing import Any
 
-from tenure.doors.http.observe.counters import Meter
-from tenure.doors.http.observe.log_format import Clock, Remembered, as_json, as_word, console_note, json_note
+from tenure.doors.http.observe.counters import ServerCounters
+from tenure.doors.http.observe.log_format import Clock, TextCache, as_json, as_word, console_note, json_note
 from tenure.doors.http.observe.log_writer import Sink
 from tenure.doors.http.routing.endpoint import API, Endpoint
 from tenure.doors.http.routing.principal import Visitor
@@ -65,13 +65,13 @@ class Watch:
 class Journal:
     """Writes down what happens: requests, faults, and what the server has to say itself."""
 
-    def __init__(self, settings: Settings, meter: Meter | None = None, sink: Sink | None = None) -> None:
+    def __init__(self, settings: Settings, meter: ServerCounters | None = None, sink: Sink | None = None) -> None:
         self._json = settings.log == "json"
-        self.meter = Meter() if meter is None else meter
+        self.meter = ServerCounters() if meter is None else meter
         self.sink = Sink() if sink is None else sink
         self._clock = Clock()
         write = as_json if self._json else as_word
-        self._written = Remembered(write)
+        self._written = TextCache(write)
         self._routes: dict[int, str] = {}
         self._mark = secrets.token_hex(4)
         self._numbers = itertools.count(1)

@@ -24,9 +24,9 @@ from tenure.doors.http.access.bootstrap_token import first_token
 from tenure.doors.http.access.peer import check_anonymous, is_loopback
 from tenure.doors.http.app import Application
 from tenure.doors.http.connection.fast_allocate import Shortcut
-from tenure.doors.http.connection.fast_protocol import Connection
+from tenure.doors.http.connection.fast_protocol import FastProtocol
 from tenure.doors.http.connection.limits_protocol import GuardedProtocol
-from tenure.doors.http.observe.counters import Meter, Place
+from tenure.doors.http.observe.counters import CounterRows, ServerCounters
 from tenure.doors.http.observe.request_log import Journal
 from tenure.doors.http.routes.route_table import ENDPOINTS
 from tenure.doors.http.server_state import Site
@@ -153,7 +153,9 @@ def url_of(settings: Settings, bound: socket.socket) -> str:
     return f"{scheme}://{f'[{host}]' if ':' in host else host}:{port}"
 
 
-def serve(settings: Settings, bound: socket.socket, ready: Callable[[Ready], None], place: Place | None = None) -> None:
+def serve(
+    settings: Settings, bound: socket.socket, ready: Callable[[Ready], None], place: CounterRows | None = None
+) -> None:
     """Serve until told to stop; then finish what was accepted, and let go of the ledger."""
     more_files()
     _collect_less()
@@ -171,8 +173,10 @@ def _collect_less() -> None:
     gc.set_threshold(*COLLECTED_AFTER)
 
 
-async def _serve(settings: Settings, bound: socket.socket, ready: Callable[[Ready], None], place: Place | None) -> None:
-    site = Site(settings, Meter(place))
+async def _serve(
+    settings: Settings, bound: socket.socket, ready: Callable[[Ready], None], place: CounterRows | None
+) -> None:
+    site = Site(settings, ServerCounters(place))
     application = Application(site, ENDPOINTS)
     log_to(site.journal)
     try:
@@ -181,7 +185,7 @@ async def _serve(settings: Settings, bound: socket.socket, ready: Callable[[Read
             token = await _first_token(site, settings)
             said = Ready(url_of(settings, bound), without_secrets(settings.store), token, settings.first_token_file)
             shortcut = Shortcut(site, ENDPOINTS)
-            config = _config(settings, application, partial(Connection, site, shortcut))
+            config = _config(settings, application, partial(FastProtocol, site, shortcut))
             server = Server(config, site, partial(_begun, site, settings, said, ready))
             with _while_parent_lives(server):
                 await server.serve([bound])

@@ -20,7 +20,7 @@ from typing import Any
 
 import msgspec
 
-from tenure.doors.http.observe.counters import Place, make_rows
+from tenure.doors.http.observe.counters import CounterRows, make_rows
 from tenure.doors.http.observe.request_log import Journal
 from tenure.doors.http.process.run_server import SIGNALS, Ready, serve
 from tenure.doors.http.routes.route_table import ENDPOINTS
@@ -38,7 +38,7 @@ KILL_AFTER_S = 5.0
 
 
 @dataclass
-class Worker:
+class WorkerProcess:
     """One worker: its process, and how often it died soon after its start."""
 
     number: int
@@ -58,7 +58,7 @@ class Supervisor:
         self._ready = ready
         self._journal = Journal(settings)
         self._spawn = multiprocessing.get_context("spawn")
-        self._workers = [Worker(number) for number in range(settings.workers)]
+        self._workers = [WorkerProcess(number) for number in range(settings.workers)]
         self._signalled: list[int] = []
         self._file = ""
 
@@ -78,7 +78,7 @@ class Supervisor:
             finally:
                 self._stop()
 
-    def _first_ready(self, worker: Worker, woken: Connection) -> Ready | None:
+    def _first_ready(self, worker: WorkerProcess, woken: Connection) -> Ready | None:
         """Start a worker and wait until it answers; what is in its way is told as if it had happened here.
 
         None: we are told to stop meanwhile.
@@ -97,9 +97,9 @@ class Supervisor:
             return said
         raise error_of(msgspec.json.decode(said, type=responses.Problem))
 
-    def _start(self, worker: Worker) -> None:
+    def _start(self, worker: WorkerProcess) -> None:
         ours, theirs = self._spawn.Pipe(duplex=False)
-        place = Place(self._file, len(self._workers), worker.number)
+        place = CounterRows(self._file, len(self._workers), worker.number)
         worker.process = self._spawn.Process(
             target=work, args=(self._settings, self._bound, place, theirs), name=f"tenure-worker-{worker.number}"
         )
@@ -139,7 +139,7 @@ class Supervisor:
                 if worker.process is None and worker.start_at <= time.monotonic() and not self._signalled:
                     self._start(worker)
 
-    def _bury(self, worker: Worker) -> None:
+    def _bury(self, worker: WorkerProcess) -> None:
         assert worker.process is not None
         assert worker.pipe is not None
         now, code = time.monotonic(), worker.process.exitcode
@@ -179,7 +179,7 @@ def _last_word(pipe: Connection) -> str | None:
     return None
 
 
-def work(settings: Settings, bound: socket.socket, place: Place, pipe: Connection) -> None:
+def work(settings: Settings, bound: socket.socket, place: CounterRows, pipe: Connection) -> None:
     """Be a worker: serve, and tell the supervisor once it answers, or why it cannot."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C reaches all of us; the supervisor says what it means
 

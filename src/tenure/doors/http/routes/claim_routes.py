@@ -5,13 +5,13 @@ from typing import Annotated
 import msgspec
 from msgspec import Meta
 
-from tenure.doors.http.routing.endpoint import Call, Section
+from tenure.doors.http.routing.endpoint import Call, RouteSection
 from tenure.doors.http.routing.principal import Need
 from tenure.service.apply.operations import Allocate
 from tenure.wire import encode, field_types, responses
 from tenure.wire.request_bodies import body_of
 
-claims = Section("claims", "Wishes that wait for a free address.")
+claims = RouteSection("claims", "Wishes that wait for a free address.")
 
 Patience = Annotated[float, Meta(gt=0, le=86_400 * 366, description="Keep the place in line so many seconds.")]
 LongPoll = Annotated[float, Meta(ge=0, le=60, description="Let the answer wait for a grant, so many seconds at most.")]

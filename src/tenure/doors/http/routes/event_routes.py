@@ -6,7 +6,7 @@ from msgspec import Meta
 
 from tenure.doors.http.access.shares import STREAMS
 from tenure.doors.http.events.sse import Stream
-from tenure.doors.http.routing.endpoint import Call, Section, Streaming
+from tenure.doors.http.routing.endpoint import Call, RouteSection, Streaming
 from tenure.doors.http.routing.log_filter import Filter, WantedChanges
 from tenure.doors.http.routing.principal import Need
 from tenure.doors.http.routing.read_request import Receive, Send
@@ -14,7 +14,7 @@ from tenure.doors.http.routing.send_response import ALWAYS, STREAM
 from tenure.kernel.errors import Invalid
 from tenure.wire import responses
 
-events = Section("events", "The log as it grows, as server-sent events.")
+events = RouteSection("events", "The log as it grows, as server-sent events.")
 
 LAST_ID = b"last-event-id"
 NEWEST = 1 << 62

@@ -8,9 +8,9 @@ from typing import Annotated, Any
 import msgspec
 from msgspec import Meta
 
-from tenure.doors.http.routing.endpoint import Call, Rests, Section
+from tenure.doors.http.routing.endpoint import Call, Rests, RouteSection
 from tenure.doors.http.routing.etags import applied, expected_holding, tell_etag
-from tenure.doors.http.routing.holding_pages import Holdings, OwnedHoldings, list_everywhere, list_owned, list_page
+from tenure.doors.http.routing.holding_pages import HoldingsQuery, OwnedHoldings, list_everywhere, list_owned, list_page
 from tenure.doors.http.routing.principal import ANY_NETWORK, Need
 from tenure.doors.http.routing.send_response import in_turns
 from tenure.kernel.errors import KeyReused, NotFound, TenureError
@@ -34,8 +34,8 @@ from tenure.wire import encode, field_types, request_bodies, responses
 from tenure.wire.problems import problem_of
 from tenure.wire.request_bodies import body_of, read_body
 
-holdings = Section("holdings", "Addresses held by owners.")
-owners = Section("owners", "Who holds, and all that it holds.")
+holdings = RouteSection("holdings", "Addresses held by owners.")
+owners = RouteSection("owners", "Who holds, and all that it holds.")
 
 MOST_WISHES = 10_000
 AT_ONCE = 250
@@ -191,7 +191,7 @@ def _nth(key: str | None, number: int) -> str | None:
     return None if key is None else f"{key}/{number}"
 
 
-@holdings.route("GET", "/holdings", need=Need.READ, query=Holdings, answer=responses.Page[responses.Holding])
+@holdings.route("GET", "/holdings", need=Need.READ, query=HoldingsQuery, answer=responses.Page[responses.Holding])
 async def list_all_holdings(call: Call) -> responses.Page[responses.Holding]:
     """Read the holdings of all networks, network by network in order of their numbers."""
     return await list_everywhere(call.ledger, call.query)

@@ -7,7 +7,7 @@ from typing import Annotated, Any, Union
 import msgspec
 from msgspec import Meta
 
-from tenure.doors.http.routing.endpoint import Call, Section
+from tenure.doors.http.routing.endpoint import Call, RouteSection
 from tenure.doors.http.routing.principal import ANY_NETWORK, Need, Visitor
 from tenure.doors.http.routing.send_response import in_turns
 from tenure.kernel.errors import Invalid
@@ -29,7 +29,7 @@ from tenure.service.ledger.ledger_api import MOST_DAYS
 from tenure.wire import encode, responses
 from tenure.wire.request_bodies import OPERATION_BODIES, operation_of
 
-whole = Section("ledger", "The ledger as a whole.")
+whole = RouteSection("ledger", "The ledger as a whole.")
 
 MOST_OPERATIONS = 10_000
 """Operations of one request: they are one transaction, for which whoever writes in the same spaces waits."""

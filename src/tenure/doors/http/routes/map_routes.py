@@ -8,19 +8,19 @@ from typing import Annotated
 import msgspec
 from msgspec import Meta
 
-from tenure.doors.http.routing.endpoint import Call, Section
+from tenure.doors.http.routing.endpoint import Call, RouteSection
 from tenure.doors.http.routing.principal import Need
 from tenure.doors.http.routing.send_response import in_turns
 from tenure.doors.http.utilisation import utilisation_responses
 from tenure.doors.http.utilisation.map_view import Stretch, look
 from tenure.doors.http.utilisation.space_count import SpaceCount
-from tenure.doors.http.utilisation.subnet_tally import Taken, added
+from tenure.doors.http.utilisation.subnet_tally import UnitUse, added
 from tenure.doors.http.utilisation.trends import FINE_S, Point
 from tenure.kernel.holdings.holding_model import moment
 from tenure.kernel.plan.plan_model import Network, Subnet
 from tenure.wire.http_errors import Overloaded
 
-maps = Section("utilisation", "How full networks are: counts, maps and timelines.")
+maps = RouteSection("utilisation", "How full networks are: counts, maps and timelines.")
 
 MOST_CELLS = 4096
 MOST_HOURS = 31 * 24
@@ -38,7 +38,7 @@ class Looked(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
     cells: Annotated[int, Meta(ge=1, le=MOST_CELLS, description="So many pieces at most.")] = 256
 
 
-class Span(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
+class TimelineQuery(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
     """How far back, in how many points."""
 
     hours: Annotated[float, Meta(gt=0, le=MOST_HOURS, description="So far back.", examples=[24])] = 24.0
@@ -128,7 +128,9 @@ async def get_map(call: Call) -> utilisation_responses.Map:
     return await look(call.site.census, space, stretch, wanted.cells, call.visitor)
 
 
-@maps.route("GET", "/networks/{network}/timeline", need=Need.READ, query=Span, answer=utilisation_responses.Timeline)
+@maps.route(
+    "GET", "/networks/{network}/timeline", need=Need.READ, query=TimelineQuery, answer=utilisation_responses.Timeline
+)
 async def get_timeline(call: Call) -> utilisation_responses.Timeline:
     """Read how many holdings a network had at even times, up to now.
 
@@ -145,7 +147,9 @@ async def get_timeline(call: Call) -> utilisation_responses.Timeline:
     step = max(grain, round(call.query.hours * 3600 / (call.query.points - 1) / grain) * grain)
     since = max(census.trends.since(now_s), trend.cut_s or 0)
     now = Point(
-        end, space.total(network, Taken.HELD, Taken.PENDING, Taken.DRAINING), space.total(network, Taken.COOLING)
+        end,
+        space.total(network, UnitUse.HELD, UnitUse.PENDING, UnitUse.DRAINING),
+        space.total(network, UnitUse.COOLING),
     )
     times = (end - number * step for number in range(call.query.points))
     counts = _network_counts(space, network)

@@ -5,7 +5,7 @@ from typing import Annotated, Any
 import msgspec
 from msgspec import Meta
 
-from tenure.doors.http.routing.endpoint import Call, Rests, Section
+from tenure.doors.http.routing.endpoint import Call, Rests, RouteSection
 from tenure.doors.http.routing.etags import edited, tell_etag
 from tenure.doors.http.routing.pages import Paged, page_of
 from tenure.doors.http.routing.principal import Need
@@ -15,17 +15,17 @@ from tenure.kernel.plan import edits
 from tenure.wire import encode, field_types, responses
 from tenure.wire.request_bodies import body_of, read_body
 
-spaces = Section("spaces", "Scopes in which an address has at most one holder.")
-networks = Section("networks", "Named things machines attach to.")
-subnets = Section("subnets", "Blocks of a network.")
-pools = Section("pools", "Ranges that addresses are picked from.")
-reserved = Section("reserved ranges", "Ranges kept away from picking.")
-preallocations = Section("pre-allocations", "Addresses that wait for one owner.")
+spaces = RouteSection("spaces", "Scopes in which an address has at most one holder.")
+networks = RouteSection("networks", "Named things machines attach to.")
+subnets = RouteSection("subnets", "Blocks of a network.")
+pools = RouteSection("pools", "Ranges that addresses are picked from.")
+reserved = RouteSection("reserved ranges", "Ranges kept away from picking.")
+preallocations = RouteSection("pre-allocations", "Addresses that wait for one owner.")
 
 HERE = ("network",)
 
 
-class Networks(Paged, kw_only=True, forbid_unknown_fields=True):
+class NetworksQuery(Paged, kw_only=True, forbid_unknown_fields=True):
     """Which networks."""
 
     space: field_types.Name | None = None
@@ -62,10 +62,10 @@ async def get_space(call: Call) -> responses.Space:
     raise NotFound("space", name)
 
 
-@networks.route("GET", "/networks", need=Need.READ, query=Networks, answer=responses.Page[responses.Network])
+@networks.route("GET", "/networks", need=Need.READ, query=NetworksQuery, answer=responses.Page[responses.Network])
 async def list_networks(call: Call) -> responses.Page[responses.Network]:
     """Read networks, in order of name."""
-    wanted: Networks = call.query
+    wanted: NetworksQuery = call.query
     for field in ("space", "tag"):
         if (said := getattr(wanted, field)) is not None:
             check_name(said, field=field)

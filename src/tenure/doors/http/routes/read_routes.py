@@ -1,11 +1,11 @@
 """Search, why, history, the log, papers and instances."""
 
-from typing import Annotated, Any
+from typing import Annotated
 
 import msgspec
 from msgspec import Meta
 
-from tenure.doors.http.routing.endpoint import Call, Rests, Section
+from tenure.doors.http.routing.endpoint import Call, Rests, RouteSection
 from tenure.doors.http.routing.etags import tell_etag
 from tenure.doors.http.routing.holding_pages import LabelTexts, read_label
 from tenure.doors.http.routing.log_filter import Filter, WantedChanges
@@ -18,10 +18,10 @@ from tenure.kernel.names import Owner
 from tenure.service.read.search import ObjectKind
 from tenure.wire import encode, field_types, responses
 
-reading = Section("reading", "Search, why, history.")
-log = Section("changes", "The ordered log of everything that happened.")
-papers = Section("papers", "Documents that doors keep in the ledger.")
-instances = Section("instances", "Machines: what is written of them, and what they hold.")
+reading = RouteSection("reading", "Search, why, history.")
+log = RouteSection("changes", "The ordered log of everything that happened.")
+papers = RouteSection("papers", "Documents that doors keep in the ledger.")
+instances = RouteSection("instances", "Machines: what is written of them, and what they hold.")
 
 INSTANCE = "instance"
 SearchText = Annotated[str, Meta(description="An address, block or range; or part of a name, owner, description.")]
@@ -42,7 +42,7 @@ class AtTime(InNetwork, kw_only=True, forbid_unknown_fields=True):
     at: responses.Time | None = None
 
 
-class Sought(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
+class SearchQuery(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
     """What is searched for."""
 
     text: SearchText | None = None
@@ -65,19 +65,10 @@ class NamedPapers(Paged, kw_only=True, forbid_unknown_fields=True):
     prefix: field_types.Text = ""
 
 
-class Instance(responses.Shape, frozen=True, kw_only=True):
-    """A machine: its document, if a door keeps one, and what it holds."""
-
-    name: str
-    revision: int
-    document: dict[str, Any]
-    holdings: list[responses.Holding]
-
-
-@reading.route("GET", "/search", need=Need.READ, query=Sought, answer=responses.Listing[responses.Found])
+@reading.route("GET", "/search", need=Need.READ, query=SearchQuery, answer=responses.Listing[responses.Found])
 async def search(call: Call) -> responses.Listing[responses.Found]:
     """Find networks, subnets, pools, reserved ranges, pre-allocations and holdings by text, labels or place."""
-    wanted: Sought = call.query
+    wanted: SearchQuery = call.query
     labels = dict(read_label(text) for text in wanted.label)
     found = await call.ledger.search(
         wanted.text, labels=labels or None, kind=wanted.kind, network=wanted.network, limit=wanted.limit
@@ -144,16 +135,16 @@ def _open_kind(kind: str) -> str:
     return kind
 
 
-@instances.route("GET", "/instances", need=Need.READ, query=NamedPapers, answer=responses.Page[Instance])
-async def list_instances(call: Call) -> responses.Page[Instance]:
+@instances.route("GET", "/instances", need=Need.READ, query=NamedPapers, answer=responses.Page[responses.Instance])
+async def list_instances(call: Call) -> responses.Page[responses.Instance]:
     """Read the machines that doors keep documents of, with what they hold, in order of name."""
     page = await _papers(call, INSTANCE, call.query)
     items = [await _instance(call, paper.name, paper) for paper in page.items]
     return responses.Page(items=items, next=page.next)
 
 
-@instances.route("GET", "/instances/{instance}", need=Need.READ, answer=Instance)
-async def get_instance(call: Call) -> Instance:
+@instances.route("GET", "/instances/{instance}", need=Need.READ, answer=responses.Instance)
+async def get_instance(call: Call) -> responses.Instance:
     """Read one machine: its document, if a door keeps one, and what it holds."""
     name = call.params["instance"]
     found = await call.ledger.papers(INSTANCE, prefix=name, limit=1)
@@ -164,9 +155,9 @@ async def get_instance(call: Call) -> Instance:
     return instance
 
 
-async def _instance(call: Call, name: str, paper: responses.Paper | None) -> Instance:
+async def _instance(call: Call, name: str, paper: responses.Paper | None) -> responses.Instance:
     held = await call.ledger.holdings(owner=Owner(f"{INSTANCE}/{name}"))
-    return Instance(
+    return responses.Instance(
         name=name,
         revision=0 if paper is None else paper.revision,
         document={} if paper is None else paper.document,

@@ -11,9 +11,9 @@ from tenure.doors.http.routes import (
     token_routes,
 )
 from tenure.doors.http.routes.bosh import work_routes
-from tenure.doors.http.routing.endpoint import Endpoint, Section
+from tenure.doors.http.routing.endpoint import Endpoint, RouteSection
 
-SECTIONS: list[Section] = [
+SECTIONS: list[RouteSection] = [
     plan_routes.spaces,
     plan_routes.networks,
     plan_routes.subnets,

@@ -7,13 +7,13 @@ import msgspec
 from msgspec import Meta
 
 from tenure.doors.http.access import token_store as kept
-from tenure.doors.http.access.token_store import Token, Wish
-from tenure.doors.http.routing.endpoint import Call, Section
+from tenure.doors.http.access.token_store import Token, TokenRequest
+from tenure.doors.http.routing.endpoint import Call, RouteSection
 from tenure.doors.http.routing.principal import Need
 from tenure.wire import responses
 from tenure.wire.responses import KnownToken, NewToken, ScopeText
 
-tokens = Section("tokens", "Who may come in, and for what.")
+tokens = RouteSection("tokens", "Who may come in, and for what.")
 
 Expiry = Annotated[datetime, Meta(tz=True, description="When it ends; null: never.", examples=["2030-01-01T00:00:00Z"])]
 Text = Annotated[str, Meta(description="The whole token.", max_length=200, examples=["tnr_0123456789abcdef_…"])]
@@ -76,7 +76,7 @@ async def add_token(call: Call) -> NewToken:
     keeps it. A token whose text was lost is revoked, and another made.
     """
     body = call.body
-    wish = Wish(body.name, body.scopes, body.expires)
+    wish = TokenRequest(body.name, body.scopes, body.expires)
     made = await kept.add_token(call.ledger, wish, by=call.visitor.actor, key=call.key)
     return NewToken(**_fields(made.token), token=made.text)  # type: ignore[arg-type]
 

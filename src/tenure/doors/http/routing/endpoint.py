@@ -82,7 +82,7 @@ class Endpoint:
         return self.handler.__name__
 
 
-class Section:
+class RouteSection:
     """The routes of one noun, in the order they are written."""
 
     def __init__(self, name: str, about: str, *, apart: bool = False) -> None:

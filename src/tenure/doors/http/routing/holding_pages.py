@@ -31,7 +31,7 @@ LabelTexts = Annotated[
 ]
 
 
-class Holdings(Paged, kw_only=True, forbid_unknown_fields=True):
+class HoldingsQuery(Paged, kw_only=True, forbid_unknown_fields=True):
     """Which holdings of a network."""
 
     state: field_types.StateText | None = None
@@ -40,7 +40,7 @@ class Holdings(Paged, kw_only=True, forbid_unknown_fields=True):
     text: SoughtText | None = None
 
 
-class OwnedHoldings(Holdings, kw_only=True, forbid_unknown_fields=True):
+class OwnedHoldings(HoldingsQuery, kw_only=True, forbid_unknown_fields=True):
     """Which holdings of a network; of one owner, if he is named."""
 
     owner: field_types.Owner | None = None
@@ -55,7 +55,7 @@ async def list_owned(ledger: AsyncLedger, network: str, wanted: OwnedHoldings) -
     return _page(items, items[-1].last_address if len(rest) > len(items) else None)
 
 
-async def list_page(ledger: AsyncLedger, network: str, wanted: Holdings) -> responses.Page[responses.Holding]:
+async def list_page(ledger: AsyncLedger, network: str, wanted: HoldingsQuery) -> responses.Page[responses.Holding]:
     """Read one page; with filters it may be shorter than asked for, and still have a next."""
     fits = _filter(wanted)
     after = wanted.after
@@ -77,7 +77,7 @@ async def list_page(ledger: AsyncLedger, network: str, wanted: Holdings) -> resp
             return _page(items, after)
 
 
-async def list_everywhere(ledger: AsyncLedger, wanted: Holdings) -> responses.Page[responses.Holding]:
+async def list_everywhere(ledger: AsyncLedger, wanted: HoldingsQuery) -> responses.Page[responses.Holding]:
     """Read one page of all networks. The cursor names a network by its number: names change, numbers do not."""
     start, address = _cursor(wanted.after)
     networks = sorted(await ledger.networks(), key=lambda network: network.id)
@@ -110,7 +110,7 @@ def _page(items: list[Holding], after: str | None) -> responses.Page[responses.H
     return responses.Page(items=[encode.holding(each) for each in items], next=after)
 
 
-def _filter(wanted: Holdings) -> Callable[[Holding], bool] | None:
+def _filter(wanted: HoldingsQuery) -> Callable[[Holding], bool] | None:
     state = None if wanted.state is None else read_member(State, wanted.state, "state")
     labels = dict(read_label(text) for text in wanted.label)
     text = None if wanted.text is None else wanted.text.casefold()

@@ -129,12 +129,12 @@ async def read_whole(headers: Mapping[bytes, bytes], receive: Receive, *, most: 
         return whole
     try:
         async with asyncio.timeout(within_s):
-            return await Begun(reading, waits)
+            return await StartedCoroutine(reading, waits)
     except TimeoutError:
         raise TooSlow(f"the body did not come within {within_s:g} s") from None
 
 
-class Begun:
+class StartedCoroutine:
     """The rest of a coroutine whose first step was made by hand, and which waits for something since."""
 
     def __init__(self, rest: Coroutine[Any, Any, bytes], waits: Any) -> None:

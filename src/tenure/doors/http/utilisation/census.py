@@ -10,10 +10,10 @@ from collections import Counter
 from collections.abc import Awaitable, Callable, Iterable, Iterator
 
 from tenure.doors.http.events.log_follower import News
-from tenure.doors.http.utilisation.map_cache import Atlas
+from tenure.doors.http.utilisation.map_cache import MapCache
 from tenure.doors.http.utilisation.page_loader import PAGE, Feed
 from tenure.doors.http.utilisation.space_count import SpaceCount
-from tenure.doors.http.utilisation.subnet_tally import Book
+from tenure.doors.http.utilisation.subnet_tally import SubnetObserver
 from tenure.doors.http.utilisation.trends import READ_BACK, Trends
 from tenure.kernel.errors import CursorExpired, NotFound, TenureError
 from tenure.kernel.holdings.holding_model import Change, SpaceId
@@ -50,7 +50,7 @@ class Census:
         self._places: dict[str, SpaceCount] = {}
         self.spaces: dict[SpaceId, SpaceCount] = {}
         self.trends = Trends()
-        self.atlas = Atlas(self)
+        self.atlas = MapCache(self)
 
     async def open(self) -> None:
         """Begin to count, in the background."""
@@ -158,7 +158,7 @@ class Census:
                 if not space.settled:  # edits come fast: let others have half of the time
                     await asyncio.sleep(min(time.monotonic() - began, MOST_REST_S))
 
-    def feed(self, space: SpaceCount, books: Iterable[Book]) -> Feed:
+    def feed(self, space: SpaceCount, books: Iterable[SubnetObserver]) -> Feed:
         """Begin to read a space for books that know nothing yet; from now on they hear of every change."""
         feed = Feed(space.number, books, self.survey, self.followed, space, self._page)
         space.feeds.append(feed)

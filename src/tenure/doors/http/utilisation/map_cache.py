@@ -8,7 +8,7 @@ from typing import Protocol
 from tenure.doors.http.utilisation.page_loader import Feed
 from tenure.doors.http.utilisation.position_index import Spots
 from tenure.doors.http.utilisation.space_count import SpaceCount, SubnetKey
-from tenure.doors.http.utilisation.subnet_tally import Book
+from tenure.doors.http.utilisation.subnet_tally import SubnetObserver
 from tenure.kernel.errors import NotFound
 from tenure.kernel.holdings.holding_model import SpaceId
 from tenure.wire.http_errors import Overloaded
@@ -30,7 +30,7 @@ class Counting(Protocol):
         """Do something in the background."""
         ...
 
-    def feed(self, space: SpaceCount, books: Iterable[Book]) -> Feed:
+    def feed(self, space: SpaceCount, books: Iterable[SubnetObserver]) -> Feed:
         """Begin to read a space for books."""
         ...
 
@@ -39,7 +39,7 @@ class Counting(Protocol):
         ...
 
 
-class Atlas:
+class MapCache:
     """Builds an index on the first look at a subnet, by streaming; the log keeps it current like the tallies."""
 
     def __init__(self, census: Counting) -> None:

@@ -9,17 +9,17 @@ from tenure.doors.http.utilisation.census import Census
 from tenure.doors.http.utilisation.map_cells_of import Counts, Cut, cut, draw
 from tenure.doors.http.utilisation.position_index import Spots
 from tenure.doors.http.utilisation.space_count import SpaceCount
-from tenure.doors.http.utilisation.subnet_tally import Taken
-from tenure.doors.http.utilisation.subnet_terrain import Standing, Terrain
+from tenure.doors.http.utilisation.subnet_tally import UnitUse
+from tenure.doors.http.utilisation.subnet_terrain import Terrain, UnitStatus
 from tenure.kernel.addressing.addresses import format_address, parse_address
 from tenure.kernel.addressing.ranges import AddressRange
 from tenure.kernel.errors import AddressOutsideSubnet, Invalid, NotFound
 from tenure.kernel.holdings.holding_model import Row, moment
 from tenure.kernel.plan.plan_model import Network, Places, Subnet
 
-BARRED = frozenset(map(str, (Standing.KEPT_BACK, Standing.RESERVED, Standing.PREALLOCATED)))
-TAKEN = frozenset(map(str, Taken))
-NOTHING = dict.fromkeys(map(str, (*Taken, *Standing, "pooled")), 0)
+BARRED = frozenset(map(str, (UnitStatus.KEPT_BACK, UnitStatus.RESERVED, UnitStatus.PREALLOCATED)))
+TAKEN = frozenset(map(str, UnitUse))
+NOTHING = dict.fromkeys(map(str, (*UnitUse, *UnitStatus, "pooled")), 0)
 
 
 class Stretch(NamedTuple):

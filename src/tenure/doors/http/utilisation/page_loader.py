@@ -11,7 +11,7 @@ import asyncio
 from collections.abc import Awaitable, Callable, Iterable, Sequence
 from typing import NamedTuple, Protocol
 
-from tenure.doors.http.utilisation.subnet_tally import Book
+from tenure.doors.http.utilisation.subnet_tally import SubnetObserver
 from tenure.doors.http.utilisation.tally_router import Router, move
 from tenure.kernel.addressing.ranges import AddressRange, merge
 from tenure.kernel.holdings.holding_model import NetworkId, Row, SpaceId, State
@@ -21,7 +21,7 @@ PAGE = 2000
 """Rows that are read and taken in at once: a few milliseconds of the loop's time."""
 
 
-class Step(NamedTuple):
+class HoldingChange(NamedTuple):
     """What a change made of a holding: it went from one state to another; None is: not there. Until when, if known."""
 
     network: NetworkId
@@ -39,7 +39,7 @@ class Counted(Protocol):
         """Return whether the time of the holding at a place is over, as far as the space noticed."""
         ...
 
-    def meet(self, step: Step) -> None:
+    def meet(self, step: HoldingChange) -> None:
         """Hear of a holding that a reading shows."""
         ...
 
@@ -50,7 +50,7 @@ class Feed:
     def __init__(
         self,
         space: SpaceId,
-        books: Iterable[Book],
+        books: Iterable[SubnetObserver],
         survey: Survey,
         followed: Callable[[int], Awaitable[None]],
         counted: Counted,
@@ -65,9 +65,9 @@ class Feed:
         self._counted = counted
         self._page = page
         self._frontier = -1
-        self._aside: list[Step] = []
+        self._aside: list[HoldingChange] = []
 
-    def follow(self, step: Step) -> None:
+    def follow(self, step: HoldingChange) -> None:
         """Take a change in: at once where it was counted already; else it is kept for the page that is being read."""
         for book in self._router.over(step.first, step.last):
             if max(step.first, book.terrain.first) <= self._frontier:
@@ -96,7 +96,9 @@ class Feed:
     def _take_in(self, page: Sequence[Row], end: int) -> None:
         """Take a page in as of now, without waiting."""
         shown = (row for row in page if not self._counted.is_over(row.first))
-        rows = {row.first: Step(row.network, row.first, row.last, None, row.state, row.until_us) for row in shown}
+        rows = {
+            row.first: HoldingChange(row.network, row.first, row.last, None, row.state, row.until_us) for row in shown
+        }
         for step in self._aside:
             if step.after is None:
                 rows.pop(step.first, None)

@@ -4,8 +4,8 @@ from bisect import bisect_right
 from collections.abc import Sequence
 
 from tenure.doors.http.utilisation.ranked_set import Numbers
-from tenure.doors.http.utilisation.subnet_tally import Crowd, Taken
-from tenure.doors.http.utilisation.subnet_terrain import Standing, Terrain
+from tenure.doors.http.utilisation.subnet_tally import Crowd, UnitUse
+from tenure.doors.http.utilisation.subnet_terrain import Terrain, UnitStatus
 from tenure.kernel.holdings.holding_model import NetworkId
 
 Run = tuple[int, int]
@@ -18,14 +18,14 @@ class Spots:
         self.network = network
         self.terrain = terrain
         self.used_at = 0.0
-        self._numbers: dict[tuple[Taken, int], Numbers] = {}
-        self._runs: dict[tuple[Taken, int], _Runs] = {}
+        self._numbers: dict[tuple[UnitUse, int], Numbers] = {}
+        self._runs: dict[tuple[UnitUse, int], _Runs] = {}
         self._crowd = Crowd()
 
     def __len__(self) -> int:
         return sum(map(len, self._numbers.values())) + sum(map(len, self._runs.values()))
 
-    def lay(self, taken: Taken, first: int, last: int, step: int) -> None:
+    def lay(self, taken: UnitUse, first: int, last: int, step: int) -> None:
         """Take a holding in (1) or out (-1)."""
         terrain, size = self.terrain, last - first + 1
         low = terrain.unit(first)
@@ -42,9 +42,9 @@ class Spots:
             self._runs.setdefault((taken, group), _Runs()).lay((low, low + units - 1), step)
             low += units
 
-    def stretches(self, bounds: Sequence[int]) -> dict[Taken, dict[Standing, list[int]]]:
+    def stretches(self, bounds: Sequence[int]) -> dict[UnitUse, dict[UnitStatus, list[int]]]:
         """Count what is taken between bounds that follow each other, by how and on what. O(bounds log n)."""
-        found: dict[Taken, dict[Standing, list[int]]] = {}
+        found: dict[UnitUse, dict[UnitStatus, list[int]]] = {}
         for source in (self._numbers, self._runs):
             for (taken, group), units in source.items():
                 if not units:

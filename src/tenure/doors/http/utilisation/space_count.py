@@ -4,9 +4,9 @@ import asyncio
 from collections.abc import Iterator
 from heapq import heappop, heappush
 
-from tenure.doors.http.utilisation.page_loader import Feed, Step
+from tenure.doors.http.utilisation.page_loader import Feed, HoldingChange
 from tenure.doors.http.utilisation.position_index import Spots
-from tenure.doors.http.utilisation.subnet_tally import Taken, Tally
+from tenure.doors.http.utilisation.subnet_tally import Tally, UnitUse
 from tenure.doors.http.utilisation.subnet_terrain import Terrain, terrain_of
 from tenure.doors.http.utilisation.tally_router import Router, move
 from tenure.kernel.holdings.deadlines import has_passed
@@ -38,7 +38,7 @@ class SpaceCount:
         self._counted: Router[Tally] = Router(())
         self._counted_ids: set[int] = set()
         self._odd: dict[int, State] = {}
-        self._timed: dict[int, Step] = {}
+        self._timed: dict[int, HoldingChange] = {}
         self._deadlines: list[tuple[int, int]] = []
         """A heap of what ``_timed`` has or had: deadline and place."""
         self._over: set[int] = set()
@@ -58,7 +58,7 @@ class SpaceCount:
         keys = ((network.id, subnet.uuid) for subnet in network.subnets)
         return self.edits == self.laid_out and all(id(self.tallies[key]) in self._counted_ids for key in keys)
 
-    def total(self, network: Network, *ways: Taken) -> int:
+    def total(self, network: Network, *ways: UnitUse) -> int:
         """Count the units of a network that are taken in some ways."""
         return sum(self.tallies[network.id, s.uuid].total(taken) for s in network.subnets for taken in ways)
 
@@ -66,7 +66,7 @@ class SpaceCount:
         """Return whether the time of the holding at a place is over, as far as was noticed."""
         return first in self._over
 
-    def meet(self, step: Step) -> None:
+    def meet(self, step: HoldingChange) -> None:
         """Note the state and the deadline that a reading shows: the log tells of a release, but not what it ends."""
         first = step.first
         if step.after is None or step.after is State.HELD:
@@ -84,7 +84,7 @@ class SpaceCount:
         """Return whether a holding of the space has a deadline that may pass."""
         return bool(self._deadlines)
 
-    def run_out(self, now_us: int) -> Iterator[Step]:
+    def run_out(self, now_us: int) -> Iterator[HoldingChange]:
         """Take holdings out whose time is over by the store's clock; yield each. The log will end them some day."""
         while self._deadlines and has_passed(self._deadlines[0][0], now_us):
             until_us, first = heappop(self._deadlines)
@@ -101,7 +101,7 @@ class SpaceCount:
         if step is not None:
             self._take(step)
 
-    def _take(self, step: Step) -> None:
+    def _take(self, step: HoldingChange) -> None:
         states = (step.before, step.after)
         for tally in self._counted.over(step.first, step.last):
             move(tally, step.network, step.first, step.last, states)
@@ -111,7 +111,7 @@ class SpaceCount:
         for feed in self.feeds:
             feed.follow(step)
 
-    def _step(self, change: Change) -> Step | None:
+    def _step(self, change: Change) -> HoldingChange | None:
         """Say what a change made of a holding; what it was is known only where it has been counted."""
         network, first, last, verb = change.network, change.first, change.last, change.verb
         if network is None or first is None or last is None:
@@ -128,7 +128,7 @@ class SpaceCount:
             if verb == "modify" and first in self._timed:  # which leaves the deadline as it is
                 until_us = self._timed[first].until_us
         self._over.discard(first)
-        step = Step(network, first, last, before, after, until_us)
+        step = HoldingChange(network, first, last, before, after, until_us)
         self.meet(step)
         return step
 

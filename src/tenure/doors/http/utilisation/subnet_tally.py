@@ -3,11 +3,11 @@
 import enum
 from typing import Protocol
 
-from tenure.doors.http.utilisation.subnet_terrain import Standing, Terrain
+from tenure.doors.http.utilisation.subnet_terrain import Terrain, UnitStatus
 from tenure.kernel.holdings.holding_model import NetworkId, State
 
 
-class Taken(enum.StrEnum):
+class UnitUse(enum.StrEnum):
     """How a unit is taken: by a holding of its network in some state, or by another network of the space."""
 
     HELD = "held"
@@ -17,16 +17,16 @@ class Taken(enum.StrEnum):
     ELSEWHERE = "elsewhere"
 
 
-TAKEN_BY_STATE = {state: Taken(state.value) for state in State}
+TAKEN_BY_STATE = {state: UnitUse(state.value) for state in State}
 
 
-class Book(Protocol):
+class SubnetObserver(Protocol):
     """Whatever is kept of one subnet, and told of every holding that comes, changes or goes there."""
 
     network: NetworkId
     terrain: Terrain
 
-    def lay(self, taken: Taken, first: int, last: int, step: int) -> None:
+    def lay(self, taken: UnitUse, first: int, last: int, step: int) -> None:
         """Take a holding in (1) or out (-1)."""
         ...
 
@@ -53,10 +53,10 @@ class Tally:
     def __init__(self, network: NetworkId, terrain: Terrain) -> None:
         self.network = network
         self.terrain = terrain
-        self._counts = {taken: [0] * len(terrain.groups) for taken in Taken}
+        self._counts = {taken: [0] * len(terrain.groups) for taken in UnitUse}
         self._crowd = Crowd()
 
-    def lay(self, taken: Taken, first: int, last: int, step: int) -> None:
+    def lay(self, taken: UnitUse, first: int, last: int, step: int) -> None:
         """Take a holding in (1) or out (-1)."""
         terrain, size = self.terrain, last - first + 1
         low = terrain.unit(first)
@@ -69,13 +69,13 @@ class Tally:
         for group, units in terrain.groups_over(low, terrain.unit(last)):
             counts[group] += step * units
 
-    def total(self, taken: Taken) -> int:
+    def total(self, taken: UnitUse) -> int:
         """Count all units that are taken in one way."""
         return sum(self._counts[taken])
 
     def counts(self, pool: int | None = None) -> dict[str, int]:
         """Count the units of the subnet, or of one pool of it; each unit is one thing only, so they add up."""
-        found: dict[str, int] = dict.fromkeys((*Taken, *Standing), 0)
+        found: dict[str, int] = dict.fromkeys((*UnitUse, *UnitStatus), 0)
         found["units"] = found["pooled"] = 0
         for number, (standing, where) in enumerate(self.terrain.groups):
             if pool is not None and where != pool:
@@ -92,5 +92,5 @@ class Tally:
 
 def added(parts: list[dict[str, int]]) -> dict[str, int]:
     """Add counts up."""
-    names = dict.fromkeys(("units", "pooled", *Taken, *Standing))
+    names = dict.fromkeys(("units", "pooled", *UnitUse, *UnitStatus))
     return {str(name): sum(part[name] for part in parts) for name in names}

@@ -16,7 +16,7 @@ NO_POOL = -1
 Interval = tuple[int, int]
 
 
-class Standing(enum.StrEnum):
+class UnitStatus(enum.StrEnum):
     """What a unit is while nobody holds it."""
 
     FREE = "free"
@@ -27,30 +27,30 @@ class Standing(enum.StrEnum):
     KEPT_BACK = "kept_back"
 
 
-class Piece(NamedTuple):
+class TerrainPiece(NamedTuple):
     """Units of one standing in one pool (by its place in the subnet), or in none: first and last, both included."""
 
     first: int
     last: int
-    standing: Standing
+    standing: UnitStatus
     pool: int
 
 
 class Terrain:
     """A subnet cut into pieces. Two that are equal count alike, whatever else was edited."""
 
-    def __init__(self, block: AddressRange, unit_size: int, pieces: list[Piece]) -> None:
+    def __init__(self, block: AddressRange, unit_size: int, pieces: list[TerrainPiece]) -> None:
         self.first, self.last = block.first, block.last
         self.unit_size = unit_size
         self.units = block.size // unit_size
-        self.groups: list[tuple[Standing, int]] = []
+        self.groups: list[tuple[UnitStatus, int]] = []
         self.sizes: list[int] = []
         self._key = (block, unit_size, pieces)
         self._firsts = [piece.first for piece in pieces]
         self._pieces = pieces
         self._group_of: list[int] = []
-        self._sums: dict[Standing | None, _Sums] = {}
-        known: dict[tuple[Standing, int], int] = {}
+        self._sums: dict[UnitStatus | None, _Sums] = {}
+        known: dict[tuple[UnitStatus, int], int] = {}
         for piece in pieces:
             group = known.setdefault((piece.standing, piece.pool), len(known))
             if group == len(self.groups):
@@ -83,11 +83,11 @@ class Terrain:
             yield self._group_of[place], min(piece.last, high) - max(piece.first, low) + 1
             place += 1
 
-    def standings(self) -> list[Standing]:
+    def standings(self) -> list[UnitStatus]:
         """Return the standings that occur."""
         return list(dict.fromkeys(standing for standing, _ in self.groups))
 
-    def below(self, standing: Standing | None, unit: int) -> int:
+    def below(self, standing: UnitStatus | None, unit: int) -> int:
         """Count the units of a standing below a unit; of None: those in pools. O(log pieces)."""
         sums = self._sums.get(standing)
         if sums is None:
@@ -103,7 +103,7 @@ class Terrain:
 class _Sums:
     """How many units of some pieces lie below each of them."""
 
-    def __init__(self, pieces: Iterable[Piece]) -> None:
+    def __init__(self, pieces: Iterable[TerrainPiece]) -> None:
         self._firsts: list[int] = []
         self._lasts: list[int] = []
         self._before: list[int] = []
@@ -125,27 +125,29 @@ def terrain_of(network: Network, subnet: Subnet, barriers: Barriers) -> Terrain:
     """Cut a subnet into pieces, as picking sees it: what binds the space lies over the pools, in whole units."""
     block, size = subnet.cidr.range, subnet.unit_size
     closed = network.retired or subnet.retired
-    pieces = [Piece(0, block.size // size - 1, Standing.OUTSIDE, NO_POOL)]
+    pieces = [TerrainPiece(0, block.size // size - 1, UnitStatus.OUTSIDE, NO_POOL)]
     for number, pool in enumerate(subnet.pools):
         low = -(-(pool.range.first - block.first) // size)
         high = (pool.range.last + 1 - block.first) // size - 1
         if low <= high:
-            standing = Standing.RETIRED if closed or pool.retired else Standing.FREE
+            standing = UnitStatus.RETIRED if closed or pool.retired else UnitStatus.FREE
             pieces = _overlaid(pieces, [(low, high)], standing, number)
-    kept = {standing: list[Interval]() for standing in (Standing.PREALLOCATED, Standing.RESERVED, Standing.KEPT_BACK)}
+    kept = {
+        standing: list[Interval]() for standing in (UnitStatus.PREALLOCATED, UnitStatus.RESERVED, UnitStatus.KEPT_BACK)
+    }
     for barrier in barriers.over(block):
         kept[_standing(barrier)].append(_units(subnet, barrier.range))
     for position, _ in subnet.kept_back():
-        kept[Standing.KEPT_BACK].append(_units(subnet, AddressRange(position, position)))
+        kept[UnitStatus.KEPT_BACK].append(_units(subnet, AddressRange(position, position)))
     for standing, intervals in kept.items():
         pieces = _overlaid(pieces, _joined(intervals), standing)
     return Terrain(block, size, pieces)
 
 
-def _standing(barrier: Barrier) -> Standing:
+def _standing(barrier: Barrier) -> UnitStatus:
     if barrier.reserved is not None:
-        return Standing.RESERVED
-    return Standing.KEPT_BACK if barrier.preallocation is None else Standing.PREALLOCATED
+        return UnitStatus.RESERVED
+    return UnitStatus.KEPT_BACK if barrier.preallocation is None else UnitStatus.PREALLOCATED
 
 
 def _units(subnet: Subnet, piece: AddressRange) -> Interval:
@@ -164,9 +166,11 @@ def _joined(intervals: list[Interval]) -> list[Interval]:
     return joined
 
 
-def _overlaid(pieces: list[Piece], layer: list[Interval], standing: Standing, pool: int | None = None) -> list[Piece]:
+def _overlaid(
+    pieces: list[TerrainPiece], layer: list[Interval], standing: UnitStatus, pool: int | None = None
+) -> list[TerrainPiece]:
     """Give another standing to what a layer covers; the layer is sorted and free of overlaps. It keeps its pool."""
-    result: list[Piece] = []
+    result: list[TerrainPiece] = []
     place = 0
     for piece in pieces:
         first = piece.first
@@ -175,7 +179,7 @@ def _overlaid(pieces: list[Piece], layer: list[Interval], standing: Standing, po
             if low > first:
                 result.append(piece._replace(first=first, last=low - 1))
             if low <= high:
-                result.append(Piece(low, high, standing, piece.pool if pool is None else pool))
+                result.append(TerrainPiece(low, high, standing, piece.pool if pool is None else pool))
                 first = high + 1
             if layer[place][1] > piece.last:
                 break

@@ -4,10 +4,10 @@ from bisect import bisect_right
 from collections.abc import Iterable, Iterator
 from typing import Generic, TypeVar
 
-from tenure.doors.http.utilisation.subnet_tally import TAKEN_BY_STATE, Book, Taken
+from tenure.doors.http.utilisation.subnet_tally import TAKEN_BY_STATE, SubnetObserver, UnitUse
 from tenure.kernel.holdings.holding_model import NetworkId, State
 
-B = TypeVar("B", bound=Book)
+B = TypeVar("B", bound=SubnetObserver)
 
 
 class Router(Generic[B]):
@@ -47,14 +47,16 @@ class Router(Generic[B]):
                     yield book
 
 
-def taken_as(book: Book, network: NetworkId, state: State | None) -> Taken | None:
+def taken_as(book: SubnetObserver, network: NetworkId, state: State | None) -> UnitUse | None:
     """Say what a holding of a network, in a state, is to a book; None if there is none."""
     if state is None:
         return None
-    return TAKEN_BY_STATE[state] if network == book.network else Taken.ELSEWHERE
+    return TAKEN_BY_STATE[state] if network == book.network else UnitUse.ELSEWHERE
 
 
-def move(book: Book, network: NetworkId, first: int, last: int, states: tuple[State | None, State | None]) -> None:
+def move(
+    book: SubnetObserver, network: NetworkId, first: int, last: int, states: tuple[State | None, State | None]
+) -> None:
     """Tell a book that a holding went from one state to another; None is: not there."""
     before, after = taken_as(book, network, states[0]), taken_as(book, network, states[1])
     if before is after:

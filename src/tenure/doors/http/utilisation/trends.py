@@ -5,7 +5,7 @@ from bisect import bisect_right
 from collections.abc import Iterable
 from typing import NamedTuple
 
-from tenure.doors.http.utilisation.page_loader import Step
+from tenure.doors.http.utilisation.page_loader import HoldingChange
 from tenure.kernel.holdings.deadlines import COOLED_OFF
 from tenure.kernel.holdings.holding_model import Change, NetworkId, SpaceId, State
 
@@ -107,7 +107,7 @@ class Trends:
         self._cooling: set[tuple[SpaceId | None, int]] = set()
         self._over: set[tuple[SpaceId | None, int]] = set()
         """Where time has ended a holding that no entry of the log has ended yet."""
-        self._later: list[Change | tuple[SpaceId, Step]] = []
+        self._later: list[Change | tuple[SpaceId, HoldingChange]] = []
         self._noted = 0
         self.at = 0
         """The number of the newest change that is in."""
@@ -141,7 +141,7 @@ class Trends:
                 self.run_out(*late)
         self._later.clear()
 
-    def run_out(self, space: SpaceId, step: Step) -> None:
+    def run_out(self, space: SpaceId, step: HoldingChange) -> None:
         """Take in that the time of a holding is over, at its deadline; the entry that ends it changes nothing more."""
         place = (space, step.first)
         if not self.read:

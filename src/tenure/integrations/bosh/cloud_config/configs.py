@@ -28,9 +28,8 @@ from tenure.integrations.bosh.cloud_config.legacy_deployments import (
 from tenure.integrations.bosh.cloud_config.manual_settings import kept_by_hand, lost_by_hand
 from tenure.integrations.bosh.cloud_config.remnants import Left, is_within, leave, uncovered
 from tenure.integrations.bosh.documents.cloud_config import read_cloud_configs
-from tenure.integrations.bosh.model.bosh_errors import Fault, Kind, Refused
-from tenure.integrations.bosh.model.document_model import DYNAMIC, MANUAL, CloudConfig, Subnet
-from tenure.integrations.bosh.model.document_model import Network as CloudNetwork
+from tenure.integrations.bosh.model.bosh_errors import BoshErrorKind, BoshFault, Refused
+from tenure.integrations.bosh.model.document_model import DYNAMIC, MANUAL, CloudConfig, CloudNetwork, CloudSubnet
 from tenure.integrations.bosh.model.retry import Turn, until_done
 from tenure.integrations.bosh.state.instance_state import CONFIG, SNAPSHOT, Deployment
 from tenure.integrations.bosh.state.managed_records import complete
@@ -86,7 +85,7 @@ class Configs:
 class Uploaded:
     """What came of an upload: warnings, and which networks changed."""
 
-    warnings: Sequence[Fault]
+    warnings: Sequence[BoshFault]
     changed: Sequence[str]
 
 
@@ -144,7 +143,7 @@ def _check_removable(name: str, papers: Iterable[Paper]) -> None:
         raise NotFound("cloud config", name, field="config")
     if len(names) == 1:
         told = f"Cloud config '{name}' is the last one, and a site cannot go on without any"
-        raise Refused(Kind.GENERIC, f"{told}. To empty it, upload one that has no addresses: {EMPTY}")
+        raise Refused(BoshErrorKind.GENERIC, f"{told}. To empty it, upload one that has no addresses: {EMPTY}")
 
 
 async def _put(ledger: AsyncLedger, name: str, text: str | None, *, space: str, dry: bool) -> Uploaded:
@@ -175,15 +174,15 @@ def _written(name: str, text: str | None, revision: int) -> Operation:
 
 
 @dataclass(frozen=True, slots=True)
-class Ground:
+class ConfigOperations:
     """The operations after which the ledger has the networks of a config, and what is worth a word about them."""
 
     operations: Sequence[Operation]
     changed: Sequence[str]
-    warnings: Sequence[Fault]
+    warnings: Sequence[BoshFault]
 
 
-async def lay_out(ledger: AsyncLedger, config: CloudConfig, space: str) -> Ground:
+async def lay_out(ledger: AsyncLedger, config: CloudConfig, space: str) -> ConfigOperations:
     """Lay the networks of a config over those that the ledger has now.
 
     Whoever does the operations writes the paper of ``legacy_deployments.turned`` with them, in the revision that it had
@@ -193,18 +192,18 @@ async def lay_out(ledger: AsyncLedger, config: CloudConfig, space: str) -> Groun
     legacies = await load_legacy(ledger)
     edits, expects, lost = await _edits(ledger, config, space, legacies)
     rests = [*expects, *(each.expected() for each in legacies)]
-    return Ground([*rests, *edits], sorted({edit.network for edit in edits}), lost)
+    return ConfigOperations([*rests, *edits], sorted({edit.network for edit in edits}), lost)
 
 
 async def _edits(
     ledger: AsyncLedger, config: CloudConfig, space: str, legacies: Sequence[Legacy]
-) -> tuple[list[Edit], list[Operation], list[Fault]]:
+) -> tuple[list[Edit], list[Operation], list[BoshFault]]:
     """Return what must change in the ledger so that it has the config's networks, what that rests on, what is lost."""
     present = {each.name: each for each in await ledger.networks() if is_ours(each)}
     names = renamed(config, present)
     edits: list[Edit] = [ModifyNetwork(network=old, name=new) for old, new in names.items()]
     now = {names.get(name, name): network for name, network in present.items()}
-    told: list[Fault] = []
+    told: list[BoshFault] = []
     for name, network in config.networks.items():
         if network.kind == DYNAMIC:
             continue
@@ -240,21 +239,25 @@ async def _left(ledger: AsyncLedger, network: Network | None, wanted: Sequence[B
     return replace(left, remnants=kept_by_hand(left.remnants, network))
 
 
-def _in_the_way(network: CloudNetwork, strays: Sequence[Cidr]) -> list[Fault]:
+def _in_the_way(network: CloudNetwork, strays: Sequence[Cidr]) -> list[BoshFault]:
     """Warn of what a network's subnets must give way to; refuse it where the config itself has other plans for it."""
     named = merge(each for subnet in network.subnets for each in _named(subnet))
     told = f"of network '{network.name}' is held in units that do not fit into a subnet"
     for each in strays:
         if any(each.range.overlaps(other) for other in named):
             raise Refused(
-                Kind.GENERIC, f"Range '{each}' {told}, and its gateway or a static IP lies there: release it first"
+                BoshErrorKind.GENERIC,
+                f"Range '{each}' {told}, and its gateway or a static IP lies there: release it first",
             )
     return [
-        Fault(Kind.GENERIC, f"Range '{each}' {told}: it is given to nobody until the first upload after its release")
+        BoshFault(
+            BoshErrorKind.GENERIC,
+            f"Range '{each}' {told}: it is given to nobody until the first upload after its release",
+        )
         for each in strays
     ]
 
 
-def _named(subnet: Subnet) -> list[AddressRange]:
+def _named(subnet: CloudSubnet) -> list[AddressRange]:
     """Return what a subnet names: its gateway, and what may be asked for by address."""
     return [*subnet.static, *([] if subnet.gateway is None else [AddressRange(subnet.gateway, subnet.gateway)])]

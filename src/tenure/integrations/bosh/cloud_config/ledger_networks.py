@@ -10,7 +10,7 @@ What is still held where no subnet is any more lies in a *remnant* (``remnants``
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from tenure.integrations.bosh.model.document_model import DYNAMIC, VIP, CloudConfig, Network, Subnet
+from tenure.integrations.bosh.model.document_model import DYNAMIC, VIP, CloudConfig, CloudNetwork, CloudSubnet
 from tenure.integrations.bosh.model.pool_ranges import dynamic_ranges
 from tenure.kernel.addressing.addresses import format_address, width
 from tenure.kernel.addressing.ranges import AddressRange, Cidr, parse_cidr
@@ -71,7 +71,7 @@ class Block:
         ]  # fmt: skip
 
 
-def blocks_of(network: Network) -> list[Block]:
+def blocks_of(network: CloudNetwork) -> list[Block]:
     """Return the subnets that a network of the config has in the ledger; a dynamic one has none."""
     if network.kind == DYNAMIC:
         return []
@@ -80,7 +80,7 @@ def blocks_of(network: Network) -> list[Block]:
     return [_block(subnet) for subnet in network.subnets if subnet.range is not None]
 
 
-def _block(subnet: Subnet) -> Block:
+def _block(subnet: CloudSubnet) -> Block:
     assert subnet.range is not None
     return Block(
         subnet.range,

@@ -15,8 +15,8 @@ from tenure.integrations.bosh.cloud_config.configs import lay_out, load_configs
 from tenure.integrations.bosh.cloud_config.ledger_networks import SPACE
 from tenure.integrations.bosh.cloud_config.legacy_deployments import load_mode, turned
 from tenure.integrations.bosh.documents.manifest import read_manifest
-from tenure.integrations.bosh.model.bosh_errors import Kind, Refused
-from tenure.integrations.bosh.model.document_model import CloudConfig, Manifest, Network, Properties, Subnet
+from tenure.integrations.bosh.model.bosh_errors import BoshErrorKind, Refused
+from tenure.integrations.bosh.model.document_model import CloudConfig, CloudNetwork, CloudSubnet, Manifest, Properties
 from tenure.integrations.bosh.model.retry import Again, Turn, until_done
 from tenure.integrations.bosh.state.managed_records import (
     CREATING,
@@ -164,7 +164,7 @@ class _Making:
         await self.ledger.apply([managed.written()])
         return replace(managed, revision=managed.revision + 1)
 
-    async def _create(self, network: Network, claimed: Managed, had: set[str]) -> None:
+    async def _create(self, network: CloudNetwork, claimed: Managed, had: set[str]) -> None:
         """Make the missing subnets, each written down; if one fails, all that were made now are deleted again."""
         try:
             for subnet in _missing(network, claimed):
@@ -240,18 +240,18 @@ def _bare(subnet: CreatedSubnet) -> CreatedSubnet:
     return CreatedSubnet(subnet.cid)
 
 
-def _is_whole(network: Network, managed: Managed | None) -> bool:
+def _is_whole(network: CloudNetwork, managed: Managed | None) -> bool:
     return managed is not None and managed.state == READY and not _missing(network, managed)
 
 
-def _missing(network: Network, managed: Managed) -> list[Subnet]:
+def _missing(network: CloudNetwork, managed: Managed) -> list[CloudSubnet]:
     """Return the subnets that are not there, or of which no range is known."""
     known = {name for name, each in managed.subnets.items() if each.range is not None}
     there = [subnet.name for subnet in network.subnets if subnet.name in managed.subnets and subnet.range is not None]
     return [subnet for subnet in network.subnets if subnet.name not in known.union(there)]
 
 
-def _wanted(network: Network, subnet: Subnet) -> WantedSubnet:
+def _wanted(network: CloudNetwork, subnet: CloudSubnet) -> WantedSubnet:
     return WantedSubnet(
         network=network.name,
         name=subnet.name or "",
@@ -264,7 +264,7 @@ def _wanted(network: Network, subnet: Subnet) -> WantedSubnet:
     )
 
 
-def _check_name(network: Network, subnet: Subnet, created: object, known: Managed) -> None:
+def _check_name(network: CloudNetwork, subnet: CloudSubnet, created: object, known: Managed) -> None:
     """Refuse what could not even be deleted again: it has no name, or that of another subnet."""
     if not isinstance(created, CreatedSubnet):
         raise _unusable(network, subnet, f"a CreatedSubnet is needed, not {shown(created)}")
@@ -277,7 +277,7 @@ def _check_name(network: Network, subnet: Subnet, created: object, known: Manage
             raise _unusable(network, subnet, f"cid {created.cid!r} is that of subnet {name!r}")
 
 
-def _check_beside(network: Network, subnet: Subnet, known: Managed) -> None:
+def _check_beside(network: CloudNetwork, subnet: CloudSubnet, known: Managed) -> None:
     """Refuse a range that a cloud config could not name beside the other subnets of its network."""
     whole = completed(CloudConfig(networks={network.name: network}), [known]).networks[network.name]
     ranges = {each.name: (each.range, each.prefix) for each in whole.subnets if each.range is not None}
@@ -291,7 +291,7 @@ def _check_beside(network: Network, subnet: Subnet, known: Managed) -> None:
             raise _unusable(network, subnet, f"{range} and subnet {name!r}, {other}, define different prefixes")
 
 
-def _check(network: Network, subnet: Subnet, created: CreatedSubnet) -> None:
+def _check(network: CloudNetwork, subnet: CloudSubnet, created: CreatedSubnet) -> None:
     """Refuse what cannot be worked with: a range must be known, and what the cloud keeps must lie in it."""
     if subnet.range is not None and created.range is None:
         return
@@ -308,6 +308,6 @@ def _check(network: Network, subnet: Subnet, created: CreatedSubnet) -> None:
         raise _unusable(network, subnet, f"not everything that it keeps lies in {created.range}")
 
 
-def _unusable(network: Network, subnet: Subnet, why: str) -> Refused:
+def _unusable(network: CloudNetwork, subnet: CloudSubnet, why: str) -> Refused:
     told = f"The cloud made subnet '{subnet.name}' of network '{network.name}' unusable"
-    return Refused(Kind.GENERIC, f"{told}: {why}")
+    return Refused(BoshErrorKind.GENERIC, f"{told}: {why}")

@@ -9,7 +9,7 @@ from dataclasses import replace
 
 from tenure.integrations.bosh.cloud_config.ledger_networks import Block, blocks_in
 from tenure.integrations.bosh.cloud_config.remnants import shared
-from tenure.integrations.bosh.model.bosh_errors import Fault, Kind
+from tenure.integrations.bosh.model.bosh_errors import BoshErrorKind, BoshFault
 from tenure.kernel.addressing.ranges import merge, subtract
 from tenure.kernel.plan import plan_model as ledgers
 from tenure.kernel.plan.plan_model import Reserved
@@ -30,9 +30,9 @@ def _with(block: Block, made: Sequence[Reserved]) -> Block:
     return replace(block, by_hand=tuple(own))
 
 
-def lost_by_hand(name: str, present: ledgers.Network | None, blocks: Sequence[Block]) -> list[Fault]:
+def lost_by_hand(name: str, present: ledgers.Network | None, blocks: Sequence[Block]) -> list[BoshFault]:
     """Tell what people reserved in a network and no block has room for any more."""
     covers = merge(block.cidr.range for block in blocks)
     lost = [piece for each in _made(present) for piece in subtract(each.range, covers)]
     told = f"of network '{name}' was reserved by hand, and is in no subnet any more: nobody keeps it back"
-    return [Fault(Kind.GENERIC, f"Range '{piece}' {told}") for piece in lost]
+    return [BoshFault(BoshErrorKind.GENERIC, f"Range '{piece}' {told}") for piece in lost]

@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from tenure.integrations.bosh.model.address_diff import Has, Wants, bind, is_restricted, is_static, subnet_of
-from tenure.integrations.bosh.model.document_model import DYNAMIC, MANUAL, VIP, CloudConfig, Network
-from tenure.integrations.bosh.state.instance_state import Instance
+from tenure.integrations.bosh.model.document_model import DYNAMIC, MANUAL, VIP, CloudConfig, CloudNetwork
+from tenure.integrations.bosh.state.instance_state import DeploymentInstance
 from tenure.kernel.addressing.ranges import Cidr
 from tenure.kernel.holdings.holding_model import Holding
 
@@ -17,12 +17,12 @@ from tenure.kernel.holdings.holding_model import Holding
 class Moved:
     """An address that an instance would have to give up at the next deploy, and why."""
 
-    instance: Instance
+    instance: DeploymentInstance
     held: Holding
     reason: str
 
 
-def moved_by(config: CloudConfig, before: CloudConfig, instances: Sequence[Instance]) -> list[Moved]:
+def moved_by(config: CloudConfig, before: CloudConfig, instances: Sequence[DeploymentInstance]) -> list[Moved]:
     """Return whose addresses would no longer fit, and why.
 
     ``before`` is the config that the instances were deployed with: it tells which addresses were asked for by name.
@@ -32,7 +32,7 @@ def moved_by(config: CloudConfig, before: CloudConfig, instances: Sequence[Insta
     return [Moved(instance, held, reason) for instance, held, reason in found if reason is not None]
 
 
-def misfit(config: CloudConfig, before: CloudConfig, instance: Instance, held: Holding) -> str | None:
+def misfit(config: CloudConfig, before: CloudConfig, instance: DeploymentInstance, held: Holding) -> str | None:
     """Say why an address would not fit under a config; None if it would, perhaps in a network of another name."""
     has, address = _has(held), _asked(before, held)
     if _is_kept(config, before, instance, has):
@@ -48,7 +48,7 @@ def misfit(config: CloudConfig, before: CloudConfig, instance: Instance, held: H
     return _reason(network, instance.az, has, asked=address is not None)
 
 
-def _is_kept(config: CloudConfig, before: CloudConfig, instance: Instance, has: Has) -> bool:
+def _is_kept(config: CloudConfig, before: CloudConfig, instance: DeploymentInstance, has: Has) -> bool:
     """Tell whether a deploy would keep an address: in its network, or in another that its instance is on."""
     held = {each.network: each for each in instance.wanted}
     has_all = [_has(each) for each in held.values()]
@@ -78,13 +78,13 @@ def was_asked_for(before: CloudConfig, held: Holding) -> bool:
     return subnet is not None and is_static(subnet, held.row.first)
 
 
-def _around(config: CloudConfig, position: int) -> Network | None:
+def _around(config: CloudConfig, position: int) -> CloudNetwork | None:
     """Find the network that an address lay in before it was renamed."""
     manual = (network for network in config.networks.values() if network.kind == MANUAL)
     return next((network for network in manual if subnet_of(network, position, None) is not None), None)
 
 
-def _reason(network: Network, az: str | None, has: Has, *, asked: bool) -> str:
+def _reason(network: CloudNetwork, az: str | None, has: Has, *, asked: bool) -> str:
     """Say what is wrong with an address in a manual network."""
     anywhere, subnet = (subnet_of(network, has.position, each) for each in (None, az))
     if anywhere is None:

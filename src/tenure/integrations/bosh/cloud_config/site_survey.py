@@ -9,7 +9,7 @@ from tenure.integrations.bosh.state.instance_state import (
     CONFIG,
     ORPHAN,
     Deployment,
-    Instance,
+    DeploymentInstance,
     load_deployments,
     load_instances,
     orphan_of,
@@ -29,7 +29,7 @@ class Orphan:
     holdings: tuple[Holding, ...]
 
 
-async def survey(ledger: AsyncLedger) -> list[tuple[Deployment, list[Instance]]]:
+async def survey(ledger: AsyncLedger) -> list[tuple[Deployment, list[DeploymentInstance]]]:
     """Read all deployments with their instances, in order of name. Costs two looks for each deployment."""
     return [(each, await load_instances(ledger, each.name)) for each in await load_deployments(ledger)]
 
@@ -44,7 +44,7 @@ async def moved_by_upload(ledger: AsyncLedger, name: str, text: str | None) -> l
     config = await complete(ledger, written)
     moved: list[Moved] = []
     for deployment, instances in await survey(ledger):
-        by_snapshot: dict[str, list[Instance]] = {}
+        by_snapshot: dict[str, list[DeploymentInstance]] = {}
         for each in instances if deployment.snapshot is not None else ():
             by_snapshot.setdefault(deployment.as_of(each).snapshot or "", []).append(each)
         for snapshot, own in by_snapshot.items():

@@ -2,27 +2,27 @@
 
 import ipaddress
 
-from tenure.integrations.bosh.documents.yaml_tree import Faults, Tree
-from tenure.integrations.bosh.model.bosh_errors import Kind, Place
+from tenure.integrations.bosh.documents.yaml_tree import DocumentFaults, Tree
+from tenure.integrations.bosh.model.bosh_errors import BoshErrorKind, DocumentPlace
 from tenure.kernel.addressing.addresses import is_v6, parse_address
 from tenure.kernel.addressing.ranges import AddressRange, parse_cidr
 from tenure.kernel.errors import Invalid
 
-Spans = list[tuple[AddressRange, Place]]
+Spans = list[tuple[AddressRange, DocumentPlace]]
 
 
-def read_spans(tree: Tree, faults: Faults) -> Spans:
+def read_spans(tree: Tree, faults: DocumentFaults) -> Spans:
     """Read one span or a list of them, in the order written; what is none is a fault with its place."""
     found: Spans = []
     for member in tree.value if isinstance(tree.value, list) else [tree]:
         if not isinstance(member.value, str):
             told = f"Property '{member.place.path}' must be text: an address, a block, or first - last"
-            faults.add(Kind.GENERIC, told, member.place)
+            faults.add(BoshErrorKind.GENERIC, told, member.place)
             continue
         try:
             found.append((parse_span(member.value), member.place))
         except Invalid as error:
-            faults.add(Kind.NETWORK_INVALID_IP_RANGE_FORMAT, error.message, member.place)
+            faults.add(BoshErrorKind.NETWORK_INVALID_IP_RANGE_FORMAT, error.message, member.place)
     return found
 
 

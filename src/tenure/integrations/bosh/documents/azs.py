@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from tenure.integrations.bosh.documents.yaml_tree import Reader, Tree
-from tenure.integrations.bosh.model.bosh_errors import Kind
+from tenure.integrations.bosh.model.bosh_errors import BoshErrorKind
 from tenure.integrations.bosh.model.document_model import Az
 
 KEYS = ("name", "cloud_properties", "cpi")
@@ -42,7 +42,9 @@ def _read_az(tree: Tree, reader: Reader, azs: Azs) -> None:
         azs.complete = False
     elif name in azs.by_name:
         place = tree.value["name"].place
-        reader.faults.add(Kind.DEPLOYMENT_DUPLICATE_AVAILABILITY_ZONE_NAME, f"Duplicate az name '{name}'", place)
+        reader.faults.add(
+            BoshErrorKind.DEPLOYMENT_DUPLICATE_AVAILABILITY_ZONE_NAME, f"Duplicate az name '{name}'", place
+        )
     else:
         azs.by_name[name] = Az(name, {} if properties is None else properties.plain(), cpi)
 

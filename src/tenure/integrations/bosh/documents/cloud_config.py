@@ -6,10 +6,10 @@ from tenure.integrations.bosh.documents.address_lists import read_spans
 from tenure.integrations.bosh.documents.azs import Azs, read_azs
 from tenure.integrations.bosh.documents.cloud_networks import read_networks
 from tenure.integrations.bosh.documents.static_ips import MOST
-from tenure.integrations.bosh.documents.subnet_properties import Reading
-from tenure.integrations.bosh.documents.yaml_tree import Faults, Reader, Tree, read_tree
-from tenure.integrations.bosh.model.bosh_errors import Fault, Kind, Place, Rejected
-from tenure.integrations.bosh.model.document_model import DYNAMIC, VIP, CloudConfig, Compilation, Network
+from tenure.integrations.bosh.documents.subnet_properties import NetworkReading
+from tenure.integrations.bosh.documents.yaml_tree import DocumentFaults, Reader, Tree, read_tree
+from tenure.integrations.bosh.model.bosh_errors import BoshErrorKind, BoshFault, DocumentPlace, Rejected
+from tenure.integrations.bosh.model.document_model import DYNAMIC, VIP, CloudConfig, CloudNetwork, Compilation
 from tenure.kernel.addressing.ranges import AddressRange
 from tenure.kernel.names import shown
 
@@ -46,13 +46,13 @@ COMPILATION_KEYS = (
 )
 
 
-def read_cloud_configs(texts: Sequence[tuple[str, str]]) -> tuple[CloudConfig, list[Fault]]:
+def read_cloud_configs(texts: Sequence[tuple[str, str]]) -> tuple[CloudConfig, list[BoshFault]]:
     """Read documents, each a name and a text, into one model, and tell what is worth a warning.
 
     ``Rejected`` carries everything that is wrong with any of the documents.
     """
     trees = _read_trees(texts)
-    faults = Faults()
+    faults = DocumentFaults()
     for tree in trees:
         Reader(faults).refuse_others(tree, (*KEYS, *OTHER_KEYS))
     found = read_site(trees, faults)
@@ -60,18 +60,18 @@ def read_cloud_configs(texts: Sequence[tuple[str, str]]) -> tuple[CloudConfig, l
     return found
 
 
-def read_site(trees: Sequence[Tree], faults: Faults) -> tuple[CloudConfig, list[Fault]]:
+def read_site(trees: Sequence[Tree], faults: DocumentFaults) -> tuple[CloudConfig, list[BoshFault]]:
     """Read AZs, networks and compilation out of trees, and note the faults; with any, the model is good for nothing."""
     reader = Reader(faults)
     azs = read_azs(trees, reader)
-    reading = Reading(reader, azs, tuple(_own_addresses(trees, faults)))
+    reading = NetworkReading(reader, azs, tuple(_own_addresses(trees, faults)))
     networks = read_networks(trees, reading)
     compilation = _read_compilation(trees, networks, azs, reader)
     known = {name: network for name, network in networks.items() if network is not None}
     return CloudConfig(azs.by_name, known, compilation), reading.warnings
 
 
-def _own_addresses(trees: Sequence[Tree], faults: Faults) -> Iterator[AddressRange]:
+def _own_addresses(trees: Sequence[Tree], faults: DocumentFaults) -> Iterator[AddressRange]:
     """Read the addresses of the machines that Tenure itself runs on: they are kept back in every range."""
     for tree in trees:
         said = tree.value.get("own_addresses")
@@ -82,7 +82,7 @@ def _own_addresses(trees: Sequence[Tree], faults: Faults) -> Iterator[AddressRan
 def _read_trees(texts: Sequence[tuple[str, str]]) -> list[Tree]:
     """Read all documents as YAML. With one unreadable the others could not be judged, so they are not."""
     trees: list[Tree] = []
-    unreadable: list[Fault] = []
+    unreadable: list[BoshFault] = []
     for name, text in texts:
         try:
             trees.append(read_tree(text, name))
@@ -94,12 +94,12 @@ def _read_trees(texts: Sequence[tuple[str, str]]) -> list[Tree]:
 
 
 def _read_compilation(
-    trees: Sequence[Tree], networks: Mapping[str, Network | None], azs: Azs, reader: Reader
+    trees: Sequence[Tree], networks: Mapping[str, CloudNetwork | None], azs: Azs, reader: Reader
 ) -> Compilation | None:
     found = [each for tree in trees if (each := reader.get(tree, "compilation", dict)) is not None]
     for tree in found[1:]:
         told = "Cloud config 'compilation' key cannot be defined in multiple cloud configs."
-        reader.faults.add(Kind.GENERIC, told, tree.place)
+        reader.faults.add(BoshErrorKind.GENERIC, told, tree.place)
     if not found:
         return None
     tree = found[0]
@@ -122,41 +122,41 @@ def _workers(tree: Tree, reader: Reader) -> int:
     if workers is not None and not 1 <= workers <= MOST:
         place = tree.value["workers"].place
         told = f"Property '{place.path}' must be from 1 to {MOST}, not {shown(workers)}"
-        reader.faults.add(Kind.GENERIC, told, place)
+        reader.faults.add(BoshErrorKind.GENERIC, told, place)
     return 1 if workers is None else workers
 
 
 def _check_network(
-    tree: Tree, compilation: Compilation, networks: Mapping[str, Network | None], azs: Azs, faults: Faults
+    tree: Tree, compilation: Compilation, networks: Mapping[str, CloudNetwork | None], azs: Azs, faults: DocumentFaults
 ) -> None:
     """Make sure that workers can be placed: the network is there, the AZ too, and one reaches the other."""
-    where: Place = tree.value["network"].place
+    where: DocumentPlace = tree.value["network"].place
     if compilation.network not in networks:
         told = f"Compilation config references an unknown network '{compilation.network}'"
-        faults.add(Kind.COMPILATION_CONFIG_UNKNOWN_NETWORK, told, where)
+        faults.add(BoshErrorKind.COMPILATION_CONFIG_UNKNOWN_NETWORK, told, where)
     network = networks.get(compilation.network)
     if network is not None and network.kind == VIP:
         told = f"Compilation config references vip network '{network.name}', must be a manual or dynamic one"
-        faults.add(Kind.GENERIC, told, where)
+        faults.add(BoshErrorKind.GENERIC, told, where)
         network = None
     if compilation.az is not None:
         where = tree.value["az"].place
         if azs.lacks(compilation.az):
             told = f"Compilation config references unknown az '{compilation.az}'."
             told += f" Known azs are: [{', '.join(azs.by_name)}]"
-            faults.add(Kind.COMPILATION_CONFIG_INVALID_AVAILABILITY_ZONE, told, where)
+            faults.add(BoshErrorKind.COMPILATION_CONFIG_INVALID_AVAILABILITY_ZONE, told, where)
             return
     if network is not None and not _reaches(network, compilation.az):
         faults.add(*_unreached(network, compilation.az), where)
 
 
-def _reaches(network: Network, az: str | None) -> bool:
+def _reaches(network: CloudNetwork, az: str | None) -> bool:
     return not network.has_azs if az is None else az in network.azs
 
 
-def _unreached(network: Network, az: str | None) -> tuple[Kind, str]:
+def _unreached(network: CloudNetwork, az: str | None) -> tuple[BoshErrorKind, str]:
     if network.kind == DYNAMIC and az is not None:
         told = f"Network '{network.name}' has no matching subnet for availability zone '{az}'"
-        return Kind.NETWORK_SUBNET_INVALID_AVAILABILITY_ZONE, told
+        return BoshErrorKind.NETWORK_SUBNET_INVALID_AVAILABILITY_ZONE, told
     told = f"Compilation config refers to az '{az or ''}' but network '{network.name}' has no matching subnet(s)."
-    return Kind.JOB_NETWORK_MISSING_REQUIRED_AVAILABILITY_ZONE, told
+    return BoshErrorKind.JOB_NETWORK_MISSING_REQUIRED_AVAILABILITY_ZONE, told

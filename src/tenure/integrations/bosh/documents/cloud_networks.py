@@ -6,14 +6,14 @@ from collections.abc import Sequence
 from tenure.integrations.bosh.documents.address_lists import read_spans
 from tenure.integrations.bosh.documents.manual_subnets import read_manual_subnet
 from tenure.integrations.bosh.documents.subnet_properties import (
-    Reading,
+    NetworkReading,
     read_cloud_properties,
     read_name_servers,
     read_subnet_azs,
 )
 from tenure.integrations.bosh.documents.yaml_tree import Tree
-from tenure.integrations.bosh.model.bosh_errors import Kind, Place
-from tenure.integrations.bosh.model.document_model import DYNAMIC, MANUAL, VIP, Network, Subnet
+from tenure.integrations.bosh.model.bosh_errors import BoshErrorKind, DocumentPlace
+from tenure.integrations.bosh.model.document_model import DYNAMIC, MANUAL, VIP, CloudNetwork, CloudSubnet
 from tenure.kernel.addressing.addresses import V4_BASE, format_address, is_v6, width
 
 MANUAL_KEYS = ("name", "type", "subnets", "managed")
@@ -24,12 +24,12 @@ VIP_SUBNET_KEYS = ("az", "azs", "static")
 NEVER_ON_DYNAMIC = ("az", "azs", "managed", "prefix")
 PLAIN_PREFIX = 32
 
-Placed = list[tuple[Subnet, Place]]
+Placed = list[tuple[CloudSubnet, DocumentPlace]]
 
 
-def read_networks(trees: Sequence[Tree], reading: Reading) -> dict[str, Network | None]:
+def read_networks(trees: Sequence[Tree], reading: NetworkReading) -> dict[str, CloudNetwork | None]:
     """Read the networks of all documents, in the order written; None stands for one of which only the name is known."""
-    found: dict[str, Network | None] = {}
+    found: dict[str, CloudNetwork | None] = {}
     taken: set[str] = set()
     for member in [each for tree in trees for each in reading.reader.each(tree, "networks")]:
         network, name = _read_network(member, reading), _name(member)
@@ -37,7 +37,9 @@ def read_networks(trees: Sequence[Tree], reading: Reading) -> dict[str, Network 
             _take_name(member, name, taken, reading)
             found.setdefault(name, network)
     if not any("networks" in tree and tree.value["networks"].value not in (None, []) for tree in trees):
-        reading.faults.add(Kind.DEPLOYMENT_NO_NETWORKS, "No networks specified", trees[0].place if trees else None)
+        reading.faults.add(
+            BoshErrorKind.DEPLOYMENT_NO_NETWORKS, "No networks specified", trees[0].place if trees else None
+        )
     return found
 
 
@@ -46,15 +48,17 @@ def canonical(name: str) -> str:
     return re.sub("[^a-z0-9-]", "", name.lower().replace("_", "-"))
 
 
-def _take_name(tree: Tree, name: str, taken: set[str], reading: Reading) -> None:
+def _take_name(tree: Tree, name: str, taken: set[str], reading: NetworkReading) -> None:
     place = tree.value["name"].place
     if not canonical(name).strip("-"):
-        reading.faults.add(Kind.GENERIC, f"Invalid network name '{name}', must have a letter or a digit", place)
+        reading.faults.add(
+            BoshErrorKind.GENERIC, f"Invalid network name '{name}', must have a letter or a digit", place
+        )
     elif reading.reader.refuse_name(tree.value["name"]):
         return
     elif canonical(name) in taken:
         told = f"Invalid network name '{name}', canonical name already taken"
-        reading.faults.add(Kind.DEPLOYMENT_CANONICAL_NETWORK_NAME_TAKEN, told, place)
+        reading.faults.add(BoshErrorKind.DEPLOYMENT_CANONICAL_NETWORK_NAME_TAKEN, told, place)
     taken.add(canonical(name))
 
 
@@ -63,7 +67,7 @@ def _name(tree: Tree) -> str | None:
     return name if isinstance(name, str) else None
 
 
-def _read_network(tree: Tree, reading: Reading) -> Network | None:
+def _read_network(tree: Tree, reading: NetworkReading) -> CloudNetwork | None:
     reader = reading.reader
     name = reader.get(tree, "name", str, needed=True) or tree.place.path
     kind = reader.get(tree, "type", str)
@@ -72,12 +76,12 @@ def _read_network(tree: Tree, reading: Reading) -> Network | None:
     read = {MANUAL: _read_manual, DYNAMIC: _read_dynamic, VIP: _read_vip}.get(MANUAL if kind is None else kind)
     if read is None:
         place = tree.value["type"].place
-        reading.faults.add(Kind.DEPLOYMENT_INVALID_NETWORK_TYPE, f"Invalid network type '{kind}'", place)
+        reading.faults.add(BoshErrorKind.DEPLOYMENT_INVALID_NETWORK_TYPE, f"Invalid network type '{kind}'", place)
         return None
     return read(tree, name, reading)
 
 
-def _read_manual(tree: Tree, name: str, reading: Reading) -> Network:
+def _read_manual(tree: Tree, name: str, reading: NetworkReading) -> CloudNetwork:
     reading.reader.refuse_others(tree, MANUAL_KEYS)
     managed = bool(reading.reader.get(tree, "managed", bool))
     members = reading.reader.each(tree, "subnets", needed=True)
@@ -87,61 +91,61 @@ def _read_manual(tree: Tree, name: str, reading: Reading) -> Network:
     _refuse_mixed_azs(name, subnets, reading)
     if managed:
         _refuse_same_names(subnets, reading)
-    return Network(name, MANUAL, tuple(subnet for subnet, _ in subnets), managed)
+    return CloudNetwork(name, MANUAL, tuple(subnet for subnet, _ in subnets), managed)
 
 
-def _read_dynamic(tree: Tree, name: str, reading: Reading) -> Network:
+def _read_dynamic(tree: Tree, name: str, reading: NetworkReading) -> CloudNetwork:
     reading.reader.refuse_others(tree, (*DYNAMIC_KEYS, *NEVER_ON_DYNAMIC))
     for key in NEVER_ON_DYNAMIC:
         _refuse_key(tree, key, f"Network '{name}' must not specify '{key}'.", reading)
     if "subnets" not in tree:
-        return Network(name, DYNAMIC, (_flat_subnet(tree, name, reading),))
+        return CloudNetwork(name, DYNAMIC, (_flat_subnet(tree, name, reading),))
     for key in ("dns", "cloud_properties"):
         told = f"Network '{name}' must not specify '{key}' when also specifying 'subnets'."
         _refuse_key(tree, key, f"{told} Instead, '{key}' should be specified on subnet entries.", reading)
     members = reading.reader.each(tree, "subnets", needed=True)
     subnets = [(_dynamic_subnet(each, name, reading), each.place) for each in members]
     _refuse_mixed_azs(name, subnets, reading)
-    return Network(name, DYNAMIC, tuple(subnet for subnet, _ in subnets))
+    return CloudNetwork(name, DYNAMIC, tuple(subnet for subnet, _ in subnets))
 
 
-def _dynamic_subnet(tree: Tree, name: str, reading: Reading) -> Subnet:
+def _dynamic_subnet(tree: Tree, name: str, reading: NetworkReading) -> CloudSubnet:
     reading.reader.refuse_others(tree, DYNAMIC_SUBNET_KEYS)
     if reading.reader.get(tree, "prefix", int) not in (None, PLAIN_PREFIX):
         _refuse_key(tree, "prefix", "Prefix property is not supported for dynamic networks.", reading)
     return _flat_subnet(tree, name, reading, azs=read_subnet_azs(tree, name, reading))
 
 
-def _flat_subnet(tree: Tree, name: str, reading: Reading, azs: tuple[str, ...] | None = None) -> Subnet:
+def _flat_subnet(tree: Tree, name: str, reading: NetworkReading, azs: tuple[str, ...] | None = None) -> CloudSubnet:
     servers = read_name_servers(tree, name, reading)
     dns = tuple(format_address(server) for server, _ in servers)
-    return Subnet(azs=azs, dns=dns, cloud_properties=read_cloud_properties(tree, reading))
+    return CloudSubnet(azs=azs, dns=dns, cloud_properties=read_cloud_properties(tree, reading))
 
 
-def _read_vip(tree: Tree, name: str, reading: Reading) -> Network:
+def _read_vip(tree: Tree, name: str, reading: NetworkReading) -> CloudNetwork:
     reading.reader.refuse_others(tree, VIP_KEYS)
     members = reading.reader.each(tree, "subnets")
     subnets = [(_vip_subnet(each, name, reading), each.place) for each in members]
     _refuse_differing_prefixes(name, subnets, reading)
     _refuse_mixed_azs(name, subnets, reading)
     properties = read_cloud_properties(tree, reading)
-    return Network(name, VIP, tuple(subnet for subnet, _ in subnets), cloud_properties=properties)
+    return CloudNetwork(name, VIP, tuple(subnet for subnet, _ in subnets), cloud_properties=properties)
 
 
-def _vip_subnet(tree: Tree, name: str, reading: Reading) -> Subnet:
+def _vip_subnet(tree: Tree, name: str, reading: NetworkReading) -> CloudSubnet:
     reading.reader.refuse_others(tree, VIP_SUBNET_KEYS)
     given = "static" in tree and tree.value["static"].value is not None
     spans = [span for span, _ in read_spans(tree.value["static"], reading.faults)] if given else []
     prefix = width(spans[0].first if spans else V4_BASE)
-    return Subnet(azs=read_subnet_azs(tree, name, reading), static=tuple(spans), prefix=prefix)
+    return CloudSubnet(azs=read_subnet_azs(tree, name, reading), static=tuple(spans), prefix=prefix)
 
 
-def _refuse_key(tree: Tree, key: str, told: str, reading: Reading) -> None:
+def _refuse_key(tree: Tree, key: str, told: str, reading: NetworkReading) -> None:
     if key in tree:
-        reading.faults.add(Kind.NETWORK_INVALID_PROPERTY, told, tree.value[key].place)
+        reading.faults.add(BoshErrorKind.NETWORK_INVALID_PROPERTY, told, tree.value[key].place)
 
 
-def _refuse_overlaps(name: str, subnets: Placed, reading: Reading) -> None:
+def _refuse_overlaps(name: str, subnets: Placed, reading: NetworkReading) -> None:
     """Tell each subnet that lies over one that is written before it."""
     lying = sorted((subnet.range.range, number) for number, (subnet, _) in enumerate(subnets) if subnet.range)
     # Of blocks that share addresses one lies in the other, so it is enough to remember the last that lay in none.
@@ -150,40 +154,40 @@ def _refuse_overlaps(name: str, subnets: Placed, reading: Reading) -> None:
         if outer is not None and outer.overlaps(inner):
             place = subnets[max(number, outer_number)][1]
             told = f"Network '{name}' has overlapping subnets"
-            reading.faults.add(Kind.NETWORK_OVERLAPPING_SUBNETS, told, place)
+            reading.faults.add(BoshErrorKind.NETWORK_OVERLAPPING_SUBNETS, told, place)
         else:
             outer, outer_number = inner, number
 
 
-def _refuse_differing_prefixes(name: str, subnets: Placed, reading: Reading) -> None:
+def _refuse_differing_prefixes(name: str, subnets: Placed, reading: NetworkReading) -> None:
     """Hold what each subnet hands out against the first: one length and one family in a network."""
     handed_out = [(kind, place) for subnet, place in subnets for kind in sorted(_handed_out(subnet))]
     for kind, place in handed_out[1:]:
         if kind != handed_out[0][0]:
             told = f"Network '{name}' has subnets that define different prefixes"
-            reading.faults.add(Kind.NETWORK_PREFIX_SIZES_DIFFER, told, place)
+            reading.faults.add(BoshErrorKind.NETWORK_PREFIX_SIZES_DIFFER, told, place)
             return
 
 
-def _handed_out(subnet: Subnet) -> set[tuple[bool, int]]:
+def _handed_out(subnet: CloudSubnet) -> set[tuple[bool, int]]:
     """Return the families that a subnet gives addresses of, each with the length."""
     ranges = subnet.static if subnet.range is None else (subnet.range,)
     return {(is_v6(each.first), subnet.prefix) for each in ranges}
 
 
-def _refuse_mixed_azs(name: str, subnets: Placed, reading: Reading) -> None:
+def _refuse_mixed_azs(name: str, subnets: Placed, reading: NetworkReading) -> None:
     """Refuse that some subnets name AZs and some do not: nobody could say for whom the others are."""
     without = [place for subnet, place in subnets if subnet.azs is None]
     if without and len(without) < len(subnets):
         told = f"Subnets on network '{name}' must all either specify availability zone or not"
-        reading.faults.add(Kind.JOB_INVALID_AVAILABILITY_ZONE, told, without[0])
+        reading.faults.add(BoshErrorKind.JOB_INVALID_AVAILABILITY_ZONE, told, without[0])
 
 
-def _refuse_same_names(subnets: Placed, reading: Reading) -> None:
+def _refuse_same_names(subnets: Placed, reading: NetworkReading) -> None:
     """Refuse two subnets of one name where the cloud's own subnets are found again by it."""
     seen: set[str] = set()
     for subnet, place in subnets:
         if subnet.name in seen:
-            reading.faults.add(Kind.GENERIC, "subnet names within a managed network must be unique", place)
+            reading.faults.add(BoshErrorKind.GENERIC, "subnet names within a managed network must be unique", place)
         if subnet.name is not None:
             seen.add(subnet.name)

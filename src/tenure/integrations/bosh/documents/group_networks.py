@@ -5,12 +5,20 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import NamedTuple
 
-from tenure.integrations.bosh.documents.reading_context import Known, Standing
+from tenure.integrations.bosh.documents.reading_context import GroupContext, ReadingContext
 from tenure.integrations.bosh.documents.static_ips import read_static_ips
-from tenure.integrations.bosh.documents.yaml_tree import Faults, Reader, Tree
+from tenure.integrations.bosh.documents.yaml_tree import DocumentFaults, Reader, Tree
 from tenure.integrations.bosh.model.address_text import written
-from tenure.integrations.bosh.model.bosh_errors import Kind, Place
-from tenure.integrations.bosh.model.document_model import ADDRESSABLE, DNS, DYNAMIC, GATEWAY, VIP, GroupNetwork, Network
+from tenure.integrations.bosh.model.bosh_errors import BoshErrorKind, DocumentPlace
+from tenure.integrations.bosh.model.document_model import (
+    ADDRESSABLE,
+    DNS,
+    DYNAMIC,
+    GATEWAY,
+    VIP,
+    CloudNetwork,
+    GroupNetwork,
+)
 
 KEYS = ("name", "static_ips", "default", "nic_group")
 
@@ -25,7 +33,7 @@ class Listing(NamedTuple):
     """A network as a group lists it. ``network`` is None if there is none of that name."""
 
     wish: GroupNetwork
-    network: Network | None
+    network: CloudNetwork | None
     tree: Tree
 
     @property
@@ -34,12 +42,14 @@ class Listing(NamedTuple):
         return self.network is not None and self.network.kind == VIP
 
 
-def read_group_networks(tree: Tree, group: Standing, known: Known, reader: Reader) -> tuple[GroupNetwork, ...]:
+def read_group_networks(
+    tree: Tree, group: GroupContext, known: ReadingContext, reader: Reader
+) -> tuple[GroupNetwork, ...]:
     """Read the networks of a group."""
     said = tree.value.get("networks")
     if said is None or said.value is None or said.value == []:
         told = f"Instance group '{group.name}' must specify at least one network"
-        reader.faults.add(Kind.JOB_MISSING_NETWORK, told, tree.place if said is None else said.place)
+        reader.faults.add(BoshErrorKind.JOB_MISSING_NETWORK, told, tree.place if said is None else said.place)
         return ()
     read = [_read_listing(entry, group, known, reader) for entry in reader.each(tree, "networks")]
     listings = [listing for listing in read if listing is not None]
@@ -49,7 +59,7 @@ def read_group_networks(tree: Tree, group: Standing, known: Known, reader: Reade
     return _with_defaults(listings, group, said, reader)
 
 
-def _read_listing(entry: Tree, group: Standing, known: Known, reader: Reader) -> Listing | None:
+def _read_listing(entry: Tree, group: GroupContext, known: ReadingContext, reader: Reader) -> Listing | None:
     reader.refuse_others(entry, KEYS)
     name = reader.get(entry, "name", str, needed=True)
     defaults, nic_group = _read_defaults(entry, group, reader), _read_nic_group(entry, reader)
@@ -60,7 +70,7 @@ def _read_listing(entry: Tree, group: Standing, known: Known, reader: Reader) ->
         _judge_azs(network, entry, group, reader)
     elif known.lacks_network(name):
         told = f"Instance group '{group.name}' references an unknown network '{name}'"
-        reader.faults.add(Kind.JOB_UNKNOWN_NETWORK, told, entry.value["name"].place)
+        reader.faults.add(BoshErrorKind.JOB_UNKNOWN_NETWORK, told, entry.value["name"].place)
     static_ips = _read_wished(entry, group, name, network, reader)
     return Listing(GroupNetwork(name, static_ips, defaults, nic_group), network, entry)
 
@@ -74,21 +84,21 @@ def _read_nic_group(entry: Tree, reader: Reader) -> str | None:
     return found
 
 
-def _judge_azs(network: Network, entry: Tree, group: Standing, reader: Reader) -> None:
+def _judge_azs(network: CloudNetwork, entry: Tree, group: GroupContext, reader: Reader) -> None:
     """Refuse a network that does not reach all AZs of the group. VIPs are not bound to AZs."""
     if network.kind == VIP:
         return
     if group.azs is None and network.has_azs:
         told = f"Instance group '{group.name}' subnets declare availability zones and the instance group does not"
-        reader.faults.add(Kind.JOB_INVALID_AVAILABILITY_ZONE, told, entry.place)
+        reader.faults.add(BoshErrorKind.JOB_INVALID_AVAILABILITY_ZONE, told, entry.place)
     elif not network.azs.issuperset(group.azs or ()):
         told = f"must specify availability zone that matches availability zones of network '{network.name}'"
-        kind = Kind.JOB_NETWORK_MISSING_REQUIRED_AVAILABILITY_ZONE
+        kind = BoshErrorKind.JOB_NETWORK_MISSING_REQUIRED_AVAILABILITY_ZONE
         reader.faults.add(kind, f"Instance group '{group.name}' {told}", entry.place)
 
 
 def _read_wished(
-    entry: Tree, group: Standing, name: str, network: Network | None, reader: Reader
+    entry: Tree, group: GroupContext, name: str, network: CloudNetwork | None, reader: Reader
 ) -> tuple[int, ...] | None:
     """Read static IPs where the network's type allows them, and ask for them where it needs them."""
     said = entry.value.get("static_ips")
@@ -100,36 +110,36 @@ def _read_wished(
         return None
     if network is not None and network.kind == DYNAMIC:
         told = f"Instance group '{group.name}' using dynamic network '{name}' cannot specify static IP(s)"
-        reader.faults.add(Kind.JOB_STATIC_IP_NOT_SUPPORTED_ON_DYNAMIC_NETWORK, told, said.place)
+        reader.faults.add(BoshErrorKind.JOB_STATIC_IP_NOT_SUPPORTED_ON_DYNAMIC_NETWORK, told, said.place)
         return None
     return read_static_ips(said, group, name, network, reader.faults)
 
 
 def _read_vips(
-    said: Tree | None, entry: Tree, group: Standing, network: Network, reader: Reader
+    said: Tree | None, entry: Tree, group: GroupContext, network: CloudNetwork, reader: Reader
 ) -> tuple[int, ...] | None:
     """Read VIPs: they come from the manifest or from a pool of the cloud config, never from both."""
     if said is None:
         if not network.subnets and group.instances != 0:
             told = f"Instance group '{group.name}' must specify static IPs in vip network '{network.name}'"
             whole = f"{told}, since the network has no pool of its own"
-            reader.faults.add(Kind.NETWORK_RESERVATION_IP_MISSING, whole, entry.place)
+            reader.faults.add(BoshErrorKind.NETWORK_RESERVATION_IP_MISSING, whole, entry.place)
         return None
     if network.subnets and said.value != []:
         told = "IPs cannot be specified in both the instance group and the cloud config"
-        reader.faults.add(Kind.NETWORK_RESERVATION_VIP_MISCONFIGURED, told, said.place)
+        reader.faults.add(BoshErrorKind.NETWORK_RESERVATION_VIP_MISCONFIGURED, told, said.place)
         return None
     return read_static_ips(said, group, network.name, network, reader.faults)
 
 
-def _refuse_repeated(listings: Sequence[Listing], group: Standing, reader: Reader) -> None:
+def _refuse_repeated(listings: Sequence[Listing], group: GroupContext, reader: Reader) -> None:
     """Refuse a second reservation on one network; the first instance stands for all."""
     first: dict[str, GroupNetwork] = {}
     for wish, _, tree in listings:
         if wish.name in first:
             told = f"Failed to add {_reservation(wish)} for instance '{group.name}/0' on network '{wish.name}'"
             whole = f"{told}, instance already has {_reservation(first[wish.name])} on the same network"
-            reader.faults.add(Kind.NETWORK_RESERVATION_ALREADY_EXISTS, whole, tree.place)
+            reader.faults.add(BoshErrorKind.NETWORK_RESERVATION_ALREADY_EXISTS, whole, tree.place)
         first.setdefault(wish.name, wish)
 
 
@@ -140,7 +150,7 @@ def _reservation(wish: GroupNetwork) -> str:
 
 
 def _with_defaults(
-    listings: Sequence[Listing], group: Standing, said: Tree, reader: Reader
+    listings: Sequence[Listing], group: GroupContext, said: Tree, reader: Reader
 ) -> tuple[GroupNetwork, ...]:
     """Judge the defaults; a network that is the only one is the default for all that is required."""
     claims: dict[str, frozenset[str]] = {}
@@ -152,13 +162,13 @@ def _with_defaults(
         if listing.is_vip and claims[listing.wish.name]:
             told = "Can't provide any defaults since this is a VIP network"
             place = listing.tree.value.get("default", listing.tree).place
-            reader.faults.add(Kind.NETWORK_RESERVATION_VIP_DEFAULT_PROVIDED, told, place)
+            reader.faults.add(BoshErrorKind.NETWORK_RESERVATION_VIP_DEFAULT_PROVIDED, told, place)
             claims[listing.wish.name] = frozenset()  # told; others are judged as if it had claimed none
     _judge_defaults(claims, group, said.place, reader.faults)
     return tuple(replace(wish, defaults=claims[wish.name]) for wish, _, _ in listings)
 
 
-def _read_defaults(entry: Tree, group: Standing, reader: Reader) -> frozenset[str]:
+def _read_defaults(entry: Tree, group: GroupContext, reader: Reader) -> frozenset[str]:
     """Read what a network of a group is the default for."""
     found = set()
     for said in reader.each(entry, "default", str):
@@ -167,27 +177,29 @@ def _read_defaults(entry: Tree, group: Standing, reader: Reader) -> frozenset[st
             continue
         told = f"specified an invalid default network property '{said.value}', valid properties are: "
         whole = f"Instance group '{group.name}' {told}{', '.join(REQUIRED)}"
-        reader.faults.add(Kind.JOB_NETWORK_INVALID_DEFAULT, whole, said.place)
+        reader.faults.add(BoshErrorKind.JOB_NETWORK_INVALID_DEFAULT, whole, said.place)
     return frozenset(found)
 
 
-def _judge_defaults(claims: Claims, group: Standing, place: Place, faults: Faults) -> None:
+def _judge_defaults(claims: Claims, group: GroupContext, place: DocumentPlace, faults: DocumentFaults) -> None:
     """Refuse defaults that two networks claim, and among several networks those that none does."""
     _refuse_several({prop: _claimants(claims, prop) for prop in VALID}, group, place, faults)
     missing = [prop for prop in REQUIRED if not _claimants(claims, prop)]
     if missing and len(claims) > 1:
         told = f"must specify which network is default for {', '.join(missing)}"
         whole = f"Instance group '{group.name}' {told}, since it has more than one network configured"
-        faults.add(Kind.JOB_NETWORK_MISSING_DEFAULT, whole, place)
+        faults.add(BoshErrorKind.JOB_NETWORK_MISSING_DEFAULT, whole, place)
 
 
 def _claimants(claims: Claims, prop: str) -> list[str]:
     return [name for name, props in claims.items() if prop in props]
 
 
-def _refuse_several(claimed: Mapping[str, Sequence[str]], group: Standing, place: Place, faults: Faults) -> None:
+def _refuse_several(
+    claimed: Mapping[str, Sequence[str]], group: GroupContext, place: DocumentPlace, faults: DocumentFaults
+) -> None:
     several = {prop: ", ".join(f"'{name}'" for name in names) for prop, names in claimed.items() if len(names) > 1}
     if several:
         told = " ".join(f"'{prop}' has default networks: {names}." for prop, names in several.items())
         whole = f"Instance group '{group.name}' specified more than one network to contain default. {told}"
-        faults.add(Kind.JOB_NETWORK_MULTIPLE_DEFAULTS, whole, place)
+        faults.add(BoshErrorKind.JOB_NETWORK_MULTIPLE_DEFAULTS, whole, place)

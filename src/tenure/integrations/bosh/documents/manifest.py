@@ -3,13 +3,13 @@
 from collections.abc import Iterator, Sequence
 
 from tenure.integrations.bosh.documents.cloud_networks import canonical
-from tenure.integrations.bosh.documents.instance_groups import Entry, read_group, read_name, read_strategy
+from tenure.integrations.bosh.documents.instance_groups import ManifestGroup, read_group, read_name, read_strategy
 from tenure.integrations.bosh.documents.manifest_networks import KEYS as OWN_KEYS
 from tenure.integrations.bosh.documents.manifest_networks import read_own
 from tenure.integrations.bosh.documents.migrated_from import judge_moves
-from tenure.integrations.bosh.documents.reading_context import Known
-from tenure.integrations.bosh.documents.yaml_tree import Faults, Reader, Tree, read_tree
-from tenure.integrations.bosh.model.bosh_errors import Kind
+from tenure.integrations.bosh.documents.reading_context import ReadingContext
+from tenure.integrations.bosh.documents.yaml_tree import DocumentFaults, Reader, Tree, read_tree
+from tenure.integrations.bosh.model.bosh_errors import BoshErrorKind
 from tenure.integrations.bosh.model.document_model import DELETE_CREATE, CloudConfig, Manifest
 
 READ = ("name", "update", "instance_groups")
@@ -25,13 +25,13 @@ def read_manifest(document: str, text: str, config: CloudConfig | None) -> Manif
 
     ``Rejected`` carries everything that is wrong.
     """
-    tree, faults = read_tree(text, document), Faults()
+    tree, faults = read_tree(text, document), DocumentFaults()
     reader = Reader(faults)
     reader.refuse_others(tree, (*READ, *OWN_KEYS, "jobs", *IGNORED))
     if config is None:
         known = read_own(tree, faults)
     else:
-        known = Known(config)
+        known = ReadingContext(config)
         _refuse_own(tree, faults)
     name, strategy = read_name(tree, reader), read_strategy(tree, reader) or DELETE_CREATE
     entries = [read_group(each, known, strategy, reader) for each in _groups(tree, reader, own=config is None)]
@@ -41,17 +41,17 @@ def read_manifest(document: str, text: str, config: CloudConfig | None) -> Manif
     return Manifest(name, tuple(entry.group for entry in entries), known.config if config is None else None)
 
 
-def _refuse_own(tree: Tree, faults: Faults) -> None:
+def _refuse_own(tree: Tree, faults: DocumentFaults) -> None:
     """Refuse what only the cloud config of a site may say."""
     if "networks" in tree:
         told = (
             "Deployment 'networks' are no longer supported. Network definitions must now be provided in a cloud-config."
         )
-        faults.add(Kind.V1_DEPRECATED_NETWORKS, told, tree.value["networks"].place)
+        faults.add(BoshErrorKind.V1_DEPRECATED_NETWORKS, told, tree.value["networks"].place)
     for key in ("azs", "compilation", "own_addresses"):
         if key in tree:
             told = f"Deployment manifest contains '{key}' section, but this can only be set in a cloud-config."
-            faults.add(Kind.GENERIC, told, tree.value[key].place)
+            faults.add(BoshErrorKind.GENERIC, told, tree.value[key].place)
 
 
 def _groups(tree: Tree, reader: Reader, *, own: bool) -> Iterator[Tree]:
@@ -64,15 +64,15 @@ def _groups(tree: Tree, reader: Reader, *, own: bool) -> Iterator[Tree]:
     told = "Jobs are no longer supported, please use instance groups instead"
     if own:
         told = "Deployment specifies both jobs and instance_groups keys, only one is allowed"
-    reader.faults.add(Kind.GENERIC, told, old.place)
+    reader.faults.add(BoshErrorKind.GENERIC, told, old.place)
     return reader.each(tree, "instance_groups")
 
 
-def _refuse_same_names(entries: Sequence[Entry], faults: Faults) -> None:
+def _refuse_same_names(entries: Sequence[ManifestGroup], faults: DocumentFaults) -> None:
     """Refuse two groups that would be one in DNS."""
     taken: set[str] = set()
     for group, place, _ in entries:
         if canonical(group.name) in taken:
             told = f"Invalid instance group name '{group.name}', canonical name already taken"
-            faults.add(Kind.GENERIC, told, place)
+            faults.add(BoshErrorKind.GENERIC, told, place)
         taken.add(canonical(group.name))

@@ -4,25 +4,25 @@ import re
 from collections.abc import Iterator, Sequence
 
 from tenure.integrations.bosh.documents.cloud_config import read_site
-from tenure.integrations.bosh.documents.reading_context import Known
-from tenure.integrations.bosh.documents.yaml_tree import Faults, Tree
-from tenure.integrations.bosh.model.bosh_errors import Fault
+from tenure.integrations.bosh.documents.reading_context import ReadingContext
+from tenure.integrations.bosh.documents.yaml_tree import DocumentFaults, Tree
+from tenure.integrations.bosh.model.bosh_errors import BoshFault
 
 KEYS = ("azs", "networks", "compilation", "own_addresses")
 
 _ENTRY = re.compile(r"networks\[\d+\]")
 
 
-def read_own(tree: Tree, faults: Faults) -> Known:
+def read_own(tree: Tree, faults: DocumentFaults) -> ReadingContext:
     """Read the manifest's own AZs, networks and compilation, and note which of them groups cannot be held against."""
-    mine = Faults()
+    mine = DocumentFaults()
     config, _ = read_site([tree], mine)
     faults.found.extend(mine.found)
     wrong = frozenset(_wrong_entries(mine.found))
     networks = list(_entries(tree, "networks"))
     spoilt = frozenset(name for name, path in networks if name is not None and path in wrong)
     names = [name for name, _ in (*networks, *_entries(tree, "azs"))]
-    return Known(config, spoilt, complete=bool(networks) and None not in names)
+    return ReadingContext(config, spoilt, complete=bool(networks) and None not in names)
 
 
 def _entries(tree: Tree, key: str) -> Iterator[tuple[str | None, str]]:
@@ -35,7 +35,7 @@ def _entries(tree: Tree, key: str) -> Iterator[tuple[str | None, str]]:
         yield name if isinstance(name, str) else None, entry.place.path
 
 
-def _wrong_entries(faults: Sequence[Fault]) -> Iterator[str]:
+def _wrong_entries(faults: Sequence[BoshFault]) -> Iterator[str]:
     for fault in faults:
         found = None if fault.place is None else _ENTRY.match(fault.place.path)
         if found is not None:

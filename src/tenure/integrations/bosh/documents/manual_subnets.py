@@ -3,16 +3,16 @@
 from typing import Any
 
 from tenure.integrations.bosh.documents.address_lists import Spans, parse_address_or_block, read_spans
-from tenure.integrations.bosh.documents.subnet_pools import Draft, Pools, divide
+from tenure.integrations.bosh.documents.subnet_pools import Pools, SubnetDraft, divide
 from tenure.integrations.bosh.documents.subnet_properties import (
-    Reading,
+    NetworkReading,
     read_cloud_properties,
     read_name_servers,
     read_subnet_azs,
 )
 from tenure.integrations.bosh.documents.yaml_tree import Tree
-from tenure.integrations.bosh.model.bosh_errors import Fault, Kind, Place
-from tenure.integrations.bosh.model.document_model import Subnet
+from tenure.integrations.bosh.model.bosh_errors import BoshErrorKind, BoshFault, DocumentPlace
+from tenure.integrations.bosh.model.document_model import CloudSubnet
 from tenure.kernel.addressing.addresses import V4_BASE, V6_BASE, format_address, width
 from tenure.kernel.addressing.ranges import AddressRange, Cidr
 from tenure.kernel.errors import Invalid
@@ -22,7 +22,7 @@ NEEDING_RANGE = ("gateway", "reserved", "static", "point_to_point")
 KEYS = ("range", *NEEDING_RANGE, "dns", "prefix", "az", "azs", "cloud_properties", "name", "netmask_bits")
 
 
-def read_manual_subnet(tree: Tree, network: str, reading: Reading, *, managed: bool) -> Subnet:
+def read_manual_subnet(tree: Tree, network: str, reading: NetworkReading, *, managed: bool) -> CloudSubnet:
     """Read a manual subnet; where something in it is wrong, what is returned is good only to go on reading."""
     return _ManualSubnet(tree, network, reading, managed).read()
 
@@ -30,13 +30,13 @@ def read_manual_subnet(tree: Tree, network: str, reading: Reading, *, managed: b
 class _ManualSubnet:
     """One subnet while it is read. Every text is looked at even if the range is wrong: all faults at once."""
 
-    def __init__(self, tree: Tree, network: str, reading: Reading, managed: bool) -> None:
+    def __init__(self, tree: Tree, network: str, reading: NetworkReading, managed: bool) -> None:
         self._tree = tree
         self._network = network
         self._reading = reading
         self._managed = managed
 
-    def read(self) -> Subnet:
+    def read(self) -> CloudSubnet:
         self._reading.reader.refuse_others(self._tree, KEYS)
         cidr = self._range()
         prefix = self._prefix(cidr)
@@ -46,9 +46,9 @@ class _ManualSubnet:
         reserved, static = self._spans("reserved"), self._spans("static")
         pools = Pools((), (), ())
         if cidr is not None:
-            draft = Draft(self._network, cidr, prefix, usable_ends, gateway, servers, reserved, static)
+            draft = SubnetDraft(self._network, cidr, prefix, usable_ends, gateway, servers, reserved, static)
             pools = divide(draft, self._reading)
-        return Subnet(
+        return CloudSubnet(
             azs=read_subnet_azs(self._tree, self._network, self._reading),
             dns=tuple(format_address(server) for server, _ in servers),
             cloud_properties=read_cloud_properties(self._tree, self._reading),
@@ -74,7 +74,7 @@ class _ManualSubnet:
             return None
         if span.size < 2:
             told = f"Invalid network range '{text}', should include at least 2 IPs"
-            self._fault(Kind.NETWORK_INVALID_RANGE, told, "range")
+            self._fault(BoshErrorKind.NETWORK_INVALID_RANGE, told, "range")
             return None
         return Cidr(span.first, width(span.first) - (span.size.bit_length() - 1))
 
@@ -82,7 +82,7 @@ class _ManualSubnet:
         for key in NEEDING_RANGE:
             if key in self._tree:
                 told = f"Network '{self._network}' must not specify '{key}' without specifying 'range'."
-                self._fault(Kind.NETWORK_INVALID_PROPERTY, told, key)
+                self._fault(BoshErrorKind.NETWORK_INVALID_PROPERTY, told, key)
 
     def _prefix(self, cidr: Cidr | None) -> int:
         """Read the length of what is handed out: one address unless it says otherwise."""
@@ -92,11 +92,11 @@ class _ManualSubnet:
             return most
         if cidr is not None and prefix < cidr.prefix:
             told = f"Prefix size '{prefix}' is larger than range prefix '{cidr.prefix}'"
-            self._fault(Kind.NETWORK_PREFIX_SIZE_TOO_BIG, told, "prefix")
+            self._fault(BoshErrorKind.NETWORK_PREFIX_SIZE_TOO_BIG, told, "prefix")
             return most
         if cidr is not None and prefix > most:
             told = f"Network '{self._network}' must not specify a 'prefix' above '{most}'."
-            self._fault(Kind.NETWORK_INVALID_PROPERTY, told, "prefix")
+            self._fault(BoshErrorKind.NETWORK_INVALID_PROPERTY, told, "prefix")
             return most
         return prefix
 
@@ -106,7 +106,7 @@ class _ManualSubnet:
         most = width(V6_BASE if cidr is None else cidr.first) - 1
         if bits is not None and not 1 <= bits <= most:
             told = f"Property '{self._place('netmask_bits').path}' must be from 1 to {most}, not {shown(bits)}"
-            self._fault(Kind.GENERIC, told, "netmask_bits")
+            self._fault(BoshErrorKind.GENERIC, told, "netmask_bits")
             return None
         return bits
 
@@ -116,10 +116,10 @@ class _ManualSubnet:
         two = cidr is not None and cidr.range.size == 2
         if wanted and cidr is not None and not two:
             told = f"Network '{self._network}' must not specify 'point_to_point' for more than 2 IPs."
-            self._fault(Kind.NETWORK_INVALID_PROPERTY, told, "point_to_point")
+            self._fault(BoshErrorKind.NETWORK_INVALID_PROPERTY, told, "point_to_point")
         if two and not wanted:
             told = f"Network '{self._network}' has no IP to give in range '{cidr}': 'point_to_point: true' frees both"
-            self._reading.warnings.append(Fault(Kind.GENERIC, told, self._place("range")))
+            self._reading.warnings.append(BoshFault(BoshErrorKind.GENERIC, told, self._place("range")))
         return wanted and two
 
     def _gateway(self, cidr: Cidr | None, usable_ends: bool) -> int | None:
@@ -131,7 +131,7 @@ class _ManualSubnet:
         wrong = "must be a single IP" if span.size > 1 else _misplaced(span.first, cidr, usable_ends)
         if wrong:
             told = f"Invalid gateway for network '{self._network}': {wrong}"
-            self._fault(Kind.NETWORK_INVALID_GATEWAY, told, "gateway")
+            self._fault(BoshErrorKind.NETWORK_INVALID_GATEWAY, told, "gateway")
             return None
         return span.first
 
@@ -144,17 +144,17 @@ class _ManualSubnet:
         try:
             return parse_address_or_block(text.strip())
         except Invalid as error:
-            self._fault(Kind.GENERIC, error.message, key)
+            self._fault(BoshErrorKind.GENERIC, error.message, key)
             return None
 
     def _get(self, key: str, kind: type, *, needed: bool = False) -> Any:
         return self._reading.reader.get(self._tree, key, kind, needed=needed)
 
-    def _place(self, key: str) -> Place:
-        place: Place = self._tree.value[key].place
+    def _place(self, key: str) -> DocumentPlace:
+        place: DocumentPlace = self._tree.value[key].place
         return place
 
-    def _fault(self, kind: Kind, told: str, key: str) -> None:
+    def _fault(self, kind: BoshErrorKind, told: str, key: str) -> None:
         self._reading.faults.add(kind, told, self._place(key))
 
 

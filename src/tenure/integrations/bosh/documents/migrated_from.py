@@ -3,9 +3,9 @@
 from collections.abc import Iterable
 from typing import NamedTuple
 
-from tenure.integrations.bosh.documents.reading_context import Standing
-from tenure.integrations.bosh.documents.yaml_tree import Faults, Reader, Tree
-from tenure.integrations.bosh.model.bosh_errors import Kind, Place
+from tenure.integrations.bosh.documents.reading_context import GroupContext
+from tenure.integrations.bosh.documents.yaml_tree import DocumentFaults, Reader, Tree
+from tenure.integrations.bosh.model.bosh_errors import BoshErrorKind, DocumentPlace
 from tenure.integrations.bosh.model.document_model import MigratedFrom
 
 KEYS = ("name", "az")
@@ -16,10 +16,10 @@ class Move(NamedTuple):
 
     source: MigratedFrom
     target: str
-    place: Place
+    place: DocumentPlace
 
 
-def read_moves(tree: Tree, group: Standing, reader: Reader) -> tuple[Move, ...]:
+def read_moves(tree: Tree, group: GroupContext, reader: Reader) -> tuple[Move, ...]:
     """Read which groups become this one."""
     moves = []
     for entry in reader.each(tree, "migrated_from"):
@@ -35,7 +35,7 @@ def read_moves(tree: Tree, group: Standing, reader: Reader) -> tuple[Move, ...]:
     return tuple(moves)
 
 
-def judge_moves(moves: Iterable[Move], groups: Iterable[str], faults: Faults) -> None:
+def judge_moves(moves: Iterable[Move], groups: Iterable[str], faults: DocumentFaults) -> None:
     """Refuse to take over a group that is still there, and to split one between two."""
     present, taken = frozenset(groups), dict[str, str]()
     for move, target, place in moves:
@@ -47,6 +47,6 @@ def judge_moves(moves: Iterable[Move], groups: Iterable[str], faults: Faults) ->
             _refuse(source, target, ". An instance group may be migrated to only one instance group.", place, faults)
 
 
-def _refuse(source: str, target: str, why: str, place: Place, faults: Faults) -> None:
+def _refuse(source: str, target: str, why: str, place: DocumentPlace, faults: DocumentFaults) -> None:
     told = f"Failed to migrate instance group '{source}' to '{target}'{why}"
-    faults.add(Kind.DEPLOYMENT_INVALID_MIGRATED_FROM_JOB, told, place)
+    faults.add(BoshErrorKind.DEPLOYMENT_INVALID_MIGRATED_FROM_JOB, told, place)

@@ -2,11 +2,11 @@
 
 from dataclasses import dataclass
 
-from tenure.integrations.bosh.model.document_model import CloudConfig, Network
+from tenure.integrations.bosh.model.document_model import CloudConfig, CloudNetwork
 
 
 @dataclass(frozen=True, slots=True)
-class Known:
+class ReadingContext:
     """The AZs and networks that there are.
 
     A manifest with networks of its own may describe some of them wrongly. That is told where they are described;
@@ -18,7 +18,7 @@ class Known:
     spoilt: frozenset[str] = frozenset()
     complete: bool = True
 
-    def network(self, name: str) -> Network | None:
+    def network(self, name: str) -> CloudNetwork | None:
         """Return a network of which all is known."""
         return None if name in self.spoilt else self.config.networks.get(name)
 
@@ -32,7 +32,7 @@ class Known:
 
 
 @dataclass(frozen=True, slots=True)
-class Standing:
+class GroupContext:
     """A group, as far as it is known. ``instances`` is None if the number is wrong.
 
     ``azs`` is None if the group names none, and empty if none that it names is right.

@@ -6,16 +6,16 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from tenure.integrations.bosh.documents.address_lists import Spans, stray_end
-from tenure.integrations.bosh.documents.subnet_properties import Reading
-from tenure.integrations.bosh.documents.yaml_tree import Faults
+from tenure.integrations.bosh.documents.subnet_properties import NetworkReading
+from tenure.integrations.bosh.documents.yaml_tree import DocumentFaults
 from tenure.integrations.bosh.model.address_text import written
-from tenure.integrations.bosh.model.bosh_errors import Fault, Kind, Place
+from tenure.integrations.bosh.model.bosh_errors import BoshErrorKind, BoshFault, DocumentPlace
 from tenure.kernel.addressing.addresses import width
 from tenure.kernel.addressing.ranges import AddressRange, Cidr, merge
 
 
 @dataclass(frozen=True, slots=True)
-class Draft:
+class SubnetDraft:
     """What a manual subnet says about its addresses, each text well written; not yet held against each other."""
 
     network: str
@@ -23,7 +23,7 @@ class Draft:
     prefix: int
     usable_ends: bool
     gateway: int | None
-    servers: Sequence[tuple[int, Place]]
+    servers: Sequence[tuple[int, DocumentPlace]]
     reserved: Spans
     static: Spans
 
@@ -36,7 +36,7 @@ class Pools(NamedTuple):
     static: tuple[AddressRange, ...]
 
 
-def divide(draft: Draft, reading: Reading) -> Pools:
+def divide(draft: SubnetDraft, reading: NetworkReading) -> Pools:
     """Tell the kinds of addresses apart; what contradicts itself is a fault, and name servers are kept back."""
     reserved = [span for span, _ in _reserved(draft, reading.faults)]
     static = _static(draft, reading.faults)
@@ -56,39 +56,39 @@ def divide(draft: Draft, reading: Reading) -> Pools:
     return Pools(tuple(merge(reserved)), tuple(restricted), tuple(merge(span for span, _ in static)))
 
 
-def _reserved(draft: Draft, faults: Faults) -> Spans:
+def _reserved(draft: SubnetDraft, faults: DocumentFaults) -> Spans:
     found = []
     for span, place in draft.reserved:
         if draft.cidr.range.covers(span):
             found.append((span, place))
         else:
             told = f"Reserved IP '{_outside(span, draft.cidr)}' is out of network '{draft.network}' range"
-            faults.add(Kind.NETWORK_RESERVED_IP_OUT_OF_RANGE, told, place)
+            faults.add(BoshErrorKind.NETWORK_RESERVED_IP_OUT_OF_RANGE, told, place)
     return found
 
 
-def _static(draft: Draft, faults: Faults) -> Spans:
+def _static(draft: SubnetDraft, faults: DocumentFaults) -> Spans:
     """Return the static spans, widened to whole blocks: a base address stands for the block that is handed out."""
     found = []
     block = 1 << (width(draft.cidr.first) - draft.prefix)
     for span, place in draft.static:
         if not draft.cidr.range.covers(span):
             told = f"Static IP '{_outside(span, draft.cidr)}' is out of network '{draft.network}' range"
-            faults.add(Kind.NETWORK_STATIC_IP_OUT_OF_RANGE, told, place)
+            faults.add(BoshErrorKind.NETWORK_STATIC_IP_OUT_OF_RANGE, told, place)
             continue
         misaligned = stray_end(span, block)
         if misaligned is not None:
             told = f"Static IP '{written(misaligned)}' of network '{draft.network}' is no base address"
             told += f" of prefix '{draft.prefix}'"
-            faults.add(Kind.NETWORK_PREFIX_STATIC_IP_NOT_BASE_ADDRESS, told, place)
+            faults.add(BoshErrorKind.NETWORK_PREFIX_STATIC_IP_NOT_BASE_ADDRESS, told, place)
             continue
         found.append((AddressRange(span.first, span.last | (block - 1)), place))
     return found
 
 
 def _silent_servers(
-    draft: Draft, restricted: Sequence[AddressRange], static: Sequence[AddressRange]
-) -> list[tuple[int, Place]]:
+    draft: SubnetDraft, restricted: Sequence[AddressRange], static: Sequence[AddressRange]
+) -> list[tuple[int, DocumentPlace]]:
     """Find the name servers that would be handed out some day: in the range, and nothing else said about them.
 
     One in the static pool is left there: it goes only to who asks for it, such as the group that serves names.
@@ -101,12 +101,14 @@ def _silent_servers(
     ]
 
 
-def _refuse_restricted(draft: Draft, static: Spans, restricted: Sequence[AddressRange], faults: Faults) -> None:
+def _refuse_restricted(
+    draft: SubnetDraft, static: Spans, restricted: Sequence[AddressRange], faults: DocumentFaults
+) -> None:
     for span, place in static:
         touched = _touched(span, restricted)
         if touched is not None:
             told = f"Static IP '{written(touched)}' is in network '{draft.network}' reserved range"
-            faults.add(Kind.NETWORK_STATIC_IP_OUT_OF_RANGE, told, place)
+            faults.add(BoshErrorKind.NETWORK_STATIC_IP_OUT_OF_RANGE, told, place)
 
 
 def _touched(span: AddressRange, merged: Sequence[AddressRange]) -> int | None:
@@ -125,8 +127,8 @@ def _each(positions: Iterable[int]) -> list[AddressRange]:
     return [AddressRange(position, position) for position in positions]
 
 
-def _warning(draft: Draft, server: int, place: Place) -> Fault:
+def _warning(draft: SubnetDraft, server: int, place: DocumentPlace) -> BoshFault:
     told = (
         f"DNS server '{written(server)}' is in network '{draft.network}' range: it is kept back as if it were reserved"
     )
-    return Fault(Kind.GENERIC, told, place)
+    return BoshFault(BoshErrorKind.GENERIC, told, place)

@@ -7,7 +7,7 @@ from typing import Any
 
 import yaml
 
-from tenure.integrations.bosh.model.bosh_errors import Fault, Kind, Place, Rejected
+from tenure.integrations.bosh.model.bosh_errors import BoshErrorKind, BoshFault, DocumentPlace, Rejected
 from tenure.kernel.errors import Invalid
 from tenure.kernel.names import check_name, shown
 
@@ -33,7 +33,7 @@ class Tree:
 
     __slots__ = ("place", "value")
 
-    def __init__(self, value: Any, place: Place) -> None:
+    def __init__(self, value: Any, place: DocumentPlace) -> None:
         self.value = value
         self.place = place
 
@@ -49,15 +49,15 @@ class Tree:
         return self.value
 
 
-class Faults:
+class DocumentFaults:
     """What was found wrong so far."""
 
     def __init__(self) -> None:
-        self.found: list[Fault] = []
+        self.found: list[BoshFault] = []
 
-    def add(self, kind: Kind, message: str, place: Place | None = None) -> None:
+    def add(self, kind: BoshErrorKind, message: str, place: DocumentPlace | None = None) -> None:
         """Note a fault, and go on."""
-        self.found.append(Fault(kind, message, place))
+        self.found.append(BoshFault(kind, message, place))
 
     def settle(self) -> None:
         """Refuse the document if anything was wrong with it."""
@@ -68,7 +68,7 @@ class Faults:
 class Reader:
     """Takes typed values out of trees; what has another type is a fault with its place, and stands for nothing."""
 
-    def __init__(self, faults: Faults) -> None:
+    def __init__(self, faults: DocumentFaults) -> None:
         self.faults = faults
 
     def get(self, tree: Tree, key: str, kind: type, *, needed: bool = False) -> Any:
@@ -76,11 +76,11 @@ class Reader:
         child = tree.value.get(key) if isinstance(tree.value, dict) else None
         if child is None or child.value is None:
             if needed:
-                self.faults.add(Kind.GENERIC, f"Required property '{key}' was not specified", tree.place)
+                self.faults.add(BoshErrorKind.GENERIC, f"Required property '{key}' was not specified", tree.place)
             return None
         if not _is(child.value, kind):
             told = f"Property '{_path(tree, key)}' must be {NAMES[kind]}, not {_told(child.value)}"
-            self.faults.add(Kind.GENERIC, told, child.place)
+            self.faults.add(BoshErrorKind.GENERIC, told, child.place)
             return None
         return child if kind in (dict, list) else child.value
 
@@ -92,14 +92,14 @@ class Reader:
                 yield member
             else:
                 told = f"Property '{member.place.path}' must be {NAMES[kind]}, not {_told(member.value)}"
-                self.faults.add(Kind.GENERIC, told, member.place)
+                self.faults.add(BoshErrorKind.GENERIC, told, member.place)
 
     def refuse_name(self, tree: Tree) -> bool:
         """Refuse a text that the ledger takes for no name; tell whether it was."""
         try:
             check_name(tree.value, field=tree.place.path)
         except Invalid as error:
-            self.faults.add(Kind.GENERIC, error.message, tree.place)
+            self.faults.add(BoshErrorKind.GENERIC, error.message, tree.place)
             return True
         return False
 
@@ -111,23 +111,25 @@ class Reader:
         for key, child in tree.value.items():
             if key not in known and (tree.place.path or not key.startswith(OWN)):
                 told = f"Unknown property '{_path(tree, key)}'; known here: {', '.join(known)}"
-                self.faults.add(Kind.GENERIC, told, child.place)
+                self.faults.add(BoshErrorKind.GENERIC, told, child.place)
 
 
 def read_tree(text: str, document: str) -> Tree:
     """Read a document, or say where it is no YAML, or too much of it. Cost: some 10 µs a value, MOST_VALUES at most."""
     if len(text) > LARGEST:
-        raise _broken(f"at most {LARGEST} characters are read", Place(document, 1, 1, ""))
+        raise _broken(f"at most {LARGEST} characters are read", DocumentPlace(document, 1, 1, ""))
     try:
         node = _Composer(text, document).compose()
     except yaml.MarkedYAMLError as error:
         mark = error.problem_mark or error.context_mark
-        place = Place(document, 1 if mark is None else mark.line + 1, 1 if mark is None else mark.column + 1, "")
+        place = DocumentPlace(
+            document, 1 if mark is None else mark.line + 1, 1 if mark is None else mark.column + 1, ""
+        )
         raise _broken(error.problem or error.context or "not YAML", place) from None
     except yaml.YAMLError as error:
-        raise _broken(str(error).partition("\n")[0] or "not YAML", Place(document, 1, 1, "")) from None
+        raise _broken(str(error).partition("\n")[0] or "not YAML", DocumentPlace(document, 1, 1, "")) from None
     if node is None:
-        raise _broken("the document is empty", Place(document, 1, 1, ""))
+        raise _broken("the document is empty", DocumentPlace(document, 1, 1, ""))
     tree = _Planter(document).plant(node, "", 0)
     if not isinstance(tree.value, dict):
         raise _broken("a mapping is needed", tree.place)
@@ -263,7 +265,7 @@ class _Planter:
             return Tree([self.plant(member, f"{path}[{number}]", depth + 1) for number, member in members], place)
         return Tree(self._scalar(node, place), place)
 
-    def _scalar(self, node: yaml.Node, place: Place) -> Any:
+    def _scalar(self, node: yaml.Node, place: DocumentPlace) -> Any:
         if node.tag in SIGNS:
             return node.value
         self._refuse_tag(node, SCALARS, place)
@@ -275,14 +277,14 @@ class _Planter:
             raise _broken(f"the number {node.value[:80]} is too large", place)
         return value
 
-    def _count(self, number: int, place: Place, depth: int) -> None:
+    def _count(self, number: int, place: DocumentPlace, depth: int) -> None:
         self._planted += number
         if depth > DEEPEST:
             raise _broken(TOO_DEEP, place)
         if self._planted > MOST_VALUES:
             raise _too_many(place)
 
-    def _refuse_tag(self, node: yaml.Node, known: Sequence[str], place: Place) -> None:
+    def _refuse_tag(self, node: yaml.Node, known: Sequence[str], place: DocumentPlace) -> None:
         if node.tag not in known:
             raise _broken(f"the tag '{node.tag}' is not read", place)
 
@@ -325,12 +327,12 @@ class _Planter:
         return found
 
 
-def _too_many(place: Place) -> Rejected:
+def _too_many(place: DocumentPlace) -> Rejected:
     return _broken(f"more than {MOST_VALUES} values, with aliases counted each time; at most so many are read", place)
 
 
-def _place(document: str, node: Any, path: str) -> Place:
-    return Place(document, node.start_mark.line + 1, node.start_mark.column + 1, path)
+def _place(document: str, node: Any, path: str) -> DocumentPlace:
+    return DocumentPlace(document, node.start_mark.line + 1, node.start_mark.column + 1, path)
 
 
 def _is(value: Any, kind: type) -> bool:
@@ -347,5 +349,5 @@ def _told(value: Any) -> str:
     return next((name for kind, name in NAMES.items() if _is(value, kind)), None) or shown(value)
 
 
-def _broken(message: str, place: Place) -> Rejected:
-    return Rejected([Fault(Kind.GENERIC, f"The document cannot be read: {message}", place)])
+def _broken(message: str, place: DocumentPlace) -> Rejected:
+    return Rejected([BoshFault(BoshErrorKind.GENERIC, f"The document cannot be read: {message}", place)])

@@ -7,7 +7,7 @@ fits is decided by the pools of today, not by how the address was once asked for
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from tenure.integrations.bosh.model.document_model import MANUAL, VIP, CloudConfig, Network, Subnet
+from tenure.integrations.bosh.model.document_model import MANUAL, VIP, CloudConfig, CloudNetwork, CloudSubnet
 from tenure.kernel.addressing.addresses import width
 
 
@@ -68,7 +68,7 @@ def bind(config: CloudConfig, az: str | None, has: Sequence[Has], wants: Sequenc
     )
 
 
-def fits(network: Network, az: str | None, has: Has, wants: Wants) -> bool:
+def fits(network: CloudNetwork, az: str | None, has: Has, wants: Wants) -> bool:
     """Tell whether an address can be what is wanted in a network, by the pools that the network has."""
     if wants.address is not None and wants.address != has.position:
         return False
@@ -82,14 +82,14 @@ def fits(network: Network, az: str | None, has: Has, wants: Wants) -> bool:
     return is_static(subnet, has.position) is (wants.address is not None)
 
 
-def _fits_vip(network: Network, az: str | None, has: Has, wants: Wants) -> bool:
+def _fits_vip(network: CloudNetwork, az: str | None, has: Has, wants: Wants) -> bool:
     """Tell whether a VIP can stay: one that is named is that one, one of a pool is still in it."""
     if not network.subnets:
         return wants.address is not None
     return any(subnet.serves(az) and is_static(subnet, has.position) for subnet in network.subnets)
 
 
-def subnet_of(network: Network, position: int, az: str | None) -> Subnet | None:
+def subnet_of(network: CloudNetwork, position: int, az: str | None) -> CloudSubnet | None:
     """Find the manual subnet around an address, among those that serve an AZ."""
     for subnet in network.subnets:
         if subnet.range is not None and position in subnet.range.range and subnet.serves(az):
@@ -97,12 +97,12 @@ def subnet_of(network: Network, position: int, az: str | None) -> Subnet | None:
     return None
 
 
-def is_static(subnet: Subnet, position: int) -> bool:
+def is_static(subnet: CloudSubnet, position: int) -> bool:
     """Tell whether an address is given only to whoever asks for it by name."""
     return any(position in each for each in subnet.static)
 
 
-def is_restricted(subnet: Subnet, position: int, prefix: int) -> bool:
+def is_restricted(subnet: CloudSubnet, position: int, prefix: int) -> bool:
     """Tell whether an address, or any of a block that begins with it, is given to nobody."""
     last = position + (1 << (width(position) - prefix)) - 1
     return any(each.first <= last and position <= each.last for each in subnet.restricted)

@@ -1,7 +1,7 @@
 """Addresses as messages write them: with their length, as BOSH does since 2025."""
 
 from tenure.integrations.bosh.model.address_diff import subnet_of
-from tenure.integrations.bosh.model.document_model import Network
+from tenure.integrations.bosh.model.document_model import CloudNetwork
 from tenure.kernel.addressing.addresses import parse_address, width
 from tenure.kernel.addressing.ranges import Cidr
 
@@ -11,7 +11,7 @@ def written(position: int, prefix: int | None = None) -> str:
     return str(Cidr(position, width(position) if prefix is None else prefix))
 
 
-def written_in(network: Network | None, address: str) -> str:
+def written_in(network: CloudNetwork | None, address: str) -> str:
     """Write an address of a network, or the block that it begins there: each subnet has a length of its own."""
     position = parse_address(address)
     subnet = None if network is None else subnet_of(network, position, None)

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 from tenure.kernel.errors import TenureError
 
 
-class Kind(enum.Enum):
+class BoshErrorKind(enum.Enum):
     """A kind of fault: its name is BOSH's, its value the number that BOSH tells with it.
 
     Where BOSH's own number has five digits by mistake (16012 – 16015), ours is the six-digit form it was meant to be.
@@ -71,15 +71,15 @@ class Kind(enum.Enum):
 
 
 _TITLES = {
-    Kind.GENERIC: "DirectorError",
-    Kind.V1_DEPRECATED_NETWORKS: "V1DeprecatedNetworks",
-    Kind.JOB_STATIC_IP_NOT_SUPPORTED_ON_DYNAMIC_NETWORK: "JobStaticIPNotSupportedOnDynamicNetwork",
-    Kind.JOB_INVALID_STATIC_IPS: "JobInvalidStaticIPs",
+    BoshErrorKind.GENERIC: "DirectorError",
+    BoshErrorKind.V1_DEPRECATED_NETWORKS: "V1DeprecatedNetworks",
+    BoshErrorKind.JOB_STATIC_IP_NOT_SUPPORTED_ON_DYNAMIC_NETWORK: "JobStaticIPNotSupportedOnDynamicNetwork",
+    BoshErrorKind.JOB_INVALID_STATIC_IPS: "JobInvalidStaticIPs",
 }
 """Names that are not simply the words of ours put together."""
 
 
-class Place(NamedTuple):
+class DocumentPlace(NamedTuple):
     """Where in a document: its name, line and column (both from 1), and the way there (``networks[0].range``)."""
 
     document: str
@@ -91,12 +91,12 @@ class Place(NamedTuple):
         return f"{self.document}:{self.line}:{self.column}" + (f" ({self.path})" if self.path else "")
 
 
-class Fault(NamedTuple):
+class BoshFault(NamedTuple):
     """One thing that is wrong."""
 
-    kind: Kind
+    kind: BoshErrorKind
     message: str
-    place: Place | None = None
+    place: DocumentPlace | None = None
 
     def told(self) -> dict[str, Any]:
         """Write it for programs."""
@@ -113,7 +113,7 @@ class Rejected(TenureError):
 
     code = "document_rejected"
 
-    def __init__(self, faults: Sequence[Fault]) -> None:
+    def __init__(self, faults: Sequence[BoshFault]) -> None:
         super().__init__("\n".join(str(fault) for fault in faults))
         self.faults = tuple(faults)
 
@@ -123,16 +123,16 @@ class Refused(TenureError):
 
     code = "deployment_refused"
 
-    def __init__(self, kind: Kind, message: str) -> None:
+    def __init__(self, kind: BoshErrorKind, message: str) -> None:
         super().__init__(message)
         self.kind = kind
 
     @property
-    def fault(self) -> Fault:
+    def fault(self) -> BoshFault:
         """Return it as a fault without a place."""
-        return Fault(self.kind, self.message)
+        return BoshFault(self.kind, self.message)
 
     @property
-    def faults(self) -> tuple[Fault, ...]:
+    def faults(self) -> tuple[BoshFault, ...]:
         """Return all that is wrong, as a document that is rejected does: this alone."""
         return (self.fault,)

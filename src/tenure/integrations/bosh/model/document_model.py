@@ -28,7 +28,7 @@ class Az:
 
 
 @dataclass(frozen=True, slots=True)
-class Subnet:
+class CloudSubnet:
     """A subnet of any network. ``azs`` is None where none are named: then it is for instances without one.
 
     Manual: ``range`` and all that follows. VIP: only ``static``, in the order written. Dynamic: neither.
@@ -54,12 +54,12 @@ class Subnet:
 
 
 @dataclass(frozen=True, slots=True)
-class Network:
+class CloudNetwork:
     """A network of the cloud config."""
 
     name: str
     kind: str
-    subnets: tuple[Subnet, ...] = ()
+    subnets: tuple[CloudSubnet, ...] = ()
     managed: bool = False
     cloud_properties: Properties = field(default_factory=dict)
     """Of a VIP network, which may come without subnets; all others have them on their subnets."""
@@ -90,7 +90,7 @@ class CloudConfig:
     """All cloud configs of a site, put together. ``networks`` and ``azs`` keep the order in which they are written."""
 
     azs: Mapping[str, Az] = field(default_factory=dict)
-    networks: Mapping[str, Network] = field(default_factory=dict)
+    networks: Mapping[str, CloudNetwork] = field(default_factory=dict)
     compilation: Compilation | None = None
 
 
@@ -113,7 +113,7 @@ class MigratedFrom:
 
 
 @dataclass(frozen=True, slots=True)
-class Group:
+class InstanceGroup:
     """An instance group (the seed calls it a job). ``azs`` is None where none are named."""
 
     name: str
@@ -131,5 +131,5 @@ class Manifest:
     """A deployment as its author wants it. ``own`` are the AZs and networks that it brings in the in-memory mode."""
 
     name: str
-    groups: Sequence[Group]
+    groups: Sequence[InstanceGroup]
     own: CloudConfig | None = None

@@ -2,12 +2,12 @@
 
 from bisect import bisect_right
 
-from tenure.integrations.bosh.model.document_model import Network, Subnet
+from tenure.integrations.bosh.model.document_model import CloudNetwork, CloudSubnet
 from tenure.kernel.addressing.addresses import width
 from tenure.kernel.addressing.ranges import AddressRange, merge, subtract
 
 
-def dynamic_ranges(subnet: Subnet) -> list[AddressRange]:
+def dynamic_ranges(subnet: CloudSubnet) -> list[AddressRange]:
     """Return what may be picked of a manual subnet, lowest first: whole blocks of its prefix, side by side.
 
     Restricted and static addresses are left out, each with the whole block that it lies in. A subnet without a range
@@ -22,7 +22,7 @@ def dynamic_ranges(subnet: Subnet) -> list[AddressRange]:
     return [AddressRange(first, last) for first, last in bounds if first <= last]
 
 
-def has_pool(network: Network, az: str | None) -> bool:
+def has_pool(network: CloudNetwork, az: str | None) -> bool:
     """Tell whether anything may be picked in a manual network for an AZ, whoever has it now."""
     return any(dynamic_ranges(subnet) for subnet in network.subnets if subnet.serves(az))
 
@@ -30,12 +30,12 @@ def has_pool(network: Network, az: str | None) -> bool:
 class StaticPools:
     """Finds the subnet in whose static pool an address is. Cost: O(log n) of n static ranges."""
 
-    def __init__(self, network: Network) -> None:
+    def __init__(self, network: CloudNetwork) -> None:
         pieces = [(piece, subnet) for subnet in network.subnets for piece in merge(subnet.static)]
         self._pieces = sorted(pieces, key=lambda pair: pair[0])
         self._firsts = [piece.first for piece, _ in self._pieces]
 
-    def subnet_of(self, position: int) -> Subnet | None:
+    def subnet_of(self, position: int) -> CloudSubnet | None:
         """Return the subnet, if there is one."""
         at = bisect_right(self._firsts, position) - 1
         if at < 0:

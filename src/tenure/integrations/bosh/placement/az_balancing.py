@@ -3,11 +3,11 @@
 from collections import Counter, deque
 from collections.abc import Iterable, Iterator, Sequence
 
-from tenure.integrations.bosh.model.document_model import Group
+from tenure.integrations.bosh.model.document_model import InstanceGroup
 from tenure.integrations.bosh.placement.placement_model import Placed, Present, by_index
 
 
-def balance(group: Group, present: Sequence[Present], new: Iterator[int]) -> tuple[list[Placed], list[Present]]:
+def balance(group: InstanceGroup, present: Sequence[Present], new: Iterator[int]) -> tuple[list[Placed], list[Present]]:
     """Place a group's instances; return them and those that go. Cost: linear in instances times AZs.
 
     Ignored ones keep their AZ, and so do those with disks, low index first. The rest go one by one to the AZ that has
@@ -27,7 +27,9 @@ def balance(group: Group, present: Sequence[Present], new: Iterator[int]) -> tup
     return placed, _without(present, placed)
 
 
-def _pinned(group: Group, azs: Iterable[str | None], ordered: Sequence[Present]) -> tuple[list[Present], list[Present]]:
+def _pinned(
+    group: InstanceGroup, azs: Iterable[str | None], ordered: Sequence[Present]
+) -> tuple[list[Present], list[Present]]:
     """Tell who stays where it is in any case, and who may have to go; both low index first."""
     wanted = frozenset(azs)
     ignored = [instance for instance in ordered if instance.ignored]

@@ -3,12 +3,12 @@
 import json
 from collections.abc import Sequence
 
-from tenure.integrations.bosh.model.bosh_errors import Kind, Refused
-from tenure.integrations.bosh.model.document_model import DYNAMIC, CloudConfig, Group
+from tenure.integrations.bosh.model.bosh_errors import BoshErrorKind, Refused
+from tenure.integrations.bosh.model.document_model import DYNAMIC, CloudConfig, InstanceGroup
 from tenure.integrations.bosh.placement.placement_model import Present
 
 
-def check_ignored(group: Group, config: CloudConfig, present: Sequence[Present]) -> None:
+def check_ignored(group: InstanceGroup, config: CloudConfig, present: Sequence[Present]) -> None:
     """Refuse a group that would remove, move or change an ignored instance."""
     ignored = [instance for instance in present if instance.ignored]
     _check_number(group, len(ignored))
@@ -18,13 +18,13 @@ def check_ignored(group: Group, config: CloudConfig, present: Sequence[Present])
         _check_static(group, instance)
 
 
-def static_ip_removed(group: Group) -> Refused:
+def static_ip_removed(group: InstanceGroup) -> Refused:
     """Tell that an ignored instance would lose its static address."""
     told = "an attempt was made to remove a static ip that is used by an ignored instance"
     return _refusal(f"In instance group '{group.name}', {told}. This operation is not allowed.")
 
 
-def _check_number(group: Group, number: int) -> None:
+def _check_number(group: InstanceGroup, number: int) -> None:
     if number > group.instances:
         raise _refusal(
             f"Instance Group '{group.name}' has {number} ignored instance(s). {group.instances} instance(s) of that "
@@ -32,7 +32,7 @@ def _check_number(group: Group, number: int) -> None:
         )
 
 
-def _check_azs(group: Group, ignored: Sequence[Present]) -> None:
+def _check_azs(group: InstanceGroup, ignored: Sequence[Present]) -> None:
     wanted = group.azs or (None,)
     gone = sorted({instance.az or "" for instance in ignored if instance.az not in wanted})
     if gone:
@@ -40,7 +40,7 @@ def _check_azs(group: Group, ignored: Sequence[Present]) -> None:
         raise _refusal(f"Instance Group '{group.name}' {told}")
 
 
-def _check_networks(group: Group, config: CloudConfig, instance: Present) -> None:
+def _check_networks(group: InstanceGroup, config: CloudConfig, instance: Present) -> None:
     """Refuse other networks than it has. On dynamic ones it holds nothing; who holds nothing at all has none yet."""
     dynamic = {name for name, network in config.networks.items() if network.kind == DYNAMIC}
     held = {name for name, positions in instance.addresses.items() if positions} - dynamic
@@ -49,7 +49,7 @@ def _check_networks(group: Group, config: CloudConfig, instance: Present) -> Non
         raise _refusal(f"In instance group '{group.name}', {told}. This operation is not allowed.")
 
 
-def _check_static(group: Group, instance: Present) -> None:
+def _check_static(group: InstanceGroup, instance: Present) -> None:
     for wish in group.networks:
         held = instance.addresses.get(wish.name, ())
         if wish.static_ips is not None and not set(held) <= set(wish.static_ips):
@@ -57,4 +57,4 @@ def _check_static(group: Group, instance: Present) -> None:
 
 
 def _refusal(message: str) -> Refused:
-    return Refused(Kind.DEPLOYMENT_IGNORED_INSTANCES_MODIFICATION, message)
+    return Refused(BoshErrorKind.DEPLOYMENT_IGNORED_INSTANCES_MODIFICATION, message)

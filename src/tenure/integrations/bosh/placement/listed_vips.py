@@ -3,11 +3,11 @@
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 
-from tenure.integrations.bosh.model.document_model import VIP, CloudConfig, Group
+from tenure.integrations.bosh.model.document_model import VIP, CloudConfig, InstanceGroup
 from tenure.integrations.bosh.placement.placement_model import Placed, Present
 
 
-def give_vips(group: Group, config: CloudConfig, placed: Sequence[Placed]) -> list[Placed]:
+def give_vips(group: InstanceGroup, config: CloudConfig, placed: Sequence[Placed]) -> list[Placed]:
     """Give each instance a VIP on every VIP network for which the group lists any; pools are not touched here."""
     given = list(placed)
     for wish in group.networks:

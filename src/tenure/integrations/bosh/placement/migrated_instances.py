@@ -3,13 +3,13 @@
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 
-from tenure.integrations.bosh.model.bosh_errors import Kind, Refused
-from tenure.integrations.bosh.model.document_model import CloudConfig, Group, MigratedFrom
+from tenure.integrations.bosh.model.bosh_errors import BoshErrorKind, Refused
+from tenure.integrations.bosh.model.document_model import CloudConfig, InstanceGroup, MigratedFrom
 from tenure.integrations.bosh.placement.placement_model import Present, by_index, unused_indexes
 
 
 def adopt(
-    group: Group,
+    group: InstanceGroup,
     config: CloudConfig,
     present_by_group: Mapping[str, Sequence[Present]],
     taken: Collection[int] = frozenset(),
@@ -28,13 +28,13 @@ def adopt(
     return _renumbered(adopted.values(), taken)
 
 
-def _check_az_is_known(group: Group, config: CloudConfig, source: MigratedFrom) -> None:
+def _check_az_is_known(group: InstanceGroup, config: CloudConfig, source: MigratedFrom) -> None:
     if source.az is not None and (source.az not in (group.azs or ()) or source.az not in config.azs):
         told = f"is not in the list of availability zones of instance group '{group.name}'"
         raise _refusal(group, source, f"availability zone '{source.az}' {told}")
 
 
-def _in_az(group: Group, source: MigratedFrom, instance: Present) -> Present:
+def _in_az(group: InstanceGroup, source: MigratedFrom, instance: Present) -> Present:
     if instance.az is None and source.az is None and group.azs:
         raise _refusal(group, source, f"availability zone of '{source.name}' is not specified")
     if instance.az is not None and source.az not in (None, instance.az):
@@ -52,6 +52,6 @@ def _renumbered(instances: Iterable[Present], taken: Collection[int]) -> list[Pr
     return [each if first[each.index] is each else replace(each, index=next(unused)) for each in instances]
 
 
-def _refusal(group: Group, source: MigratedFrom, why: str) -> Refused:
+def _refusal(group: InstanceGroup, source: MigratedFrom, why: str) -> Refused:
     told = f"Failed to migrate instance group '{source.name}' to '{group.name}', {why}"
-    return Refused(Kind.DEPLOYMENT_INVALID_MIGRATED_FROM_JOB, told)
+    return Refused(BoshErrorKind.DEPLOYMENT_INVALID_MIGRATED_FROM_JOB, told)

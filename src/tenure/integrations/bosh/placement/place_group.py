@@ -2,7 +2,7 @@
 
 from collections.abc import Collection, Sequence
 
-from tenure.integrations.bosh.model.document_model import CloudConfig, Group
+from tenure.integrations.bosh.model.document_model import CloudConfig, InstanceGroup
 from tenure.integrations.bosh.placement.az_balancing import balance
 from tenure.integrations.bosh.placement.ignored_instances import check_ignored
 from tenure.integrations.bosh.placement.listed_vips import give_vips
@@ -12,7 +12,7 @@ from tenure.integrations.bosh.placement.static.static_lists import list_static
 
 
 def place(
-    group: Group, config: CloudConfig, present: Sequence[Present], taken: Collection[int] = frozenset()
+    group: InstanceGroup, config: CloudConfig, present: Sequence[Present], taken: Collection[int] = frozenset()
 ) -> Placement:
     """Tell which instances a group is to have, where, and with which static addresses; or refuse.
 

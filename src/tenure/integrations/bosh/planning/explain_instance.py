@@ -6,9 +6,9 @@ from datetime import datetime
 
 from tenure.integrations.bosh.cloud_config.moved_instances import misfit, was_asked_for
 from tenure.integrations.bosh.model.address_diff import subnet_of
-from tenure.integrations.bosh.model.document_model import DETACHED, DYNAMIC, VIP, CloudConfig, Network, Subnet
+from tenure.integrations.bosh.model.document_model import DETACHED, DYNAMIC, VIP, CloudConfig, CloudNetwork, CloudSubnet
 from tenure.integrations.bosh.planning.step_operations import DRAINED_BY
-from tenure.integrations.bosh.state.instance_state import Instance, is_overtaken
+from tenure.integrations.bosh.state.instance_state import DeploymentInstance, is_overtaken
 from tenure.integrations.bosh.state.pending_vms import Making, told
 from tenure.kernel.holdings.holding_model import Holding, State
 
@@ -62,7 +62,7 @@ class Reason:
     changes: tuple[str, ...] = ()
 
 
-def explain(instance: Instance, deployed_with: CloudConfig, in_force: CloudConfig | None) -> list[Reason]:
+def explain(instance: DeploymentInstance, deployed_with: CloudConfig, in_force: CloudConfig | None) -> list[Reason]:
     """Explain every address of an instance: networks in the order of its group, then what it is about to give up."""
     places = {said["name"]: number for number, said in enumerate(instance.networks)}
     wanted = sorted(instance.wanted, key=lambda held: (places.get(held.network, len(places)), held.row.first))
@@ -75,14 +75,16 @@ def explain(instance: Instance, deployed_with: CloudConfig, in_force: CloudConfi
     ]
 
 
-def _remembered(instance: Instance) -> Iterator[Reason]:
+def _remembered(instance: DeploymentInstance) -> Iterator[Reason]:
     """Explain an instance of the in-memory mode: nothing is held, its VM knows what it was made with."""
     for name, address in instance.remembered.items():
         why = "its VM is made with it; without a cloud config the ledger holds no addresses, and asks the VMs"
         yield Reason(name, address, None, BY_VM, why, carrier=instance.vm, changes=CHANGES[BY_VM])
 
 
-def _held(instance: Instance, held: Holding, deployed_with: CloudConfig, in_force: CloudConfig | None) -> Reason:
+def _held(
+    instance: DeploymentInstance, held: Holding, deployed_with: CloudConfig, in_force: CloudConfig | None
+) -> Reason:
     network, position = deployed_with.networks.get(held.network), held.row.first
     subnet = None if network is None else subnet_of(network, position, instance.az)
     origin = STATIC if was_asked_for(deployed_with, held) else PICKED
@@ -96,7 +98,7 @@ def _held(instance: Instance, held: Holding, deployed_with: CloudConfig, in_forc
     )  # fmt: skip
 
 
-def _why(instance: Instance, network: Network | None, subnet: Subnet | None, origin: str) -> str:
+def _why(instance: DeploymentInstance, network: CloudNetwork | None, subnet: CloudSubnet | None, origin: str) -> str:
     if network is not None and network.kind == VIP:
         return "static_ips names it" if origin == STATIC else "it was the first free one in the pool of the vip network"
     place = "its subnet" if subnet is None else f"subnet {subnet.range}"
@@ -106,7 +108,7 @@ def _why(instance: Instance, network: Network | None, subnet: Subnet | None, ori
     return f"it was the lowest free address of {place}{zone}"
 
 
-def _from_iaas(instance: Instance, config: CloudConfig) -> Iterator[Reason]:
+def _from_iaas(instance: DeploymentInstance, config: CloudConfig) -> Iterator[Reason]:
     """Explain dynamic networks: nothing is reserved on them."""
     for said in instance.networks:
         network = config.networks.get(said["name"])
@@ -116,7 +118,7 @@ def _from_iaas(instance: Instance, config: CloudConfig) -> Iterator[Reason]:
             yield Reason(network.name, hint, None, BY_IAAS, why, carrier=instance.vm, changes=CHANGES[BY_IAAS])
 
 
-def _parting(instance: Instance, held: Holding) -> Reason:
+def _parting(instance: DeploymentInstance, held: Holding) -> Reason:
     by = held.labels.get(DRAINED_BY)
     plans = " and ".join(dict.fromkeys(each.plan for each in instance.earlier if each.plan and each.has(held)))
     until = (
@@ -129,7 +131,7 @@ def _parting(instance: Instance, held: Holding) -> Reason:
     )  # fmt: skip
 
 
-def waits_for(instance: Instance) -> str | None:
+def waits_for(instance: DeploymentInstance) -> str | None:
     """Tell what an instance waits for, in one word for programs; None if for nothing."""
     if instance.leaving:
         return DELETION
@@ -146,7 +148,7 @@ def _of(making: Making) -> str:
     return "" if making.plan is None else f" for plan {making.plan}"
 
 
-def waiting_text(instance: Instance) -> str:
+def waiting_text(instance: DeploymentInstance) -> str:
     """Tell what an instance waits for, in words."""
     wanted = waits_for(instance)
     made = [f"a VM that is perhaps being made{_of(each)}" for each in instance.earlier]

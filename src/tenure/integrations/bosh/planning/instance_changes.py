@@ -12,7 +12,7 @@ from tenure.integrations.bosh.planning.step_operations import (
     rewritten,
     transferred,
 )
-from tenure.integrations.bosh.state.instance_state import Instance
+from tenure.integrations.bosh.state.instance_state import DeploymentInstance
 from tenure.integrations.bosh.state.pending_vms import Making, told
 from tenure.integrations.bosh.state.vm_index import Vm, exchanged
 from tenure.kernel.holdings.fingerprint import mark_of
@@ -26,7 +26,7 @@ class Books:
     ``vms`` are those that may come and go by it.
     """
 
-    def __init__(self, instances: Iterable[Instance], vms: Mapping[str, Vm] | None = None) -> None:
+    def __init__(self, instances: Iterable[DeploymentInstance], vms: Mapping[str, Vm] | None = None) -> None:
         self._before = {each.uuid: each for each in instances}
         self._now = dict(self._before)
         self._vms = vms or {}
@@ -46,7 +46,7 @@ class Books:
         return [operation for each in deployments for operation in exchanged(self._vms, each, before, now)]
 
     @property
-    def instances(self) -> list[Instance]:
+    def instances(self) -> list[DeploymentInstance]:
         """Return the instances as they are then."""
         return list(self._now.values())
 
@@ -54,12 +54,12 @@ class Books:
         """Do something to addresses."""
         self._done.extend(operations)
 
-    def change(self, instance: Instance, **changes: Any) -> Instance:
+    def change(self, instance: DeploymentInstance, **changes: Any) -> DeploymentInstance:
         """Let an instance be another from now on."""
         self._now[instance.uuid] = replace(self._now[instance.uuid], **changes)
         return self._now[instance.uuid]
 
-    def write(self, instance: Instance) -> None:
+    def write(self, instance: DeploymentInstance) -> None:
         """Let an instance be as it is told from now on."""
         self._now[instance.uuid] = instance
 
@@ -72,7 +72,7 @@ class Books:
             else:
                 self._hand_over(held, heir)
 
-    def end(self, instance: Instance, those: Sequence[Making], **changes: Any) -> Sequence[Holding]:
+    def end(self, instance: DeploymentInstance, those: Sequence[Making], **changes: Any) -> Sequence[Holding]:
         """Let VMs be made no more, and let go what was reserved for them alone; return that.
 
         What was the instance's own before becomes another's who waits for it, or is kept. Who leaves, and has no VM,
@@ -93,7 +93,7 @@ class Books:
         self.change(instance, earlier=left.earlier, **changes)
         return needless
 
-    def without_vm(self, instance: Instance, **changes: Any) -> None:
+    def without_vm(self, instance: DeploymentInstance, **changes: Any) -> None:
         """Take an instance's VM away: what others wait for becomes theirs, and it keeps the rest.
 
         What an earlier one may come up on nobody gets.
@@ -106,7 +106,7 @@ class Books:
                 self._done.append(modified(held, carrier=None))
         self.change(instance, **_without_vm(instance), **changes)
 
-    def take_vm(self, instance: Instance, *, is_gone: bool) -> None:
+    def take_vm(self, instance: DeploymentInstance, *, is_gone: bool) -> None:
         """Take an instance's VM away and leave it all that it has: another one may still come up on that.
 
         If it is not sure that the VM is gone, what it had is kept as for one that is being made: what is told of one
@@ -120,7 +120,7 @@ class Books:
         if perhaps and not is_gone:
             self.change(instance, earlier=(*instance.earlier, Making(None, perhaps)))
 
-    def lose(self, instance: Instance, **changes: Any) -> None:
+    def lose(self, instance: DeploymentInstance, **changes: Any) -> None:
         """Take an instance's VM away; with it goes an instance that was to leave."""
         if not instance.leaving:
             self.without_vm(instance, **changes)
@@ -129,11 +129,11 @@ class Books:
         self._done.append(ReleaseOwner(owner=instance.owner))
         self.remove(instance)
 
-    def remove(self, instance: Instance) -> None:
+    def remove(self, instance: DeploymentInstance) -> None:
         """Let an instance be written down no more."""
         del self._now[instance.uuid]
 
-    def _heir(self, held: Holding) -> Instance | None:
+    def _heir(self, held: Holding) -> DeploymentInstance | None:
         """Find who waits for an address: a promise holds only as long as the other one wants it."""
         heir = self._now.get(held.labels.get(HANDED_TO, ""))
         if heir is None or heir.leaving:
@@ -141,17 +141,17 @@ class Books:
         waits = any((each["network"], each["address"]) == (held.network, held.address) for each in heir.waits)
         return heir if waits else None
 
-    def _hand_over(self, held: Holding, heir: Instance) -> None:
+    def _hand_over(self, held: Holding, heir: DeploymentInstance) -> None:
         self._done += [transferred(held, heir.owner), received(held, heir.owner, heir.plan)]
         self.change(heir, waits=tuple(each for each in heir.waits if each["network"] != held.network))
 
 
-def _is_needless(instance: Instance, held: Holding) -> bool:
+def _is_needless(instance: DeploymentInstance, held: Holding) -> bool:
     """Tell whether what was reserved for an instance is not wanted any more, and no VM is perhaps being made on it."""
     return (instance.leaving or held.state is State.DRAINING) and not instance.is_under_way(held)
 
 
-def _without_vm(instance: Instance) -> dict[str, Any]:
+def _without_vm(instance: DeploymentInstance) -> dict[str, Any]:
     return {"vm": None, "lost_vm": instance.vm or instance.lost_vm}
 
 

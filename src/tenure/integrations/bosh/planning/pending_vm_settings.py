@@ -5,18 +5,18 @@ from collections.abc import Sequence
 from tenure.integrations.bosh.cloud_config.configs import Configs, load_snapshot
 from tenure.integrations.bosh.model.bosh_errors import Refused
 from tenure.integrations.bosh.model.document_model import CloudConfig, Properties
-from tenure.integrations.bosh.state.instance_state import Deployment, Instance
+from tenure.integrations.bosh.state.instance_state import Deployment, DeploymentInstance
 from tenure.integrations.bosh.state.vm_settings import settings_of
 from tenure.service.ledger.async_ledger import AsyncLedger
 
 
-def remembered_begun(instances: Sequence[Instance]) -> dict[str, Properties]:
+def remembered_begun(instances: Sequence[DeploymentInstance]) -> dict[str, Properties]:
     """Return the settings of VMs that are perhaps being made, by uuid, where instances remember them themselves."""
     return {each.uuid: each.meant for each in instances if each.is_told and each.meant is not None}
 
 
 async def settings_begun(
-    ledger: AsyncLedger, deployment: Deployment | None, instances: Sequence[Instance], configs: Configs
+    ledger: AsyncLedger, deployment: Deployment | None, instances: Sequence[DeploymentInstance], configs: Configs
 ) -> dict[str, Properties]:
     """Return the settings of VMs that are perhaps being made, by uuid; of cloud configs no more in force, too."""
     found = remembered_begun(instances)
@@ -35,7 +35,7 @@ async def settings_begun(
     return found
 
 
-def _settings(instance: Instance, config: CloudConfig) -> Properties | None:
+def _settings(instance: DeploymentInstance, config: CloudConfig) -> Properties | None:
     """Return what an instance's VM is made with; None if somebody took an address away: then it gets another."""
     try:
         return settings_of(instance, config)

@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 
 from tenure.integrations.bosh.model.address_diff import Has, Kept, Wants
 from tenure.integrations.bosh.planning.steps import Step
-from tenure.integrations.bosh.state.instance_state import ORPHANED, Instance, Place, is_overtaken, place_of
+from tenure.integrations.bosh.state.instance_state import ORPHANED, DeploymentInstance, Place, is_overtaken, place_of
 from tenure.kernel.addressing.addresses import format_address, parse_address
 from tenure.kernel.holdings.holding_model import Holding, State
 from tenure.kernel.names import Owner
@@ -72,7 +72,7 @@ def _promised_before(steps: Sequence[Step]) -> dict[Place, str]:
     return {(wait["network"], parse_address(wait["address"])): each.uuid for each in waiting for wait in each.waits}
 
 
-def holdings_of(instance: Instance | None, those: Iterable[Has]) -> list[Holding]:
+def holdings_of(instance: DeploymentInstance | None, those: Iterable[Has]) -> list[Holding]:
     """Return the holdings of an instance that are meant."""
     places = {(each.network, each.position) for each in those}
     found = () if instance is None else instance.holdings
@@ -140,12 +140,12 @@ def _keeps(step: Step, plan: str) -> list[Operation]:
     return sorted(operations, key=lambda each: (not isinstance(each, Release), isinstance(each, Allocate)))
 
 
-def _is_of(instance: Instance, plan: str) -> bool:
+def _is_of(instance: DeploymentInstance, plan: str) -> bool:
     """Tell whether an instance waits for a plan, or for none, as one that was stopped hard does."""
     return instance.plan == plan or (instance.rests and not instance.ignored)
 
 
-def _moved(instance: Instance, held: Holding, kept: Kept, plan: str | None) -> list[Operation]:
+def _moved(instance: DeploymentInstance, held: Holding, kept: Kept, plan: str | None) -> list[Operation]:
     """Let an address stay with its instance in another network: nobody can get it in between."""
     home = held.labels.get(MOVED_FROM, held.network)
     return [
@@ -158,7 +158,7 @@ def _moved(instance: Instance, held: Holding, kept: Kept, plan: str | None) -> l
     ]  # fmt: skip
 
 
-def _take(instance: Instance, wish: Wants, plan: str, vips: Mapping[tuple[str, str], int]) -> Allocate:
+def _take(instance: DeploymentInstance, wish: Wants, plan: str, vips: Mapping[tuple[str, str], int]) -> Allocate:
     """Reserve for a plan. As request its name stays with the address when the plan is done: so it can be explained."""
     position = wish.address if wish.address is not None else vips.get((instance.uuid, wish.network))
     place = {"zone": instance.az} if position is None else {"address": format_address(position)}
@@ -238,7 +238,7 @@ def papers_for(steps: Sequence[Step], plan: str) -> list[Operation]:
     return operations
 
 
-def rewritten(before: Instance | None, after: Instance) -> list[Operation]:
+def rewritten(before: DeploymentInstance | None, after: DeploymentInstance) -> list[Operation]:
     """Write an instance down, if it changed; one whose group has another name gets another paper."""
     if before is not None and before.paper_name != after.paper_name:
         return [before.removed(), replace(after, revision=0).written()]

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from tenure.integrations.bosh.model.address_diff import Bound, Has, Wants, bind
-from tenure.integrations.bosh.model.bosh_errors import Kind, Refused
+from tenure.integrations.bosh.model.bosh_errors import BoshErrorKind, Refused
 from tenure.integrations.bosh.model.document_model import (
     CREATE_SWAP_DELETE,
     DETACHED,
@@ -15,12 +15,12 @@ from tenure.integrations.bosh.model.document_model import (
     ERRAND,
     VIP,
     CloudConfig,
-    Group,
+    InstanceGroup,
     Manifest,
     Properties,
 )
 from tenure.integrations.bosh.placement import Placed, Placement, Present, adopt, place
-from tenure.integrations.bosh.state.instance_state import Instance, Place, place_of
+from tenure.integrations.bosh.state.instance_state import DeploymentInstance, Place, place_of
 from tenure.integrations.bosh.state.pending_vms import Making
 from tenure.integrations.bosh.state.vm_settings import settings_of, without_hints
 from tenure.kernel.addressing.addresses import parse_address
@@ -49,12 +49,12 @@ class Step:
     addresses others hand over to it. ``goes``: how one that leaves is until its VMs are gone.
     """
 
-    before: Instance | None
-    after: Instance | None
+    before: DeploymentInstance | None
+    after: DeploymentInstance | None
     bound: Bound
     swaps: bool = False
     gets: tuple[Promise, ...] = ()
-    goes: Instance | None = None
+    goes: DeploymentInstance | None = None
 
     @property
     def ends(self) -> bool:
@@ -76,7 +76,7 @@ class Step:
         return self.before.plan is not None and self.before.is_told and self.after.plan is None
 
     @property
-    def instance(self) -> Instance:
+    def instance(self) -> DeploymentInstance:
         """Return the instance: as it will be, or as it was if it leaves."""
         found = self.after or self.before
         assert found is not None
@@ -107,7 +107,7 @@ class Order:
     passed_over: frozenset[int] = frozenset()
     begun: Mapping[str, Properties] = field(default_factory=dict)
 
-    def rests(self, group: Group, instance: Instance) -> bool:
+    def rests(self, group: InstanceGroup, instance: DeploymentInstance) -> bool:
         """Tell whether an instance is of an errand that is not run, now or still: then it waits for its VM."""
         return group.lifecycle == ERRAND and group.name not in self.errands and instance.rests
 
@@ -115,13 +115,13 @@ class Order:
 def draft(
     manifest: Manifest,
     config: CloudConfig,
-    instances: Sequence[Instance],
+    instances: Sequence[DeploymentInstance],
     order: Order,
     new_uuid: Callable[[], str],
 ) -> list[Step]:
     """Return the steps of a plan: groups as the manifest lists them, in a group by AZ and index; then who leaves."""
     known = {each.uuid: each for each in instances}
-    by_group: dict[str, list[Instance]] = {}
+    by_group: dict[str, list[DeploymentInstance]] = {}
     for instance in instances:
         by_group.setdefault(instance.group, []).append(instance)
     steps: list[Step] = []
@@ -136,13 +136,13 @@ def draft(
     return [*(step for step in steps if step.after), *(step for step in steps if not step.after), *map(_leaves, left)]
 
 
-def _present(group: Group, by_group: Mapping[str, Sequence[Instance]]) -> dict[str, list[Present]]:
+def _present(group: InstanceGroup, by_group: Mapping[str, Sequence[DeploymentInstance]]) -> dict[str, list[Present]]:
     """Return the instances of a group, and of those that it takes over, without those that are to go already."""
     names = {group.name, *(source.name for source in group.migrated_from)}
     return {name: [_shown(each) for each in by_group.get(name, ()) if not each.leaving] for name in names}
 
 
-def _shown(instance: Instance) -> Present:
+def _shown(instance: DeploymentInstance) -> Present:
     """Show an instance to whoever places them; one that is left alone with what it is to have, and not what it had."""
     addresses: dict[str, list[int]] = {}
     has = replace(instance, holdings=instance.wanted).has if instance.ignored else instance.has
@@ -158,10 +158,10 @@ def _shown(instance: Instance) -> Present:
 
 def _steps(
     deployment: str,
-    group: Group,
+    group: InstanceGroup,
     config: CloudConfig,
     placement: Placement,
-    known: Mapping[str, Instance],
+    known: Mapping[str, DeploymentInstance],
     order: Order,
     new_uuid: Callable[[], str],
 ) -> list[Step]:
@@ -170,7 +170,7 @@ def _steps(
     for placed in placement.placed:
         before = None if placed.present is None else known[placed.present.uuid]
         uuid = new_uuid() if before is None else before.uuid
-        base = Instance(deployment, group.name, uuid, placed.index) if before is None else before
+        base = DeploymentInstance(deployment, group.name, uuid, placed.index) if before is None else before
         called = replace(base, group=group.name, index=placed.index)
         if before is not None and before.ignored:
             steps.append(_left_alone(group, config, placed, before, called))
@@ -183,7 +183,7 @@ def _steps(
     return [*steps, *(_leaves(known[each.uuid]) for each in placement.obsolete)]
 
 
-def _waiting(group: Group, config: CloudConfig, step: Step, order: Order) -> Step:
+def _waiting(group: InstanceGroup, config: CloudConfig, step: Step, order: Order) -> Step:
     """Return a step with what its instance waits for, and the VMs that it does not wait for any more."""
     before, after = step.before, step.instance
     recreate = order.recreate or after.uuid in order.fixed
@@ -193,7 +193,9 @@ def _waiting(group: Group, config: CloudConfig, step: Step, order: Order) -> Ste
     return replace(step, after=replace(after, plan=plan, failed=False, swaps=step.swaps, earlier=earlier, waits=()))
 
 
-def _left_alone(group: Group, config: CloudConfig, placed: Placed, before: Instance, after: Instance) -> Step:
+def _left_alone(
+    group: InstanceGroup, config: CloudConfig, placed: Placed, before: DeploymentInstance, after: DeploymentInstance
+) -> Step:
     """Leave an ignored instance as it is, also with what it waits for; refuse to change its networks.
 
     What it is about to give up, or to get from others, is no change of this plan.
@@ -206,7 +208,7 @@ def _left_alone(group: Group, config: CloudConfig, placed: Placed, before: Insta
     bound = bind(config, placed.az, has, wants)
     if bound.new or bound.obsolete:
         raise Refused(
-            Kind.DEPLOYMENT_IGNORED_INSTANCES_MODIFICATION,
+            BoshErrorKind.DEPLOYMENT_IGNORED_INSTANCES_MODIFICATION,
             f"In instance group '{before.group}', an attempt was made to modify the networks of an ignored instance "
             f"'{before.name}'. Modifying ignored instances is not allowed.",
         )
@@ -218,7 +220,7 @@ def _is_promised(wish: Wants, promised: Mapping[str, str]) -> bool:
     return address is not None and wish.address in (None, parse_address(address))
 
 
-def _wants(group: Group, config: CloudConfig, placed: Placed) -> list[Wants]:
+def _wants(group: InstanceGroup, config: CloudConfig, placed: Placed) -> list[Wants]:
     return [
         Wants(each.name, placed.static.get(each.name), each.nic_group)
         for each in group.networks
@@ -232,7 +234,12 @@ def _of_those(wants: Sequence[Wants], has: Sequence[Has]) -> list[Wants]:
 
 
 def _step(
-    group: Group, config: CloudConfig, placed: Placed, before: Instance | None, after: Instance, order: Order
+    group: InstanceGroup,
+    config: CloudConfig,
+    placed: Placed,
+    before: DeploymentInstance | None,
+    after: DeploymentInstance,
+    order: Order,
 ) -> Step:
     has = () if before is None else before.has
     wants = _wants(group, config, placed)
@@ -272,7 +279,9 @@ def _settings(step: Step, config: CloudConfig) -> Properties:
     return without_hints(settings_of(step.instance, config, held))
 
 
-def _earlier(before: Instance, step: Step, config: CloudConfig, order: Order, *, needs: bool) -> tuple[Making, ...]:
+def _earlier(
+    before: DeploymentInstance, step: Step, config: CloudConfig, order: Order, *, needs: bool
+) -> tuple[Making, ...]:
     """Return the VMs that are perhaps being made with other settings than are wanted now.
 
     One that would have what is wanted now is this plan's from now on, and is told of by its name.
@@ -281,7 +290,7 @@ def _earlier(before: Instance, step: Step, config: CloudConfig, order: Order, *,
     return before.earlier if taken_over else before.makings
 
 
-def _differs(before: Instance, step: Step, config: CloudConfig, order: Order) -> bool:
+def _differs(before: DeploymentInstance, step: Step, config: CloudConfig, order: Order) -> bool:
     """Tell whether the VM that an instance waits for would not have what is wanted now."""
     given_up = {(each.network, each.position) for each in step.bound.obsolete}
     if step.bound.new or any(place_of(each) in given_up for each in before.wanted):
@@ -292,7 +301,7 @@ def _differs(before: Instance, step: Step, config: CloudConfig, order: Order) ->
     return without_hints(begun) != _settings(step, config)
 
 
-def swaps(group: Group, config: CloudConfig, bound: Bound, *, recreate: bool, vm: str | None) -> bool:
+def swaps(group: InstanceGroup, config: CloudConfig, bound: Bound, *, recreate: bool, vm: str | None) -> bool:
     """Tell whether an instance gets all its addresses anew: a VM beside the old one cannot have the same."""
     if group.vm_strategy != CREATE_SWAP_DELETE or vm is None:
         return False
@@ -301,22 +310,22 @@ def swaps(group: Group, config: CloudConfig, bound: Bound, *, recreate: bool, vm
     return recreate or bool(bound.new) or any(each.carried for each in bound.obsolete)
 
 
-def _leaves(instance: Instance) -> Step:
+def _leaves(instance: DeploymentInstance) -> Step:
     if instance.ignored:
         raise Refused(
-            Kind.DEPLOYMENT_IGNORED_INSTANCES_DELETION,
+            BoshErrorKind.DEPLOYMENT_IGNORED_INSTANCES_DELETION,
             f"You are trying to delete instance group '{instance.group}', which contains ignored instance(s). "
             "Deleting ignored instances is not allowed.",
         )
     return Step(instance, None, Bound((), (), tuple(instance.has)), goes=leaving(instance))
 
 
-def leaving(instance: Instance) -> Instance:
+def leaving(instance: DeploymentInstance) -> DeploymentInstance:
     """Return an instance that leaves: all VMs that are perhaps being made for it are earlier ones."""
     return replace(instance, leaving=True, earlier=instance.makings, meant=None)
 
 
-def _networks_of(group: Group) -> list[Properties]:
+def _networks_of(group: InstanceGroup) -> list[Properties]:
     return [
         {"name": each.name, "nic_group": each.nic_group, "defaults": sorted(each.defaults)} for each in group.networks
     ]

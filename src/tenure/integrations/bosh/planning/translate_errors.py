@@ -1,11 +1,11 @@
 """The ledger's refusals in the words of BOSH: which instance wanted what, and who has it."""
 
 from tenure.integrations.bosh.model.address_text import written_in
-from tenure.integrations.bosh.model.bosh_errors import Kind, Refused
-from tenure.integrations.bosh.model.document_model import CloudConfig, Network
+from tenure.integrations.bosh.model.bosh_errors import BoshErrorKind, Refused
+from tenure.integrations.bosh.model.document_model import CloudConfig, CloudNetwork
 from tenure.integrations.bosh.planning.step_operations import Work
 from tenure.integrations.bosh.state.compile_workers import COMPILER, group_of
-from tenure.integrations.bosh.state.instance_state import INSTANCE, ORPHANED, REALM, Instance
+from tenure.integrations.bosh.state.instance_state import INSTANCE, ORPHANED, REALM, DeploymentInstance
 from tenure.kernel.errors import AddressInUse, AddressReserved, Conflict, PoolExhausted, TenureError
 from tenure.kernel.names import Owner
 from tenure.service.ledger.async_ledger import AsyncLedger
@@ -33,15 +33,15 @@ async def explained(ledger: AsyncLedger, error: Refusal, work: Work, config: Clo
     told = f"Failed to reserve IP '{written_in(config.networks[take.network], error.address)}'"
     if isinstance(error, AddressReserved):
         told = f"{told} for network '{take.network}'"
-        return Refused(Kind.NETWORK_RESERVATION_IP_RESERVED, f"{told}: IP belongs to reserved range")
+        return Refused(BoshErrorKind.NETWORK_RESERVATION_IP_RESERVED, f"{told}: IP belongs to reserved range")
     told = f"{told} for instance '{step.instance.long_name}'"
     planned = next((each for each, take in asking if take.owner == error.holder), None)
     known = None if planned is None else _named(planned.instance)
     by = known or await holder(ledger, error.holder)
-    return Refused(Kind.NETWORK_RESERVATION_ALREADY_IN_USE, f"{told}: already reserved by {by}")
+    return Refused(BoshErrorKind.NETWORK_RESERVATION_ALREADY_IN_USE, f"{told}: already reserved by {by}")
 
 
-def _named(instance: Instance) -> str:
+def _named(instance: DeploymentInstance) -> str:
     """Name who has an address by the same plan: it is written down nowhere yet."""
     return f"instance '{instance.name}' from deployment '{instance.deployment}'"
 
@@ -68,7 +68,7 @@ async def _has_room(ledger: AsyncLedger, work: Work, count: int) -> bool:
     return True
 
 
-def no_room(name: str, network: Network, az: str | None) -> Refused:
+def no_room(name: str, network: CloudNetwork, az: str | None) -> Refused:
     """Refuse a reservation because all that could be picked for it is taken, or is not known before the cloud made it.
 
     So a plan on a managed network that is still to be made is not told that the network is full.
@@ -76,9 +76,9 @@ def no_room(name: str, network: Network, az: str | None) -> Refused:
     told = f"Failed to reserve IP for '{name}' for {network.kind} network '{network.name}'"
     if network.managed and any(subnet.range is None and subnet.serves(az) for subnet in network.subnets):
         return Refused(
-            Kind.GENERIC, f"{told}: its range is not known yet, the cloud chooses it when the network is made"
+            BoshErrorKind.GENERIC, f"{told}: its range is not known yet, the cloud chooses it when the network is made"
         )
-    return Refused(Kind.NETWORK_RESERVATION_NOT_ENOUGH_CAPACITY, f"{told}: no more available")
+    return Refused(BoshErrorKind.NETWORK_RESERVATION_NOT_ENOUGH_CAPACITY, f"{told}: no more available")
 
 
 async def holder(ledger: AsyncLedger, who: str) -> str:

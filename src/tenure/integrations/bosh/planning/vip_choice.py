@@ -7,7 +7,7 @@ chose may be taken in that moment: then another is chosen, see ``Overtaken``.
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from tenure.integrations.bosh.model.document_model import VIP, CloudConfig, Network
+from tenure.integrations.bosh.model.document_model import VIP, CloudConfig, CloudNetwork
 from tenure.integrations.bosh.planning.hand_over import Offers
 from tenure.integrations.bosh.planning.step_operations import Work
 from tenure.integrations.bosh.planning.steps import Step
@@ -85,7 +85,7 @@ class _Pool:
     ``taken`` is shared by all pools of a plan: they may lie over each other.
     """
 
-    network: Network
+    network: CloudNetwork
     layout: Layout | None
     held: list[AddressRange]
     taken: set[int]
@@ -126,12 +126,12 @@ class _Pool:
         return None if barrier is None else barrier.range.last
 
 
-def _ranges(network: Network, az: str | None) -> Iterator[AddressRange]:
+def _ranges(network: CloudNetwork, az: str | None) -> Iterator[AddressRange]:
     return (each for subnet in network.subnets if subnet.serves(az) for each in subnet.static)
 
 
 async def _open(
-    ledger: AsyncLedger, network: Network, spaces: Sequence[Configuration], taken: set[int], offered: set[int]
+    ledger: AsyncLedger, network: CloudNetwork, spaces: Sequence[Configuration], taken: set[int], offered: set[int]
 ) -> _Pool:
     """Look what is held in a network's pools, in whichever network of its space."""
     home = next((each for each in spaces if network.name in each.networks), None)

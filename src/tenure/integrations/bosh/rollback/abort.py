@@ -21,9 +21,16 @@ from tenure.integrations.bosh.planning.step_operations import (
     transferred,
     undrained,
 )
-from tenure.integrations.bosh.rollback.original_network import Ground, brought_home, strays_of
+from tenure.integrations.bosh.rollback.original_network import LedgerNetworks, brought_home, strays_of
 from tenure.integrations.bosh.rollback.previous_state import MADE_AS, as_before, goes_back, goes_with
-from tenure.integrations.bosh.state.instance_state import Deployment, Instance, Place, is_overtaken, owner_of, place_of
+from tenure.integrations.bosh.state.instance_state import (
+    Deployment,
+    DeploymentInstance,
+    Place,
+    is_overtaken,
+    owner_of,
+    place_of,
+)
 from tenure.integrations.bosh.state.pending_vms import ENDS, RESUMES, Making, told
 from tenure.kernel.holdings.holding_model import Holding, State
 from tenure.service.apply.operations import ModifyHolding, Operation
@@ -35,10 +42,12 @@ class TakenBack:
 
     operations: Sequence[Operation]
     freed: Sequence[Holding]
-    left: Sequence[Instance]
+    left: Sequence[DeploymentInstance]
 
 
-def take_back(instances: Sequence[Instance], deployment: Deployment | None, plan: str, ground: Ground) -> TakenBack:
+def take_back(
+    instances: Sequence[DeploymentInstance], deployment: Deployment | None, plan: str, ground: LedgerNetworks
+) -> TakenBack:
     """Return what takes a plan back, as far as no VM carries what it reserved.
 
     Where a later plan overtook it, only that is freed which was kept for its VM alone. VMs that were perhaps being made
@@ -69,7 +78,7 @@ def take_back(instances: Sequence[Instance], deployment: Deployment | None, plan
     return TakenBack(books.operations, [*freed, *ended], books.instances)
 
 
-def _keep(books: Books, instance: Instance, plan: str, gone: set[Place]) -> None:
+def _keep(books: Books, instance: DeploymentInstance, plan: str, gone: set[Place]) -> None:
     """Let an instance keep what a plan was to take from it: it is held again, and promised to nobody."""
     drained = [each for each in _drained(instance, plan) if place_of(each) not in gone]
     books.do(modified(each, state=str(State.HELD), labels=undrained(each)) for each in drained)
@@ -77,19 +86,19 @@ def _keep(books: Books, instance: Instance, plan: str, gone: set[Place]) -> None
     books.do(modified(each, labels=undrained(each)) for each in noted)
 
 
-def _ended(books: Books, instances: Sequence[Instance], plan: str) -> list[Holding]:
+def _ended(books: Books, instances: Sequence[DeploymentInstance], plan: str) -> list[Holding]:
     """End the VMs of a plan that later ones overtook; return what is free by it."""
     those = [(one, [each for each in one.earlier if each.plan == plan]) for one in instances]
     left = {each.uuid for each in books.instances}
     return [held for one, ended in those if ended and one.uuid in left for held in books.end(one, ended)]
 
 
-def _goes_home(instance: Instance, deployment: Deployment | None, plan: str) -> bool:
+def _goes_home(instance: DeploymentInstance, deployment: Deployment | None, plan: str) -> bool:
     """Tell whether an instance is what it was before a plan, and so is where its addresses are."""
     return _waits_for(instance, plan) or (goes_back(deployment, plan) and instance.plan is None)
 
 
-def _waits_for(instance: Instance, plan: str) -> bool:
+def _waits_for(instance: DeploymentInstance, plan: str) -> bool:
     """Tell whether an instance waits for a plan; stopped hard it waits for no VM, but has what was reserved."""
     if instance.plan == plan:
         return True
@@ -99,12 +108,12 @@ def _waits_for(instance: Instance, plan: str) -> bool:
     return reserved or bool(_drained(instance, plan)) or bool(strays_of(instance, plan))
 
 
-def _drained(instance: Instance, plan: str) -> list[Holding]:
+def _drained(instance: DeploymentInstance, plan: str) -> list[Holding]:
     given_up = (each for each in instance.parting if each.labels.get(DRAINED_BY) == plan)
     return [each for each in given_up if not is_overtaken(each)]
 
 
-def _own(instance: Instance, plan: str) -> list[Holding]:
+def _own(instance: DeploymentInstance, plan: str) -> list[Holding]:
     """Return what an instance has when a plan is taken back, without anything that changed hands."""
     return [*_drained(instance, plan), *(each for each in instance.wanted if not _is_reserved(each, plan))]
 
@@ -116,19 +125,19 @@ def _is_reserved(held: Holding, plan: str) -> bool:
     return held.plan == plan and held.carrier is None
 
 
-def _survivors(instance: Instance, plan: str) -> tuple[Making, ...]:
+def _survivors(instance: DeploymentInstance, plan: str) -> tuple[Making, ...]:
     """Return the VMs that are perhaps being made for an instance still, when a plan is taken back for it."""
     return tuple(each for each in instance.earlier if each.then != ENDS and each.plan != plan)
 
 
-def _kept_for(instance: Instance, plan: str) -> list[Holding]:
+def _kept_for(instance: DeploymentInstance, plan: str) -> list[Holding]:
     """Return what a plan had of an earlier VM's, which is perhaps being made still."""
     theirs = _survivors(instance, plan)
     reserved = (each for each in instance.holdings if _is_reserved(each, plan))
     return [each for each in reserved if any(making.has(each) for making in theirs)]
 
 
-def _parked(held: Holding, instance: Instance, plan: str) -> Operation:
+def _parked(held: Holding, instance: DeploymentInstance, plan: str) -> Operation:
     """Keep an address for an earlier VM, as before the plan that is taken back."""
     resumed = _resumed(instance, plan)
     first = next(each for each in _survivors(instance, plan) if each.has(held))
@@ -137,7 +146,9 @@ def _parked(held: Holding, instance: Instance, plan: str) -> Operation:
     return modified(held, state=str(state), plan=whose.plan or plan, labels=undrained(held))
 
 
-def _sorted_out(instances: Sequence[Instance], plan: str) -> tuple[list[Holding], list[Holding], list[Holding]]:
+def _sorted_out(
+    instances: Sequence[DeploymentInstance], plan: str
+) -> tuple[list[Holding], list[Holding], list[Holding]]:
     """Sort what a plan reserved and no VM carries: what goes back, what stays with who has it now, what is freed."""
     waiting = [each for each in instances if _waits_for(each, plan)]
     kept = {place_of(each) for one in waiting for each in _kept_for(one, plan)}
@@ -165,7 +176,13 @@ def _sorted_out(instances: Sequence[Instance], plan: str) -> tuple[list[Holding]
 
 
 def _settle(
-    books: Books, instance: Instance, deployment: Deployment | None, plan: str, *, gone: set[Place], gets: bool
+    books: Books,
+    instance: DeploymentInstance,
+    deployment: Deployment | None,
+    plan: str,
+    *,
+    gone: set[Place],
+    gets: bool,
 ) -> None:
     """Let an instance wait for nothing, or for what it waited before; one that never was, and has nothing, is gone."""
     before, resumed = as_before(instance, deployment, plan), _resumed(instance, plan)
@@ -189,7 +206,9 @@ def _settle(
     books.write(_still_making(instance, back, plan, own))
 
 
-def _still_making(before: Instance, after: Instance, plan: str, addresses: Collection[str]) -> Instance:
+def _still_making(
+    before: DeploymentInstance, after: DeploymentInstance, plan: str, addresses: Collection[str]
+) -> DeploymentInstance:
     """Return an instance as it is when a plan is taken back; a VM that is made with what it was to have is earlier.
 
     So it is where a VM was to be made for no plan: in place of one that was lost, or since the instance was started.
@@ -203,7 +222,7 @@ def _still_making(before: Instance, after: Instance, plan: str, addresses: Colle
     return replace(after, earlier=(*after.earlier, making))
 
 
-def _resumed(instance: Instance, plan: str) -> Making | None:
+def _resumed(instance: DeploymentInstance, plan: str) -> Making | None:
     """Return the VM that an instance waits for again when a plan is taken back: on all that it is to keep then."""
     if instance.vm is not None or instance.state == DETACHED:
         return None

@@ -14,7 +14,7 @@ from tenure.integrations.bosh.planning.step_operations import MOVED_FROM
 from tenure.integrations.bosh.planning.steps import Step
 from tenure.integrations.bosh.running_vms.first_cloud_config import lifted, turned_back
 from tenure.integrations.bosh.state.compile_workers import ended, load_compiling
-from tenure.integrations.bosh.state.instance_state import INSTANCE, Deployment, Instance
+from tenure.integrations.bosh.state.instance_state import INSTANCE, Deployment, DeploymentInstance
 from tenure.integrations.bosh.state.managed_records import uses
 from tenure.integrations.bosh.state.pending_vms import RESUMES, STAYS
 from tenure.kernel.holdings.holding_model import State
@@ -62,17 +62,17 @@ def _with_gone(undo: Properties, before: Deployment, after: Deployment, steps: S
     return {**undo, GONE: [*undo.get(GONE, ()), *told]} if told else undo
 
 
-def _has_nothing(instance: Instance) -> bool:
+def _has_nothing(instance: DeploymentInstance) -> bool:
     return instance.rests and instance.is_new and not instance.leaving and not instance.holdings
 
 
-def _as_it_was(instance: Instance, was: Properties, undo: Properties) -> Instance:
+def _as_it_was(instance: DeploymentInstance, was: Properties, undo: Properties) -> DeploymentInstance:
     back = {name: was[name] for name in (*MADE_AS, *CALLED)}
     snapshot = None if was["snapshot"] == undo["snapshot"] else was["snapshot"]
     return replace(instance, **back, former=None, snapshot=snapshot)
 
 
-def _brought_back(undo: Properties, left: Collection[Instance]) -> list[Operation]:
+def _brought_back(undo: Properties, left: Collection[DeploymentInstance]) -> list[Operation]:
     """Write down again who was gone with a plan, unless another has its place by now."""
     taken = {(each.group, each.index) for each in left}
     return [
@@ -103,7 +103,7 @@ def _made(step: Step, plan: str) -> Step:
     return replace(step, after=replace(step.after, former={"plan": plan}))
 
 
-def _noted(step: Step, instance: Instance, deployment: Deployment | None, plan: str) -> Step:
+def _noted(step: Step, instance: DeploymentInstance, deployment: Deployment | None, plan: str) -> Step:
     if instance.is_deleted or (instance.ignored and instance.paper_name == step.instance.paper_name):
         return step
     was = _former(instance, deployment, plan)
@@ -118,7 +118,9 @@ def _noted(step: Step, instance: Instance, deployment: Deployment | None, plan: 
     return replace(step, after=replace(step.after, former=_made_once(instance), earlier=stay))
 
 
-def _marked(after: Instance, before: Instance, was: Properties, deployment: Deployment | None) -> Instance:
+def _marked(
+    after: DeploymentInstance, before: DeploymentInstance, was: Properties, deployment: Deployment | None
+) -> DeploymentInstance:
     """Note on an instance what it was, and which VMs that are perhaps being made it has from that time."""
     after = replace(after, former=was)
     takes_over = before.is_coming if before.former is None else _still_stands(before, before.former, deployment)
@@ -129,18 +131,18 @@ def _marked(after: Instance, before: Instance, was: Properties, deployment: Depl
     return replace(after, earlier=tuple(marked))
 
 
-def _has_moved(step: Step, instance: Instance) -> bool:
+def _has_moved(step: Step, instance: DeploymentInstance) -> bool:
     """Tell whether an instance has an address under another network's name, by the plan or one that it waits for."""
     moves = any(each.has.network != each.wants.network for each in step.bound.kept)
     return moves or any(MOVED_FROM in each.labels for each in instance.holdings)
 
 
-def _made_once(instance: Instance) -> Properties | None:
+def _made_once(instance: DeploymentInstance) -> Properties | None:
     """Return what is noted on who was made by a plan that is done: it tells nothing any more, and is left as it is."""
     return instance.former if instance.former is not None and _was_nothing(instance.former) else None
 
 
-def _former(instance: Instance, deployment: Deployment | None, plan: str) -> Properties:
+def _former(instance: DeploymentInstance, deployment: Deployment | None, plan: str) -> Properties:
     """Return what an instance is, or, where an earlier plan is taken back with this one, what it was before both."""
     was = instance.former
     if was is not None and _still_stands(instance, was, deployment):
@@ -149,7 +151,7 @@ def _former(instance: Instance, deployment: Deployment | None, plan: str) -> Pro
     return {"plan": plan, "snapshot": snapshot, **{name: getattr(instance, name) for name in (*MADE_AS, *CALLED)}}
 
 
-def _still_stands(instance: Instance, was: Properties, deployment: Deployment | None) -> bool:
+def _still_stands(instance: DeploymentInstance, was: Properties, deployment: Deployment | None) -> bool:
     """Tell whether what is noted on an instance is of a plan that is not done."""
     pending = deployment is not None and deployment.undo is not None
     if _was_nothing(was):
@@ -157,7 +159,7 @@ def _still_stands(instance: Instance, was: Properties, deployment: Deployment | 
     return pending or (instance.rests and _is_between(instance)) or bool(was["plan"] == instance.plan)
 
 
-def _is_between(instance: Instance) -> bool:
+def _is_between(instance: DeploymentInstance) -> bool:
     """Tell whether an instance has both what it had before a plan and what it is to have: nothing of it was done."""
     return any(
         each.state is State.DRAINING or each.plan is not None or MOVED_FROM in each.labels for each in instance.holdings
@@ -168,7 +170,7 @@ def _was_nothing(was: Properties) -> bool:
     return was.keys() == {"plan"}
 
 
-def goes_with(instance: Instance, deployment: Deployment | None, plan: str) -> bool:
+def goes_with(instance: DeploymentInstance, deployment: Deployment | None, plan: str) -> bool:
     """Tell whether a plan made an instance that needs no VM, and nothing came of either: taken back, both are gone."""
     if deployment is None or deployment.plan != plan or deployment.undo is None or instance.former is None:
         return False
@@ -181,7 +183,7 @@ def goes_back(deployment: Deployment | None, plan: str) -> bool:
     return deployment is not None and deployment.plan == plan and deployment.undo not in (None, NOTHING)
 
 
-def as_before(instance: Instance, deployment: Deployment | None, plan: str) -> dict[str, Any]:
+def as_before(instance: DeploymentInstance, deployment: Deployment | None, plan: str) -> dict[str, Any]:
     """Return what changes on an instance for which a plan is taken back.
 
     One that waits for another by now, as an errand that was run meanwhile, stays as the plan made it.
@@ -200,7 +202,7 @@ def as_before(instance: Instance, deployment: Deployment | None, plan: str) -> d
     return {**back, "former": None, "snapshot": None if was["snapshot"] == deployed_with else was["snapshot"]}
 
 
-def begun(deployment: Deployment, instance: Instance) -> list[Operation]:
+def begun(deployment: Deployment, instance: DeploymentInstance) -> list[Operation]:
     """Return the operation after which a deployment does not go back: the plan is done for one of its instances."""
     if deployment.undo is None or instance.plan != deployment.plan:
         return []
@@ -208,7 +210,7 @@ def begun(deployment: Deployment, instance: Instance) -> list[Operation]:
 
 
 async def undone(
-    ledger: AsyncLedger, name: str, known: Deployment | None, plan: str, left: Collection[Instance]
+    ledger: AsyncLedger, name: str, known: Deployment | None, plan: str, left: Collection[DeploymentInstance]
 ) -> list[Operation]:
     """Return the operations after which a deployment is what it was before a plan, given the instances it then has."""
     compiling = await load_compiling(ledger, name)

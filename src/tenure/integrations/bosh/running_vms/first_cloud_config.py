@@ -29,7 +29,7 @@ from tenure.integrations.bosh.running_vms.reserve_running import (
     with_hints,
     with_holdings,
 )
-from tenure.integrations.bosh.state.instance_state import Deployment, Instance
+from tenure.integrations.bosh.state.instance_state import Deployment, DeploymentInstance
 from tenure.kernel.addressing.addresses import format_address
 from tenure.kernel.errors import AddressInUse
 from tenure.kernel.holdings.holding_model import Holding
@@ -42,8 +42,8 @@ from tenure.service.ledger.async_ledger import AsyncLedger
 class Arrival:
     """Instances as their VMs say they are, and the operations that make the ledger so."""
 
-    papers: Sequence[Instance]
-    instances: Sequence[Instance]
+    papers: Sequence[DeploymentInstance]
+    instances: Sequence[DeploymentInstance]
     operations: Sequence[Operation]
     turned: bool = False
     silent: frozenset[str] = frozenset()
@@ -67,7 +67,7 @@ class Arrival:
         return replace(work, first=[*self.operations, *first], handed=handed, last=last)
 
 
-def _as_written(before: Instance, papers: dict[str, Instance]) -> Instance:
+def _as_written(before: DeploymentInstance, papers: dict[str, DeploymentInstance]) -> DeploymentInstance:
     return replace(papers[before.uuid], holdings=before.holdings)
 
 
@@ -76,7 +76,11 @@ def _any(operation: Operation) -> Operation:
 
 
 async def arrive(
-    ledger: AsyncLedger, config: CloudConfig, known: Deployment | None, papers: Sequence[Instance], hearing: Hearing
+    ledger: AsyncLedger,
+    config: CloudConfig,
+    known: Deployment | None,
+    papers: Sequence[DeploymentInstance],
+    hearing: Hearing,
 ) -> Arrival:
     """Take what VMs say into a deploy with a cloud config."""
     if known is not None and known.snapshot is None:
@@ -87,7 +91,7 @@ async def arrive(
 
 
 async def _turn(
-    ledger: AsyncLedger, config: CloudConfig, known: Deployment, papers: Sequence[Instance], hearing: Hearing
+    ledger: AsyncLedger, config: CloudConfig, known: Deployment, papers: Sequence[DeploymentInstance], hearing: Hearing
 ) -> Arrival:
     instances, founds, silent = heard(papers, config, hearing, keep_silent=True)
     present = await load_ours(ledger)
@@ -129,7 +133,9 @@ def _laid(networks: Mapping[str, Network], legacies: Sequence[Legacy], config: C
     return [*rests, *edits]
 
 
-async def turned_back(ledger: AsyncLedger, before: Deployment, instances: Iterable[Instance]) -> list[Operation]:
+async def turned_back(
+    ledger: AsyncLedger, before: Deployment, instances: Iterable[DeploymentInstance]
+) -> list[Operation]:
     """Return the operations after which a deployment has no cloud config again: its first deploy with one is undone.
 
     Nothing is held for it, as its VMs alone tell what they carry; and what lies in its networks is kept for it.

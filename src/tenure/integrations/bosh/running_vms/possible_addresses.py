@@ -10,13 +10,13 @@ from dataclasses import dataclass, replace
 from tenure.integrations.bosh.model.address_diff import subnet_of
 from tenure.integrations.bosh.model.document_model import DYNAMIC, VIP, CloudConfig, Properties
 from tenure.integrations.bosh.running_vms.vm_state import Carries
-from tenure.integrations.bosh.state.instance_state import Instance, addresses_in
+from tenure.integrations.bosh.state.instance_state import DeploymentInstance, addresses_in
 from tenure.kernel.addressing.addresses import parse_address, width
 from tenure.kernel.addressing.ranges import Cidr, parse_cidr
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class PossibleAddress:
     """An address that an instance's VM carries, or may come up on, and the network of the ledger that has it.
 
     ``remnant``: no subnet of today has it. It gets a block of its own that nobody picks from: BOSH's dummy subnet.
@@ -24,7 +24,7 @@ class Found:
     wanted any more.
     """
 
-    instance: Instance
+    instance: DeploymentInstance
     network: str
     block: Cidr
     remnant: bool = False
@@ -34,12 +34,12 @@ class Found:
     parting: bool = False
 
 
-def still_meant(paper: Instance) -> Properties | None:
+def still_meant(paper: DeploymentInstance) -> Properties | None:
     """Return the settings of the VM that is perhaps being made; without one, nothing is meant any more."""
     return paper.meant if paper.plan is not None and paper.is_told else None
 
 
-def meant_for(instance: Instance) -> dict[str, Cidr]:
+def meant_for(instance: DeploymentInstance) -> dict[str, Cidr]:
     """Return what the VM that an instance waits for is perhaps being made on, by network."""
     return {name: _block(ip) for name, ip in addresses_in(instance.meant or {}).items()}
 
@@ -49,19 +49,21 @@ def made_with(settings: Properties) -> dict[str, Carries]:
     return {name: Carries(_block(ip), settings[name]["type"]) for name, ip in addresses_in(settings).items()}
 
 
-def perhaps(instances: Sequence[Instance], founds: Sequence[Found], config: CloudConfig) -> list[Found]:
+def perhaps(
+    instances: Sequence[DeploymentInstance], founds: Sequence[PossibleAddress], config: CloudConfig
+) -> list[PossibleAddress]:
     """Return what VMs may come up on that nobody told of, as far as no VM carries it.
 
     Where a subnet that has it hands out units of another length, it cannot be kept.
     """
     earlier = [
-        Found(instance, "", _block(text), plan=making.plan, request=making.plan, perhaps=True, parting=True)
+        PossibleAddress(instance, "", _block(text), plan=making.plan, request=making.plan, perhaps=True, parting=True)
         for instance in instances
         for making in instance.earlier
         for text in making.addresses
     ]
     awaited = [
-        Found(instance, name, block, plan=instance.plan, request=instance.plan, perhaps=True)
+        PossibleAddress(instance, name, block, plan=instance.plan, request=instance.plan, perhaps=True)
         for instance in instances
         for name, block in meant_for(instance).items()
     ]
@@ -69,7 +71,7 @@ def perhaps(instances: Sequence[Instance], founds: Sequence[Found], config: Clou
     for found in founds:
         taken.setdefault(found.block.prefix, set()).add(found.block.first)
     keeps = {(found.instance.uuid, found.network) for found in founds if not found.parting}
-    kept: list[Found] = []
+    kept: list[PossibleAddress] = []
     for found in (*awaited, *earlier):
         at = _homed(found, config)
         if at is None or _is_taken(found.block, taken):
@@ -82,7 +84,7 @@ def perhaps(instances: Sequence[Instance], founds: Sequence[Found], config: Clou
     return kept
 
 
-def _homed(found: Found, config: CloudConfig) -> Found | None:
+def _homed(found: PossibleAddress, config: CloudConfig) -> PossibleAddress | None:
     """Return an address that a VM may come up on with the network that has it, or with none a block of its own."""
     last = sorted(config.networks, key=lambda name: config.networks[name].kind == VIP)
     home = next((name for name in (found.network, *last) if _is_home(name, found, config)), None)
@@ -105,7 +107,7 @@ def _is_taken(block: Cidr, taken: Mapping[int, Collection[int]]) -> bool:
     return False
 
 
-def _is_home(name: str, found: Found, config: CloudConfig) -> bool:
+def _is_home(name: str, found: PossibleAddress, config: CloudConfig) -> bool:
     """Tell whether a network can have what a VM may come up on; of an earlier one it is not known which network."""
     network = config.networks.get(name)
     if network is None or network.kind == DYNAMIC:

@@ -9,14 +9,20 @@ from dataclasses import replace
 
 from tenure.integrations.bosh.cloud_config.ledger_networks import DOOR
 from tenure.integrations.bosh.model.address_diff import subnet_of
-from tenure.integrations.bosh.model.bosh_errors import Kind, Refused
+from tenure.integrations.bosh.model.bosh_errors import BoshErrorKind, Refused
 from tenure.integrations.bosh.model.document_model import DYNAMIC, MANUAL, VIP, CloudConfig
 from tenure.integrations.bosh.planning.step_operations import DRAINED_BY
 from tenure.integrations.bosh.planning.translate_errors import holder
 from tenure.integrations.bosh.running_vms.match_vm_state import Hearing, listen
-from tenure.integrations.bosh.running_vms.possible_addresses import Found, made_with, meant_for, perhaps, still_meant
+from tenure.integrations.bosh.running_vms.possible_addresses import (
+    PossibleAddress,
+    made_with,
+    meant_for,
+    perhaps,
+    still_meant,
+)
 from tenure.integrations.bosh.running_vms.vm_state import Carries, VmState
-from tenure.integrations.bosh.state.instance_state import Instance, Place, place_of
+from tenure.integrations.bosh.state.instance_state import DeploymentInstance, Place, place_of
 from tenure.kernel.addressing.addresses import format_address, width
 from tenure.kernel.addressing.ranges import Cidr
 from tenure.kernel.errors import AddressInUse, TenureError
@@ -28,15 +34,15 @@ from tenure.service.ledger.async_ledger import AsyncLedger
 
 
 def heard(
-    papers: Sequence[Instance], config: CloudConfig, hearing: Hearing, *, keep_silent: bool
-) -> tuple[list[Instance], list[Found], frozenset[str]]:
+    papers: Sequence[DeploymentInstance], config: CloudConfig, hearing: Hearing, *, keep_silent: bool
+) -> tuple[list[DeploymentInstance], list[PossibleAddress], frozenset[str]]:
     """Return instances as their VMs say they are, what those carry or may come up on, and whose VM does not answer.
 
     A VM that does not answer is lost and carries nothing; or (``keep_silent``) it carries what it was made with.
     """
     who = listen(papers, hearing, everybody=True)
-    instances: list[Instance] = []
-    founds: list[Found] = []
+    instances: list[DeploymentInstance] = []
+    founds: list[PossibleAddress] = []
     for each in papers:
         said = who.answers.get(each.uuid)
         if said is None and keep_silent and each.uuid in who.lost:
@@ -52,7 +58,7 @@ def heard(
     return instances, [*founds, *perhaps(instances, founds, config)], silent
 
 
-def _as_told(instance: Instance, said: VmState) -> Instance:
+def _as_told(instance: DeploymentInstance, said: VmState) -> DeploymentInstance:
     """Return an instance with the VM that speaks for it: if another than was known, the one that it waited for."""
     if said.vm == instance.vm:
         return replace(instance, lost_vm=None, meant=still_meant(instance))
@@ -60,7 +66,7 @@ def _as_told(instance: Instance, said: VmState) -> Instance:
     return replace(made, plan=None, failed=False, earlier=())
 
 
-def with_hints(instance: Instance, said: VmState, config: CloudConfig) -> Instance:
+def with_hints(instance: DeploymentInstance, said: VmState, config: CloudConfig) -> DeploymentInstance:
     """Return an instance with the addresses that its VM got from the IaaS."""
     told = {
         name: format_address(carries.block.first)
@@ -74,19 +80,19 @@ def _is_dynamic(name: str, config: CloudConfig) -> bool:
     return name in config.networks and config.networks[name].kind == DYNAMIC
 
 
-def find(instance: Instance, said: VmState, config: CloudConfig) -> list[Found]:
+def find(instance: DeploymentInstance, said: VmState, config: CloudConfig) -> list[PossibleAddress]:
     """Return what a VM carries, each in the network that has it: the one it names, or else any that covers it."""
-    found: dict[str, Found] = {}
+    found: dict[str, PossibleAddress] = {}
     for name, carries in said.networks.items():
         if _kind(instance, name, carries, config) == DYNAMIC:
             continue  # the IaaS picked it: there is nothing to reserve
         others = [each for each in config.networks if each not in found and each not in said.networks]
         home = next((each for each in (name, *others) if _covers(each, carries, config, named=each == name)), None)
-        found[home or name] = Found(instance, home or name, carries.block, remnant=home is None)
+        found[home or name] = PossibleAddress(instance, home or name, carries.block, remnant=home is None)
     return list(found.values())
 
 
-def _kind(instance: Instance, name: str, carries: Carries, config: CloudConfig) -> str:
+def _kind(instance: DeploymentInstance, name: str, carries: Carries, config: CloudConfig) -> str:
     """Tell the kind of the network that a VM was made on: as it says, as it was made, or as the network is now."""
     if carries.kind is not None:
         return carries.kind
@@ -107,14 +113,14 @@ def _covers(name: str, carries: Carries, config: CloudConfig, *, named: bool) ->
     prefix = width(block.first) if subnet is None else subnet.prefix
     if named and prefix != block.prefix:
         raise Refused(
-            Kind.NETWORK_RESERVATION_INVALID_PREFIX,
+            BoshErrorKind.NETWORK_RESERVATION_INVALID_PREFIX,
             f"Subnet Prefix {prefix} and ip reservation prefix {block.prefix} do not match",
         )
     return prefix == block.prefix
 
 
 def operations_for(
-    founds: Iterable[Found], present: Mapping[str, ledgers.Network | None], space: str
+    founds: Iterable[PossibleAddress], present: Mapping[str, ledgers.Network | None], space: str
 ) -> Iterator[Operation]:
     """Give the operations that reserve what VMs carry, one ``Allocate`` each, in a ledger that has these networks.
 
@@ -141,13 +147,13 @@ def operations_for(
         yield from [*_in_remnant(take, str(cidr or found.block)), *_parted(found, take)]
 
 
-def _labels(found: Found) -> dict[str, str]:
+def _labels(found: PossibleAddress) -> dict[str, str]:
     """Return the label of what drains: the plan that gave it up, as far as that is known."""
     plan = found.plan or found.instance.plan
     return {DRAINED_BY: plan} if found.parting and plan is not None else {}
 
 
-def _parted(found: Found, take: Allocate) -> list[Operation]:
+def _parted(found: PossibleAddress, take: Allocate) -> list[Operation]:
     """Return what sets an address to draining that is not wanted any more.
 
     It has a slot of its own: in a network an instance has one address that it is to keep.
@@ -157,7 +163,7 @@ def _parted(found: Found, take: Allocate) -> list[Operation]:
     return [ModifyHolding(network=take.network, address=str(take.address), owner=take.owner, state=str(State.DRAINING))]
 
 
-def _remnant_around(found: Found, network: ledgers.Network | None) -> Cidr | None:
+def _remnant_around(found: PossibleAddress, network: ledgers.Network | None) -> Cidr | None:
     subnets = () if network is None else network.subnets
     return next((each.cidr for each in subnets if each.cidr.range.covers(found.block.range)), None)
 
@@ -168,7 +174,7 @@ def _in_remnant(take: Allocate, cidr: str) -> list[Operation]:
     return [opened, take, closed]
 
 
-def with_holdings(instances: Sequence[Instance], answers: Iterable[Shown]) -> list[Instance]:
+def with_holdings(instances: Sequence[DeploymentInstance], answers: Iterable[Shown]) -> list[DeploymentInstance]:
     """Return instances with what a ledger answered to those operations, of each address what was answered last."""
     held: dict[str, dict[Place, Holding]] = {}
     for answer in answers:
@@ -177,7 +183,7 @@ def with_holdings(instances: Sequence[Instance], answers: Iterable[Shown]) -> li
     return [replace(each, holdings=(*each.holdings, *held.get(each.owner, {}).values())) for each in instances]
 
 
-async def refused(ledger: AsyncLedger, error: AddressInUse, founds: Sequence[Found]) -> TenureError:
+async def refused(ledger: AsyncLedger, error: AddressInUse, founds: Sequence[PossibleAddress]) -> TenureError:
     """Return what BOSH says where a VM carries what somebody else has."""
     who = [found for found in founds if format_address(found.block.first) == error.address]
     if not who:
@@ -186,7 +192,7 @@ async def refused(ledger: AsyncLedger, error: AddressInUse, founds: Sequence[Fou
     first = next((found.instance for found in founds if found.instance.owner == error.holder), None)
     known = None if first is None else f"instance '{first.name}' from deployment '{first.deployment}'"
     return Refused(
-        Kind.NETWORK_RESERVATION_ALREADY_IN_USE,
+        BoshErrorKind.NETWORK_RESERVATION_ALREADY_IN_USE,
         f"Failed to reserve IP '{last.block}' for instance '{last.instance.long_name}': already reserved by "
         f"{known or await holder(ledger, error.holder)}",
     )

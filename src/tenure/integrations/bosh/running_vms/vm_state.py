@@ -17,8 +17,8 @@ from dataclasses import dataclass, field
 from typing import IO
 
 from tenure.integrations.bosh.documents.address_lists import parse_address_or_block
-from tenure.integrations.bosh.documents.yaml_tree import LARGEST, Faults, Reader, Tree, read_tree
-from tenure.integrations.bosh.model.bosh_errors import Kind, Place, Refused
+from tenure.integrations.bosh.documents.yaml_tree import LARGEST, DocumentFaults, Reader, Tree, read_tree
+from tenure.integrations.bosh.model.bosh_errors import BoshErrorKind, DocumentPlace, Refused
 from tenure.integrations.bosh.model.document_model import DYNAMIC, MANUAL, VIP
 from tenure.kernel.addressing.addresses import width
 from tenure.kernel.addressing.ranges import Cidr
@@ -43,7 +43,7 @@ class Carries:
 
     block: Cidr
     kind: str | None
-    place: Place | None = None
+    place: DocumentPlace | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,12 +52,12 @@ class VmState:
 
     vm: str | None
     networks: Mapping[str, Carries] = field(default_factory=dict)
-    place: Place | None = None
+    place: DocumentPlace | None = None
 
 
 def read_vm_state(text: str, document: str) -> Mapping[str, VmState]:
     """Read what VMs say, by the names of their instances. ``Rejected`` carries everything that is wrong."""
-    faults = Faults()
+    faults = DocumentFaults()
     tree = read_tree(_spaced(text), document)
     found = {ident: _read_state(ident, said, Reader(faults)) for ident, said in tree.value.items()}
     faults.settle()
@@ -78,12 +78,12 @@ def _read_state(ident: str, said: Tree, reader: Reader) -> VmState:
     group, _, which = ident.partition("/")
     if not group or not which or "/" in which:
         told = f"'{ident}' names no instance: write group/index or group/uuid"
-        reader.faults.add(Kind.GENERIC, told, said.place)
+        reader.faults.add(BoshErrorKind.GENERIC, told, said.place)
     if said.value is None:
         return VmState(None, place=said.place)
     if not isinstance(said.value, dict):
         told = f"Property '{said.place.path}' must be a mapping, or null for a VM that did not answer"
-        reader.faults.add(Kind.GENERIC, told, said.place)
+        reader.faults.add(BoshErrorKind.GENERIC, told, said.place)
         return VmState(None, place=said.place)
     reader.refuse_others(said, STATE_KEYS)
     vm = reader.get(said, "vm", str, needed=True)
@@ -95,28 +95,28 @@ def _read_state(ident: str, said: Tree, reader: Reader) -> VmState:
     return VmState(vm, {name: carries for name, carries in read.items() if carries is not None}, said.place)
 
 
-def _is_name(name: str, place: Place, reader: Reader) -> bool:
+def _is_name(name: str, place: DocumentPlace, reader: Reader) -> bool:
     """Tell whether a network can be called so: what a VM has on one that is gone is held under its name."""
     return not reader.refuse_name(Tree(name, place))
 
 
-def _check_vm(vm: str, place: Place, faults: Faults) -> None:
+def _check_vm(vm: str, place: DocumentPlace, faults: DocumentFaults) -> None:
     try:
         check_name(vm, field=place.path)
     except Invalid as error:
-        faults.add(Kind.GENERIC, error.message, place)
+        faults.add(BoshErrorKind.GENERIC, error.message, place)
 
 
 def _read_network(said: Tree, reader: Reader) -> Carries | None:
     """Read the address that a VM has on a network; on a dynamic one the IaaS may not have told any."""
     if not isinstance(said.value, dict):
-        reader.faults.add(Kind.GENERIC, f"Property '{said.place.path}' must be a mapping", said.place)
+        reader.faults.add(BoshErrorKind.GENERIC, f"Property '{said.place.path}' must be a mapping", said.place)
         return None
     reader.refuse_others(said, (*NETWORK_KEYS, *OTHER_NETWORK_KEYS))
     kind = reader.get(said, "type", str)
     if kind not in (None, MANUAL, DYNAMIC, VIP):
         place = said.value["type"].place
-        reader.faults.add(Kind.DEPLOYMENT_INVALID_NETWORK_TYPE, f"Invalid network type '{kind}'", place)
+        reader.faults.add(BoshErrorKind.DEPLOYMENT_INVALID_NETWORK_TYPE, f"Invalid network type '{kind}'", place)
     ip = reader.get(said, "ip", str, needed=kind != DYNAMIC)
     if ip is None:
         return None
@@ -124,7 +124,7 @@ def _read_network(said: Tree, reader: Reader) -> Carries | None:
     try:
         found = parse_address_or_block(ip.strip())
     except Invalid as error:
-        reader.faults.add(Kind.NETWORK_INVALID_IP_RANGE_FORMAT, error.message, place)
+        reader.faults.add(BoshErrorKind.NETWORK_INVALID_IP_RANGE_FORMAT, error.message, place)
         return None
     return Carries(Cidr(found.first, width(found.first) - (found.size - 1).bit_length()), kind, place)
 
@@ -190,4 +190,4 @@ def _last_words(errors: IO[bytes]) -> str:
 
 
 def _failed(command: str, what: str) -> Refused:
-    return Refused(Kind.GENERIC, f"VMs cannot be asked: the command '{command}' {what}")
+    return Refused(BoshErrorKind.GENERIC, f"VMs cannot be asked: the command '{command}' {what}")

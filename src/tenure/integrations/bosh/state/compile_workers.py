@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from tenure.integrations.bosh.model.document_model import DNS, GATEWAY
-from tenure.integrations.bosh.state.instance_state import ORPHAN, REALM, Instance, orphan_of
+from tenure.integrations.bosh.state.instance_state import ORPHAN, REALM, DeploymentInstance, orphan_of
 from tenure.integrations.bosh.state.vm_index import Vm, exchanged, load_vms
 from tenure.kernel.errors import NotFound
 from tenure.kernel.holdings.holding_model import Holding, Paper
@@ -28,7 +28,7 @@ def worker_of(deployment: str, number: int) -> Owner:
 
 
 @dataclass(frozen=True, slots=True)
-class Worker:
+class CompileWorker:
     """A worker. ``holding`` is None on a dynamic network; ``settings`` are what its VM is made with."""
 
     number: int
@@ -46,19 +46,19 @@ class Compiling:
     network: str
     az: str | None = None
     orphans: bool = False
-    workers: tuple[Worker, ...] = ()
+    workers: tuple[CompileWorker, ...] = ()
     revision: int = 0
     vms: Mapping[str, Vm] = field(default_factory=dict)
     """What is written down of the workers' VMs."""
 
-    def worker(self, number: int) -> Worker | None:
+    def worker(self, number: int) -> CompileWorker | None:
         """Find a worker."""
         return next((each for each in self.workers if each.number == number), None)
 
-    def instance(self, worker: Worker) -> Instance:
+    def instance(self, worker: CompileWorker) -> DeploymentInstance:
         """Return a worker as an instance of a group of its own: so it is named, and gets settings, like any other."""
         on = {"name": self.network, "nic_group": None, "defaults": [DNS, GATEWAY]}
-        return Instance(
+        return DeploymentInstance(
             self.deployment, group_of(self.deployment), str(worker.number), worker.number, self.az, vm=worker.vm,
             networks=[on], holdings=() if worker.holding is None else (worker.holding,),
         )  # fmt: skip
@@ -82,7 +82,7 @@ class Compiling:
         gone = exchanged(self.vms, self.deployment, set(self.vms), set())
         return [*gone, *(operation for each in self.workers for operation in self._freed(each, orphaned=orphaned))]
 
-    def _freed(self, worker: Worker, *, orphaned: bool) -> list[Operation]:
+    def _freed(self, worker: CompileWorker, *, orphaned: bool) -> list[Operation]:
         if worker.vm is None or not orphaned:
             return [ReleaseOwner(owner=worker_of(self.deployment, worker.number))]
         told = {"deployment": self.deployment, "instance": self.instance(worker).name}
@@ -113,7 +113,7 @@ async def _read(ledger: AsyncLedger, paper: Paper) -> Compiling:
     vms = {int(number): vm for number, vm in said["vms"].items()}
     owners = {number: worker_of(paper.name, number) for number in vms}
     held = {each.owner: each for each in await ledger.holdings_of(list(owners.values()))}
-    workers = [Worker(number, vm, held.get(owners[number])) for number, vm in sorted(vms.items())]
+    workers = [CompileWorker(number, vm, held.get(owners[number])) for number, vm in sorted(vms.items())]
     return Compiling(
         paper.name, said["plan"], said["network"], said["az"], said["orphans"], tuple(workers), paper.revision,
         await load_vms(ledger, vms.values()),

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 
 from tenure.integrations.bosh.model.document_model import DYNAMIC, CloudConfig
-from tenure.integrations.bosh.state.instance_state import Instance
+from tenure.integrations.bosh.state.instance_state import DeploymentInstance
 from tenure.kernel.addressing.addresses import format_address, parse_address
 from tenure.kernel.errors import Invalid
 from tenure.kernel.names import shown
@@ -33,7 +33,7 @@ def _address(name: str, text: object) -> str:
     raise Invalid(f"hints: {shown(text)}, on network {name[:80]!r}, is no address", field="hints")
 
 
-def check_hints(hints: Mapping[str, str], instance: Instance, config: CloudConfig) -> None:
+def check_hints(hints: Mapping[str, str], instance: DeploymentInstance, config: CloudConfig) -> None:
     """Refuse an address on a network where the IaaS picks none for the instance."""
     on = [said["name"] for said in instance.networks]
     dynamic = [name for name in on if name in config.networks and config.networks[name].kind == DYNAMIC]

@@ -57,7 +57,7 @@ def is_overtaken(held: Holding) -> bool:
 
 
 @dataclass(frozen=True, slots=True)
-class Instance:
+class DeploymentInstance:
     """An instance. ``vm`` carries its addresses now; ``made_with`` are the settings that VM was made with.
 
     ``leaving``: it is not wanted any more, and goes when its VM is gone. ``plan``: what it waits for, None if nothing.
@@ -211,20 +211,20 @@ FIELDS = (
 )  # fmt: skip
 
 
-def _document(instance: Instance) -> dict[str, Any]:
+def _document(instance: DeploymentInstance) -> dict[str, Any]:
     said = {name: getattr(instance, name) for name in FIELDS}
     lists = {name: [dict(each) for each in said[name]] for name in ("networks", "waits")}
     lists |= {"earlier": [each.written() for each in instance.earlier]}
     return {**said, "hints": dict(instance.hints), "failures": list(instance.failures), **lists}
 
 
-def _read(paper: Paper) -> Instance:
+def _read(paper: Paper) -> DeploymentInstance:
     deployment, group, uuid = paper.name.split("/")
     said = {"lost_vm": None, "earlier": (), "failures": (), **paper.document}  # papers of before do not tell these
     said = {name: said[name] for name in FIELDS}
     said |= {name: tuple(said[name]) for name in ("waits", "failures")}
     said["earlier"] = tuple(map(read_making, said["earlier"]))
-    return Instance(deployment, group, uuid, revision=paper.revision, **said)
+    return DeploymentInstance(deployment, group, uuid, revision=paper.revision, **said)
 
 
 @dataclass(frozen=True, slots=True)
@@ -244,7 +244,7 @@ class Deployment:
     undo: Properties | None = None
     """What it goes back to if its plan is taken back: see ``previous_state``. None if it stays as it is."""
 
-    def as_of(self, instance: Instance) -> "Deployment":
+    def as_of(self, instance: DeploymentInstance) -> "Deployment":
         """Return it with the cloud configs that an instance of it is made with."""
         return self if instance.snapshot is None else replace(self, snapshot=instance.snapshot)
 
@@ -286,7 +286,7 @@ def check_word(name: str, *, field: str) -> str:
     return name
 
 
-async def load_instances(ledger: AsyncLedger, deployment: str) -> list[Instance]:
+async def load_instances(ledger: AsyncLedger, deployment: str) -> list[DeploymentInstance]:
     """Read a deployment's instances with all they hold, in order of group, AZ and index. Costs a look for each."""
     check_word(deployment, field="deployment")
     found = [_read(paper) for paper in await ledger.papers(INSTANCE, prefix=f"{deployment}/")]
@@ -297,14 +297,14 @@ async def load_instances(ledger: AsyncLedger, deployment: str) -> list[Instance]
     return sorted(whole, key=lambda each: (each.group, each.az or "", each.index))
 
 
-async def load_bare(ledger: AsyncLedger, deployment: str, *, vm: str | None = None) -> list[Instance]:
+async def load_bare(ledger: AsyncLedger, deployment: str, *, vm: str | None = None) -> list[DeploymentInstance]:
     """Read a deployment's instances, or only those that have a VM of this name, without what they hold."""
     check_word(deployment, field="deployment")
     papers = await ledger.papers(INSTANCE, prefix=f"{deployment}/")
     return [_read(paper) for paper in papers if vm is None or paper.document["vm"] == vm]
 
 
-async def load_instance(ledger: AsyncLedger, deployment: str, ident: str) -> Instance:
+async def load_instance(ledger: AsyncLedger, deployment: str, ident: str) -> DeploymentInstance:
     """Find an instance by ``group/uuid``, or by ``group/index`` where only one has that: one that leaves may, too.
 
     Costs one look, by its index one for each of its group; how large the deployment is does not matter.
@@ -316,7 +316,7 @@ async def load_instance(ledger: AsyncLedger, deployment: str, ident: str) -> Ins
     return replace(found, holdings=_ordered(await ledger.holdings_of([found.owner])))
 
 
-def find_instance(instances: Sequence[Instance], deployment: str, ident: str) -> Instance:
+def find_instance(instances: Sequence[DeploymentInstance], deployment: str, ident: str) -> DeploymentInstance:
     """Find an instance among all of its deployment, or of its group."""
     group, _, which = ident.partition("/")
     found = [each for each in instances if each.group == group and which in (each.uuid, str(each.index))]

@@ -7,7 +7,7 @@ from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from tenure.integrations.bosh.model.document_model import CloudConfig, Network, Subnet
+from tenure.integrations.bosh.model.document_model import CloudConfig, CloudNetwork, CloudSubnet
 from tenure.kernel.addressing.addresses import V4_BASE, parse_address, width
 from tenure.kernel.addressing.ranges import AddressRange, merge, parse_cidr, parse_range
 from tenure.kernel.errors import Conflict, NotFound
@@ -136,14 +136,14 @@ def completed(config: CloudConfig, there: Iterable[Managed]) -> CloudConfig:
     return replace(config, networks=networks)
 
 
-def _completed(network: Network, created: Mapping[str, CreatedSubnet]) -> Network:
+def _completed(network: CloudNetwork, created: Mapping[str, CreatedSubnet]) -> CloudNetwork:
     subnets = [
         each if each.name not in created else _as_created(each, created[each.name or ""]) for each in network.subnets
     ]
     return replace(network, subnets=tuple(subnets))
 
 
-def _as_created(subnet: Subnet, created: CreatedSubnet) -> Subnet:
+def _as_created(subnet: CloudSubnet, created: CreatedSubnet) -> CloudSubnet:
     subnet = replace(subnet, cloud_properties={**subnet.cloud_properties, **created.cloud_properties})
     if subnet.range is not None or created.range is None:
         return subnet

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from tenure.integrations.bosh.state.compile_workers import COMPILE, worker_of
-from tenure.integrations.bosh.state.instance_state import INSTANCE, Instance, load_bare
+from tenure.integrations.bosh.state.instance_state import INSTANCE, DeploymentInstance, load_bare
 from tenure.integrations.bosh.state.vm_index import VM, Vm, exchanged, load_vms
 from tenure.kernel.errors import Conflict, NotFound
 from tenure.kernel.holdings.holding_model import Paper
@@ -81,7 +81,9 @@ async def _paper(ledger: AsyncLedger, kind: str, name: str) -> Paper | None:
         return None
 
 
-async def retold(ledger: AsyncLedger, papers: Sequence[Instance], instances: Sequence[Instance]) -> list[Operation]:
+async def retold(
+    ledger: AsyncLedger, papers: Sequence[DeploymentInstance], instances: Sequence[DeploymentInstance]
+) -> list[Operation]:
     """Return the operations after which instances have the VMs that speak for them, in place of those in their papers.
 
     A VM that one of another deployment has cannot speak for them.

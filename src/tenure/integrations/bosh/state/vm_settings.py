@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from tenure.integrations.bosh.model.address_diff import subnet_of
-from tenure.integrations.bosh.model.bosh_errors import Kind, Refused
+from tenure.integrations.bosh.model.bosh_errors import BoshErrorKind, Refused
 from tenure.integrations.bosh.model.document_model import (
     DNS,
     DYNAMIC,
@@ -12,11 +12,11 @@ from tenure.integrations.bosh.model.document_model import (
     MANUAL,
     VIP,
     CloudConfig,
-    Network,
+    CloudNetwork,
+    CloudSubnet,
     Properties,
-    Subnet,
 )
-from tenure.integrations.bosh.state.instance_state import Instance
+from tenure.integrations.bosh.state.instance_state import DeploymentInstance
 from tenure.kernel.addressing.addresses import format_address, is_v6, width
 from tenure.kernel.addressing.ranges import Cidr
 from tenure.kernel.holdings.holding_model import Holding
@@ -26,7 +26,9 @@ WAITING = "waiting"
 """What stands in settings in place of an address that another is to hand over first."""
 
 
-def settings_of(instance: Instance, config: CloudConfig, held: Sequence[Holding] | None = None) -> dict[str, Any]:
+def settings_of(
+    instance: DeploymentInstance, config: CloudConfig, held: Sequence[Holding] | None = None
+) -> dict[str, Any]:
     """Return the settings of each network that an instance is on, by name, in the order of its group."""
     addresses = by_network(instance, config, instance.wanted if held is None else held)
     return {
@@ -36,7 +38,7 @@ def settings_of(instance: Instance, config: CloudConfig, held: Sequence[Holding]
     }
 
 
-def by_network(instance: Instance, config: CloudConfig, held: Sequence[Holding]) -> dict[str, Holding]:
+def by_network(instance: DeploymentInstance, config: CloudConfig, held: Sequence[Holding]) -> dict[str, Holding]:
     """Return what is held by the names that an instance's networks have in this config; the ledger's may be newer."""
     found = {each.network: each for each in held}
     names = [said["name"] for said in instance.networks if said["name"] in config.networks]
@@ -49,7 +51,9 @@ def by_network(instance: Instance, config: CloudConfig, held: Sequence[Holding])
     return found
 
 
-def _settings(instance: Instance, network: Network, said: Properties, held: Holding | None) -> dict[str, Any]:
+def _settings(
+    instance: DeploymentInstance, network: CloudNetwork, said: Properties, held: Holding | None
+) -> dict[str, Any]:
     more = {} if said["nic_group"] is None else {"nic_group": said["nic_group"]}
     defaults = {"default": said["defaults"]} if said["defaults"] else {}
     if network.kind == DYNAMIC:
@@ -58,22 +62,22 @@ def _settings(instance: Instance, network: Network, said: Properties, held: Hold
         for wait in instance.waits:
             if wait["network"] == network.name:
                 return {"type": network.kind, WAITING: {IP: wait["address"], "of": wait["of"]}, **defaults, **more}
-        raise Refused(Kind.NETWORK_RESERVATION_IP_MISSING, "Can't generate network settings without an IP")
+        raise Refused(BoshErrorKind.NETWORK_RESERVATION_IP_MISSING, "Can't generate network settings without an IP")
     if network.kind == VIP:
         return {"type": VIP, IP: held.address, "cloud_properties": dict(network.cloud_properties), **more}
     subnet = subnet_of(network, held.row.first, instance.az)
     if subnet is None:
         raise Refused(
-            Kind.NETWORK_RESERVATION_INVALID_IP, f"Provided IP '{held.address}' does not belong to any subnet"
+            BoshErrorKind.NETWORK_RESERVATION_INVALID_IP, f"Provided IP '{held.address}' does not belong to any subnet"
         )
     return {**_manual(subnet, held), **defaults, **more}
 
 
-def _dynamic(instance: Instance, network: Network) -> dict[str, Any]:
+def _dynamic(instance: DeploymentInstance, network: CloudNetwork) -> dict[str, Any]:
     subnet = next((each for each in network.subnets if each.serves(instance.az)), None)
     if subnet is None:
         raise Refused(
-            Kind.NETWORK_SUBNET_INVALID_AVAILABILITY_ZONE,
+            BoshErrorKind.NETWORK_SUBNET_INVALID_AVAILABILITY_ZONE,
             f"Network '{network.name}' has no matching subnet for availability zone '{instance.az}'",
         )
     hint = instance.hints.get(network.name)
@@ -81,7 +85,7 @@ def _dynamic(instance: Instance, network: Network) -> dict[str, Any]:
     return {"type": DYNAMIC, **told, "dns": list(subnet.dns), "cloud_properties": dict(subnet.cloud_properties)}
 
 
-def _manual(subnet: Subnet, held: Holding) -> dict[str, Any]:
+def _manual(subnet: CloudSubnet, held: Holding) -> dict[str, Any]:
     assert subnet.range is not None
     single = held.unit == width(held.row.first)
     told: dict[str, Any] = {"type": MANUAL, IP: held.address if single else f"{held.address}/{held.unit}"}

@@ -4,8 +4,8 @@ import secrets
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
-from tenure.integrations.bosh.state.instance_state import Instance, load_deployment, load_instances
-from tenure.integrations.bosh.verbs.report_checks import Report, check_lost, reported
+from tenure.integrations.bosh.state.instance_state import DeploymentInstance, load_deployment, load_instances
+from tenure.integrations.bosh.verbs.report_checks import ReportContext, check_lost, reported
 from tenure.kernel.errors import Conflict, NotFound
 from tenure.kernel.names import check_name
 from tenure.service.apply.operations import Operation
@@ -16,7 +16,7 @@ from tenure.service.ledger.async_ledger import AsyncLedger
 class Missing:
     """An instance whose VM is not there any more."""
 
-    instance: Instance
+    instance: DeploymentInstance
     vm: str
 
 
@@ -33,7 +33,7 @@ async def check(ledger: AsyncLedger, deployment: str, vms: Collection[str]) -> l
     ]
 
 
-async def recreate(ledger: AsyncLedger, deployment: str, ident: str, *, vm: str) -> Instance:
+async def recreate(ledger: AsyncLedger, deployment: str, ident: str, *, vm: str) -> DeploymentInstance:
     """Let an instance wait for a VM in place of the lost one, on what it has; its settings are as remembered.
 
     Once that VM is reported, what it does not carry is freed. Whoever waits for something of the lost one gets it now.
@@ -41,7 +41,7 @@ async def recreate(ledger: AsyncLedger, deployment: str, ident: str, *, vm: str)
     check_name(vm, field="vm")
     plan = secrets.token_hex(8)
 
-    def decide(report: Report) -> Sequence[Operation]:
+    def decide(report: ReportContext) -> Sequence[Operation]:
         instance = report.instance
         check_lost(instance, vm)
         if instance.leaving:
@@ -53,11 +53,11 @@ async def recreate(ledger: AsyncLedger, deployment: str, ident: str, *, vm: str)
     return await reported(ledger, deployment, ident, decide)
 
 
-async def delete_reference(ledger: AsyncLedger, deployment: str, ident: str, *, vm: str) -> Instance:
+async def delete_reference(ledger: AsyncLedger, deployment: str, ident: str, *, vm: str) -> DeploymentInstance:
     """Forget an instance's VM and leave the rest as it is: it may still be there, so nobody else gets what it has."""
     check_name(vm, field="vm")
 
-    def decide(report: Report) -> Sequence[Operation]:
+    def decide(report: ReportContext) -> Sequence[Operation]:
         check_lost(report.instance, vm)
         books = report.books
         books.take_vm(report.instance, is_gone=False)

@@ -10,7 +10,7 @@ from itertools import islice
 
 from tenure.integrations.bosh.cloud_config.configs import Configs, load_configs
 from tenure.integrations.bosh.model.address_diff import Bound, Wants
-from tenure.integrations.bosh.model.bosh_errors import Kind, Refused
+from tenure.integrations.bosh.model.bosh_errors import BoshErrorKind, Refused
 from tenure.integrations.bosh.model.document_model import DYNAMIC, CloudConfig, Compilation
 from tenure.integrations.bosh.model.pool_ranges import has_pool
 from tenure.integrations.bosh.model.retry import Turn, until_done
@@ -18,7 +18,7 @@ from tenure.integrations.bosh.placement.placement_model import unused_indexes
 from tenure.integrations.bosh.planning.step_operations import Work
 from tenure.integrations.bosh.planning.steps import Step
 from tenure.integrations.bosh.planning.translate_errors import explained, no_room
-from tenure.integrations.bosh.state.compile_workers import Compiling, Worker, load_compiling, worker_of
+from tenure.integrations.bosh.state.compile_workers import CompileWorker, Compiling, load_compiling, worker_of
 from tenure.integrations.bosh.state.instance_state import DEPLOYMENT, Deployment, load_deployment
 from tenure.integrations.bosh.state.vm_holder import FoundVm, find_vm
 from tenure.integrations.bosh.state.vm_settings import settings_of
@@ -44,7 +44,7 @@ async def begin(
         known, configs = await _ground(ledger, deployment, plan)
         where = configs.config.compilation
         if where is None:
-            raise Refused(Kind.GENERIC, "Required property 'compilation' was not specified in a cloud config")
+            raise Refused(BoshErrorKind.GENERIC, "Required property 'compilation' was not specified in a cloud config")
         wanted = where.workers if workers is None else min(workers, where.workers)
         with turn:
             await _begin(ledger, known, configs, where, wanted)
@@ -63,7 +63,7 @@ async def _ground(ledger: AsyncLedger, deployment: str, plan: str | None) -> tup
     if known is None:
         raise NotFound("deployment", deployment)
     if configs is None:
-        raise Refused(Kind.GENERIC, f"Deployment '{deployment}' was deployed without a cloud config")
+        raise Refused(BoshErrorKind.GENERIC, f"Deployment '{deployment}' was deployed without a cloud config")
     if plan not in (None, known.plan):
         raise Conflict(f"plan {plan} is not the last one of deployment {deployment!r}, which is {known.plan}")
     return known, configs
@@ -78,7 +78,7 @@ async def _begin(ledger: AsyncLedger, known: Deployment, configs: Configs, where
     else:
         left = [] if before is None else before.freed(orphaned=True)
     used = {each.number for each in (() if before is None else before.workers)}
-    fresh = [Worker(number) for number in islice(unused_indexes(used), max(wanted - len(after.workers), 0))]
+    fresh = [CompileWorker(number) for number in islice(unused_indexes(used), max(wanted - len(after.workers), 0))]
     if not fresh and not left:
         return
     after = replace(after, workers=(*after.workers, *fresh), revision=0 if before is None else before.revision)
@@ -90,7 +90,7 @@ async def _begin(ledger: AsyncLedger, known: Deployment, configs: Configs, where
         raise await explained(ledger, error, work, configs.config) from error
 
 
-def _work(compiling: Compiling, fresh: Sequence[Worker], config: CloudConfig) -> Work:
+def _work(compiling: Compiling, fresh: Sequence[CompileWorker], config: CloudConfig) -> Work:
     """Return the reservations of new workers; none on a dynamic network."""
     network = config.networks[compiling.network]
     if network.kind == DYNAMIC:
@@ -137,7 +137,7 @@ async def commit(ledger: AsyncLedger, deployment: str, plan: str | None, number:
     await until_done(attempt)
 
 
-async def _check_own(ledger: AsyncLedger, compiling: Compiling, worker: Worker, vm: str) -> FoundVm:
+async def _check_own(ledger: AsyncLedger, compiling: Compiling, worker: CompileWorker, vm: str) -> FoundVm:
     """Refuse a second VM for a worker, and one that is somebody else's: one VM cannot be two orphans in the end."""
     who = f"compile worker {worker.number} of deployment {compiling.deployment}"
     if worker.vm is not None:
@@ -150,7 +150,7 @@ async def _check_own(ledger: AsyncLedger, compiling: Compiling, worker: Worker, 
     return found
 
 
-def _carried(worker: Worker, vm: str) -> list[Operation]:
+def _carried(worker: CompileWorker, vm: str) -> list[Operation]:
     held = worker.holding
     if held is None:
         return []

@@ -10,7 +10,7 @@ from tenure.integrations.bosh.cloud_config.ledger_networks import SPACE
 from tenure.integrations.bosh.cloud_config.managed_networks import Cloud, managed_networks, prepare
 from tenure.integrations.bosh.cloud_config.site_survey import load_orphans
 from tenure.integrations.bosh.documents.manifest import read_manifest
-from tenure.integrations.bosh.model.bosh_errors import Kind, Refused
+from tenure.integrations.bosh.model.bosh_errors import BoshErrorKind, Refused
 from tenure.integrations.bosh.model.document_model import MANUAL, CloudConfig, Manifest
 from tenure.integrations.bosh.model.pool_ranges import has_pool
 from tenure.integrations.bosh.model.retry import Again, Turn, until_done
@@ -116,7 +116,7 @@ async def _attempt_alone(
 ) -> Deployed:
     """Deploy without any cloud config, in a world that only this deployment has."""
     if order.hand_over:
-        raise Refused(Kind.GENERIC, "Addresses are handed over only where there is a cloud config")
+        raise Refused(BoshErrorKind.GENERIC, "Addresses are handed over only where there is a cloud config")
     async with alone(ledger, document, text, hearing) as world:
         order = replace(order, begun=remembered_begun(world.papers))
         steps = draft(world.manifest, world.config, world.instances, order, lambda: str(uuid.uuid4()))

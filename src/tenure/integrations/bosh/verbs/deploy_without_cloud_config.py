@@ -18,8 +18,8 @@ from tenure.integrations.bosh.model.document_model import (
     DETACHED,
     DYNAMIC,
     CloudConfig,
+    CloudNetwork,
     Manifest,
-    Network,
 )
 from tenure.integrations.bosh.model.pool_ranges import dynamic_ranges
 from tenure.integrations.bosh.planning.step_operations import Work, papers_for
@@ -28,9 +28,15 @@ from tenure.integrations.bosh.planning.translate_errors import explained
 from tenure.integrations.bosh.planning.unchanged_plan import noted, unless_same
 from tenure.integrations.bosh.rollback.previous_state import following, revocable
 from tenure.integrations.bosh.running_vms.match_vm_state import Hearing
-from tenure.integrations.bosh.running_vms.possible_addresses import Found
+from tenure.integrations.bosh.running_vms.possible_addresses import PossibleAddress
 from tenure.integrations.bosh.running_vms.reserve_running import heard, operations_for, refused, with_holdings
-from tenure.integrations.bosh.state.instance_state import REALM, Deployment, Instance, load_deployment, load_instances
+from tenure.integrations.bosh.state.instance_state import (
+    REALM,
+    Deployment,
+    DeploymentInstance,
+    load_deployment,
+    load_instances,
+)
 from tenure.integrations.bosh.state.vm_holder import retold
 from tenure.integrations.bosh.state.vm_settings import settings_of
 from tenure.kernel.addressing.addresses import format_address, parse_address, width
@@ -56,8 +62,8 @@ class World:
     manifest: Manifest
     config: CloudConfig
     known: Deployment | None
-    papers: Sequence[Instance]
-    instances: Sequence[Instance]
+    papers: Sequence[DeploymentInstance]
+    instances: Sequence[DeploymentInstance]
     recent: list[Holding]
     """What the deployment gave up and nobody has now, the earliest first; kept back until nothing else is left."""
 
@@ -86,7 +92,7 @@ def _replacing(manifest: Manifest) -> Manifest:
     return replace(manifest, groups=tuple(replace(group, vm_strategy=DELETE_CREATE) for group in manifest.groups))
 
 
-def _ground(config: CloudConfig, instances: Iterable[Instance]) -> list[Operation]:
+def _ground(config: CloudConfig, instances: Iterable[DeploymentInstance]) -> list[Operation]:
     """Return the operations that lay a manifest's networks, and write instances down so that refusals can name them."""
     laid: list[Operation] = [replace(each, revision=0).written() for each in instances]
     for name, network in config.networks.items():
@@ -96,7 +102,7 @@ def _ground(config: CloudConfig, instances: Iterable[Instance]) -> list[Operatio
 
 
 async def _kept_back(
-    own: AsyncLedger, config: CloudConfig, recent: Sequence[str], founds: Sequence[Found]
+    own: AsyncLedger, config: CloudConfig, recent: Sequence[str], founds: Sequence[PossibleAddress]
 ) -> list[Holding]:
     """Keep back what was given up lately and could be picked again."""
     taken = [found.block.range for found in founds]
@@ -162,7 +168,7 @@ async def _given(world: World, step: Step, take: Allocate) -> Shown:
             await _let_go(world, [left])
 
 
-def _serves(network: Network, az: str | None, held: Holding) -> bool:
+def _serves(network: CloudNetwork, az: str | None, held: Holding) -> bool:
     subnets = (subnet for subnet in network.subnets if subnet.serves(az))
     return any(held.row.first in each for subnet in subnets for each in dynamic_ranges(subnet))
 
@@ -181,7 +187,7 @@ async def told(world: World, steps: Sequence[Step]) -> list[Step]:
     return [replace(step, after=_meant(world, step.after, held.get(step.instance.owner, []))) for step in steps]
 
 
-def _meant(world: World, after: Instance | None, holdings: Sequence[Holding]) -> Instance | None:
+def _meant(world: World, after: DeploymentInstance | None, holdings: Sequence[Holding]) -> DeploymentInstance | None:
     if after is None or (after.plan is None and after.state != DETACHED):
         return after  # who is stopped hard is started on what this deploy reserved: others may have what it had
     wanted = replace(after, holdings=tuple(holdings)).wanted
@@ -202,7 +208,7 @@ async def written(
     return after, [mode, noted(world.known, after), *papers_for(bare, plan), *vms]
 
 
-def _bare(step: Step, paper: Instance | None) -> Step:
+def _bare(step: Step, paper: DeploymentInstance | None) -> Step:
     """Return a step without what only its world knows: so an instance is written down if its paper is another."""
     if step.after is None:
         return replace(step, before=replace(step.instance, holdings=()))

@@ -5,15 +5,15 @@ import uuid
 from collections.abc import Sequence
 from dataclasses import replace
 
-from tenure.integrations.bosh.model.bosh_errors import Kind, Refused
-from tenure.integrations.bosh.model.document_model import ERRAND, Group, Manifest
+from tenure.integrations.bosh.model.bosh_errors import BoshErrorKind, Refused
+from tenure.integrations.bosh.model.document_model import ERRAND, InstanceGroup, Manifest
 from tenure.integrations.bosh.model.retry import Turn, until_done
 from tenure.integrations.bosh.planning.instance_changes import Books
 from tenure.integrations.bosh.planning.steps import Order, Step, draft
-from tenure.integrations.bosh.state.instance_state import Instance, is_overtaken
+from tenure.integrations.bosh.state.instance_state import DeploymentInstance, is_overtaken
 from tenure.integrations.bosh.state.vm_index import load_vms
 from tenure.integrations.bosh.verbs.deploy import Deployed
-from tenure.integrations.bosh.verbs.last_deployed import Remembered, redo, remember
+from tenure.integrations.bosh.verbs.last_deployed import LastDeployed, redo, remember
 from tenure.kernel.errors import NotFound
 from tenure.service.ledger.async_ledger import AsyncLedger
 
@@ -25,7 +25,7 @@ async def run(ledger: AsyncLedger, deployment: str, errand: str, *, dry: bool = 
     """
     order = Order(secrets.token_hex(8), errands=frozenset({errand}))
 
-    def decide(remembered: Remembered) -> Sequence[Step]:
+    def decide(remembered: LastDeployed) -> Sequence[Step]:
         group = remembered.group(errand)
         if group is None:
             raise NotFound("errand", errand, of=f"deployment {deployment}")
@@ -38,13 +38,13 @@ async def run(ledger: AsyncLedger, deployment: str, errand: str, *, dry: bool = 
     return await redo(ledger, deployment, order.plan, decide, dry=dry)
 
 
-async def end(ledger: AsyncLedger, deployment: str, errand: str) -> list[Instance]:
+async def end(ledger: AsyncLedger, deployment: str, errand: str) -> list[DeploymentInstance]:
     """Take the report that the VMs of an errand are deleted, and none is being made any more.
 
     Returns the instances, with what they keep: what a deploy meanwhile gave up for them is free.
     """
 
-    async def attempt(turn: Turn) -> list[Instance]:
+    async def attempt(turn: Turn) -> list[DeploymentInstance]:
         remembered = await remember(ledger, deployment)
         group = remembered.group(errand)
         own = [each for each in remembered.instances if each.group == errand and each.errand]
@@ -62,7 +62,7 @@ async def end(ledger: AsyncLedger, deployment: str, errand: str) -> list[Instanc
     return await until_done(attempt)
 
 
-def _end(books: Books, instance: Instance) -> None:
+def _end(books: Books, instance: DeploymentInstance) -> None:
     """Let an instance rest. Of what it is not to keep it has nothing any more but what was its own without any VM."""
     given_up = [each for each in instance.parting if each.carrier is not None or is_overtaken(each)]
     if not instance.leaving:
@@ -71,8 +71,8 @@ def _end(books: Books, instance: Instance) -> None:
     books.lose(instance, plan=None, failed=False, earlier=())
 
 
-def _check_errand(group: Group) -> None:
+def _check_errand(group: InstanceGroup) -> None:
     """Refuse a group whose VMs are to stay."""
     if group.lifecycle != ERRAND:
         told = f"Instance group '{group.name}' is not an errand. To mark an instance group as an errand"
-        raise Refused(Kind.GENERIC, f"{told} set its lifecycle to 'errand' in the deployment manifest.")
+        raise Refused(BoshErrorKind.GENERIC, f"{told} set its lifecycle to 'errand' in the deployment manifest.")

@@ -10,15 +10,20 @@ from dataclasses import dataclass, replace
 from tenure.integrations.bosh.cloud_config.configs import Configs, load_configs, load_snapshot
 from tenure.integrations.bosh.documents.manifest import read_manifest
 from tenure.integrations.bosh.model.address_diff import Has, fits
-from tenure.integrations.bosh.model.bosh_errors import Kind, Refused
-from tenure.integrations.bosh.model.document_model import CloudConfig, Group, Manifest
+from tenure.integrations.bosh.model.bosh_errors import BoshErrorKind, Refused
+from tenure.integrations.bosh.model.document_model import CloudConfig, InstanceGroup, Manifest
 from tenure.integrations.bosh.model.retry import Again, Turn, until_done
 from tenure.integrations.bosh.planning.hand_over import Offers
 from tenure.integrations.bosh.planning.step_operations import Work, work_for
 from tenure.integrations.bosh.planning.steps import Step
 from tenure.integrations.bosh.planning.translate_errors import explained
 from tenure.integrations.bosh.planning.vip_choice import Overtaken, choose_vips, was_picked
-from tenure.integrations.bosh.state.instance_state import Deployment, Instance, load_deployment, load_instances
+from tenure.integrations.bosh.state.instance_state import (
+    Deployment,
+    DeploymentInstance,
+    load_deployment,
+    load_instances,
+)
 from tenure.integrations.bosh.verbs.deploy import Deployed, check_pools, granted_by
 from tenure.kernel.errors import (
     AddressInUse,
@@ -34,33 +39,33 @@ from tenure.service.ledger.async_ledger import AsyncLedger
 
 
 @dataclass(frozen=True, slots=True)
-class Remembered:
+class LastDeployed:
     """A deployment as it was last deployed, with its instances as they are now."""
 
     deployment: Deployment
     manifest: Manifest
     config: CloudConfig
-    instances: Sequence[Instance]
+    instances: Sequence[DeploymentInstance]
 
-    def group(self, name: str) -> Group | None:
+    def group(self, name: str) -> InstanceGroup | None:
         """Find a group of the manifest."""
         return next((each for each in self.manifest.groups if each.name == name), None)
 
 
-Choose = Callable[[Remembered], Sequence[Step]]
+Choose = Callable[[LastDeployed], Sequence[Step]]
 """Says what is to be done to a deployment."""
 
 
-async def remember(ledger: AsyncLedger, name: str) -> Remembered:
+async def remember(ledger: AsyncLedger, name: str) -> LastDeployed:
     """Read a deployment as it was last deployed."""
     deployment = await load_deployment(ledger, check_name(name, field="deployment"))
     if deployment is None:
         raise NotFound("deployment", name)
     if deployment.snapshot is None:
-        raise Refused(Kind.GENERIC, f"Deployment '{name}' was deployed without a cloud config")
+        raise Refused(BoshErrorKind.GENERIC, f"Deployment '{name}' was deployed without a cloud config")
     config = await load_snapshot(ledger, deployment.snapshot)
     manifest = read_manifest(name, deployment.manifest, config)
-    return Remembered(deployment, manifest, config, await load_instances(ledger, name))
+    return LastDeployed(deployment, manifest, config, await load_instances(ledger, name))
 
 
 async def redo(ledger: AsyncLedger, name: str, plan: str, choose: Choose, *, dry: bool = False) -> Deployed:
@@ -84,7 +89,7 @@ async def redo(ledger: AsyncLedger, name: str, plan: str, choose: Choose, *, dry
 
 async def _attempt(
     ledger: AsyncLedger,
-    remembered: Remembered,
+    remembered: LastDeployed,
     steps: Sequence[Step],
     plan: str,
     passed_over: Collection[int],
@@ -119,7 +124,7 @@ def _rests(deployment: Deployment, configs: Configs | None) -> list[Operation]:
     return [*([] if configs is None else configs.expected()), deployment.written()]
 
 
-async def _pinned(ledger: AsyncLedger, remembered: Remembered, rests: Sequence[Operation], work: Work) -> Work:
+async def _pinned(ledger: AsyncLedger, remembered: LastDeployed, rests: Sequence[Operation], work: Work) -> Work:
     """Try reservations on networks that changed, and make sure of those that fit what they were; or refuse."""
     if not work.takes:
         return work
@@ -145,9 +150,9 @@ def _is_of_networks(error: TenureError) -> bool:
     return not isinstance(error, NotFound) or error.kind in ("network", "pool")
 
 
-def _changed(remembered: Remembered, step: Step) -> TenureError:
+def _changed(remembered: LastDeployed, step: Step) -> TenureError:
     return Refused(
-        Kind.NETWORK_RESERVATION_ERROR,
+        BoshErrorKind.NETWORK_RESERVATION_ERROR,
         f"Failed to reserve IP for '{step.instance.long_name}': the cloud config changed since deployment "
         f"'{remembered.deployment.name}' was deployed. Deploy it again.",
     )

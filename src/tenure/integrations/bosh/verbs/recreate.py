@@ -5,12 +5,12 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from tenure.integrations.bosh.model.address_diff import Bound, Has, Kept, Wants
-from tenure.integrations.bosh.model.bosh_errors import Kind, Refused
+from tenure.integrations.bosh.model.bosh_errors import BoshErrorKind, Refused
 from tenure.integrations.bosh.model.document_model import DETACHED, DYNAMIC, ERRAND
 from tenure.integrations.bosh.planning.steps import Step, swaps
-from tenure.integrations.bosh.state.instance_state import Instance, find_instance
+from tenure.integrations.bosh.state.instance_state import DeploymentInstance, find_instance
 from tenure.integrations.bosh.verbs.deploy import Deployed
-from tenure.integrations.bosh.verbs.last_deployed import Remembered, redo
+from tenure.integrations.bosh.verbs.last_deployed import LastDeployed, redo
 from tenure.kernel.holdings.holding_model import Holding
 from tenure.service.ledger.async_ledger import AsyncLedger
 
@@ -25,7 +25,7 @@ async def recreate(ledger: AsyncLedger, deployment: str, ident: str | None = Non
     """
     plan, known = secrets.token_hex(8), set[str]()
 
-    def choose(remembered: Remembered) -> Sequence[Step]:
+    def choose(remembered: LastDeployed) -> Sequence[Step]:
         if ident is None:
             chosen = [each for each in remembered.instances if not each.ignored]
         else:
@@ -39,16 +39,16 @@ async def recreate(ledger: AsyncLedger, deployment: str, ident: str | None = Non
     return done if done.steps or len(known) != 1 else replace(done, plan=known.pop())
 
 
-def _check_ignored(instance: Instance) -> None:
+def _check_ignored(instance: DeploymentInstance) -> None:
     if instance.ignored:
         raise Refused(
-            Kind.DEPLOYMENT_IGNORED_INSTANCES_MODIFICATION,
+            BoshErrorKind.DEPLOYMENT_IGNORED_INSTANCES_MODIFICATION,
             f"You are trying to change the state of the ignored instance '{instance.name}'. "
             "This operation is not allowed. You need to unignore it first.",
         )
 
 
-def _is_up(remembered: Remembered, instance: Instance) -> bool:
+def _is_up(remembered: LastDeployed, instance: DeploymentInstance) -> bool:
     """Tell whether an instance is wanted with a VM, and waits for none yet."""
     group = remembered.group(instance.group)
     if group is None or instance.leaving or instance.plan is not None or instance.state == DETACHED or instance.is_new:
@@ -56,7 +56,7 @@ def _is_up(remembered: Remembered, instance: Instance) -> bool:
     return group.lifecycle != ERRAND or instance.vm is not None
 
 
-def _step(remembered: Remembered, instance: Instance, plan: str) -> Step:
+def _step(remembered: LastDeployed, instance: DeploymentInstance, plan: str) -> Step:
     group = remembered.group(instance.group)
     assert group is not None
     config = remembered.config

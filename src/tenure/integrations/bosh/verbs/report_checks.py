@@ -6,7 +6,7 @@ from dataclasses import dataclass, field, replace
 
 from tenure.integrations.bosh.cloud_config.configs import load_networks
 from tenure.integrations.bosh.model.address_text import written_in
-from tenure.integrations.bosh.model.bosh_errors import Kind, Refused
+from tenure.integrations.bosh.model.bosh_errors import BoshErrorKind, Refused
 from tenure.integrations.bosh.model.document_model import CloudConfig
 from tenure.integrations.bosh.model.retry import Turn, until_done
 from tenure.integrations.bosh.planning.explain_instance import A_VM, HAND_OVER, waits_for
@@ -17,7 +17,7 @@ from tenure.integrations.bosh.state.instance_state import (
     INSTANCE,
     ORPHAN,
     Deployment,
-    Instance,
+    DeploymentInstance,
     load_bare,
     load_deployment,
     load_instance,
@@ -32,14 +32,14 @@ from tenure.service.ledger.async_ledger import AsyncLedger
 
 
 @dataclass(frozen=True, slots=True)
-class Report:
+class ReportContext:
     """What is known of an instance when a report about it is taken."""
 
     ledger: AsyncLedger
     deployment: Deployment
     config: CloudConfig
-    instance: Instance
-    instances: Sequence[Instance]
+    instance: DeploymentInstance
+    instances: Sequence[DeploymentInstance]
     """It and, as far as they matter, the others of its deployment: those without what they hold."""
     orphans: frozenset[str] = frozenset()
     """Which of the VMs that it is about are orphans."""
@@ -54,16 +54,16 @@ class Report:
         return Books(self.instances, self.vms)
 
 
-Answer = Callable[[Report], Sequence[Operation]]
+Answer = Callable[[ReportContext], Sequence[Operation]]
 """Says what is done about a report, or refuses it."""
 
 
 async def reported(
     ledger: AsyncLedger, deployment: str, ident: str, answer: Answer, *, vm: str | None = None
-) -> Instance:
+) -> DeploymentInstance:
     """Decide on what is known of an instance (and of ``vm``, if given), and do it; again if it changed meanwhile."""
 
-    async def attempt(turn: Turn) -> Instance:
+    async def attempt(turn: Turn) -> DeploymentInstance:
         known = await load_deployment(ledger, check_name(deployment, field="deployment"))
         if known is None:
             raise NotFound("deployment", deployment)
@@ -74,7 +74,7 @@ async def reported(
         orphans = await orphans_among(ledger, {vm, instance.vm}) if vm is not None else frozenset()
         others = await _others(ledger, instance, alone=known.snapshot is None and comes is not None)
         holder = None if comes is None else comes.holder
-        operations = answer(Report(ledger, known, config, instance, [instance, *others], orphans, vms, holder))
+        operations = answer(ReportContext(ledger, known, config, instance, [instance, *others], orphans, vms, holder))
         with turn:
             await ledger.apply([*(() if comes is None else comes.first), *operations])
             try:
@@ -85,7 +85,7 @@ async def reported(
     return await until_done(attempt)
 
 
-async def _others(ledger: AsyncLedger, instance: Instance, *, alone: bool) -> list[Instance]:
+async def _others(ledger: AsyncLedger, instance: DeploymentInstance, *, alone: bool) -> list[DeploymentInstance]:
     """Read the other instances of its deployment, if a report is about them too: without what they hold.
 
     That is so where one of them waits for what this one has, or (``alone``: a VM comes where there is no cloud config)
@@ -106,7 +106,7 @@ async def orphans_among(ledger: AsyncLedger, vms: Iterable[str | None]) -> froze
     return frozenset(found)
 
 
-def check_own(report: Report, vm: str) -> None:
+def check_own(report: ReportContext, vm: str) -> None:
     """Refuse a VM that is somebody else's, and to orphan one whose name an orphan has."""
     instance, holder = report.instance, report.holder
     if holder is not None and holder.owner != instance.owner:
@@ -119,7 +119,7 @@ def check_own(report: Report, vm: str) -> None:
             raise Conflict(f"{told}; report first that the orphan is deleted", field="vm")
 
 
-def check_apart(report: Report) -> list[Operation]:
+def check_apart(report: ReportContext) -> list[Operation]:
     """Refuse a VM as the lost one was, where no plan means it so and another has the address by now.
 
     So it may be only in the in-memory mode, where nobody but VMs holds addresses. The next deploy gives it others.
@@ -137,7 +137,7 @@ def check_apart(report: Report) -> list[Operation]:
             if address in wanted:
                 told = written_in(report.config.networks.get(network), address.partition("/")[0])
                 raise Refused(
-                    Kind.NETWORK_RESERVATION_ALREADY_IN_USE,
+                    BoshErrorKind.NETWORK_RESERVATION_ALREADY_IN_USE,
                     f"Failed to reserve IP '{told}' for instance '{instance.long_name}': "
                     f"already reserved by instance '{each.name}' from deployment '{each.deployment}'",
                 )
@@ -146,12 +146,12 @@ def check_apart(report: Report) -> list[Operation]:
     return rests
 
 
-def _as_before(instance: Instance) -> dict[str, str]:
+def _as_before(instance: DeploymentInstance) -> dict[str, str]:
     """Return the addresses that an instance's last VM had, by network."""
     return replace(instance, meant=instance.made_with).remembered
 
 
-def check_awaited(instance: Instance, vm: str, plan: str | None) -> None:
+def check_awaited(instance: DeploymentInstance, vm: str, plan: str | None) -> None:
     """Refuse a VM that nobody waits for, or of which it is not sure that it has what is wanted now."""
     if plan is not None:
         if plan != _waits_for_plan(instance):
@@ -164,18 +164,18 @@ def check_awaited(instance: Instance, vm: str, plan: str | None) -> None:
         raise _unsure(instance, f"say which one {vm!r} was made for")
 
 
-def _waits_for_plan(instance: Instance) -> str | None:
+def _waits_for_plan(instance: DeploymentInstance) -> str | None:
     """Return whose VM an instance waits for: without a plan, of the one that its addresses were reserved for."""
     return instance.making.plan if instance.is_told else instance.plan
 
 
-def _not_of(instance: Instance, plan: str, *known: str | None) -> Conflict:
+def _not_of(instance: DeploymentInstance, plan: str, *known: str | None) -> Conflict:
     plans = " and ".join(dict.fromkeys(each for each in known if each is not None))
     waits = f", but of {plans}" if plans else ""
     return Conflict(f"instance {instance.name} does not wait for a VM of plan {plan}{waits}", field="plan")
 
 
-def _unsure(instance: Instance, advice: str) -> Conflict:
+def _unsure(instance: DeploymentInstance, advice: str) -> Conflict:
     """Refuse what may be told of one VM or of another; where the one waited for has no plan, it cannot be named."""
     plans = list(dict.fromkeys(each.plan for each in instance.earlier if each.plan is not None))
     waited = _waits_for_plan(instance)
@@ -186,18 +186,18 @@ def _unsure(instance: Instance, advice: str) -> Conflict:
     return Conflict(f"instance {instance.name} {told}; {advice}", field="plan")
 
 
-def still_waiting(instance: Instance, config: CloudConfig) -> Refused:
+def still_waiting(instance: DeploymentInstance, config: CloudConfig) -> Refused:
     """Refuse a VM whose addresses are still others'."""
     [wait, *_] = instance.waits
     told = written_in(config.networks.get(wait["network"]), wait["address"])
     return Refused(
-        Kind.NETWORK_RESERVATION_ALREADY_IN_USE,
+        BoshErrorKind.NETWORK_RESERVATION_ALREADY_IN_USE,
         f"Failed to reserve IP '{told}' for instance '{instance.long_name}': it "
         f"waits for '{wait['of']}' to hand it over. Report that its VM is replaced or gone.",
     )
 
 
-def check_failed(instance: Instance, plan: str | None) -> Sequence[Making] | None:
+def check_failed(instance: DeploymentInstance, plan: str | None) -> Sequence[Making] | None:
     """Return which earlier VMs could not be made, an empty list if it is the one that the instance waits for.
 
     None if it was told before. Refuse what is told of a VM that nobody waits for, or of which it is not sure which one
@@ -218,7 +218,7 @@ def check_failed(instance: Instance, plan: str | None) -> Sequence[Making] | Non
     return instance.earlier
 
 
-def _failed_for(instance: Instance, plan: str) -> Sequence[Making] | None:
+def _failed_for(instance: DeploymentInstance, plan: str) -> Sequence[Making] | None:
     if not instance.leaving and plan == _waits_for_plan(instance):
         return ()
     leaves_by = instance.leaving and plan == instance.plan  # told of that plan, none is being made any more
@@ -230,7 +230,7 @@ def _failed_for(instance: Instance, plan: str) -> Sequence[Making] | None:
     return found
 
 
-def check_lost(instance: Instance, vm: str | None) -> None:
+def check_lost(instance: DeploymentInstance, vm: str | None) -> None:
     """Refuse what is told of another VM than the instance has: it has a new one by now, or leaves without one."""
     if vm is not None and instance.vm not in (None, check_name(vm, field="vm")):
         raise Conflict(f"instance {instance.name} has VM {instance.vm!r} now, not {vm!r}", field="vm")
@@ -239,6 +239,6 @@ def check_lost(instance: Instance, vm: str | None) -> None:
         raise Conflict(f"instance {instance.name} {told}", field="vm")
 
 
-def is_no_news(instance: Instance, vm: str | None) -> bool:
+def is_no_news(instance: DeploymentInstance, vm: str | None) -> bool:
     """Tell whether what is told of a VM was told before: it is gone, and another is perhaps being made by now."""
     return vm is not None and vm == instance.lost_vm and instance.is_awaited

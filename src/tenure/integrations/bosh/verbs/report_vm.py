@@ -8,21 +8,21 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from tenure.integrations.bosh.cloud_config.ledger_networks import SPACE
-from tenure.integrations.bosh.model.bosh_errors import Kind, Refused
+from tenure.integrations.bosh.model.bosh_errors import BoshErrorKind, Refused
 from tenure.integrations.bosh.model.document_model import DETACHED, STARTED, STOPPED, Properties
 from tenure.integrations.bosh.model.retry import Turn, until_done
 from tenure.integrations.bosh.planning.instance_changes import Books
 from tenure.integrations.bosh.planning.step_operations import OF_A_PLAN, modified
 from tenure.integrations.bosh.planning.steps import leaving
 from tenure.integrations.bosh.rollback.abort import take_back
-from tenure.integrations.bosh.rollback.original_network import Ground
+from tenure.integrations.bosh.rollback.original_network import LedgerNetworks
 from tenure.integrations.bosh.rollback.previous_state import begun, gone, undone
 from tenure.integrations.bosh.running_vms.first_cloud_config import load_ours
 from tenure.integrations.bosh.state.compile_workers import ended
 from tenure.integrations.bosh.state.dynamic_hints import check_hints, read_hints
 from tenure.integrations.bosh.state.instance_state import (
     ORPHAN,
-    Instance,
+    DeploymentInstance,
     is_overtaken,
     load_deployment,
     load_instances,
@@ -30,7 +30,7 @@ from tenure.integrations.bosh.state.instance_state import (
 )
 from tenure.integrations.bosh.state.vm_settings import settings_of
 from tenure.integrations.bosh.verbs.report_checks import (
-    Report,
+    ReportContext,
     check_apart,
     check_awaited,
     check_failed,
@@ -64,7 +64,7 @@ async def commit(
     vm: str,
     hints: Mapping[str, str] | None = None,
     plan: str | None = None,
-) -> Instance:
+) -> DeploymentInstance:
     """Take the report that a VM is up with the instance's settings: what it does not carry is freed.
 
     ``hints`` are addresses that the IaaS picked, by dynamic network. ``plan`` is the one that the VM was made for: if
@@ -78,7 +78,7 @@ async def commit(
         check_name(plan, field="plan")
     picked = read_hints(hints)
 
-    def decide(report: Report) -> Sequence[Operation]:
+    def decide(report: ReportContext) -> Sequence[Operation]:
         instance = report.instance
         if instance.leaving:
             raise Conflict(f"instance {instance.name} is not wanted any more; report that its VM is deleted")
@@ -96,7 +96,7 @@ async def commit(
     return await reported(ledger, deployment, ident, decide, vm=vm)
 
 
-def _committed(report: Report, vm: str, picked: Mapping[str, str]) -> list[Operation]:
+def _committed(report: ReportContext, vm: str, picked: Mapping[str, str]) -> list[Operation]:
     """Return the operations after which an instance has a VM, and only what that carries."""
     instance, books = report.instance, report.books
     after = replace(instance, vm=vm, plan=None, failed=False, swaps=False, state=_running(instance))
@@ -107,14 +107,14 @@ def _committed(report: Report, vm: str, picked: Mapping[str, str]) -> list[Opera
     return [*books.operations, *begun(report.deployment, instance)]
 
 
-def _settings(instance: Instance, report: Report) -> Properties | None:
+def _settings(instance: DeploymentInstance, report: ReportContext) -> Properties | None:
     """Return the settings of an instance's VM: in the in-memory mode those that the plan meant it to have."""
     if report.deployment.snapshot is None:
         return instance.made_with if instance.meant is None else instance.meant
     return settings_of(instance, report.config)
 
 
-def _running(instance: Instance) -> str:
+def _running(instance: DeploymentInstance) -> str:
     return STARTED if instance.state == DETACHED else instance.state
 
 
@@ -127,7 +127,7 @@ def _carried(held: Holding, vm: str) -> Operation:
     return modified(held, carrier=vm, plan=None, labels=labels)
 
 
-def _part(books: Books, instance: Instance, vm: str) -> None:
+def _part(books: Books, instance: DeploymentInstance, vm: str) -> None:
     """Let go what the new VM does not carry; a swapped VM takes its addresses along, as an orphan."""
     swapped = instance.swaps and instance.vm not in (None, vm)
     books.let_go(each for each in instance.parting if not swapped or is_overtaken(each))
@@ -144,7 +144,7 @@ def _part(books: Books, instance: Instance, vm: str) -> None:
     books.do([WritePaper(kind=ORPHAN, name=instance.vm or "", document=document)])
 
 
-async def fail(ledger: AsyncLedger, deployment: str, ident: str, *, plan: str | None = None) -> Instance:
+async def fail(ledger: AsyncLedger, deployment: str, ident: str, *, plan: str | None = None) -> DeploymentInstance:
     """Take the report that no VM could be made: the instance keeps old and new, and the next good deploy frees.
 
     ``plan`` is the one that the VM was to be made for, and is needed where several are perhaps being made. What was
@@ -154,7 +154,7 @@ async def fail(ledger: AsyncLedger, deployment: str, ident: str, *, plan: str | 
     if plan is not None:
         check_name(plan, field="plan")
 
-    def decide(report: Report) -> Sequence[Operation]:
+    def decide(report: ReportContext) -> Sequence[Operation]:
         instance, books = report.instance, report.books
         earlier = check_failed(instance, plan)
         if earlier is None:
@@ -169,20 +169,20 @@ async def fail(ledger: AsyncLedger, deployment: str, ident: str, *, plan: str | 
     return await reported(ledger, deployment, ident, decide)
 
 
-def _noted(instance: Instance, plans: Sequence[str | None]) -> tuple[str, ...]:
+def _noted(instance: DeploymentInstance, plans: Sequence[str | None]) -> tuple[str, ...]:
     """Return the plans whose VMs could not be made, with some more."""
     return (*instance.failures, *(each for each in plans if each is not None))[-MOST_FAILURES:]
 
 
 async def stop(
     ledger: AsyncLedger, deployment: str, ident: str, *, hard: bool = False, vm: str | None = None
-) -> Instance:
+) -> DeploymentInstance:
     """Take the report that an instance is stopped; with ``hard`` its VM is gone, and its addresses wait for it.
 
     ``vm`` is the one that was stopped: if the instance has another by now, the report comes late and is refused.
     """
 
-    def decide(report: Report) -> Sequence[Operation]:
+    def decide(report: ReportContext) -> Sequence[Operation]:
         instance = report.instance
         check_lost(instance, vm)
         if is_no_news(instance, vm):
@@ -200,10 +200,10 @@ async def stop(
     return await reported(ledger, deployment, ident, decide)
 
 
-async def start(ledger: AsyncLedger, deployment: str, ident: str) -> Instance:
+async def start(ledger: AsyncLedger, deployment: str, ident: str) -> DeploymentInstance:
     """Let an instance be started again: if it was stopped hard, its VM is to be made on the addresses it has."""
 
-    def decide(report: Report) -> Sequence[Operation]:
+    def decide(report: ReportContext) -> Sequence[Operation]:
         instance = report.instance
         after = replace(instance, state=STARTED)
         if instance.state == DETACHED and instance.plan is None:
@@ -213,14 +213,14 @@ async def start(ledger: AsyncLedger, deployment: str, ident: str) -> Instance:
     return await reported(ledger, deployment, ident, decide)
 
 
-def _told_again(instance: Instance) -> Instance:
+def _told_again(instance: DeploymentInstance) -> DeploymentInstance:
     """Return an instance that waits for a VM on what it has; one that was perhaps made on that before is the same."""
     waits_for = instance.making
     others = (each for each in instance.earlier if (each.plan, each.addresses) != (waits_for.plan, waits_for.addresses))
     return replace(instance, earlier=tuple(others)) if instance.is_told else instance
 
 
-async def lose(ledger: AsyncLedger, deployment: str, ident: str, *, vm: str | None = None) -> Instance | None:
+async def lose(ledger: AsyncLedger, deployment: str, ident: str, *, vm: str | None = None) -> DeploymentInstance | None:
     """Take the report that an instance's VM is gone. One that leaves is gone with it; others keep their addresses.
 
     ``vm`` is the one that is gone: if the instance has another by now, the report comes late and is refused. While
@@ -228,14 +228,14 @@ async def lose(ledger: AsyncLedger, deployment: str, ident: str, *, vm: str | No
     one: it is told next as lost, or as failed.
     """
 
-    def decide(report: Report) -> Sequence[Operation]:
+    def decide(report: ReportContext) -> Sequence[Operation]:
         check_lost(report.instance, vm)
         return [] if is_no_news(report.instance, vm) else _lost(report)
 
     return await reported(ledger, deployment, ident, decide)
 
 
-def _lost(report: Report) -> list[Operation]:
+def _lost(report: ReportContext) -> list[Operation]:
     """Return the operations after which an instance has no VM; one that leaves is gone, unless another is made."""
     instance, books = report.instance, report.books
     if _leaves_another(instance):
@@ -245,15 +245,15 @@ def _lost(report: Report) -> list[Operation]:
     return [*books.operations, *(begun(report.deployment, instance) if instance.leaving else [])]
 
 
-def _leaves_another(instance: Instance) -> bool:
+def _leaves_another(instance: DeploymentInstance) -> bool:
     """Tell whether one that leaves and loses its VM is not gone with it: another is perhaps being made for it."""
     return instance.leaving and instance.vm is not None and bool(instance.earlier)
 
 
-async def ignore(ledger: AsyncLedger, deployment: str, ident: str, *, ignored: bool = True) -> Instance:
+async def ignore(ledger: AsyncLedger, deployment: str, ident: str, *, ignored: bool = True) -> DeploymentInstance:
     """Leave an instance out of deploys, or take it in again."""
 
-    def decide(report: Report) -> Sequence[Operation]:
+    def decide(report: ReportContext) -> Sequence[Operation]:
         after = replace(report.instance, ignored=ignored)
         return [] if after == report.instance else [after.written()]
 
@@ -270,7 +270,7 @@ async def abort(ledger: AsyncLedger, deployment: str, plan: str, *, space: str =
     async def attempt(turn: Turn) -> list[Holding]:
         known = await load_deployment(ledger, deployment)
         instances = await load_instances(ledger, deployment)
-        taken_back = take_back(instances, known, plan, Ground(await load_ours(ledger), space))
+        taken_back = take_back(instances, known, plan, LedgerNetworks(await load_ours(ledger), space))
         back = await undone(ledger, deployment, known, plan, taken_back.left)
         with turn:
             await ledger.apply([*taken_back.operations, *back])
@@ -298,7 +298,7 @@ async def clean_up_orphan(ledger: AsyncLedger, vm: str) -> list[Holding]:
     return await until_done(attempt)
 
 
-async def delete(ledger: AsyncLedger, deployment: str) -> list[Instance]:
+async def delete(ledger: AsyncLedger, deployment: str) -> list[DeploymentInstance]:
     """Let a deployment go: who has no VM is gone at once; the rest, which is returned, when its VMs are deleted.
 
     For whom a VM is perhaps being made, it is to be said what became of it: that it is gone, that it failed, or that
@@ -306,7 +306,7 @@ async def delete(ledger: AsyncLedger, deployment: str) -> list[Instance]:
     moment sees that.
     """
 
-    async def attempt(turn: Turn) -> list[Instance]:
+    async def attempt(turn: Turn) -> list[DeploymentInstance]:
         known = await load_deployment(ledger, deployment)
         instances = await load_instances(ledger, deployment)
         if known is None and not instances:
@@ -327,19 +327,19 @@ async def delete(ledger: AsyncLedger, deployment: str) -> list[Instance]:
     return await until_done(attempt)
 
 
-def _check_ignored(deployment: str, instances: Sequence[Instance]) -> None:
+def _check_ignored(deployment: str, instances: Sequence[DeploymentInstance]) -> None:
     if any(each.ignored for each in instances):
         raise Refused(
-            Kind.DEPLOYMENT_IGNORED_INSTANCES_DELETION,
+            BoshErrorKind.DEPLOYMENT_IGNORED_INSTANCES_DELETION,
             f"You are trying to delete deployment '{deployment}', which contains ignored instance(s). "
             "Deleting ignored instances is not allowed.",
         )
 
 
-def _going(instance: Instance) -> Instance:
+def _going(instance: DeploymentInstance) -> DeploymentInstance:
     """Return an instance that leaves for good: it waits for no plan, and none can be taken back for it."""
     return replace(leaving(instance), plan=None, former=None)
 
 
-def _removal(instance: Instance) -> list[Operation]:
+def _removal(instance: DeploymentInstance) -> list[Operation]:
     return [ReleaseOwner(owner=instance.owner), instance.removed()]

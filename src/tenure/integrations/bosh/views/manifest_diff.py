@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from tenure.integrations.bosh.model.document_model import CloudConfig, Group, GroupNetwork, Manifest
+from tenure.integrations.bosh.model.document_model import CloudConfig, GroupNetwork, InstanceGroup, Manifest
 from tenure.kernel.addressing.addresses import format_address
 
 GROUP_FIELDS = ("instances", "azs", "lifecycle", "vm_strategy", "persistent_disk")
@@ -26,7 +26,7 @@ def manifest_differences(before: Manifest, after: Manifest) -> list[Difference]:
     return [each for name in _names(had, has) for each in _group(name, had.get(name), has.get(name))]
 
 
-def _group(name: str, before: Group | None, after: Group | None) -> Iterator[Difference]:
+def _group(name: str, before: InstanceGroup | None, after: InstanceGroup | None) -> Iterator[Difference]:
     if before is None or after is None:
         yield Difference(name, _whole(before), _whole(after))
         return
@@ -59,7 +59,7 @@ def _plain(value: Any) -> Any:
     return list(value) if isinstance(value, tuple) else value
 
 
-def _whole(group: Group | None) -> dict[str, Any] | None:
+def _whole(group: InstanceGroup | None) -> dict[str, Any] | None:
     if group is None:
         return None
     networks = {network.name: _network_words(network) for network in group.networks}

@@ -11,7 +11,7 @@ from tenure.integrations.bosh.planning.step_operations import DRAINED_BY
 from tenure.integrations.bosh.rollback.original_network import strays_of
 from tenure.integrations.bosh.state.instance_state import (
     Deployment,
-    Instance,
+    DeploymentInstance,
     load_deployment,
     load_instance,
     load_instances,
@@ -25,21 +25,21 @@ AS_DEPLOYED = "as deployed"
 
 
 @dataclass(frozen=True, slots=True)
-class Standing:
+class DeploymentStatus:
     """How a deployment stands: its instances, the config it was deployed with, and whether that is the one in force."""
 
     deployment: Deployment
-    instances: Sequence[Instance]
+    instances: Sequence[DeploymentInstance]
     config: CloudConfig
     up_to_date: bool
     older: Mapping[str, CloudConfig] = field(default_factory=dict)
     """By name of snapshot: what instances are made with for which a plan was taken back."""
 
-    def config_of(self, instance: Instance) -> CloudConfig:
+    def config_of(self, instance: DeploymentInstance) -> CloudConfig:
         """Return the config that an instance is made with."""
         return self.older.get(instance.snapshot or "", self.config)
 
-    def has(self, instance: Instance) -> bool:
+    def has(self, instance: DeploymentInstance) -> bool:
         """Tell whether an instance is still there."""
         return any(each.uuid == instance.uuid for each in self.instances)
 
@@ -57,7 +57,7 @@ class Standing:
 class Explained:
     """Why an instance has its addresses."""
 
-    instance: Instance
+    instance: DeploymentInstance
     reasons: Sequence[Reason]
 
 
@@ -70,14 +70,14 @@ class Compared:
     networks: Sequence[str]
 
 
-async def stand(ledger: AsyncLedger, name: str) -> Standing:
+async def stand(ledger: AsyncLedger, name: str) -> DeploymentStatus:
     """Read how a deployment stands."""
     deployment, config, configs = await _deployed(ledger, name)
     up_to_date = configs is not None and configs.snapshot == deployment.snapshot
     instances = await load_instances(ledger, name)
     snapshots = {each.snapshot for each in instances if each.snapshot is not None}
     older = {each: await load_snapshot(ledger, each) for each in sorted(snapshots)}
-    return Standing(deployment, instances, config, up_to_date, older)
+    return DeploymentStatus(deployment, instances, config, up_to_date, older)
 
 
 async def explain_instance(ledger: AsyncLedger, name: str, ident: str) -> Explained:

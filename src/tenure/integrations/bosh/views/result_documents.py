@@ -12,7 +12,7 @@ from tenure.integrations.bosh.model.document_model import DYNAMIC, CloudConfig
 from tenure.integrations.bosh.planning.explain_instance import Reason, waiting_text, waits_for
 from tenure.integrations.bosh.planning.steps import Step
 from tenure.integrations.bosh.state.compile_workers import Compiling
-from tenure.integrations.bosh.state.instance_state import Instance, is_overtaken, place_of
+from tenure.integrations.bosh.state.instance_state import DeploymentInstance, is_overtaken, place_of
 from tenure.integrations.bosh.state.managed_records import Managed
 from tenure.integrations.bosh.state.pending_vms import told
 from tenure.integrations.bosh.state.vm_settings import by_network, settings_of
@@ -31,7 +31,7 @@ CREATED, KEPT, RECREATED, CHANGED, MOVED, LEAVES = "created", "kept", "recreated
 ACTIONS = (CREATED, MOVED, CHANGED, RECREATED, LEAVES, KEPT)
 
 
-def instance_document(instance: Instance) -> Document:
+def instance_document(instance: DeploymentInstance) -> Document:
     """Write an instance with all that it holds."""
     return {
         "name": instance.name,
@@ -57,13 +57,13 @@ def instance_document(instance: Instance) -> Document:
     }
 
 
-def _earlier(instance: Instance | None) -> list[Document]:
+def _earlier(instance: DeploymentInstance | None) -> list[Document]:
     """Write the VMs that nobody told of, and that are not wanted any more."""
     earlier = () if instance is None else instance.earlier
     return [{"plan": each.plan, "addresses": list(each.addresses)} for each in earlier]
 
 
-def _remembered_documents(instance: Instance) -> Iterator[Document]:
+def _remembered_documents(instance: DeploymentInstance) -> Iterator[Document]:
     """Write the addresses that, without a cloud config, only an instance's VM holds."""
     vm = instance.vm if instance.meant is None else None
     for network, address in instance.remembered.items():
@@ -296,7 +296,7 @@ def network_documents(step: Step, deployed: Deployed) -> list[Document]:
     ]
 
 
-def _network(name: str, config: CloudConfig, after: Holding | None, instance: Instance) -> Document:
+def _network(name: str, config: CloudConfig, after: Holding | None, instance: DeploymentInstance) -> Document:
     network = config.networks.get(name)
     by_iaas = instance.hints.get(name) if network is not None and network.kind == DYNAMIC else None
     return {
@@ -308,7 +308,7 @@ def _network(name: str, config: CloudConfig, after: Holding | None, instance: In
 
 
 def settings(
-    instance: Instance, config: CloudConfig, held: Sequence[Holding] | None = None
+    instance: DeploymentInstance, config: CloudConfig, held: Sequence[Holding] | None = None
 ) -> Mapping[str, Any] | None:
     """Return the settings that a VM is to be made with; None while none could be made, as before an errand."""
     if instance.meant is not None:

@@ -8,7 +8,7 @@ from tenure.integrations.ganeti.files.file_model import (
     REVISED,
     SECTIONS,
     TODAY,
-    Cluster,
+    ClusterConfiguration,
     Form,
     Json,
 )
@@ -39,7 +39,7 @@ async def export_cluster(ledger: AsyncLedger, form: Form, *, warn: Warn | None =
     return write_snapshot(snapshot, form)
 
 
-def check_today(cluster: Cluster, warn: Warn | None = None) -> None:
+def check_today(cluster: ClusterConfiguration, warn: Warn | None = None) -> None:
     """Raise if today's form cannot say a cluster; with all reasons."""
     reasons = [reason for network in cluster.networks for reason in not_today(network)]
     reasons += [reason for instance in cluster.instances for reason in nics_not_today(instance)]

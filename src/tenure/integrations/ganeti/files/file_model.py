@@ -41,7 +41,7 @@ def made_uuid(*words: str) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class Remark:
+class FileRemark:
     """Something to tell about a place in a file."""
 
     place: str
@@ -109,7 +109,7 @@ class NetworkFile:
 
 
 @dataclass(frozen=True, slots=True)
-class Cluster:
+class ClusterConfiguration:
     """A whole configuration. ``keys`` tells, by section and uuid, under which key the document has an object."""
 
     form: Form

@@ -5,7 +5,7 @@ import math
 from collections.abc import Callable, Iterator
 from typing import Any, TypeVar
 
-from tenure.integrations.ganeti.files.file_model import Json, Remark
+from tenure.integrations.ganeti.files.file_model import FileRemark, Json
 from tenure.kernel.errors import Invalid, TenureError
 from tenure.kernel.names import shown
 
@@ -65,15 +65,15 @@ def _check_depth(document: object, field: str) -> None:
     raise Invalid(f"{field}: nested deeper than {DEEPEST} levels", field=field)
 
 
-class Faults:
+class FileFaults:
     """The faults of one file, in the order they are met."""
 
     def __init__(self) -> None:
-        self.found: list[Remark] = []
+        self.found: list[FileRemark] = []
 
     def add(self, place: str, reason: str) -> None:
         """Note a fault."""
-        self.found.append(Remark(place, reason))
+        self.found.append(FileRemark(place, reason))
 
     def take(self, place: str, error: TenureError) -> None:
         """Note what a reader complains of; it may know the place better."""
@@ -100,7 +100,7 @@ class Faults:
 class Part:
     """An object of a file: its document, its place, and where its faults go. A null counts as absent."""
 
-    def __init__(self, document: Json, place: str, faults: Faults) -> None:
+    def __init__(self, document: Json, place: str, faults: FileFaults) -> None:
         self.document = document
         self.place = place
         self.faults = faults

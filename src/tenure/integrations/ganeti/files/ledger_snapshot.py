@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from tenure.integrations.ganeti.files.file_model import (
     GANETI,
     REVISED,
-    Cluster,
+    ClusterConfiguration,
     Json,
     NetworkFile,
     PoolFile,
@@ -39,7 +39,7 @@ ATTEMPTS = 8
 class Snapshot:
     """A ledger at one moment: its cluster, what its papers keep of a file, and its networks by uuid."""
 
-    cluster: Cluster
+    cluster: ClusterConfiguration
     kept: Mapping[str, Json]
     networks: Mapping[str, Network]
 
@@ -75,7 +75,7 @@ async def _read(ledger: AsyncLedger) -> Snapshot:
     papers = await ledger.papers(INSTANCE)
     instances = tuple(read_instance(paper, slots.get(owner_of(paper.name), {})) for paper in papers)
     kept = {paper.name: dict(paper.document) for paper in await ledger.papers(GANETI)}
-    cluster = Cluster(REVISED, tuple(files), groups, nodes, instances)
+    cluster = ClusterConfiguration(REVISED, tuple(files), groups, nodes, instances)
     return Snapshot(cluster, kept, {network.uuid: network for network in networks})
 
 

@@ -7,8 +7,8 @@ the ``ip`` of each NIC, and the network that a NIC may carry under ``netinfo``; 
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from tenure.integrations.ganeti.files.file_model import NETWORKS, REVISED, TODAY, Form, Json, Remark
-from tenure.integrations.ganeti.files.json_parts import Faults, Part, parse_document
+from tenure.integrations.ganeti.files.file_model import NETWORKS, REVISED, TODAY, FileRemark, Form, Json
+from tenure.integrations.ganeti.files.json_parts import FileFaults, Part, parse_document
 from tenure.integrations.ganeti.files.read.file_instances import read_ips
 from tenure.integrations.ganeti.files.read.file_networks import OLD_FIELDS, read_network
 from tenure.integrations.ganeti.files.unknown_fields import NESTS, rest_of, restored
@@ -34,7 +34,7 @@ def read_runtime(data: bytes) -> list[Any]:
 
 def check_runtime(document: object) -> None:
     """Raise unless a document is a runtime file."""
-    faults = Faults()
+    faults = FileFaults()
     if not isinstance(document, list) or len(document) < SHORTEST:
         faults.add("file", f"a list of at least {SHORTEST} members is needed, not {shown(document)}")
     else:
@@ -72,7 +72,7 @@ def convert_network(document: Json, place: str, form: Form) -> Json:
     """Write a network's document in a form, without a ledger; equal if it has that form already, or no block."""
     if (REVISED if document.get("subnets") is not None else TODAY) == form or not _has_blocks(document):
         return dict(document)
-    faults = Faults()
+    faults = FileFaults()
     part = Part(document, place, faults)
     uuid = part.needed("uuid", lambda value, field: check_name(value, field=field))
     name = part.needed("name", lambda value, field: check_name(value, field=field))
@@ -88,22 +88,22 @@ def _has_blocks(document: Json) -> bool:
     return any(document.get(key) is not None for key in (*OLD_FIELDS, "subnets"))
 
 
-def differences(document: Sequence[Any], instance: Instance) -> list[Remark]:
+def differences(document: Sequence[Any], instance: Instance) -> list[FileRemark]:
     """Tell which NICs of a runtime file have other IPs than the instance, or are only in one of the two."""
     check_runtime(document)
-    told: list[Remark] = []
+    told: list[FileRemark] = []
     left = {nic.uuid: nic for nic in instance.nics}
     for index, running in enumerate(document[NICS]):
         place = f"nics[{index}]"
         nic = _match(running, left)
         if nic is None:
-            told.append(Remark(place, f"instance {instance.name} has no such NIC ({running.get('mac')})"))
+            told.append(FileRemark(place, f"instance {instance.name} has no such NIC ({running.get('mac')})"))
             continue
         del left[nic.uuid]
         ips = read_ips(running["ip"], place) if running.get("ip") is not None else []
         if ips != nic.addresses:
-            told.append(Remark(f"{place}.ip", f"runs with {_listed(ips)}, the ledger has {_listed(nic.addresses)}"))
-    return [*told, *(Remark("nics", f"NIC {nic.uuid} ({nic.mac}) is not running") for nic in left.values())]
+            told.append(FileRemark(f"{place}.ip", f"runs with {_listed(ips)}, the ledger has {_listed(nic.addresses)}"))
+    return [*told, *(FileRemark("nics", f"NIC {nic.uuid} ({nic.mac}) is not running") for nic in left.values())]
 
 
 def _match(running: Json, left: Mapping[str, Nic]) -> Nic | None:

@@ -11,7 +11,7 @@ from tenure.integrations.ganeti.files.file_model import (
     NODES,
     REVISED,
     SECTIONS,
-    Cluster,
+    ClusterConfiguration,
     Form,
     Json,
     NetworkFile,
@@ -48,7 +48,7 @@ class Plain(NamedTuple):
         return f"{self.section}/{self.uuid}"
 
 
-def plain_objects(cluster: Cluster, form: Form | None = None) -> Iterator[Plain]:
+def plain_objects(cluster: ClusterConfiguration, form: Form | None = None) -> Iterator[Plain]:
     """Write the objects of a settled cluster, in one form; or each in the form that it was read in."""
     for group in cluster.groups:
         yield _same_in_both(GROUPS, write_group(group, _lines(cluster, group.name)))
@@ -70,7 +70,7 @@ def _same_in_both(section: str, document: Json) -> Plain:
     return Plain(section, document["uuid"], document["name"], document, said, said)
 
 
-def _lines(cluster: Cluster, group: str) -> dict[str, Connection]:
+def _lines(cluster: ClusterConfiguration, group: str) -> dict[str, Connection]:
     return {network.uuid: line for network in cluster.networks for line in network.connections if line.group == group}
 
 
@@ -81,7 +81,7 @@ def _plain_network(network: NetworkFile, form: Form) -> Plain:
     return Plain(NETWORKS, network.uuid, network.name, write_network(network, form), bare, held)
 
 
-def kept_of(cluster: Cluster, plain: Plain) -> Json:
+def kept_of(cluster: ClusterConfiguration, plain: Plain) -> Json:
     """Return the document of an object's paper: its rest, how it is keyed, and what stands for its state."""
     original = cluster.original(plain.section, plain.uuid)
     by_name = cluster.keys[plain.section, plain.uuid] != plain.uuid
@@ -89,7 +89,7 @@ def kept_of(cluster: Cluster, plain: Plain) -> Json:
     return {"rest": rest, "by_name": by_name, "digest": plain.digest, "held": plain.held}
 
 
-def kept_of_file(cluster: Cluster, *, done: bool) -> Json:
+def kept_of_file(cluster: ClusterConfiguration, *, done: bool) -> Json:
     """Return the document of the whole file's paper: what is in no section, and whether all of it was brought in."""
     kept = {key: value for key, value in cluster.document.items() if key not in SECTIONS}
     absent = [section for section in SECTIONS if section not in cluster.document]

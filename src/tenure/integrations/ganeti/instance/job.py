@@ -17,7 +17,7 @@ from tenure.integrations.ganeti.cluster import refuse_inside, structure
 from tenure.integrations.ganeti.instance.nics import Take
 from tenure.integrations.ganeti.instance_records import mark_changes
 from tenure.integrations.ganeti.machine_model import IDENTITY, INSTANCE, Instance, NicIp, Node
-from tenure.integrations.ganeti.network_lookup import Atlas, Outrun, apply_fresh, settled, unchanged
+from tenure.integrations.ganeti.network_lookup import NetworkLookup, Outrun, apply_fresh, settled, unchanged
 from tenure.kernel.errors import Conflict, NotFound, PoolExhausted
 from tenure.kernel.holdings.holding_model import Holding
 from tenure.kernel.plan.plan_model import Network
@@ -40,7 +40,7 @@ PENDING_S = 600.0
 
 
 @dataclass(frozen=True, slots=True)
-class Taken:
+class JobAddress:
     """An address that a job took or gave back: in which network (its uuid), and which holding of it."""
 
     network: str
@@ -59,11 +59,11 @@ class Job:
     node: Node | None = None
     force: bool = False
     check: bool = True
-    atlas: Atlas | None = None
+    atlas: NetworkLookup | None = None
     said: Mapping[str, str] = field(default_factory=dict)
     spaces: Mapping[str, int] = field(default_factory=dict)
-    pending: dict[str, Taken] = field(default_factory=dict)
-    cooling: list[Taken] = field(default_factory=list)
+    pending: dict[str, JobAddress] = field(default_factory=dict)
+    cooling: list[JobAddress] = field(default_factory=list)
 
     @property
     def instance(self) -> Instance:
@@ -82,7 +82,7 @@ class Job:
             grants = [self._allocate(take, networks, lasts_s) for take in takes]
             answers = await apply_fresh(self.ledger, [*lock, *_unchanged(networks), *grants])
             for take, holding in zip(takes, _holdings(answers), strict=True):
-                self.pending[take.slot] = Taken(take.network, holding.address, holding.generation)
+                self.pending[take.slot] = JobAddress(take.network, holding.address, holding.generation)
             self._fill({slot: taken.address for slot, taken in self.pending.items()})
 
         if self.takes:
@@ -173,7 +173,7 @@ class Job:
 
         The first time they are those that the job was decided upon.
         """
-        atlas, self.atlas = self.atlas or Atlas(self.ledger), None
+        atlas, self.atlas = self.atlas or NetworkLookup(self.ledger), None
         lock: list[Operation] = []
         strangers = self._strangers() if self.check else []
         if strangers:
@@ -186,7 +186,7 @@ class Job:
             self.spaces = await atlas.spaces()
         return lock, networks
 
-    async def _known_networks(self, atlas: Atlas) -> dict[str, Network]:
+    async def _known_networks(self, atlas: NetworkLookup) -> dict[str, Network]:
         """Read the networks of the NICs that will be, and those of the NICs that were as far as they are there."""
         wanted = [nic.network for nic in self.after.nics if nic.network is not None] if self.after is not None else []
         networks = await atlas.of_uuids(wanted)
@@ -239,22 +239,22 @@ class Job:
         network, owner = networks[taken.network].name, self.instance.owner
         return Confirm(network=network, address=taken.address, owner=owner, generation=taken.generation)
 
-    def _candidates(self, networks: Mapping[str, Network]) -> list[Taken]:
+    def _candidates(self, networks: Mapping[str, Network]) -> list[JobAddress]:
         """List the addresses that leave one network and are wanted in another."""
         wanted = {take.address for take in self.takes if take.address is not None}
         return [each for each in self._leaving(networks) if each.address in wanted]
 
-    def _moving(self, networks: Mapping[str, Network]) -> list[Taken]:
+    def _moving(self, networks: Mapping[str, Network]) -> list[JobAddress]:
         """List those of them that stay in one space, where only one network can have them."""
         wanted = {(take.address, self.spaces.get(take.network)) for take in self.takes}
         found = self._candidates(networks)
         return [each for each in found if (each.address, self.spaces.get(each.network)) in wanted]
 
-    def _leaving(self, networks: Mapping[str, Network]) -> list[Taken]:
+    def _leaving(self, networks: Mapping[str, Network]) -> list[JobAddress]:
         """List the addresses that the instance has and will not have any more."""
         kept = {(nic.network, ip.slot) for nic in (self.after.nics if self.after else ()) for ip in nic.ips}
         return [
-            Taken(nic.network, ip.address)
+            JobAddress(nic.network, ip.address)
             for nic in (self.before.nics if self.before else ())
             for ip in nic.ips
             if nic.network is not None and nic.network in networks
@@ -262,7 +262,7 @@ class Job:
         ]
 
     def _releases(
-        self, leaving: Sequence[Taken], networks: Mapping[str, Network], lingers_s: float | None = None
+        self, leaving: Sequence[JobAddress], networks: Mapping[str, Network], lingers_s: float | None = None
     ) -> list[Release]:
         owner = self.instance.owner
         return [

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from uuid import uuid4
 
 from tenure.integrations.ganeti.machine_model import DEFAULT_LINK, DEFAULT_MODE, Nic, NicIp
-from tenure.integrations.ganeti.options.nic_drafts import Draft
+from tenure.integrations.ganeti.options.nic_drafts import NicDraft
 from tenure.integrations.ganeti.options.nic_grammar import NicWish
 from tenure.integrations.ganeti.options.option_errors import blamed
 from tenure.kernel.addressing.addresses import parse_address
@@ -52,7 +52,7 @@ class _Entry:
 def shape(
     owner: str,
     group: str,
-    drafts: Sequence[Draft],
+    drafts: Sequence[NicDraft],
     networks: Mapping[str, Network],
     slots: Iterator[str],
     before: Sequence[Nic] = (),
@@ -131,7 +131,7 @@ class _Bench:
         return NicIp(take.slot, take.address)
 
 
-def _wired(draft: Draft, networks: Mapping[str, Network], group: str) -> Nic:
+def _wired(draft: NicDraft, networks: Mapping[str, Network], group: str) -> Nic:
     """Return a NIC with its words and wires, as the draft says; its addresses are those it had."""
     wish, before = draft.wish, draft.before
     nic = before if before is not None else Nic(str(uuid4()), TO_MAKE_UP)
@@ -171,7 +171,7 @@ def _loose(nic: Nic, wish: NicWish) -> Nic:
     )
 
 
-def _entries(draft: Draft, nic: Nic) -> list[_Entry]:
+def _entries(draft: NicDraft, nic: Nic) -> list[_Entry]:
     """List the addresses that a NIC will have; ``none`` takes one out, and those behind it move up."""
     before = draft.before
     old = () if before is None else before.ips

@@ -22,8 +22,8 @@ from tenure.integrations.ganeti.machine_model import (
     check_word,
     owner_of,
 )
-from tenure.integrations.ganeti.network_lookup import Atlas
-from tenure.integrations.ganeti.options.nic_drafts import Draft, drafts_of_change, drafts_of_new
+from tenure.integrations.ganeti.network_lookup import NetworkLookup
+from tenure.integrations.ganeti.options.nic_drafts import NicDraft, drafts_of_change, drafts_of_new
 from tenure.integrations.ganeti.options.option_errors import blamed
 from tenure.kernel.addressing.addresses import format_address, parse_address
 from tenure.kernel.errors import AlreadyExists, Conflict, Invalid, NotFound
@@ -51,7 +51,7 @@ class InstanceOptions:
 async def plan_add(ledger: AsyncLedger, name: str, nets: Sequence[str], options: InstanceOptions) -> Job:
     """Decide how a new instance will look."""
     check_word(name, field=INSTANCE)
-    atlas = Atlas(ledger)
+    atlas = NetworkLookup(ledger)
     drafts = await _resolved(drafts_of_new(nets), name)
     networks = await _networks(drafts, atlas)
     node = await _node(ledger, options.node, networks.values())
@@ -63,7 +63,7 @@ async def plan_add(ledger: AsyncLedger, name: str, nets: Sequence[str], options:
 
 async def plan_modify(ledger: AsyncLedger, name: str, nets: Sequence[str], options: InstanceOptions) -> Job | None:
     """Decide how an instance will look after a change; None if that is how it looks."""
-    atlas = Atlas(ledger)
+    atlas = NetworkLookup(ledger)
     before = await load_instance(ledger, name, atlas)
     drafts = await _resolved(drafts_of_change(before.nics, nets), name)
     networks = await _networks(drafts, atlas)
@@ -77,7 +77,7 @@ async def plan_modify(ledger: AsyncLedger, name: str, nets: Sequence[str], optio
 
 async def plan_remove(ledger: AsyncLedger, name: str) -> Job:
     """Decide how an instance goes: with all its addresses."""
-    atlas = Atlas(ledger)
+    atlas = NetworkLookup(ledger)
     return Job(ledger, await load_instance(ledger, name, atlas), None, atlas=atlas)
 
 
@@ -88,7 +88,7 @@ async def _mac_holder(ledger: AsyncLedger, mac: str) -> str | None:
         return None
 
 
-async def _networks(drafts: Iterable[Draft], atlas: Atlas) -> dict[str, Network]:
+async def _networks(drafts: Iterable[NicDraft], atlas: NetworkLookup) -> dict[str, Network]:
     """Find all networks that NICs are or will be on, by what the options call them and by uuid."""
     found: dict[str, Network] = {}
     for draft in drafts:
@@ -117,7 +117,7 @@ async def _node(ledger: AsyncLedger, name: str | None, networks: Iterable[Networ
     raise Conflict(f"--net: no node is in a group that {names} is connected to; {hint}", field="net")
 
 
-async def _resolved(drafts: list[Draft], name: str) -> list[Draft]:
+async def _resolved(drafts: list[NicDraft], name: str) -> list[NicDraft]:
     """Turn ``ip=auto`` into the address that the instance's name has."""
     for draft in drafts:
         if "auto" in draft.wish.ips.values():

@@ -33,7 +33,7 @@ _TRUTH = {
 
 
 @dataclass(frozen=True, slots=True)
-class Piece:
+class OptionPiece:
     """One piece of an option: its text without escapes, the key, and the value: text, true, false or unset (none)."""
 
     option: str
@@ -58,9 +58,9 @@ class Piece:
         return self.value
 
 
-def whole(option: str, text: str, *, at_most: int = MAX_OPTION) -> Piece:
+def whole(option: str, text: str, *, at_most: int = MAX_OPTION) -> OptionPiece:
     """Take an option's text as one piece; text that no option has is refused."""
-    piece = Piece(option, text, text, True)
+    piece = OptionPiece(option, text, text, True)
     if not text.strip():
         raise piece.refusal("nothing is written here")
     if len(text) > at_most:
@@ -70,7 +70,7 @@ def whole(option: str, text: str, *, at_most: int = MAX_OPTION) -> Piece:
     return piece
 
 
-def split_verb(piece: Piece) -> tuple[str, str, str | None]:
+def split_verb(piece: OptionPiece) -> tuple[str, str, str | None]:
     """Split into ident, verb and what follows its comma; the verb is found from the right, for idents hold colons."""
     bracketed = _BRACKETED.fullmatch(piece.text)
     if piece.text.startswith("[") and bracketed is None:
@@ -86,9 +86,9 @@ def split_verb(piece: Piece) -> tuple[str, str, str | None]:
     return ident, match[2], match[3]
 
 
-def lex(option: str, text: str | None) -> dict[str, Piece]:
+def lex(option: str, text: str | None) -> dict[str, OptionPiece]:
     """Read the pieces between commas, by key; no text has no pieces."""
-    found: dict[str, Piece] = {}
+    found: dict[str, OptionPiece] = {}
     for part in split_commas(option, text) if text else ():
         piece = _piece(option, part)
         if piece.key in found:
@@ -111,7 +111,7 @@ def split_commas(option: str, text: str) -> Iterator[str]:
     yield part
 
 
-def refuse_unknown(pieces: Iterable[Piece], known: Iterable[str], hint: str = "") -> None:
+def refuse_unknown(pieces: Iterable[OptionPiece], known: Iterable[str], hint: str = "") -> None:
     """Refuse the first piece whose key is not known."""
     keys = tuple(known)
     for piece in pieces:
@@ -119,7 +119,7 @@ def refuse_unknown(pieces: Iterable[Piece], known: Iterable[str], hint: str = ""
             raise piece.refusal(f"unknown key {shown(piece.key)}; known are {', '.join(keys)}{hint and '; ' + hint}")
 
 
-def read_truth(piece: Piece) -> bool:
+def read_truth(piece: OptionPiece) -> bool:
     """Read yes or no in any of the usual words; what is unset is off."""
     if not isinstance(piece.value, str):
         return piece.value is True
@@ -129,7 +129,7 @@ def read_truth(piece: Piece) -> bool:
     return truth
 
 
-def read_literal(text: str, piece: Piece) -> str:
+def read_literal(text: str, piece: OptionPiece) -> str:
     """Read one address, and write it as everybody does."""
     try:
         return format_address(parse_address(text))
@@ -142,7 +142,7 @@ def read_literal(text: str, piece: Piece) -> str:
     raise piece.refusal("not an IP address such as 192.0.2.1 or 2001:db8::1")
 
 
-def read_block(text: str, piece: Piece) -> tuple[Cidr, str | None]:
+def read_block(text: str, piece: OptionPiece) -> tuple[Cidr, str | None]:
     """Read a block of addresses, and a warning if it was written with host bits."""
     if "/" not in text:
         raise piece.refusal("no prefix length; a block is written as address/length")
@@ -154,7 +154,7 @@ def read_block(text: str, piece: Piece) -> tuple[Cidr, str | None]:
     return block, None if head == block.first else f"{piece.option}: {text} has host bits, taken as {block}"
 
 
-def read_range(text: str, piece: Piece) -> AddressRange:
+def read_range(text: str, piece: OptionPiece) -> AddressRange:
     """Read one address, ``first-last`` or a block; start and size have no form in a command."""
     if "+" in text or " " in text:
         raise piece.refusal("a range is written first-last, without white space or '+'")
@@ -171,7 +171,7 @@ def read_range(text: str, piece: Piece) -> AddressRange:
         raise piece.refusal(error.message.removeprefix("range: ")) from None
 
 
-def read_reference(text: str, piece: Piece) -> str:
+def read_reference(text: str, piece: OptionPiece) -> str:
     """Read what stands for something that exists: a block in its canonical text, a uuid, or a name."""
     inner = text[1:-1] if text.startswith("[") and text.endswith("]") else text
     if "/" in inner and like_an_address(inner):
@@ -182,7 +182,7 @@ def read_reference(text: str, piece: Piece) -> str:
     return normal_uuid(inner) or inner
 
 
-def read_name(piece: Piece) -> str:
+def read_name(piece: OptionPiece) -> str:
     """Read a new name."""
     name = piece.said("name=web")
     fault = name_fault(name)
@@ -229,18 +229,18 @@ def normal_uuid(text: str) -> str | None:
     return text.lower() if _UUID.fullmatch(text) else None
 
 
-def _piece(option: str, text: str) -> Piece:
+def _piece(option: str, text: str) -> OptionPiece:
     key, equals, value = text.partition("=")
-    piece = Piece(option, text, key, value if equals else True)
+    piece = OptionPiece(option, text, key, value if equals else True)
     if not key:
         raise piece.refusal("no key before '='" if equals else "an empty piece: a comma too many")
     if equals:
         return piece
     if text.startswith("no_") and text != "no_":
-        return Piece(option, text, text.removeprefix("no_"), False)
+        return OptionPiece(option, text, text.removeprefix("no_"), False)
     unset = _UNSET.fullmatch(text)
-    return Piece(option, text, unset[1], None) if unset else piece
+    return OptionPiece(option, text, unset[1], None) if unset else piece
 
 
 def _dangling(option: str, text: str) -> str:
-    raise Piece(option, text, text, True).refusal("the backslash at the end escapes nothing")
+    raise OptionPiece(option, text, text, True).refusal("the backslash at the end escapes nothing")

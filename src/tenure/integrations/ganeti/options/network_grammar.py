@@ -9,7 +9,7 @@ from typing import TypeVar
 
 from tenure.integrations.ganeti.machine_model import MODES
 from tenure.integrations.ganeti.options.lexer import (
-    Piece,
+    OptionPiece,
     lex,
     like_an_address,
     name_fault,
@@ -126,7 +126,7 @@ def read_ranges(text: str, option: str = "--add-reserved-ips") -> list[AddressRa
     """Read a list of ranges between commas, as the options for reserved addresses take it."""
     # Lists come from files and here-documents: white space and line breaks around a piece do no harm.
     line = whole(option, " ".join(text.split()), at_most=MAX_RANGES)
-    pieces = [Piece(option, part.strip(), part, True) for part in line.text.removeprefix("=").split(",")]
+    pieces = [OptionPiece(option, part.strip(), part, True) for part in line.text.removeprefix("=").split(",")]
     if not all(piece.text for piece in pieces):
         raise line.refusal("an empty piece: a comma too many, or no range at all")
     return [read_range(piece.text, piece) for piece in pieces]
@@ -158,12 +158,12 @@ def check_door_name(text: str, field: str) -> str:
     return text
 
 
-def name_or_none(piece: Piece) -> str | None:
+def name_or_none(piece: OptionPiece) -> str | None:
     """Read a new name, or none."""
     return None if piece.empties else read_name(piece)
 
 
-def read_mode(piece: Piece) -> str:
+def read_mode(piece: OptionPiece) -> str:
     """Read the mode in which a NIC is connected."""
     mode = piece.said("mode=bridged")
     if mode not in MODES:
@@ -171,7 +171,7 @@ def read_mode(piece: Piece) -> str:
     return mode
 
 
-def read_wire(piece: Piece) -> str:
+def read_wire(piece: OptionPiece) -> str:
     """Read a link or a vlan: any short word."""
     word = piece.said("vlan=.10" if piece.key == "vlan" else f"{piece.key}=br0")
     if len(word) > MAX_NAME or any(letter.isspace() for letter in word):
@@ -179,17 +179,17 @@ def read_wire(piece: Piece) -> str:
     return word
 
 
-def wire_or_none(piece: Piece) -> str | None:
+def wire_or_none(piece: OptionPiece) -> str | None:
     """Read a link or a vlan, or none."""
     return None if piece.empties else read_wire(piece)
 
 
-def if_said(said: dict[str, Piece], key: str, read: Callable[[Piece], _T]) -> _T | Keep:
+def if_said(said: dict[str, OptionPiece], key: str, read: Callable[[OptionPiece], _T]) -> _T | Keep:
     """Read a key if it is there; what is not said is kept."""
     return read(said[key]) if key in said else KEEP
 
 
-def _subnet_add(option: Piece, said: dict[str, Piece]) -> SubnetAdd:
+def _subnet_add(option: OptionPiece, said: dict[str, OptionPiece]) -> SubnetAdd:
     refuse_unknown(said.values(), ("cidr", "gateway", "dhcp", "name", "pool"))
     if "cidr" not in said:
         raise option.refusal("cidr is missing: a subnet needs cidr=ADDRESS/LENGTH")
@@ -204,7 +204,7 @@ def _subnet_add(option: Piece, said: dict[str, Piece]) -> SubnetAdd:
     )
 
 
-def _subnet_modify(option: Piece, subnet: str, said: dict[str, Piece]) -> SubnetModify:
+def _subnet_modify(option: OptionPiece, subnet: str, said: dict[str, OptionPiece]) -> SubnetModify:
     hint = "a pool is added with --pool add:subnet=IDENT" if "pool" in said else ""
     refuse_unknown(said.values(), ("cidr", "gateway", "dhcp", "name"), hint)
     if not said:
@@ -215,7 +215,7 @@ def _subnet_modify(option: Piece, subnet: str, said: dict[str, Piece]) -> Subnet
     return SubnetModify(subnet, cidr, gateway, dhcp, name, warning)
 
 
-def _pool_add(option: Piece, said: dict[str, Piece]) -> PoolAdd:
+def _pool_add(option: OptionPiece, said: dict[str, OptionPiece]) -> PoolAdd:
     ranges = [piece for piece in said.values() if _is_bare(piece)]
     others = (piece for piece in said.values() if not _is_bare(piece))
     refuse_unknown(others, ("subnet", "name"), "a range is written first-last")
@@ -230,11 +230,11 @@ def _pool_add(option: Piece, said: dict[str, Piece]) -> PoolAdd:
     )
 
 
-def _is_bare(piece: Piece) -> bool:
+def _is_bare(piece: OptionPiece) -> bool:
     return piece.value is True and piece.key not in ("subnet", "name")
 
 
-def _pool_cut(option: Piece, text: str) -> PoolRemove:
+def _pool_cut(option: OptionPiece, text: str) -> PoolRemove:
     if not text:
         raise option.refusal("say what to remove: remove:RANGE or POOL:remove")
     if "," in text:
@@ -244,22 +244,22 @@ def _pool_cut(option: Piece, text: str) -> PoolRemove:
     return PoolRemove(range=read_range(text, option))
 
 
-def _pool_modify(option: Piece, pool: str, said: dict[str, Piece]) -> PoolModify:
+def _pool_modify(option: OptionPiece, pool: str, said: dict[str, OptionPiece]) -> PoolModify:
     refuse_unknown(said.values(), ("name",))
     if "name" not in said:
         raise option.refusal("nothing to modify: write POOL:modify,name=NAME")
     return PoolModify(pool, name_or_none(said["name"]))
 
 
-def _cidr(piece: Piece) -> tuple[Cidr, str | None]:
+def _cidr(piece: OptionPiece) -> tuple[Cidr, str | None]:
     return read_block(piece.said("cidr=192.0.2.0/24"), piece)
 
 
-def _gateway(piece: Piece) -> str:
+def _gateway(piece: OptionPiece) -> str:
     return read_literal(piece.said("gateway=192.0.2.1"), piece)
 
 
-def _flag(piece: Piece) -> bool:
+def _flag(piece: OptionPiece) -> bool:
     if isinstance(piece.value, str):
         raise piece.refusal(f"{piece.key} takes no value; name a pool with --pool add:subnet=IDENT,name=NAME")
     return piece.value is True

@@ -19,7 +19,7 @@ from tenure.kernel.plan.edits import Keep
 
 
 @dataclass(slots=True)
-class Draft:
+class NicDraft:
     """A NIC as it was (None for a new one), what is said of it, and the option that says so."""
 
     before: Nic | None
@@ -27,16 +27,16 @@ class Draft:
     option: str = ""
 
 
-def drafts_of_new(options: Sequence[str]) -> list[Draft]:
+def drafts_of_new(options: Sequence[str]) -> list[NicDraft]:
     """Read the NICs of a new instance; their indices are 0, 1, … in any order."""
-    drafts: dict[int, Draft] = {}
+    drafts: dict[int, NicDraft] = {}
     for text in options:
         with blamed("--net", text):
             read = read_net_add(text)
             index = len(drafts) if read.index is None else read.index
             if index in drafts:
                 raise Invalid(f"NIC {index} is given twice")
-            drafts[index] = Draft(None, read.wish, text)
+            drafts[index] = NicDraft(None, read.wish, text)
     for index, draft in drafts.items():
         with blamed("--net", draft.option):
             if index >= len(drafts):
@@ -44,12 +44,12 @@ def drafts_of_new(options: Sequence[str]) -> list[Draft]:
     return [drafts[index] for index in sorted(drafts)]
 
 
-def drafts_of_change(nics: Sequence[Nic], options: Sequence[str]) -> list[Draft]:
+def drafts_of_change(nics: Sequence[Nic], options: Sequence[str]) -> list[NicDraft]:
     """Read changes of an instance's NICs, in order: each option finds the NICs as the ones before it left them.
 
     Indices of addresses are those that a NIC had before the command, whatever the other options do to it.
     """
-    drafts = [Draft(nic) for nic in nics]
+    drafts = [NicDraft(nic) for nic in nics]
     for text in options:
         with blamed("--net", text):
             read = read_net_modify(text)
@@ -57,7 +57,7 @@ def drafts_of_change(nics: Sequence[Nic], options: Sequence[str]) -> list[Draft]
                 place = len(drafts) if read.index is None else read.index
                 if place > len(drafts):
                     raise Invalid(f"NIC {place} would leave a gap; the instance has {len(drafts)} NICs")
-                drafts.insert(place, Draft(None, read.wish, text))
+                drafts.insert(place, NicDraft(None, read.wish, text))
             else:
                 place = _find(drafts, read.nic)
                 if isinstance(read, NicModify):
@@ -68,7 +68,7 @@ def drafts_of_change(nics: Sequence[Nic], options: Sequence[str]) -> list[Draft]
     return drafts
 
 
-def _find(drafts: Sequence[Draft], ident: str) -> int:
+def _find(drafts: Sequence[NicDraft], ident: str) -> int:
     """Find a NIC by index, name or uuid."""
     if ident == LAST and drafts:
         return len(drafts) - 1

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from tenure.integrations.ganeti.options.lexer import (
     KEYWORDS,
     VERBS,
-    Piece,
+    OptionPiece,
     lex,
     like_an_address,
     name_fault,
@@ -110,7 +110,7 @@ def read_net_modify(text: str) -> NicOption:
     return NicRemove(nic) if verb == "remove" else NicModify(nic, _wish(said))
 
 
-def _verb(said: dict[str, Piece]) -> str | None:
+def _verb(said: dict[str, OptionPiece]) -> str | None:
     """Take the verb off the front, if there is one."""
     first = next(iter(said.values()), None)
     if first is None or first.value is not True or first.key not in VERBS:
@@ -118,7 +118,7 @@ def _verb(said: dict[str, Piece]) -> str | None:
     return said.pop(first.key).key
 
 
-def _nic(ident: str, option: Piece) -> str:
+def _nic(ident: str, option: OptionPiece) -> str:
     if ident == LAST or normal_uuid(ident):
         return ident.lower()
     if _INDEX.fullmatch(ident):
@@ -129,7 +129,7 @@ def _nic(ident: str, option: Piece) -> str:
     return ident
 
 
-def _place(nic: str, option: Piece) -> int | None:
+def _place(nic: str, option: OptionPiece) -> int | None:
     if nic == LAST:
         return None
     if not _INDEX.fullmatch(nic):
@@ -137,13 +137,13 @@ def _place(nic: str, option: Piece) -> int | None:
     return int(nic)
 
 
-def _index(digits: str, piece: Piece) -> int:
+def _index(digits: str, piece: OptionPiece) -> int:
     if len(digits) > len(str(MAX_INDEX)) or int(digits) > MAX_INDEX:
         raise piece.refusal(f"the index is too high; the highest is {MAX_INDEX}")
     return int(digits)
 
 
-def _new(said: dict[str, Piece]) -> NicWish:
+def _new(said: dict[str, OptionPiece]) -> NicWish:
     """Read what a new NIC has: its addresses are counted from 0 without a gap."""
     wish = _wish(said)
     missing = next((index for index in range(len(wish.ips)) if index not in wish.ips), None)
@@ -153,7 +153,7 @@ def _new(said: dict[str, Piece]) -> NicWish:
     return wish
 
 
-def _wish(said: dict[str, Piece]) -> NicWish:
+def _wish(said: dict[str, OptionPiece]) -> NicWish:
     for piece in said.values():
         if piece.key not in WORDS and not _IP_KEY.fullmatch(piece.key):
             raise _unknown(piece)
@@ -172,7 +172,7 @@ def _wish(said: dict[str, Piece]) -> NicWish:
     )
 
 
-def _unknown(piece: Piece) -> Invalid:
+def _unknown(piece: OptionPiece) -> Invalid:
     reason = f"unknown parameter {shown(piece.key)}"
     if piece.key in VERBS:
         return piece.refusal(f"{reason}; a verb comes first, as in NIC:{piece.key}")
@@ -181,7 +181,7 @@ def _unknown(piece: Piece) -> Invalid:
     return piece.refusal(f"{reason}; known are ip, ip0, ip1, …, {', '.join(WORDS)}")
 
 
-def _ips(said: dict[str, Piece]) -> dict[int, str]:
+def _ips(said: dict[str, OptionPiece]) -> dict[int, str]:
     found: dict[int, str] = {}
     for piece in said.values():
         match = _IP_KEY.fullmatch(piece.key)
@@ -191,7 +191,7 @@ def _ips(said: dict[str, Piece]) -> dict[int, str]:
     return dict(sorted(found.items()))
 
 
-def _ip(index: int, piece: Piece) -> str:
+def _ip(index: int, piece: OptionPiece) -> str:
     text = "none" if piece.empties else piece.said(f"{piece.key}=pool")
     word = text.lower()
     if word == "auto" and index > 0:
@@ -206,7 +206,7 @@ def _ip(index: int, piece: Piece) -> str:
     return text
 
 
-def _network(piece: Piece) -> str | None:
+def _network(piece: OptionPiece) -> str | None:
     if piece.empties:
         return None
     name = piece.said("network=NAME")
@@ -216,14 +216,14 @@ def _network(piece: Piece) -> str | None:
     return normal_uuid(name) or name
 
 
-def _mac(piece: Piece) -> str:
+def _mac(piece: OptionPiece) -> str:
     mac = piece.said("mac=auto").lower()
     if mac not in ("auto", "generate") and not _MAC.fullmatch(mac):
         raise piece.refusal("not a MAC address such as aa:00:00:12:34:56, nor auto, nor generate")
     return mac
 
 
-def _name(piece: Piece) -> str | None:
+def _name(piece: OptionPiece) -> str | None:
     if piece.empties:
         return None
     name = read_name(piece)

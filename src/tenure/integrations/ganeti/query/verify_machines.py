@@ -19,7 +19,7 @@ from tenure.integrations.ganeti.machine_model import (
     owner_of,
     read_node,
 )
-from tenure.integrations.ganeti.network_lookup import Atlas
+from tenure.integrations.ganeti.network_lookup import NetworkLookup
 from tenure.kernel.holdings.holding_model import Paper, State
 from tenure.kernel.plan.plan_model import Network
 from tenure.service.ledger.async_ledger import AsyncLedger
@@ -40,7 +40,7 @@ async def verify_machines(ledger: AsyncLedger) -> list[str]:
 
 
 async def _look(ledger: AsyncLedger) -> list[str]:
-    atlas = Atlas(ledger)
+    atlas = NetworkLookup(ledger)
     instances = await load_instances(ledger, atlas)
     papers = {paper.name: paper for paper in await ledger.papers(INSTANCE)}
     networks = {network.uuid: network for network in await atlas.every()}

@@ -21,7 +21,7 @@ PAGE = 1000
 _DIGITS = re.compile("04[0-9a-f]{8}|06[0-9a-f]{32}")
 
 
-class Held(NamedTuple):
+class HeldAddress(NamedTuple):
     """An address that is held: by whom, as which holding of a shared ledger (0: of none, or unknown), since when."""
 
     place: int
@@ -93,12 +93,12 @@ class SessionBook:
         """End all holdings."""
         self._session.execute(sa.delete(ALLOCATIONS).where(self._mine))
 
-    def find(self, place: int, *, locking: bool = False) -> Held | None:
+    def find(self, place: int, *, locking: bool = False) -> HeldAddress | None:
         """Find who holds an address; ``locking``: as it is now, and until the transaction ends."""
         columns = (ALLOCATIONS.c.owner, ALLOCATIONS.c.generation, ALLOCATIONS.c.since_s)
         statement = sa.select(*columns).where(self._mine, ALLOCATIONS.c.address == digits_of(place))
         found = self._session.execute(statement.with_for_update() if locking else statement).first()
-        return None if found is None else Held(place, *found)
+        return None if found is None else HeldAddress(place, *found)
 
     def all(self) -> list[tuple[str, str, int, int | None]]:
         """Read all rows as they are written: address, owner, generation, since when; in the order of addresses."""

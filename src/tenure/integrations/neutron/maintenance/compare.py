@@ -4,11 +4,11 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from tenure.integrations.neutron.address_requests import UNNAMED, owner_of, port_of
-from tenure.integrations.neutron.database.allocation_rows import Held
+from tenure.integrations.neutron.database.allocation_rows import HeldAddress
 from tenure.integrations.neutron.database.subnet_records import SubnetRecord
 from tenure.integrations.neutron.database.unreadable_rows import Unreadable
 from tenure.integrations.neutron.maintenance.drift import Drift
-from tenure.integrations.neutron.maintenance.held_spans import Spans
+from tenure.integrations.neutron.maintenance.held_spans import HeldSpans
 from tenure.integrations.neutron.maintenance.neutron_tables import TrueSubnet
 from tenure.integrations.neutron.transaction.ledger_plan import ledger_owner
 from tenure.kernel.addressing.addresses import format_address, parse_address
@@ -16,7 +16,7 @@ from tenure.kernel.addressing.ranges import AddressRange, Cidr, parse_cidr
 from tenure.kernel.holdings.holding_model import Holding, State
 
 Ports = Mapping[int, str | None]
-Rows = Mapping[int, Held]
+Rows = Mapping[int, HeldAddress]
 
 OUTSIDE = "address-outside"
 OUT_OF = "{} carries it, and it is outside of the subnet {}; give the port another address"
@@ -172,12 +172,12 @@ def compare_coming(seen: Seen) -> list[Drift]:
     ]
 
 
-def expected_rows(ports: Ports, rows: Rows) -> dict[int, Held]:
+def expected_rows(ports: Ports, rows: Rows) -> dict[int, HeldAddress]:
     """Return the rows as they should be."""
-    wanted: dict[int, Held] = {}
+    wanted: dict[int, HeldAddress] = {}
     for place in ports:
         owner, row = owner_at(place, ports, rows), rows.get(place)
-        wanted[place] = row if row is not None and row.owner == owner else Held(place, owner, 0)
+        wanted[place] = row if row is not None and row.owner == owner else HeldAddress(place, owner, 0)
     return wanted
 
 
@@ -187,7 +187,7 @@ class LedgerReading:
 
     realm: str
     holdings: Mapping[int, Holding]
-    others: Spans
+    others: HeldSpans
     block: Cidr
 
     def ours(self, holding: Holding) -> bool:
@@ -216,7 +216,7 @@ def _compare_extra(subnet: str, holding: Holding, reading: LedgerReading) -> Dri
     return Drift("holding-extra", subnet, text, holding.row.first)
 
 
-def _compare_held(subnet: str, row: Held, holding: Holding | None, reading: LedgerReading) -> Drift | None:
+def _compare_held(subnet: str, row: HeldAddress, holding: Holding | None, reading: LedgerReading) -> Drift | None:
     place, owner = row.place, ledger_owner(reading.realm, row.owner)
     if holding is None or holding.state is State.COOLING:
         other = reading.others.at(place)

@@ -29,7 +29,7 @@ class Drift:
         return f"{self.kind}: {where}: {self.text}"
 
 
-class Outcome(enum.StrEnum):
+class DriftOutcome(enum.StrEnum):
     """What became of a drift. Of what is in flight a transaction is still open, which will settle it."""
 
     FOUND = "found"
@@ -38,7 +38,7 @@ class Outcome(enum.StrEnum):
     IN_FLIGHT = "in-flight"
 
 
-SETTLED = (Outcome.FOUND, Outcome.REPAIRED)
+SETTLED = (DriftOutcome.FOUND, DriftOutcome.REPAIRED)
 FOLLOWING = {
     "subnet-missing": frozenset({"row-missing", "plan-differs"}),
     "subnet-unreadable": frozenset({"plan-differs"}),
@@ -53,24 +53,24 @@ Neutron's own tables say cannot be read.
 
 
 @dataclass(slots=True)
-class Report:
+class DriftReport:
     """What a round found, and what it did."""
 
     mode: str
     subnets: int = 0
     addresses: int = 0
     agreed: bool = False
-    found: list[tuple[Drift, Outcome]] = field(default_factory=list)
+    found: list[tuple[Drift, DriftOutcome]] = field(default_factory=list)
     folds: bool = False
     removal: tuple[int, int] = (0, 0)
     """Networks with held addresses that go, or would go, because no subnet is there any more; and the addresses."""
     notes: list[str] = field(default_factory=list)
     _causes: dict[str, frozenset[str]] = field(default_factory=dict)
 
-    def note(self, drifts: Iterable[Drift], outcome: Outcome) -> None:
+    def note(self, drifts: Iterable[Drift], outcome: DriftOutcome) -> None:
         """Note drifts, and what became of them; if it ``folds``, what follows from another drift is not told again."""
         for drift in drifts:
-            became = outcome if drift.repairable else Outcome.LEFT
+            became = outcome if drift.repairable else DriftOutcome.LEFT
             if not (self.folds and became in SETTLED and self._follows(drift)):
                 self.found.append((drift, became))
 
@@ -81,14 +81,14 @@ class Report:
             return False
         return drift.kind in self._causes.get(drift.subnet, frozenset())
 
-    def of(self, *outcomes: Outcome) -> Iterator[Drift]:
+    def of(self, *outcomes: DriftOutcome) -> Iterator[Drift]:
         """Yield the drifts with one of these outcomes."""
         return (drift for drift, outcome in self.found if outcome in outcomes)
 
     @property
     def left(self) -> list[Drift]:
         """Return what cannot be repaired here."""
-        return list(self.of(Outcome.LEFT))
+        return list(self.of(DriftOutcome.LEFT))
 
     @property
     def leavable(self) -> bool:
@@ -98,12 +98,12 @@ class Report:
     @property
     def in_flight(self) -> list[Drift]:
         """Return what a transaction is open behind."""
-        return list(self.of(Outcome.IN_FLIGHT))
+        return list(self.of(DriftOutcome.IN_FLIGHT))
 
     @property
     def clean(self) -> bool:
         """Tell whether everything agrees, now that the round is over, but for what is in flight."""
-        return not any(self.of(Outcome.FOUND, Outcome.LEFT))
+        return not any(self.of(DriftOutcome.FOUND, DriftOutcome.LEFT))
 
     @property
     def counts(self) -> dict[str, int]:
@@ -125,7 +125,7 @@ class Report:
         }
 
 
-def _document(drift: Drift, outcome: Outcome) -> dict[str, Any]:
+def _document(drift: Drift, outcome: DriftOutcome) -> dict[str, Any]:
     return {
         "kind": drift.kind,
         "subnet": drift.subnet,

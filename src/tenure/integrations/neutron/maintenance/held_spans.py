@@ -8,7 +8,7 @@ from tenure.kernel.addressing.ranges import AddressRange
 from tenure.kernel.holdings.holding_model import Holding
 
 
-class Span(NamedTuple):
+class HeldSpan(NamedTuple):
     """Addresses from first to last, and who holds them."""
 
     first: int
@@ -16,15 +16,15 @@ class Span(NamedTuple):
     owner: str
 
 
-def span_of(holding: Holding) -> Span:
+def span_of(holding: Holding) -> HeldSpan:
     """Say where a holding is, and whose."""
-    return Span(holding.row.first, holding.row.last, str(holding.owner))
+    return HeldSpan(holding.row.first, holding.row.last, str(holding.owner))
 
 
-class Spans:
+class HeldSpans:
     """Spans that do not lie over each other, in order."""
 
-    def __init__(self, spans: Iterable[Span] = ()) -> None:
+    def __init__(self, spans: Iterable[HeldSpan] = ()) -> None:
         self._spans = sorted(spans)
         self._firsts = [span.first for span in self._spans]
 
@@ -34,11 +34,11 @@ class Spans:
         span = self._spans[index] if index >= 0 else None
         return span.owner if span is not None and place <= span.last else None
 
-    def within(self, piece: AddressRange) -> Iterator[Span]:
+    def within(self, piece: AddressRange) -> Iterator[HeldSpan]:
         """Yield the spans that lie in a range, or over an end of it."""
         start = max(0, bisect_right(self._firsts, piece.first) - 1)
         end = bisect_right(self._firsts, piece.last)
         return (span for span in self._spans[start:end] if span.last >= piece.first)
 
 
-NOBODY = Spans()
+NOBODY = HeldSpans()

@@ -14,7 +14,7 @@ from tenure.integrations.neutron.database.agreement_lock import TABLE, Agreement
 from tenure.integrations.neutron.installation import (
     ANOTHERS,
     PAPER,
-    Entry,
+    LedgerRegistration,
     enter,
     entry_in,
     hold_agreement,
@@ -23,8 +23,8 @@ from tenure.integrations.neutron.installation import (
     replace_agreement,
 )
 from tenure.integrations.neutron.maintenance.neutron_database import Database, InFlight
-from tenure.integrations.neutron.maintenance.neutron_settings import Settings
-from tenure.integrations.neutron.maintenance.repair_networks import Networks
+from tenure.integrations.neutron.maintenance.neutron_settings import NeutronSettings
+from tenure.integrations.neutron.maintenance.repair_networks import NetworkRepair
 from tenure.integrations.neutron.maintenance.repair_rows import all_ids
 from tenure.integrations.neutron.options import LEDGER
 from tenure.kernel.errors import Conflict
@@ -32,7 +32,7 @@ from tenure.service.apply.operations import WritePaper
 from tenure.service.ledger.async_ledger import AsyncLedger
 
 
-def check(database: Database, networks: Networks | None, settings: Settings) -> None:
+def check(database: Database, networks: NetworkRepair | None, settings: NeutronSettings) -> None:
     """Refuse what is configured otherwise than the deployment has agreed."""
     with database.reading() as session:
         agreed = read_agreement(session)
@@ -47,7 +47,7 @@ def check(database: Database, networks: Networks | None, settings: Settings) -> 
         raise Conflict(entry.against(agreed) or elsewhere)
 
 
-def is_anothers(database: Database, networks: Networks | None, settings: Settings) -> bool:
+def is_anothers(database: Database, networks: NetworkRepair | None, settings: NeutronSettings) -> bool:
     """Tell whether a ledger knows the realm by a number that is not this deployment's."""
     if networks is None:
         return False
@@ -56,7 +56,7 @@ def is_anothers(database: Database, networks: Networks | None, settings: Setting
     return _entry(networks).number not in {"", *known}
 
 
-def check_taking_over(database: Database, networks: Networks) -> None:
+def check_taking_over(database: Database, networks: NetworkRepair) -> None:
     """Refuse to take networks over for a database that knows none of them: it is another deployment's, by its looks."""
     networks.read()
     theirs, ours = networks.subnet_ids(), set(all_ids(database))
@@ -75,7 +75,7 @@ STRANGER = (
 
 
 def begin(
-    database: Database, networks: Networks | None, settings: Settings, *, take_over: bool = False, dry: bool
+    database: Database, networks: NetworkRepair | None, settings: NeutronSettings, *, take_over: bool = False, dry: bool
 ) -> Agreement:
     """Make sure that a ledger's networks of this name are ours, and return what is to be agreed on."""
     if networks is None:
@@ -113,7 +113,7 @@ def finish(database: Database, agreement: Agreement, agrees: Callable[[], bool])
     return True
 
 
-def _entry(networks: Networks) -> Entry:
+def _entry(networks: NetworkRepair) -> LedgerRegistration:
     return networks.reach.ask(lambda ledger: entry_in(ledger, networks.realm))
 
 

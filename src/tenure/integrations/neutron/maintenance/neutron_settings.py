@@ -12,7 +12,7 @@ from tenure.kernel.errors import Invalid
 
 
 @dataclass(frozen=True, slots=True)
-class Settings:
+class NeutronSettings:
     """A deployment as its configuration describes it."""
 
     database: str
@@ -22,7 +22,7 @@ class Settings:
     spaces: Spaces = NOTHING_SHARED
 
 
-def read_settings(files: Sequence[str], said: Mapping[str, str | None]) -> Settings:
+def read_settings(files: Sequence[str], said: Mapping[str, str | None]) -> NeutronSettings:
     """Read Neutron's configuration from files, or from where Neutron looks for it; what is ``said`` wins."""
     conf = cfg.ConfigOpts()
     conf.register_opts(db_options.database_opts, "database")
@@ -33,7 +33,7 @@ def read_settings(files: Sequence[str], said: Mapping[str, str | None]) -> Setti
         for name in ("mode", "ledger", "realm"):
             if said.get(name) is not None:
                 conf.set_override(name, said[name], options.GROUP)
-        found = Settings(
+        found = NeutronSettings(
             said.get("database") or conf.database.connection or "",
             section.mode,
             section.realm,
@@ -45,7 +45,7 @@ def read_settings(files: Sequence[str], said: Mapping[str, str | None]) -> Setti
     return _checked(found)
 
 
-def _checked(settings: Settings) -> Settings:
+def _checked(settings: NeutronSettings) -> NeutronSettings:
     if not settings.database:
         said = "say --database URL, or --config-file FILE with [database] connection"
         raise Invalid(f"database: nobody says which is Neutron's; {said}", field="database")

@@ -9,7 +9,7 @@ import sqlalchemy as sa
 
 from tenure.integrations.neutron.database.subnet_records import SubnetRecord
 from tenure.integrations.neutron.database.unreadable_rows import read_column
-from tenure.integrations.neutron.space_mapping import Site
+from tenure.integrations.neutron.space_mapping import SubnetLocation
 from tenure.kernel.addressing.addresses import format_address, parse_address
 from tenure.kernel.addressing.ranges import AddressRange, parse_cidr
 from tenure.kernel.errors import Invalid
@@ -37,7 +37,7 @@ class TrueSubnet:
     cidr: str
     gateway_ip: str | None
     pools: tuple[AddressRange, ...]
-    site: Site
+    site: SubnetLocation
 
     def record(self, space: str | None) -> SubnetRecord:
         """Write the record that the driver would have made of it."""
@@ -68,7 +68,7 @@ def read_subnet(session: Any, subnet: str, *, lock: bool = False) -> TrueSubnet 
         read_column(SUBNETS.name, subnet, "gateway_ip", row["gateway_ip"], parse_address)
     ends = session.execute(sa.select(POOLS.c.first_ip, POOLS.c.last_ip).where(POOLS.c.subnet_id == subnet))
     pools = sorted(read_column(POOLS.name, subnet, "pool", f"{first}-{last}", _pool) for first, last in ends)
-    site = Site(row["network_id"], *_origin(session, row["subnetpool_id"]))
+    site = SubnetLocation(row["network_id"], *_origin(session, row["subnetpool_id"]))
     return TrueSubnet(subnet, row["project_id"], row["cidr"], row["gateway_ip"], tuple(pools), site)
 
 

@@ -11,7 +11,7 @@ from typing import Any
 import sqlalchemy as sa
 
 from tenure.integrations.neutron.address_requests import port_of
-from tenure.integrations.neutron.database.allocation_rows import Held
+from tenure.integrations.neutron.database.allocation_rows import HeldAddress
 from tenure.integrations.neutron.maintenance.neutron_tables import PORTS
 
 BULK_S = 900
@@ -23,7 +23,7 @@ Servers and proxies give a request up after minutes. What is older was left behi
 AT_ONCE = 1000
 
 
-def to_come(session: Any, rows: Iterable[Held], grace_s: int) -> dict[int, str]:
+def to_come(session: Any, rows: Iterable[HeldAddress], grace_s: int) -> dict[int, str]:
     """Tell for which young rows a port may yet be written: that which is not there.
 
     Who reads in several steps asks this before he reads which addresses ports carry: Neutron writes a port and its

@@ -10,13 +10,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from tenure.integrations.neutron.database.allocation_rows import Held
+from tenure.integrations.neutron.database.allocation_rows import HeldAddress
 from tenure.integrations.neutron.database.subnet_records import SubnetRecord
 from tenure.integrations.neutron.maintenance.compare import LedgerReading, Seen, compare_holdings, expected_rows
 from tenure.integrations.neutron.maintenance.drift import Drift
-from tenure.integrations.neutron.maintenance.held_spans import Spans
+from tenure.integrations.neutron.maintenance.held_spans import HeldSpans
 from tenure.integrations.neutron.maintenance.neutron_database import DATABASE_ERRORS, Database, waited
-from tenure.integrations.neutron.maintenance.repair_networks import REFUSED, Networks
+from tenure.integrations.neutron.maintenance.repair_networks import REFUSED, NetworkRepair
 from tenure.integrations.neutron.maintenance.repair_rows import lock_record, locked_sides, note_generations
 from tenure.integrations.neutron.transaction.ledger_plan import ledger_owner
 from tenure.kernel.addressing.addresses import family_span, format_address
@@ -43,14 +43,14 @@ class SubnetBusy(Exception):
 
 
 @dataclass(slots=True)
-class Holdings:
+class HoldingRepair:
     """The holdings of one subnet."""
 
     database: Database
-    networks: Networks
+    networks: NetworkRepair
     seen: Seen
     record: SubnetRecord
-    others: Spans
+    others: HeldSpans
 
     def read(self) -> LedgerReading:
         """Read all holdings."""
@@ -108,7 +108,7 @@ class Holdings:
             return self._reading({})  # a dry run has not made the network
 
     def _repair(
-        self, drifts: list[Drift], rows: Mapping[int, Held], reading: LedgerReading, generations: dict[int, int]
+        self, drifts: list[Drift], rows: Mapping[int, HeldAddress], reading: LedgerReading, generations: dict[int, int]
     ) -> list[Drift]:
         """Tell the ledger in one transaction; where that is refused, one by one. Its generations are written down."""
         todo = [drift for drift in drifts if drift.repairable]
@@ -145,7 +145,7 @@ class Holdings:
     def _ask(self, operations: list[Operation]) -> list[Shown]:
         return self.networks.reach.ask(lambda ledger: ledger.apply(operations))
 
-    def _operations(self, row: Held | None, holding: Holding | None) -> list[Operation]:
+    def _operations(self, row: HeldAddress | None, holding: Holding | None) -> list[Operation]:
         """Name what leads from a holding to the one that should be."""
         if row is None:
             assert holding is not None
@@ -176,7 +176,7 @@ class Holdings:
 
 
 def _unknown_generations(
-    rows: Mapping[int, Held], expected: Mapping[int, Held], reading: LedgerReading
+    rows: Mapping[int, HeldAddress], expected: Mapping[int, HeldAddress], reading: LedgerReading
 ) -> dict[int, int]:
     """Find the generations of holdings that are as they should be, and whose rows do not know theirs."""
     unknown = [row for place, row in rows.items() if row.generation == 0 and expected.get(place) == row]
@@ -186,7 +186,7 @@ def _unknown_generations(
     }
 
 
-def _is_of(holding: Holding, row: Held, reading: LedgerReading) -> bool:
+def _is_of(holding: Holding, row: HeldAddress, reading: LedgerReading) -> bool:
     return holding.state is State.HELD and holding.row.owner == ledger_owner(reading.realm, row.owner)
 
 

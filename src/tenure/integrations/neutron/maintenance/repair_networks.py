@@ -8,7 +8,7 @@ from tenure.integrations.neutron.database import subnet_records
 from tenure.integrations.neutron.database.allocation_rows import dialect_of, insert_unless_there
 from tenure.integrations.neutron.database.subnet_records import SubnetRecord
 from tenure.integrations.neutron.maintenance.drift import Drift
-from tenure.integrations.neutron.maintenance.held_spans import NOBODY, Spans, span_of
+from tenure.integrations.neutron.maintenance.held_spans import NOBODY, HeldSpans, span_of
 from tenure.integrations.neutron.maintenance.neutron_database import Database
 from tenure.integrations.neutron.maintenance.repair_rows import locked_record
 from tenure.integrations.neutron.transaction import ledger_plan
@@ -22,7 +22,7 @@ MOVES = "; `tenure neutron import` moves it, with Neutron's servers stopped"
 
 
 @dataclass(slots=True)
-class Networks:
+class NetworkRepair:
     """The ledger's side of a deployment's subnets. ``moving``: no server is at work, a network may change its space."""
 
     reach: Reach
@@ -30,7 +30,7 @@ class Networks:
     moving: bool = False
     _spaces: dict[str, dict[str, Network]] = field(default_factory=dict)
     _space_of: dict[str, str] = field(default_factory=dict)
-    _spans: dict[str, Spans] = field(default_factory=dict)
+    _spans: dict[str, HeldSpans] = field(default_factory=dict)
 
     def read(self) -> None:
         """Read the plan of the whole ledger: once in a round, and what is changed in it is noted."""
@@ -117,20 +117,20 @@ class Networks:
         except NotFound:
             return []
 
-    def others(self, record: SubnetRecord) -> Spans:
+    def others(self, record: SubnetRecord) -> HeldSpans:
         """Tell what is held in the space of a subnet by way of other networks that lie over it."""
         if record.space is None:
             return NOBODY
         block, own = parse_cidr(record.cidr).range, self.name(record.id)
         networks = [each for each in self._spaces.get(record.space, {}).values() if each.name != own]
         over = [each for each in networks if any(part.cidr.range.overlaps(block) for part in each.subnets)]
-        return Spans(span for each in over for span in self._held_in(each.name).within(block))
+        return HeldSpans(span for each in over for span in self._held_in(each.name).within(block))
 
-    def _held_in(self, network: str) -> Spans:
+    def _held_in(self, network: str) -> HeldSpans:
         """Tell what is held in a network; it is read once, and again only when it was changed here."""
         if network not in self._spans:
             held = self.reach.ask(lambda ledger: ledger.holdings(network))
-            self._spans[network] = Spans(map(span_of, held))
+            self._spans[network] = HeldSpans(map(span_of, held))
         return self._spans[network]
 
     def changed(self, subnet: str) -> None:

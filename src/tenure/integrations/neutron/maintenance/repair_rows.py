@@ -13,7 +13,7 @@ import sqlalchemy as sa
 from tenure.integrations.neutron.database import subnet_records
 from tenure.integrations.neutron.database.allocation_rows import (
     ALLOCATIONS,
-    Held,
+    HeldAddress,
     SessionBook,
     dialect_of,
     digits_of,
@@ -79,9 +79,9 @@ def _or_unreadable(read: Callable[[], T]) -> tuple[T | None, Unreadable | None]:
         return None, error
 
 
-def _read_rows(session: Any, subnet: str) -> tuple[dict[int, Held], list[Drift]]:
+def _read_rows(session: Any, subnet: str) -> tuple[dict[int, HeldAddress], list[Drift]]:
     """Read our rows of a subnet, and tell of those that cannot be read."""
-    rows: dict[int, Held] = {}
+    rows: dict[int, HeldAddress] = {}
     drifts = []
     for text, owner, generation, since_s in SessionBook(session, subnet).all():
         try:
@@ -90,7 +90,7 @@ def _read_rows(session: Any, subnet: str) -> tuple[dict[int, Held], list[Drift]]
             found = unreadable_row("row-unreadable", error)
             drifts.append(replace(found, text=f"{found.text}; it is for {owner}"))
         else:
-            rows[place] = Held(place, owner, generation, since_s)
+            rows[place] = HeldAddress(place, owner, generation, since_s)
     return rows, drifts
 
 
@@ -153,18 +153,18 @@ def lock_record(session: Any, subnet: str) -> None:
     ).first()
 
 
-def locked_rows(session: Any, subnet: str, places: Sequence[int]) -> dict[int, Held]:
+def locked_rows(session: Any, subnet: str, places: Sequence[int]) -> dict[int, HeldAddress]:
     """Read rows as they are now, and keep them so until the transaction ends."""
     texts = [digits_of(place) for place in places]
     columns = ALLOCATIONS.c
     wanted = (columns.address, columns.owner, columns.generation, columns.since_s)
     mine = (columns.subnet_id == subnet, columns.address.in_(texts))
     found = session.execute(sa.select(*wanted).where(*mine).order_by(columns.address).with_for_update())
-    held = [Held(place_of(text), *rest) for text, *rest in found]
+    held = [HeldAddress(place_of(text), *rest) for text, *rest in found]
     return {each.place: each for each in held}
 
 
-def locked_sides(session: Any, seen: Seen, places: Sequence[int]) -> tuple[dict[int, Held], Ports]:
+def locked_sides(session: Any, seen: Seen, places: Sequence[int]) -> tuple[dict[int, HeldAddress], Ports]:
     """Read the rows of places, and which ports carry them or are about to, as it is now."""
     rows = locked_rows(session, seen.id, places)
     coming = to_come(session, rows.values(), seen.grace_s)

@@ -16,13 +16,13 @@ from tenure.integrations.neutron.maintenance.compare import (
     compare_subnet,
     expected_rows,
 )
-from tenure.integrations.neutron.maintenance.drift import Drift, Outcome, Report
+from tenure.integrations.neutron.maintenance.drift import Drift, DriftOutcome, DriftReport
 from tenure.integrations.neutron.maintenance.neutron_database import Database, InFlight, by_halves, chunks
-from tenure.integrations.neutron.maintenance.neutron_settings import Settings
+from tenure.integrations.neutron.maintenance.neutron_settings import NeutronSettings
 from tenure.integrations.neutron.maintenance.neutron_tables import count_allocations
 from tenure.integrations.neutron.maintenance.ports_in_flight import BULK_S
-from tenure.integrations.neutron.maintenance.repair_holdings import Holdings, SubnetBusy
-from tenure.integrations.neutron.maintenance.repair_networks import REFUSED, Networks
+from tenure.integrations.neutron.maintenance.repair_holdings import HoldingRepair, SubnetBusy
+from tenure.integrations.neutron.maintenance.repair_networks import REFUSED, NetworkRepair
 from tenure.integrations.neutron.maintenance.repair_rows import (
     all_ids,
     drop_unreadable,
@@ -40,14 +40,16 @@ LEDGER_PATIENCE_S = 30.0
 """For how long the ledger is waited for: a record of Neutron's is locked meanwhile, and servers wait for that."""
 
 
-def verify(settings: Settings, progress: Progress, *, grace_s: int = BULK_S) -> Report:
+def verify(settings: NeutronSettings, progress: Progress, *, grace_s: int = BULK_S) -> DriftReport:
     """Tell what is not as Neutron has it; change nothing."""
     with _opened(settings, progress, dry=True, grace_s=grace_s) as tending:
         ledger_ownership.check(tending.database, tending.networks, settings)
         return tending.run()
 
 
-def reconcile(settings: Settings, progress: Progress, *, dry: bool = False, grace_s: int = BULK_S) -> Report:
+def reconcile(
+    settings: NeutronSettings, progress: Progress, *, dry: bool = False, grace_s: int = BULK_S
+) -> DriftReport:
     """Repair what is not as Neutron has it."""
     with _opened(settings, progress, dry=dry, grace_s=grace_s) as tending:
         ledger_ownership.check(tending.database, tending.networks, settings)
@@ -55,14 +57,14 @@ def reconcile(settings: Settings, progress: Progress, *, dry: bool = False, grac
 
 
 def move_in(
-    settings: Settings,
+    settings: NeutronSettings,
     progress: Progress,
     *,
     take_over: bool = False,
     remove_held: bool = False,
     leave_conflicts: bool = False,
     dry: bool = False,
-) -> Report:
+) -> DriftReport:
     """Bring in what another driver, or the other mode, kept; then agree on it, unless something is in the way.
 
     It looks first: while there is what cannot be repaired, nothing is written, unless conflicts are to be left. No
@@ -88,13 +90,13 @@ def move_in(
         return report
 
 
-def _may_agree(report: Report, leave_conflicts: bool) -> bool:
+def _may_agree(report: DriftReport, leave_conflicts: bool) -> bool:
     return not report.left or (leave_conflicts and report.leavable)
 
 
-def _agrees(tending: "Round", report: Report, leave_conflicts: bool) -> bool:
+def _agrees(tending: "Round", report: DriftReport, leave_conflicts: bool) -> bool:
     """Look once more, after everything was repaired; what is found and not told yet is told."""
-    again = replace(tending, dry=True, progress=_silent, report=Report(report.mode)).run()
+    again = replace(tending, dry=True, progress=_silent, report=DriftReport(report.mode)).run()
     told = {(drift.kind, drift.subnet, drift.place) for drift in report.left}
     report.found += [each for each in again.found if (each[0].kind, each[0].subnet, each[0].place) not in told]
     return len(again.found) == len(again.left) and _may_agree(again, leave_conflicts)
@@ -106,7 +108,7 @@ def _silent(done: int, total: int | None) -> None:
 
 @contextmanager
 def _opened(
-    settings: Settings,
+    settings: NeutronSettings,
     progress: Progress,
     *,
     dry: bool,
@@ -118,9 +120,9 @@ def _opened(
     reach = None
     if settings.mode == LEDGER:
         reach = Reach(settings.ledger or "", LEDGER_PATIENCE_S, may_make=may_make, reading=dry)
-    networks = None if reach is None else Networks(reach, settings.realm, moving)
+    networks = None if reach is None else NetworkRepair(reach, settings.realm, moving)
     try:
-        yield Round(settings, database, networks, dry, grace_s, progress, Report(settings.mode, folds=not moving))
+        yield Round(settings, database, networks, dry, grace_s, progress, DriftReport(settings.mode, folds=not moving))
     finally:
         database.close()
         if reach is not None:
@@ -131,18 +133,18 @@ def _opened(
 class Round:
     """One round."""
 
-    settings: Settings
+    settings: NeutronSettings
     database: Database
-    networks: Networks | None
+    networks: NetworkRepair | None
     dry: bool
     grace_s: int
     progress: Progress
-    report: Report
+    report: DriftReport
     spares_held: bool = False
     _done: int = field(default=0)
     _total: int = field(default=0)
 
-    def run(self) -> Report:
+    def run(self) -> DriftReport:
         """Look at everything."""
         with self.database.reading() as session:
             self._total = count_allocations(session) * (1 if self.networks is None else 2)
@@ -163,9 +165,9 @@ class Round:
             return  # it went, or is in flight
         self.report.subnets += 1
         self.report.addresses += len(seen.ports)
-        self.report.note(compare_outside(seen), Outcome.LEFT)
+        self.report.note(compare_outside(seen), DriftOutcome.LEFT)
         seen = self._with_rows(seen)
-        self.report.note(compare_coming(seen), Outcome.IN_FLIGHT)
+        self.report.note(compare_coming(seen), DriftOutcome.IN_FLIGHT)
         if self.networks is not None and seen.record is not None:
             self._with_ledger(self.networks, seen, seen.record)
 
@@ -177,34 +179,36 @@ class Round:
         space = None if seen.truth is None else self.settings.spaces.at(seen.truth.site)
         suspects = compare_subnet(seen, space)
         if not suspects or seen.blind is not None:
-            self.report.note(suspects, Outcome.LEFT)  # Neutron's own row cannot be read: the rest of it is compared
+            self.report.note(
+                suspects, DriftOutcome.LEFT
+            )  # Neutron's own row cannot be read: the rest of it is compared
             return seen
         if self.dry:
-            self.report.note(suspects, Outcome.FOUND)
+            self.report.note(suspects, DriftOutcome.FOUND)
             record = None if seen.truth is None else _like(seen.record, seen.truth.record(space))
             return replace(seen, record=record, planned=True)
         try:
-            self.report.note(repair_subnet(self.database, seen, self.settings.spaces), Outcome.REPAIRED)
+            self.report.note(repair_subnet(self.database, seen, self.settings.spaces), DriftOutcome.REPAIRED)
         except InFlight:
-            self.report.note(suspects, Outcome.IN_FLIGHT)
+            self.report.note(suspects, DriftOutcome.IN_FLIGHT)
         return self._see(seen.id)
 
     def _with_readable_rows(self, seen: Seen) -> None:
         """Tell which rows cannot be read, and put away those that are ours; they are missing then."""
-        outcome = Outcome.FOUND
+        outcome = DriftOutcome.FOUND
         if not self.dry and any(each.repairable for each in seen.unreadable):
             try:
                 drop_unreadable(self.database, seen.id)
-                outcome = Outcome.REPAIRED
+                outcome = DriftOutcome.REPAIRED
             except InFlight:
-                outcome = Outcome.IN_FLIGHT
+                outcome = DriftOutcome.IN_FLIGHT
         self.report.note(seen.unreadable, outcome)
 
     def _with_rows(self, seen: Seen) -> Seen:
         """Compare the rows, and return what is seen when they are as they should be."""
         suspects = {each.place or 0: each for each in compare_rows(seen.id, seen.carriers(), seen.rows)}
         if self.dry or not suspects:
-            self.report.note(suspects.values(), Outcome.FOUND)
+            self.report.note(suspects.values(), DriftOutcome.FOUND)
             self._advance(len(seen.ports))
             return seen
         kinds = {place: each.kind for place, each in suspects.items()}
@@ -219,23 +223,23 @@ class Round:
     def _note(self, suspects: dict[int, Drift], places: Sequence[int], settled: list[Drift] | None) -> None:
         """Note what became of suspects; None: a transaction is open behind them."""
         if settled is None:
-            self.report.note([suspects[place] for place in places if place in suspects], Outcome.IN_FLIGHT)
+            self.report.note([suspects[place] for place in places if place in suspects], DriftOutcome.IN_FLIGHT)
         else:
-            self.report.note(settled, Outcome.FOUND if self.dry else Outcome.REPAIRED)
+            self.report.note(settled, DriftOutcome.FOUND if self.dry else DriftOutcome.REPAIRED)
 
-    def _with_ledger(self, networks: Networks, seen: Seen, record: SubnetRecord) -> None:
+    def _with_ledger(self, networks: NetworkRepair, seen: Seen, record: SubnetRecord) -> None:
         """Compare the network of a subnet, and all that is held in it."""
         suspects = networks.compare(record)
         if suspects and seen.planned:
-            self.report.note(suspects, Outcome.FOUND)
+            self.report.note(suspects, DriftOutcome.FOUND)
         elif suspects and not self._network(networks, record, suspects):
             self._advance(len(seen.ports))
             return
-        holdings = Holdings(self.database, networks, seen, record, networks.others(record))
+        holdings = HoldingRepair(self.database, networks, seen, record, networks.others(record))
         rows = expected_rows(seen.carriers(), seen.rows)
         found = {each.place or 0: each for each in compare_holdings(seen.id, rows, holdings.read())}
         if seen.planned:
-            self.report.note(found.values(), Outcome.FOUND)
+            self.report.note(found.values(), DriftOutcome.FOUND)
             self._advance(len(seen.ports))
             return
         busy = False
@@ -249,20 +253,20 @@ class Round:
             self._advance(len(chunk))
         self._advance(len(seen.ports) - len(places))
 
-    def _network(self, networks: Networks, record: SubnetRecord, suspects: list[Drift]) -> bool:
+    def _network(self, networks: NetworkRepair, record: SubnetRecord, suspects: list[Drift]) -> bool:
         """Settle the network of a subnet; tell whether one is there to hold addresses in, or would be."""
         try:
             settled = networks.repair(self.database, record.id, dry=self.dry)
-            self.report.note(settled, Outcome.FOUND if self.dry else Outcome.REPAIRED)
+            self.report.note(settled, DriftOutcome.FOUND if self.dry else DriftOutcome.REPAIRED)
             return all(each.repairable for each in settled)
         except InFlight:
-            self.report.note(suspects, Outcome.IN_FLIGHT)
+            self.report.note(suspects, DriftOutcome.IN_FLIGHT)
         except REFUSED as error:
             told = [Drift(each.kind, each.subnet, f"{each.text}; {error}", repairable=False) for each in suspects]
-            self.report.note(told, Outcome.LEFT)
+            self.report.note(told, DriftOutcome.LEFT)
         return False
 
-    def _holdings(self, holdings: Holdings, suspects: dict[int, Drift], chunk: Sequence[int]) -> bool:
+    def _holdings(self, holdings: HoldingRepair, suspects: dict[int, Drift], chunk: Sequence[int]) -> bool:
         """Settle holdings; False: a transaction is open in the subnet."""
         try:
             for places, settled in by_halves(chunk, lambda some: holdings.settle(some, dry=self.dry)):
@@ -271,19 +275,19 @@ class Round:
             return False
         return True
 
-    def _extra_networks(self, networks: Networks) -> None:
+    def _extra_networks(self, networks: NetworkRepair) -> None:
         networks.read()
         for subnet in sorted(networks.subnet_ids() - set(all_ids(self.database))):
             if networks.moving and self._spared(networks, subnet):
                 continue
             try:
                 drifts = networks.remove(self.database, subnet, dry=self.dry)
-                self.report.note(drifts, Outcome.FOUND if self.dry else Outcome.REPAIRED)
+                self.report.note(drifts, DriftOutcome.FOUND if self.dry else DriftOutcome.REPAIRED)
             except InFlight:
                 drift = Drift("network-extra", subnet, f"network {networks.name(subnet)!r} stands for no subnet yet")
-                self.report.note([drift], Outcome.IN_FLIGHT)
+                self.report.note([drift], DriftOutcome.IN_FLIGHT)
 
-    def _spared(self, networks: Networks, subnet: str) -> bool:
+    def _spared(self, networks: NetworkRepair, subnet: str) -> bool:
         """Count what goes with a network of which no subnet is here; tell whether it is to stay for that."""
         held = len(networks.holdings(subnet))
         if not held:
@@ -292,10 +296,10 @@ class Round:
         if self.spares_held:
             text = f"network {networks.name(subnet)!r} stands for no subnet of this database and holds {held} addresses"
             drift = Drift("network-held", subnet, f"{text}; --remove-held removes it", repairable=False)
-            self.report.note([drift], Outcome.LEFT)
+            self.report.note([drift], DriftOutcome.LEFT)
         return self.spares_held
 
-    def _note_spaces(self, networks: Networks) -> None:
+    def _note_spaces(self, networks: NetworkRepair) -> None:
         """Tell of spaces that nobody has made: it may be that they are new, or that their names are mistyped."""
         text = "space {!r} of [tenure] space_of_… is not in the ledger yet"
         self.report.notes += map(text.format, sorted(self.settings.spaces.names() - networks.spaces()))

@@ -4,9 +4,9 @@ from typing import Any, Protocol
 
 from sqlalchemy import event
 
-from tenure.integrations.neutron.address_requests import Wanted
+from tenure.integrations.neutron.address_requests import WantedAddress
 from tenure.integrations.neutron.database import subnet_records
-from tenure.integrations.neutron.database.allocation_rows import Held, SessionBook
+from tenure.integrations.neutron.database.allocation_rows import HeldAddress, SessionBook
 from tenure.integrations.neutron.database.subnet_records import SubnetRecord
 from tenure.integrations.neutron.modes.session_allocator import SessionDesk
 from tenure.integrations.neutron.modes.shared_views import KEPT, NETWORK, SharedViews
@@ -24,11 +24,11 @@ LET_GO = "tenure-let-go"
 class Keeper(Protocol):
     """One mode. Every call comes in a transaction of the caller's, and is undone if that is rolled back."""
 
-    def allocate(self, session: Any, subnet: SubnetRecord, wanted: Wanted) -> int:
+    def allocate(self, session: Any, subnet: SubnetRecord, wanted: WantedAddress) -> int:
         """Hold an address; raises AddressInUse or PoolExhausted."""
         ...
 
-    def release(self, session: Any, subnet: SubnetRecord, held: Held) -> None:
+    def release(self, session: Any, subnet: SubnetRecord, held: HeldAddress) -> None:
         """Let go of an address that the transaction has found held, and locked."""
         ...
 
@@ -40,7 +40,7 @@ class Keeper(Protocol):
 class DatabaseKeeper:
     """Keeps addresses in Neutron's own database, by the allocator's driver inside a caller's transaction."""
 
-    def allocate(self, session: Any, subnet: SubnetRecord, wanted: Wanted) -> int:
+    def allocate(self, session: Any, subnet: SubnetRecord, wanted: WantedAddress) -> int:
         """Hold an address. O(log n) and one insert, whatever the fill."""
         book = SessionBook(session, subnet.id)
         views = KEPT.of(subnet)
@@ -57,7 +57,7 @@ class DatabaseKeeper:
         claim = Claim(NETWORK, Owner.trusted(wanted.owner), policy=policy)
         return run_inline(allocate(claim, SessionDesk(session, book, views))).row.first
 
-    def release(self, session: Any, subnet: SubnetRecord, held: Held) -> None:
+    def release(self, session: Any, subnet: SubnetRecord, held: HeldAddress) -> None:
         """Let go of an address.
 
         This process picks it again only when that is committed: whoever did so before would wait for this transaction,

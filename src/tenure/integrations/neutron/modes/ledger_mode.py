@@ -10,19 +10,19 @@ import itertools
 from typing import Any
 from uuid import uuid4
 
-from tenure.integrations.neutron.address_requests import Wanted
+from tenure.integrations.neutron.address_requests import WantedAddress
 from tenure.integrations.neutron.database import subnet_records
-from tenure.integrations.neutron.database.allocation_rows import Held, SessionBook
+from tenure.integrations.neutron.database.allocation_rows import HeldAddress, SessionBook
 from tenure.integrations.neutron.database.subnet_records import SubnetRecord
 from tenure.integrations.neutron.transaction import ledger_plan
 from tenure.integrations.neutron.transaction.ledger_client import Reach
 from tenure.integrations.neutron.transaction.recorded_steps import (
     LetGo,
-    Place,
     Planned,
     Removed,
     Retook,
     Settlement,
+    SubnetAddress,
     Took,
     settlement_of,
 )
@@ -57,7 +57,7 @@ class LedgerKeeper:
         self._realm = realm
         self._ends = LedgerEnds(reach, realm)
 
-    def allocate(self, session: Any, subnet: SubnetRecord, wanted: Wanted) -> int:
+    def allocate(self, session: Any, subnet: SubnetRecord, wanted: WantedAddress) -> int:
         """Hold an address: one call to the ledger now, one when Neutron commits. O(log n)."""
         # Between the ledger's answer and the row nothing else tells that somebody is behind the holding.
         subnet = subnet_records.enter(session, subnet.id)
@@ -69,10 +69,10 @@ class LedgerKeeper:
             raise PoolExhausted(self.network(subnet), None)
         return taking.picked(Policy.LOWEST if wanted.lowest else Policy.RANDOM)
 
-    def release(self, session: Any, subnet: SubnetRecord, held: Held) -> None:
+    def release(self, session: Any, subnet: SubnetRecord, held: HeldAddress) -> None:
         """Let go of an address; the ledger is told when Neutron has committed."""
         SessionBook(session, subnet.id).end(held.place)
-        settlement_of(session, self._ends).note(LetGo(Place(subnet, held.place), held))
+        settlement_of(session, self._ends).note(LetGo(SubnetAddress(subnet, held.place), held))
 
     def follow(self, session: Any, before: SubnetRecord | None, after: SubnetRecord | None) -> None:
         """Let the ledger's plan follow a subnet: at once when it comes or changes, at the commit when it goes."""
@@ -198,9 +198,9 @@ class Taking:
     def _write(self, holding: Holding) -> int | None:
         """Write the row of a holding; None if Neutron's database has another, and the holding is of no use."""
         place = holding.row.first
-        held = Held(place, self._owner, holding.generation)
+        held = HeldAddress(place, self._owner, holding.generation)
         written = self._book.grant(place, self._owner, holding.generation)
-        self._settlement.note(Took(Place(self._subnet, place), held, spare=not written))
+        self._settlement.note(Took(SubnetAddress(self._subnet, place), held, spare=not written))
         return place if written else None
 
     def _adopt(self, holding: Holding) -> int | None:
@@ -209,7 +209,7 @@ class Taking:
         It becomes another holding, so that nobody who still means the old one can end it.
         """
         place = holding.row.first
-        if self._settlement.took(Place(self._subnet, place)) or not self._book.grant(place, self._owner):
+        if self._settlement.took(SubnetAddress(self._subnet, place)) or not self._book.grant(place, self._owner):
             return None
         owner, address = self._keeper.owner(self._owner), holding.address
         ending = Cancel if holding.state is State.PENDING else Release
@@ -227,7 +227,9 @@ class Taking:
             return None
         assert isinstance(fresh, Holding)
         self._book.regrant(place, self._owner, fresh.generation)
-        self._settlement.note(Took(Place(self._subnet, place), Held(place, self._owner, fresh.generation)))
+        self._settlement.note(
+            Took(SubnetAddress(self._subnet, place), HeldAddress(place, self._owner, fresh.generation))
+        )
         return place
 
     def _retake_any(self) -> int:
@@ -237,10 +239,10 @@ class Taking:
                 return self._retake(held)
         raise PoolExhausted(self._network, None)
 
-    def _retake(self, held: Held) -> int:
+    def _retake(self, held: HeldAddress) -> int:
         """Take what this transaction let go of. With another owner it will be another holding of the ledger's."""
         generation = held.generation if held.owner == self._owner else 0
         if not self._book.grant(held.place, self._owner, generation):
             raise AddressInUse(format_address(held.place), "another port")
-        self._settlement.note(Retook(Place(self._subnet, held.place), self._owner))
+        self._settlement.note(Retook(SubnetAddress(self._subnet, held.place), self._owner))
         return held.place

@@ -79,7 +79,7 @@ def layout_of(record: SubnetRecord) -> Layout:
     return Layout(Configuration(1, record.id, 1, {NETWORK: Network(1, NETWORK, record.id, subnets=(block,))}))
 
 
-class Kept:
+class SubnetViews:
     """The views of a process, by subnet; a process that was forked begins with none."""
 
     def __init__(self) -> None:
@@ -103,5 +103,5 @@ class Kept:
             return views
 
 
-KEPT = Kept()
+KEPT = SubnetViews()
 os.register_at_fork(after_in_child=KEPT.begin)

@@ -11,14 +11,14 @@ from typing import Any, Protocol
 
 from sqlalchemy import event
 
-from tenure.integrations.neutron.database.allocation_rows import Held
+from tenure.integrations.neutron.database.allocation_rows import HeldAddress
 from tenure.integrations.neutron.database.subnet_records import SubnetRecord
 
 KEY = "tenure-settlement"
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class SubnetAddress:
     """An address in a subnet."""
 
     subnet: SubnetRecord
@@ -34,8 +34,8 @@ class Place:
 class Took:
     """An address was held in the ledger, pending; ``spare``: it turned out to be of no use."""
 
-    place: Place
-    held: Held
+    place: SubnetAddress
+    held: HeldAddress
     spare: bool = False
 
 
@@ -43,15 +43,15 @@ class Took:
 class LetGo:
     """An address was let go; the ledger is not told yet."""
 
-    place: Place
-    held: Held
+    place: SubnetAddress
+    held: HeldAddress
 
 
 @dataclass(frozen=True, slots=True)
 class Retook:
     """An address that was let go before in the same transaction has an owner again."""
 
-    place: Place
+    place: SubnetAddress
     owner: str
 
 
@@ -118,11 +118,11 @@ class Settlement:
         spare = (step for _, step in self.steps if isinstance(step, Took) and step.spare)
         return sum(step.place.subnet.id == subnet.id for step in spare)
 
-    def took(self, place: Place) -> bool:
+    def took(self, place: SubnetAddress) -> bool:
         """Tell whether this transaction took an address."""
         return any(isinstance(step, Took) and step.place.key == place.key for _, step in self.steps)
 
-    def let_go(self, subnet: SubnetRecord) -> list[Held]:
+    def let_go(self, subnet: SubnetRecord) -> list[HeldAddress]:
         """Return what the transaction let go of in a subnet, and nobody took again."""
         return [
             step.held

@@ -11,18 +11,18 @@ from sqlalchemy import exc as sa_exc
 from sqlalchemy import orm
 
 from tenure.integrations.neutron.database import subnet_records
-from tenure.integrations.neutron.database.allocation_rows import Held, SessionBook
+from tenure.integrations.neutron.database.allocation_rows import HeldAddress, SessionBook
 from tenure.integrations.neutron.database.subnet_records import SubnetRecord
 from tenure.integrations.neutron.transaction import ledger_plan
 from tenure.integrations.neutron.transaction.ledger_client import Reach, Work
 from tenure.integrations.neutron.transaction.recorded_steps import (
     AddressStep,
     LetGo,
-    Place,
     Planned,
     Removed,
     Retook,
     Step,
+    SubnetAddress,
     Took,
     last_steps,
     of_addresses,
@@ -131,7 +131,7 @@ class LedgerEnds:
     def _cancelled(self, step: Took) -> list[Operation]:
         return [Cancel(**self._ticket(step.place, step.held))]
 
-    def _ticket(self, place: Place, held: Held) -> dict[str, Any]:
+    def _ticket(self, place: SubnetAddress, held: HeldAddress) -> dict[str, Any]:
         return {
             "network": ledger_plan.network_name(self._realm, place.subnet.id),
             "address": format_address(place.position),
@@ -182,7 +182,7 @@ def _changed(steps: list[Step]) -> set[str]:
     return planned | {step.subnet.id for step in steps if isinstance(step, Removed)}
 
 
-def _was_committed(last: AddressStep, row: Held | None) -> bool:
+def _was_committed(last: AddressStep, row: HeldAddress | None) -> bool:
     """Tell by the row whether the last step with an address was committed."""
     if isinstance(last, LetGo):
         return row is None
@@ -211,13 +211,13 @@ async def _one_by_one(ledger: AsyncLedger, groups: list[list[Operation]]) -> Non
         raise failed
 
 
-def _rows_behind(engine: Any, places: list[Place]) -> list[Held | None]:
+def _rows_behind(engine: Any, places: list[SubnetAddress]) -> list[HeldAddress | None]:
     """Find the rows of places as they are committed, waiting for whoever is still about to write one."""
     with _beside(engine) as session:
         return [_row_behind(session, place) for place in places]
 
 
-def _row_behind(session: Any, place: Place) -> Held | None:
+def _row_behind(session: Any, place: SubnetAddress) -> HeldAddress | None:
     book = SessionBook(session, place.subnet.id)
     try:
         with session.begin_nested():

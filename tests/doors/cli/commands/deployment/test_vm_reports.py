@@ -3,7 +3,7 @@
 import pytest
 
 from tenure.doors.cli.output.deployment_json_keys import DEPLOYED_INSTANCE, ORPHAN
-from tenure.integrations.bosh.model.bosh_errors import Kind, Refused
+from tenure.integrations.bosh.model.bosh_errors import BoshErrorKind, Refused
 from tests.doors.cli.deployment_site import addresses, config, group, manifest, write
 from tests.doors.cli.site import Site
 
@@ -116,7 +116,7 @@ def test_an_effect_is_told_also_where_no_vm_could_be_made(deployed: Site, monkey
 
 def unmakeable(*_: object) -> None:
     """Refuse to tell settings, as for an address outside of its network."""
-    raise Refused(Kind.NETWORK_RESERVATION_INVALID_IP, "Provided IP '10.0.0.1' does not belong to any subnet")
+    raise Refused(BoshErrorKind.NETWORK_RESERVATION_INVALID_IP, "Provided IP '10.0.0.1' does not belong to any subnet")
 
 
 def test_stopped_hard_an_instance_waits_to_be_started(deployed: Site) -> None:

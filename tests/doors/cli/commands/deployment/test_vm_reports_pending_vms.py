@@ -4,7 +4,7 @@ import pytest
 
 from tenure.doors.cli.commands.deployment.plan_text import next_lines
 from tenure.integrations.bosh.planning.explain_instance import waiting_text
-from tenure.integrations.bosh.state.instance_state import Instance
+from tenure.integrations.bosh.state.instance_state import DeploymentInstance
 from tenure.integrations.bosh.state.pending_vms import Making
 from tests.doors.cli.deployment_site import SHOP, group, manifest, write
 from tests.doors.cli.site import Site
@@ -161,7 +161,7 @@ def test_where_no_plan_can_be_named_the_hint_does_not_ask_for_one(deployed: Site
     ],
 )
 def test_what_one_that_leaves_waits_for_is_a_sentence(vm: str | None, earlier: tuple[Making, ...], said: str) -> None:
-    leaving = Instance("shop", "web", "u", 0, vm=vm, leaving=True, earlier=earlier)
+    leaving = DeploymentInstance("shop", "web", "u", 0, vm=vm, leaving=True, earlier=earlier)
 
     assert waiting_text(leaving) == f"{said}; its addresses are freed then"
 

@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tenure.integrations.bosh.model.bosh_errors import Kind, Refused
-from tenure.integrations.bosh.model.document_model import GroupNetwork, Subnet
+from tenure.integrations.bosh.model.bosh_errors import BoshErrorKind, Refused
+from tenure.integrations.bosh.model.document_model import CloudSubnet, GroupNetwork
 from tenure.integrations.bosh.placement import place
 from tenure.integrations.bosh.placement.static.flow import meet
 from tests.integrations.bosh.placement.strategies import Case, static_cases
@@ -24,7 +24,7 @@ def counts_of(places: Iterable[Hashable]) -> Counts:
     return frozenset(Counter(places).items())
 
 
-def homes(case: Case, wish: GroupNetwork) -> list[Subnet]:
+def homes(case: Case, wish: GroupNetwork) -> list[CloudSubnet]:
     """Find the subnet of each static address."""
     subnets = case.config.networks[wish.name].subnets
     ranges = [(each.range.range, each) for each in subnets if each.range is not None]
@@ -64,7 +64,10 @@ def check_that_what_can_be_placed_is_placed(case: Case) -> None:
         return
     with pytest.raises(Refused) as caught:
         place(case.group, case.config, case.present)
-    assert caught.value.kind in (Kind.INSTANCE_GROUP_NETWORK_INSTANCE_IP_MISMATCH, Kind.NETWORK_RESERVATION_ERROR)
+    assert caught.value.kind in (
+        BoshErrorKind.INSTANCE_GROUP_NETWORK_INSTANCE_IP_MISMATCH,
+        BoshErrorKind.NETWORK_RESERVATION_ERROR,
+    )
 
 
 @given(static_cases(networks=2, azs=4, fresh=True))

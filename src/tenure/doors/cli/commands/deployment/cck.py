@@ -20,7 +20,7 @@ from tenure.kernel.names import check_name
 
 if TYPE_CHECKING:
     from tenure.integrations.bosh.deployments_api import Deployments
-    from tenure.integrations.bosh.state.instance_state import Instance
+    from tenure.integrations.bosh.state.instance_state import DeploymentInstance
     from tenure.integrations.bosh.verbs.cloud_check import Missing
 
 RECREATE, FORGET = "recreate", "forget"
@@ -107,7 +107,7 @@ async def _resolved(door: "Deployments", missing: "Missing", resolution: str | N
 
     before = missing.instance
     wanted = None if before.leaving else resolution
-    after: Instance = before
+    after: DeploymentInstance = before
     if wanted == RECREATE:
         after = await door.recreate_missing(before.deployment, before.name, vm=missing.vm)
     elif wanted == FORGET:

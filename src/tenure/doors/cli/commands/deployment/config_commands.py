@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from tenure.integrations.bosh.cloud_config.configs import Uploaded
     from tenure.integrations.bosh.cloud_config.moved_instances import Moved
     from tenure.integrations.bosh.deployments_api import Deployments
-    from tenure.integrations.bosh.model.bosh_errors import Fault
+    from tenure.integrations.bosh.model.bosh_errors import BoshFault
 
 WOULD_UPLOAD = "nothing is changed; would be uploaded:"
 WOULD_DELETE = "nothing is changed; would be deleted:"
@@ -63,7 +63,7 @@ async def _upload(door: "Deployments", text: str, name: str, dry_run: bool) -> "
     return await door.upload_config(text, name=name, dry=dry_run), moves
 
 
-def _in_file(faults: "Sequence[Fault]", name: str, document: str) -> "list[Fault]":
+def _in_file(faults: "Sequence[BoshFault]", name: str, document: str) -> "list[BoshFault]":
     """Let faults of a config be told with the file they are in; those of other configs keep their name."""
     return [
         fault._replace(place=fault.place._replace(document=document))
@@ -101,7 +101,7 @@ async def _remove(door: "Deployments", name: str, dry_run: bool) -> "tuple[Uploa
 def _document(
     session: Session,
     name: str,
-    warnings: "Sequence[Fault]",
+    warnings: "Sequence[BoshFault]",
     uploaded: "Uploaded",
     moves: "Sequence[Moved]",
     *,

@@ -2,7 +2,7 @@
 
 import click
 
-from tenure.doors.cli.framework.click_base import Shelf
+from tenure.doors.cli.framework.click_base import LazyNoun
 
 VERBS = {
     "Configs and plans": {
@@ -43,7 +43,7 @@ VERBS = {
 }
 
 
-@click.group("deployment", cls=Shelf, sections=VERBS)
+@click.group("deployment", cls=LazyNoun, sections=VERBS)
 def deployment() -> None:
     """Plan and apply deployments as BOSH does: cloud configs, manifests, and addresses that stay with instances.
 

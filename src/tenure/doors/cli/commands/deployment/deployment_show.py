@@ -29,8 +29,8 @@ from tenure.doors.cli.session import Session, pass_session
 
 if TYPE_CHECKING:
     from tenure.integrations.bosh.deployments_api import Deployments
-    from tenure.integrations.bosh.state.instance_state import Deployment, Instance
-    from tenure.integrations.bosh.views.queries import Standing
+    from tenure.integrations.bosh.state.instance_state import Deployment, DeploymentInstance
+    from tenure.integrations.bosh.views.queries import DeploymentStatus
 
 DEPLOYMENTS = {
     "DEPLOYMENT": "name",
@@ -82,7 +82,7 @@ async def _listed(door: "Deployments") -> list[dict[str, Any]]:
     return [_entry(deployment, instances, snapshot) for deployment, instances in await door.every()]
 
 
-def _entry(deployment: "Deployment", instances: "list[Instance]", snapshot: str | None) -> dict[str, Any]:
+def _entry(deployment: "Deployment", instances: "list[DeploymentInstance]", snapshot: str | None) -> dict[str, Any]:
     from tenure.integrations.bosh.planning.explain_instance import waits_for
 
     own = deployment.snapshot is None
@@ -123,11 +123,13 @@ def show(session: Session, deployment: str, instance: str | None) -> None:
     answer(session, document, "\n".join(_instance_lines(document)))
 
 
-async def _with_instance(door: "Deployments", deployment: str, instance: str) -> "tuple[Standing, Instance]":
+async def _with_instance(
+    door: "Deployments", deployment: str, instance: str
+) -> "tuple[DeploymentStatus, DeploymentInstance]":
     return await door.standing(deployment), await door.instance(deployment, instance)
 
 
-def _show_deployment(session: Session, standing: "Standing") -> None:
+def _show_deployment(session: Session, standing: "DeploymentStatus") -> None:
     from tenure.integrations.bosh.views.result_documents import instance_document
 
     documents = [instance_document(each) for each in standing.instances]

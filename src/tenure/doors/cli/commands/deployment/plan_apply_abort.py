@@ -21,7 +21,7 @@ from tenure.doors.cli.session import Session, missing_file, pass_session
 
 if TYPE_CHECKING:
     from tenure.integrations.bosh.deployments_api import Deployments
-    from tenure.integrations.bosh.state.instance_state import Instance
+    from tenure.integrations.bosh.state.instance_state import DeploymentInstance
     from tenure.integrations.bosh.verbs.deploy import Deployed
     from tenure.kernel.holdings.holding_model import Holding
 
@@ -180,7 +180,7 @@ def delete(session: Session, deployment: str) -> None:
     answer(session, document, "\n".join(_delete_text(document)))
 
 
-async def _delete(door: "Deployments", deployment: str) -> "tuple[list[Instance], list[str]]":
+async def _delete(door: "Deployments", deployment: str) -> "tuple[list[DeploymentInstance], list[str]]":
     left = await door.delete(deployment)
     return left, [each.vm for each in await door.orphans() if each.deployment == deployment]
 

@@ -18,10 +18,10 @@ from tenure.doors.cli.session import Session, pass_session
 if TYPE_CHECKING:
     from tenure.integrations.bosh.cloud_config.site_survey import Orphan
     from tenure.integrations.bosh.deployments_api import Deployments
-    from tenure.integrations.bosh.state.instance_state import Instance
-    from tenure.integrations.bosh.views.queries import Standing
+    from tenure.integrations.bosh.state.instance_state import DeploymentInstance
+    from tenure.integrations.bosh.views.queries import DeploymentStatus
 
-    Verb = Callable[[Deployments], Awaitable[Instance | None]]
+    Verb = Callable[[Deployments], Awaitable[DeploymentInstance | None]]
 
 ORPHANS = {"VM": "vm", "DEPLOYMENT": "deployment", "INSTANCE": "instance", "ADDRESSES": "addresses"}
 NO_ORPHANS = "no orphaned VMs"
@@ -181,7 +181,9 @@ def _report(session: Session, deployment: str, done: str, verb: "Verb") -> None:
     answer(session, document, "\n".join(_report_lines(document, done, standing.deployment.plan)))
 
 
-async def _reported(door: "Deployments", deployment: str, verb: "Verb") -> "tuple[Instance, Standing]":
+async def _reported(
+    door: "Deployments", deployment: str, verb: "Verb"
+) -> "tuple[DeploymentInstance, DeploymentStatus]":
     instance = await verb(door)
     assert instance is not None
     return instance, await door.standing(deployment)

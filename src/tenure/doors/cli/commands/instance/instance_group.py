@@ -2,7 +2,7 @@
 
 import click
 
-from tenure.doors.cli.framework.click_base import Shelf
+from tenure.doors.cli.framework.click_base import LazyNoun
 
 VERBS = {
     "Instances": {
@@ -19,7 +19,7 @@ VERBS = {
 }
 
 
-@click.group("instance", cls=Shelf, sections=VERBS)
+@click.group("instance", cls=LazyNoun, sections=VERBS)
 def instance() -> None:
     """Add, change, list and remove instances: machines with NICs and addresses.
 

@@ -8,7 +8,7 @@ import click
 from tenure.doors.cli.framework.click_base import command
 from tenure.doors.cli.framework.complete_names import complete_instance
 from tenure.doors.cli.output.field_lists import (
-    Layout,
+    ListLayout,
     chosen_fields,
     field_values,
     layout_options,
@@ -42,7 +42,7 @@ def list_instances(session: Session, names: tuple[str, ...], **said: Any) -> Non
     """
     from tenure.integrations.ganeti.query.machine_fields import INSTANCE_DEFAULT, INSTANCE_FIELDS
 
-    layout = Layout(**said)
+    layout = ListLayout(**said)
     chosen = chosen_fields(session, layout, INSTANCE_DEFAULT, INSTANCE_FIELDS)
     facts = session.run(lambda ledger: _found(ledger, names))
     print_fields(session, facts, chosen, layout, nothing=NOTHING)
@@ -118,12 +118,14 @@ async def _found(ledger: AsyncLedger, names: Sequence[str]) -> "list[InstanceFac
 
 async def instance_facts(ledger: AsyncLedger, instances: "Iterable[Instance]") -> "list[InstanceFacts]":
     """Put instances and the networks of their NICs together."""
-    from tenure.integrations.ganeti.network_lookup import Atlas
+    from tenure.integrations.ganeti.network_lookup import NetworkLookup
     from tenure.integrations.ganeti.query.machine_fields import InstanceFacts
 
     found = list(instances)
     wanted = {nic.network for instance in found for nic in instance.nics}
-    every = await Atlas(ledger).every() if wanted - {None} else []  # one may be gone, with an instance that is gone
+    every = (
+        await NetworkLookup(ledger).every() if wanted - {None} else []
+    )  # one may be gone, with an instance that is gone
     networks = {network.uuid: network for network in every if network.uuid in wanted}
     return [InstanceFacts(instance, networks) for instance in found]
 

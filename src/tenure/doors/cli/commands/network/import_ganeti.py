@@ -15,7 +15,7 @@ from tenure.kernel.errors import Conflict, Invalid, NotFound
 from tenure.service.ledger.async_ledger import AsyncLedger
 
 if TYPE_CHECKING:
-    from tenure.integrations.ganeti.files.file_model import Cluster
+    from tenure.integrations.ganeti.files.file_model import ClusterConfiguration
     from tenure.integrations.ganeti.files.load.import_cluster import ImportPlan
 
     Remarks = Sequence[tuple[str, str]]
@@ -79,7 +79,7 @@ def read_named(path: Path, read: Callable[[bytes], T]) -> T:
         raise
 
 
-def _compared(cluster: "Cluster", runtimes: Sequence[Path]) -> "Remarks":
+def _compared(cluster: "ClusterConfiguration", runtimes: Sequence[Path]) -> "Remarks":
     """Tell how running instances differ from what the configuration says of them."""
     from tenure.integrations.ganeti.files.runtime_files import differences, read_runtime
 
@@ -93,7 +93,7 @@ def _compared(cluster: "Cluster", runtimes: Sequence[Path]) -> "Remarks":
     return found
 
 
-async def _moved_in(ledger: AsyncLedger, cluster: "Cluster", dry_run: bool, bar: Bar) -> "ImportPlan":
+async def _moved_in(ledger: AsyncLedger, cluster: "ClusterConfiguration", dry_run: bool, bar: Bar) -> "ImportPlan":
     from tenure.integrations.ganeti.files.load.import_cluster import plan_import, run_import
 
     plan = await plan_import(cluster, ledger)

@@ -2,7 +2,7 @@
 
 import click
 
-from tenure.doors.cli.framework.click_base import Shelf
+from tenure.doors.cli.framework.click_base import LazyNoun
 
 VERBS = {
     "Networks": {
@@ -34,7 +34,7 @@ VERBS = {
 }
 
 
-@click.group("network", cls=Shelf, sections=VERBS)
+@click.group("network", cls=LazyNoun, sections=VERBS)
 def network() -> None:
     """Add, change, list and remove networks, and connect them to groups of nodes.
 

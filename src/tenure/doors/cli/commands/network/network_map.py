@@ -8,7 +8,7 @@ import click
 
 from tenure.doors.cli.framework.click_base import command
 from tenure.doors.cli.framework.shared_options import network_argument
-from tenure.doors.cli.output.map_cells import Kind, Stroke, joined, panels
+from tenure.doors.cli.output.map_cells import CellKind, Stroke, joined, panels
 from tenure.doors.cli.output.map_text import ASCII, UNICODE, Drawing, Signs, block_text, plain_number
 from tenure.doors.cli.output.network_chart import Chart, network_charts
 from tenure.doors.cli.output.print_answer import answer, unicode_wanted
@@ -51,13 +51,13 @@ def _picture(chart: Chart, signs: Signs) -> Iterator[str]:
         yield "  no pools: an address must be written out to be had"
     for pool in chart.subnet.pools:
         counts = _counts(chart.strokes, pool.range)
-        free, size = plain_number(counts[Kind.FREE]), plain_number(pool.range.size)
+        free, size = plain_number(counts[CellKind.FREE]), plain_number(pool.range.size)
         yield f"  {pool.name or 'pool'} {block_text(pool.range)}: {free} of {size} addresses free"
 
 
-def _counts(strokes: list[Stroke], part: AddressRange) -> Counter[Kind]:
+def _counts(strokes: list[Stroke], part: AddressRange) -> Counter[CellKind]:
     """Count the addresses of each kind in a part."""
-    counts: Counter[Kind] = Counter()
+    counts: Counter[CellKind] = Counter()
     for stroke in strokes:
         counts[stroke.kind] += max(0, min(stroke.last, part.last) - max(stroke.first, part.first) + 1)
     return counts
@@ -81,7 +81,7 @@ def _pool_document(chart: Chart, pool: Pool) -> dict[str, Any]:
 
 def _count_document(chart: Chart, part: AddressRange) -> dict[str, int]:
     counts = _counts(chart.strokes, part)
-    return {str(kind): counts[kind] for kind in Kind}
+    return {str(kind): counts[kind] for kind in CellKind}
 
 
 def _ends(piece: AddressRange | Stroke) -> dict[str, Any]:

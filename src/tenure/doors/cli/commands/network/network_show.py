@@ -9,7 +9,7 @@ from tenure.doors.cli.framework.click_base import command
 from tenure.doors.cli.framework.complete_names import complete_network
 from tenure.doors.cli.framework.shared_options import network_argument
 from tenure.doors.cli.output.field_lists import (
-    Layout,
+    ListLayout,
     field_values,
     layout_options,
     print_field_list,
@@ -58,7 +58,7 @@ def list_networks(session: Session, networks: tuple[str, ...], **said: Any) -> N
       tenure network list --json
       tenure network list -o name,free_count,group_list --no-headers --separator :
     """
-    layout = Layout(**said)
+    layout = ListLayout(**said)
     if layout.output is not None:
         _print_chosen(session, networks, layout)
         return
@@ -68,7 +68,7 @@ def list_networks(session: Session, networks: tuple[str, ...], **said: Any) -> N
     print_list(session, documents, COLUMNS, layout, nothing=NOTHING)
 
 
-def _print_chosen(session: Session, networks: Sequence[str], layout: Layout) -> None:
+def _print_chosen(session: Session, networks: Sequence[str], layout: ListLayout) -> None:
     from tenure.integrations.ganeti.query.network_fields import FIELDS, NETWORK_DEFAULT, select
 
     chosen = select(layout.output, NETWORK_DEFAULT, FIELDS)

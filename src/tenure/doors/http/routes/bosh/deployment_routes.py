@@ -22,7 +22,7 @@ from tenure.doors.http.routes.bosh.deployment_responses import (
     TakenBack,
     UploadedConfig,
 )
-from tenure.doors.http.routing.endpoint import Call, Section
+from tenure.doors.http.routing.endpoint import Call, RouteSection
 from tenure.doors.http.routing.principal import Need
 from tenure.kernel.errors import NotFound
 from tenure.kernel.names import check_name
@@ -30,9 +30,9 @@ from tenure.wire import encode, responses
 from tenure.wire.http_errors import NotInstalled
 
 if TYPE_CHECKING:
-    from tenure.doors.http.routes.bosh.deployment_service import Desk, Report
+    from tenure.doors.http.routes.bosh.deployment_service import DeploymentService, Report
 
-deployments = Section("deployments", "What manifests want, and what their instances have.", apart=True)
+deployments = RouteSection("deployments", "What manifests want, and what their instances have.", apart=True)
 
 INSTANCE = "/deployments/{deployment}/instances/{instance_group}/{ident}"
 MISSING = "PyYAML is missing, without which no manifest can be read; on the server: pip install 'tenure[deployments]'"
@@ -201,16 +201,16 @@ async def clean_up_orphan(call: Call) -> responses.Listing[responses.Holding]:
     return responses.Listing(items=[encode.holding(each) for each in found])
 
 
-def desk_of(call: Call) -> "Desk":
+def desk_of(call: Call) -> "DeploymentService":
     """Open the door to deployments, if what it needs is there."""
     try:
-        from tenure.doors.http.routes.bosh.deployment_service import Desk
+        from tenure.doors.http.routes.bosh.deployment_service import DeploymentService
         from tenure.integrations.bosh.deployments_api import Deployments
     except ModuleNotFoundError as error:
         if error.name != "yaml":
             raise
         raise NotInstalled(MISSING) from None
-    return Desk(Deployments(call.ledger))
+    return DeploymentService(Deployments(call.ledger))
 
 
 async def reported(call: Call, report: "Report") -> ReportedInstance:

@@ -16,8 +16,8 @@ from tenure.integrations.bosh.cloud_config.site_survey import Orphan
 from tenure.integrations.bosh.deployments_api import Deployments
 from tenure.integrations.bosh.planning.explain_instance import waits_for
 from tenure.integrations.bosh.running_vms.vm_state import VmState, read_vm_state
-from tenure.integrations.bosh.state.instance_state import Deployment, Instance
-from tenure.integrations.bosh.views.queries import Standing
+from tenure.integrations.bosh.state.instance_state import Deployment, DeploymentInstance
+from tenure.integrations.bosh.views.queries import DeploymentStatus
 from tenure.integrations.bosh.views.result_documents import (
     address_document,
     instance_document,
@@ -33,13 +33,13 @@ CURRENT, OLDER, OWN = "current", "older", "own"
 VM_STATE = "vm_state"
 """How faults name what VMs say."""
 
-Report = Callable[[Deployments], Awaitable[Instance | None]]
+Report = Callable[[Deployments], Awaitable[DeploymentInstance | None]]
 
 S = TypeVar("S")
 
 
 @dataclass(frozen=True, slots=True)
-class Desk:
+class DeploymentService:
     """The deployments of a ledger, answered in shapes."""
 
     door: Deployments
@@ -127,7 +127,7 @@ def _uploaded(name: str, done: Uploaded, moves: Sequence[Moved], *, dry: bool) -
 
 
 def _summary(
-    deployment: Deployment, instances: Sequence[Instance], in_force: Configs | None
+    deployment: Deployment, instances: Sequence[DeploymentInstance], in_force: Configs | None
 ) -> shapes.DeploymentSummary:
     current = in_force is not None and deployment.snapshot == in_force.snapshot
     return shapes.DeploymentSummary(
@@ -149,7 +149,7 @@ def _config(deployment: Deployment, *, current: bool) -> str:
     return CURRENT if current else OLDER
 
 
-def instance_told(instance: Instance, found: Standing) -> dict[str, Any]:
+def instance_told(instance: DeploymentInstance, found: DeploymentStatus) -> dict[str, Any]:
     """Write an instance with the settings that a VM of it is made with; one that leaves gets none."""
     made_with = None if instance.leaving else settings(instance, found.config_of(instance))
     return {**instance_document(instance), "settings": made_with}

@@ -37,7 +37,7 @@ from tenure.doors.http.routing.principal import Need
 from tenure.wire import responses
 
 if TYPE_CHECKING:
-    from tenure.doors.http.routes.bosh.work_service import WorkDesk
+    from tenure.doors.http.routes.bosh.work_service import WorkService
 
 __all__ = ["deployments"]
 
@@ -155,12 +155,12 @@ async def list_managed_networks(call: Call) -> responses.Listing[ManagedNetwork]
     return responses.Listing(items=await _desk(call).managed_networks())
 
 
-def _desk(call: Call) -> "WorkDesk":
+def _desk(call: Call) -> "WorkService":
     """Open the door to deployments for work, if what it needs is there."""
     door = desk_of(call).door
-    from tenure.doors.http.routes.bosh.work_service import WorkDesk
+    from tenure.doors.http.routes.bosh.work_service import WorkService
 
-    return WorkDesk(door)
+    return WorkService(door)
 
 
 def _errand(call: Call) -> str:

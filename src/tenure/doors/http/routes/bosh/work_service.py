@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from tenure.doors.http.routes.bosh import work_responses as shapes
 from tenure.doors.http.routes.bosh.deployment_responses import Compile, DeployedInstance, DeploymentPlan
-from tenure.doors.http.routes.bosh.deployment_service import Desk, answered, instance_told
+from tenure.doors.http.routes.bosh.deployment_service import DeploymentService, answered, instance_told
 from tenure.integrations.bosh.state.compile_workers import Compiling
 from tenure.integrations.bosh.state.instance_state import load_deployment
 from tenure.integrations.bosh.views.result_documents import (
@@ -19,7 +19,7 @@ from tenure.kernel.errors import NotFound
 
 
 @dataclass(frozen=True, slots=True)
-class WorkDesk(Desk):
+class WorkService(DeploymentService):
     """The deployments of a ledger while they are worked on, answered in shapes."""
 
     async def diff(self, body: shapes.DifferenceBody) -> shapes.ManifestDifference:

@@ -8,18 +8,18 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
-from tenure.integrations.bosh.model.document_model import Group
+from tenure.integrations.bosh.model.document_model import InstanceGroup
 from tenure.integrations.bosh.placement.ignored_instances import static_ip_removed
 from tenure.integrations.bosh.placement.placement_model import Placed, Present
 from tenure.integrations.bosh.placement.static.held_statics import claim_held
-from tenure.integrations.bosh.placement.static.spot_counts import Settled, settle
+from tenure.integrations.bosh.placement.static.spot_counts import SpotCounts, settle
 from tenure.integrations.bosh.placement.static.spread import Stock
 from tenure.integrations.bosh.placement.static.static_lists import StaticNetwork
-from tenure.integrations.bosh.placement.static.static_stock import Shelf
+from tenure.integrations.bosh.placement.static.static_stock import StaticStock
 
 
 def place_static(
-    group: Group, networks: Sequence[StaticNetwork], present: Sequence[Present], new: Iterator[int]
+    group: InstanceGroup, networks: Sequence[StaticNetwork], present: Sequence[Present], new: Iterator[int]
 ) -> tuple[list[Placed], list[Present]]:
     """Place a group's instances; return them and those that go. ``new`` are the indexes of new ones."""
     settled = settle(group, networks, claim_held(group, networks, present))
@@ -43,7 +43,7 @@ class _Row:
     static: dict[str, int]
 
 
-def _hand_out(settled: Settled) -> list[_Row]:
+def _hand_out(settled: SpotCounts) -> list[_Row]:
     """Give every instance its addresses: first those that stay, by index, then new ones.
 
     The list of the first network decides where new ones stand, and their order; further networks follow.
@@ -62,13 +62,13 @@ def _hand_out(settled: Settled) -> list[_Row]:
     return rows
 
 
-def _serve(stock: Stock, numbers: Sequence[int], rows: Iterable[_Row]) -> Shelf:
+def _serve(stock: Stock, numbers: Sequence[int], rows: Iterable[_Row]) -> StaticStock:
     """Give an address of a network to each that has none there; return what is left."""
     name = stock.network.name
     held = {row.static[name]: row.spot for row in rows if name in row.static}
     pinned = Counter(held.values())
     left = [number - pinned[spot] for spot, number in enumerate(numbers)]
-    shelf = Shelf(((position, spots) for position, spots in stock.spots.items() if position not in held), left)
+    shelf = StaticStock(((position, spots) for position, spots in stock.spots.items() if position not in held), left)
     for row in rows:
         if name not in row.static:
             row.static[name] = shelf.take(row.spot)

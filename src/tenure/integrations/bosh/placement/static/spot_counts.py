@@ -3,26 +3,26 @@
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from tenure.integrations.bosh.model.bosh_errors import Kind, Refused
-from tenure.integrations.bosh.model.document_model import Group
+from tenure.integrations.bosh.model.bosh_errors import BoshErrorKind, Refused
+from tenure.integrations.bosh.model.document_model import InstanceGroup
 from tenure.integrations.bosh.placement.placement_model import by_index
-from tenure.integrations.bosh.placement.static.held_statics import Claim
-from tenure.integrations.bosh.placement.static.spots import Ground, shared_nic_groups
+from tenure.integrations.bosh.placement.static.held_statics import StaticHolder
+from tenure.integrations.bosh.placement.static.spots import GroupSpots, shared_nic_groups
 from tenure.integrations.bosh.placement.static.spread import Spread, Stock
 from tenure.integrations.bosh.placement.static.static_lists import StaticNetwork
 
 
 @dataclass(frozen=True, slots=True)
-class Settled:
+class SpotCounts:
     """Who stays and on which spot, by index; and how many are to stand on each spot."""
 
-    ground: Ground
+    ground: GroupSpots
     stocks: Sequence[Stock]
     numbers: Sequence[int]
-    kept: Sequence[tuple[Claim, int]]
+    kept: Sequence[tuple[StaticHolder, int]]
 
 
-def settle(group: Group, networks: Sequence[StaticNetwork], claims: Sequence[Claim]) -> Settled:
+def settle(group: InstanceGroup, networks: Sequence[StaticNetwork], claims: Sequence[StaticHolder]) -> SpotCounts:
     """Decide; or refuse, and say whether a nic_group is in the way."""
     try:
         return _Settling(group, networks).settle(claims)
@@ -33,13 +33,13 @@ def settle(group: Group, networks: Sequence[StaticNetwork], claims: Sequence[Cla
 class _Settling:
     """One try to place a group, with its networks in the nic_groups that are told."""
 
-    def __init__(self, group: Group, networks: Sequence[StaticNetwork]) -> None:
+    def __init__(self, group: InstanceGroup, networks: Sequence[StaticNetwork]) -> None:
         self._group = group
-        self._ground = Ground(sorted(set(group.azs)) if group.azs else [None], networks)
+        self._ground = GroupSpots(sorted(set(group.azs)) if group.azs else [None], networks)
         self._stocks = [Stock(self._ground, network) for network in networks]
         self._spread = Spread(self._ground, self._stocks, group.instances)
 
-    def settle(self, claims: Sequence[Claim]) -> Settled:
+    def settle(self, claims: Sequence[StaticHolder]) -> SpotCounts:
         """Place holders first, then others that can stay, then count where new ones are to come."""
         if not self._spread.is_possible():
             raise self._uneven()
@@ -53,13 +53,13 @@ class _Settling:
         if not self._spread.complete():
             raise self._uneven()
         kept.sort(key=lambda pair: by_index(pair[0].present))
-        return Settled(self._ground, self._stocks, self._spread.numbers, kept)
+        return SpotCounts(self._ground, self._stocks, self._spread.numbers, kept)
 
-    def stranded(self, claims: Sequence[Claim]) -> list[Claim]:
+    def stranded(self, claims: Sequence[StaticHolder]) -> list[StaticHolder]:
         """Tell who holds an address and has no spot."""
         return [claim for claim in claims if claim.held and not self._options(claim)]
 
-    def _keep_holders(self, holders: Sequence[Claim]) -> list[tuple[Claim, int]]:
+    def _keep_holders(self, holders: Sequence[StaticHolder]) -> list[tuple[StaticHolder, int]]:
         options = [self._options(claim) for claim in holders]
         for claim, spots in zip(holders, options, strict=True):
             self._pin(claim, spots)
@@ -68,7 +68,7 @@ class _Settling:
             raise _unsatisfied()
         return kept
 
-    def _options(self, claim: Claim) -> tuple[int, ...]:
+    def _options(self, claim: StaticHolder) -> tuple[int, ...]:
         """Number the spots of its AZ on which all that it holds can stand."""
         spots = set(self._ground.spots_of(claim.present.az))
         for stock in self._stocks:
@@ -76,7 +76,7 @@ class _Settling:
                 spots &= set(stock.spots[claim.held[stock.network.name]])
         return tuple(sorted(spots))
 
-    def _choose(self, claim: Claim, spots: Sequence[int]) -> int:
+    def _choose(self, claim: StaticHolder, spots: Sequence[int]) -> int:
         for spot in spots:
             self._pin(claim, (spot,))
             self._spread.numbers[spot] += 1
@@ -86,22 +86,24 @@ class _Settling:
             self._spread.numbers[spot] -= 1
         raise _unsatisfied()
 
-    def _pin(self, claim: Claim, spots: tuple[int, ...]) -> None:
+    def _pin(self, claim: StaticHolder, spots: tuple[int, ...]) -> None:
         for stock in self._stocks:
             if stock.network.name in claim.held:
                 stock.pin(claim.held[stock.network.name], spots)
 
     def _uneven(self) -> Refused:
         told = f"Failed to evenly distribute static IPs between zones for instance group '{self._group.name}'"
-        return Refused(Kind.INSTANCE_GROUP_NETWORK_INSTANCE_IP_MISMATCH, told)
+        return Refused(BoshErrorKind.INSTANCE_GROUP_NETWORK_INSTANCE_IP_MISMATCH, told)
 
 
 def _unsatisfied() -> Refused:
     told = "Failed to distribute static IPs to satisfy existing instance reservations"
-    return Refused(Kind.NETWORK_RESERVATION_ERROR, told)
+    return Refused(BoshErrorKind.NETWORK_RESERVATION_ERROR, told)
 
 
-def _blame_on_nic_group(group: Group, networks: Sequence[StaticNetwork], claims: Sequence[Claim]) -> Refused | None:
+def _blame_on_nic_group(
+    group: InstanceGroup, networks: Sequence[StaticNetwork], claims: Sequence[StaticHolder]
+) -> Refused | None:
     """Name the first network that cannot follow its siblings; None if there would be no way without nic_groups either.
 
     Networks leave their nic_groups and join again one by one, until nothing fits any more.
@@ -116,7 +118,7 @@ def _blame_on_nic_group(group: Group, networks: Sequence[StaticNetwork], claims:
     return None
 
 
-def _fits(group: Group, networks: Sequence[StaticNetwork], claims: Sequence[Claim]) -> bool:
+def _fits(group: InstanceGroup, networks: Sequence[StaticNetwork], claims: Sequence[StaticHolder]) -> bool:
     try:
         _Settling(group, networks).settle(claims)
     except Refused:
@@ -124,8 +126,8 @@ def _fits(group: Group, networks: Sequence[StaticNetwork], claims: Sequence[Clai
     return True
 
 
-def _unfollowed(network: StaticNetwork, stranded: Sequence[Claim]) -> Refused:
+def _unfollowed(network: StaticNetwork, stranded: Sequence[StaticHolder]) -> Refused:
     told = f"Failed to find a static IP for network '{network.name}' on a matching subnet in nic_group"
     azs = sorted({claim.present.az for claim in stranded if claim.present.az is not None})
     where = f" in availability zone '{azs[0]}'" if azs else ""
-    return Refused(Kind.NETWORK_RESERVATION_ERROR, f"{told} '{network.nic_group}'{where}")
+    return Refused(BoshErrorKind.NETWORK_RESERVATION_ERROR, f"{told} '{network.nic_group}'{where}")

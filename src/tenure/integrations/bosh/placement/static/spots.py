@@ -19,7 +19,7 @@ class Spot(NamedTuple):
     kinds: tuple[int, ...]
 
 
-class Ground:
+class GroupSpots:
     """All spots of a group, by number: lowest AZ first. ``shared`` are the nic_groups of several static networks."""
 
     def __init__(self, azs: Iterable[str | None], networks: Sequence[StaticNetwork]) -> None:

@@ -5,14 +5,14 @@ from collections.abc import Sequence
 from itertools import combinations
 
 from tenure.integrations.bosh.placement.static.flow import Supply, meet
-from tenure.integrations.bosh.placement.static.spots import Ground
+from tenure.integrations.bosh.placement.static.spots import GroupSpots
 from tenure.integrations.bosh.placement.static.static_lists import StaticNetwork
 
 
 class Stock:
     """The static addresses of one network: on which spots each can stand, in the order listed."""
 
-    def __init__(self, ground: Ground, network: StaticNetwork) -> None:
+    def __init__(self, ground: GroupSpots, network: StaticNetwork) -> None:
         self.network = network
         serving = {home: ground.serving(network, home) for home in network.homes.values()}
         self.spots = {position: serving[home] for position, home in network.homes.items()}
@@ -39,7 +39,7 @@ class Spread:
     Cost: one question for each pair of networks and each instance, and one more for each spot.
     """
 
-    def __init__(self, ground: Ground, stocks: Sequence[Stock], instances: int) -> None:
+    def __init__(self, ground: GroupSpots, stocks: Sequence[Stock], instances: int) -> None:
         self._ground = ground
         self._stocks = stocks
         self._instances = instances

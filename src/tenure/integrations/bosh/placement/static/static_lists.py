@@ -4,7 +4,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from tenure.integrations.bosh.model.address_text import written
-from tenure.integrations.bosh.model.document_model import VIP, CloudConfig, Group, GroupNetwork, Network, Subnet
+from tenure.integrations.bosh.model.document_model import (
+    VIP,
+    CloudConfig,
+    CloudNetwork,
+    CloudSubnet,
+    GroupNetwork,
+    InstanceGroup,
+)
 from tenure.integrations.bosh.model.pool_ranges import StaticPools
 
 
@@ -33,7 +40,7 @@ class StaticNetwork:
         return written(position, self.homes[position].prefix)
 
 
-def list_static(group: Group, config: CloudConfig) -> tuple[StaticNetwork, ...]:
+def list_static(group: InstanceGroup, config: CloudConfig) -> tuple[StaticNetwork, ...]:
     """Return the networks on which a group asks for static addresses, as it lists them; VIPs are not among them."""
     kinds: list[object] = []
     wishes = [wish for wish in group.networks if wish.static_ips is not None]
@@ -41,7 +48,7 @@ def list_static(group: Group, config: CloudConfig) -> tuple[StaticNetwork, ...]:
     return tuple(_listed(group, wish, network, kinds) for wish, network in pairs if network.kind != VIP)
 
 
-def _listed(group: Group, wish: GroupNetwork, network: Network, kinds: list[object]) -> StaticNetwork:
+def _listed(group: InstanceGroup, wish: GroupNetwork, network: CloudNetwork, kinds: list[object]) -> StaticNetwork:
     pools = StaticPools(network)
     homes = {id(subnet): _home(group, subnet, kinds) for subnet in network.subnets}
     found: dict[int, Home] = {}
@@ -52,7 +59,7 @@ def _listed(group: Group, wish: GroupNetwork, network: Network, kinds: list[obje
     return StaticNetwork(wish.name, wish.nic_group, found)
 
 
-def _home(group: Group, subnet: Subnet, kinds: list[object]) -> Home:
+def _home(group: InstanceGroup, subnet: CloudSubnet, kinds: list[object]) -> Home:
     azs: Sequence[str | None] = sorted(set(group.azs)) if group.azs else [None]
     # Cloud properties may be anything that YAML can say, so they are compared and not hashed.
     if subnet.cloud_properties not in kinds:

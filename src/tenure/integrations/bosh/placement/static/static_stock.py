@@ -7,7 +7,7 @@ from typing import Any
 from tenure.integrations.bosh.placement.static.flow import Supply, meet
 
 
-class Shelf:
+class StaticStock:
     """Hands out addresses so that those which are left always suffice for the spots that are left.
 
     Cost: at most one question of flow for each kind of address and hand-out; none where addresses have no choice.

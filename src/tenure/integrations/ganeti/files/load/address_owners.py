@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 from tenure.integrations.ganeti.files.file_model import ORPHAN
 from tenure.integrations.ganeti.files.ledger_snapshot import holdings_in
-from tenure.integrations.ganeti.files.read.merge_marks import Settled
+from tenure.integrations.ganeti.files.read.merge_marks import MergedConfiguration
 from tenure.kernel.addressing.addresses import format_address, parse_address
 from tenure.kernel.errors import TenureError
 from tenure.kernel.holdings.holding_model import Holding, State
@@ -34,7 +34,7 @@ class Grant(NamedTuple):
         return f"address {self.address} {whose}"
 
 
-def grants_of(settled: Settled) -> dict[str, list[Grant]]:
+def grants_of(settled: MergedConfiguration) -> dict[str, list[Grant]]:
     """List every address that is to be held, by the uuid of its network: those of NICs, then those that no NIC has."""
     found: dict[str, list[Grant]] = {network.uuid: [] for network in settled.cluster.networks}
     for instance in settled.cluster.instances:

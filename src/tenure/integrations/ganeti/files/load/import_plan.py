@@ -11,11 +11,11 @@ from tenure.integrations.ganeti.files.file_model import (
     NODES,
     ORPHAN,
     SECTIONS,
-    Cluster,
-    Remark,
+    ClusterConfiguration,
+    FileRemark,
 )
 from tenure.integrations.ganeti.files.load.address_owners import Grant, Tenants, grants_of
-from tenure.integrations.ganeti.files.read.merge_marks import Settled, settle
+from tenure.integrations.ganeti.files.read.merge_marks import MergedConfiguration, settle
 from tenure.integrations.ganeti.files.unknown_fields_papers import (
     FILE,
     HALF,
@@ -43,7 +43,7 @@ class ImportPlan:
     import that was broken off left half made. ``grants``: the addresses that are still to be granted, by network.
     """
 
-    settled: Settled
+    settled: MergedConfiguration
     conflicts: Sequence[str]
     new: Mapping[str, Sequence[str]]
     present: Mapping[str, Sequence[str]]
@@ -53,7 +53,7 @@ class ImportPlan:
     grants: Mapping[str, Sequence[Grant]] = field(default_factory=dict)
 
     @property
-    def findings(self) -> Sequence[Remark]:
+    def findings(self) -> Sequence[FileRemark]:
         """List what is odd about the file; none of it keeps it from being brought in."""
         return self.settled.findings
 
@@ -104,7 +104,7 @@ class _Standing:
             yield f"space {plain.name!r} exists already, and network {plain.name!r} needs one of its own"
 
 
-async def plan_import(cluster: Cluster, ledger: AsyncLedger) -> ImportPlan:
+async def plan_import(cluster: ClusterConfiguration, ledger: AsyncLedger) -> ImportPlan:
     """Try an import and write nothing.
 
     Cost: one reading of the ledger's papers and plan; of an import that was broken off, of its holdings too.
@@ -132,7 +132,7 @@ def _nothing() -> Names:
     return {section: [] for section in SECTIONS}
 
 
-def _plan_objects(settled: Settled, papers: Mapping[str, Paper], standing: _Standing) -> ImportPlan:
+def _plan_objects(settled: MergedConfiguration, papers: Mapping[str, Paper], standing: _Standing) -> ImportPlan:
     """Tell what is new and what is there of a file that was not yet brought in wholly."""
     new, present, opened = _nothing(), _nothing(), set[str]()
     conflicts: list[str] = []
@@ -159,7 +159,7 @@ async def _with_grants(plan: ImportPlan, standing: _Standing, ledger: AsyncLedge
     return replace(plan, conflicts=conflicts, grants=wanted)
 
 
-def _is_ours(cluster: Cluster, plain: Plain, papers: Mapping[str, Paper]) -> bool:
+def _is_ours(cluster: ClusterConfiguration, plain: Plain, papers: Mapping[str, Paper]) -> bool:
     """Tell whether an object was brought in from this file, by the paper that was written with it."""
     known = papers.get(plain.paper)
     return known is not None and known.document == kept_of(cluster, plain)
@@ -170,7 +170,7 @@ def _is_half_made(plain: Plain, papers: Mapping[str, Paper]) -> bool:
     return known is not None and known.document == HALF
 
 
-def _wanted(settled: Settled, new: Mapping[str, Sequence[str]]) -> dict[str, list[Grant]]:
+def _wanted(settled: MergedConfiguration, new: Mapping[str, Sequence[str]]) -> dict[str, list[Grant]]:
     """List the addresses that are to be granted, by network: all of a new one, of others those of new instances."""
     networks, owners = set(new[NETWORKS]), {owner_of(name) for name in new[INSTANCES]}
     found = grants_of(settled)
@@ -181,7 +181,7 @@ def _wanted(settled: Settled, new: Mapping[str, Sequence[str]]) -> dict[str, lis
     return {name: grants for name, grants in wanted.items() if grants}
 
 
-def _mac_conflicts(taken: Mapping[str, str], cluster: Cluster, new: Sequence[str]) -> list[str]:
+def _mac_conflicts(taken: Mapping[str, str], cluster: ClusterConfiguration, new: Sequence[str]) -> list[str]:
     """Tell which MACs of new instances the ledger's own have."""
     wanted = set(new)
     return [

@@ -12,12 +12,12 @@ from tenure.integrations.ganeti.files.file_model import (
     REVISED,
     SECTIONS,
     TODAY,
-    Cluster,
+    ClusterConfiguration,
     NetworkFile,
     made_uuid,
 )
-from tenure.integrations.ganeti.files.json_parts import Faults, Part, parse_document, text
-from tenure.integrations.ganeti.files.read.file_instances import Known, Wire, read_instance, used_once
+from tenure.integrations.ganeti.files.json_parts import FileFaults, Part, parse_document, text
+from tenure.integrations.ganeti.files.read.file_instances import InstanceReferences, Wire, read_instance, used_once
 from tenure.integrations.ganeti.files.read.file_networks import read_network
 from tenure.integrations.ganeti.machine_model import (
     DEFAULT_LINK,
@@ -42,24 +42,24 @@ _SHARING = {INSTANCES: (INSTANCES, NODES)}
 """Which sections have no uuid in common: the ledger tells a node and an instance by it."""
 
 
-def read_file(data: bytes) -> Cluster:
+def read_file(data: bytes) -> ClusterConfiguration:
     """Read a configuration from the bytes of its file."""
     return read_cluster(parse_document(data))
 
 
-def read_cluster(document: object) -> Cluster:
+def read_cluster(document: object) -> ClusterConfiguration:
     """Read a configuration; Invalid names every fault with its place."""
     cluster, faults = examine(document)
     faults.check()
     return cluster
 
 
-def examine(document: object) -> tuple[Cluster, Faults]:
+def examine(document: object) -> tuple[ClusterConfiguration, FileFaults]:
     """Read a configuration as far as it can be read."""
-    faults = Faults()
+    faults = FileFaults()
     if not isinstance(document, dict):
         faults.add("file", f"an object is needed, not {shown(document)}")
-        return Cluster(TODAY), faults
+        return ClusterConfiguration(TODAY), faults
     whole = Part(document, "", faults)
     _check_kind(whole)
     keys: dict[tuple[str, str], str] = {}
@@ -69,11 +69,13 @@ def examine(document: object) -> tuple[Cluster, Faults]:
     lines = _connections(homes, {network.uuid: network for network in networks})
     networks = [replace(network, connections=tuple(lines.get(network.uuid, ()))) for network in networks]
     nodes = _section(whole, NODES, keys, lambda part, uuid, name: _node(part, uuid, name, _by_ident(groups)))
-    known = Known({network.uuid: network for network in networks}, _by_ident(nodes), _default_wire(whole))
+    known = InstanceReferences({network.uuid: network for network in networks}, _by_ident(nodes), _default_wire(whole))
     instances = _section(whole, INSTANCES, keys, lambda part, uuid, name: read_instance(part, uuid, name, known))
     used_once(whole, instances, keys)
     form = TODAY if not known.lists and all(network.form == TODAY for network in networks) else REVISED
-    return Cluster(form, tuple(networks), tuple(groups), tuple(nodes), tuple(instances), document, keys), faults
+    return ClusterConfiguration(
+        form, tuple(networks), tuple(groups), tuple(nodes), tuple(instances), document, keys
+    ), faults
 
 
 def _check_kind(whole: Part) -> None:

@@ -21,7 +21,7 @@ Wire = tuple[str, str, str]
 
 
 @dataclass(slots=True)
-class Known:
+class InstanceReferences:
     """What instances refer to: networks by uuid, nodes by uuid and name, and the wire of NICs that do not say it."""
 
     networks: Mapping[str, NetworkFile]
@@ -31,7 +31,7 @@ class Known:
     """Whether a NIC was met whose IPs are a list."""
 
 
-def read_instance(part: Part, uuid: str, name: str, known: Known) -> Instance:
+def read_instance(part: Part, uuid: str, name: str, known: InstanceReferences) -> Instance:
     """Read an instance."""
     ident = part.needed("primary_node", text)
     node = None if ident is None else known.nodes.get(ident)
@@ -57,7 +57,7 @@ def _check_marks(part: Part, nics: Iterable[Nic]) -> None:
         seen.add(nic.uuid[:MARKED])
 
 
-def _nic(part: Part, made: str, group: str, known: Known) -> Nic | None:
+def _nic(part: Part, made: str, group: str, known: InstanceReferences) -> Nic | None:
     mac = part.needed("mac", _mac)
     uuid = part.read("uuid", lambda value, field: check_name(value, field=field), made)
     ident = part.read("network", text, None)

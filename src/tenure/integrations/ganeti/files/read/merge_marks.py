@@ -10,10 +10,10 @@ from dataclasses import dataclass, replace
 from tenure.integrations.ganeti.files.file_model import (
     INSTANCES,
     NETWORKS,
-    Cluster,
+    ClusterConfiguration,
+    FileRemark,
     NetworkFile,
     PoolFile,
-    Remark,
     SubnetFile,
 )
 from tenure.integrations.ganeti.files.read.bitmaps import single, within
@@ -27,12 +27,12 @@ MOST_ORPHANS = 1 << 20
 
 
 @dataclass(frozen=True, slots=True)
-class Settled:
+class MergedConfiguration:
     """A configuration as the ledger will have it, the marks that no NIC explains, and what is odd about the file."""
 
-    cluster: Cluster
+    cluster: ClusterConfiguration
     orphans: Mapping[str, Sequence[AddressRange]]
-    findings: Sequence[Remark]
+    findings: Sequence[FileRemark]
 
     def orphan_addresses(self, network: str) -> Iterator[str]:
         """Yield the addresses of a network (its uuid) that are marked and that no NIC has."""
@@ -40,11 +40,11 @@ class Settled:
             yield from (format_address(position) for position in range(piece.first, piece.last + 1))
 
 
-def settle(cluster: Cluster) -> Settled:
+def settle(cluster: ClusterConfiguration) -> MergedConfiguration:
     """Bring marks and NICs together; a network with more unexplained marks than the ledger should hold is refused."""
     held = held_positions(cluster.instances)
     orphans: dict[str, Sequence[AddressRange]] = {}
-    findings: list[Remark] = []
+    findings: list[FileRemark] = []
     networks: list[NetworkFile] = []
     for network in cluster.networks:
         place = f"{NETWORKS}[{cluster.keys[NETWORKS, network.uuid]}]"
@@ -54,7 +54,7 @@ def settle(cluster: Cluster) -> Settled:
         findings.extend(_unmarked(place, network, held.get(network.uuid, ())))
         networks.append(settled_network(network, [*taken, *orphans[network.uuid]]))
     findings.extend(_unconnected(cluster))
-    return Settled(replace(cluster, networks=tuple(networks)), orphans, findings)
+    return MergedConfiguration(replace(cluster, networks=tuple(networks)), orphans, findings)
 
 
 def held_positions(instances: Iterable[Instance]) -> dict[str, list[int]]:
@@ -89,15 +89,15 @@ def _orphans(network: NetworkFile, taken: Sequence[AddressRange]) -> Iterator[Ad
             yield from subtract(piece, taken)
 
 
-def _told_orphans(place: str, network: NetworkFile, orphans: Sequence[AddressRange]) -> Iterator[Remark]:
+def _told_orphans(place: str, network: NetworkFile, orphans: Sequence[AddressRange]) -> Iterator[FileRemark]:
     if sum(piece.size for piece in orphans) > MOST_ORPHANS:
         field = f"{place}.reservations"
         raise Invalid(f"{field}: more than {MOST_ORPHANS} addresses are marked that no NIC has", field=field)
     for piece in orphans:
-        yield Remark(place, f"{piece} of network {network.name} is marked as used, and no NIC has it")
+        yield FileRemark(place, f"{piece} of network {network.name} is marked as used, and no NIC has it")
 
 
-def _unmarked(place: str, network: NetworkFile, held: Iterable[int]) -> Iterator[Remark]:
+def _unmarked(place: str, network: NetworkFile, held: Iterable[int]) -> Iterator[FileRemark]:
     """Tell which NIC's address lies in a pool that does not mark it."""
     positions = sorted(held)
     for pool in _pools(network):
@@ -106,10 +106,10 @@ def _unmarked(place: str, network: NetworkFile, held: Iterable[int]) -> Iterator
         inside = merge(single(position) for position in positions if position in pool.range)
         for whole in inside:
             for piece in subtract(whole, pool.reservations):
-                yield Remark(place, f"{piece} of network {network.name} is a NIC's, and is not marked as used")
+                yield FileRemark(place, f"{piece} of network {network.name} is a NIC's, and is not marked as used")
 
 
-def _unconnected(cluster: Cluster) -> Iterator[Remark]:
+def _unconnected(cluster: ClusterConfiguration) -> Iterator[FileRemark]:
     """Tell which NIC is on a network that does not reach its group."""
     reached = {(network.uuid, line.group) for network in cluster.networks for line in network.connections}
     names = {network.uuid: network.name for network in cluster.networks}
@@ -118,4 +118,4 @@ def _unconnected(cluster: Cluster) -> Iterator[Remark]:
         for index, nic in enumerate(instance.nics):
             if nic.network is not None and (nic.network, instance.group) not in reached:
                 place = f"{INSTANCES}[{key}].nics[{index}].network"
-                yield Remark(place, f"network {names[nic.network]} is not connected to group {instance.group}")
+                yield FileRemark(place, f"network {names[nic.network]} is not connected to group {instance.group}")
