@@ -1,7 +1,9 @@
 """Two servers on one PostgreSQL, to be mistreated: clients speak HTTP with whichever of them answers."""
 
+import contextlib
 import json
 import os
+import random
 import secrets
 import socket
 import subprocess
@@ -18,6 +20,7 @@ from tests.proof.faces import WHO_ASKS
 from tests.proof.rounds import Fragile
 
 ROOT = Path(__file__).parents[2]
+BELOW_OUTGOING = range(20_000, 32_000)
 STARTS_WITHIN_S = 60
 
 
@@ -75,10 +78,12 @@ class Pair:
 
 
 def free_port() -> int:
-    """Find a port on which nobody listens."""
-    with socket.socket() as found:
-        found.bind(("127.0.0.1", 0))
-        return int(found.getsockname()[1])
+    """Find a port that is free, and is given to no outgoing connection while a server that was killed is away."""
+    while True:
+        port = random.SystemRandom().choice(BELOW_OUTGOING)
+        with contextlib.suppress(OSError), socket.socket() as found:
+            found.bind(("127.0.0.1", port))
+            return port
 
 
 def wait_until_ready(port: int) -> None:
