@@ -4,7 +4,7 @@ NEW_ENOUGH = -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null &
 PYTHON ?= $(firstword $(foreach name,python3.11 python3.12 python3.13 python3 python,$(if $(shell $(name) $(NEW_ENOUGH)),$(name))))
 IN = .venv/bin
 PYTEST = $(IN)/pytest -n $(or $(WORKERS),$(shell nproc 2>/dev/null || echo 2)) --dist loadgroup
-QUICK = tests/kernel tests/service tests/house tests/contract
+QUICK = tests/kernel tests/service tests/wire tests/house/test_layout.py tests/house/test_names.py tests/contract
 
 # Where the surroundings forbid it, every one of the hundreds of processes that tests start would compile the package anew.
 unexport PYTHONDONTWRITEBYTECODE
