@@ -68,7 +68,7 @@ class OrderRules:
         if effect.address not in order:
             yield Breach("R5", f"entry {effect.seq}: {effect.address} is not in the pool", [effect, asker])
             return
-        older = self._older(effect)
+        older = self._older(effect, is_run=asker.verb == "run")
         if self._plan.policy(effect.network, wish.pool) == "lowest":
             lower = self._lower(effect, asker, order[: order.index(effect.address)])
             if len(lower) > len(older):
@@ -94,10 +94,11 @@ class OrderRules:
             return standing.due(latest)
         return self._replay.swept_due.get(address, 0) <= latest
 
-    def _older(self, effect: Effect) -> list[int]:
-        """Find those in line before a grant who hold nothing yet."""
+    def _older(self, effect: Effect, *, is_run: bool) -> list[int]:
+        """Find those in line before a grant who hold nothing yet; a run stands behind all, its own owner too."""
         mine = (effect.network, effect.owner)
-        ticket = min((number for number, claim in self._replay.line.items() if claim == mine), default=FAR)
+        own = (number for number, claim in self._replay.line.items() if claim == mine and not is_run)
+        ticket = min(own, default=FAR)
         holders = {
             (each.begun.network, each.owner) for each in self._replay.standing.values() if not each.cooling
         }  # fmt: skip
@@ -105,7 +106,7 @@ class OrderRules:
         return [
             number
             for number, claim in line
-            if claim[0] == effect.network and number < ticket and claim != mine and claim not in holders
+            if claim[0] == effect.network and number < ticket and (is_run or claim != mine) and claim not in holders
         ]
 
     def refusals(self) -> Iterator[Breach]:
