@@ -29,7 +29,7 @@ def is_implementation(path: Path) -> bool:
 
 def is_mirror(path: Path) -> bool:
     """Return whether a module says on the wire what others say inside: its classes are named like theirs."""
-    return path.is_relative_to(PACKAGE / "wire") or path.stem.endswith("_responses")
+    return path.is_relative_to(PACKAGE / "wire") or path.stem.endswith(("_responses", "_schemas"))
 
 
 def public_classes() -> dict[str, list[str]]:

@@ -1,8 +1,10 @@
-"""How long an address cools when its holding ends: the rule itself. That stores keep it, the contract suite proves."""
+"""Which state follows which, and how long an address cools at the end; the contract suite tries the stores."""
+
+from itertools import product
 
 import pytest
 
-from tenure.kernel.holding_states import cooling_us
+from tenure.kernel.holding_states import MOVES, cooling_us
 from tenure.kernel.holdings.holding_model import State
 
 USED = (State.HELD, State.DRAINING, State.COOLING)
@@ -36,3 +38,16 @@ def test_a_store_may_apply_the_rule_to_what_it_gave_for_a_held_one(state: State,
     held_us = cooling_us(State.HELD, pool_us, lingers_us)
 
     assert cooling_us(state, held_us) == cooling_us(state, pool_us, lingers_us)
+
+
+@pytest.mark.parametrize(("before", "after"), list(product(State, State)))
+def test_states_follow_each_other_only_as_written_down(before: State, after: State) -> None:
+    allowed = {
+        ("pending", "held"),
+        ("held", "draining"),
+        ("held", "cooling"),
+        ("draining", "held"),
+        ("draining", "cooling"),
+    }
+
+    assert (after in MOVES[before]) == ((before, after) in allowed)

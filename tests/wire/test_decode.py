@@ -7,7 +7,7 @@ import msgspec
 import pytest
 
 import tenure
-from tenure.client.build_request import as_asked
+from tenure.client.remote_ledger import as_asked
 from tenure.kernel import errors
 from tenure.wire import decode, encode, http_errors, problems, request_bodies, responses
 

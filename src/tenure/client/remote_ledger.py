@@ -4,13 +4,13 @@ import asyncio
 import contextlib
 import secrets
 from collections.abc import AsyncIterator, Mapping, Sequence
+from dataclasses import replace
 from datetime import datetime
 from typing import Any, NoReturn
 
-from tenure.client.build_request import as_asked, check_said, with_short_key
 from tenure.client.event_stream import follow
 from tenure.client.retry_policy import pause_s
-from tenure.client.transport import Query, Transport, id_for, segment
+from tenure.client.transport import Query, Transport, id_for, segment, short_key
 from tenure.kernel.addressing.addresses import format_address, parse_address
 from tenure.kernel.errors import Invalid, PoolExhausted, StoreUnavailable, TenureError
 from tenure.kernel.holdings.holding_model import Change, Holding, Paper
@@ -26,7 +26,17 @@ from tenure.kernel.names import (
 )
 from tenure.kernel.plan.plan_model import Configuration, Network
 from tenure.service.allocator.claim import Claim
-from tenure.service.apply.operations import Allocate, Operation, Release, Shown, check_operations, keywords_of
+from tenure.service.apply.operations import (
+    Allocate,
+    AllocateRun,
+    Operation,
+    Release,
+    Shown,
+    WritePaper,
+    check_operations,
+    keywords_of,
+)
+from tenure.service.apply.paper_effects import check_document
 from tenure.service.apply.stored_replies import body_of_operations
 from tenure.service.ledger.ledger_api import LIMITLESS, PAGE, LedgerApi, check_cursor, check_days, check_limit
 from tenure.service.read.explain import Explanation
@@ -102,11 +112,11 @@ class RemoteLedger:
         self, path: str, operations: Sequence[Operation], *, key: str | None = None, changes: bool = True
     ) -> list[Shown]:
         for operation in check_operations(operations):
-            check_said(operation)
+            _check_said(operation)
         if key is not None:
             body_of_operations(operations, check_key(key))
         inner = next((each.key for each in operations if isinstance(each, Allocate) and each.key is not None), None)
-        body = {"operations": [request_bodies.written(with_short_key(operation)) for operation in operations]}
+        body = {"operations": [request_bodies.written(_with_short_key(operation)) for operation in operations]}
         try:
             answers: responses.Listing[responses.Answer] = await self.transport.ask(
                 "POST", path, responses.Listing[responses.Answer], body=body, key=key, request_id=id_for(key or inner),
@@ -380,3 +390,31 @@ def _label(name: str, value: str | None) -> str:
     if "=" in name:
         raise Invalid(f"labels: a server cannot be asked for {shown(name)}, which has a = in it", field="labels")
     return name if value is None else f"{name}={value}"
+
+
+def _check_said(operation: Operation) -> None:
+    """Refuse bad input by name before anything is asked: what JSON would make something else of, at least."""
+    if isinstance(operation, Allocate):
+        operation.claim()
+    elif isinstance(operation, AllocateRun):
+        operation.claims()
+    elif isinstance(operation, WritePaper):
+        check_document(operation.document)
+
+
+def _with_short_key(operation: Operation) -> Operation:
+    """Return an operation with a key that servers take, if it has one of its own."""
+    if isinstance(operation, Allocate) and operation.key is not None:
+        return replace(operation, key=short_key(operation.key))
+    return operation
+
+
+def as_asked(error: TenureError) -> TenureError:
+    """Let an error name the field as the caller knows it, not by its place in what was sent."""
+    field = error.field or ""
+    place, dot, name = field.partition("].")
+    if isinstance(error, Invalid) and dot and place.startswith("operations["):
+        error.field = name
+        error.message = error.message.removeprefix(f"{place}].")
+        error.args = (error.message,)
+    return error

@@ -5,9 +5,17 @@ from typing import Any, assert_never
 
 from tenure.kernel.addressing.addresses import format_address
 from tenure.kernel.errors import Conflict, Invalid
-from tenure.kernel.holdings.holding_model import MOVES, Row, State
+from tenure.kernel.holdings.holding_model import Row, State
 from tenure.kernel.names import check_labels, check_name, check_text, shown
 from tenure.kernel.plan.edits import Keep
+
+MOVES: Mapping[State, frozenset[State]] = {
+    State.PENDING: frozenset({State.HELD}),
+    State.HELD: frozenset({State.DRAINING, State.COOLING}),
+    State.DRAINING: frozenset({State.HELD, State.COOLING}),
+    State.COOLING: frozenset(),
+}
+"""Which state may follow which; any state may also end (the row is removed)."""
 
 
 def moved(row: Row, wanted: object) -> State:

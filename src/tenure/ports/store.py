@@ -40,7 +40,7 @@ class Book(Protocol):
 
         Answers the row as it was found: of another owner or generation it is left alone; None if nobody holds it, or
         if it is cooling already. A ticket with ``cooling_us`` leaves the row in the way, cooling, for as long as
-        ``lifecycle.cooling_us`` says of the state in which the row is found.
+        ``holding_states.cooling_us`` says of the state in which the row is found.
         """
         ...
 

@@ -1,14 +1,13 @@
 """Holdings, tickets and changes, as users see them."""
 
 from datetime import UTC, datetime
-from itertools import product
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from tenure.kernel.addressing.addresses import parse_address
-from tenure.kernel.holdings.holding_model import MOVES, OWNED, Change, Holding, Row, State, Ticket, Wish, moment
+from tenure.kernel.holdings.holding_model import OWNED, Change, Holding, Row, State, Ticket, Wish, moment
 from tenure.kernel.holdings.log_entries import grant_entry, release_entry
 from tests.kernel.strategies import cidrs
 
@@ -79,19 +78,6 @@ def test_a_ticket_names_a_row_by_network_owner_and_generation(ticket: Ticket, na
 
 def test_a_wish_claims_network_owner_and_slot() -> None:
     assert Wish(2, 5, 5, "instance/a", "nic0").claim == (2, "instance/a", "nic0")
-
-
-@pytest.mark.parametrize(("before", "after"), list(product(State, State)))
-def test_states_follow_each_other_only_as_written_down(before: State, after: State) -> None:
-    allowed = {
-        ("pending", "held"),
-        ("held", "draining"),
-        ("held", "cooling"),
-        ("draining", "held"),
-        ("draining", "cooling"),
-    }
-
-    assert (after in MOVES[before]) == ((before, after) in allowed)
 
 
 def test_pending_and_held_occupy_an_owners_slot() -> None:

@@ -1,4 +1,4 @@
-"""The door itself: what people and programs may do with deployments, over one ledger."""
+"""Every verb on deployments, over one ledger; the command line and HTTP call these."""
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass

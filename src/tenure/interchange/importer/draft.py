@@ -1,7 +1,7 @@
 """A plan drafted: what the ledger has, and what a source would add to it, checked edit by edit.
 
-The ledger's own rules decide (``kernel.editing``), each on as little of the plan as it needs, so that a plan of ten
-thousand subnets is drafted in time that grows with its size and not with its square.
+The ledger's own rules decide (``kernel.plan.apply_edit``), each on as little of the plan as it needs, so that a plan
+of ten thousand subnets is drafted in time that grows with its size and not with its square.
 """
 
 import uuid

@@ -32,14 +32,6 @@ class State(enum.StrEnum):
 OWNED = frozenset({State.PENDING, State.HELD})
 """The states in which an owner's slot counts as taken (invariant I2)."""
 
-MOVES: Mapping[State, frozenset[State]] = {
-    State.PENDING: frozenset({State.HELD}),
-    State.HELD: frozenset({State.DRAINING, State.COOLING}),
-    State.DRAINING: frozenset({State.HELD, State.COOLING}),
-    State.COOLING: frozenset(),
-}
-"""Which state may follow which; any state may also end (the row is removed)."""
-
 
 class Row(NamedTuple):
     """A holding as stores keep it."""

@@ -100,7 +100,7 @@ class Layout:
     def pool_cooling_us(self, network: str, position: int) -> int:
         """Return for how many microseconds the pool around an address lets it cool; 0 outside of pools.
 
-        What a release makes of it, ``lifecycle.cooling_us`` says. O(1) in a network without cooling pools.
+        What a release makes of it, ``holding_states.cooling_us`` says. O(1) in a network without cooling pools.
         """
         cooling = self._cooling.get(network)
         if cooling is None:

@@ -17,7 +17,7 @@ from tenure.kernel.names import Owner
 
 
 class Policy(enum.StrEnum):
-    """How a free address is picked; ``choosing`` has the rules of each."""
+    """How a free address is picked; ``picking/policies`` has the rules of each."""
 
     LOWEST = "lowest"
     RANDOM = "random"

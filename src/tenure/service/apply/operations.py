@@ -95,8 +95,8 @@ class GroupKeywords(TypedDict, total=False):
     """What every way of asking for addresses takes, also for many at once.
 
     These and the keywords below are fields of ``Allocate``, which has their defaults; type checkers need them spelled
-    out. A field that is added to ``Allocate`` is added to one of these: then every verb, the client, the command line
-    and HTTP take it.
+    out. A field that is added to ``Allocate`` is added to one of these: then every verb, the client and HTTP take it.
+    The command line needs an option for it; a test fails until there is one.
     """
 
     pool: str | None

@@ -29,7 +29,7 @@ from tenure.kernel.plan import edits
 from tenure.kernel.plan.edit_fields import read_yes_or_no
 from tenure.kernel.plan.edits import KEEP, Keep, Labels, RangeLike
 from tenure.kernel.plan.plan_model import Configuration, Network, Subnet
-from tenure.service.allocator.claim import check_patience
+from tenure.service.allocator.claim import Claim, check_patience
 from tenure.service.apply.operations import (
     Allocate,
     AllocateKeywords,
@@ -713,6 +713,11 @@ class AsyncLedger:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         await self.close()
+
+
+async def serve_claim(ledger: AsyncLedger, claim: Claim, wait_s: float | None = None) -> Holding:
+    """Serve a claim that a door has read itself, as ``allocate`` and ``hold`` serve theirs."""
+    return await ledger._end.serve(claim, check_patience(claim, wait_s))
 
 
 def _optional_network(name: str | None) -> str | None:

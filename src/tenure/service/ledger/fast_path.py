@@ -1,20 +1,19 @@
-"""Two ways for a door to have a claim served: the usual one, which waits, and a first step that does not.
+"""The first step of an allocation without waiting, for a door that begins no task for each request.
 
-``AtOnce`` takes the first step of an allocation without waiting, for a door that need not begin a task for each
-request. Nearly every plain wish ends with it: a pick from the doubtful view that the store grants, or a seat in the
-lane. Where more is needed the door goes the usual way (``serve``), as if this had not been tried: asking again gives
-the same answer.
+Nearly every plain request ends with it: a pick from the doubtful view that the store grants, or a seat in the lane.
+Where more is needed the door goes the usual way (``async_ledger.serve_claim``), as if this had not been tried: asking
+again gives the same answer.
 """
 
 from collections.abc import Callable
 
 from tenure.kernel.errors import StoreUnavailable
 from tenure.kernel.holdings.actor import Asker
-from tenure.kernel.holdings.holding_model import Holding, Outcome, Verdict, Wish
+from tenure.kernel.holdings.holding_model import Outcome, Verdict, Wish
 from tenure.kernel.picking.policies import POLICIES
 from tenure.kernel.plan.layout import Layout
 from tenure.kernel.plan.plan_model import Policy
-from tenure.service.allocator.claim import Claim, Granted, check_patience
+from tenure.service.allocator.claim import Claim, Granted
 from tenure.service.allocator.doubtful_view import DoubtfulViews
 from tenure.service.allocator.lane import line_key, wanted_address
 from tenure.service.allocator.waiting_line import Seat
@@ -22,11 +21,6 @@ from tenure.service.ledger.async_ledger import AsyncLedger
 from tenure.service.ledger.engine_ledger import server_of
 
 MOST_DOUBTS = 1000
-
-
-async def serve(ledger: AsyncLedger, claim: Claim, wait_s: float | None = None) -> Holding:
-    """Serve a claim as ``allocate`` and ``hold`` do, on the word of whoever the ledger is asked by."""
-    return await ledger._end.serve(claim, check_patience(claim, wait_s))
 
 
 class WishInFlight:

@@ -7,10 +7,12 @@ other nor move the same twice. The counter is locked last, and only for the comm
 from collections.abc import Awaitable, Callable, Sequence
 from typing import Any
 
+from tenure.kernel.addressing.addresses import key
 from tenure.kernel.errors import CursorExpired
 from tenure.kernel.holdings.archive_pages import ArchivedPage, place_of, places_in, told_of, unpacked, without_older
 from tenure.kernel.holdings.holding_model import Change
 from tenure.stores.postgres.sql import SQL
+from tenure.stores.sql_files import read_change
 
 ARCHIVE_LOCK = 0x7E60_4E01
 
@@ -65,3 +67,15 @@ async def read_archived_at(read: Read, firsts: Sequence[int], after: int, limit:
         for record in await read("archive_page_after", last_seq - 1):
             found.extend(told_of(unpacked(ArchivedPage(*record)), firsts, after))
     return found[:limit]
+
+
+async def read_changes_at(read: Read, firsts: Sequence[int], after: int, limit: int) -> list[Change]:
+    """Read entries about addresses: one probe of the index for each place, and of the archive's.
+
+    The log comes first: what is moved into the archive meanwhile is then found twice, and never missed.
+    """
+    keys = [key(first) for first in sorted(set(firsts))]
+    logged = [read_change(record) for record in await read("changes_at", keys, after, limit)]
+    archived = await read_archived_at(read, firsts, after, limit)
+    found = {change.seq: change for change in (*archived, *logged)}
+    return [found[seq] for seq in sorted(found)][:limit]

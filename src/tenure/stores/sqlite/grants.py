@@ -3,7 +3,7 @@
 Between two statements another thread may take the interpreter, and a busy one keeps it until it has nothing to do: a
 batch of six statements waited six times. Here Python says beforehand all that is to be written, numbers and time
 included, and a trigger writes it if the ledger is as Python believes. If it is not, nothing is written, and the
-transaction of ``plain.grant_rows`` finds out why.
+transaction of ``serial_grants.grant_rows`` finds out why.
 """
 
 import sqlite3

@@ -2,7 +2,7 @@
 
 Most requests that a ledger gets are of this one kind, and the long way (a scope, a task, a call, an application) costs
 more than the ledger's own work. The short way differs in how it waits: for a call-back of the batcher, without a task.
-What is accepted and what is answered is the long way's: ``read_json``, ``wished_claim`` and ``remote.writing``.
+What is accepted and what is answered is the long way's: ``read_json``, ``wished_claim`` and ``wire.encode``.
 Whatever is unusual about a request, or about its answer, is left to the long way, which begins again and decides alike.
 """
 

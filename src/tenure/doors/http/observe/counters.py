@@ -1,7 +1,7 @@
 """The numbers of a server: the table of all metrics, and the plain cells in which they are counted.
 
 ``COUNTED`` and ``READ`` are the one home of every metric: a new one is a line there, and ``ServerCounters.count`` by
-its name. ``prometheus`` writes /metrics from the same lines.
+its name where it happens (a histogram has a method of its own). ``prometheus`` writes /metrics from the same lines.
 
 Counting a request costs about a microsecond. Every series is known when the server starts (routes, status classes,
 codes), so each has a fixed place in a row of floats. Each worker process counts in a row of its own; the rows of all

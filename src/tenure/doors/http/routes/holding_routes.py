@@ -29,7 +29,7 @@ from tenure.service.apply.operations import (
     ReleaseOwner,
     Transfer,
 )
-from tenure.service.ledger.fast_path import serve
+from tenure.service.ledger.async_ledger import serve_claim
 from tenure.wire import encode, field_types, request_bodies, responses
 from tenure.wire.problems import problem_of
 from tenure.wire.request_bodies import body_of, read_body
@@ -80,7 +80,7 @@ async def allocate(call: Call) -> responses.Holding:
     Cost: that of the ledger's allocate, and some 60 µs around it.
     """
     claim = wished_claim(call.params["network"], call.body, call.key)
-    return encode.holding(await serve(call.ledger, claim, call.body.wait_s))
+    return encode.holding(await serve_claim(call.ledger, claim, call.body.wait_s))
 
 
 def wished_claim(network: str, wish: Any, key: str | None, asker: Asker | None = None) -> Claim:
@@ -113,7 +113,7 @@ async def allocate_many(call: Call) -> responses.Listing[responses.Each]:
 
 
 async def _allocated(call: Call, wish: Any, key: str | None) -> Holding:
-    return await serve(call.ledger, wished_claim(call.params["network"], wish, key))
+    return await serve_claim(call.ledger, wished_claim(call.params["network"], wish, key))
 
 
 @holdings.route(

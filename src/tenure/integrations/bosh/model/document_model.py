@@ -1,6 +1,6 @@
 """What cloud configs and manifests say, once read and found right. Values only: nothing here reads or decides.
 
-Positions are the ledger's (``kernel.addresses``): integers in which IPv4 and IPv6 lie apart from each other.
+Positions are the ledger's (``kernel.addressing.addresses``): integers in which IPv4 and IPv6 lie apart from each other.
 """
 
 from collections.abc import Mapping, Sequence

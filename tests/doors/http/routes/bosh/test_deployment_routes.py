@@ -8,7 +8,7 @@ import yaml
 
 import tenure
 from tenure.doors.http.openapi.openapi_examples import CLOUD_CONFIG
-from tenure.doors.http.routes.bosh import deployment_responses
+from tenure.doors.http.routes.bosh import deployment_schemas
 from tenure.integrations.bosh.deployments_api import Deployments
 from tenure.integrations.bosh.views.result_documents import instance_document, moved_document, plan_document
 from tests.doors.http.director import (
@@ -336,12 +336,12 @@ async def test_the_api_tells_all_that_the_doors_own_documents_tell(shared_server
         [moved, *_] = await door.moved_by(config(reserved=["10.44.16.2-10.44.16.9"]))
 
     for document, shape in (
-        (plan, deployment_responses.DeploymentPlan),
-        (plan["instances"][0], deployment_responses.PlannedInstance),
-        (plan["instances"][0]["networks"][0], deployment_responses.PlannedNetwork),
-        ({**instance, "settings": {}}, deployment_responses.DeployedInstance),
-        (instance["addresses"][0], deployment_responses.HeldAddress),
-        (instance["networks"][0], deployment_responses.InstanceNetwork),
-        (moved_document(moved), deployment_responses.MovedAddress),
+        (plan, deployment_schemas.DeploymentPlan),
+        (plan["instances"][0], deployment_schemas.PlannedInstance),
+        (plan["instances"][0]["networks"][0], deployment_schemas.PlannedNetwork),
+        ({**instance, "settings": {}}, deployment_schemas.DeployedInstance),
+        (instance["addresses"][0], deployment_schemas.HeldAddress),
+        (instance["networks"][0], deployment_schemas.InstanceNetwork),
+        (moved_document(moved), deployment_schemas.MovedAddress),
     ):
         assert set(document) == set(shape.__struct_fields__)

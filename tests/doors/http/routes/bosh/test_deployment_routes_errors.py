@@ -8,7 +8,7 @@ import sys
 import pytest
 
 from tenure.doors.http.openapi.openapi_examples import MANIFEST
-from tenure.doors.http.routes.bosh import deployment_responses
+from tenure.doors.http.routes.bosh import deployment_schemas
 from tenure.doors.http.routes.route_table import ENDPOINTS
 from tests.doors.http.director import SHOP, config, deploy, faults, manifest, upload
 from tests.doors.http.plan import lay, refused
@@ -102,7 +102,7 @@ async def test_a_name_with_a_slash_never_reaches_into_another_deployment(admin: 
 
 async def test_a_text_that_is_too_long_is_refused_before_it_is_read(admin: Client) -> None:
     await lay(admin)
-    text = "#" * (deployment_responses.MOST_TEXT + 1)
+    text = "#" * (deployment_schemas.MOST_TEXT + 1)
     problem = await refused(admin, 422, "invalid", "PUT", "/cloud-configs/default", {"text": text})
 
     assert problem["field"] == "text"

@@ -2,7 +2,7 @@
 
 from typing import TYPE_CHECKING
 
-from tenure.doors.http.routes.bosh.deployment_responses import (
+from tenure.doors.http.routes.bosh.deployment_schemas import (
     AbortBody,
     CloudConfig,
     CloudConfigBody,

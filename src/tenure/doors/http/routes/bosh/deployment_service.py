@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 
 import msgspec
 
-from tenure.doors.http.routes.bosh import deployment_responses as shapes
+from tenure.doors.http.routes.bosh import deployment_schemas as shapes
 from tenure.integrations.bosh.cloud_config.configs import Configs, Uploaded
 from tenure.integrations.bosh.cloud_config.moved_instances import Moved
 from tenure.integrations.bosh.cloud_config.site_survey import Orphan

@@ -2,13 +2,6 @@
 
 from typing import TYPE_CHECKING
 
-from tenure.doors.http.routes.bosh.deployment_responses import (
-    Compile,
-    DeployedInstance,
-    DeploymentPlan,
-    ReportBody,
-    ReportedInstance,
-)
 from tenure.doors.http.routes.bosh.deployment_routes import (
     INSTANCE,
     deployment_of,
@@ -18,7 +11,14 @@ from tenure.doors.http.routes.bosh.deployment_routes import (
     reported,
     slashless,
 )
-from tenure.doors.http.routes.bosh.work_responses import (
+from tenure.doors.http.routes.bosh.deployment_schemas import (
+    Compile,
+    DeployedInstance,
+    DeploymentPlan,
+    ReportBody,
+    ReportedInstance,
+)
+from tenure.doors.http.routes.bosh.work_schemas import (
     CompileBody,
     DifferenceBody,
     DryRunBody,

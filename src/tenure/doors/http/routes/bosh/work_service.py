@@ -3,8 +3,8 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from tenure.doors.http.routes.bosh import work_responses as shapes
-from tenure.doors.http.routes.bosh.deployment_responses import Compile, DeployedInstance, DeploymentPlan
+from tenure.doors.http.routes.bosh import work_schemas as shapes
+from tenure.doors.http.routes.bosh.deployment_schemas import Compile, DeployedInstance, DeploymentPlan
 from tenure.doors.http.routes.bosh.deployment_service import DeploymentService, answered, instance_told
 from tenure.integrations.bosh.state.compile_workers import Compiling
 from tenure.integrations.bosh.state.instance_state import load_deployment

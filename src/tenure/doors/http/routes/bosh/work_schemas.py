@@ -5,7 +5,7 @@ from typing import Annotated, Any
 import msgspec
 from msgspec import Meta
 
-from tenure.doors.http.routes.bosh.deployment_responses import (
+from tenure.doors.http.routes.bosh.deployment_schemas import (
     MOST_VMS,
     Compile,
     DeployedInstance,
