@@ -89,6 +89,7 @@ class Uploaded:
     changed: Sequence[str]
 
 
+# All callers share what is cached: the mappings in it must not be changed.
 @lru_cache(8)
 def _read(texts: tuple[tuple[str, str], ...]) -> CloudConfig:
     """Read cloud configs that were found right before; those in force are read again and again, and parsing is slow."""
@@ -164,6 +165,7 @@ async def _put(ledger: AsyncLedger, name: str, text: str | None, *, space: str, 
             await (ledger.rehearse if dry else ledger.apply)([*rests, write, *ground.operations])
             return Uploaded([*warnings, *ground.warnings], ground.changed)
 
+    # AlreadyExists of the mode means that another upload was faster; of a network, that its name is taken for good.
     return await until_done(attempt, unless=lambda error: isinstance(error, AlreadyExists) and error.kind != MODE)
 
 
@@ -191,6 +193,7 @@ async def lay_out(ledger: AsyncLedger, config: CloudConfig, space: str) -> Confi
     """
     legacies = await load_legacy(ledger)
     edits, expects, lost = await _edits(ledger, config, space, legacies)
+    # The expectations stand before the edits: apply compares a serial as it is at that point.
     rests = [*expects, *(each.expected() for each in legacies)]
     return ConfigOperations([*rests, *edits], sorted({edit.network for edit in edits}), lost)
 
@@ -204,6 +207,7 @@ async def _edits(
     edits: list[Edit] = [ModifyNetwork(network=old, name=new) for old, new in names.items()]
     now = {names.get(name, name): network for name, network in present.items()}
     told: list[BoshFault] = []
+    # Networks of the config are laid over what the ledger has under their name.
     for name, network in config.networks.items():
         if network.kind == DYNAMIC:
             continue
@@ -214,6 +218,7 @@ async def _edits(
             wanted = kept_back(wanted, legacies, config)
         edits += lay(name, network.kind, [*wanted, *left.remnants], found, space)
         told += [*_in_the_way(network, left.strays), *lost_by_hand(name, found, [*wanted, *left.remnants])]
+    # Networks that no config has any more go, but for remnants around what is held in them.
     for name, gone in now.items():
         if name not in config.networks or config.networks[name].kind == DYNAMIC:
             left = await _left(ledger, gone, [])
@@ -232,6 +237,7 @@ async def _left(ledger: AsyncLedger, network: Network | None, wanted: Sequence[B
     """Return what is left of a network as the ledger has it, beside what is wanted."""
     present = [] if network is None else blocks_in(network)
     pieces = uncovered(wanted, present)
+    # Where everything is covered, the holdings of the network need not be read.
     if network is None or not pieces:
         return Left(wanted)
     held = [Cidr(each.row.first, each.unit) for each in await ledger.holdings(network.name)]

@@ -55,6 +55,7 @@ class Block:
     zones: tuple[str, ...] = ()
     unit: int = 32
     pools: tuple[AddressRange, ...] = ()
+    # Not compared: a block that is read from the ledger has none, so lay would find a difference every time.
     restricted: tuple[AddressRange, ...] = field(default=(), compare=False)
     """What the cloud config gives to nobody; the ledger knows only that it is in no pool."""
     retired: bool = False
@@ -124,6 +125,7 @@ def lay(name: str, kind: str, wanted: Sequence[Block], present: ledgers.Network 
     if blocks_in(present) == list(wanted):
         return []
     before = {subnet.cidr: subnet for subnet in present.subnets}
+    # All subnets are removed even if only one changes: they are picked from in the order in which they are added.
     gone: list[Edit] = [RemoveSubnet(network=name, subnet=subnet.uuid) for subnet in present.subnets]
     return gone + [edit for block in wanted for edit in _add(name, block, before.get(block.cidr))]
 
@@ -135,6 +137,7 @@ def _add(name: str, block: Block, before: ledgers.Subnet | None) -> list[Edit]:
     said = ledgers.Subnet(block.cidr, "") if before is None else before
     edits: list[Edit] = [
         AddSubnet(
+            # keep_back=(): the pools leave out what is restricted, and with point_to_point both ends are given.
             network=name, cidr=cidr, gateway=gateway, dns=block.dns, zones=block.zones, unit=block.unit, keep_back=(),
             uuid=said.uuid or None, name=said.name, dhcp=said.dhcp, labels=said.notes.labels,
             description=said.notes.description,
@@ -175,6 +178,7 @@ def renamed(config: CloudConfig, present: Mapping[str, ledgers.Network]) -> dict
     found: dict[str, str] = {}
     for name, network in config.networks.items():
         blocks = blocks_of(network)
+        # All VIP networks have the same blocks, so blocks do not show which one was renamed.
         if name in present or not blocks or network.kind == VIP:
             continue
         twin = next((old for old, had in gone.items() if old not in found and _alike(had, blocks)), None)

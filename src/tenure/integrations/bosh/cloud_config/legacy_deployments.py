@@ -88,7 +88,9 @@ def relaid(networks: Mapping[str, ledgers.Network], legacies: Sequence[Legacy], 
     for name, network in networks.items():
         if name not in config.networks or config.networks[name].kind != MANUAL:
             continue
+        # The ledger does not know what a config restricts, so its blocks get that from the config.
         restricted = tuple(each for block in blocks_of(config.networks[name]) for each in block.restricted)
+        # Nothing is picked from a remnant, so nothing need be kept back there.
         present = [block for block in blocks_in(network) if not block.retired]
         blocks = [replace(block, restricted=restricted) for block in present]
         for had, has in zip(blocks, kept_back(blocks, legacies, config), strict=True):

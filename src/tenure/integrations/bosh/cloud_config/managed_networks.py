@@ -108,6 +108,7 @@ class _Making:
         while True:
             known = await find_managed(self.ledger, name)
             network = (await self._as_written()).networks.get(name)
+            # If the network left the cloud config meanwhile, the deploy itself reports that.
             if network is None or _is_whole(network, known):
                 break
             if known is None or known.state == READY or await self._is_silent(known):
@@ -149,6 +150,7 @@ class _Making:
             await asyncio.sleep(POLL_S)
             waited_s += POLL_S
             now = await find_managed(self.ledger, known.name)
+            # Each subnet that is made writes the paper: while its revision stands still, nothing is heard of the maker.
             if now is None or now.revision != known.revision:
                 return False
         return True
@@ -162,6 +164,7 @@ class _Making:
 
     async def _write(self, managed: Managed) -> Managed:
         await self.ledger.apply([managed.written()])
+        # apply raises a revision by one, so the paper need not be read again.
         return replace(managed, revision=managed.revision + 1)
 
     async def _create(self, network: CloudNetwork, claimed: Managed, had: set[str]) -> None:
@@ -170,12 +173,14 @@ class _Making:
             for subnet in _missing(network, claimed):
                 made = await self.cloud.create_subnet(_wanted(network, subnet))
                 _check_name(network, subnet, made, claimed)
+                # Noted before the rest is checked: the cloud has the subnet, and _undo deletes it if it is unusable.
                 claimed = replace(claimed, subnets={**claimed.subnets, subnet.name or "": made})
                 _check(network, subnet, made)
                 _check_beside(network, subnet, claimed)
                 claimed = await self._write(claimed)
             await self._finish(claimed)
         except BaseException as error:
+            # A cancelled deploy leaves nothing behind in the cloud, either.
             await self._undo(claimed, had, error)
             raise
 
@@ -200,9 +205,11 @@ class _Making:
                 await self.cloud.delete_subnet(claimed.subnets[name].cid)
             except Exception as another:
                 error.add_note(f"subnet {name!r} of network {claimed.name!r} could not be deleted: {another}")
+                # Only the cid stays: an unusable range must not get into the networks of the ledger.
                 claimed = replace(claimed, subnets={**claimed.subnets, name: _bare(claimed.subnets[name])})
             else:
                 claimed = replace(claimed, subnets=_without(claimed, name))
+        # The revision is read again, because a write that failed here may have reached the ledger.
         await self._finish(replace(claimed, revision=now.revision))
 
     async def _is_mine(self, claimed: Managed) -> Managed | None:
@@ -224,6 +231,7 @@ class _Making:
                 with turn:
                     await self.ledger.apply([turned(mode), paper, *ground.operations])
             except Again as again:
+                # If another maker took the network over, a further attempt would overwrite its work.
                 if not await self._is_mine(claimed):
                     raise again.because from None
                 raise

@@ -42,6 +42,7 @@ def leave(wanted: Sequence[Block], present: Sequence[Block], held: Sequence[Cidr
     Cost: O(n log n) of n units and blocks.
     """
     strays = _strays(wanted, held)
+    # Strays are blocks of their own by now, so what is left of the ledger's blocks is cut around them, too.
     taken = merge([*(block.cidr.range for block in wanted), *(each.cidr.range for each in strays)])
     positions = sorted(unit.first for unit in held)
     outside = ((block.unit, piece) for block in present for piece in subtract(block.cidr.range, taken))

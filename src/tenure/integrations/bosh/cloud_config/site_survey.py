@@ -44,6 +44,7 @@ async def moved_by_upload(ledger: AsyncLedger, name: str, text: str | None) -> l
     config = await complete(ledger, written)
     moved: list[Moved] = []
     for deployment, instances in await survey(ledger):
+        # An instance for which a plan was taken back has older cloud configs than its deployment.
         by_snapshot: dict[str, list[DeploymentInstance]] = {}
         for each in instances if deployment.snapshot is not None else ():
             by_snapshot.setdefault(deployment.as_of(each).snapshot or "", []).append(each)

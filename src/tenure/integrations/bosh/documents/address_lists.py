@@ -34,6 +34,7 @@ def parse_span(text: str) -> AddressRange:
     if len(ends) > 2 or any("/" in end or not end for end in ends):
         raise Invalid(f"Invalid IP range format: {text}")
     first, last = (parse_address_or_block(end).first for end in ends)
+    # Positions of both families lie on one line, so a mixed range can run forwards.
     if is_v6(first) != is_v6(last) or first > last:
         raise Invalid(f"Invalid IP range format: {text}")
     return AddressRange(first, last)
@@ -56,6 +57,7 @@ def _rather(text: str) -> str:
         meant = str(ipaddress.ip_network(text, strict=False))
     except ValueError:
         return ""
+    # ipaddress reads zone ids (fe80::1%eth0), which no address of the ledger has.
     return "" if "%" in meant else f" (the block around it is {meant})"
 
 

@@ -27,6 +27,7 @@ def read_azs(trees: Sequence[Tree], reader: Reader) -> Azs:
     azs = Azs()
     for tree in trees:
         found = list(reader.each(tree, "azs"))
+        # A member of a wrong type is skipped, and its name may be the one that a subnet refers to.
         azs.complete &= len(found) == _written(tree)
         for member in found:
             _read_az(member, reader, azs)

@@ -54,6 +54,7 @@ def read_cloud_configs(texts: Sequence[tuple[str, str]]) -> tuple[CloudConfig, l
     trees = _read_trees(texts)
     faults = DocumentFaults()
     for tree in trees:
+        # Not in read_site: a manifest is read there, too, and has other keys at its top.
         Reader(faults).refuse_others(tree, (*KEYS, *OTHER_KEYS))
     found = read_site(trees, faults)
     faults.settle()
@@ -138,6 +139,7 @@ def _check_network(
     if network is not None and network.kind == VIP:
         told = f"Compilation config references vip network '{network.name}', must be a manual or dynamic one"
         faults.add(BoshErrorKind.GENERIC, told, where)
+        # This error is reported alone: whether a VIP network reaches the AZ is not judged.
         network = None
     if compilation.az is not None:
         where = tree.value["az"].place

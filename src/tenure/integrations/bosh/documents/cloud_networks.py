@@ -36,6 +36,7 @@ def read_networks(trees: Sequence[Tree], reading: NetworkReading) -> dict[str, C
         if name is not None:
             _take_name(member, name, taken, reading)
             found.setdefault(name, network)
+    # Judged by what is written, not by what was read: an unreadable network has an error of its own.
     if not any("networks" in tree and tree.value["networks"].value not in (None, []) for tree in trees):
         reading.faults.add(
             BoshErrorKind.DEPLOYMENT_NO_NETWORKS, "No networks specified", trees[0].place if trees else None
@@ -71,6 +72,7 @@ def _read_network(tree: Tree, reading: NetworkReading) -> CloudNetwork | None:
     reader = reading.reader
     name = reader.get(tree, "name", str, needed=True) or tree.place.path
     kind = reader.get(tree, "type", str)
+    # The reader has reported a type that is no text; only an absent or null type means manual.
     if kind is None and "type" in tree and tree.value["type"].value is not None:
         return None
     read = {MANUAL: _read_manual, DYNAMIC: _read_dynamic, VIP: _read_vip}.get(MANUAL if kind is None else kind)
@@ -95,6 +97,7 @@ def _read_manual(tree: Tree, name: str, reading: NetworkReading) -> CloudNetwork
 
 
 def _read_dynamic(tree: Tree, name: str, reading: NetworkReading) -> CloudNetwork:
+    # These keys count as known here, because the loop below reports them in BOSH's own words.
     reading.reader.refuse_others(tree, (*DYNAMIC_KEYS, *NEVER_ON_DYNAMIC))
     for key in NEVER_ON_DYNAMIC:
         _refuse_key(tree, key, f"Network '{name}' must not specify '{key}'.", reading)

@@ -62,6 +62,7 @@ def read_group_networks(
 def _read_listing(entry: Tree, group: GroupContext, known: ReadingContext, reader: Reader) -> Listing | None:
     reader.refuse_others(entry, KEYS)
     name = reader.get(entry, "name", str, needed=True)
+    # Read before the name is judged, so that the errors of all keys are reported at once.
     defaults, nic_group = _read_defaults(entry, group, reader), _read_nic_group(entry, reader)
     if name is None:
         return None
@@ -78,6 +79,7 @@ def _read_listing(entry: Tree, group: GroupContext, known: ReadingContext, reade
 def _read_nic_group(entry: Tree, reader: Reader) -> str | None:
     """Read the name of a NIC group: as text, also where it is a number, so that no two names become one."""
     said = entry.value.get("nic_group")
+    # type() and not isinstance(): true is an int, too. A text that is tagged !!int may be too long for str().
     if said is not None and type(said.value) is int and abs(said.value) <= sys.maxsize:
         return str(said.value)
     found: str | None = reader.get(entry, "nic_group", str)
@@ -155,6 +157,7 @@ def _with_defaults(
     """Judge the defaults; a network that is the only one is the default for all that is required."""
     claims: dict[str, frozenset[str]] = {}
     for wish, _, _ in listings:
+        # A network that is listed twice is reported already: its defaults count together.
         claims[wish.name] = claims.get(wish.name, frozenset()) | wish.defaults
     if len(claims) == 1:
         claims = {name: claimed | frozenset(REQUIRED) for name, claimed in claims.items()}
@@ -176,6 +179,7 @@ def _read_defaults(entry: Tree, group: GroupContext, reader: Reader) -> frozense
             found.add(said.value)
             continue
         told = f"specified an invalid default network property '{said.value}', valid properties are: "
+        # BOSH's message leaves out addressable, although that is valid; scripts compare the text.
         whole = f"Instance group '{group.name}' {told}{', '.join(REQUIRED)}"
         reader.faults.add(BoshErrorKind.JOB_NETWORK_INVALID_DEFAULT, whole, said.place)
     return frozenset(found)

@@ -97,6 +97,7 @@ def _read_azs(tree: Tree, name: str, known: ReadingContext, reader: Reader) -> t
     """Read the group's AZs in the order written; one that is written twice counts once."""
     said = reader.get(tree, "azs", list)
     if said is None:
+        # Wrong azs are (), not None: after None every network with AZs is an error as well.
         return None if tree.value.get("azs") is None or tree.value["azs"].value is None else ()
     if not said.value:
         told = f"Instance group '{name}' has empty availability zones"
@@ -132,6 +133,7 @@ def _has_disk(tree: Tree, name: str, reader: Reader) -> bool:
     if size < 0:
         told = f"Instance group '{name}' references an invalid persistent disk size '{shown(size)}'"
         reader.faults.add(BoshErrorKind.GENERIC, told, tree.value["persistent_disk"].place)
+    # Every key is read even if the size decides, so that its type is judged.
     named = [reader.get(tree, key, str) for key in DISKS]
     listed = reader.get(tree, "persistent_disks", list)
     return size > 0 or any(named) or bool(listed is not None and listed.value)

@@ -27,6 +27,7 @@ def read_manifest(document: str, text: str, config: CloudConfig | None) -> Manif
     """
     tree, faults = read_tree(text, document), DocumentFaults()
     reader = Reader(faults)
+    # Keys of the other mode count as known here: _refuse_own and _groups report them in BOSH's own words.
     reader.refuse_others(tree, (*READ, *OWN_KEYS, "jobs", *IGNORED))
     if config is None:
         known = read_own(tree, faults)
@@ -65,6 +66,7 @@ def _groups(tree: Tree, reader: Reader, *, own: bool) -> Iterator[Tree]:
     if own:
         told = "Deployment specifies both jobs and instance_groups keys, only one is allowed"
     reader.faults.add(BoshErrorKind.GENERIC, told, old.place)
+    # Without needed: the error above is enough, and missing instance_groups are no error besides.
     return reader.each(tree, "instance_groups")
 
 

@@ -15,6 +15,7 @@ _ENTRY = re.compile(r"networks\[\d+\]")
 
 def read_own(tree: Tree, faults: DocumentFaults) -> ReadingContext:
     """Read the manifest's own AZs, networks and compilation, and note which of them groups cannot be held against."""
+    # A list of its own: its errors decide which networks the groups are not judged by.
     mine = DocumentFaults()
     config, _ = read_site([tree], mine)
     faults.found.extend(mine.found)
@@ -22,6 +23,7 @@ def read_own(tree: Tree, faults: DocumentFaults) -> ReadingContext:
     networks = list(_entries(tree, "networks"))
     spoilt = frozenset(name for name, path in networks if name is not None and path in wrong)
     names = [name for name, _ in (*networks, *_entries(tree, "azs"))]
+    # A manifest without networks has that error already, so its groups refer to no unknown network besides.
     return ReadingContext(config, spoilt, complete=bool(networks) and None not in names)
 
 

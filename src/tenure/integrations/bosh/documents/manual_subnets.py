@@ -66,6 +66,7 @@ class _ManualSubnet:
         """Read the range. A managed subnet may come without: then the cloud chooses, and nothing can be said of it."""
         text = self._get("range", str, needed=not self._managed)
         if text is None:
+            # The reader has reported a range that is no text: what needs a range is then no error besides.
             if "range" not in self._tree and self._managed:
                 self._refuse_without_range()
             return None
@@ -123,6 +124,7 @@ class _ManualSubnet:
         return wanted and two
 
     def _gateway(self, cidr: Cidr | None, usable_ends: bool) -> int | None:
+        # A block of two has no room for a gateway between its ends, so it needs none.
         roomless = cidr is not None and cidr.range.size == 2
         text = self._get("gateway", str, needed=not (self._managed or roomless))
         span = None if text is None else self._address_or_block("gateway", text)

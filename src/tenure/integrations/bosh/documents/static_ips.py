@@ -75,6 +75,7 @@ def read_static_ips(
     before = len(faults.found)
     listed = _read_listed(tree, network, faults)
     total = sum(piece.count for piece in listed)
+    # Counted before the addresses are listed: a short text such as 10.0.0.0/8 stands for millions of them.
     if total > MOST:
         told = f"asks for {total} static IPs in network '{name}', at most {MOST} are read"
         faults.add(BoshErrorKind.GENERIC, f"Instance group '{group.name}' {told}", tree.place)

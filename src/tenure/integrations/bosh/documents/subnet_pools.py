@@ -41,6 +41,7 @@ def divide(draft: SubnetDraft, reading: NetworkReading) -> Pools:
     reserved = [span for span, _ in _reserved(draft, reading.faults)]
     static = _static(draft, reading.faults)
     whole = draft.cidr.range
+    # own_addresses is written once for the whole site: a range of it may reach beyond this subnet.
     own = [
         AddressRange(max(each.first, whole.first), min(each.last, whole.last))
         for each in reading.own_addresses

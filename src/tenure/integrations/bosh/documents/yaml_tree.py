@@ -127,6 +127,7 @@ def read_tree(text: str, document: str) -> Tree:
         )
         raise _broken(error.problem or error.context or "not YAML", place) from None
     except yaml.YAMLError as error:
+        # A ReaderError (a character that YAML forbids) has no mark, so its line is not known.
         raise _broken(str(error).partition("\n")[0] or "not YAML", DocumentPlace(document, 1, 1, "")) from None
     if node is None:
         raise _broken("the document is empty", DocumentPlace(document, 1, 1, ""))
@@ -173,6 +174,7 @@ class _Composer:
             self._keys.pop()
             return
         parent, key = self._open[-1], self._keys[-1]
+        # Taken before _node runs: a collection puts itself on top of the open ones.
         place = len(self._open) - 1
         node = self._node(event)
         if isinstance(parent, yaml.SequenceNode):
@@ -191,6 +193,7 @@ class _Composer:
             told = f"found duplicate anchor {event.anchor!r}; first occurrence"
             raise yaml.composer.ComposerError(told, first, "second occurrence", again)
         self._made += 1
+        # The planter counts again; without this limit the nodes alone would hold up the server.
         if self._made > MOST_VALUES:
             raise _too_many(_place(self._document, event, ""))
         node = self._scalar(event) if isinstance(event, yaml.ScalarEvent) else self._collection(event)
@@ -234,11 +237,14 @@ SIGNS = (MERGE, "tag:yaml.org,2002:value")
 
 SCALARS = (INT, FLOAT, BOOL, NULL, TEXT)
 MAPPING, SEQUENCE = ("tag:yaml.org,2002:map",), ("tag:yaml.org,2002:seq",)
+# YAML 1.1 reads 1:30 as a number to the base of sixty, 010 as octal, 2020-01-01 as a date: all are text here.
+# The dict and its lists are new, because add_implicit_resolver appends to them and must not change SafeLoader's.
 _Loader.yaml_implicit_resolvers = {
     first: [(tag, pattern) for tag, pattern in resolvers if tag not in (INT, FLOAT, TIME)]
     for first, resolvers in yaml.SafeLoader.yaml_implicit_resolvers.items()
 }
 _DIGITS = list("-+0123456789")
+# A number of 18 digits fits into 64 bits. A longer one is text: int() refuses thousands of digits.
 _Loader.add_implicit_resolver(INT, re.compile(r"[-+]?(?:0|[1-9][0-9]{0,17})$"), _DIGITS)
 _Loader.add_implicit_resolver(FLOAT, re.compile(r"[-+]?[0-9]+\.[0-9]*(?:[eE][-+]?[0-9]+)?$"), _DIGITS)
 
@@ -272,12 +278,15 @@ class _Planter:
         try:
             value = self._scalars.construct_object(node)
         except (yaml.YAMLError, ValueError, KeyError):
+            # A document may tag any text: !!int x raises ValueError, !!bool x raises KeyError.
             raise _broken(f"'{node.value[:80]}' is not what its tag says", place) from None
+        # Papers are JSON, which has no infinite numbers.
         if isinstance(value, float) and not math.isfinite(value):
             raise _broken(f"the number {node.value[:80]} is too large", place)
         return value
 
     def _count(self, number: int, place: DocumentPlace, depth: int) -> None:
+        # The composer has counted each anchor once; here each use of it counts, and lies as deep as it is used.
         self._planted += number
         if depth > DEEPEST:
             raise _broken(TOO_DEEP, place)
@@ -292,6 +301,7 @@ class _Planter:
         """Return what a mapping says by key: what merge keys (<<) bring in comes first, and may be said anew."""
         place = _place(self._document, node, path)
         self._refuse_tag(node, MAPPING, place)
+        # By id, since the nodes live as long as the planter. None marks a mapping that is being read.
         if id(node) in self._merged:
             known = self._merged[id(node)]
             if known is None:
@@ -302,6 +312,7 @@ class _Planter:
         own: Pairs = {}
         for named, member in node.value:
             if named.tag == MERGE:
+                # Of two merge keys in one mapping the first one wins.
                 brought = {**self._brought(member, path, depth + 1), **brought}
                 continue
             key = self.plant(named, path, depth + 1)
@@ -322,6 +333,7 @@ class _Planter:
             if not isinstance(each, yaml.MappingNode):
                 raise _broken("a merge key (<<) needs a mapping, or a list of mappings", place)
             brought = self._pairs(each, path, depth)
+            # A merge copies pairs, so it counts although it plants nothing yet.
             self._count(len(brought), place, depth)
             found = {**found, **brought}
         return found

@@ -79,12 +79,14 @@ def fits(network: CloudNetwork, az: str | None, has: Has, wants: Wants) -> bool:
     subnet = subnet_of(network, has.position, az)
     if subnet is None or subnet.prefix != has.prefix or is_restricted(subnet, has.position, has.prefix):
         return False
+    # Both ways: an instance gives up an address that became static, since only a wish by address gets a static one.
     return is_static(subnet, has.position) is (wants.address is not None)
 
 
 def _fits_vip(network: CloudNetwork, az: str | None, has: Has, wants: Wants) -> bool:
     """Tell whether a VIP can stay: one that is named is that one, one of a pool is still in it."""
     if not network.subnets:
+        # The caller has compared the two addresses: an address that is named here is the one that the instance has.
         return wants.address is not None
     return any(subnet.serves(az) and is_static(subnet, has.position) for subnet in network.subnets)
 

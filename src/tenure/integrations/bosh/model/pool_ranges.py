@@ -32,6 +32,7 @@ class StaticPools:
 
     def __init__(self, network: CloudNetwork) -> None:
         pieces = [(piece, subnet) for subnet in network.subnets for piece in merge(subnet.static)]
+        # Subnets of one manual network do not overlap, so at most one piece has an address.
         self._pieces = sorted(pieces, key=lambda pair: pair[0])
         self._firsts = [piece.first for piece, _ in self._pieces]
 

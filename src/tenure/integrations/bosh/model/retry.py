@@ -40,6 +40,7 @@ class Turn:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
+        # NotFound counts, too: what the attempt has read may be removed before it writes.
         if isinstance(error, Conflict | NotFound) and not self.last and not self._tells(error):
             raise Again(error) from error
 
@@ -50,6 +51,7 @@ async def until_done(attempt: Callable[[Turn], Awaitable[Done]], *, unless: Tell
     Pauses grow longer, and are uneven so that those who meet do not meet again.
     """
     tried = 0
+    # The loop ends, because the last turn raises no Again.
     while True:
         tried += 1
         try:

@@ -34,6 +34,7 @@ def _pinned(
     wanted = frozenset(azs)
     ignored = [instance for instance in ordered if instance.ignored]
     disks = [each for each in ordered if each.has_disk and not each.ignored and each.az in wanted]
+    # Only disks are ever cut off: check_ignored refuses a group with fewer places than ignored instances.
     pinned = [*ignored, *disks][: group.instances]
     stays = {instance.uuid for instance in pinned}
     return pinned, [instance for instance in ordered if instance.uuid not in stays]

@@ -21,6 +21,7 @@ def give_vips(group: InstanceGroup, config: CloudConfig, placed: Sequence[Placed
 
 def _dealt(name: str, listed: Iterable[int], placed: Sequence[Placed]) -> list[int]:
     """Tell the VIP of each instance."""
+    # A dict and not a set: the rest is dealt in the order listed.
     left = dict.fromkeys(listed)
     kept: dict[int, int] = {}
     for number, each in enumerate(placed):
@@ -30,6 +31,7 @@ def _dealt(name: str, listed: Iterable[int], placed: Sequence[Placed]) -> list[i
             kept[number] = found
             del left[found]
     rest = iter(left)
+    # A manifest lists as many VIPs as a group has instances, so the rest does not run out.
     return [kept[number] if number in kept else next(rest) for number in range(len(placed))]
 
 

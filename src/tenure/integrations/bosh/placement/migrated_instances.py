@@ -24,6 +24,7 @@ def adopt(
     for source in group.migrated_from:
         _check_az_is_known(group, config, source)
         for instance in sorted(present_by_group.get(source.name, ()), key=by_index):
+            # By uuid: a group that migrates from itself has these instances already.
             adopted[instance.uuid] = _in_az(group, source, instance)
     return _renumbered(adopted.values(), taken)
 
@@ -45,6 +46,7 @@ def _in_az(group: InstanceGroup, source: MigratedFrom, instance: Present) -> Pre
 
 def _renumbered(instances: Iterable[Present], taken: Collection[int]) -> list[Present]:
     """Give new indexes to those who come too late for theirs."""
+    # None is no instance, so an instance whose index is taken gets another one.
     first: dict[int, Present | None] = dict.fromkeys(taken)
     for instance in instances:
         first.setdefault(instance.index, instance)

@@ -68,6 +68,7 @@ class Books:
         for held in those:
             heir = self._heir(held)
             if heir is None:
+                # A release compares only the generation, which a promise leaves as it is; as_read notices the promise.
                 self._done += [as_read(held), released(held)]
             else:
                 self._hand_over(held, heir)
@@ -88,6 +89,7 @@ class Books:
         needless = [each for each in theirs if _is_needless(left, each)]
         self.let_go(needless)
         own = (each for each in left.parting if each.plan is None and each.carrier is None)
+        # With a VM, these wait for the report of the next one; without, only a VM in the making can need them.
         if left.vm is None:
             self.let_go(each for each in own if self._heir(each) is not None and not left.is_under_way(each))
         self.change(instance, earlier=left.earlier, **changes)
@@ -126,6 +128,7 @@ class Books:
             self.without_vm(instance, **changes)
             return
         self.let_go(instance.holdings)
+        # This frees also what the owner got by another door after its holdings were read.
         self._done.append(ReleaseOwner(owner=instance.owner))
         self.remove(instance)
 

@@ -22,6 +22,7 @@ async def settings_begun(
     found = remembered_begun(instances)
     if deployment is None:
         return found
+    # The cloud configs in force are read already, and most instances are made with them.
     known: dict[str, CloudConfig] = {configs.snapshot: configs.config}
     for each in instances:
         name = deployment.as_of(each).snapshot

@@ -53,6 +53,7 @@ class Work:
 
 def work_for(steps: Sequence[Step], plan: str, vips: Mapping[tuple[str, str], int]) -> Work:
     """Return what a plan does in the ledger. ``vips``: addresses chosen from VIP pools, by uuid and network."""
+    # The earlier promises come last in the union: the plan takes none of them from an ignored instance.
     heirs = {promise.place: step.instance.uuid for step in steps for promise in step.gets} | _promised_before(steps)
     drains = [operation for step in steps for operation in _drains(step, plan, heirs)]
     keeps = [operation for step in steps for operation in _keeps(step, plan)]
@@ -147,10 +148,12 @@ def _is_of(instance: DeploymentInstance, plan: str) -> bool:
 
 def _moved(instance: DeploymentInstance, held: Holding, kept: Kept, plan: str | None) -> list[Operation]:
     """Let an address stay with its instance in another network: nobody can get it in between."""
+    # An address that moves twice before a VM is up remembers the first network: abort takes it back there.
     home = held.labels.get(MOVED_FROM, held.network)
     return [
         released(held),
         Allocate(
+            # allow: a range that was reserved by hand meanwhile does not take the address away.
             network=kept.wants.network, owner=instance.owner, address=held.address, reserved="allow",
             carrier=held.carrier, plan=plan, request=held.request,
             labels={} if home == kept.wants.network else {MOVED_FROM: home},
@@ -176,6 +179,7 @@ def _handed(steps: Sequence[Step], plan: str) -> list[Operation]:
     ]
     return [
         *noted,
+        # All transfers stand together: apply does neighbours at once, so that two instances may swap.
         *(transferred(held, instance.owner) for instance, held in now),
         *(received(held, instance.owner, plan) for instance, held in now),
     ]

@@ -171,10 +171,12 @@ def _steps(
         before = None if placed.present is None else known[placed.present.uuid]
         uuid = new_uuid() if before is None else before.uuid
         base = DeploymentInstance(deployment, group.name, uuid, placed.index) if before is None else before
+        # An ignored instance changes its name all the same: its old group may be gone from the manifest.
         called = replace(base, group=group.name, index=placed.index)
         if before is not None and before.ignored:
             steps.append(_left_alone(group, config, placed, before, called))
             continue
+        # snapshot and meant are dropped: the plan makes the instance with the cloud configs in force.
         after = replace(
             called, az=placed.az, disk=group.persistent_disk, networks=said, errand=group.lifecycle == ERRAND,
             snapshot=None, meant=None,
@@ -265,6 +267,7 @@ def _needs_vm(step: Step, config: CloudConfig, *, recreate: bool) -> bool:
     after = step.instance
     if after.state == DETACHED:
         return False
+    # Only what the VM carries counts: an address that no VM carries yet can go without a new VM.
     parts = any(each.carried for each in step.bound.obsolete)
     if step.before is None or after.vm is None or recreate or step.bound.new or parts:
         return True
@@ -296,6 +299,7 @@ def _differs(before: DeploymentInstance, step: Step, config: CloudConfig, order:
     if step.bound.new or any(place_of(each) in given_up for each in before.wanted):
         return True
     begun = order.begun.get(before.uuid)
+    # Where no settings are given, its VM is made with the deployment's cloud configs or, if it has them, older ones.
     if begun is None:
         return before.snapshot is not None
     return without_hints(begun) != _settings(step, config)
@@ -305,6 +309,7 @@ def swaps(group: InstanceGroup, config: CloudConfig, bound: Bound, *, recreate: 
     """Tell whether an instance gets all its addresses anew: a VM beside the old one cannot have the same."""
     if group.vm_strategy != CREATE_SWAP_DELETE or vm is None:
         return False
+    # There is no second address to give: the old VM has the static IP or the VIP until it is deleted.
     if any(each.static_ips is not None or config.networks[each.name].kind == VIP for each in group.networks):
         return False
     return recreate or bool(bound.new) or any(each.carried for each in bound.obsolete)

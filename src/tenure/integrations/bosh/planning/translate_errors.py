@@ -29,6 +29,7 @@ async def explained(ledger: AsyncLedger, error: Refusal, work: Work, config: Clo
     if not asking:
         return Conflict(error.message)
     has = error.holder if isinstance(error, AddressInUse) else None
+    # Two steps may ask for one address: the step that has got it is not the one that is refused.
     step, take = next((pair for pair in asking if pair[1].owner != has), asking[0])
     told = f"Failed to reserve IP '{written_in(config.networks[take.network], error.address)}'"
     if isinstance(error, AddressReserved):
@@ -91,6 +92,7 @@ async def holder(ledger: AsyncLedger, who: str) -> str:
     if owner.kind == COMPILER:
         deployment, _, number = owner.id.rpartition("-")
         return f"instance '{group_of(deployment)}/{number}' from deployment '{deployment}'"
+    # A paper is named by its deployment first, so a uuid is found only by reading all; this is for a message.
     for paper in await ledger.papers(INSTANCE):
         deployment, group, uuid = paper.name.split("/")
         if uuid == owner.id:

@@ -94,6 +94,7 @@ class _Pool:
 
     def pick(self, az: str | None) -> int | None:
         """Take the next free address for an AZ, or else one that is given up; None if there is neither."""
+        # The walk goes on where it stopped, so that a plan of thousands goes through the pool once.
         if az not in self._free:
             self._free[az] = self._walk(az)
         found = next(self._free[az], None)
@@ -113,6 +114,7 @@ class _Pool:
     def _within(self, piece: AddressRange) -> Iterator[int]:
         position = piece.first
         while position <= piece.last:
+            # A range that is kept back is skipped whole: it may have millions of addresses.
             barrier = self._kept_back_until(position)
             if barrier is None and position not in self.taken:
                 yield position
@@ -141,6 +143,7 @@ async def _open(
     for place in _nearby(each for subnet in network.subnets for each in subnet.static):
         where = f"{format_address(place.first)}-{format_address(place.last)}"
         rows = [found.holding.row for found in await ledger.search(where, kind=ObjectKind.HOLDING) if found.holding]
+        # search looks into every space, and holdings of other spaces are not in the way.
         held += [AddressRange(row.first, row.last) for row in rows if row.space == home.space]
     return _Pool(network, Layout(home), merge(held), taken, offered)
 

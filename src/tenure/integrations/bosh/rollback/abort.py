@@ -56,6 +56,7 @@ def take_back(
     back, stays, freed = _sorted_out(instances, plan)
     books = Books(instances)
     strays = [each for one in instances if _goes_home(one, deployment, plan) for each in strays_of(one, plan)]
+    # Releases come first: an address that is held again needs its slot free, one that goes home needs itself free.
     books.do(released(each.held) for each in strays)
     books.do(released(each) for each in freed)
     books.do(transferred(each, owner_of(each.labels[HANDED_FROM])) for each in back)  # together: two may swap
@@ -71,6 +72,7 @@ def take_back(
         elif goes_with(instance, deployment, plan):
             books.remove(instance)
         elif goes_back(deployment, plan):
+            # It waits for nothing of the plan, but the deployment's manifest is the old one again.
             after = replace(instance, **as_before(instance, deployment, plan))
             books.write(_still_making(instance, after, plan, [told(each) for each in instance.wanted]))
     books.do(brought_home(strays, ground))
@@ -155,10 +157,12 @@ def _sorted_out(
     reserved = [
         each for one in waiting for each in one.holdings if _is_reserved(each, plan) and place_of(each) not in kept
     ]
+    # An instance that has an address of its own in a network, or goes, can do without one that changed hands.
     own = {(one.uuid, each.labels.get(MOVED_FROM, each.network)) for one in waiting for each in _own(one, plan)}
     needless = own | {(one.uuid, each.network) for one in waiting if one.is_new for each in one.holdings}
     takers = {each.uuid for each in waiting if not each.leaving}
     given = [each for each in reserved if each.labels.get(HANDED_FROM) in takers]
+    # A giver gets at most one address back in each network; reversed, so that the first one stays in the dict.
     first = {(each.labels[HANDED_FROM], each.network): each for each in reversed(given)}
     back = [each for place, each in first.items() if place not in own]  # who has another by now needs it no more
     while True:  # who would be left with nothing keeps it; so whom he had it from may have to keep something, too
@@ -168,6 +172,7 @@ def _sorted_out(
             break
         back = left
     gone = {place_of(each) for each in back}
+    # The rest: what changed hands and is needed stays, everything else is freed.
     others = [each for each in reserved if place_of(each) not in gone]
     handed = [each for each in others if HANDED_FROM in each.labels and not is_overtaken(each)]
     stays = [each for each in handed if (each.owner.id, each.network) not in served]

@@ -46,6 +46,7 @@ def brought_home(strays: Iterable[Stray], ground: LedgerNetworks) -> list[Operat
     founds = [_found(each, networks) for each in strays]
     touched = sorted({each.network for each in founds if each.network in networks})
     rests = [Expect(network=name, serial=networks[name].serial, uuid=networks[name].uuid) for name in touched]
+    # The expectations stand first, because the edits behind them raise the serials.
     return [*rests, *operations_for(founds, networks, ground.space)]
 
 

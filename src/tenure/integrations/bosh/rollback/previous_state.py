@@ -53,6 +53,7 @@ def following(before: Deployment | None, after: Deployment, steps: Sequence[Step
 
 def _with_gone(undo: Properties, before: Deployment, after: Deployment, steps: Sequence[Step]) -> Properties:
     """Note who is gone with a plan and never had anything, as an errand that never ran: it comes back with the rest."""
+    # Before the first plan there was no instance that could come back.
     if undo == NOTHING:
         return undo
     resting = [step.instance for step in steps if step.ends and _has_nothing(step.instance)]
@@ -126,6 +127,7 @@ def _marked(
     takes_over = before.is_coming if before.former is None else _still_stands(before, before.former, deployment)
     if takes_over:
         return after
+    # The VMs that were earlier ones before this plan stay so; the VM behind them is the one that was waited for.
     known = len(before.earlier)
     marked = (replace(each, then=STAYS if at < known else RESUMES) for at, each in enumerate(after.earlier))
     return replace(after, earlier=tuple(marked))
@@ -218,6 +220,7 @@ async def undone(
     if known is None or known.plan != plan or known.undo is None:
         return stops
     if goes_back(known, plan):
+        # undo has fields of the deployment, and beside them the papers of instances that went.
         was = {name: value for name, value in known.undo.items() if name != GONE}
         before = replace(known, **was, undo=None)
         turns = before.snapshot is None and known.snapshot is not None
@@ -228,6 +231,7 @@ async def undone(
 
 async def gone(ledger: AsyncLedger, known: Deployment) -> list[Operation]:
     """Return the operations after which there is no such deployment, and nothing is kept for it."""
+    # Only a deployment without a cloud config has networks that are kept for it alone.
     configs = None if known.snapshot is not None else await load_configs(ledger)
     kept = [] if configs is None else await lifted(ledger, configs.config, known.name)
     return [*kept, *await uses(ledger, known.name, (), ()), known.removed()]

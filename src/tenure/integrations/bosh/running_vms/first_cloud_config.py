@@ -96,6 +96,7 @@ async def _turn(
     instances, founds, silent = heard(papers, config, hearing, keep_silent=True)
     present = await load_ours(ledger)
     lifts = await lifted(ledger, config, known.name, present)
+    # Each round leaves out at least one address, so the loop ends.
     while True:
         operations = [*lifts, *operations_for(founds, present, hearing.space)]
         try:
@@ -130,6 +131,7 @@ def _laid(networks: Mapping[str, Network], legacies: Sequence[Legacy], config: C
     edits = relaid(networks, legacies, config)
     touched = {edit.network for edit in edits}
     rests = [Expect(network=name, serial=networks[name].serial, uuid=networks[name].uuid) for name in sorted(touched)]
+    # The expectations stand first, because the edits behind them raise the serials.
     return [*rests, *edits]
 
 

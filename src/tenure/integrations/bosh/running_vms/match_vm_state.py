@@ -61,6 +61,7 @@ def _matched(instances: Sequence[DeploymentInstance], state: Mapping[str, VmStat
             continue
         told = f"There is no instance '{ident}'" if known is None else f"Instance '{known.name}' is told of twice"
         faults.append(BoshFault(BoshErrorKind.GENERIC, told, said.place))
+    # Only what counts for an instance: an instance that is named twice is an error of its own.
     faults += _shared({who: said for who, said in state.items() if who in names and found[names[who].uuid] is said})
     if faults:
         raise Rejected(faults)

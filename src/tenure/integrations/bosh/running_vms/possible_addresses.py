@@ -72,6 +72,7 @@ def perhaps(
         taken.setdefault(found.block.prefix, set()).add(found.block.first)
     keeps = {(found.instance.uuid, found.network) for found in founds if not found.parting}
     kept: list[PossibleAddress] = []
+    # Awaited ones go first: an address that is in both lists is wanted, and is kept as such.
     for found in (*awaited, *earlier):
         at = _homed(found, config)
         if at is None or _is_taken(found.block, taken):
@@ -86,6 +87,7 @@ def perhaps(
 
 def _homed(found: PossibleAddress, config: CloudConfig) -> PossibleAddress | None:
     """Return an address that a VM may come up on with the network that has it, or with none a block of its own."""
+    # VIP networks go last: they take any address, also one that lies in a manual subnet.
     last = sorted(config.networks, key=lambda name: config.networks[name].kind == VIP)
     home = next((name for name in (found.network, *last) if _is_home(name, found, config)), None)
     if home is not None:

@@ -86,6 +86,7 @@ def find(instance: DeploymentInstance, said: VmState, config: CloudConfig) -> li
     for name, carries in said.networks.items():
         if _kind(instance, name, carries, config) == DYNAMIC:
             continue  # the IaaS picked it: there is nothing to reserve
+        # An instance has one address in a network, so networks that the VM names itself are no second choice.
         others = [each for each in config.networks if each not in found and each not in said.networks]
         home = next((each for each in (name, *others) if _covers(each, carries, config, named=each == name)), None)
         found[home or name] = PossibleAddress(instance, home or name, carries.block, remnant=home is None)
@@ -127,6 +128,7 @@ def operations_for(
     None stands for a network that has no other subnets than the config says. A VM has its address, whatever the
     networks say by now: also one that is reserved, or in no subnet.
     """
+    # A network or a block that several addresses need is added once.
     made: set[tuple[str, Cidr | None]] = set()
     for found in founds:
         take = Allocate(

@@ -68,6 +68,7 @@ def _spaced(text: str) -> str:
     """Return JSON without its tabs, which YAML does not have: in JSON they never are part of a text."""
     if "\t" not in text:
         return text
+    # A text that json cannot read is left as it is: read_tree reports what is wrong with it.
     with suppress(ValueError, RecursionError):
         json.loads(text)
         return text.replace("\t", " ")
@@ -150,6 +151,7 @@ async def ask_command(command: str, *, limit_s: float = LIMIT_S) -> Mapping[str,
 async def _run(command: str, words: Sequence[str], limit_s: float, output: IO[bytes], errors: IO[bytes]) -> int:
     """Run a command that writes into files: so nobody waits for what it may leave running with its output."""
     try:
+        # A session of its own, so that killpg reaches all that the command starts.
         process = await create_subprocess_exec(
             *words, stdin=DEVNULL, stdout=output, stderr=errors, start_new_session=True
         )
@@ -174,6 +176,7 @@ async def _end(process: Process) -> None:
 
 def _written(command: str, output: IO[bytes]) -> str:
     output.seek(0)
+    # One byte more than is allowed shows that there is more, without reading all of it.
     read = output.read(LARGEST + 1)
     if len(read) > LARGEST:
         raise _failed(command, f"writes more than {LARGEST} bytes")

@@ -29,6 +29,7 @@ def _address(name: str, text: object) -> str:
         if isinstance(text, str):
             return format_address(parse_address(text))
     except Invalid:
+        # The error below names the network, too.
         pass
     raise Invalid(f"hints: {shown(text)}, on network {name[:80]!r}, is no address", field="hints")
 

@@ -152,6 +152,7 @@ class DeploymentInstance:
     def making(self) -> Making:
         """Return the VM that it waits for, on all that it is to keep; without a plan, of the one that reserved that."""
         plan = self.plan or next((each.plan for each in self.wanted if each.plan is not None), None)
+        # A VM of the plan that is noted in former ends together with the plan that takes that one over.
         deployed = self.is_coming if self.former is None else self.former["plan"] == plan
         addresses = map(told, self.wanted) if self.meant is None else addresses_in(self.meant).values()
         return Making(plan, tuple(addresses), ENDS if deployed else STAYS)
@@ -289,6 +290,7 @@ def check_word(name: str, *, field: str) -> str:
 async def load_instances(ledger: AsyncLedger, deployment: str) -> list[DeploymentInstance]:
     """Read a deployment's instances with all they hold, in order of group, AZ and index. Costs a look for each."""
     check_word(deployment, field="deployment")
+    # With the slash, because the name of another deployment may begin with this one.
     found = [_read(paper) for paper in await ledger.papers(INSTANCE, prefix=f"{deployment}/")]
     held: dict[str, list[Holding]] = {each.owner: [] for each in found}
     for holding in await ledger.holdings_of([each.owner for each in found]):
@@ -310,6 +312,7 @@ async def load_instance(ledger: AsyncLedger, deployment: str, ident: str) -> Dep
     Costs one look, by its index one for each of its group; how large the deployment is does not matter.
     """
     name, group = f"{check_word(deployment, field='deployment')}/{ident}", ident.partition("/")[0]
+    # The exact name sorts before all longer ones that begin with it, so one row is enough.
     papers = [each for each in await ledger.papers(INSTANCE, prefix=name, limit=1) if each.name == name]
     papers = papers or await ledger.papers(INSTANCE, prefix=f"{deployment}/{group}/")
     found = find_instance([_read(each) for each in papers], deployment, ident)

@@ -115,12 +115,14 @@ async def uses(ledger: AsyncLedger, deployment: str, names: Collection[str], lef
             whole = tuple(sorted(others | ({deployment} if now else set())))
             operations.append(replace(managed, deployments=whole).written())
         elif now:
+            # Nothing changes here, but the deploy needs the network: it must not be deleted meanwhile.
             operations.append(managed.expected())
     return operations
 
 
 async def complete(ledger: AsyncLedger, config: CloudConfig) -> CloudConfig:
     """Read what the cloud chose for a config's managed networks, and return the config with it."""
+    # Most sites manage no network, and are spared the look at the ledger.
     if not any(network.managed for network in config.networks.values()):
         return config
     return completed(config, (await load_managed(ledger)).values())
@@ -151,6 +153,7 @@ def _as_created(subnet: CloudSubnet, created: CreatedSubnet) -> CloudSubnet:
     gateway = None if created.gateway is None else parse_address(created.gateway)
     reserved = merge(parse_range(each) for each in created.reserved)
     servers = [place for place in map(parse_address, subnet.dns) if place in cidr.range]
+    # subnet_pools restricts the same in a range that is written; where the cloud chooses, the reader knew no range.
     kept = [cidr.first, cidr.last, *servers, *([] if gateway is None else [gateway])]
     restricted = merge([*reserved, *(AddressRange(place, place) for place in kept)])
     whole = subnet.prefix == width(V4_BASE)  # as it is where nothing is said, whatever family the cloud chose

@@ -50,6 +50,7 @@ async def find_vm(ledger: AsyncLedger, name: str, *, in_place_of: str | None = N
         return FoundVm(vm)
     homes = await _homes(ledger)
     holder = await _who_has(ledger, name, homes[name]) if name in homes else None
+    # The caller writes the paper of this VM itself, and the VM that goes needs none any more.
     without = {name, in_place_of, *(paper.name for paper in await ledger.papers(VM))}
     missing = [Vm(each).written(home) for each, home in homes.items() if each not in without]
     return FoundVm(vm, holder, [*missing, WritePaper(kind=ALL_VMS, name=SITE, document={})])
@@ -60,6 +61,7 @@ async def _homes(ledger: AsyncLedger) -> dict[str, str]:
     homes = {paper.document["vm"]: paper.name.split("/")[0] for paper in await ledger.papers(INSTANCE)}
     for paper in await ledger.papers(COMPILE):
         homes |= dict.fromkeys(paper.document["vms"].values(), paper.name)
+    # Instances and workers without a VM are all noted under None.
     homes.pop(None, None)
     return homes
 
@@ -91,6 +93,7 @@ async def retold(
     before, after = {each.vm for each in papers}, {each.vm for each in instances}
     vms = await load_vms(ledger, sorted(each for each in before - after if each is not None))
     for each in instances:
+        # A VM that this deployment has already is not another deployment's, and needs no look.
         if each.vm is None or each.vm in before:
             continue
         found = await find_vm(ledger, each.vm)

@@ -47,6 +47,7 @@ async def recreate(ledger: AsyncLedger, deployment: str, ident: str, *, vm: str)
         if instance.leaving:
             raise Conflict(f"instance {instance.name} is not wanted any more; report that its VM is gone")
         books = report.books
+        # An instance that waits for the VM of a plan already goes on to wait for that one.
         books.without_vm(instance, plan=instance.plan or plan, failed=False)
         return books.operations
 

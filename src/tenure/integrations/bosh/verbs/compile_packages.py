@@ -49,6 +49,7 @@ async def begin(
         with turn:
             await _begin(ledger, known, configs, where, wanted)
             begun = await load_compiling(ledger, deployment)
+            # A deploy may have ended the compile between the apply and this look.
             if begun is None or begun.plan != known.plan:
                 raise Conflict(f"deployment {deployment!r} kept changing while its compile began; try again")
             return _settled(begun, configs.config)
@@ -77,6 +78,7 @@ async def _begin(ledger: AsyncLedger, known: Deployment, configs: Configs, where
         after, left = before, []
     else:
         left = [] if before is None else before.freed(orphaned=True)
+    # The numbers of a compile that ends here count, too: a worker is never used again, since its machine may still run.
     used = {each.number for each in (() if before is None else before.workers)}
     fresh = [CompileWorker(number) for number in islice(unused_indexes(used), max(wanted - len(after.workers), 0))]
     if not fresh and not left:
@@ -85,6 +87,7 @@ async def _begin(ledger: AsyncLedger, known: Deployment, configs: Configs, where
     work = _work(after, fresh, configs.config)
     rests = [*configs.expected(), ExpectPaper(kind=DEPLOYMENT, name=known.name, revision=known.revision)]
     try:
+        # left stands behind the reservations: no new worker gets what the ended compile had.
         await ledger.apply([*rests, *work.operations, *left, after.written()])
     except (AddressInUse, AddressReserved, PoolExhausted) as error:
         raise await explained(ledger, error, work, configs.config) from error
@@ -98,6 +101,7 @@ def _work(compiling: Compiling, fresh: Sequence[CompileWorker], config: CloudCon
     wish = Wants(compiling.network)
     steps = [Step(None, compiling.instance(each), Bound((), (wish,), ())) for each in fresh]
     if not has_pool(network, compiling.az):
+        # The first step stands for all; without new workers there is nothing to refuse.
         for step in steps:
             raise no_room(step.instance.long_name, network, step.instance.az)
     takes = [

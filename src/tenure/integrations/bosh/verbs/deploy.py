@@ -94,6 +94,7 @@ async def deploy(
 
     async def attempt(turn: Turn) -> Deployed:
         nonlocal order
+        # In every attempt: the next one may read another cloud config, with other managed networks.
         if cloud is not None and not dry:
             await prepare(ledger, cloud, document, text, space=space)
         configs = await load_configs(ledger)
@@ -134,20 +135,24 @@ async def _attempt_alone(
 async def _attempt(
     ledger: AsyncLedger, configs: Configs, document: str, text: str, order: Order, act: Act, hearing: Hearing
 ) -> Deployed:
+    # What there is: the documents, the papers, and what VMs report.
     manifest = read_manifest(document, text, configs.config)
     before = await load_deployment(ledger, manifest.name)
     arrival = await arrive(ledger, configs.config, before, await load_instances(ledger, manifest.name), hearing)
     begun = await settings_begun(ledger, before, arrival.papers, configs)
     order = replace(order, fixed=arrival.silent, begun=begun)
+    # What is wanted: a step for each instance, and the addresses that are chosen or promised here.
     steps = draft(manifest, configs.config, arrival.instances, order, lambda: str(uuid.uuid4()))
     offers = await _offers(ledger, manifest.name, configs.config, steps) if order.hand_over else Offers(configs.config)
     vips = await choose_vips(ledger, configs.config, steps, offers, passed_over=order.passed_over)
     steps = promised(steps, offers, vips)
     check_pools(configs.config, steps)
+    # What the deployment becomes, and what abort goes back to.
     after = following(before, Deployment(manifest.name, text, configs.snapshot, order.plan), steps)
     after = unless_same(before, after, steps)
     plan = after.plan or order.plan  # where nothing changes, nothing is this plan's
     steps = revocable(before, after, plan, steps)
+    # What the decisions above rest on: the apply compares it again.
     rests = [*await _ground(ledger, configs), noted(before, after), *await _around(ledger, configs, manifest, arrival)]
     compiling = await load_compiling(ledger, manifest.name)
     serving = _Serving(ledger, act, configs.config, arrival, offers, vips, rests, compiling)
@@ -169,7 +174,9 @@ class _Serving:
 
     async def serve(self, deployment: str, plan: str, steps: Sequence[Step]) -> Deployed:
         """Reserve what steps want. For whom there is no room, what others give up is promised instead, if it fits."""
+        # These come last in the apply: machines of a broken-off compile may still run on what it frees.
         left = [] if self.ends is None else self.ends.broken_off()
+        # Each round promises at least one address more, so the loop ends.
         while True:
             work = self.arrival.settled(work_for(self.arrival.compared(steps), plan, self.vips))
             try:
@@ -204,6 +211,7 @@ async def _offers(ledger: AsyncLedger, deployment: str, config: CloudConfig, ste
 async def _ground(ledger: AsyncLedger, configs: Configs) -> list[Operation]:
     """Return what a deploy rests on: the configs as they were read, which are kept."""
     try:
+        # A snapshot is named by what it says, so it is written once and only expected after that.
         known = await ledger.paper(SNAPSHOT, configs.snapshot)
     except NotFound:
         return [*configs.expected(), configs.kept()]
@@ -213,6 +221,7 @@ async def _ground(ledger: AsyncLedger, configs: Configs) -> list[Operation]:
 def granted_by(work: Work, answers: Sequence[Shown]) -> dict[tuple[str, str], Holding]:
     """Return what was reserved, or handed over at once, by uuid and network."""
     found = answers[len(work.first) : len(answers) - len(work.last)]
+    # The notes on what orphaned VMs have are among the answers, and are no grants.
     held = [answer for answer in found if isinstance(answer, Holding) and answer.owner.kind != ORPHANED]
     return {(each.owner.id, each.network): each for each in held}
 

@@ -129,6 +129,7 @@ def _picked_from(config: CloudConfig, position: int) -> tuple[str, AddressRange]
 
 async def reserve(world: World, work: Work) -> list[Shown]:
     """Do a plan's work in its world, as far as addresses go; what was given up lately is given last."""
+    # Recent addresses are kept back from picking, not from a group that lists them.
     await _let_go(world, [each for each in world.recent if _is_named(each, work, world.config)])
     try:
         return await world.ledger.apply(work.up_to(len(work.takes)))
@@ -137,6 +138,7 @@ async def reserve(world: World, work: Work) -> list[Shown]:
             raise await explained(world.ledger, error, work, world.config) from error
     except (AddressInUse, AddressReserved) as error:
         raise await explained(world.ledger, error, work, world.config) from error
+    # The refused apply changed nothing. Now one by one: a reservation may need a kept-back address set free first.
     first = await world.ledger.apply(work.first)
     return [*first, *[await _given(world, step, take) for step, take in work.takes]]
 

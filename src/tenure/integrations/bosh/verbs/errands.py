@@ -31,6 +31,7 @@ async def run(ledger: AsyncLedger, deployment: str, errand: str, *, dry: bool = 
             raise NotFound("errand", errand, of=f"deployment {deployment}")
         _check_errand(group)
         own = [each for each in remembered.instances if each.group == errand]
+        # The last deploy has adopted the instances of other groups already.
         only = Manifest(deployment, [replace(group, migrated_from=())])
         steps = draft(only, remembered.config, own, order, lambda: str(uuid.uuid4()))
         return [step for step in steps if step.after is not None]  # who is not wanted leaves by a deploy
@@ -67,6 +68,7 @@ def _end(books: Books, instance: DeploymentInstance) -> None:
     given_up = [each for each in instance.parting if each.carrier is not None or is_overtaken(each)]
     if not instance.leaving:
         books.let_go(given_up)
+        # lose below must not touch what is let go here.
         instance = replace(instance, holdings=tuple(each for each in instance.holdings if each not in given_up))
     books.lose(instance, plan=None, failed=False, earlier=())
 

@@ -121,6 +121,7 @@ async def _attempt(
 
 def _rests(deployment: Deployment, configs: Configs | None) -> list[Operation]:
     """Return what reservations rest on: the configs in force, and that nobody deploys in this moment."""
+    # Written and not only expected: two errands or recreates in one moment must notice each other, too.
     return [*([] if configs is None else configs.expected()), deployment.written()]
 
 
@@ -141,6 +142,7 @@ async def _pinned(ledger: AsyncLedger, remembered: LastDeployed, rests: Sequence
         has = Has(held.network, held.row.first, held.unit)
         if not fits(remembered.config.networks[take.network], step.instance.az, has, wish):
             raise _changed(remembered, step)
+        # By address from here on: the apply must get what fitted in the rehearsal, and not another pick.
         takes.append((step, replace(take, address=held.address, zone=None)))
     return replace(work, takes=takes)
 

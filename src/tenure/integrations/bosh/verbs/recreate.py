@@ -31,6 +31,7 @@ async def recreate(ledger: AsyncLedger, deployment: str, ident: str | None = Non
         else:
             chosen = [find_instance(remembered.instances, deployment, ident)]
             _check_ignored(chosen[0])
+        # choose runs in every attempt: the plans of an overtaken attempt do not count.
         known.clear()
         known.update(each.plan for each in chosen if each.plan is not None)
         return [_step(remembered, each, plan) for each in chosen if _is_up(remembered, each)]

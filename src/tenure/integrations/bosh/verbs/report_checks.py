@@ -77,6 +77,8 @@ async def reported(
         operations = answer(ReportContext(ledger, known, config, instance, [instance, *others], orphans, vms, holder))
         with turn:
             await ledger.apply([*(() if comes is None else comes.first), *operations])
+            # The report may have removed the instance. Out of `with turn` NotFound would mean another attempt.
+            # By its uuid, because another instance may have its index by now.
             try:
                 return await load_instance(ledger, deployment, f"{instance.group}/{instance.uuid}")
             except NotFound:

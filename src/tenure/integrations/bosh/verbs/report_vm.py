@@ -130,6 +130,7 @@ def _carried(held: Holding, vm: str) -> Operation:
 def _part(books: Books, instance: DeploymentInstance, vm: str) -> None:
     """Let go what the new VM does not carry; a swapped VM takes its addresses along, as an orphan."""
     swapped = instance.swaps and instance.vm not in (None, vm)
+    # What was reserved for an overtaken VM was never carried by the swapped one: it is let go, and not orphaned.
     books.let_go(each for each in instance.parting if not swapped or is_overtaken(each))
     if not swapped:
         return
@@ -193,6 +194,7 @@ async def stop(
         if instance.leaving:
             return _lost(report)
         books = report.books
+        # Stopped hard, it waits for no VM: one that is perhaps being made without a plan is noted as an earlier one.
         remade = instance.rests and instance.is_told
         books.without_vm(instance, state=DETACHED, earlier=instance.makings if remade else instance.earlier)
         return books.operations
@@ -286,6 +288,7 @@ async def clean_up_orphan(ledger: AsyncLedger, vm: str) -> list[Holding]:
         try:
             paper = await ledger.paper(ORPHAN, vm)
         except NotFound:
+            # The report is a repeated one: the orphan is gone already.
             return []
         held = await ledger.holdings(owner=orphan_of(vm))
         books = Books(await load_instances(ledger, paper.document["deployment"]))
@@ -318,6 +321,7 @@ async def delete(ledger: AsyncLedger, deployment: str) -> list[DeploymentInstanc
         going = [(each, _going(each)) for each in left]
         operations += [after.written() for before, after in going if after != before]
         if known is not None:
+            # Written even if nothing in it changes: its new revision refuses a deploy that is under way.
             operations += [replace(known, undo=None).written()] if left else await gone(ledger, known)
         operations += await ended(ledger, deployment)
         with turn:

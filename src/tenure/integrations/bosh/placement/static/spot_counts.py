@@ -45,6 +45,7 @@ class _Settling:
             raise self._uneven()
         holders = sorted((claim for claim in claims if claim.held), key=lambda claim: by_index(claim.present))
         kept = self._keep_holders(holders)
+        # The claims come ranked (claim_held): ignored instances, then those with disks, then those with VMs go first.
         for claim in claims:
             spots = () if claim.held else self._ground.spots_of(claim.present.az)
             spot = next((spot for spot in spots if self._spread.add(spot)), None)
@@ -61,6 +62,7 @@ class _Settling:
 
     def _keep_holders(self, holders: Sequence[StaticHolder]) -> list[tuple[StaticHolder, int]]:
         options = [self._options(claim) for claim in holders]
+        # All are pinned before the first one chooses: a choice must leave room for the holders that choose later.
         for claim, spots in zip(holders, options, strict=True):
             self._pin(claim, spots)
         kept = [(claim, self._choose(claim, spots)) for claim, spots in zip(holders, options, strict=True)]

@@ -89,6 +89,8 @@ class Spread:
     def _pairs(self) -> list[tuple[Supply, Supply]]:
         distinct: list[Supply] = []
         for stock in self._stocks:
+            # Equal supplies give equal answers, and every question is a flow.
             if stock.supply not in distinct:
                 distinct.append(stock.supply)
+        # A single supply meets itself: the question is then whether it reaches the floor.
         return list(combinations(distinct, 2)) or [(distinct[0], distinct[0])]

@@ -50,6 +50,7 @@ def list_static(group: InstanceGroup, config: CloudConfig) -> tuple[StaticNetwor
 
 def _listed(group: InstanceGroup, wish: GroupNetwork, network: CloudNetwork, kinds: list[object]) -> StaticNetwork:
     pools = StaticPools(network)
+    # By id: a subnet holds mappings, so it cannot be hashed.
     homes = {id(subnet): _home(group, subnet, kinds) for subnet in network.subnets}
     found: dict[int, Home] = {}
     for position in wish.static_ips or ():
