@@ -327,6 +327,8 @@ def _with_reserved(reserved: tuple[Reserved, ...], new: Reserved) -> tuple[Reser
     # One position more on both sides: ranges that only touch may become one.
     start, end = _reserved_near(reserved, new.range.first - 1, new.range.last + 1)
     silent = new.word == (new.reason, None, Notes())
+    # The same words: both become one range. The same reason, but other words: the old range gives way. Another reason:
+    # the old range stays.
     same = [kept for kept in reserved[start:end] if kept.word == new.word]
     rest = [kept for kept in reserved[start:end] if kept.word != new.word]
     staying = [kept for kept in rest if silent or kept.reason != new.reason]

@@ -64,6 +64,7 @@ class Queue:
         waiting = {(waiter.network, waiter.owner, waiter.slot): waiter for waiter in self.alive}
         line = self._line(seats)
         ghosts = {index for index, (_, number) in enumerate(line) if number is None}
+        # Ghosts pick in their turn, too, so that no younger claim gets what an older claim of another server waits for.
         served = await serving.serve([claim for claim, _ in line], ghosts)
         serving.let_go()
         # A grant of this pass is logged by itself; after an old answer the log needs a ``leave``.

@@ -364,6 +364,7 @@ class Engine:
                     raise lost from error
                 await self.pause(attempt)
                 continue
+            # Committed: what was known of edited spaces goes, and claims that wait are woken.
             for space in edited:
                 self.forget(space)
             for space in spaces:

@@ -196,11 +196,13 @@ class Lanes:
             return [None] * len(seats)
         exact.catch_up(effects)
         claims = [seat.claim for seat in seats]
+        # The full way: all picks in one call.
         if not careful and (wishes := quick_picks(exact, claims, self._chance)):
             rows, number = await tx.grant_all(space, version, exact.frees, wishes)
             granted = [Granted(row, layout) for row in rows]
             tried.note([grant_entry(row) for row in rows], number, granted)
             return granted
+        # The careful way: one step after the other.
         serving = Serving(tx, exact, self._chance)
         answers: Sequence[Attended]
         if layout.configuration.queued or any(seat.lasts_us for seat in seats):

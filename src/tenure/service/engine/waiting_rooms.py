@@ -297,6 +297,7 @@ class WaitingRooms:
                 guest.doubt = worse(guest.doubt, answer)
                 continue
             if isinstance(answer, Waiting):
+                # A claim in line holds nothing, so an earlier doubt is settled.
                 guest.place, guest.doubt = answer.waiter, None
                 continue
             room.guests.remove(guest)
