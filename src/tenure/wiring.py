@@ -93,6 +93,7 @@ def seal_backup(path: Path) -> None:
 
 def without_secrets(url: str) -> str:
     """Write a URL without who logs in, and how: messages and reports are passed around."""
+    # Up to the last @, since a password may have an @ in it. The query goes as well: it may name a password.
     return re.sub(r"\?.*", "", re.sub(r"//.*@", "//", url))
 
 
@@ -114,6 +115,7 @@ def _postgres_store() -> "type[PostgresStore]":
     try:
         from tenure.stores.postgres.store import PostgresStore
     except ModuleNotFoundError as error:
+        # Another missing module is an error of ours, and must not be reported as a missing driver.
         if error.name != "asyncpg":
             raise
         raise Invalid("url: PostgreSQL needs a driver: pip install 'tenure[postgres]'", field="url") from None
@@ -128,6 +130,7 @@ def _postgres_parts(url: str) -> tuple[str, str, float]:
     except ValueError as error:
         raise Invalid(f"url: {shown(without_secrets(url))} is not a URL ({error})", field="url") from None
     options = dict(parse_qsl(parts.query))
+    # Our own options are taken out: the driver would pass them on to the server as settings.
     schema, timeout = options.pop("schema", "tenure"), options.pop("timeout_s", str(TIMEOUT_S))
     dsn = urlunsplit(parts._replace(query=urlencode(options)))
     return dsn, schema, _timeout_s(timeout)
@@ -138,6 +141,7 @@ def _timeout_s(text: str) -> float:
     try:
         seconds = float(text)
     except ValueError:
+        # NaN fails the comparison below, so both mistakes get one message.
         seconds = math.nan
     if not LEAST_TIMEOUT_S <= seconds <= MOST_TIMEOUT_S:
         wanted = f"a number of seconds from {LEAST_TIMEOUT_S:g} to {MOST_TIMEOUT_S:g} is needed"
@@ -152,12 +156,14 @@ async def open_book(url: str, plan: Sequence[Configuration]) -> BookEngine:
     from tenure.stores.etcd.store import EtcdStore
 
     store = await EtcdStore.open(url)
+    # Before the desk is opened: until a space has its version, the store answers every grant with *again*.
     for configuration in plan:
         await store.set_version(configuration.space, configuration.version)
     return BookEngine(store, plan, name=_server_name(), chance=random.Random())
 
 
 def _server_name() -> str:
+    # Chance makes the name unique: containers often share a host name and a process number.
     return f"{socket.gethostname()}/{os.getpid()}/{random.getrandbits(32):08x}"
 
 
@@ -181,6 +187,7 @@ async def open_metered(
     server = Engine(
         store,
         name=_server_name(),
+        # Not the module's own generator: a program may seed that one, and several servers would then pick alike.
         chance=random.Random(),
         keys_live_us=keys_live_us,
         most_keys=most_keys,
@@ -209,6 +216,7 @@ def open(url: str = DEFAULT_URL, *, token: str | None = None, keys_live_s: float
     portal = LoopThread()
     try:
         return Ledger(portal.run(open_async(url, token=token, keys_live_s=keys_live_s)), portal)
+    # Also when the caller is interrupted: the thread of the loop would stay.
     except BaseException:
         portal.close()
         raise

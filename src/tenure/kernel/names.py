@@ -55,6 +55,7 @@ def check_generation(value: object) -> int | None:
     """Return a generation, if there is one."""
     if value is None:
         return None
+    # ``True`` is an ``int`` in Python. The largest integer of the stores is 2**63 - 1.
     if not isinstance(value, int) or isinstance(value, bool) or not 0 <= value < 1 << 63:
         raise Invalid(f"generation: a holding's generation is needed, not {shown(value)}", field="generation")
     return value
@@ -74,9 +75,11 @@ def check_key(value: object) -> str:
 
 def check_seconds(value: object, *, field: str) -> int:
     """Return a time span in microseconds: more than nothing, at most a century."""
+    # NaN fails the chain of comparisons, too.
     if not isinstance(value, int | float) or isinstance(value, bool) or not 0 < value <= CENTURY_S:
         needed = "a number of seconds above 0, a century at most, is needed"
         raise Invalid(f"{field}: {needed}, not {shown(value)}", field=field)
+    # A very short span must not round to 0, which means no span at all.
     return max(round(value * 1_000_000), 1)
 
 
@@ -89,6 +92,7 @@ def check_wait(value: object) -> float:
     """Return how many seconds a caller waits at most: none unless he says so, for ever if he does."""
     if value is None:
         return 0.0
+    # ``not value >= 0`` and not ``value < 0``: NaN is refused, too.
     if not isinstance(value, int | float) or isinstance(value, bool) or not value >= 0:
         raise Invalid(f"wait_s: a number of seconds is needed, not {shown(value)}", field="wait_s")
     return float(value) if value <= CENTURY_S else math.inf
@@ -111,6 +115,8 @@ def check_labels(value: object, *, field: str = "labels") -> dict[str, str]:
         raise Invalid(f"{field}: a mapping of text to text is needed, not {type(value).__name__}", field=field)
     if len(value) > MAX_LABELS:
         raise Invalid(f"{field}: at most {MAX_LABELS} labels, not {len(value)}", field=field)
+    # In order of name, because a claim's mark is made of the text of this dictionary. By ``str``, so that a name of
+    # another type reaches ``check_name``.
     return {
         check_name(name, field=field): check_text(text, field=f"{field}[{name}]")
         for name, text in sorted(value.items(), key=lambda pair: str(pair[0]))
@@ -131,6 +137,7 @@ class Owner(str):
         match = _OWNER.fullmatch(value)
         if match is None or len(value) > MAX_NAME * 2 or not value.isprintable() or value != value.strip():
             raise Invalid(f"owner: {value[:80]!r} is not of the form kind/id or realm:kind/id", field="owner")
+        # ``local:pod/7`` and ``pod/7`` are one owner, and stores compare plain text.
         canonical = value[len(DEFAULT_REALM) + 1 :] if match[1] == DEFAULT_REALM else value
         return super().__new__(cls, canonical)
 
@@ -163,6 +170,7 @@ def read_owners(value: object) -> list[Owner]:
 
 def check_owners(value: object) -> Sequence[str]:
     """Return what must be a list of owners, each of which is still to be read."""
+    # Text is a sequence, too: of single letters.
     if isinstance(value, str) or not isinstance(value, Sequence):
         raise Invalid("owners: a list of owners is needed", field="owners")
     return value

@@ -18,5 +18,6 @@ def run_inline(work: Coroutine[Any, Any, T]) -> T:
     except StopIteration as end:
         value: T = end.value
         return value
+    # Closing runs the coroutine's own ``finally`` blocks before the error leaves.
     work.close()
     raise RuntimeError("a coroutine that must not wait did wait")

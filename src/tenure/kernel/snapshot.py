@@ -89,6 +89,7 @@ class Inventory:
     def add(self, section: Section) -> None:
         """Take note of a section; Invalid if it comes out of order."""
         late = ORDER[section.kind] < ORDER[self._latest]
+        # The counters come first, and only once.
         if late or (section.kind is Kind.COUNTERS) != (self.counters is None):
             raise Invalid(f"sections: {section.kind} do not come after {self._latest}", field="sections")
         if section.kind is Kind.COUNTERS:
@@ -99,6 +100,7 @@ class Inventory:
     def complete(self) -> Counters:
         """Return the counters; Invalid if the stream broke off."""
         counters = self.counters
+        # A stream that breaks off between two sections looks complete: only the counts differ.
         told = None if counters is None else (counters.holdings, counters.changes, counters.archive_pages)
         came = (self.counts[Kind.HOLDINGS], self.counts[Kind.CHANGES], self.counts[Kind.ARCHIVE_PAGES])
         if counters is None or told != came:

@@ -37,6 +37,7 @@ def family_span(position: int) -> tuple[int, int]:
 
 def parse_address(value: AddressLike, *, field: str = "address") -> int:
     """Turn an address in text (or of the standard library) into its position."""
+    # ``ip_address`` also reads numbers and packed bytes, which no caller means.
     if isinstance(value, str):
         try:
             parsed = ipaddress.ip_address(value)
@@ -55,6 +56,7 @@ def parse_address(value: AddressLike, *, field: str = "address") -> int:
 
 def format_address(position: int) -> str:
     """Write a position in its canonical text."""
+    # By hand, without an object of ``ipaddress``: every answer writes addresses.
     if position < V6_BASE:
         _, a, b, c, d = position.to_bytes(5, "big")
         return f"{a}.{b}.{c}.{d}"

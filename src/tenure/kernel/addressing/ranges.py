@@ -91,6 +91,7 @@ class Cidr:
 
 def parse_cidr(value: NetworkLike, *, field: str = "cidr") -> Cidr:
     """Turn ``192.0.2.0/24`` into a block; host bits set are an error, not a guess."""
+    # ``ip_network`` reads a bare address as a block of one, which a forgotten length seldom means.
     if isinstance(value, str) and "/" not in value:
         raise Invalid(f"{field}: {value[:80]!r} has no prefix length; write it as address/length", field=field)
     if not isinstance(value, str | ipaddress.IPv4Network | ipaddress.IPv6Network):
@@ -177,6 +178,7 @@ def _checked(first: int, last: int, field: str) -> AddressRange:
 
 
 def _whole_number(text: str, field: str) -> int:
+    # 2**128 has 39 digits. ``isdigit`` alone also takes the digits of other scripts.
     if not (text.isascii() and text.isdigit() and len(text) <= 39):
         raise Invalid(f"{field}: {text[:40]!r} is not a number of addresses", field=field)
     return int(text)

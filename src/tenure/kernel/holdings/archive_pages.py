@@ -17,6 +17,7 @@ from tenure.kernel.holdings.holding_model import NO_DETAILS, Change
 CHANGES_A_PAGE = 1000
 """Twice as many save a twentieth of the bytes, and double what is unpacked to read one entry."""
 
+# zlib's best: a page is packed once, off the loop, and kept for years.
 LEVEL = 9
 
 DAMAGED = "archive"
@@ -60,9 +61,11 @@ def unpacked(page: ArchivedPage) -> list[Change]:
     try:
         columns = json.loads(zlib.decompress(page.body))
         changes = list(_changes(page.first_seq, columns))
+    # Damage has many forms: bad compression, bad JSON, missing columns, columns of different length.
     except (zlib.error, ValueError, KeyError, TypeError, AssertionError) as error:
         raise _damaged(page) from error
     told = (page.last_seq, page.first_us, page.last_us)
+    # The body of another page is damage, too, though it can be read.
     if not changes or (changes[-1].seq, changes[0].at_us, changes[-1].at_us) != told:
         raise _damaged(page)
     return changes
@@ -71,6 +74,7 @@ def unpacked(page: ArchivedPage) -> list[Change]:
 def _damaged(page: ArchivedPage) -> StoreUnavailable:
     text = f"changes {page.first_seq} to {page.last_seq} cannot be read from the archive: the page is damaged"
     error = StoreUnavailable(text, outcome="none")
+    # StoreUnavailable takes no field, because no argument of a request is wrong.
     error.field = DAMAGED
     return error
 
@@ -114,6 +118,7 @@ def _beyond(change: Change) -> int | None:
 
 def place_of(first: int) -> int:
     """Return the short mark under which pages that tell of an address are found; a few addresses share one."""
+    # Signed, because PostgreSQL keeps the marks in an ``integer[]``.
     return zlib.crc32(key(first)) - (1 << 31)
 
 

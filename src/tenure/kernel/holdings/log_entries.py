@@ -18,6 +18,7 @@ def grant_entry(row: Row) -> Entry:
 
 def grant_details(state: State, until_us: int | None, details: Mapping[str, Any]) -> Mapping[str, Any]:
     """Return what a grant's entry tells beyond its columns."""
+    # The usual grant: its entry shares the details of the row, without a copy.
     if state is State.HELD and until_us is None:
         return details
     told = dict(details)
@@ -97,6 +98,7 @@ def transfer_entry(row: Row, before: Row) -> Entry:
 
 def modify_entry(row: Row, request: str | None) -> Entry:
     """Tell the log what a holding has become."""
+    # Without the asker of the row: the entry gets the asker of this change.
     told = {**asked(row.details, None), "state": str(row.state)}
     return Entry(
         "modify", row.space, row.network, row.first, row.last, row.owner, row.slot, row.generation, request, told

@@ -124,6 +124,7 @@ def _met(tenures: Sequence[Tenure]) -> list[Tenure]:
     """Let a tenure that was handed over end when the next one begins: the log is written a moment later."""
     met: list[Tenure] = []
     begins: dict[SpaceId, datetime | None] = {}
+    # Backwards, so that the beginning of the next tenure is known.
     for tenure in reversed(tenures):
         next_begins = begins.get(tenure.space)
         handed_over = tenure.ending is Ending.TRANSFERRED and next_begins is not None
@@ -182,11 +183,13 @@ class _Past:
             self.ended.append(self._handed_over(change))
             self._begun[change.space] = change
         elif change.verb == "cool":
+            # The place is noted, because the end of the cooling is a later entry and completes this tenure.
             self._cooling[change.generation] = len(self.ended)
             cooling = _optional_moment(change.details.get("until_us"))
             self.ended.append(replace(self._over(change, Ending.COOLING), deadline=cooling))
         elif change.verb == "release" and because != "cooled off":
             self.ended.append(self._over(change, BECAUSE.get(because, Ending.RELEASED)))
+        # Where a trim dropped the ``cool`` entry, there is no tenure to complete.
         elif change.verb == "release" and change.generation in self._cooling:
             place = self._cooling.pop(change.generation)
             self.ended[place] = replace(self.ended[place], ending=Ending.RELEASED, deadline=change.at)
@@ -215,6 +218,7 @@ class _Past:
 
     def _handed_over(self, change: Change) -> Tenure:
         """Tell of the owner who gave the address away; the entry itself speaks of the one who got it."""
+        # Read first: ``_over`` takes it away.
         begun = self._begun.get(change.space)
         return replace(
             self._over(change, Ending.TRANSFERRED),
@@ -227,6 +231,7 @@ class _Past:
 
     def present(self, row: Row) -> Iterator[Tenure]:
         """Yield the tenure of a row, unless the log tells of it."""
+        # Not by generation: a tenure that ended by a transfer may not know its own.
         key = (row.space, row.owner, row.slot, moment(row.since_us))
         if any(key == (tenure.space, tenure.owner, tenure.slot, tenure.since) for tenure in self.ended):
             return

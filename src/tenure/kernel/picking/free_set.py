@@ -66,6 +66,7 @@ class FreeSet:
     def take(self, first: int, last: int) -> list[tuple[int, int]]:
         """Mark ``first..last`` as not free; return the intervals that were free until now."""
         changed: list[tuple[int, int]] = []
+        # Each turn looks the place up afresh: a cut may delete an interval or split a chunk.
         while (chunk := bisect_left(self._chunk_ends, first)) < len(self._chunk_ends):
             index = bisect_left(self._lasts[chunk], first)
             start = max(first, self._firsts[chunk][index])
@@ -79,6 +80,7 @@ class FreeSet:
 
     def give_back(self, first: int, last: int) -> list[tuple[int, int]]:
         """Mark ``first..last`` as free; return the intervals that were not free until now."""
+        # What is free already is taken first: ``_join`` adds an interval of which nothing is free.
         were_free = self.take(first, last)
         self._join(first, last)
         if not were_free:
@@ -119,6 +121,7 @@ class FreeSet:
             self._lasts[chunk][index] = start - 1
             if index == len(self._lasts[chunk]) - 1:
                 self._chunk_ends[chunk] = start - 1
+            # The rest goes in last: an insert may split the chunk, and then ``chunk`` and ``index`` point elsewhere.
             if last < interval_last:
                 self._insert(last + 1, interval_last)
         return last
@@ -127,6 +130,7 @@ class FreeSet:
         if not self._chunk_ends:
             self._append([first], [last])
             return
+        # An interval behind all others belongs to the last chunk.
         chunk = min(bisect_right(self._chunk_ends, first), len(self._chunk_ends) - 1)
         firsts, lasts = self._firsts[chunk], self._lasts[chunk]
         index = bisect_left(firsts, first)
@@ -145,6 +149,7 @@ class FreeSet:
     def _delete(self, chunk: int, index: int) -> None:
         firsts, lasts = self._firsts[chunk], self._lasts[chunk]
         del firsts[index], lasts[index]
+        # An empty chunk has no last end to be found by, so it goes.
         if firsts:
             self._chunk_ends[chunk] = lasts[-1]
         else:

@@ -69,6 +69,8 @@ def from_point(free: FreeSet, point: int) -> int | None:
 
 def hashed_point(size: int, owner: str, slot: str, attempt: int = 0) -> int:
     """Return the point that an owner's slot always looks from."""
+    # No name has a zero byte, so two pairs of owner and slot never give the same text. Another text or another hash
+    # would send every owner of a *hashed* pool to another address.
     digest = blake2b(f"{owner}\0{slot}\0{attempt}".encode(), digest_size=16).digest()
     return int.from_bytes(digest, "big") % size
 
@@ -130,6 +132,7 @@ class Stripes:
 
     def _stripe(self, turn: int) -> int:
         stripes = max(self.size // STRIPE, 1)
+        # By hash and not in sequence: servers in neighbouring stripes would meet at the very next stripe.
         return hashed_point(stripes, self._server, "stripe", turn) * STRIPE
 
     def pick(self, free: FreeSet, offset: int) -> int | None:

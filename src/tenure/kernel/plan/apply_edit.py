@@ -108,6 +108,7 @@ def _(edit: edits.ModifyNetwork, draft: NetworkDraft) -> bool:
 
 @_edit.register
 def _(edit: edits.RemoveNetwork, draft: NetworkDraft) -> bool:
+    # Only checked here: ``plan_effects`` ends the holdings.
     read_yes_or_no(edit.cascade, "cascade")
     network = draft.network
     if network.connections:
@@ -146,6 +147,7 @@ def _(edit: edits.AddSubnet, draft: NetworkDraft) -> bool:
 def _(edit: edits.ModifySubnet, draft: NetworkDraft) -> bool:
     key, subnet = draft.find(check_name(edit.subnet, field="subnet"))
     cidr = unless_kept(edit.cidr, subnet.cidr, _moved_block(subnet))
+    # A gateway that is kept is read again, because it must lie in the new block, too.
     gateway = address_text(subnet.gateway) if isinstance(edit.gateway, Keep) else edit.gateway
     draft.put(
         key,
@@ -178,6 +180,7 @@ def _(edit: edits.RemoveSubnet, draft: NetworkDraft) -> bool:
 def _(edit: edits.AddPool, draft: NetworkDraft) -> bool:
     wanted = parse_range(edit.range)
     key, subnet = draft.around(wanted)
+    # The first unit that begins in the range must end in the range.
     if subnet.unit_at(wanted.first + subnet.unit_size - 1).last > wanted.last:
         raise Invalid(f"range: {wanted} holds no whole /{subnet.unit}, the unit of {subnet.cidr}", field="range")
     name = _pool_name(edit.name)
@@ -198,6 +201,7 @@ def _(edit: edits.AddPool, draft: NetworkDraft) -> bool:
 
 @_edit.register
 def _(edit: edits.ModifyPool, draft: NetworkDraft) -> bool:
+    # By identity: a pool carries a dictionary of labels and has no hash.
     chosen = {id(pool) for pool in _pools_meant(draft, edit.pool)}
 
     def changed(pool: Pool) -> Pool:
@@ -219,6 +223,7 @@ def _(edit: edits.ModifyPool, draft: NetworkDraft) -> bool:
 @_edit.register
 def _(edit: edits.RemovePool, draft: NetworkDraft) -> bool:
     check_name(edit.pool, field="pool")
+    # Names come first: a name may look like a range.
     if any(pool.name == edit.pool for pool in draft.pools()):
         draft.change_pools(lambda pool: [] if pool.name == edit.pool else [pool])
         return True
@@ -319,8 +324,11 @@ def _with_reserved(reserved: tuple[Reserved, ...], new: Reserved) -> tuple[Reser
 
     Ranges of which the same is said become one where they touch.
     """
+    # One position more on both sides: ranges that only touch may become one.
     start, end = _reserved_near(reserved, new.range.first - 1, new.range.last + 1)
     silent = new.word == (new.reason, None, Notes())
+    # The same words: both become one range. The same reason, but other words: the old range gives way. Another reason:
+    # the old range stays.
     same = [kept for kept in reserved[start:end] if kept.word == new.word]
     rest = [kept for kept in reserved[start:end] if kept.word != new.word]
     staying = [kept for kept in rest if silent or kept.reason != new.reason]
@@ -371,6 +379,7 @@ def _gateway(value: object, cidr: Cidr) -> int | None:
     if value is None:
         return None
     gateway = parse_address(value, field="gateway")  # type: ignore[arg-type]  # parse_address refuses other types itself
+    # fe80::/10: IPv6 routers announce a link-local address, which lies in no block.
     link_local = is_v6(gateway) and (gateway >> 118) & 0x3FF == 0x3FA
     if gateway not in cidr.range and not (link_local and is_v6(cidr.first)):
         raise Invalid(f"gateway: {format_address(gateway)} lies outside {cidr}", field="gateway")

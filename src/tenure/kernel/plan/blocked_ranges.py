@@ -39,6 +39,7 @@ class Barriers:
         self._all = sorted(barriers, key=lambda barrier: barrier.range)
         self._firsts = [barrier.range.first for barrier in self._all]
         self._reach: list[int] = []  # the highest last position up to each place
+        # The highest end so far says when no earlier barrier, however long, reaches a unit.
         for barrier in self._all:
             self._reach.append(max(barrier.range.last, self._reach[-1] if self._reach else 0))
 
@@ -57,6 +58,8 @@ class Barriers:
 def _of_network(network: Network) -> Iterator[Barrier]:
     for subnet in network.subnets:
         for position, why in subnet.kept_back():
+            # A gateway binds the whole space. Network and broadcast addresses bind only their own subnet, so ``Layout``
+            # looks at those.
             if why == KeepBack.GATEWAY:
                 text = f"kept back as the gateway of {subnet.cidr}"
                 yield Barrier(AddressRange(position, position), network.name, text, kept_back=why)

@@ -106,6 +106,7 @@ def read_network(number: int, name: str, document: Document) -> Network:
         preallocations=tuple(_read_preallocation(wish) for wish in document["preallocations"]),
         retired=document["retired"],
         notes=_read_notes(document),
+        # Documents of older ledgers lack these four.
         connections=tuple(Connection(**each) for each in document.get("connections", ())),
         serial=document.get("serial", 1),
         created_us=document.get("created_us", 0),

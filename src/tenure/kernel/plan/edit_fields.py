@@ -34,6 +34,7 @@ def read_names(values: Sequence[str], field: str) -> tuple[str, ...]:
 
 
 def _listed(values: Sequence[T], field: str) -> Sequence[T]:
+    # Text is a sequence, too: of single letters.
     if isinstance(values, str) or not isinstance(values, Sequence | set | frozenset):
         raise Invalid(f"{field}: a list is needed, not {type(values).__name__}", field=field)
     return values

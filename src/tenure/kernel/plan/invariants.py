@@ -17,6 +17,7 @@ def judge(configuration: Configuration, before: Configuration | None = None) -> 
         _disjoint(((s.cidr.range, f"subnet {s.cidr}") for s in network.subnets), "cidr")
         _disjoint(((p.range, f"pool {p.name or p.range} ({p.range})") for _, p in network.pools()), "range")
         _judge_pool_policies(network)
+        # A network that breaks this rule already must not block the edits of other networks in its space.
         if known.get(network.name) is not network:
             _judge_dhcp(network)
         for subnet in network.subnets:
@@ -26,6 +27,7 @@ def judge(configuration: Configuration, before: Configuration | None = None) -> 
 
 def _disjoint(ranges: Iterable[tuple[AddressRange, str]], field: str) -> None:
     previous: tuple[AddressRange, str] | None = None
+    # In order of position, neighbours are enough: a range that overlaps any later range overlaps the next one.
     for piece, text in sorted(ranges):
         if previous is not None and previous[0].overlaps(piece):
             raise Overlap(text, previous[1], field=field)
@@ -87,13 +89,16 @@ class Lost:
 
 def lost_ground(old: Configuration, new: Configuration) -> Iterator[Lost]:
     """Yield what networks no longer cover: no holding of theirs may lie there."""
+    # By number: a renamed network is still the same network.
     by_id: Mapping[int, Network] = {network.id: network for network in new.networks.values()}
     for network in old.networks.values():
         after = by_id[network.id].subnets if network.id in by_id else ()
         standing = {(subnet.cidr, subnet.unit) for subnet in after}
         for subnet in network.subnets:
+            # Most subnets stay as they are; comparing each of them with all others would make an edit quadratic.
             if (subnet.cidr, subnet.unit) in standing:
                 continue
+            # A holding is a whole unit of its subnet, so under another unit it loses its ground as well.
             kept = sorted(other.cidr.range for other in after if other.unit == subnet.unit)
             for piece in subtract(subnet.cidr.range, kept):
                 yield Lost(network, piece)

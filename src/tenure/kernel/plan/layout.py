@@ -68,9 +68,11 @@ class Layout:
         if not pools:
             hint = "add one with add_pool, or name the address you want"
             raise NotFound("pool", name or "", of=f"network {network.name}", hint=hint)
+        # Gateways are among the barriers of the space already.
         own = [AddressRange(p, p) for s in network.subnets for p, why in s.kept_back() if why != KeepBack.GATEWAY]
         blocked = merge([*own, *(barrier.range for barrier in self._barriers)])
         policies = {pool.policy for _, pool in pools}
+        # Retired pools are left out only now: a line of retired pools alone is full, not unknown.
         open_pools = [] if network.retired else [(s, p) for s, p in pools if not (s.retired or p.retired)]
         runs = (run for subnet, pool in open_pools for run in _runs(subnet, pool, blocked))
         return Line(runs, policies.pop() if len(policies) == 1 else DEFAULT_POLICY)
@@ -158,11 +160,14 @@ def _pool_around(ordered: tuple[list[int], list[Pool]], position: int) -> Pool |
 def _runs(subnet: Subnet, pool: Pool, blocked: list[AddressRange]) -> Iterator[tuple[int, int, int]]:
     """Cut a pool's range at blocked addresses, which are in order and disjoint, and keep the whole units."""
     size = subnet.unit_size
+    # A blocked address blocks its whole unit, so the first and the last unit of the pool are looked at whole.
     touched = AddressRange(subnet.unit_at(pool.range.first).first, subnet.unit_at(pool.range.last).last)
+    # By bisection: a space has thousands of blocked ranges, and a network has thousands of pools.
     start = bisect_left(blocked, touched.first, key=lambda piece: piece.last)
     end = bisect_right(blocked, touched.last, lo=start, key=lambda piece: piece.first)
     nearby = [_whole_units(subnet, piece) for piece in blocked[start:end]]
     for free in subtract(pool.range, merge(nearby)):
+        # Rounded up to the next beginning of a unit: the free piece may begin in the middle of a unit.
         first = subnet.cidr.first + -(-(free.first - subnet.cidr.first) // size) * size
         count = (free.last + 1 - first) // size
         if count > 0:

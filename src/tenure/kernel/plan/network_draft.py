@@ -22,6 +22,7 @@ class NetworkDraft:
 
     def __init__(self, network: Network) -> None:
         self._network = network
+        # Numbered: the number of a subnet stays the same while others come and go, and the written order stays, too.
         self._subnets = dict(enumerate(network.subnets))
         self._next = len(network.subnets)
         self._names: _Names | None = None
@@ -83,6 +84,7 @@ class NetworkDraft:
     def put(self, key: int, new: Subnet) -> None:
         """Put a changed subnet in the place of the one with this number."""
         old = self._subnets[key]
+        # Most edits leave name and place alone; then both indexes stay as they are.
         moved = (old.name, old.uuid, old.cidr) != (new.name, new.uuid, new.cidr)
         if moved:
             self._unindex(key, old)
@@ -127,6 +129,7 @@ class NetworkDraft:
         """Add a pool to the subnet with this number, behind its others."""
         subnet = self._subnets[key]
         self._subnets[key] = replace(subnet, pools=(*subnet.pools, pool))
+        # All pools of one name have one policy (``AddPool`` sees to it), so the order does not matter here.
         if self._policies is not None and pool.name is not None:
             self._policies.setdefault(pool.name, pool.policy)
 
@@ -156,10 +159,12 @@ class _Names:
 
     def add(self, key: int, subnet: Subnet) -> None:
         for ident in _idents(subnet):
+            # Stays true: after a removal the index cannot say which of the two subnets is left.
             self.clash = self.clash or self.keys.setdefault(ident, key) != key
 
     def remove(self, key: int, subnet: Subnet) -> None:
         for ident in _idents(subnet):
+            # After a clash the name may belong to another subnet.
             if self.keys.get(ident) == key:
                 del self.keys[ident]
 
@@ -190,12 +195,14 @@ class _Places:
     def add(self, key: int, subnet: Subnet) -> None:
         first, last = subnet.cidr.first, subnet.cidr.last
         place = bisect_left(self._firsts, first)
+        # The neighbours are enough: without a clash so far, the blocks are disjoint and in order.
         before, behind = self._found[place - 1 : place] if place else [], self._found[place : place + 1]
         self._clash = self._clash or any(each[1] >= first for each in before) or any(each[0] <= last for each in behind)
         self._firsts.insert(place, first)
         self._found.insert(place, (first, last, key))
 
     def remove(self, subnet: Subnet) -> None:
+        # After a clash nothing reads the lists any more.
         if not self._clash:
             place = bisect_left(self._firsts, subnet.cidr.first)
             del self._firsts[place], self._found[place]

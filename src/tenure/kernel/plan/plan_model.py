@@ -122,6 +122,7 @@ class Subnet:
             yield self.cidr.last, KeepBack.BROADCAST
         if KeepBack.LAST in self.keep_back:
             yield self.cidr.last, KeepBack.LAST
+        # A link-local gateway lies outside of the block and keeps nothing back.
         if KeepBack.GATEWAY in self.keep_back and self.gateway is not None and self.gateway in self.cidr.range:
             yield self.gateway, KeepBack.GATEWAY
 
@@ -147,8 +148,10 @@ def usual_keep_back(cidr: Cidr, unit: int) -> frozenset[KeepBack]:
     out and the block is large enough to have them.
     """
     bits = width(cidr.first)
+    # A block of one or two addresses has none to spare (RFC 3021, RFC 6164), and larger units have no such addresses.
     if unit != bits or cidr.prefix >= bits - 1:
         return frozenset({KeepBack.GATEWAY})
+    # IPv6 has no broadcast; the first address is the routers' anycast address (RFC 4291).
     if is_v6(cidr.first):
         return frozenset({KeepBack.NETWORK, KeepBack.GATEWAY})
     return frozenset({KeepBack.NETWORK, KeepBack.BROADCAST, KeepBack.GATEWAY})

@@ -90,6 +90,7 @@ class Line:
         if len(self.pieces) == 1:
             return _joined(_of_one_piece(self.pieces[0], spans))
         joined = _joined(interval for first, last in spans for interval in self.numbers(first, last))
+        # Where pieces are not written in order of address, positions in order give numbers out of order.
         return joined if self.ascending else sorted(joined)
 
 
@@ -104,6 +105,7 @@ def _of_one_piece(piece: Piece, spans: Iterable[tuple[int, int]]) -> Iterator[tu
 def _joined(intervals: Iterable[tuple[int, int]]) -> Iterator[tuple[int, int]]:
     current: tuple[int, int] | None = None
     for first, last in intervals:
+        # On a line that is not ascending, an interval may jump back and begins anew.
         if current is not None and current[0] <= first <= current[1] + 1:
             current = (current[0], max(current[1], last))
             continue

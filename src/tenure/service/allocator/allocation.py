@@ -128,6 +128,7 @@ async def allocate(claim: Claim, desk: AllocationEngine) -> Granted:
 async def _attempt(claim: Claim, layout: Layout, desk: AllocationEngine) -> Granted | TenureError | None:
     """Try once under one layout; None means that nothing is decided yet."""
     address = wanted_address(claim, layout)
+    # Comes first: while claims wait, or units of different size overlap, no grant may go past the lane.
     if layout.mixed_units or layout.configuration.queued:
         return await desk.serve_in_lane(layout, claim)
     if address is not None:
@@ -149,21 +150,26 @@ async def _pick(claim: Claim, layout: Layout, policy: Policy, desk: AllocationEn
     view = views.lines.get(line_key(claim)) or await _open(claim, layout, views, desk)
     prefers_former = POLICIES[policy].prefers_former
     for attempt in range(TRIES):
+        # Half of the tries missed on a line that was not read. It is fuller than its length promised.
         if attempt == TRIES // 2 and not view.loaded:
             view = await desk.load(layout, claim)
+        # The former address gets one try; from then on the policy picks.
         number = await _former_number(claim, layout, view, desk) if prefers_former and not attempt else None
         if number is None:
             number = view.pick(policy, claim.owner, claim.slot, attempt, desk.chance)
         if number is None:
             break
+        # Marked before the store is asked: callers that pick meanwhile get other numbers.
         first, last = views.take_number(view, number)
         wish = claim.at(layout, first, last)
         verdict = await _asked(desk, layout, claim, wish)
         if verdict.outcome is Outcome.GRANTED and verdict.row is not None:
             return Granted(verdict.row, layout)
+        # The store did not say that the address is taken, so the mark goes; after *taken* the mark stays.
         if verdict.outcome is not Outcome.TAKEN:
             views.give_back(first, last)
             return await _settled(claim, wish, layout, verdict, desk)
+        # A line that was not read has no number of the log to catch up from.
         if view.loaded:
             await desk.catch_up(layout)
     return await desk.serve_in_lane(layout, claim)
@@ -184,6 +190,7 @@ async def _former_number(claim: Claim, layout: Layout, view: DoubtfulLine, desk:
 
 async def _asked(desk: AllocationEngine, layout: Layout, claim: Claim, wish: Wish) -> Verdict:
     """Ask for one address; where the answer was lost, look for it in the log before asking again."""
+    # Read before the try: whatever the try does is numbered above it.
     newest = desk.newest
     try:
         return await desk.grant(layout, wish)

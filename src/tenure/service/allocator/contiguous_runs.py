@@ -21,6 +21,7 @@ async def serve_run(
     """Give claims of one line addresses in a row. Cost: linear in the free intervals below the run."""
     await serving.sweep_due()
     network = exact.layout.configuration.network(claims[0].network).id
+    # All slots are looked up before anything is picked: a run that is asked for again gets the same answer (I6).
     rows = await tx.rows_for([(network, claim.owner, claim.slot) for claim in claims])
     if any(rows):
         # Before the answer: from here on no server may give the holdings back.
@@ -28,6 +29,7 @@ async def serve_run(
         return _held_already(exact, claims, rows)
     view = await exact_line(tx, exact, line_key(claims[0]))
     number = _pick(view, claims, chance)
+    # Before the refusal: a deadline may have passed since the views were brought up to date.
     if number is None and await serving.sweep():
         number = _pick(view, claims, chance)
     if number is None:
@@ -36,6 +38,7 @@ async def serve_run(
     verdicts = await tx.insert(exact.layout.configuration.space, wishes)
     if any(verdict.outcome is not Outcome.GRANTED for verdict in verdicts):
         raise Restart  # a plain grant in flight came first; the log will tell the next attempt
+    # Later operations of the same ``apply`` pick from these views.
     for wish in wishes:
         exact.lay(True, wish.first, wish.last)
     granted = [verdict.row for verdict in verdicts if verdict.row is not None]

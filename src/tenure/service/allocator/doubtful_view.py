@@ -61,6 +61,7 @@ class DoubtfulLine(FreeLine):
         if self.line.size >= FEW and POLICIES[policy].striped:
             if attempt:
                 self.stripes.leave()
+            # Eight bits make an offset below ``STRIPE``.
             return self.stripes.pick(self.free, chance.getrandbits(8))
         # A zero-argument super() does not survive dataclass(slots=True), which makes the class anew.
         return FreeLine.pick(self, policy, owner, slot, attempt, chance)
@@ -78,6 +79,7 @@ class DoubtfulViews:
         """Mark a pick as taken on its line and on every other line of the space; return its span."""
         first, last = view.line.unit(number)
         view.free.take(number, number)
+        # A single line is marked already, by its number and without a search.
         if len(self.lines) > 1:
             self.take(first, last)
         return first, last

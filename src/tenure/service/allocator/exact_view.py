@@ -51,6 +51,7 @@ class ExactViews:
         self.lines[key] = view
         if self._steps:  # the spans show this transaction's own steps, which may yet come to nothing
             self._passing.append(key)
+            # A pick that is not written yet, or is kept free for a ghost, is missing in the spans.
             for takes, first, last in self._steps:
                 (view.take if takes else view.give_back)(first, last)
         return view
@@ -72,6 +73,7 @@ class ExactViews:
 
         ``calm`` afterwards: nobody but this server has touched the space since the last time.
         """
+        # Every step of this server comes back from the log. More steps than those are the work of another server.
         self.calm = len(effects.steps) <= self.own
         self.own = 0
         self.frees = effects.frees
@@ -86,12 +88,14 @@ class ExactViews:
         self._steps.append((takes, first, last))
         for view in self.lines.values():
             for low, high in view.line.numbers(first, last):
+                # Only real changes are noted: ``lift`` must leave taken what was taken before the step.
                 changed = view.free.take(low, high) if takes else view.free.give_back(low, high)
                 self._undo.extend((view, takes, *interval) for interval in changed)
 
     def lay_pick(self, view: ExactLine, number: int) -> tuple[int, int]:
         """Lay a pick over the lines; return its span."""
         first, last = view.line.unit(number)
+        # On a single line the number is known already; ``lay`` would search for it again.
         if len(self.lines) > 1:
             self.lay(True, first, last)
         else:
@@ -109,6 +113,7 @@ class ExactViews:
 
     def lift(self) -> None:
         """Take off what the running transaction laid."""
+        # Backwards: later steps lie over earlier ones.
         while self._undo:
             view, takes, low, high = self._undo.pop()
             (view.free.give_back if takes else view.free.take)(low, high)

@@ -70,6 +70,7 @@ def quick_picks(exact: ExactViews, claims: Sequence[Claim], chance: Chance) -> l
     """
     if exact.due or exact.layout.configuration.queued or len({_twin(claim) for claim in claims}) < len(claims):
         return None
+    # The second claim under a key must wait for the answer of the first.
     keys = [claim.key for claim in claims if claim.key is not None]
     if len(set(keys)) < len(keys):
         return None
@@ -124,11 +125,14 @@ class Serving:
         ``let_go``.
         """
         self._claims, self._ghosts, self._answers = claims, ghosts, [None] * len(claims)
+        # A kept answer stands whatever has happened since, so keys come before everything else.
         await self._answer_known_keys()
         open_claims = [index for index, answer in enumerate(self._answers) if answer is None]
         if open_claims:
+            # Before the owners' rows are read: an owner whose own hold ran out gets a new hold, not the old row.
             await self.sweep_due()
             open_claims = await self._answer_holders(open_claims)
+        # Every round grants an address or learns what is in the way, so the rounds come to an end.
         while open_claims:
             open_claims = await self._round(open_claims)
         await self._keep_replies()
@@ -156,6 +160,7 @@ class Serving:
             await self._tx.remove(rows)
             self.entries.extend(overdue_entry(row) for row in rows)
             for row in rows:
+                # The exact views have it free at once; ``swept`` is for the doubtful views, once the commit is known.
                 self._exact.lay(False, row.first, row.last)
                 self._exact.swept.append((row.first, row.last))
         self._exact.due = False
@@ -173,6 +178,7 @@ class Serving:
             if first <= unit.last and unit.first <= last:
                 view = await exact_line(self._tx, self._exact, line_key(claim))
                 policy = claim.policy or view.line.policy
+                # The ghost's own address still counts as taken here, so the pick is another one.
                 number = view.pick(policy, claim.owner, claim.slot, 0, self._chance)
                 if number is None or POLICIES[policy].exact:
                     return False
@@ -189,6 +195,7 @@ class Serving:
             return
         for (index, claim), reply in zip(keyed, await self._tx.replies([c.key or "" for _, c in keyed]), strict=True):
             if reply is not None:
+                # The answer is built from these details, and the mark of this caller is no part of the kept grant.
                 row = replayed(unmarked(claim).at(self._layout, 0, 0), reply).row
                 self._known_keys.add(reply.key)
                 if row is None:
@@ -213,6 +220,7 @@ class Serving:
 
     async def _answer_holders(self, indexes: list[int]) -> list[int]:
         """Answer claims whose owner holds something already; return the others."""
+        # Ghosts are answered by their own server.
         asked = [index for index in indexes if index not in self._ghosts]
         network = self._layout.configuration.network
         claims = [self._claims[index] for index in asked]
@@ -224,6 +232,7 @@ class Serving:
                 # the mark as the one before them left it.
                 stored[_twin(claim)] = row = await report(self._tx, row, claim)
                 answer = already(claim, reported(row), self._layout)
+                # A waiting caller on the mark may still give the holding back; every other caller must leave it alone.
                 known = isinstance(answer, Granted) and not (callers_of(row) and callers_of(claim))
                 self._answers[index] = Known(*answer) if known and isinstance(answer, Granted) else answer
         return [index for index in indexes if self._answers[index] is None]
@@ -242,6 +251,7 @@ class Serving:
                 self._answers[index] = Granted(row, self._layout)
                 self._fresh.add(index)
                 self.entries.append(grant_entry(row))
+            # A plain grant in flight has served this owner since ``_answer_holders`` looked.
             elif verdict.outcome is not Outcome.TAKEN:
                 raise Restart
             elif wanted_address(self._claims[index], self._layout) is None or await self._made_way(verdict.row):
@@ -274,6 +284,8 @@ class Serving:
             if wish.first in asked:  # one address named twice, or named and picked: the first has it
                 later.append(index)
                 continue
+            # With mixed units a small row may be in the way of a large wish, and the rest of the span is still free.
+            # So ``_round`` lays the row only.
             if not self._layout.mixed_units:
                 self._exact.lay(True, wish.first, wish.last)
             asked |= {*names, wish.first}
@@ -284,6 +296,7 @@ class Serving:
         """Keep an address free for somebody whom another server will serve, if there is one for him."""
         if wanted_address(claim, self._layout) is not None:
             return  # nobody else can be given what waits for him
+        # Where nothing is free for the ghost, its own server answers so.
         with contextlib.suppress(TenureError):
             wish = await self._choose(claim)
             self._exact.lay(True, wish.first, wish.last)
@@ -293,6 +306,7 @@ class Serving:
         """Tell whether the row in the way of a named address was overdue, and is gone now."""
         if row is None or row.until_us is None or not await self.sweep():
             return False
+        # ``sweep`` may have removed other rows than this one.
         [still] = await self._tx.rows_at(row.space, [row.first])
         return still is None
 
@@ -334,6 +348,7 @@ class Serving:
             number = await self._former_number(view, claim)
         if number is None:
             number = view.pick(policy, claim.owner, claim.slot, 0, self._chance)
+        # Before the refusal: a deadline may have passed since the views were brought up to date.
         if number is None and await self.sweep():
             number = view.pick(policy, claim.owner, claim.slot, 0, self._chance)
         if number is None:
@@ -351,6 +366,7 @@ def all_or_none(claims: Sequence[Claim], answers: Sequence[Answer | None]) -> li
     """Return the answers of a group, or raise the first that failed."""
     failed = next((answer for answer in answers if isinstance(answer, TenureError)), None)
     if isinstance(failed, PoolExhausted):
+        # The group asked for several addresses, and the refusal names their number.
         wanted = sum((claim.network, claim.pool) == (failed.network, failed.pool) for claim in claims)
         raise PoolExhausted(failed.network, failed.pool, wanted=wanted)
     if failed is not None:

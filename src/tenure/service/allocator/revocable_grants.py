@@ -22,6 +22,7 @@ MARK = "unreported"
 def new_caller(claim: Claim) -> str:
     """Return a name for one waiting caller, with the id of its request where that has one."""
     asker = asker_of(claim.details)
+    # Chance sets apart two callers of one request, and callers without a request id.
     return f"{secrets.token_hex(4)}/{'' if asker is None else asker.request_id or ''}"
 
 
@@ -61,6 +62,7 @@ async def report(tx: Transaction, row: Row, claim: Claim | None = None) -> Row:
     Returns the row as it is stored then. Costs a write where it is marked.
     """
     callers, own = callers_of(row), [] if claim is None else callers_of(claim)
+    # A caller that stands on the mark already is the usual case, and costs no write.
     if not callers or (own and set(own) <= set(callers)):
         return row
     stored = _marked(row, callers + own) if own else reported(row)
@@ -77,6 +79,7 @@ async def report_kept(tx: Transaction, kept: Row, claim: Claim) -> None:
     request_id = None if asker is None else asker.request_id
     if not callers_of(kept) or request_id in {caller.partition("/")[2] for caller in callers_of(kept)}:
         return
+    # The kept row is an old copy: only the row in the store has the present mark.
     [found] = await tx.rows_at(kept.space, [kept.first])
     if found is not None and found.generation == kept.generation:
         await report(tx, found)
@@ -84,6 +87,7 @@ async def report_kept(tx: Transaction, kept: Row, claim: Claim) -> None:
 
 async def report_twin(tx: Transaction, row: Row, callers: list[str], claim: Claim) -> list[str]:
     """Note that a row that was granted in this very transaction is reported to one more caller; return the mark."""
+    # The row has no mark, or an earlier answer took it off for good: no later caller puts it back.
     if not callers:
         return []
     left = [*callers, *own] if (own := callers_of(claim)) else []
@@ -101,6 +105,7 @@ async def give_back(tx: Transaction, row: Row, gone: "Departed") -> list[Entry]:
         return []
     callers = callers_of(found)
     left = [caller for caller in callers if not gone.has(caller)]
+    # Without a mark, another answer has reported the holding for good. With callers left, it is still their answer.
     if not callers or left:
         if len(left) < len(callers):
             await tx.rewrite([_marked(found, left)])

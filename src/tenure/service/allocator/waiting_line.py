@@ -64,8 +64,10 @@ class Queue:
         waiting = {(waiter.network, waiter.owner, waiter.slot): waiter for waiter in self.alive}
         line = self._line(seats)
         ghosts = {index for index, (_, number) in enumerate(line) if number is None}
+        # Ghosts pick in their turn, too, so that no younger claim gets what an older claim of another server waits for.
         served = await serving.serve([claim for claim, _ in line], ghosts)
         serving.let_go()
+        # A grant of this pass is logged by itself; after an old answer the log needs a ``leave``.
         fresh = {entry.generation for entry in serving.entries if entry.verb == "grant"}
         answers: list[Answer | Waiting | None] = [None] * len(seats)
         for (claim, number), answer in zip(line, served, strict=True):
@@ -79,6 +81,7 @@ class Queue:
             elif waiting.get(key) not in self.alive:
                 waiting.pop(key, None)  # its twin must not take it out of the line again
             answers[number] = settled
+        # One call for all claims that live equally long.
         for lasts_us, tickets in self._staying.items():
             await self._tx.linger(tickets, lasts_us)
         return [answer for answer in answers if answer is not None]
@@ -88,12 +91,16 @@ class Queue:
 
         A seat that wants something else than its claim in the line does has no place there.
         """
+        # The last number entered for a claim wins: a seat that waits wins over a seat that does not, and among equals
+        # the first to come wins.
         numbers = sorted(range(len(seats)), key=lambda number: (seats[number].lasts_us > 0, -number))
         places = {key_of(seats[number].claim, self._layout): number for number in numbers}
         line: list[tuple[Claim, int | None]] = []
         for waiter, ghost in zip(self.alive, self.ghosts(), strict=True):
             number = places.get((waiter.network, waiter.owner, waiter.slot))
             if number is not None and claim_document(seats[number].claim) != dict(waiter.document):
+                # A waiting seat that wants something else loses its place (``_stay``). A seat that does not wait leaves
+                # the claim in line as it is: a ghost.
                 if seats[number].lasts_us:
                     continue
                 number = None
@@ -124,6 +131,7 @@ class Queue:
             self._staying.setdefault(seat.lasts_us, []).append(place.ticket)
             return Waiting(place, self.alive.index(place) + 1)
         key, space = key_of(seat.claim, self._layout), self._layout.configuration.space
+        # Ticket 0 asks the store for a new ticket.
         wanted = Waiter(0, space, *key, 0, 0)
         if place is not None:  # it wants something else now: to the end
             await self._tx.leave(place.space, [place.ticket])
@@ -133,6 +141,7 @@ class Queue:
         joined = await self._tx.join(wanted._replace(document=document), seat.lasts_us)
         serving.entries.append(asked_entry(waiting_entry("wait", joined), asker_of(seat.claim.details)))
         self.alive.append(joined)
+        # By ticket, the first field: a claim that comes back with its old ticket stands where it stood.
         self.alive.sort()
         return Waiting(joined, self.alive.index(joined) + 1)
 
@@ -170,6 +179,7 @@ async def leave_served(tx: Transaction, space: SpaceId, entries: Sequence[Entry]
     waiters = [each for each in await tx.waiters(space) if (each.network, each.owner, each.slot) in gained]
     if not waiters:
         return []
+    # Rows count and not entries: the same ``apply`` may have released the address again.
     rows = await tx.rows_for([(each.network, each.owner, each.slot) for each in waiters])
     served = [each for each, row in zip(waiters, rows, strict=True) if row is not None]
     await tx.leave(space, [each.ticket for each in served])

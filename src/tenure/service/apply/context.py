@@ -67,6 +67,7 @@ class Ground:
 
     async def open(self, spaces: Sequence[SpaceId], strength: Guard) -> None:
         """Hold the spaces and learn their plans."""
+        # Sorted: transactions that hold several spaces take them in one order and do not wait in a ring.
         versions = await self.tx.guard(sorted(spaces), strength)
         for configuration in await self._plans(versions):
             self.before[configuration.space] = configuration
@@ -77,6 +78,7 @@ class Ground:
         space = configuration.space
         old = self.now.get(space)
         self.now[space] = configuration
+        # Only where the old name still leads here: another space of this ``apply`` may have taken it.
         if old is not None and old.name != configuration.name and self.spaces.get(old.name) == space:
             del self.spaces[old.name]
         self.spaces[configuration.name] = space
@@ -133,11 +135,14 @@ class Ground:
             if views is None or views.layout.configuration.version != layout.configuration.version:
                 views = self._kept_exact[space] = renewed(views, layout)
             views.lift()  # what an attempt that came to nothing laid
+            # From here on this very object: ``layout`` and ``edited_spaces`` compare by identity.
             self._layouts[space] = views.layout
             self.now[space] = self.before[space] = views.layout.configuration
             await catch_up(self.tx, views)
         else:
+            # An edited plan may yet be refused, so its views are never the server's own.
             views = ExactViews(layout)
+        # What this ``apply`` has freed so far is not in the log yet.
         for row in self._freed:
             if row.space == space:
                 views.lay(False, row.first, row.last)
@@ -192,6 +197,7 @@ class Ground:
         check_generation(generation)
         place = parse_address(address)
         check_begins_unit(self.layout(space), network, place)
+        # Each reading serves once: the operation may change the row that it looked at.
         if (space, place) in self._ahead:
             row = self._ahead.pop((space, place))
         else:

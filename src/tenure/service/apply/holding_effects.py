@@ -50,6 +50,7 @@ async def allocate(ground: Ground, operations: Sequence[Allocate]) -> list[Grant
             answers = all_or_none(wanted, await serving.serve(wanted))
         else:
             served = await queue.serve(serving, [Seat(claim) for claim in wanted])
+            # None of these seats may wait, so no answer is ``Waiting``.
             answers = all_or_none(wanted, [answer for answer in served if isinstance(answer, Granted | Exception)])
         ground.entries.extend(serving.entries)
         results.update(zip((index for index, _ in here), answers, strict=True))
@@ -62,6 +63,7 @@ async def allocate_run(ground: Ground, operation: AllocateRun) -> list[Granted]:
     space = ground.space_of(operation.network)
     serving, queue = await _open(ground, space)
     views = await ground.views(space)
+    # Claims in line come first: what they would get is kept free while the run is picked.
     if queue is not None:
         ghosts = queue.ghosts()
         await serving.serve(ghosts, range(len(ghosts)))
@@ -126,6 +128,7 @@ async def end_cooling(ground: Ground, operation: EndCooling) -> Granted | None:
         await ground.cool_no_longer([row], request)
     else:
         until_us = await ground.now_us() + pool_us
+        # This operation only shortens a cooling: with the pool's time from now it must end earlier than before.
         if row.until_us is None or until_us >= row.until_us:
             return None
         row = row._replace(until_us=until_us)
@@ -192,6 +195,7 @@ async def _modify(ground: Ground, operation: ModifyHolding) -> Granted:
         raise _nobody(operation.network, operation.address)
     wanted = {name: getattr(operation, name) for name in ("labels", "description", "carrier", "plan")}
     new = row._replace(state=moved(row, operation.state), details=rewritten(row.details, wanted))
+    # A change that changes nothing is not logged.
     if new != row:
         await ground.tx.rewrite([new])
         ground.entries.append(modify_entry(new, request))
@@ -215,6 +219,7 @@ async def _transfer_together(ground: Ground, operations: Sequence[Transfer]) -> 
     moving = [
         (row, operation) for row, operation in zip(found, operations, strict=True) if not _is_done(row, operation)
     ]
+    # All rows go before any comes: two owners that swap would be in each other's way.
     await ground.tx.remove([row for row, _ in moving])
     new = {(row.space, row.first): await _hand_over(ground, row, operation) for row, operation in moving}
     rows = [new.get((row.space, row.first), row) for row in found]
@@ -246,6 +251,7 @@ async def _hand_over(ground: Ground, row: Row, operation: Transfer) -> Row:
     if verdict.outcome is not Outcome.GRANTED or verdict.row is None:
         raise Restart
     new = verdict.row
+    # A wish can only name a span from now; the old deadline goes on.
     if row.until_us is not None:
         new = new._replace(until_us=row.until_us)
         await ground.tx.rewrite([new])

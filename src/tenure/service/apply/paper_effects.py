@@ -79,9 +79,11 @@ def check_document(document: object) -> Mapping[str, Any]:
     if not isinstance(document, Mapping):
         raise Invalid(f"document: a mapping is needed, not {type(document).__name__}", field="document")
     try:
+        # Read back, so that the answer equals what a later reading gives: tuples become lists.
         read: Mapping[str, Any] = json.loads(json.dumps(dict(document), allow_nan=False))
     except (TypeError, ValueError, RecursionError) as error:
         raise Invalid(f"document: cannot be written as JSON ({str(error)[:80]})", field="document") from None
+    # After ``dumps``, which refuses a document that contains itself: this walk would not end.
     _check_keys(document)
     return read
 

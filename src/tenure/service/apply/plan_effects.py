@@ -83,6 +83,7 @@ async def _edit_network(ground: Ground, name: str, edits: Sequence[Edit]) -> lis
     done = 0
     while done < len(edits) and there and draft.network.name == name:
         edit = edits[done]
+        # Found before the edit: afterwards the draft no longer has the subnet.
         gone = _to_evict(draft, network, edit)
         if gone:  # whoever is evicted leaves the plan as it was before this edit
             await _keep_draft(ground, space, name, draft if done else None)
@@ -101,10 +102,12 @@ async def _edit_network(ground: Ground, name: str, edits: Sequence[Edit]) -> lis
 
 def _to_evict(draft: NetworkDraft, network: Network, edit: Edit) -> Sequence[Subnet]:
     """Return the subnets whose holdings an edit ends."""
+    # ``is not True``: the edit itself refuses whatever is not a boolean.
     if not isinstance(edit, RemoveNetwork | RemoveSubnet) or edit.cascade is not True:
         return ()
     if isinstance(edit, RemoveSubnet):
         return (draft.find(check_name(edit.subnet, field="subnet"))[1],)
+    # The edit refuses a network that is still connected.
     return () if draft.network.connections else draft.finished().subnets
 
 
@@ -140,6 +143,7 @@ async def settle(ground: Ground) -> None:
         judge(new, old)
         if old is not None:
             await _check_lost_ground(ground, old, new)
+        # A new space had no gateways before.
         await _check_gateways(ground, old or Configuration(space, new.name), new)
         await _write(ground, old, new)
 
@@ -147,6 +151,7 @@ async def settle(ground: Ground) -> None:
 async def _check_lost_ground(ground: Ground, old: Configuration, new: Configuration) -> None:
     """Refuse to leave holdings without a subnet."""
     for lost in lost_ground(old, new):
+        # Only where ground is lost: most edits need no look at the deadlines.
         await _sweep(ground, old.space)
         where, number = lost.range, lost.network.id
         rows = await standing(ground, old.space, where, number)
@@ -208,8 +213,10 @@ async def _write(ground: Ground, old: Configuration | None, new: Configuration) 
     before = {} if old is None else {network.id: network for network in old.networks.values()}
     after = {network.id: network for network in new.networks.values()}
     gone = [number for number in before if number not in after]
+    # Removals come first: another network of this ``apply`` may take the name.
     if gone:
         await ground.tx.remove_networks(gone)
+    # By identity: an edit makes a new value, so an untouched network is the same object as before.
     changed = [network for number, network in after.items() if before.get(number) is not network]
     await ground.tx.put_networks(new.space, changed)
     if after:

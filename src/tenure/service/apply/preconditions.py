@@ -37,6 +37,7 @@ async def expect_holding(ground: Ground, operation: ExpectHolding) -> None:
     if row is None:
         where = f"of {operation.address} in network {operation.network}"
         raise NotFound("holding", where, hint="it was released meanwhile", field="address")
+    # Marks are made of rows as answers show them.
     if mark is not None and mark_of(reported(row)) != mark:
         raise Conflict(f"the holding of {format_address(row.first)} was changed meanwhile", field="mark")
 

@@ -90,6 +90,7 @@ async def _held(wanted: ReleaseRequest, layout: Layout, desk: ReleaseEngine) -> 
         if row is not None and row.state is not State.COOLING and not await _is_nobodys(row, wanted, desk):
             check_holder(row, _number(layout, wanted), wanted.owner, wanted.generation, wanted.network)
             return row
+    # Not a refusal: a newer plan would not help.
     except StoreUnavailable:
         raise
     except TenureError:
@@ -97,6 +98,7 @@ async def _held(wanted: ReleaseRequest, layout: Layout, desk: ReleaseEngine) -> 
         if newest.configuration.version == layout.configuration.version:
             raise
         return newest
+    # By an old plan the wrong space may have been looked at, so "not held" needs the newest plan, too.
     newest = await desk.reread(wanted.network)
     return None if newest.configuration.version == layout.configuration.version else newest
 
@@ -129,12 +131,14 @@ async def _ended(wanted: ReleaseRequest, seen: Row, layout: Layout, desk: Releas
     Returns None if it has gone by other hands, and a newer layout if it must be looked for by that.
     """
     lost: StoreUnavailable | None = None
+    # The number is read before the first try: the end of the holding is numbered above it.
     newest, tries = desk.store.newest, 0
     while True:
         try:
             row = await desk.release(layout, _ticket(wanted, seen, layout))
             break
         except Stale:
+            # A try whose answer was lost may have ended the holding before the plan changed; the log decides.
             if lost is None or await _ender(wanted, seen, newest, desk, lost) in (None, Ender.TRANSFER):
                 return await desk.reread(wanted.network)
             row = None

@@ -35,6 +35,7 @@ def _said(value: object) -> object:
         return sorted(repr(_said(each)) for each in value)
     if isinstance(value, list | tuple):
         return [_said(each) for each in value]
+    # A member of an enumeration equals its text, but ``repr`` writes it otherwise.
     return str(value) if isinstance(value, str | IPv4Address | IPv6Address) else value
 
 
@@ -43,6 +44,7 @@ async def known_answer(tx: Transaction, key: str, body: bytes) -> list[Shown] | 
     [reply] = await tx.replies([key])
     if reply is None:
         return None
+    # Without an answer in words, the key stands for a plain grant, which was another request.
     if reply.body != body or reply.answer is None:
         raise KeyReused(key)
     return _read_all(json.loads(reply.answer))
@@ -50,6 +52,7 @@ async def known_answer(tx: Transaction, key: str, body: bytes) -> list[Shown] | 
 
 def reply_of(key: str, body: bytes, answers: Sequence[Shown]) -> Reply:
     """Return what is to be kept of a request's answers."""
+    # By identity: all edits of one network have one and the same answer.
     last = {id(answer): place for place, answer in enumerate(answers) if isinstance(answer, Network)}
     written = (
         _written(answer) if last.get(id(answer), place) == place else {AT: last[id(answer)]}

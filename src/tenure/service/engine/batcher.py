@@ -82,6 +82,7 @@ class Batcher(Generic[K, I, A]):
     def _schedule(self) -> None:
         if not self._scheduled:
             self._scheduled = True
+            # In the next turn of the loop: whatever is submitted until then shares the batch.
             asyncio.get_running_loop().call_soon(self._start)
 
     def _start(self) -> None:
@@ -95,6 +96,7 @@ class Batcher(Generic[K, I, A]):
     def _next(self, answered: tuple[K, Batch[I]] | None = None) -> tuple[K, Batch[I]] | None:
         """Take the batch that is to run now, oldest key first; None if nothing waits that may run."""
         if self._active < self._at_once:
+            # A copy: ``_drain`` takes the key out, and puts it back behind the others if something is left.
             for key in list(self._waiting):
                 back = 0 if answered is None or answered[0] != key else len(answered[1])
                 if self._running.get(key, 0) < self._per_key and (batch := self._drain(key, back)):
@@ -168,6 +170,7 @@ class Batcher(Generic[K, I, A]):
             tell(batch, what)
 
         self._unanswered += 1
+        # Not at once: the next batch begins before the callers of this batch wake (docs/why/0024).
         asyncio.get_running_loop().call_soon(telling)
 
     def _end(self, key: K) -> None:
@@ -180,6 +183,7 @@ class Batcher(Generic[K, I, A]):
         """Wait until everything that was submitted has its answer."""
         while self._waiting or self._active or self._unanswered:
             await asyncio.gather(*self._tasks, return_exceptions=True)
+            # The loop gives the answers, not the tasks.
             await asyncio.sleep(0)
 
 

@@ -84,6 +84,7 @@ class BookEngine:
             raise Conflict(f"space {configuration.name!r} is known at version {known.configuration.version} already")
         for name in configuration.networks:
             other = self.known_layout(name)
+            # A claim names only its network, so a network's name must lead to one space.
             if other is not None and other.configuration.space != configuration.space:
                 raise Conflict(f"network {name!r} is in space {other.configuration.name!r} already", field="network")
         self._layouts[configuration.space] = Layout(configuration)
@@ -145,6 +146,7 @@ class BookEngine:
         line = layout.line(*name)
         spans = await self._spans(space, line.lowest, line.highest) if line.size else []
         view = self.doubtful(layout).open(name, line.taken(spans), loaded=True)
+        # Before the marks below: a pool is full only if the store's own holdings fill it.
         full = first_free(view.free) is None
         for asked_in, first, last in self._asked:
             if asked_in == space:  # asked for by this desk and not heard about: a poor pick, but not a reason to say no
@@ -176,6 +178,7 @@ class BookEngine:
         """Ask the store for one address, together with all that wait."""
         configuration = layout.configuration
         asked = (configuration.space, wish.first, wish.last)
+        # Counted: two callers may ask for one address at the same time.
         self._asked[asked] += 1
         try:
             verdict = await self._grants.submit((configuration.space, configuration.version), wish)

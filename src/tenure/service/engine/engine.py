@@ -68,6 +68,7 @@ class Engine:
         self._spaces: dict[str, SpaceId] = {}
         self._doubtful: dict[SpaceId, DoubtfulViews] = {}
         self.lanes = Lanes(store, chance, self.pause, self._give_back)
+        # Apart from the views of the lanes: calls inside a caller's transaction run beside the lanes of this process.
         self.exact_inside: dict[SpaceId, ExactViews] = {}
         self._readings: dict[Hashable, asyncio.Task[Any]] = {}
         largest = store.abilities.largest_batch
@@ -96,6 +97,7 @@ class Engine:
         key = (layout.configuration.space, layout.configuration.version)
         row = await self._releases.submit(key, ticket)
         if row is not None and ticket.names(row):
+            # An address that cools is not free yet.
             if (views := self._doubtful.get(key[0])) is not None and not cooling_us(row.state, ticket.cooling_us):
                 views.give_back(row.first, row.last)
             self.rooms.wake(key[0])
@@ -136,9 +138,11 @@ class Engine:
         """Read the network's space from the store."""
         space = (await self.store.locate([network])).get(network)
         configuration = None if space is None else await self.store.configuration(space)
+        # Between the two reads the space may have been removed, or the network renamed.
         if configuration is None or network not in configuration.networks:
             self._spaces.pop(network, None)
             raise NotFound("network", network)
+        # The known object where nothing changed: its indexes are built, and doubtful views belong to one object.
         known = self._layouts.get(configuration.space)
         if known is not None and known.configuration.version == configuration.version:
             return known
@@ -162,6 +166,7 @@ class Engine:
     def _keep(self, space: SpaceId, layout: Layout) -> Layout:
         """Keep the newer of two layouts; views of an older version go."""
         known = self._layouts.get(space)
+        # Readings may overtake each other: an older reading must not replace a newer one.
         if known is not None and known.configuration.version >= layout.configuration.version:
             layout = known
         else:
@@ -180,6 +185,7 @@ class Engine:
         """Return the server's doubtful views of a space."""
         space = layout.configuration.space
         views = self._doubtful.get(space)
+        # By identity: lines of another layout may number their units differently.
         if views is None or views.layout is not layout:
             views = self._doubtful[space] = DoubtfulViews(layout, self.name)
         return views
@@ -195,6 +201,7 @@ class Engine:
         if not line.size:
             return self.doubtful(layout).open(key, loaded=True)
         seen, spans = await self.store.spans(layout.configuration.space, line.lowest, line.highest)
+        # The views are looked up after the await: an edit may have replaced them meanwhile.
         return self.doubtful(layout).open(key, line.taken(spans), seen=seen, loaded=True)
 
     async def catch_up(self, layout: Layout) -> None:
@@ -223,6 +230,7 @@ class Engine:
         if task is None:
             task = self._readings[key] = asyncio.get_running_loop().create_task(work())
             task.add_done_callback(lambda _: self._readings.pop(key, None))
+        # A caller that goes away must not end the reading of the others.
         return await asyncio.shield(task)
 
     def grant(self, layout: Layout, wish: Wish) -> "asyncio.Future[Verdict]":
@@ -245,6 +253,7 @@ class Engine:
         wish = claim.at(layout, 0, 0)
 
         async def look(tx: Transaction) -> Row | None:
+            # In the lane, because a give-back may be about to end the row that is reported here.
             await tx.guard([layout.configuration.space], Guard.LANE)
             [reply] = [None] if wish.key is None else await tx.replies([wish.key])
             if reply is None:
@@ -340,12 +349,14 @@ class Engine:
         for attempt in range(RESTARTS):
             spaces: list[SpaceId] = []
             try:
+                # Found afresh in each attempt: networks may come and go between two attempts.
                 spaces = await self.spaces_for(operations)
                 results, edited = await self._transact_apply(operations, spaces, key, body, asker, tried)
             except (Restart, KeyTaken, MuchDue) as again:
                 await self._make_way(again, attempt)
                 continue
             except StoreUnavailable as error:
+                # The lost try may have edited the plan, so the layouts in memory are in doubt.
                 for space in spaces:
                     self.forget(space)
                 lost = worse(lost, error)
@@ -353,6 +364,7 @@ class Engine:
                     raise lost from error
                 await self.pause(attempt)
                 continue
+            # Committed: what was known of edited spaces goes, and claims that wait are woken.
             for space in edited:
                 self.forget(space)
             for space in spaces:
@@ -384,6 +396,7 @@ class Engine:
                 done = await self.store.transact(partial(self.apply_once, operations, spaces, key, body, asker, tried))
                 kept = True
                 return done
+            # Nothing was refused: ``apply`` decides whether to ask again.
             except StoreUnavailable:
                 raise
             except TenureError:
@@ -396,6 +409,7 @@ class Engine:
                     raise
                 return known, []
             finally:
+                # Still alone in the spaces: the views must be clean before another lane uses them.
                 self.lanes.settle(spaces, kept=kept)
 
     async def apply_once(
@@ -419,6 +433,7 @@ class Engine:
         answers = [show(result) for result in await applying.run(operations)]
         if key is not None and not all(isinstance(operation, EXPECTING) for operation in operations):
             await tx.keep_replies([reply_of(key, body, answers)])
+        # The log comes last: from there on the transaction holds the counter that all commits pass.
         tried.note(*await applying.finish(), answers)
         return answers, applying.ground.edited_spaces
 
@@ -440,6 +455,7 @@ class Engine:
         """Finish what was asked, then let go of the store."""
         if self._closed:
             return
+        # The rooms close while the engine is still open, because their last turns go through the lane.
         await self.rooms.close()
         self._closed = True
         for batcher in (self._grants, self._looks, self._releases, self._lane_batches):

@@ -54,6 +54,7 @@ class Lanes:
 
     async def serve(self, space: SpaceId, asked: Sequence[tuple[Layout, Seat]]) -> Sequence[Attended]:
         """Run one lane for claims of one space; those of a stale layout are sent back."""
+        # Older layouts of the batch are stale for certain.
         newest = max((layout for layout, _ in asked), key=_version)
         seats = [seat for layout, seat in asked if _version(layout) == _version(newest)]
         served = iter(await self.attend(newest, seats))
@@ -63,6 +64,7 @@ class Lanes:
         """Run one lane for seats under one layout."""
         async with self.alone_in([layout.configuration.space]):
             lost: StoreUnavailable | None = None
+            # Read before the try: whatever the quick lane does is numbered above it.
             newest = self._store.newest
             try:
                 if self._is_quick(layout, seats) and (quick := await self._quick_lane(layout, seats)):
@@ -80,6 +82,7 @@ class Lanes:
     ) -> Sequence[Attended]:
         """Serve seats whose quick grant may have taken effect: first those that the log has an answer for."""
         space, network = layout.configuration.space, layout.configuration.network
+        # Under a key the kept answer decides, which the full lane looks up.
         claims = [(network(seat.claim.network).id, seat.claim) for seat in seats if seat.claim.key is None]
 
         async def look(tx: Transaction) -> dict[ClaimKey, Row]:
@@ -89,6 +92,7 @@ class Lanes:
         try:
             found = await insist(lambda: self._store.transact(look), self._pause)
         except StoreUnavailable as error:
+            # Without a look into the log the outcome of the first try stays unknown.
             raise lost from error
         rows = [None if seat.claim.key is not None else found.get(key_of(seat.claim, layout)) for seat in seats]
         left = [seat for seat, row in zip(seats, rows, strict=True) if row is None]
@@ -103,6 +107,7 @@ class Lanes:
     async def _quick_lane(self, layout: Layout, seats: Sequence[Seat]) -> Sequence[Answer] | None:
         """Serve claims in one store call, if nobody else is about and every pick can be had; else None."""
         exact = self.exact.get(layout.configuration.space)
+        # Where others are about, the condition of the single call would most likely fail.
         if exact is None or not exact.calm or exact.layout.configuration.version != layout.configuration.version:
             return None
         wishes = quick_picks(exact, [seat.claim for seat in seats], self._chance)
@@ -115,7 +120,9 @@ class Lanes:
                     granted = True
                     return [Granted(verdict.row, layout) for verdict in verdicts if verdict.row is not None]
         finally:
+            # Also where the answer was lost: the full lane learns from the log what became of the picks.
             exact.keep() if granted else exact.lift()
+            # After a miss only a full lane can say that the space is calm again.
             exact.calm = granted
         return None
 
@@ -126,11 +133,13 @@ class Lanes:
         tried: Tried[Sequence[Attended]] = Tried()
         for attempt in range(RESTARTS):
             try:
+                # Before the transaction: a long reading must not keep others out of the lane.
                 readings = await self.read_lines(layout, [seat.claim for seat in seats])
                 work = partial(self._lane_work, layout, seats, readings, careful, tried)
                 answers = await self._store.transact(work)
                 self.settle([layout.configuration.space], kept=True)
                 return answers
+            # The next attempt lifts what this attempt laid over the views.
             except (Restart, KeyTaken):
                 continue
             except MuchDue as much:
@@ -161,6 +170,7 @@ class Lanes:
     async def alone_in(self, spaces: Sequence[SpaceId]) -> AsyncIterator[None]:
         """Keep others of this process out of the spaces' lanes: exact views have one user at a time."""
         async with AsyncExitStack() as stack:
+            # In one order everywhere: two calls that need the same spaces do not wait for each other in a ring.
             for space in sorted(spaces):
                 await stack.enter_async_context(self._locks.setdefault(space, asyncio.Lock()))
             yield
@@ -186,11 +196,13 @@ class Lanes:
             return [None] * len(seats)
         exact.catch_up(effects)
         claims = [seat.claim for seat in seats]
+        # The full way: all picks in one call.
         if not careful and (wishes := quick_picks(exact, claims, self._chance)):
             rows, number = await tx.grant_all(space, version, exact.frees, wishes)
             granted = [Granted(row, layout) for row in rows]
             tried.note([grant_entry(row) for row in rows], number, granted)
             return granted
+        # The careful way: one step after the other.
         serving = Serving(tx, exact, self._chance)
         answers: Sequence[Attended]
         if layout.configuration.queued or any(seat.lasts_us for seat in seats):
@@ -224,6 +236,7 @@ class Lanes:
         if exact is None or exact.layout.configuration.version != layout.configuration.version:
             exact = self.exact[space] = renewed(exact, layout)
         for key, spans, seen in readings:
+            # A line that is there follows the log and is newer than the reading.
             if key not in exact.lines:
                 exact.adopt(key, spans, seen)
         return exact

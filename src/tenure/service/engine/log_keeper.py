@@ -25,14 +25,17 @@ async def archive_older(store: LedgerStore, keep_us: int, *, least: int = 1) -> 
     has no other writer and PostgreSQL keeps nobody waiting: its counter is held for the commit alone. After each
     page as much time is left to others.
     """
+    # By the store's clock, which wrote the times of the changes.
     before_us = await store.transact(lambda tx: tx.now_us()) - keep_us
     moved = 0
     while changes := await _oldest_changes(store, before_us, least):
         began = asyncio.get_running_loop().time()
+        # Off the loop: packing takes 10 ms and more, in which no request would be served.
         page, places = await asyncio.to_thread(_prepared, changes)
         if not await store.transact(lambda tx, page=page, places=places: tx.archive(page, places)):  # type: ignore[misc]
             break
         moved += len(changes)
+        # As long as the page took, so that other writers get at least half of the time.
         await asyncio.sleep(asyncio.get_running_loop().time() - began)
     return moved
 
@@ -43,6 +46,7 @@ async def _oldest_changes(store: LedgerStore, before_us: int, least: int) -> lis
         changes = await store.watch(await log_begins(store), limit=CHANGES_A_PAGE)
     except CursorExpired:  # somebody else has moved them
         return []
+    # Up to the first young change: a page has no gaps, also where the clock was set back.
     old = list(takewhile(lambda change: change.at_us < before_us, changes))
     return old if len(old) >= least else []
 

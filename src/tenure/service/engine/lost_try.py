@@ -41,6 +41,7 @@ class Tried(Generic[T]):
         if not self.entries:
             return None
         written = await tx.changes(self.number - len(self.entries), limit=len(self.entries))
+        # The log has passed the number and has fewer entries: some were trimmed, and the outcome cannot be known.
         if len(written) < len(self.entries) and await tx.last_change() >= self.number:
             raise StoreUnavailable("the log was trimmed past a request whose answer was lost", outcome="unknown")
         same = len(written) == len(self.entries) and all(map(_is, written, self.entries))
@@ -53,6 +54,7 @@ def _is(change: Change, entry: Entry) -> bool:
         change.verb, change.space, change.network, change.first, change.last, change.owner, change.slot,
         change.generation, change.request,
     )  # fmt: skip
+    # Details compare as JSON: the log gives lists back where the entry had tuples.
     return found == entry._replace(details=found.details) and _plain(change.details) == _plain(entry.details)
 
 

@@ -41,5 +41,6 @@ async def rehearse(server: Engine, operations: Sequence[Operation], asker: Asker
 async def _rehearse_once(
     server: Engine, operations: Sequence[Operation], spaces: Sequence[SpaceId], asker: Asker | None, tx: Transaction
 ) -> None:
+    # Not bounded: nothing is committed here, so what is overdue cannot be removed in transactions before.
     answers, _ = await server.apply_once(operations, spaces, None, b"", asker, Tried(), tx, bounded=False)
     raise Rehearsed(answers)

@@ -38,8 +38,10 @@ class Tidier:
         loop = asyncio.get_running_loop()
         if loop.time() < self._at:
             return
+        # Set before the work begins: callers meanwhile begin no second round.
         self._at = loop.time() + TIDY_EVERY_S
         task = loop.create_task(self._forget_if_it_can_be())
+        # Kept here, because the loop has only weak references to tasks.
         self._under_way.add(task)
         task.add_done_callback(self._under_way.discard)
 
@@ -54,6 +56,7 @@ class Tidier:
 
     async def _bound(self, size: Size) -> None:
         """Drop the oldest answers where there are too many, a page at a time; once for each time they are counted."""
+        # One reading of the size serves for a while: what it counted too many is dropped only once.
         over = 0 if size is self._bounded else size.replies - self._most
         self._bounded = size
         while over > 0:

@@ -34,6 +34,7 @@ BEAT_S = 1.0
 POLL_S = 0.05
 """How often the log is looked at for something that became free."""
 
+# ``leave`` is not among them: what was kept free for that claim becomes free.
 MAKES_NO_ROOM = frozenset({"grant", "confirm", "modify", "transfer", "cool", "wait"})
 
 
@@ -131,6 +132,7 @@ class WaitingRooms:
     async def _received(self, claim: Claim, wait_s: float, late: Late) -> Guest:
         """Have a guest wait; when his time is over, do what is to be done with whoever is late."""
         space = (await self._desk.layout(claim.network)).configuration.space
+        # Looked at after the await: the ledger may have been closed meanwhile.
         if self._closing:
             raise Conflict(CLOSED)
         room = self._rooms.setdefault(space, Room())
@@ -141,10 +143,12 @@ class WaitingRooms:
         if room.task is None:
             room.task = asyncio.get_running_loop().create_task(self._stand_in_line(space, room))
         try:
+            # ``asyncio.wait`` cancels nothing at a time-out: the answer may still come until the guest is out.
             done, _ = await asyncio.wait([guest.answer], timeout=None if wait_s == math.inf else wait_s)
             if not done:
                 await self._shielded(late(room, guest))
         except asyncio.CancelledError:
+            # The caller is to see the cancellation, not the trouble of the store.
             with contextlib.suppress(StoreUnavailable):
                 await self._shielded(self._depart(room, guest))
             raise
@@ -153,6 +157,7 @@ class WaitingRooms:
     async def _shielded(self, work: Coroutine[None, None, None]) -> None:
         """Run work to its end even if its caller goes away."""
         task = asyncio.get_running_loop().create_task(work)
+        # Kept here, because the loop has only weak references to tasks, and because ``close`` waits for them.
         self._departures.add(task)
         task.add_done_callback(self._departed)
         await asyncio.shield(task)
@@ -164,11 +169,13 @@ class WaitingRooms:
 
     async def _leave(self, room: Room, guest: Guest) -> None:
         """Take a guest out of the room and the line, unless his answer has come meanwhile."""
+        # Not during a turn: the turn would put the claim back in line.
         async with room.turn:
             if guest in room.guests:
                 room.guests.remove(guest)
             if guest.answer.done() or guest.place is None:
                 return
+            # Another caller waits with the same claim, which must stay in line.
             if (twin := self._twin_of(room, guest)) is None:
                 try:
                     await self._take_out(guest.place)
@@ -184,6 +191,7 @@ class WaitingRooms:
                 room.guests.remove(guest)
             if guest.answer.done():
                 return
+            # Through the lane once more: the claim in line gets the life that this caller asked for.
             answer = await attend(self._desk, Seat(guest.claim, lasts_us, guest.place, guest.caller))
             if isinstance(answer, Waiting):
                 guest.place, guest.kept = answer.waiter, answer
@@ -210,6 +218,7 @@ class WaitingRooms:
         async def leaving(tx: Transaction) -> None:
             await tx.guard([waiter.space], Guard.LANE)
             for other in await tx.waiters(waiter.space):
+                # Space, network, owner and slot.
                 if other[1:5] == waiter[1:5]:
                     await tx.leave(other.space, [other.ticket])
                     await tx.log([waiting_entry("leave", other)])
@@ -226,6 +235,7 @@ class WaitingRooms:
 
         async def taking_back(tx: Transaction) -> None:
             await tx.guard([space], Guard.LANE)
+            # By owner and slot: where the answer was lost, the row is not known. The mark in the row decides the rest.
             [row] = await tx.rows_for([(network, claim.owner, claim.slot)])
             if row is not None and (entries := await give_back(tx, row, departed)):
                 await tx.log(entries)
@@ -254,8 +264,10 @@ class WaitingRooms:
         """Go through the lane as often as it may help, while there are guests."""
         try:
             while room.guests:
+                # Before the turn: a guest that comes during the turn sets the event again.
                 room.woken.clear()
                 try:
+                    # Before the turn, too: what becomes free during the turn lies behind the cursor.
                     cursor = await self._desk.store.last_change()
                     async with room.turn:
                         await self._go_through(room)
@@ -268,20 +280,24 @@ class WaitingRooms:
                     guest.answer.set_exception(error)
             room.guests.clear()
         finally:
+            # No await lies between the last look at ``guests`` and this, so no guest enters a room without a task.
             room.task = None
             self._rooms.pop(space, None)
 
     async def _go_through(self, room: Room) -> None:
         """Have every guest served or kept in line, in the order they came."""
         guests = list(room.guests)
+        # All at once: the batcher makes one lane of them, in this order.
         answers = await asyncio.gather(*(self._ask_for(guest) for guest in guests), return_exceptions=True)
         lost: StoreUnavailable | None = None
         for guest, answer in zip(guests, answers, strict=True):
+            # The guest stays: the next turn looks for what this turn may have done.
             if isinstance(answer, StoreUnavailable):
                 lost = answer
                 guest.doubt = worse(guest.doubt, answer)
                 continue
             if isinstance(answer, Waiting):
+                # A claim in line holds nothing, so an earlier doubt is settled.
                 guest.place, guest.doubt = answer.waiter, None
                 continue
             room.guests.remove(guest)
@@ -294,6 +310,7 @@ class WaitingRooms:
                 guest.answer.set_exception(answer)
             else:
                 guest.answer.set_result(answer)
+        # Raised last: guests that have an answer do not wait for the store.
         if lost is not None:
             raise lost
 
@@ -317,6 +334,7 @@ class WaitingRooms:
                 pass
             try:
                 changes = await self._desk.store.watch(cursor, space=space)
+            # What happened is not known, so a turn through the lane finds out.
             except (CursorExpired, StoreUnavailable):
                 return
             if any(change.verb not in MAKES_NO_ROOM for change in changes):
@@ -325,6 +343,7 @@ class WaitingRooms:
 
     async def close(self) -> None:
         """Send everybody away: tell the callers, and take their claims out of the line."""
+        # Comes first: no guest enters any more, and no departure goes on asking a store in trouble.
         self._closing = True
         for room in list(self._rooms.values()):
             for guest in list(room.guests):
@@ -335,6 +354,7 @@ class WaitingRooms:
             room.woken.set()
             if room.task is not None:
                 await asyncio.gather(room.task, return_exceptions=True)
+        # A departure may begin while others are awaited.
         while self._departures:
             await asyncio.gather(*self._departures, return_exceptions=True)
 

@@ -173,6 +173,7 @@ class AsyncLedger:
                 description=description,
             )
         )
+        # A new subnet stands behind all others.
         return changed.subnets[-1]
 
     async def modify_subnet(
@@ -403,6 +404,7 @@ class AsyncLedger:
         holders, slots = [holder for holder, _ in places], [place for _, place in places]
         runs = [AllocateRun(network=name, owners=holders, slots=slots, **said) for name in networks]
         found = await self._end.apply(runs, key) if operations else []
+        # Runs come network by network; callers get the addresses of each owner together.
         return [each for group in zip(*(run for run in found if isinstance(run, list)), strict=True) for each in group]
 
     async def release(
@@ -692,6 +694,7 @@ class AsyncLedger:
 
         The log tells of it. To keep what ``history`` tells, archive it instead.
         """
+        # Never beyond the newest change: a trim must not drop changes that are yet to come.
         await self._end.trim_changes(min(check_before(before), await self._end.last_change() + 1))
 
     async def archive_changes(self, keep_days: float) -> int:

@@ -56,6 +56,7 @@ class AsyncInside:
         exact = {} if await self._tx.begin_call() else self._exact
         failed = True
         try:
+            # Not bounded: only the caller commits, so what is overdue cannot be removed in transactions before.
             applying = Applying(self._tx, self._chance, exact, {}, bounded=False)
             await applying.open(operations, await self._spaces_for(operations))
             results = await applying.run(operations)

@@ -82,6 +82,7 @@ class EngineLedger:
     async def serve(self, claim: Claim, wait_s: float) -> Holding:
         """Give a claim its address; where nothing is free, stand in line so long."""
         asked = claim.asked_by(self._asker)
+        # Nearly always empty, so the usual allocation pays for one look.
         if self.server.doubts and (before := await self.server.settled_doubt(asked)) is not None:
             return holding_of(*before)
         try:
@@ -240,6 +241,7 @@ class EngineLedger:
 
     async def paper(self, kind: str, name: str) -> Paper:
         """Read a paper; NotFound if there is none of this very name."""
+        # The name itself comes first among all names that begin with it.
         found = await self.server.store.papers(kind, prefix=name, limit=1)
         if not found or found[0].name != name:
             raise NotFound(kind, name, field="name")
@@ -327,6 +329,7 @@ class EngineLedger:
         await self.server.close()
 
 
+# Here mypy compares the class with the protocol.
 _: type[LedgerApi] = EngineLedger
 
 

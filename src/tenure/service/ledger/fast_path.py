@@ -62,10 +62,12 @@ class WishInFlight:
         if isinstance(answer, Verdict):
             if answer.outcome is Outcome.GRANTED and answer.row is not None:
                 return Granted(answer.row, self._layout)
+            # Another owner has the address, so the view keeps its mark.
             if answer.outcome is Outcome.TAKEN:
                 return None
         if isinstance(answer, Granted):
             return answer
+        # Neither granted nor taken: the address may be free, so the mark goes.
         if self._views is not None and self._wish is not None:
             self._views.give_back(self._wish.first, self._wish.last)
         return None

@@ -27,6 +27,7 @@ async def read_history(
     at: datetime | None = None,
 ) -> History:
     """Tell who held an address, in all spaces or in one network; at a time, or ever."""
+    # Rows are read before entries: a holding that ends in between is in both, and ``tenures_of`` counts it once.
     rows = await _rows_there(store, spaces, position)
     changes = await _changes_there(store, position)
     trimmed, complete_since = await _reach(store)
@@ -51,6 +52,7 @@ async def _rows_there(store: LedgerStore, spaces: Sequence[Configuration], posit
 async def _changes_there(store: LedgerStore, position: int) -> list[Change]:
     """Read the entries about whatever the address lies in: a prefix around it begins at one of few places."""
     bits = width(position)
+    # A unit begins at a multiple of its size, so there is one candidate for each prefix length.
     firsts = sorted({position >> size << size for size in range(bits + 1)})
     found: list[Change] = []
     after = 0

@@ -8,6 +8,7 @@ from tenure.kernel.holdings.holding_model import Change, NetworkId
 from tenure.kernel.plan.plan_model import Network
 from tenure.ports import LedgerStore
 
+# Grants wake no reader (docs/why/0009), so a tail looks again after a pause.
 TAIL_PAUSE_S = 0.05
 
 
@@ -30,6 +31,7 @@ class Teller:
 
     async def _read_names(self, page: Sequence[Change]) -> None:
         known: dict[NetworkId | None, str | None] = {each.id: each.name for each in await self._networks()}
+        # Networks that are gone have no name any more. They are noted, so that their entries cause no further reading.
         self._names = {None: None, **dict.fromkeys((change.network for change in page), None), **known}
 
     async def tail(self, after: int, limit: int) -> AsyncIterator[list[Change]]:

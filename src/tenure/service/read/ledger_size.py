@@ -50,10 +50,12 @@ class SizeGauge:
         if self._reading is None:
             self._reading = asyncio.get_running_loop().create_task(self._read())
             self._reading.add_done_callback(self._over)
+        # A caller that goes away must not end the reading of the others.
         return await asyncio.shield(self._reading)
 
     async def anew(self) -> Size:
         """Return a reading that began after this call."""
+        # A reading under way may have begun before this call.
         await self.finish()
         self._serves_until = 0.0
         return await self.current()

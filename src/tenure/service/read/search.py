@@ -182,6 +182,7 @@ async def _holdings(
     number = None if network is None else configuration.network(network).id
     async for page in _pages(store, configuration, wanted.place):
         fitting = [row for row in page if number in (None, row.network) and _fits(row, wanted)]
+        # Filtered first: the store's clock is read only if a row that fits has a deadline.
         for holding in known_holdings(await current_rows(store, fitting), layout):
             yield Found(
                 ObjectKind.HOLDING,

@@ -62,6 +62,7 @@ async def _touched(store: LedgerStore, after: int) -> set[tuple[int, int]] | Non
     touched: set[tuple[int, int]] = set()
     async for page in whole_log(store, after):
         for change in page:
+            # These change neither the plan nor a holding.
             if change.verb in ("wait", "leave", "trim") or change.verb.startswith("paper."):
                 continue
             if change.space is None or change.first is None:
@@ -81,6 +82,7 @@ async def _space_breaches(store: LedgerStore, configuration: Configuration) -> A
     async for page in store.held(configuration.space):
         for row in page:
             for breach in _row_breaches(layout, row, previous, claims):
+                # The finding rests on this row, on the row below it, and on the earlier holding of the same claim.
                 others = (place for place in (previous, row) if place is not None)
                 first = claims.get(hash((row.network, row.owner, row.slot)), row.first)
                 yield breach, frozenset({(row.space, first), *((other.space, other.first) for other in others)})
@@ -93,6 +95,7 @@ async def _line_breaches(store: LedgerStore, configuration: Configuration) -> li
     """Check that a space is marked as queued exactly while claims wait in it."""
 
     async def looking(tx: Transaction) -> tuple[bool, int]:
+        # Line and mark are read together in the lane, because they change together.
         await tx.guard([configuration.space], Guard.LANE)
         queued = any(found.queued for found in await tx.configurations([configuration.space]))
         return queued, len(await tx.waiters(configuration.space))
@@ -161,6 +164,7 @@ async def _replayed(store: LedgerStore) -> tuple[int | Breach, Held]:
                 after = change.seq
                 _replay(held, change)
     except StoreUnavailable as error:
+        # A damaged page is a finding; a store that does not answer is not.
         if error.field != DAMAGED:
             raise
         return Breach("I7", error.message), held
@@ -175,6 +179,7 @@ async def _doubled(store: LedgerStore) -> Breach | None:
             twice = await store.archived(begins, limit=1)
             if not twice:
                 return None
+            # Changes may be moved between the two readings: only a beginning that stayed proves the double.
             if await log_begins(store) == begins:
                 return Breach("I7", f"change {twice[0].seq} is in the archive and in the log")
 
@@ -185,6 +190,7 @@ def _replay(held: Held, change: Change) -> None:
     if change.verb in ("grant", "transfer"):
         told = hash((change.owner, change.slot, change.generation))
         held.setdefault(change.space, {})[change.first] = told
+    # After ``cool`` the row stays until a ``release`` ends the cooling.
     elif change.verb == "release":
         held.get(change.space, {}).pop(change.first, None)
 

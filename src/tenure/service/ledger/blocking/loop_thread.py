@@ -24,7 +24,9 @@ class LoopThread:
 
     def run(self, work: Coroutine[Any, Any, T]) -> T:
         """Run a coroutine to its end; one that the closing of the ledger overtakes is told so."""
+        # The child of a fork has this object, but not its thread: the call would wait for ever.
         if os.getpid() != self._pid:
+            # Otherwise Python warns of a coroutine that was never awaited.
             work.close()
             raise Conflict("this ledger was opened before the process forked; open another one in the child")
         if self.closed:
@@ -53,6 +55,7 @@ class LoopThread:
                 except StopAsyncIteration:
                     return
         finally:
+            # A caller that stops early leaves the iterator open on the loop.
             close = getattr(items, "aclose", None)
             if close is not None and not self.closed:
                 self.run(close())
@@ -63,6 +66,7 @@ class LoopThread:
             if last is not None:
                 last.close()
             return
+        # Set first: no call gets in behind the last one.
         self.closed = True
         try:
             if last is not None:
