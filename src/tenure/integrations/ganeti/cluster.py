@@ -50,6 +50,7 @@ async def structure(ledger: AsyncLedger) -> WritePaper:
     try:
         revision = (await ledger.paper(CLUSTER, CLUSTER)).revision
     except NotFound:
+        # A cluster that was never changed has no paper yet; of two first writers the second gets AlreadyExists.
         revision = 0
     return WritePaper(kind=CLUSTER, name=CLUSTER, document={}, revision=revision)
 
@@ -74,6 +75,7 @@ class Cluster:
     async def add_group(self, name: str) -> Group:
         """Add a group of nodes."""
         group = Group(check_word(name, field=GROUP), str(uuid4()), 1)
+        # Without the lock: a new group has no node and no network, so no check of another command can miss it.
         await self._ledger.apply([WritePaper(kind=GROUP, name=group.name, document=group.document())])
         return group
 
@@ -81,6 +83,7 @@ class Cluster:
         """Remove a group that has no node and that no network is connected to."""
 
         async def attempt() -> Group:
+            # Read before everything that the decision rests on: a change that comes later changes the revision.
             lock = await structure(self._ledger)
             group = await self.group(name)
             nodes = [node.name for node in await self.nodes() if node.group == group.name]
@@ -143,6 +146,7 @@ class Cluster:
         found: list[Operation] = []
         for network in await NetworkLookup(self._ledger).every():
             kept = reserve_nodes(network, [node], [subnet.cidr.range for subnet in network.subnets])
+            # Instances are added without the cluster's lock: the ledger itself has to look for the address.
             free = [ExpectNoHoldings(network=network.name, range=str(edit.range)) for edit in kept]
             found.extend([*([unchanged(network)] if kept else []), *free, *kept])
         return found
@@ -156,11 +160,13 @@ class Cluster:
             freed: list[Operation] = []
             for network in await NetworkLookup(self._ledger).every():
                 kept = [each for subnet in network.subnets for each in subnet.reserved]
+                # By the reason: an admin's range over the same address stays reserved when the node goes.
                 own = [each.range for each in kept if each.reason == node_reason(name)]
                 edits = [Unreserve(network=network.name, range=piece) for piece in own]
                 freed.extend([*([unchanged(network)] if own else []), *edits])
             gone = [
                 RemovePaper(kind=NODE, name=name, revision=node.revision),
+                # A new instance expects this mark, so none slips in behind ``nobody``. Marks always have revision 1.
                 RemovePaper(kind=IDENTITY, name=node.uuid, revision=1),
             ]
             nobody = ExpectNoPapers(kind=PLACEMENT, prefix=f"{name}/")

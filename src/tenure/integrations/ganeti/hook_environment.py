@@ -22,6 +22,7 @@ def nic_variables(nic: Nic, network: Network | None) -> Variables:
     variables = _as_today(nic)
     if network is not None:
         variables |= _network_as_today(network)
+    # Where today's Ganeti could say it all, hooks get today's variables and no others.
     if len(nic.ips) > 1 or (network is not None and _beyond_today(network)):
         variables |= _in_both_spellings(_numbered(nic, network))
         if network is not None and network.subnets:

@@ -38,9 +38,11 @@ async def load_instance(ledger: AsyncLedger, name: str, atlas: NetworkLookup) ->
         if _is_whole(instance, paper):
             return instance
         again = await ledger.paper(INSTANCE, name)
+        # The paper is unchanged, so the address is really gone: it was released behind the door's back.
         if again == paper:
             return instance
         paper = again
+    # The instance changes faster than it can be read: the last reading is better than none.
     return read_instance(paper, _by_slot(holdings, {each.name: each.uuid for each in await ledger.networks()}))
 
 
@@ -48,6 +50,7 @@ async def load_instances(ledger: AsyncLedger, atlas: NetworkLookup) -> list[Inst
     """Read all instances, in order of name. Costs all holdings of the networks that instances are on."""
     papers = await ledger.papers(INSTANCE)
     wanted = {nic["network"] for paper in papers for nic in paper.document["nics"]}
+    # By network, not by instance: a list of many instances costs one reading of each network.
     owners: dict[str, dict[tuple[str, str], str]] = {}
     for network in await atlas.every():
         if network.uuid in wanted:
@@ -98,6 +101,8 @@ def marks_of(instance: Instance | None) -> dict[tuple[str, str], Document]:
     }
     for nic in instance.nics:
         network = NO_NETWORK if nic.network is None else nic.network
+        # In this order: commands look for the NICs of a network in a group by how the name begins. Eight characters
+        # tell the NICs of an instance apart; with a whole uuid the name could become too long.
         marks[NIC, f"{network}/{instance.group}/{instance.name}/{nic.uuid[:8]}"] = {}
         marks[MAC, nic.mac] = {"instance": instance.name}
     return marks
@@ -106,6 +111,7 @@ def marks_of(instance: Instance | None) -> dict[tuple[str, str], Document]:
 def mark_changes(before: Instance | None, after: Instance | None) -> list[Operation]:
     """Return the operations that bring the marks up to date; no mark is ever written over."""
     old, new = marks_of(before), marks_of(after)
+    # Marks are written once and removed, never changed: their revision is always 1.
     gone = [RemovePaper(kind=kind, name=name, revision=1) for kind, name in old if (kind, name) not in new]
     made = [
         WritePaper(kind=kind, name=name, document=document)

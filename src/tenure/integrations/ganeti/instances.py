@@ -102,6 +102,7 @@ class Instances:
             try:
                 return await self._do(operation, job)
             except TenureError as error:
+                # With hooks there is no second try: they may know of an instance that a new plan would change.
                 if not _is_passing(error) or self.hooking is not None or not left:
                     raise _blamed(error, job) from None
         raise AssertionError("the last attempt returns or raises")
@@ -114,10 +115,12 @@ class Instances:
 
     async def _do_with_hooks(self, operation: str, job: Job, hooking: Hooking) -> Done:
         """Take what is wanted, ask the first hooks, do it, tell the second hooks, and let go of what was given back."""
+        # The commit would refuse a name that exists as well, but only after hooks have run for it.
         if job.before is None and await job.changed():
             raise AlreadyExists(INSTANCE, job.instance.name)
         # Read before anything is done: what fails behind the commit must not look as if nothing had been done.
         networks = {network.uuid: network for network in await self.ledger.networks()}
+        # Without hooks in between nothing is ever pending: the commit takes everything in one apply.
         if count_hooks(hooking.directory, operation, "pre"):
             await job.hold(lasts_s=hooking.longest(operation, "pre"))
         try:
@@ -125,6 +128,7 @@ class Instances:
             if failed(before):
                 raise HookFailed(before)
             await job.commit(lingers_s=hooking.longest(operation, "post"))
+        # Also on Ctrl-C and cancellation: otherwise the addresses stay pending until their deadline.
         except BaseException:
             with suppress(TenureError):  # its deadline ends it anyway
                 await job.fail()

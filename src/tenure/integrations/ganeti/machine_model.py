@@ -25,6 +25,8 @@ MODES = ("bridged", "routed", "openvswitch")
 DEFAULT_MODE, DEFAULT_LINK, DEFAULT_MAC_PREFIX = "bridged", "xen-br0", "aa:00:00"
 
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
+# Names of marks are put together of these, and have 255 characters at most: NODE/INSTANCE, and
+# NETWORK/GROUP/INSTANCE/NIC with 36 characters of a uuid and 8 of another.
 _LONGEST = {GROUP: 63, NODE: 127, INSTANCE: 127}
 
 Document = Mapping[str, Any]

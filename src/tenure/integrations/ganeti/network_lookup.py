@@ -66,6 +66,7 @@ class NetworkLookup:
         """Read all networks, in order of name."""
         if not self._whole:
             for network in await self._ledger.networks():
+                # A network that was read before stays: one attempt decides on one version of it.
                 self._by_name.setdefault(network.name, network)
                 self._by_uuid.setdefault(network.uuid, network)
             self._whole = True
@@ -93,6 +94,7 @@ async def settled(attempt: Callable[[], Awaitable[T]]) -> T:
             return await attempt()
         except Outrun:
             continue
+    # The last attempt stands apart: its refusal is what the user gets to see.
     try:
         return await attempt()
     except Outrun as outrun:
@@ -104,6 +106,7 @@ async def apply_fresh(ledger: AsyncLedger, operations: Sequence[Operation]) -> l
     try:
         return await ledger.apply(operations)
     except AlreadyExists as error:
+        # Two commands wrote the cluster's first paper at once: AlreadyExists means what another revision means later.
         if error.kind == "cluster":
             raise Outrun(error) from None
         raise

@@ -98,10 +98,12 @@ class Networks:
         gained = design.gained()
         if not gained and not design.lifted:
             return []
+        # Only commands that cover new ground, or lift a reservation, take part in the checks and need the lock.
         lock = await structure(self._ledger)
         groups = [connection.group for connection in design.network.connections]
         refuse_strangers(design.network.name, await self._cluster.strangers(groups), gained)
         nodes = await self._cluster.nodes()
+        # An admin's range that is lifted may lie over a node's address, which must stay reserved.
         for edit in reserve_nodes(design.network, nodes, [*gained, *design.lifted]):
             design.edit(edit)
         for edit in reserve_nodes(design.network, nodes, design.lifted):
@@ -150,6 +152,7 @@ class Networks:
         wire = {"mode": _checked_mode(mode or DEFAULT_MODE), "link": link or DEFAULT_LINK, "vlan": vlan}
 
         async def attempt() -> Changed:
+            # Before the network and the NICs are read: a NIC without network that comes meanwhile changes the revision.
             lock = await structure(self._ledger)
             network = await self.find(ident)
             chosen = await self._chosen(groups)
@@ -178,6 +181,7 @@ class Networks:
             if not off:
                 return Changed(network, warnings)
             same = unchanged(network)
+            # Under the ledger's locks: a new instance expects the same network, and waits or is seen.
             unused = [ExpectNoPapers(kind=NIC, prefix=f"{network.uuid}/{group}/") for group in off]
             cut = [Disconnect(network=network.name, group=group) for group in off]
             return Changed(_last(await apply_fresh(self._ledger, [lock, same, *unused, *cut])), warnings)
@@ -220,6 +224,7 @@ def _check_tags(tags: Sequence[str]) -> None:
 
 def _last(answers: Sequence[Shown]) -> Network:
     """Return the network as the last edit left it."""
+    # Papers and expectations answer as well, and all edits of one network answer with its final state.
     return [answer for answer in answers if isinstance(answer, Network)][-1]
 
 

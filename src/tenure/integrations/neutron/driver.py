@@ -66,6 +66,7 @@ class TenureSubnet(ipam_base.Subnet):  # type: ignore[misc]  # Neutron has no ty
                 while len(given) < address_request.num_addresses:
                     given.append(self.allocate(ipam_req.AnyAddressRequest()))
             except (ipam_exc.IpAddressGenerationFailure, LedgerUnavailable):
+                # Neutron may catch this error, try another subnet and commit: nothing of this one may stay held then.
                 for address in given:
                     self.deallocate(address)
                 raise
@@ -121,6 +122,7 @@ class TenurePool(subnet_alloc.SubnetAllocator):  # type: ignore[misc]  # Neutron
         )
         record = subnet_records.new_record(subnet_request, pools, mapped_spaces(options.register()).at(site))
         with db_api.CONTEXT_WRITER.using(self._context), in_neutrons_words(subnet_request.subnet_id):
+            # The record comes before the ledger's network: the reconciler waits for it before it removes a network.
             before = subnet_records.put(self._context.session, record)
             installation.keeper(self._context.session).follow(self._context.session, before, record)
         return TenureSubnet(record, self._context)
@@ -132,6 +134,7 @@ class TenurePool(subnet_alloc.SubnetAllocator):  # type: ignore[misc]  # Neutron
         if subnet_request.allocation_pools is None:
             return None
         with db_api.CONTEXT_WRITER.using(self._context), in_neutrons_words(subnet_request.subnet_id):
+            # Locked: of two changes at once, the second must begin with what the first has left.
             before = self._find(subnet_request.subnet_id, locking=True)
             after = _updated(before, subnet_request)
             if after.same_plan(before):  # Neutron calls on every update, also of a name

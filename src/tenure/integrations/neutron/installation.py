@@ -77,6 +77,7 @@ def keeper(session: Any) -> Keeper:
     """
     section = options.register()
     key = (section.mode, section.ledger, section.realm)
+    # The configuration is compared once a process, which may ask the ledger; the row is compared every time.
     for _ in range(TRIES):
         _beware(session)
         checked = CHECKED.last
@@ -85,6 +86,7 @@ def keeper(session: Any) -> Keeper:
             checked = CHECKED.last = Checked(key, made, _agree(session, section, made))
         if agreement_lock.now(session) == checked.agreement:
             return checked.keeper
+        # An import has replaced the agreement since this process compared: compare again, with the row as it is now.
         CHECKED.forget()
         _beware(session)
         agreement_lock.leave(session)
@@ -97,6 +99,7 @@ def may_stand(session: Any) -> bool:
     Not before this process has looked for itself, nor where a reader asks a copy of the database, which may lock
     nothing.
     """
+    # The first look may write the agreement beside this transaction, and on MySQL would wait for the lock of this one.
     if CHECKED.last is None or agreement_lock.noted(session) is not None:
         return False
     return session.get_bind().engine is db_api.CONTEXT_WRITER.get_engine()
@@ -160,8 +163,10 @@ def _agree(session: Any, section: Any, made: Keeper) -> Agreement:
         wanted = _entered(made.reach, wanted, agreed)
     if agreed is None:
         with _beside(session) as own:
+            # Of servers that start together one writes; the others must agree with what it wrote.
             agreed = None if write_agreement(own, wanted) else read_agreement(own)
         _compare(agreed, wanted)
+        # Mode and realm are the same by now, so it is the ledger's number that differs.
         if agreed not in (None, wanted):
             raise Disagrees(reason=f"{ELSEWHERE}; {MEND}")
     return wanted
@@ -221,6 +226,7 @@ def hold_agreement(session: Any, agreement: Agreement) -> None:
     Where there is none this one is written, so that who wants to write another waits, too.
     """
     statement = sa.select(TABLE.c.id).where(TABLE.c.id == THE_ROW).with_for_update()
+    # A missing row cannot be locked: it is written, or, where another transaction was quicker, its row is locked.
     if session.execute(statement).first() is None and not write_agreement(session, agreement):
         session.execute(statement).one()
 
@@ -271,6 +277,7 @@ async def enter(ledger: AsyncLedger, realm: str, number: str) -> str:
     """Enter a deployment in a ledger under a number, and return the number that it has there."""
     try:
         await ledger.apply([WritePaper(kind=PAPER, name=realm, document={"deployment": number})])
+    # Another server of this deployment was quicker, with the same number; or the name is another deployment's.
     except AlreadyExists:
         return (await entry_in(ledger, realm)).number
     return number

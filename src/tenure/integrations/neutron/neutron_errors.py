@@ -62,6 +62,7 @@ def in_neutrons_words(subnet_id: str | None) -> Iterator[None]:
         raise ipam_exc.InvalidIpForSubnet(subnet_id=subnet_id, ip=error.address) from error
     except PoolExhausted as error:
         raise ipam_exc.IpAddressGenerationFailure(subnet_id=subnet_id) from error
+    # The foreign key of a row was refused: the subnet has been removed meanwhile.
     except (NotFound, db_exc.DBReferenceError) as error:
         raise n_exc.SubnetNotFound(subnet_id=subnet_id) from error
     except StoreUnavailable as error:

@@ -54,6 +54,7 @@ def check_today(cluster: ClusterConfiguration, warn: Warn | None = None) -> None
 def write_snapshot(snapshot: Snapshot, form: Form) -> Json:
     """Write the whole file: plain objects with their rests put back, and what is in no section."""
     sections: dict[str, Json] = {section: {} for section in SECTIONS}
+    # Papers that no object claims below are of objects that the ledger no longer has: a change of the file, too.
     changed, gone = False, set(snapshot.kept) - {FILE}
     for plain in plain_objects(snapshot.cluster, form):
         kept = snapshot.kept.get(plain.paper, {})

@@ -30,6 +30,7 @@ SECTIONS = (GROUPS, NODES, NETWORKS, INSTANCES)
 SPELLED_OUT = 65_536
 """Pools up to this size have a bit string in the revised form; larger ones a list of ranges."""
 
+# Never to be changed: an import that was broken off knows its objects again by the uuids that are made of it.
 _OURS = UUID("6b5b2f0e-6f0c-5d1c-9a0e-2f6a3b7c4d51")
 
 Json = dict[str, Any]

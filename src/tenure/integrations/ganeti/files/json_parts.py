@@ -25,7 +25,9 @@ def parse_document(data: bytes, *, field: str = "file") -> Any:
     except UnicodeDecodeError as error:
         raise Invalid(f"{field}: not UTF-8 (byte {error.start})", field=field) from None
     try:
+        # ``parse_float`` as well: to the parser 1e999 is a number like others, and becomes infinite.
         document = json.loads(text, object_pairs_hook=_once, parse_constant=_finite, parse_float=_finite)
+    # The parser recurses by itself, and may give up before the depth is looked at.
     except RecursionError:
         raise Invalid(f"{field}: nested deeper than {DEEPEST} levels", field=field) from None
     except ValueError as error:

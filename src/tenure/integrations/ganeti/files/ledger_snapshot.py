@@ -47,6 +47,7 @@ class Snapshot:
 async def read_ledger(ledger: AsyncLedger) -> Snapshot:
     """Read a ledger as one moment had it: afresh if something changed meanwhile."""
     for _ in range(ATTEMPTS):
+        # No transaction spans several readings: a log that did not grow proves that they are of one moment.
         before = await ledger.last_change()
         snapshot = await _read(ledger)
         if await ledger.last_change() == before:

@@ -40,6 +40,7 @@ def check_runtime(document: object) -> None:
     else:
         for nic in Part({"nics": document[NICS]}, "", faults).members("nics"):
             nic.read("ip", read_ips, None)
+        # ``members`` takes a null for a list that is left out, which a runtime file cannot do.
         if document[NICS] is None:
             faults.add("nics", "a list is needed, not None")
     faults.check()
@@ -80,6 +81,7 @@ def convert_network(document: Json, place: str, form: Form) -> Json:
     faults.check()
     if form == TODAY and (reasons := not_today(network)):
         raise Conflict(f"{place}: today's form cannot say this: {'; '.join(reasons)}", field="form")
+    # The rest is what the document says beyond its own form; put onto the other form, nothing unknown is lost.
     rest = rest_of(document, write_network(network, network.form), NESTS[NETWORKS])
     return restored(rest, write_network(network, form), NESTS[NETWORKS])
 

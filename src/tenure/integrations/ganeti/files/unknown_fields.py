@@ -53,6 +53,7 @@ def rest_of(original: Json, plain: Json, nests: Nests) -> Json:
     for key, value in plain.items():
         if key in nests and (rests := _inner_rests(original.get(key), value, nests[key])) is not None:
             inner[key] = rests
+        # The file leaves the field out: ``restored`` does so again as long as the field means the same.
         elif key not in original:
             spelled[key] = {"means": digest(value)}
         elif not _same(original[key], value):
@@ -70,6 +71,7 @@ def _inner_rests(original: Any, plain: Any, nest: Nest) -> Json | None:
             return None
         pairs = [(key, original[key], plain[key]) for key in plain]
     else:
+        # Members can be paired only if both have as many; otherwise the whole field is kept as it is spelled.
         if not isinstance(original, list) or len(original) != len(plain):
             return None
         pairs = [(_told(each, nest), old, each) for old, each in zip(original, plain, strict=True)]
@@ -87,6 +89,7 @@ def _aliased_rest(original: Json, plain: Json, nest: Nest) -> Json:
 
 def _told(plain: Json, nest: Nest) -> str:
     mark = plain[nest.told_by or ""]
+    # A pool is told by its range, which is an object and cannot be a key.
     return mark if isinstance(mark, str) else digest(mark)
 
 

@@ -75,6 +75,7 @@ def _lines(cluster: ClusterConfiguration, group: str) -> dict[str, Connection]:
 
 
 def _plain_network(network: NetworkFile, form: Form) -> Plain:
+    # Addresses in use are no change of their network: its serial number must not rise with each instance.
     subnets = (replace(s, pools=tuple(replace(pool, reservations=()) for pool in s.pools)) for s in network.subnets)
     bare = digest(write_network(network.with_subnets(tuple(subnets)), REVISED))
     held = digest(write_network(network, REVISED))

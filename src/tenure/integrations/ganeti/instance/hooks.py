@@ -32,6 +32,7 @@ KEPT_BYTES = 4096
 """How much of the end of what a hook prints is kept."""
 
 _NAME = re.compile(r"[A-Za-z0-9_-]+")
+# For a killed hook to be gone, and for the last output of an ended one to come out of the pipe.
 _GRACE_S = 0.5
 
 Outcome = Literal["success", "failed", "timeout", "skipped"]
@@ -106,6 +107,7 @@ def _files(directory: Path, operation: str, phase: str) -> list[tuple[Path, str 
     # A hook runs in "/", so a directory named from here must be written out.
     place = directory.absolute() / f"{operation}-{phase}.d"
     try:
+        # A phase may have no directory, but a mistyped hook directory must not switch all hooks off in silence.
         if not directory.is_dir():
             raise Invalid(f"hooks: {str(directory)[:200]!r} is not a directory", field="hooks")
         return [(path, _why_skipped(path)) for path in sorted(place.iterdir(), key=lambda path: os.fsencode(path.name))]
@@ -151,6 +153,7 @@ async def _start(path: Path, environment: Mapping[str, str], tail: "_Tail") -> t
     With a pipe of asyncio's own, waiting for the hook would also wait for whoever inherited its output.
     """
     reading, writing = os.pipe()
+    # Our copy of the writing end is closed on the way out: otherwise the pipe would not end with the hook.
     with os.fdopen(writing, "wb"):
         transport, _ = await asyncio.get_running_loop().connect_read_pipe(lambda: tail, os.fdopen(reading, "rb"))
         try:
@@ -183,6 +186,7 @@ async def _ended(process: Process, limit_s: float) -> int | None:
     except TimeoutError:
         return None
     finally:
+        # Also when the waiting is cancelled: no hook runs on behind an operation that was called off.
         if process.returncode is None:
             await _kill(process)
 
@@ -192,6 +196,7 @@ async def _kill(process: Process) -> None:
     # It leads a group of its own, by its own number.
     with suppress(ProcessLookupError, PermissionError):
         os.killpg(process.pid, signal.SIGKILL)
+    # A hook that cannot be killed must not hold the command up.
     with suppress(TimeoutError):
         async with asyncio.timeout(_GRACE_S):
             await process.wait()

@@ -78,6 +78,7 @@ class Job:
         async def attempt() -> None:
             lock, networks = await self._ground()
             moving = {each.address for each in self._moving(networks)}
+            # An address that moves within its space is still held by the other network: the commit takes it.
             takes = [take for take in self.takes if take.address not in moving]
             grants = [self._allocate(take, networks, lasts_s) for take in takes]
             answers = await apply_fresh(self.ledger, [*lock, *_unchanged(networks), *grants])
@@ -98,6 +99,8 @@ class Job:
             lock, networks = await self._ground()
             first = [*lock, *_unchanged(networks), *self._same()]
             grants = [self._confirm(take, networks) or self._allocate(take, networks) for take in self.takes]
+            # An address that moves within a space is released before the grants: only one network there can hold it.
+            # Others are released behind them, so that a pick does not hand the instance what it just gave back.
             moving, leaving = self._moving(networks), self._leaving(networks)
             staying = [each for each in leaving if each not in moving]
             early, late = self._releases(moving, networks), self._releases(staying, networks, lingers_s)
@@ -108,6 +111,7 @@ class Job:
                     raise
                 early, late = [*early, *late], []
                 answers = await apply_fresh(self.ledger, [*first, *early, *grants, *self._papers()])
+            # Releases answer with holdings, too: those before the grants and those behind them are cut off.
             granted = _holdings(answers[len(first) + len(early) :])[: len(self.takes)]
             self._fill({take.slot: holding.address for take, holding in zip(self.takes, granted, strict=True)})
             self.pending.clear()
@@ -119,6 +123,7 @@ class Job:
         """Let go of what the job took; nothing of it was done."""
         taken, owner = list(self.pending.values()), self.instance.owner
         self.pending.clear()
+        # Read anew: a network may have another name by now, or be gone with all that was held in it.
         names = await self._names() if taken else {}
         cancels = [
             Cancel(network=names[each.network], address=each.address, owner=owner, generation=each.generation)
@@ -146,6 +151,7 @@ class Job:
             try:
                 await attempt()
             except Outrun as outrun:
+                # The revision may be that of the cluster's paper: then the job still stands, and is tried again.
                 if outrun.cause.field == "revision" and await self.changed():
                     raise outrun.cause from None
                 raise
@@ -161,6 +167,7 @@ class Job:
         """Tell whether the instance is no longer as it was when the job was decided upon."""
         known = 0 if self.before is None else self.before.revision
         name = self.instance.name
+        # A name sorts before all longer names that begin with it, so the first paper is the instance's, if any is.
         found = await self.ledger.papers(INSTANCE, prefix=name, limit=1)
         return (found[0].revision if found and found[0].name == name else 0) != known
 
@@ -173,16 +180,19 @@ class Job:
 
         The first time they are those that the job was decided upon.
         """
+        # Used once: a second attempt must not decide on the networks that made the first one fail.
         atlas, self.atlas = self.atlas or NetworkLookup(self.ledger), None
         lock: list[Operation] = []
         strangers = self._strangers() if self.check else []
         if strangers:
+            # Only new addresses outside of networks take part in the cluster's checks; other jobs do not wait in line.
             lock = [await structure(self.ledger)]
             connected = [network for network in await atlas.every() if network.connection(self.instance.group)]
             refuse_inside(connected, strangers)
         networks = await self._known_networks(atlas)
         self._check_wires(networks)
         if self._candidates(networks):
+            # Asked for only where an address leaves one network for another: it costs a reading of all spaces.
             self.spaces = await atlas.spaces()
         return lock, networks
 
@@ -213,6 +223,7 @@ class Job:
                 raise Conflict(problem, field="network")
             if (wires.mode, wires.link, wires.vlan) != (nic.mode, nic.link, nic.vlan):
                 problem = f"network {network.name!r} was connected otherwise to group {self.instance.group!r} meanwhile"
+                # By ``revision`` the command knows that something changed meanwhile, and is decided afresh.
                 raise Conflict(problem, field="revision")
 
     def _same(self) -> list[Operation]:
@@ -227,6 +238,7 @@ class Job:
             slot=take.slot,
             address=take.address,
             pool=take.pool,
+            # Force reaches for named addresses only: a pick never takes a reserved one.
             reserved="force" if self.force and take.address is not None else "refuse",
             pending=lasts_s is not None,
             lasts_s=lasts_s,

@@ -67,6 +67,7 @@ def shape(
             nic = _wired(draft, networks, group)
             wired.append((draft, nic, _entries(draft, nic)))
     bench = _Bench(owner, networks, slots)
+    # All NICs are known before any address is given: an address that stays with a later one is not free.
     bench.note(before, [(nic, entries) for _, nic, entries in wired])
     nics = []
     for draft, nic, entries in wired:
@@ -121,6 +122,7 @@ class _Bench:
         if network is None:
             return NicIp("", address)
         _check_inside(self._networks[network], address)
+        # An address that another NIC of the instance had keeps its slot: it changes NICs without being released.
         slot = self._held.get((network, address))
         if slot is not None:
             return NicIp(slot, address)
@@ -160,6 +162,7 @@ def _attached(nic: Nic, wish: NicWish, network: Network, group: str) -> Nic:
 
 def _loose(nic: Nic, wish: NicWish) -> Nic:
     """Return a NIC without network, with wires of its own."""
+    # A NIC that leaves its network does not keep the wires that it inherited there.
     own = nic if nic.network is None else replace(nic, mode=DEFAULT_MODE, link=DEFAULT_LINK, vlan="")
     link = wish.link if isinstance(wish.bridge, Keep) else wish.bridge
     return replace(
@@ -179,6 +182,7 @@ def _entries(draft: NicDraft, nic: Nic) -> list[_Entry]:
     same_place = before is not None and before.network == nic.network
     entries: list[_Entry] = []
     for index, ip in enumerate(old):
+        # Old indices throughout: addresses move up only when all options of the command are read (U23).
         spec = wanted.pop(index, None)
         if spec is None or (spec == ip.address and same_place):
             entries.extend([_Entry(stays=ip)] if same_place else _again(ip))
@@ -201,6 +205,7 @@ def _entry(spec: str) -> list[_Entry]:
         return []
     if spec == "pool":
         return [_Entry()]
+    # The grammar has refused broken addresses: a text that is none is the name of a pool.
     try:
         parse_address(spec)
     except Invalid:

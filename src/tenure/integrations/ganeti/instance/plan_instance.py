@@ -106,6 +106,7 @@ async def _node(ledger: AsyncLedger, name: str | None, networks: Iterable[Networ
     cluster = Cluster(ledger)
     if name is not None:
         return await cluster.node(name)
+    # ``networks`` has a network by what the options call it and again by its uuid: here each counts once.
     nodes, wanted = await cluster.nodes(), {network.name: network for network in networks}.values()
     for node in nodes:
         if all(network.connection(node.group) for network in wanted):
@@ -154,6 +155,7 @@ async def _with_macs(
         with blamed("--net", option):
             if mac in used:
                 raise AlreadyExists(MAC, mac, hint="two NICs of the instance have it")
+            # Only a MAC that an option names is looked up: a made-up one is left to the commit.
             if mac == nic.mac and mac not in own and (holder := await _mac_holder(ledger, mac)) is not None:
                 raise AlreadyExists(MAC, mac, hint=f"instance {holder} has it")
         used.add(mac)

@@ -75,6 +75,7 @@ def split_verb(piece: OptionPiece) -> tuple[str, str, str | None]:
     bracketed = _BRACKETED.fullmatch(piece.text)
     if piece.text.startswith("[") and bracketed is None:
         raise piece.refusal("the bracket is not closed")
+    # In brackets an ident is over at the bracket, whatever colons and verbs it holds.
     match = _VERB_AT_THE_END.fullmatch(bracketed[2] if bracketed else piece.text)
     if match is None or (bracketed and match[1]):
         raise piece.refusal("no verb; write add:…, IDENT:remove or IDENT:modify,KEY=VALUE")
@@ -135,6 +136,7 @@ def read_literal(text: str, piece: OptionPiece) -> str:
         return format_address(parse_address(text))
     except Invalid:
         pass
+    # The text is refused in any case: the checks from here on only find the best words for it.
     if "%" in text:
         raise piece.refusal("an address with a zone means something on one machine only")
     if like_an_address(text) and ("/" in text or "-" in text):

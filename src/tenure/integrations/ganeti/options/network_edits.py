@@ -82,6 +82,7 @@ class Design:
         address = getattr(error, "address", None)
         if isinstance(error, StillInUse) and error.addresses:
             address = error.addresses[0]
+            # The ledger's hint offers retiring and cascade=True, which this command has no option for.
             error = StillInUse(error.kind, error.name, error.holders, hint="release them first")
         if not isinstance(address, str):
             return error
@@ -94,6 +95,7 @@ class Design:
     def expected(self) -> list[ExpectNoHoldings]:
         """Expect that no operation is under way where there was a pool and will be none."""
         pools = sorted(pool.range for _, pool in self.network.pools())
+        # By ground, not by pool: ground that some pool covers in the end is not lost, whatever the options did between.
         lost = [piece for _, pool in self.before.pools() for piece in subtract(pool.range, pools)]
         name = self.before.name
         return [ExpectNoHoldings(network=name, range=str(piece), state="pending") for piece in lost]
@@ -151,6 +153,7 @@ def add_subnet(design: Design, option: SubnetAdd) -> None:
             gateway=option.gateway,
             dhcp=option.dhcp,
             name=option.name,
+            # Made here, not by the ledger: later edits name the subnet by it, on the copy and in the ledger.
             uuid=str(uuid4()),
         )
     )
@@ -250,6 +253,7 @@ def _unreserve(design: Design, hole: AddressRange) -> None:
         text = format_address(gateway)
         design.warnings.append(f"--remove-reserved-ips: {text} is the gateway of {subnet.cidr} and stays reserved")
         pieces = hole.minus(AddressRange(gateway, gateway))
+        # The gateway may be the first address of the block as well: then that mark has to stay, too.
         lifted -= {why for why in lifted if marks[why] == gateway}
     touched = [piece for piece in pieces if any(kept.range.overlaps(piece) for kept in subnet.reserved)]
     if not touched and not marks:

@@ -37,6 +37,7 @@ def drafts_of_new(options: Sequence[str]) -> list[NicDraft]:
             if index in drafts:
                 raise Invalid(f"NIC {index} is given twice")
             drafts[index] = NicDraft(None, read.wish, text)
+    # Only now: indices may come in any order, so a gap is known when all options are read.
     for index, draft in drafts.items():
         with blamed("--net", draft.option):
             if index >= len(drafts):

@@ -71,6 +71,7 @@ def _wires(instance: Instance, networks: dict[str, Network]) -> Iterator[str]:
 
 
 def _lost(instance: Instance, paper: Paper) -> Iterator[str]:
+    # Not strict: the paper was read after the instance and may have other NICs by now; the second look decides.
     for number, (nic, told) in enumerate(zip(instance.nics, paper.document["nics"], strict=False)):
         missing = len(told["ips"]) - len(nic.ips)
         if missing:
@@ -85,6 +86,7 @@ async def _strays(ledger: AsyncLedger, instance: Instance, networks: dict[str, N
     return [
         f"instance {instance.name}: it holds {holding.address} in network {holding.network}, and no NIC has it"
         for holding in held
+        # A pending holding belongs to an operation that is under way, and a cooling one was given back.
         if holding.state in (State.HELD, State.DRAINING) and (uuids.get(holding.network), holding.slot) not in slots
     ]
 

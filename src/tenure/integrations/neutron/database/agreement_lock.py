@@ -48,6 +48,7 @@ def agreed_now() -> Any:
 
 def note(session: Any, text: str | None) -> None:
     """Note what the column said."""
+    # Not split(): in mode database the ledger's number is empty. None of the three parts can hold a space.
     agreement = None if text is None else Agreement(*text.split(" "))
     session.info[KEY] = Stand(agreement, _innermost(session))
 

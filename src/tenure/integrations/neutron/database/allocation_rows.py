@@ -53,6 +53,7 @@ def insert_unless_there(table: Any, dialect: str) -> Any:
         return postgresql.insert(table).on_conflict_do_nothing()
     if dialect == "sqlite":
         return sqlite.insert(table).on_conflict_do_nothing()
+    # IGNORE passes over a missing subnet (the foreign key) as well; ``subnet_records.enter`` tells the two apart.
     return mysql.insert(table).prefix_with("IGNORE")
 
 
@@ -74,6 +75,7 @@ class SessionBook:
             "generation": generation,
             "since_s": int(time.time()),
         }
+        # No look beforehand: the primary key decides, also against rows that other transactions have not committed yet.
         insert = insert_unless_there(ALLOCATIONS, self._dialect).values(values)
         return bool(self._session.execute(insert).rowcount)
 

@@ -74,6 +74,7 @@ def read_pools(pools: Iterable[Any], version: int) -> tuple[AddressRange, ...]:
 def record_of(row: Any) -> SubnetRecord:
     """Read a row; Unreadable if it is none of ours."""
     here = (TABLE.name, row["id"])
+    # Read for the error alone: the record keeps cidr and gateway as the texts that Neutron gave.
     read_column(*here, "cidr", row["cidr"], parse_cidr)
     if row["gateway_ip"] is not None:
         read_column(*here, "gateway_ip", row["gateway_ip"], parse_address)
@@ -106,6 +107,8 @@ def enter(session: Any, number: str) -> SubnetRecord:
 
     NotFound if it is gone: MySQL's insert of an address would count that as an address that is taken.
     """
+    # The weakest lock of PostgreSQL, which the foreign key of each new row takes as well: requests that allocate share
+    # it, and a change of the subnet or the reconciler, which lock FOR UPDATE, wait for all of them.
     wanted = TABLE.select().where(TABLE.c.id == number).with_for_update(read=True, key_share=True)
     row = session.execute(wanted).mappings().first()
     if row is None:

@@ -15,6 +15,7 @@ DIGITS = (
     .with_variant(mysql.VARCHAR(34, charset="ascii", collation="ascii_bin"), "mysql", "mariadb")
     .with_variant(postgresql.VARCHAR(34, collation="C"), "postgresql")
 )
+# TEXT of MySQL ends at 64 KiB, and a subnet may have more pools than fit into that.
 LONG_TEXT = sa.Text().with_variant(mysql.MEDIUMTEXT(), "mysql", "mariadb")
 
 

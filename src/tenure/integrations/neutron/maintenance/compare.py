@@ -47,6 +47,7 @@ class Seen:
 
     def carriers(self) -> Ports:
         """Tell which port carries an address, or is about to; but for what can be had nowhere in the subnet."""
+        # The later mapping wins: an address that a port is known to carry counts more than a row without a port.
         carried = {**self.kept(self.rows), **self.coming, **self.ports}
         away = set(self.outside())
         return {place: port for place, port in carried.items() if place not in away}
@@ -209,6 +210,7 @@ def compare_holdings(subnet: str, rows: Rows, reading: LedgerReading) -> list[Dr
 
 
 def _compare_extra(subnet: str, holding: Holding, reading: LedgerReading) -> Drift | None:
+    # A cooling holding ends by itself, and a guest's holding is no business of Neutron's.
     if holding.state is State.COOLING or not reading.ours(holding):
         return None
     what = f"{holding.state}, generation {holding.generation}"
@@ -218,6 +220,7 @@ def _compare_extra(subnet: str, holding: Holding, reading: LedgerReading) -> Dri
 
 def _compare_held(subnet: str, row: HeldAddress, holding: Holding | None, reading: LedgerReading) -> Drift | None:
     place, owner = row.place, ledger_owner(reading.realm, row.owner)
+    # A cooling holding belongs to no owner any more: the port counts as one without a holding.
     if holding is None or holding.state is State.COOLING:
         other = reading.others.at(place)
         if other is not None:

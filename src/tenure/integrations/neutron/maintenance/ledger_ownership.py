@@ -84,6 +84,7 @@ def begin(
         raise Conflict(ANOTHERS.format(realm=settings.realm))
     if dry:
         return Agreement(LEDGER, settings.realm)
+    # Committed before the ledger hears of it: an import that is broken off here knows its number again.
     with database.writing() as session:
         agreement = _known_as(session, settings.realm, _entry(networks).number)
     networks.reach.ask(lambda ledger: _enter(ledger, agreement, take_over))
@@ -103,6 +104,7 @@ def finish(database: Database, agreement: Agreement, agrees: Callable[[], bool])
     """
     try:
         with database.writing() as session:
+            # From here on no request of a server is open, so the last look sees what stays.
             hold_agreement(session, agreement)
             if not agrees():
                 session.rollback()
@@ -123,6 +125,7 @@ async def _enter(ledger: AsyncLedger, agreement: Agreement, take_over: bool) -> 
         return
     if not take_over:
         raise Conflict(ANOTHERS.format(realm=agreement.realm))
+    # The revision is read before the entry: if the entry changes in between, the paper is refused.
     revision = (await ledger.paper(PAPER, agreement.realm)).revision
     entry = await entry_in(ledger, agreement.realm)
     document = {"deployment": agreement.ledger, "former": sorted({*entry.former, entry.number})}

@@ -109,6 +109,7 @@ class Database:
 def _engine(url: str) -> Any:
     """Make what connects; Invalid if the driver is not installed."""
     manager = enginefacade.transaction_context()
+    # A command reports at once that the database is away, where a server would try again.
     manager.configure(connection=url, max_retries=0, sqlite_fk=True)
     try:
         return manager.writer.get_engine()
@@ -120,6 +121,7 @@ def _engine(url: str) -> Any:
 
 def reason_of(error: BaseException) -> str:
     """Say in a line what a database has against it: the words of its driver, without the layers around them."""
+    # oslo.db wraps SQLAlchemy's error, which wraps the driver's; the outer texts hold statements and parameters.
     while inner := getattr(error, "inner_exception", None) or getattr(error, "orig", None):
         error = inner
     words = [word for word in error.args if isinstance(word, str)] or [str(error)]
@@ -131,9 +133,11 @@ def be_impatient(session: Any) -> None:
     """Bound how long statements of a session wait for locks."""
     dialect = dialect_of(session)
     if dialect == "postgresql":
+        # Behind a lock that was waited for, the session must see what the other transaction has committed.
         session.connection(execution_options={"isolation_level": "READ COMMITTED"})
         session.execute(sa.text(f"SET LOCAL lock_timeout = '{PATIENCE_S}s'"))
     elif dialect in MYSQL:
+        # MySQL has no SET LOCAL for it. The engine is this command's own: no server gets this connection.
         session.execute(sa.text(f"SET SESSION innodb_lock_wait_timeout = {PATIENCE_S}"))
 
 
@@ -142,6 +146,7 @@ def waited(error: Exception) -> bool:
     if isinstance(error, db_exc.DBDeadlock | db_exc.DBConsistencyError):
         return True
     chain: list[BaseException | None] = [error, error.__cause__, getattr(error, "inner_exception", None)]
+    # oslo.db has no error of its own for PostgreSQL's lock_timeout: the code stands on one of the layers below.
     origins = [getattr(each, "orig", None) for each in chain]
     return any(getattr(each, "pgcode", None) == LOCK_NOT_AVAILABLE for each in [*chain, *origins])
 

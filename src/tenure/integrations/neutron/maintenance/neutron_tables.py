@@ -63,6 +63,7 @@ def read_subnet(session: Any, subnet: str, *, lock: bool = False) -> TrueSubnet 
     row = session.execute(statement.with_for_update(read=True) if lock else statement).mappings().first()
     if row is None:
         return None
+    # Read for the error alone: the texts are compared and written as Neutron has them.
     read_column(SUBNETS.name, subnet, "cidr", row["cidr"], parse_cidr)
     if row["gateway_ip"] is not None:
         read_column(SUBNETS.name, subnet, "gateway_ip", row["gateway_ip"], parse_address)
@@ -106,6 +107,7 @@ def read_allocations(session: Any, subnet: str) -> Carried:
             continue
         carried.ports[place] = port
         if format_address(place) != text:
+            # Neutron's text is what its row is found by, so an odd spelling is kept beside the position.
             carried.odd[place] = text
     return carried
 

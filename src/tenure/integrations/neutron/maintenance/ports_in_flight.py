@@ -38,6 +38,7 @@ def to_come(session: Any, rows: Iterable[HeldAddress], grace_s: int) -> dict[int
 
 def _there(session: Any, ports: list[str]) -> set[str]:
     found: set[str] = set()
+    # In pieces: databases limit the parameters of a statement.
     for start in range(0, len(ports), AT_ONCE):
         wanted = sa.select(PORTS.c.id).where(PORTS.c.id.in_(ports[start : start + AT_ONCE]))
         found |= set(session.execute(wanted).scalars())

@@ -66,6 +66,7 @@ class HoldingRepair:
             self._close(session)
             rows, ports = locked_sides(session, self.seen, places)
             expected = expected_rows(ports, rows)
+            # Under the lock of the record, which a server shares from before its question to the ledger to its commit.
             reading = self._read(places)
             drifts = compare_holdings(self.record.id, expected, reading)
             if dry:
@@ -82,6 +83,7 @@ class HoldingRepair:
         try:
             lock_record(session, self.record.id)
         except DATABASE_ERRORS as error:
+            # Not InFlight: the record is one for all places, and ``by_halves`` would wait for it again and again.
             if waited(error):
                 raise SubnetBusy from error
             raise
@@ -90,6 +92,7 @@ class HoldingRepair:
         """Read the holdings of some places, in order."""
         name, wanted = self.networks.name(self.record.id), set(places)
         first, last = min(places), max(places)
+        # ``after`` leaves out the address that it names; the first address of a family has none before it.
         start = None if first == family_span(first)[0] else format_address(first - 1)
 
         async def read(ledger: AsyncLedger) -> dict[int, Holding]:
@@ -129,6 +132,7 @@ class HoldingRepair:
         operations = [operation for group in groups for operation in group]
         if not operations:
             return [None for _ in groups]
+        # Before the question: a question without an answer may have changed holdings as well.
         self.networks.changed(self.record.id)
         try:
             answers = iter(self._ask(operations))

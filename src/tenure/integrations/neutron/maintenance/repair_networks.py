@@ -139,11 +139,13 @@ class NetworkRepair:
 
     def repair(self, database: Database, subnet: str, *, dry: bool) -> list[Drift]:
         """Make the network what our record says, if it still is not; nobody changes the record meanwhile."""
+        # For the lock alone: the change is made in the ledger, and nothing in Neutron's database.
         with database.writing(keep=False) as session:
             record = locked_record(session, subnet)
             if record is None:
                 return []
             space = record.space or self.name(subnet)
+            # The plan was read when the round began: a server may have followed the record since.
             self._reread(subnet, space)
             drifts = self.compare(record)
             for drift in drifts:
@@ -187,5 +189,6 @@ REFUSED = (Conflict, NotFound, Invalid)
 
 
 def _fenced(session: Any, subnet: str) -> bool:
+    # Never committed, so it need not be a record that makes sense.
     values = {"id": subnet, "cidr": "", "pools": "[]", "mark": str(uuid4())}
     return bool(session.execute(insert_unless_there(subnet_records.TABLE, dialect_of(session)).values(values)).rowcount)

@@ -126,6 +126,7 @@ def repair_subnet(database: Database, seen: Seen, spaces: Spaces) -> list[Drift]
 def _write(session: Any, seen: Seen, space: str | None) -> None:
     truth, record = seen.truth, seen.record
     if truth is None:
+        # By the number of the subnet: our record of it may be one that cannot be read.
         SessionBook(session, seen.id).clear()
         session.execute(subnet_records.TABLE.delete().where(subnet_records.TABLE.c.id == seen.id))
     elif seen.broken is not None:
@@ -167,6 +168,7 @@ def locked_rows(session: Any, subnet: str, places: Sequence[int]) -> dict[int, H
 def locked_sides(session: Any, seen: Seen, places: Sequence[int]) -> tuple[dict[int, HeldAddress], Ports]:
     """Read the rows of places, and which ports carry them or are about to, as it is now."""
     rows = locked_rows(session, seen.id, places)
+    # Asked first: in the other order, a port that is written in between would be neither coming nor there.
     coming = to_come(session, rows.values(), seen.grace_s)
     return rows, {**seen.kept(rows), **coming, **locked_allocations(session, seen.id, seen.spellings(places))}
 
@@ -192,6 +194,7 @@ def repair_rows(database: Database, seen: Seen, suspects: Mapping[int, str], pla
 def _insert(session: Any, subnet: str, ports: Ports, places: Sequence[int]) -> None:
     if places:
         values = [
+            # Without ``since_s``: the port is there, and the row waits for none.
             {"subnet_id": subnet, "address": digits_of(place), "owner": owner_at(place, ports, {}), "generation": 0}
             for place in places
         ]

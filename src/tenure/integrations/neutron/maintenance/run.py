@@ -35,6 +35,7 @@ from tenure.integrations.neutron.transaction.ledger_client import Reach
 
 Progress = Callable[[int, int | None], None]
 
+# Holdings come in smaller pieces: servers wait for the subnet's record while the ledger works on a piece.
 ROWS_AT_ONCE, HOLDINGS_AT_ONCE = 1000, 250
 LEDGER_PATIENCE_S = 30.0
 """For how long the ledger is waited for: a record of Neutron's is locked meanwhile, and servers wait for that."""
@@ -77,6 +78,7 @@ def move_in(
         if spares and looking.networks is not None:
             ledger_ownership.check_taking_over(looking.database, looking.networks)
         looking.spares_held = spares
+        # First a look at everything with nothing written, then the same round in earnest.
         report = looking.run()
     if dry or not _may_agree(report, leave_conflicts):
         return report
@@ -84,6 +86,7 @@ def move_in(
         tending.spares_held = spares
         agreement = ledger_ownership.begin(tending.database, tending.networks, settings, take_over=take_over, dry=False)
         report = tending.run()
+        # The changes of an open transaction have not been compared: the import is to be run again.
         if not report.in_flight and _may_agree(report, leave_conflicts):
             look = partial(_agrees, tending, report, leave_conflicts)
             report.agreed = ledger_ownership.finish(tending.database, agreement, look)
@@ -96,6 +99,7 @@ def _may_agree(report: DriftReport, leave_conflicts: bool) -> bool:
 
 def _agrees(tending: "Round", report: DriftReport, leave_conflicts: bool) -> bool:
     """Look once more, after everything was repaired; what is found and not told yet is told."""
+    # A server may have changed something behind the round; now the agreement is locked, and its requests wait.
     again = replace(tending, dry=True, progress=_silent, report=DriftReport(report.mode)).run()
     told = {(drift.kind, drift.subnet, drift.place) for drift in report.left}
     report.found += [each for each in again.found if (each[0].kind, each[0].subnet, each[0].place) not in told]
@@ -149,6 +153,7 @@ class Round:
         with self.database.reading() as session:
             self._total = count_allocations(session) * (1 if self.networks is None else 2)
         if self.networks is not None:
+            # Once a round: a network that seems to differ is read again, under a lock, before it is repaired.
             self.networks.read()
             if self.dry:
                 self._note_spaces(self.networks)
@@ -166,6 +171,7 @@ class Round:
         self.report.subnets += 1
         self.report.addresses += len(seen.ports)
         self.report.note(compare_outside(seen), DriftOutcome.LEFT)
+        # The rows before the holdings: in the ledger, what the rows say is compared and repaired.
         seen = self._with_rows(seen)
         self.report.note(compare_coming(seen), DriftOutcome.IN_FLIGHT)
         if self.networks is not None and seen.record is not None:
@@ -247,6 +253,7 @@ class Round:
         unknown = set() if self.dry else {place for place, row in rows.items() if row.generation == 0}
         places = sorted(unknown | found.keys())
         for chunk in chunks(places, HOLDINGS_AT_ONCE):
+            # A busy subnet is left at the first wait: each further piece would wait for the same lock.
             busy = busy or not self._holdings(holdings, found, chunk)
             if busy:
                 self._note(found, chunk, None)
@@ -276,6 +283,7 @@ class Round:
         return True
 
     def _extra_networks(self, networks: NetworkRepair) -> None:
+        # Read anew: servers have made and removed subnets since the round began.
         networks.read()
         for subnet in sorted(networks.subnet_ids() - set(all_ids(self.database))):
             if networks.moving and self._spared(networks, subnet):
@@ -284,6 +292,7 @@ class Round:
                 drifts = networks.remove(self.database, subnet, dry=self.dry)
                 self.report.note(drifts, DriftOutcome.FOUND if self.dry else DriftOutcome.REPAIRED)
             except InFlight:
+                # The record is written and not committed: the subnet is just being made.
                 drift = Drift("network-extra", subnet, f"network {networks.name(subnet)!r} stands for no subnet yet")
                 self.report.note([drift], DriftOutcome.IN_FLIGHT)
 

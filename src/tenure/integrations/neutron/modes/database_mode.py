@@ -47,12 +47,14 @@ class DatabaseKeeper:
         if wanted.place is not None:
             # Asked for directly: it may lie outside the pools, where the allocator would look for it in the plan.
             if not book.grant(wanted.place, wanted.owner):
+                # MySQL's insert counts a subnet that is gone as an address that is taken: here that becomes NotFound.
                 subnet_records.enter(session, subnet.id)
                 raise AddressInUse(format_address(wanted.place), "another port")
             views.take(wanted.place, wanted.place)
             return wanted.place
         if not subnet.pools:
             raise PoolExhausted(NETWORK, None)
+        # RANDOM keeps processes apart: with LOWEST all of them would insert, and wait for, the same address.
         policy = Policy.LOWEST if wanted.lowest else Policy.RANDOM
         claim = Claim(NETWORK, Owner.trusted(wanted.owner), policy=policy)
         return run_inline(allocate(claim, SessionDesk(session, book, views))).row.first
@@ -81,6 +83,8 @@ def _let_go(session: Any) -> list[tuple[SharedViews, int]]:
 
 
 def _give_back(session: Any) -> None:
+    # The event comes for savepoints, too, and their release commits nothing. A place whose savepoint was rolled back is
+    # given back with the others: the view is wrong then, which costs one more try.
     if session.get_nested_transaction() is None:
         for views, place in session.info[LET_GO]:
             views.give_back(place, place)

@@ -114,6 +114,7 @@ class Taking:
 
     def named(self, place: int) -> int:
         """Take an address that was named."""
+        # The ledger still has what this transaction let go of, and would refuse it as held.
         for held in self._settlement.let_go(self._subnet):
             if held.place == place:
                 return self._retake(held)
@@ -138,6 +139,7 @@ class Taking:
         except AddressInUse as error:
             if error.holder != self._keeper.owner(self._owner):
                 raise
+        # The owner has it from an earlier request, which may just be cancelling it.
         with contextlib.suppress(NotFound):
             return self._keeper.reach.ask(lambda ledger: ledger.holding(self._network, address))
         return None
@@ -154,12 +156,14 @@ class Taking:
         The owner's slots are tried one after the other: those it holds already are passed over, and what an earlier
         request of its left pending is taken over.
         """
+        # The slots that this transaction filled itself are known to be taken; asking for them would cost a call each.
         first = self._settlement.holds(self._subnet, self._owner)
         for slot in itertools.count(first):
             try:
                 holding = self._hold(slot=str(slot), policy=policy)
             except PoolExhausted:
                 return self._retake_any()
+            # For a slot that is filled the ledger returns its holding: only the request's number tells old from new.
             if self._is_new(holding):
                 taken = self._write(holding)
             else:
@@ -189,6 +193,7 @@ class Taking:
         owner = self._keeper.owner(self._owner)
         with contextlib.suppress(NotFound):  # it went with its network, or somebody was quicker
             for holding in await ledger.holdings(network=self._network, owner=owner):
+                # Other holdings of the owner are from other requests, with transactions of their own behind them.
                 if self._is_new(holding) and holding.state is State.PENDING:
                     await ledger.cancel(self._network, holding.address, owner=owner, generation=holding.generation)
 
@@ -200,6 +205,7 @@ class Taking:
         place = holding.row.first
         held = HeldAddress(place, self._owner, holding.generation)
         written = self._book.grant(place, self._owner, holding.generation)
+        # A spare is noted as well: the ledger cancels it when the transaction ends, and does not pick it again before.
         self._settlement.note(Took(SubnetAddress(self._subnet, place), held, spare=not written))
         return place if written else None
 
@@ -209,10 +215,12 @@ class Taking:
         It becomes another holding, so that nobody who still means the old one can end it.
         """
         place = holding.row.first
+        # The row comes first: where a row is in the way, a transaction stands behind the holding, and it is left alone.
         if self._settlement.took(SubnetAddress(self._subnet, place)) or not self._book.grant(place, self._owner):
             return None
         owner, address = self._keeper.owner(self._owner), holding.address
         ending = Cancel if holding.state is State.PENDING else Release
+        # Both in one apply: in between, another owner of a shared space could get the address.
         operations: list[Operation] = [
             ending(network=self._network, address=address, owner=owner, generation=holding.generation),
             Allocate(

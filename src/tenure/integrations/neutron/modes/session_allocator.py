@@ -101,7 +101,9 @@ class SessionDesk:
 
     def _search(self, layout: Layout, claim: Claim, policy: Policy) -> Granted:
         """Pick and ask until the database agrees or, freshly read, has nothing that was not refused."""
+        # Without the subnet MySQL refuses every insert as taken, and the search would ask for address after address.
         subnet_records.enter(self._session, layout.configuration.name)
+        # A refused address counts as held if either reading of ``held_now`` has it: otherwise the loop might not end.
         refused: set[int] = set()
         while True:
             held = self._book.held_now(refused)
@@ -111,6 +113,7 @@ class SessionDesk:
             if first_free(reading.free) is None:
                 raise PoolExhausted(claim.network, claim.pool)
             while (number := reading.pick(policy, claim.owner, claim.slot, 0, self.chance)) is not None:
+                # Each number is asked for once in a reading, whatever the answer, so that the inner loop ends, too.
                 reading.free.take(number, number)
                 place, _ = line.unit(number)
                 served = self._ask(layout, claim, place)
@@ -119,6 +122,7 @@ class SessionDesk:
                 refused.add(place)
 
     def _ask(self, layout: Layout, claim: Claim, place: int) -> Granted | None:
+        # Before the insert: while it waits for another transaction, other threads must pick elsewhere.
         self._views.take(place, place)
         if not self._book.grant(place, claim.owner):
             return None

@@ -42,6 +42,7 @@ class SharedViews(DoubtfulViews):
 
     def __init__(self, layout: Layout, server: str) -> None:
         super().__init__(layout, server)
+        # Reentrant, because ``take_number`` calls ``take``.
         self._lock = threading.RLock()
 
     def open(
@@ -50,6 +51,7 @@ class SharedViews(DoubtfulViews):
         """Begin a line anew."""
         line = self.layout.line(*key)
         view = SharedLine(line, FreeSet(line.size, taken), Stripes(line.size, self._server), seen, loaded)
+        # One lock for all lines of a subnet: a pick from one of them is marked on the others.
         view.lock = self._lock
         with self._lock:
             self.lines[key] = view
@@ -94,7 +96,9 @@ class SubnetViews:
         """Return the views of a subnet as it is now."""
         with self._lock:
             mark, views = self._views.get(record.id, ("", None))
+            # Another mark is another plan: the old view would pick from pools that the subnet no longer has.
             if views is None or mark != record.mark:
+                # Stripes are spread by this name: under one name, all processes would pick from the same stripes.
                 views = SharedViews(layout_of(record), f"{socket.gethostname()}:{os.getpid()}")
                 self._views[record.id] = (record.mark, views)
             self._views.move_to_end(record.id)

@@ -59,6 +59,7 @@ class Reach:
     def ask(self, work: Work[T], *, amends: Work[object] | None = None) -> T:
         """Do work with the ledger; StoreUnavailable after the time-out, and then ``amends`` are made when it can be."""
         owed = None if amends is None else Debt("what a request that was given up left in the ledger", amends)
+        # A request that is known to have changed nothing has nothing to amend.
         return self._portal.run(self._bounded(work, owed, after_failing=("unknown",)))
 
     def owe(self, text: str, work: Work[object]) -> None:
@@ -75,15 +76,18 @@ class Reach:
 
     async def _settle(self, debt: Debt) -> str:
         """Do what is owed; or put it behind what is, and say so."""
+        # Debts are paid in the order they were made: a later one may rest on an earlier one.
         if self._debts:
             self._add(debt)
             return "other things are owed to it before"
+        # A debt stays owed, whether the try changed nothing or its outcome is unknown.
         await self._bounded(debt.work, debt, after_failing=("none", "unknown"))
         return ""
 
     async def _bounded(self, work: Work[T], amends: Debt | None, *, after_failing: tuple[str, ...]) -> T:
         begun = asyncio.Event()
         task: asyncio.Task[T] = asyncio.ensure_future(self._with_ledger(work, begun))
+        # Not wait_for(), which cancels: work that has begun goes on to its end, and is amended when that is known.
         done, _ = await asyncio.wait({task}, timeout=self._timeout_s)
         if not done:
             self._give_up(task, amends, begun=begun.is_set(), always="none" in after_failing)
@@ -95,6 +99,7 @@ class Reach:
             if amends is not None and error.outcome in after_failing:
                 self._add(amends)
             reason = plain_reason(error)
+            # The reason names already which of the two databases is away.
             if reason.startswith(("the ledger ", "Neutron's database ")):
                 raise
             # Which one it is has to be said: Neutron's own database may be of the same kind.
@@ -104,6 +109,7 @@ class Reach:
     async def _with_ledger(self, work: Work[T], begun: asyncio.Event | None = None) -> T:
         ledger = self._ledger or await self._open()
         if begun is not None:
+            # Before this the ledger was not even open: a request that gives up here has surely changed nothing.
             begun.set()
         return await work(ledger)
 
@@ -115,6 +121,7 @@ class Reach:
         return await asyncio.shield(self._opening)
 
     def _opened(self, opening: asyncio.Task[AsyncLedger]) -> None:
+        # Also after a failure: the next request opens anew.
         self._opening = None
         if not opening.cancelled() and opening.exception() is None:
             self._ledger = opening.result()
@@ -147,6 +154,7 @@ class Reach:
         pause_s = FIRST_PAUSE_S
         while self._debts:
             try:
+                # The debt stays at the head until it is paid: ``_settle`` must see it, and line up behind it.
                 await self._with_ledger(self._debts[0].work)
                 pause_s = FIRST_PAUSE_S
             except StoreUnavailable:
@@ -202,6 +210,7 @@ class Reaches:
         """Return the way to a ledger."""
         with self._lock:
             if url not in self._reaches:
+                # A reach starts a thread, which no fork survives: it is made at the first use, not beforehand.
                 self._reaches[url] = Reach(url, timeout_s)
             return self._reaches[url]
 

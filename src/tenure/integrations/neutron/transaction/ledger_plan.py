@@ -91,6 +91,7 @@ async def _remove(ledger: AsyncLedger, realm: str, name: str) -> None:
     """Remove a network and what this deployment holds in it; with guests in it, it is retired, and they stay."""
     holdings = await ledger.holdings(name)
     ours = [each for each in holdings if each.owner.startswith(ledger_owner(realm, ""))]
+    # Cooling holdings belong to nobody any more: they keep no network, and go with it by the cascade.
     endings = [_ended(each) for each in ours if each.state is not State.COOLING]
     if any(each.state is not State.COOLING for each in holdings if each not in ours):
         LOG.warning("somebody else holds addresses in network %s, whose subnet is gone: it is retired", name)
@@ -124,6 +125,7 @@ def _changed(network: Network, subnet: SubnetRecord) -> list[Operation]:
     """Name the edits that lead from a network to what a subnet wants: the old pools go, the new ones come."""
     name, wanted = network.name, parse_cidr(subnet.cidr)
     edits: list[Edit] = [ModifyNetwork(network=name, labels={**network.notes.labels, MARK: subnet.mark})]
+    # The old pools go first: the ledger refuses to move a block away from under a pool.
     edits += [RemovePool(network=name, pool=_range_text(pool.range)) for _, pool in network.pools()]
     found = _block(network, subnet)
     gateway = _gateway_text(subnet)
@@ -145,6 +147,7 @@ def _block(network: Network, subnet: SubnetRecord) -> Subnet | None:
 
 def _new_block(name: str, subnet: SubnetRecord) -> AddSubnet:
     gateway = _gateway_text(subnet)
+    # The gateway alone: Neutron itself leaves out the first and the last address, in its pools and in its checks.
     return AddSubnet(network=name, cidr=str(parse_cidr(subnet.cidr)), gateway=gateway, keep_back=["gateway"])
 
 

@@ -132,6 +132,7 @@ class Settlement:
 
     def before_commit(self, session: Any) -> None:
         """Note that the outermost transaction is about to be committed: from here on a failure leaves doubt."""
+        # The event comes for savepoints, too, whose release is no COMMIT.
         self.committing = session.get_nested_transaction() is None
 
     def after_commit(self, session: Any) -> None:
@@ -140,20 +141,24 @@ class Settlement:
 
     def after_transaction_end(self, session: Any, transaction: Any) -> None:
         """Hand on, settle or undo the steps of what ends."""
+        # The end of a savepoint does not end the commit that goes on around it.
         committing, self.committing = self.committing, self.committing and transaction.nested
         ended = [step for made_in, step in self.steps if made_in is transaction]
         if not ended:
             return
+        # A savepoint was released: its steps belong to what it lies in, which may still be rolled back.
         if transaction is self.committed and transaction.nested:
             parent = transaction.parent
             self.steps = [(parent if made_in is transaction else made_in, step) for made_in, step in self.steps]
             return
+        # The session may live on with other transactions, which must not settle these steps again.
         self.steps = [(made_in, step) for made_in, step in self.steps if made_in is not transaction]
         engine = session.get_bind().engine
         if transaction is self.committed:
             self.ends.commit(ended, engine)
         elif transaction.nested:
             self.ends.go_back(ended)
+        # The end came between the two events of a commit: COMMIT may have arrived, and only the database knows.
         elif committing:
             self.ends.doubt(ended, engine)
         else:

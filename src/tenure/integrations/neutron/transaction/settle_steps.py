@@ -58,6 +58,7 @@ class LedgerEnds:
     def go_back(self, steps: list[Step]) -> None:
         """Cancel what was taken, and give plans back the shape they had, which the database does not tell yet."""
         self._cancel(steps)
+        # Backwards: of several changes of one subnet, the plan before the first one is to be left.
         for step in reversed(steps):
             if isinstance(step, Planned):
                 number = step.after.id
@@ -69,6 +70,7 @@ class LedgerEnds:
         first, last = _first_steps(steps), last_steps(steps)
 
         async def settle(ledger: AsyncLedger) -> None:
+            # The rows are read when the debt is paid, not before. In a thread: other requests share this loop.
             rows = await asyncio.to_thread(_rows_behind, engine, [step.place for step in last])
             groups = [
                 self._settled(begun, step) if _was_committed(step, row) else self._undone(begun)
@@ -96,6 +98,7 @@ class LedgerEnds:
 
         async def tell(ledger: AsyncLedger) -> None:
             try:
+                # All in one transaction; where one operation is refused, it must not keep the others from being done.
                 await ledger.apply(operations)
             except StoreUnavailable:
                 raise
@@ -110,6 +113,7 @@ class LedgerEnds:
         if isinstance(first, Took):
             if isinstance(last, LetGo):
                 return self._cancelled(first)
+            # A pending holding is confirmed under its first owner, and only then changes hands.
             confirm = [Confirm(**self._ticket(first.place, first.held))]
             return [*confirm, *self._handed_over(first, last)]
         if isinstance(last, LetGo):
@@ -136,6 +140,7 @@ class LedgerEnds:
             "network": ledger_plan.network_name(self._realm, place.subnet.id),
             "address": format_address(place.position),
             "owner": ledger_plan.ledger_owner(self._realm, held.owner),
+            # 0 on a row: its generation is not known, and the holding of that owner is meant, whichever it is.
             "generation": held.generation or None,
         }
 
@@ -147,6 +152,7 @@ def committed_plan(engine: Any, realm: str, subnet: str) -> Work[None]:
     """
 
     async def settle(ledger: AsyncLedger) -> None:
+        # Read when the debt is paid: the plan may have changed again since it was made.
         record = await asyncio.to_thread(_committed, engine, subnet)
         while True:
             await ledger_plan.become(ledger, realm, subnet, record)
@@ -190,6 +196,7 @@ def _was_committed(last: AddressStep, row: HeldAddress | None) -> bool:
 
 
 def _first_steps(steps: list[Step]) -> dict[tuple[str, int], AddressStep]:
+    # Backwards, so that the first step of each address is the one that stays.
     return {step.place.key: step for step in reversed(of_addresses(steps))}
 
 
@@ -220,6 +227,8 @@ def _rows_behind(engine: Any, places: list[SubnetAddress]) -> list[HeldAddress |
 def _row_behind(session: Any, place: SubnetAddress) -> HeldAddress | None:
     book = SessionBook(session, place.subnet.id)
     try:
+        # The insert waits for a transaction that is still open on the address; ``_beside`` rolls the row back. The
+        # savepoint keeps the session usable where the insert itself fails.
         with session.begin_nested():
             return None if book.grant(place.position, "nobody") else book.find(place.position, locking=True)
     except db_exc.DBReferenceError:

@@ -55,6 +55,7 @@ class Tenants:
         self._layout = layout
         self._rows = sorted(holdings, key=lambda holding: holding.row.first)
         self._firsts = [holding.row.first for holding in self._rows]
+        # A draining or cooling holding may have left its slot to another.
         settled = (State.PENDING, State.HELD)
         own = (holding for holding in self._rows if holding.network == network and holding.state in settled)
         self._own = {(holding.owner, holding.slot): holding for holding in own}

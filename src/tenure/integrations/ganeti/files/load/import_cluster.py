@@ -50,6 +50,7 @@ async def run_import(ledger: AsyncLedger, plan: ImportPlan, progress: Progress |
 async def _run(ledger: AsyncLedger, plan: ImportPlan, progress: Progress | None) -> None:
     """Take the steps of a plan, one after the other."""
     if FILE not in plan.papers:
+        # Before anything else is written: from here on an import of another file is refused.
         await _make(ledger, [_file_paper(plan, 0, done=False)])
     made, total = 0, sum(plan.counts.values())
     for count, operations in _steps(plan):
@@ -57,6 +58,7 @@ async def _run(ledger: AsyncLedger, plan: ImportPlan, progress: Progress | None)
         made += count
         if progress is not None:
             progress(made, total)
+    # Read anew: another import of the same file may have come to the end first.
     known = await ledger.paper(GANETI, FILE)
     if not known.document["done"]:
         await _make(ledger, [_file_paper(plan, known.revision, done=True)])
@@ -87,6 +89,7 @@ async def _make(ledger: AsyncLedger, operations: Sequence[Operation]) -> None:
         try:
             await ledger.apply([lock, *operations])
         except Conflict as error:
+            # Only a change of the cluster meanwhile is worth another try; any other conflict would come again.
             if await structure(ledger) != lock:
                 raise Outrun(error) from None
             raise
@@ -117,8 +120,10 @@ def _steps(plan: ImportPlan) -> Iterator[Step]:
         if network.name in new[NETWORKS]:
             yield from _network_steps(plan, network, plain[NETWORKS, network.name])
     names = {network.uuid: network.name for network in cluster.networks}
+    # Addresses of networks that are there already are granted with their instances, and count there.
     late = Counter(grant.owner for name in set(plan.grants) - new[NETWORKS] for grant in plan.grants[name])
     for instances in _cut(instance for instance in cluster.instances if instance.name in new[INSTANCES]):
+        # A node may have been removed since its step. Papers of nodes are never written over: revision 1, or none.
         standing = [ExpectPaper(kind=NODE, name=node, revision=1) for node in sorted({i.node for i in instances})]
         made = instance_operations(instances, names)
         count = len(instances) + sum(late[each.owner] for each in instances)

@@ -50,12 +50,14 @@ class NetworkSteps:
             yield 1 + len(first), [paper, *frame, *network_filling(self._network), *held]
             return
         yield len(first), [self._written(HALF, self._revision), *frame, *shut(self._network), *held]
+        # The step before has written the paper once more.
         yield from self._half_made(later, self._revision + 1)
 
     def _half_made(self, grants: Sequence[Grant], revision: int) -> Iterator[Step]:
         for start in range(0, len(grants), PAGE):
             page = grants[start : start + PAGE]
             yield len(page), allocations(self._network.name, page)
+        # Last, and in one apply: pools and connections come when every address of the file is held.
         filled = [*unshut(self._network), *network_filling(self._network)]
         yield 1, [self._written(self._kept, revision), *filled]
 

@@ -51,6 +51,7 @@ def network_filling(network: NetworkFile) -> Iterator[Operation]:
     for subnet in network.subnets:
         yield from (AddPool(network=name, range=pool.range, name=pool.name) for pool in subnet.pools)
         kept = _kept_back(subnet)
+        # Automatic marks stay automatic (U16): the subnet keeps them back by itself, and they follow its block.
         automatic = sorted({place for why, place in subnet.automatic() if why in kept and place is not None})
         for piece in subnet.external or ():
             yield from (Reserve(network=name, range=rest) for rest in subtract(piece, map(single, automatic)))
@@ -84,6 +85,7 @@ def allocations(network: str, grants: Iterable[Grant]) -> list[Operation]:
     """Hold addresses: for their instances, or so that what no NIC has is neither lost nor given away."""
     return [
         Allocate(
+            # By force: in a file an instance may have the gateway, or an address that is externally reserved.
             network=network, owner=grant.owner, slot=grant.slot, address=grant.address, reserved="force",
             request=REQUEST, description=ORPHANED if grant.owner == ORPHAN else "",
         )

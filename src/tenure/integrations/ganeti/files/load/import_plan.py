@@ -142,6 +142,7 @@ def _plan_objects(settled: MergedConfiguration, papers: Mapping[str, Paper], sta
             present[plain.section].append(plain.name)
             continue
         new[plain.section].append(plain.name)
+        # An object that is there without a paper of this file was made by other means, and is in the way.
         if there and _is_half_made(plain, papers):
             opened.add(plain.name)
         else:
@@ -152,6 +153,7 @@ def _plan_objects(settled: MergedConfiguration, papers: Mapping[str, Paper], sta
 async def _with_grants(plan: ImportPlan, standing: _Standing, ledger: AsyncLedger) -> ImportPlan:
     """Add which addresses are still to be granted, and who has them."""
     wanted, conflicts = _wanted(plan.settled, plan.new), [*plan.conflicts]
+    # A network that is still to be made has no tenants to look at.
     for name in sorted(set(wanted) - (set(plan.new[NETWORKS]) - plan.opened)):
         tenants = await Tenants.read(ledger, standing.space_of(name), name)
         conflicts.extend(tenants.conflicts(wanted[name]))

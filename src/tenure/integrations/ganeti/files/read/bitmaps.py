@@ -28,6 +28,7 @@ def _runs(text: str, first: int) -> Iterator[AddressRange]:
 
 def write_bits(marked: Iterable[AddressRange], block: AddressRange) -> str:
     """Write the marked addresses of a block; what lies outside is left out."""
+    # Bytes are written in place, a run at a time: the string of a /8 has sixteen million characters.
     bits = bytearray(b"0" * block.size)
     for piece in marked:
         first, last = max(piece.first, block.first), min(piece.last, block.last)

@@ -63,6 +63,7 @@ def examine(document: object) -> tuple[ClusterConfiguration, FileFaults]:
     whole = Part(document, "", faults)
     _check_kind(whole)
     keys: dict[tuple[str, str], str] = {}
+    # Each section is read when those are known that it refers to: groups name networks, nodes groups, instances both.
     networks = _section(whole, NETWORKS, keys, read_network)
     homes = _section(whole, GROUPS, keys, lambda part, uuid, name: (Group(name, uuid), part))
     groups = [group for group, _ in homes]
@@ -95,6 +96,7 @@ def _section(
         if name is None:
             continue
         uuid = part.read("uuid", lambda value, field: check_name(value, field=field), _missing_uuid(section, key, name))
+        # A fault is noted and the object is read on: all faults of a file are reported at once.
         if key not in (uuid, name):
             part.faults.add(part.at("uuid"), f"is {uuid}, the key is {key[:80]}")
         if name in names:
@@ -123,6 +125,7 @@ def _object_name(section: str, value: object, field: str) -> str:
 def _by_ident(objects: Iterable[Any]) -> Mapping[str, Any]:
     """Let objects be found by uuid and, as older files do, by name."""
     every = list(objects)
+    # In this order, a uuid wins over a name that is spelled like it.
     return {**{each.name: each for each in every}, **{each.uuid: each for each in every}}
 
 

@@ -45,6 +45,7 @@ def read_instance(part: Part, uuid: str, name: str, known: InstanceReferences) -
     )
     _check_marks(part, nics)
     serial = part.document.get("serial_no")
+    # To Python, JSON's true is a number.
     counted = serial if isinstance(serial, int) and not isinstance(serial, bool) and serial > 0 else 1
     return Instance(name, uuid, "" if node is None else node.name, group, nics, counted)
 

@@ -86,6 +86,7 @@ def _of_version(cidr: Cidr, v6: bool, field: str) -> Cidr:
 
 def _gateway(value: object, cidr: Cidr, field: str) -> int:
     gateway = parse_address(value, field=field)  # type: ignore[arg-type]
+    # fe80::/10: the ten highest bits of the address; above them a position has its IP version.
     link_local = is_v6(gateway) and (gateway >> 118) & 0x3FF == 0x3FA
     if gateway not in cidr.range and not (link_local and is_v6(cidr.first)):
         raise Invalid(f"{field}: {format_address(gateway)} lies outside {cidr}", field=field)
