@@ -23,6 +23,7 @@ from tenure.service.ledger.async_ledger import AsyncLedger
 LASTS_S = 12 * 3600
 MOST_OF_A_TOKEN = 20
 LOOKED_THROUGH = 1000
+# Each removal is a transaction, and a person waits for the login meanwhile.
 CLEARED_AT_ONCE = 20
 
 _FORM = re.compile(rb"(([0-9a-f]{16})\.[0-9a-f]{16})\.([0-9a-f]{64})")

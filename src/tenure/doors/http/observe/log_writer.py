@@ -37,6 +37,7 @@ class Sink:
         if self._timer is not None:
             self._timer.cancel()
             self._timer = None
+        # Taken first: a line that is noted while these are written belongs to the next block.
         lines, self._lines = self._lines, []
         block: list[bytes] = []
         size = 0
@@ -54,6 +55,7 @@ class Sink:
         data = b"".join(block)
         try:
             while data:
+                # write() may take a part only, such as when a signal comes or a pipe is nearly full.
                 data = data[os.write(self._descriptor, data) :]
         except OSError:
             self.lost += len(block)

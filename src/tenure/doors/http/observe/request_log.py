@@ -73,6 +73,7 @@ class Journal:
         write = as_json if self._json else as_word
         self._written = TextCache(write)
         self._routes: dict[int, str] = {}
+        # Random for each process: the ids of two servers, or of one that is started again, must differ in the log.
         self._mark = secrets.token_hex(4)
         self._numbers = itertools.count(1)
 

@@ -93,9 +93,11 @@ async def history(call: Call) -> responses.History:
 async def list_changes(call: Call) -> responses.ChangePage:
     """Read the log behind a number, in commit order; with filters a page may be short and still not the last."""
     wanted: Changes = call.query
+    # Read before the page, which may have newer entries; `last` below is the larger of the two.
     fits, newest = Filter(wanted), await call.ledger.last_change()
     items: list[Change] = []
     after = wanted.after
+    # With a filter, the entries that are looked at are limited; `next` moves on also where none of them fits.
     async for change in call.ledger.changes(wanted.after, limit=wanted.limit if fits.takes_all else 10 * MOST_CHANGES):
         after = change.seq
         if fits(change):
@@ -147,6 +149,7 @@ async def list_instances(call: Call) -> responses.Page[responses.Instance]:
 async def get_instance(call: Call) -> responses.Instance:
     """Read one machine: its document, if a door keeps one, and what it holds."""
     name = call.params["instance"]
+    # Papers come in order of name, so the very name comes before all that only begin so.
     found = await call.ledger.papers(INSTANCE, prefix=name, limit=1)
     paper = encode.paper(found[0]) if found and found[0].name == name else None
     instance = await _instance(call, name, paper)

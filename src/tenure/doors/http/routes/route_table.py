@@ -29,6 +29,7 @@ SECTIONS: list[RouteSection] = [
     read_routes.log,
     event_routes.events,
     read_routes.papers,
+    # The section of deployment_routes, to which the import of work_routes adds further routes.
     work_routes.deployments,
     ledger_routes.whole,
     token_routes.tokens,

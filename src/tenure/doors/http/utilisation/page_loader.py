@@ -87,7 +87,9 @@ class Feed:
         while start <= part.last:
             self._aside.clear()
             page = await self._survey.rows(self._space, start, part.last, limit=self._page)
+            # The number is read after the page, so everything that the page shows is followed before it is taken in.
             await self._followed(await self._survey.last_change())
+            # A full page says nothing of what lies behind its last row.
             end = part.last if len(page) < self._page else min(page[-1].last, part.last)
             self._take_in(page, end)
             start = end + 1

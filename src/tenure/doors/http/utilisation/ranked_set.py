@@ -27,6 +27,7 @@ class Numbers:
         """Take a number in; it must not be there."""
         self._size += 1
         self._before = None
+        # A reading comes in order, so nearly all numbers are appended while an index is built.
         if not self._ends or number > self._ends[-1]:
             self._append(number)
             return

@@ -127,11 +127,13 @@ def terrain_of(network: Network, subnet: Subnet, barriers: Barriers) -> Terrain:
     closed = network.retired or subnet.retired
     pieces = [TerrainPiece(0, block.size // size - 1, UnitStatus.OUTSIDE, NO_POOL)]
     for number, pool in enumerate(subnet.pools):
+        # Whole units only, as picking has it: a unit that sticks out of the pool is outside.
         low = -(-(pool.range.first - block.first) // size)
         high = (pool.range.last + 1 - block.first) // size - 1
         if low <= high:
             standing = UnitStatus.RETIRED if closed or pool.retired else UnitStatus.FREE
             pieces = _overlaid(pieces, [(low, high)], standing, number)
+    # In this order: where several cover a unit, the last one is shown.
     kept = {
         standing: list[Interval]() for standing in (UnitStatus.PREALLOCATED, UnitStatus.RESERVED, UnitStatus.KEPT_BACK)
     }
