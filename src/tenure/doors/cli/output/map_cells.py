@@ -110,6 +110,7 @@ def panel(strokes: list[Stroke], part: AddressRange, unit: int = 1, *, zoomed: b
     cell = unit
     while -(-part.size // cell) > MOST_CELLS:
         cell *= 2
+    # Rows begin at multiples of a row, so the addresses in the margin are round; cells before the part stay empty.
     row = cell * COLUMNS
     start = part.first // row * row
     cells: list[Counter[CellKind]] = [Counter() for _ in range(-(-(part.last + 1 - start) // cell))]

@@ -89,6 +89,7 @@ class Drawing:
         if cell == self.unit or taken == 0:
             kind = _leading(counts)
             return (" ", None) if kind is None else (self.signs.kinds[kind], kind)
+        # A cell in which little is taken and the rest is kept away has nothing free either, but must not look full.
         kept_away = counts[CellKind.RESERVED] + counts[CellKind.OUTSIDE]
         full = not counts[CellKind.FREE] and taken >= kept_away
         shade = 3 if full else min(taken * 4 // counts.total(), 2)

@@ -30,6 +30,7 @@ def echo(session: Session, text: str, *, end: bool = True) -> None:
     """Write a line of text (or, without an end, a piece of one), coloured only where a terminal shows it."""
     try:
         click.echo(text, nl=end, color=session.colour)
+    # main has an exit code of its own for a reader that went away.
     except BrokenPipeError:
         raise
     except OSError as error:
