@@ -75,7 +75,7 @@ async def _ledger(url: str, opening: Coroutine[Any, Any, AsyncLedger], opened: A
         refuse_missing(url)
         return LedgerSource(without_secrets(url), await opened.enter_async_context(await opening))
     finally:
-        # Where the file is missing nobody awaits the coroutine, and Python would warn of it; an awaited one is done.
+        # Where the file is missing, the coroutine is never awaited, and Python would warn of it.
         opening.close()
 
 

@@ -17,7 +17,7 @@ from tenure.wiring import without_secrets
 if TYPE_CHECKING:
     from tenure.doors.http.process.run_server import Ready
 
-# What the extra `rest` installs; any other module that is not found is an error of ours.
+# The extra `rest` installs these; any other module that is not found is an error of ours.
 PARTS = ("uvicorn", "uvloop", "httptools", "msgspec", "prometheus_client")
 
 

@@ -81,7 +81,7 @@ async def _look_up(ledger: AsyncLedger, what: str) -> Answer:
     if what not in names and _is_owner(what):
         return await ledger.holdings(owner=what)
     network = await ledger.network(what)
-    # One more than is shown says whether there are more.
+    # The one beyond the limit is not shown; it says whether there are more.
     holdings = await ledger.holdings(what, limit=SHOWN_HOLDINGS + 1)
     return network_entry(network), await overview(ledger, what), holdings
 

@@ -66,6 +66,7 @@ def overlay(base: Iterable[Stroke], layer: Iterable[Stroke]) -> Iterator[Stroke]
                 yield Stroke(first, top.first - 1, stroke.kind)
             yield Stroke(max(first, top.first), min(top.last, stroke.last), top.kind)
             first = min(top.last, stroke.last) + 1
+            # The upper stroke reaches into the next one of the base, so it is not used up.
             if top.last > stroke.last:
                 break
             top = next(upper, None)

@@ -76,6 +76,7 @@ class Drawing:
             yield f"{labels[number]:>{margin}}  {_row_text(rows[number])}".rstrip()
             if alike >= FOLDED:
                 yield f"{self.signs.fold:>{margin}}  {alike - 2} more rows like it"
+                # The last of the folded rows is drawn again, so that the end of the fold shows its address.
                 number += alike - 1
             else:
                 number += 1

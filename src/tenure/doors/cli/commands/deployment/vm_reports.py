@@ -243,7 +243,7 @@ def clean_up_orphans(session: Session, vms: tuple[str, ...]) -> None:
 
 
 async def _cleaned_up(door: "Deployments", vms: Sequence[str]) -> "list[Orphan]":
-    # Read before the clean-up: afterwards nobody knows which addresses they had.
+    # Read before the clean-up: afterwards the ledger no longer shows which addresses the orphans had.
     orphans = [orphan for orphan in await door.orphans() if orphan.vm in vms]
     for orphan in orphans:
         await door.clean_up_orphan(orphan.vm)
