@@ -74,7 +74,7 @@ class Site:
                 keeper = survey.keeper(self.settings.keep_changes, self._not_archived)
                 opened.push_async_callback(keeper.close)
                 keeper.open()
-            # Until here the local stack closes whatever is open if a step fails.
+            # Until here the local stack closes everything that is open if a step fails.
             self._opened = opened.pop_all()
 
     def _not_archived(self, error: TenureError) -> None:

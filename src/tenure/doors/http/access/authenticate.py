@@ -127,6 +127,7 @@ class Access:
 
     async def _by_token(self, given: bytes, scope: Scope, now: float) -> Visitor:
         text = _bearer(given)
+        # A text that is no token is never looked up in the ledger, but it counts as a guess.
         formed = text is not None and read_text(text) is not None
         return await self._looked_up(self._tokens, given if formed else None, scope, now)
 
@@ -158,7 +159,7 @@ class Access:
             async with self._suspected(peer_of(scope), now):
                 wrong = given is None or seats.wrong(given, now)
                 visitor = None if wrong or given is None else await seats.find(given)
-                # What was good once is no guess: it leaves this block without an error, which gives the count back.
+                # A token that was good once is no guess: the block ends without an error, which gives the count back.
                 if visitor is None and not (given is not None and seats.was_good(given)):
                     raise _unknown()
         if visitor is None:
@@ -173,6 +174,7 @@ class Access:
         try:
             yield
         except Unauthorised:
+            # This is the very failure that was counted beforehand.
             raise
         except BaseException:
             self._failures.give_back(peer, now)

@@ -146,7 +146,7 @@ class Shortcut:
 
     def _tell(self, request: Request, begun: WishInFlight) -> None:
         """Answer a request that was granted what it wants; else the long way finds out what there is to say."""
-        # granted() also gives a refused pick back to the view, so it runs for a request that was given up, too.
+        # Also for a request that was given up: granted() returns a pick that came to nothing to the view.
         granted, under_way = begun.granted(), self._under_way.pop(request, None)
         if under_way is None:  # it was given up
             return

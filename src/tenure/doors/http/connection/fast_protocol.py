@@ -161,6 +161,7 @@ class FastProtocol(GuardedProtocol):
             super().on_message_complete()
             return
         short, self._short = self._short, None
+        # What the base class does at the end of a message; here there is no cycle of the server to end.
         self._in_head = True
         self._body_since = None
         if self._serve(short):

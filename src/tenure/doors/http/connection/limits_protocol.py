@@ -129,6 +129,7 @@ class GuardedProtocol(HttpToolsProtocol):
         head += [b"%b: %b\r\n" % pair for pair in self.headers if pair[0] not in UPGRADING]
         head += [] if self.parser.should_keep_alive() else [b"connection: close\r\n"]
         self._offered = False
+        # The head is fed once more below, and counted once more.
         self._head_bytes = 0
         self._read_afresh()
         self.data_received(b"".join([*head, b"\r\n", rest]))
@@ -228,7 +229,7 @@ class GuardedProtocol(HttpToolsProtocol):
     def look(self, now: float) -> None:
         """Close the connection if it is too slow."""
         limits = self._site.limits
-        # First, whatever else is wrong: the call also notes what is unread now, for the next look.
+        # First of all: the call also notes how much is unread now, for the next look.
         if self._stalls(now):
             self._forget_requests()
             self.transport.abort()
@@ -267,7 +268,7 @@ class GuardedProtocol(HttpToolsProtocol):
         peer, request_id = None if self.client is None else self.client[0], self._site.journal.next_id()
         said = {"code": error.code, "reason": error.message, "peer": peer, "request_id": request_id}
         self._site.journal.note("refused", "info", **said)
-        # Whatever still comes is no head that could be refused once more.
+        # Bytes that still come must not be refused as a head once more.
         self._in_head, self._head_since = False, None
         if self.cycle is not None and not self.cycle.response_complete:
             if not self.cycle.more_body or self.cycle.response_started or self.pipeline:  # it is about a later one

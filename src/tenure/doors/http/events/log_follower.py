@@ -74,8 +74,8 @@ class News:
         while True:
             try:
                 await self._step(teller)
-            # `seen` stays where it is, so the next step goes on behind the last change that was told.
             except StoreUnavailable:
+                # `seen` stays where it is, so the next step goes on behind the last change that listeners got.
                 await asyncio.sleep(AFTER_OUTAGE_S)
             except Exception as error:  # a fault of ours must not leave everybody with what was, for ever
                 _report(error)
@@ -85,7 +85,7 @@ class News:
     async def _step(self, teller: Teller) -> None:
         """Tell a page, or wait a moment for one; what could not be told is a gap."""
         await self._wanted()
-        # A listener missed part of a page, and nobody knows which part, so all of them begin afresh.
+        # A listener missed an unknown part of a page, so all listeners begin afresh.
         if self._failed:
             await self._skip(await self._survey.last_change())
             self._failed = False

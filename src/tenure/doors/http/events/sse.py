@@ -111,6 +111,7 @@ class Stream:
             # The answer has begun, so the error cannot become a problem document; the caller logs it.
             if pump.done() and (error := pump.exception()) is not None:
                 raise error
+            # A reader that has left gets no last line.
             if not ends[0].done():
                 await self._finish(pump, send)
         finally:

@@ -37,7 +37,6 @@ class Sink:
         if self._timer is not None:
             self._timer.cancel()
             self._timer = None
-        # Taken first: a line that is noted while these are written belongs to the next block.
         lines, self._lines = self._lines, []
         block: list[bytes] = []
         size = 0

@@ -106,6 +106,7 @@ class Journal:
         self.sink.write(write(self._clock.now(), level, event, fields))
 
     def _json_line(self, watch: Watch, ms: float) -> str:
+        # Request id and method need no escaping: known_request_id and the parser let nothing in that would need it.
         written, client = self._written, watch.client
         route = "null" if watch.route is None else self._routes.get(id(watch.route), "null")
         actor = "null" if watch.visitor is None else written[watch.visitor.name]

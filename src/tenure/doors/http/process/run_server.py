@@ -182,6 +182,7 @@ async def _serve(
     settings: Settings, bound: socket.socket, ready: Callable[[Ready], None], place: CounterRows | None
 ) -> None:
     site = Site(settings, ServerCounters(place))
+    # Before the site opens: the application lays the counters out anew for its routes, and earlier counts are dropped.
     application = Application(site, ENDPOINTS)
     log_to(site.journal)
     try:

@@ -129,6 +129,7 @@ class Supervisor:
     def _watch(self, woken: Connection) -> None:
         """Start again whoever dies, until told to stop."""
         while not self._signalled:
+            # Sleep until a worker dies, a signal comes, or the pause of a dead worker is over.
             running = {each.process.sentinel: each for each in self._workers if each.process is not None}
             absent = [each for each in self._workers if each.process is None]
             pause = min((each.start_at for each in absent), default=None)

@@ -51,6 +51,7 @@ def _bare(etag: str) -> str:
 async def edited(call: Call, edit: Edit) -> responses.Network:
     """Make one edit under the idempotency key and, where the caller said so, only on the network he has read."""
     operations: list[Operation] = [edit]
+    # A network that is only being added has no earlier reading to rest on.
     if call.if_match is not None and _bare(call.if_match) != ANY and not isinstance(edit, AddNetwork):
         operations.insert(0, _expectation(call.if_match, edit.network))
     network = (await applied(call, operations))[-1]

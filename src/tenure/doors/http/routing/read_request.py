@@ -234,7 +234,7 @@ def read_json(kind: Any, body: bytes, content_type: bytes | None) -> Any:
         decoder = _decoders[kind] = msgspec.json.Decoder(kind)
     try:
         read = decoder.decode(body or b"{}")
-        # Only behind the typed decoder, which has refused by then whatever is no JSON.
+        # Behind the typed decoder, which has refused a body that is no JSON.
         check_keys(body)
         return read
     except msgspec.ValidationError as error:

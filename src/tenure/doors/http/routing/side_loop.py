@@ -86,6 +86,7 @@ class SideLoop:
         """End what still runs there, and the thread."""
         if self._loop is None or self._thread is None:
             return
+        # The tasks end first: a loop that stops with tasks in it would leave their callers waiting for ever.
         ending = asyncio.run_coroutine_threadsafe(_end_others(), self._loop)
         await asyncio.wrap_future(ending)
         self._loop.call_soon_threadsafe(self._loop.stop)
@@ -113,6 +114,7 @@ class _DistantLedger:
 
     def __getattr__(self, name: str) -> Callable[..., Coroutine[Any, Any, Any]]:
         verb = getattr(self._ledger, name)
+        # An asynchronous generator would run on the wrong loop.
         if not asyncio.iscoroutinefunction(verb):
             raise AttributeError(f"{name} is no verb that can be awaited from another loop")
 

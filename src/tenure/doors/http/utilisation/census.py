@@ -71,7 +71,7 @@ class Census:
         self._tasks.clear()
         self.spaces, self._places = {}, {}
         self.trends.missed()
-        # Up to here the log is read back; what comes behind it is told by the news.
+        # Up to here the log is read back; later changes come from the news.
         newest = self._news.seen
         self.do(FINDING, self._find_spaces)
         self.do("trends", lambda: self._read_back(newest))
@@ -155,8 +155,8 @@ class Census:
                     feed = self.feed(space, todo)
                     try:
                         await feed.run()
-                    # A cancellation, too, leaves tallies half filled.
                     except BaseException:
+                        # A cancellation, too, leaves tallies half filled.
                         space.abandoned(feed)
                         raise
                     space.finished(feed)
@@ -186,6 +186,7 @@ class Census:
                 trends.restart(error.oldest)
                 continue
             for change in page:
+                # Later entries come by `follow` and wait there until the past is read.
                 if change.seq <= newest:
                     trends.take(change)
             trends.at = min(page[-1].seq, newest) if page else newest
@@ -273,6 +274,7 @@ class Census:
         def ready() -> bool:
             space = self._find(name)
             if space is None or space.plan is None:
+                # Only when every plan is laid out is it certain that there is no network of this name.
                 return self._is_laid_out()
             return space.is_counted(space.plan.network(name))
 

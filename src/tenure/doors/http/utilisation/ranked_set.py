@@ -64,6 +64,7 @@ class Numbers:
 
     def below(self, number: int) -> int:
         """Count the numbers that are smaller. O(log n)."""
+        # The sums are made on demand: many changes come between two looks.
         if self._before is None:
             self._before = [0, *accumulate(len(chunk) for chunk in self._chunks)]
         place = bisect_left(self._ends, number)

@@ -28,7 +28,7 @@ class SpaceCount:
         self.number = number
         self.plan: Configuration | None = None
         self.barriers: Barriers | None = None
-        # One ahead of `laid_out`, so that a new space counts as unsettled until its plan is read.
+        # `edits` begins ahead of `laid_out`, so that a new space counts as unsettled until its plan is read.
         self.edits = 1
         self.laid_out = 0
         self.queued = False
@@ -125,6 +125,7 @@ class SpaceCount:
             told = change.details.get("state")
             after = State.HELD if told is None else State(told)
         else:
+            # A holding whose time is over was taken out of the counts when that was noticed.
             before = None if first in self._over else self._odd.get(first, State.HELD)
             after = STATED[verb] if verb in STATED else State(change.details["state"])
             if verb == "modify" and first in self._timed:  # which leaves the deadline as it is

@@ -125,6 +125,7 @@ def terrain_of(network: Network, subnet: Subnet, barriers: Barriers) -> Terrain:
     """Cut a subnet into pieces, as picking sees it: what binds the space lies over the pools, in whole units."""
     block, size = subnet.cidr.range, subnet.unit_size
     closed = network.retired or subnet.retired
+    # All units are outside at first; pools are laid over them, and over the pools what bars picking.
     pieces = [TerrainPiece(0, block.size // size - 1, UnitStatus.OUTSIDE, NO_POOL)]
     for number, pool in enumerate(subnet.pools):
         # Whole units only, as picking has it: a unit that sticks out of the pool is outside.
@@ -183,6 +184,7 @@ def _overlaid(
             if low <= high:
                 result.append(TerrainPiece(low, high, standing, piece.pool if pool is None else pool))
                 first = high + 1
+            # The interval reaches into the next piece, so it is not used up.
             if layer[place][1] > piece.last:
                 break
             place += 1

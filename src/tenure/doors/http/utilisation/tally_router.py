@@ -23,6 +23,7 @@ class Router(Generic[B]):
         self._bounds = sorted({*begin, *end})
         self._books: list[tuple[B, ...]] = []
         here: dict[int, B] = {}
+        # A sweep over all bounds: blocks that end at a bound leave before blocks that begin there come in.
         for bound in self._bounds:
             for book in end.get(bound, ()):
                 del here[id(book)]
