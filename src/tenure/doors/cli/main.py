@@ -77,6 +77,7 @@ SECTIONS = {
 }
 
 
+# The system answers a write with these where the disk is full or broken.
 OUTPUT_PROBLEMS = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO)
 
 
@@ -115,6 +116,7 @@ class Root(LazyNoun):
             exit_codes.tell(session, exit_codes.error_data(error, session.command), next_step(session, error))
             ctx.exit(exit_codes.exit_code(error))
         except BrokenPipeError:
+            # Handled before OSError, its base class: a reader that went away (`| head`) is no error to print.
             _forget_output()
             ctx.exit(exit_codes.PIPE_CLOSED)
         except Untold as error:

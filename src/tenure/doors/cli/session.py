@@ -40,6 +40,7 @@ class Session:
     @property
     def named_store(self) -> str | None:
         """Return the URL of the store if the user named one, by option or environment."""
+        # An empty variable counts as none, here and below: scripts unset a variable that way.
         return self.store if self.store is not None else os.environ.get(STORE_VARIABLE) or None
 
     @property
@@ -142,6 +143,7 @@ async def _stoppable(work: Awaitable[T]) -> T:
         task.cancel()
 
     try:
+        # asyncio.run turns Ctrl-C into a cancellation, but SIGTERM would end the process and leave its claims in line.
         loop.add_signal_handler(signal.SIGTERM, stop)
     except (RuntimeError, ValueError, NotImplementedError):
         return await work  # not the main thread: nobody sends it signals

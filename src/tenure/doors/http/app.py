@@ -62,6 +62,7 @@ class Application:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer one request. Cost beside the ledger's work: some 60 µs, and as many in the server's parser."""
+        # A request that tried the short way first brings its id and its start along, so it has one id and one log line.
         before: Before | None = scope.get(BEFORE)
         began = time.perf_counter() if before is None else before.began
         headers = dict(scope["headers"])
@@ -101,6 +102,7 @@ class Application:
         match = self._dispatcher.find("GET" if scope["method"] == "HEAD" else scope["method"], scope["raw_path"])
         watch.route = match.endpoint
         access, shares = self._site.access, self._site.shares
+        # `known` answers from memory without a task switch; it leaves everything unusual to `admit`.
         visitor = access.known(headers, match) or await access.admit(scope, headers, match)
         watch.visitor = visitor
         share = shares.admit(visitor)  # before the body, which may come slowly
@@ -164,6 +166,7 @@ class Application:
         except KeyReused as error:
             raise call.own_words(error) from None
         status = 204 if endpoint.answer is None else endpoint.status
+        # Only after the handler: it is the handler that puts the ETag into the head.
         if call.if_none_match is not None and endpoint.method == "GET" and is_known(call):
             status, answer = 304, None
         watch.status = status

@@ -64,6 +64,7 @@ class Site:
             opened.push_async_callback(self.news.close)
             self.events = Events(self.news)
             self.access = Access(self.ledger, self.settings)
+            # Access listens before the log is followed, so that it misses no change of a token.
             self.news.listen(self.access.hear, gap=self.access.forget)
             await self.news.open()
             self.census = Census(self.ledger, self.news)
@@ -73,6 +74,7 @@ class Site:
                 keeper = survey.keeper(self.settings.keep_changes, self._not_archived)
                 opened.push_async_callback(keeper.close)
                 keeper.open()
+            # Until here the local stack closes everything that is open if a step fails.
             self._opened = opened.pop_all()
 
     def _not_archived(self, error: TenureError) -> None:

@@ -56,6 +56,7 @@ def _of_environment(environment: Mapping[str, str], fields: Mapping[str, Field])
     for variable, value in environment.items():
         if variable.startswith(PREFIX):
             name = variable.removeprefix(PREFIX).lower()
+            # The store has a variable of its own without the prefix, because every command reads that one.
             if name not in fields or name == "store":
                 names = [variable_of(each) for each in fields]
                 raise Invalid(f"{variable}: no setting goes by that name{_near(variable, names)}", field=variable)
@@ -120,6 +121,7 @@ def _number(field: Field, value: Any, place: str) -> float:
             value = kind(value)
         except ValueError:
             raise Invalid(f"{place}: {needed} is needed, not {shown(value)}", field=field.name) from None
+    # Python counts a bool as an int, so `port = true` in the file would be port 1.
     if isinstance(value, bool) or not isinstance(value, int | kind) or not math.isfinite(value):
         raise Invalid(f"{place}: {needed} is needed, not {shown(value)}", field=field.name)
     if (least is not None and value < least) or (most is not None and value > most):

@@ -75,8 +75,10 @@ async def _ledger(url: str, opening: Coroutine[Any, Any, AsyncLedger], opened: A
         refuse_missing(url)
         return LedgerSource(without_secrets(url), await opened.enter_async_context(await opening))
     finally:
+        # Where the file is missing, the coroutine is never awaited, and Python would warn of it.
         opening.close()
 
 
 def _files(name: str) -> list[str]:
+    # A file may have a comma in its name.
     return [name] if Path(name).exists() else name.split(",")

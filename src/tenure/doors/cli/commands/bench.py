@@ -41,6 +41,7 @@ def bench(session: Session, seconds: float, policy: str) -> None:
     For example:
       tenure bench --seconds 0.2
     """
+    # Read in any case, because it refuses --server: nothing of a store can be measured through one.
     named = session.store_url
     with tempfile.TemporaryDirectory(prefix="tenure-bench-") as folder:
         raw = Measure("raw commits", 1, _raw_commits(Path(folder) / "raw.db", seconds))
@@ -79,6 +80,7 @@ async def _measure(url: str, seconds: float, policy: str) -> list[tuple[int, flo
             await ledger.add_pool(name, POOL, policy=policy)
             return [(callers, await _rate(ledger, name, callers, seconds)) for callers in (1, 16)]
         finally:
+            # Shielded: a second signal must not leave the scratch network in a store that others use.
             await asyncio.shield(ledger.remove_network(name, cascade=True))
 
 

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from tenure.service.ledger.async_ledger import AsyncLedger
 
 FORMATS = ("auto", "csv", "json", "netbox")
+# The importer's own limit, copied: importing it would load the importer for every help text.
 LARGEST_BATCH = 10_000
 
 files_argument = click.argument("files", nargs=-1, required=True, type=click.Path(path_type=Path))

@@ -164,6 +164,7 @@ def _loaded(name: str) -> Any:
             warnings.simplefilter("ignore")
             return importlib.import_module(f"tenure.integrations.neutron.maintenance.{name}")
     except ModuleNotFoundError as error:
+        # A module of ours that is not found is an error of ours, not a package to be installed.
         if (error.name or "").startswith("tenure"):
             raise
         raise Invalid(f"neutron: {error.name} is missing: pip install 'tenure[neutron]'") from None

@@ -68,6 +68,7 @@ def add(session: Session, network: str, range: str, **said: Any) -> None:
       tenure pool add net1 192.0.2.128/26 --name front --cooling 300
       tenure pool add net1 192.0.2.200+10 --policy random
     """
+    # The options are shared with modify, where None leaves a field as it is; a new pool gets the defaults.
     said["cooling_s"] = said["cooling_s"] or 0
     said["description"] = said["description"] or ""
     made = session.run(lambda ledger: ledger.add_pool(network, range, **said))

@@ -106,6 +106,7 @@ def ptr(
         document = {"zones": {zone.name: zone.text for zone in zones.zones}}
         _told(session, document, "\n".join(zone.text for zone in zones.zones).rstrip("\n"), zones.left_out)
         return
+    # The zone of a block smaller than an octet has a slash in its name (RFC 2317).
     files = [str(folder / f"{zone.name.replace('/', '-')}.zone") for zone in zones.zones]
     for file, zone in zip(files, zones.zones, strict=True):
         write_whole(Path(file), zone.text)

@@ -17,6 +17,7 @@ from tenure.wiring import without_secrets
 if TYPE_CHECKING:
     from tenure.doors.http.process.run_server import Ready
 
+# The extra `rest` installs these; any other module that is not found is an error of ours.
 PARTS = ("uvicorn", "uvloop", "httptools", "msgspec", "prometheus_client")
 
 
@@ -31,6 +32,7 @@ def _option(field: Field) -> Any:
 
 
 settings_options = with_options(
+    # --store goes with every command already.
     *(_option(each) for name, each in (own_fields() | limit_fields()).items() if name != "store")
 )
 

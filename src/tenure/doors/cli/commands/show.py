@@ -75,11 +75,13 @@ def show(session: Session, what: str | None, as_map: bool, ascii_only: bool | No
 async def _look_up(ledger: AsyncLedger, what: str) -> Answer:
     """Find out what a word means: an address, the name of a network, or an owner."""
     names = {network.name for network in await ledger.networks()}
+    # A network may be named like a block (10.0.0.0/8); then the network is meant.
     if _is_address(what) or (_is_address(what.partition("/")[0]) and what not in names):
         return await ledger.why(without_length(what))
     if what not in names and _is_owner(what):
         return await ledger.holdings(owner=what)
     network = await ledger.network(what)
+    # The one beyond the limit is not shown; it says whether there are more.
     holdings = await ledger.holdings(what, limit=SHOWN_HOLDINGS + 1)
     return network_entry(network), await overview(ledger, what), holdings
 

@@ -75,6 +75,7 @@ def add(session: Session, network: str, cidr: str, **said: Any) -> None:
       tenure subnet add net1 198.51.100.0/24 --gateway 198.51.100.1
       tenure subnet add net1 2001:db8::/48 --unit 64
     """
+    # The options are shared with modify, where nothing said leaves a field as it is; a new subnet gets the defaults.
     said["keep_back"] = said["keep_back"] or None
     said["dhcp"] = bool(said["dhcp"])
     said["description"] = said["description"] or ""

@@ -93,6 +93,7 @@ def add(session: Session, name: str, scopes: tuple[str, ...], expires: datetime 
         raise Conflict(f"token {name!r} was made, but the answer that told it was lost; revoke it and make another")
     if not session.json:
         ending = "" if made.expires is None else f" until {time_text(made.expires.replace(microsecond=0))}"
+        # To standard error: standard output has the token alone, for scripts.
         click.echo(f"token {name} may {', '.join(made.scopes)}{ending}; it is shown this once:", err=True)
     answer(session, {**document(made), "token": text}, text)
 

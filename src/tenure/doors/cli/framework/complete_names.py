@@ -13,6 +13,7 @@ from tenure.service.ledger.async_ledger import AsyncLedger
 
 T = TypeVar("T")
 
+# A person waits at the Tab key, and a silent completion is better than a late one.
 PATIENCE_S = 2.0
 
 

@@ -21,6 +21,7 @@ from tenure.kernel.errors import (
 )
 from tenure.wire import http_errors
 
+# 70 and 74 are EX_SOFTWARE and EX_IOERR of sysexits.h; 130 and 141 are 128 + SIGINT and 128 + SIGPIPE, as in shells.
 FINDINGS, USAGE, NOTHING_FREE, INTERNAL, UNTOLD, INTERRUPTED, PIPE_CLOSED = 1, 2, 5, 70, 74, 130, 141
 
 EXITS: dict[type[TenureError], int] = {

@@ -205,6 +205,7 @@ def _missing_hint(kind: str, noun: str) -> str | None:
 
 
 def _in_use_hint(error: StillInUse, command: str) -> str | None:
+    # Owners of holdings have a slash in their names; a holder without one is a node, a group or an instance.
     if command.startswith("node ") or not all("/" in holder for holder in error.holders):
         return IN_USE_HINTS.get(error.kind, NODE_ADDRESS)
     if command in CASCADING:
@@ -220,6 +221,7 @@ def _reserved_hint(error: AddressReserved) -> str | None:
 def _retired_hint(session: Session, error: PoolExhausted) -> str | None:
     """Look whether nothing is free only because nothing is in use."""
     try:
+        # The ledger of the command is closed by now, so the hint opens it once more.
         network = session.run(lambda ledger: ledger.network(error.network))
     except TenureError:
         return None  # a hint less; what went wrong is told anyway

@@ -22,6 +22,7 @@ def whole_file(output: Path) -> Iterator[TextIO]:
     """
     known = _known(output)
     if known is not None and ((ours := _own_stream(known)) is not None or not stat.S_ISREG(known.st_mode)):
+        # A duplicate, because closing this file must leave our own output open.
         place = output if ours is None else os.dup(ours)
         with _named(output), open(place, "w", encoding="utf-8", newline="") as stream:
             yield stream
@@ -30,6 +31,7 @@ def whole_file(output: Path) -> Iterator[TextIO]:
     if not target.parent.is_dir():
         folder = target.parent if output.is_symlink() else output.parent
         raise FileNotFoundError(errno.ENOENT, "there is no such folder", str(folder))
+    # In the target's own folder: only inside one file system a rename is atomic.
     part = target.with_name(f".tenure.{secrets.token_hex(8)}.part")
     try:
         with _named(output, part), _opened(part, known) as file:
@@ -68,9 +70,11 @@ def _opened(part: Path, known: os.stat_result | None) -> TextIO:
     handle = os.open(part, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, mode & NEW_FILE)
     file = os.fdopen(handle, "w", encoding="utf-8", newline="")
     if known is not None:
+        # One by one: a user may give a file to a group of his, but not to another user.
         for user, group in ((known.st_uid, -1), (-1, known.st_gid)):
             with suppress(OSError):
                 os.fchown(handle, user, group)
+        # After the change of owner, which clears bits of the mode.
         os.fchmod(handle, mode)
     return file
 

@@ -66,6 +66,7 @@ def overlay(base: Iterable[Stroke], layer: Iterable[Stroke]) -> Iterator[Stroke]
                 yield Stroke(first, top.first - 1, stroke.kind)
             yield Stroke(max(first, top.first), min(top.last, stroke.last), top.kind)
             first = min(top.last, stroke.last) + 1
+            # The upper stroke reaches into the next one of the base, so it is not used up.
             if top.last > stroke.last:
                 break
             top = next(upper, None)
@@ -110,6 +111,7 @@ def panel(strokes: list[Stroke], part: AddressRange, unit: int = 1, *, zoomed: b
     cell = unit
     while -(-part.size // cell) > MOST_CELLS:
         cell *= 2
+    # Rows begin at multiples of a row, so the addresses in the margin are round; cells before the part stay empty.
     row = cell * COLUMNS
     start = part.first // row * row
     cells: list[Counter[CellKind]] = [Counter() for _ in range(-(-(part.last + 1 - start) // cell))]

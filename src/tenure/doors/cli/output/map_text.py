@@ -76,6 +76,7 @@ class Drawing:
             yield f"{labels[number]:>{margin}}  {_row_text(rows[number])}".rstrip()
             if alike >= FOLDED:
                 yield f"{self.signs.fold:>{margin}}  {alike - 2} more rows like it"
+                # The last of the folded rows is drawn again, so that the end of the fold shows its address.
                 number += alike - 1
             else:
                 number += 1
@@ -89,6 +90,7 @@ class Drawing:
         if cell == self.unit or taken == 0:
             kind = _leading(counts)
             return (" ", None) if kind is None else (self.signs.kinds[kind], kind)
+        # A cell in which little is taken and the rest is kept away has nothing free either, but must not look full.
         kept_away = counts[CellKind.RESERVED] + counts[CellKind.OUTSIDE]
         full = not counts[CellKind.FREE] and taken >= kept_away
         shade = 3 if full else min(taken * 4 // counts.total(), 2)

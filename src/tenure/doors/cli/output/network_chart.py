@@ -69,6 +69,7 @@ def map_document(chart: Chart, panel: Panel) -> dict[str, Any]:
 
 async def network_charts(ledger: AsyncLedger, name: str, pool: str | None = None) -> list[Chart]:
     """Paint the subnets of a network, or the ranges of one pool of it."""
+    # The ledger's own error says best what is wrong with a name.
     await ledger.network(name)
     configuration = await _space_of(ledger, name)
     network = configuration.network(name)

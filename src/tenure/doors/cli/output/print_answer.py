@@ -31,6 +31,7 @@ def echo(session: Session, text: str, *, end: bool = True) -> None:
     try:
         click.echo(text, nl=end, color=session.colour)
     except BrokenPipeError:
+        # main has an exit code of its own for a reader that went away.
         raise
     except OSError as error:
         raise Untold(error.strerror or str(error)) from error
@@ -94,6 +95,7 @@ def _line(cells: Sequence[str], widths: Sequence[int], right: Sequence[bool]) ->
 
 
 def _padded(cell: str, width: int, to_right: bool) -> str:
+    # Measured before it is coloured: escape sequences take no columns.
     space = " " * (width - width_of(cell))
     shown = click.style(cell, fg=COLOURS[cell]) if cell in COLOURS else cell
     return space + shown if to_right else shown + space

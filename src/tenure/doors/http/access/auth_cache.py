@@ -8,9 +8,11 @@ from typing import NamedTuple
 
 from tenure.doors.http.routing.principal import Visitor
 
+# Below the two seconds in which a revoked token is promised to end, also where the log is not followed.
 KEPT_S = 1.5
 KEPT_WRONG_S = 1.0
 LATELY_S = 600.0
+# Callers choose what they send, so every table here has a limit.
 MOST_SEATS = 4096
 MOST_WRONG = 1024
 MOST_ONCE_GOOD = 16_384
@@ -72,6 +74,7 @@ class Seats:
         if task is None:
             task = self._looking[given] = asyncio.create_task(self._ask(given))
             task.add_done_callback(lambda done: self._looked(given, done))
+        # Shielded, because other callers share the look-up.
         return (await asyncio.shield(task)).visitor
 
     def _looked(self, given: bytes, task: asyncio.Task[CachedVisitor]) -> None:
@@ -86,6 +89,7 @@ class Seats:
             self._note_good(given)
         visitor, until = found or ENDED
         if visitor is None:
+            # `lately` answers from seats whose time is over; a token that the ledger refuses must not be among them.
             self.known.pop(given, None)
             _make_room(self._wrong, MOST_WRONG, now)
             seat = self._wrong[given] = CachedVisitor(None, now + KEPT_WRONG_S)
@@ -104,6 +108,7 @@ class Seats:
 
     def forget(self, token: str | None = None) -> None:
         """Ask again for whoever came in by a token; or for everybody."""
+        # The news may be of a new token: what was wrong a moment ago may be good now.
         self._wrong.clear()
         if token is None:
             self.known.clear()

@@ -56,6 +56,7 @@ class Access:
     def known(self, headers: Headers, match: Match) -> Visitor | None:
         """Return who asks, if he was here a moment ago and may ask this; None if that takes more than a look."""
         given = headers.get(b"authorization")
+        # With a limit on requests a second, `identify` must see each request to count it.
         seat = None if given is None or self._requests is not None else self._tokens.known.get(given)
         if seat is None or seat.visitor is None or seat.until <= time.monotonic():
             return None
@@ -116,6 +117,7 @@ class Access:
     def hear(self, change: Change) -> None:
         """Look again at a token of which the log tells."""
         if change.verb.startswith("paper.") and change.details.get("kind") in (TOKEN, SESSION):
+            # The name of a login begins with its token's id.
             self.forget(str(change.details["name"]).partition(".")[0])
 
     def forget(self, token: str | None = None) -> None:
@@ -125,6 +127,7 @@ class Access:
 
     async def _by_token(self, given: bytes, scope: Scope, now: float) -> Visitor:
         text = _bearer(given)
+        # A text that is no token is never looked up in the ledger, but it counts as a guess.
         formed = text is not None and read_text(text) is not None
         return await self._looked_up(self._tokens, given if formed else None, scope, now)
 
@@ -156,6 +159,7 @@ class Access:
             async with self._suspected(peer_of(scope), now):
                 wrong = given is None or seats.wrong(given, now)
                 visitor = None if wrong or given is None else await seats.find(given)
+                # A token that was good once is no guess: the block ends without an error, which gives the count back.
                 if visitor is None and not (given is not None and seats.was_good(given)):
                     raise _unknown()
         if visitor is None:
@@ -170,6 +174,7 @@ class Access:
         try:
             yield
         except Unauthorised:
+            # This is the very failure that was counted beforehand.
             raise
         except BaseException:
             self._failures.give_back(peer, now)
@@ -204,6 +209,7 @@ class Access:
         """Begin a login with a token; return the cookie to set."""
         now = time.monotonic()
         async with self._suspected(stranger.peer, now):
+            # Read from the ledger, not from the cache: a login lasts for hours.
             token: Token | None = await good_token(self._ledger, text)
             if token is None:
                 raise _unknown()
@@ -218,6 +224,7 @@ class Access:
             _check_told(stranger.told, login.csrf)
             asked = self._ledger.asked_by(login.token.visitor().actor, request_id=request_id)
             await sessions.end(asked, login.name)
+            # At once in this process; the others hear of it from the log.
             self.forget(login.token.id)
         return sessions.set_cookie("", secure=stranger.secure, lasts_s=0)
 

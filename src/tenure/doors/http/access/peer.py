@@ -29,6 +29,7 @@ def peer_of(scope: Scope) -> str:
     except ValueError:
         return str(client[0])
     if isinstance(address, IPv6Address):
+        # A socket of both families shows IPv4 clients as mapped addresses, which all lie in one /64.
         mapped = address.ipv4_mapped
         return str(mapped or ip_network((address, 64), strict=False))
     return str(address)

@@ -12,6 +12,7 @@ ALLOCATE = f"{Need.ALLOCATE}:"
 
 def read_scopes(texts: Sequence[str]) -> tuple[str, ...]:
     """Return scopes in one order, each once, or say which of them is none."""
+    # A text is a sequence, too: "read" would be taken for four scopes of one letter.
     if isinstance(texts, str) or not texts:
         raise Invalid("scopes: at least one is needed: read, allocate:NETWORK, allocate:* or admin", field="scopes")
     if len(texts) > MOST_SCOPES:

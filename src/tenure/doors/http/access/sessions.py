@@ -23,6 +23,7 @@ from tenure.service.ledger.async_ledger import AsyncLedger
 LASTS_S = 12 * 3600
 MOST_OF_A_TOKEN = 20
 LOOKED_THROUGH = 1000
+# Each removal is a transaction, and a person waits for the login meanwhile.
 CLEARED_AT_ONCE = 20
 
 _FORM = re.compile(rb"(([0-9a-f]{16})\.[0-9a-f]{16})\.([0-9a-f]{64})")
@@ -89,6 +90,7 @@ async def _clear_away(ledger: AsyncLedger, token: str, now: datetime) -> None:
     """Remove logins that are past their time, and the oldest of a token that has too many; the next login goes on."""
     known = await ledger.papers(SESSION, limit=LOOKED_THROUGH)
     past = [paper for paper in known if _until(paper) <= now]
+    # Read apart, because the first thousand logins need not have all logins of this token.
     own = [paper for paper in await ledger.papers(SESSION, prefix=f"{token}.") if _until(paper) > now]
     own.sort(key=lambda paper: str(paper.document["created"]), reverse=True)
     for paper in [*past, *own[MOST_OF_A_TOKEN:]][:CLEARED_AT_ONCE]:

@@ -35,6 +35,7 @@ class Shares:
         self._most = (limits.requests_at_once, limits.waiting_at_once, limits.streams)
         parts = (limits.requests_share, limits.waiting_share, limits.streams_share)
         self._most_each = tuple(max(1, int(most * part)) for most, part in zip(self._most, parts, strict=True))
+        # Copies for room_for, which every request passes.
         self._requests, self._requests_each = self._most[REQUESTS], self._most_each[REQUESTS]
         self._shares: dict[str, Share] = {}
         self.total: Share = [0, 0, 0]
@@ -83,6 +84,7 @@ class Shares:
         try:
             yield
         finally:
+            # Back among the requests without a check: the request was admitted, and its answer is still to be sent.
             self._add(share, kind, -1)
             self.begin(share)
 

@@ -121,6 +121,7 @@ async def add_token(
     secret = secrets.token_hex(32)
     made = Token(id, wish.name, tuple(wish.scopes), now, by, digest_of(secret), wish.expires)
     try:
+        # Inside the try, too: this very request, sent twice, may have taken the name, and then its token is the answer.
         mark = await _mark(ledger, wish.name, id, now)
         await ledger.apply([WritePaper(kind=TOKEN, name=id, document=_document(made)), mark, *beside])
     except Conflict:  # the same request, or another token of that name, was faster
@@ -191,6 +192,7 @@ async def good_token(ledger: AsyncLedger, text: str) -> Token | None:
 
 async def revoke_token(ledger: AsyncLedger, ident: str, *, by: str) -> Token:
     """Close the door to a token and to all who logged in with it; again is as good as once."""
+    # From here on by id: between two tries the name may pass to another token.
     id = (await find_token(ledger, ident)).id
     for tries_left in reversed(range(TRIES)):
         token = await find_token(ledger, id)

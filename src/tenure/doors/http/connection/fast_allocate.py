@@ -32,6 +32,7 @@ from tenure.wire.problems import problem_of, status_of
 PLAIN_PATH = re.compile(rb"%b/networks/[A-Za-z0-9._~-]{1,255}:allocate" % re.escape(API.encode()))
 """Paths in which nothing is encoded, and that have no query."""
 
+# Callers choose the paths that are remembered; without a limit they could fill the memory.
 REMEMBERED = 4096
 
 UNUSUAL = frozenset(
@@ -74,8 +75,10 @@ class Shortcut:
         if match is None:
             return None
         fields = dict(headers)
+        # A header that comes twice is in the dictionary once; only the long way sees both and refuses them.
         if len(fields) != len(headers) or not UNUSUAL.isdisjoint(fields) or fields.get(b"content-type") != JSON:
             return None
+        # The long way refuses a request without Host; the short way never refuses.
         if b"host" not in fields:
             return None
         return Head(match, url, fields)
@@ -90,6 +93,7 @@ class Shortcut:
         except TenureError:  # such as a name that is two dots
             return None
         if len(self._matches) >= REMEMBERED:
+            # Dropping all costs nothing on the way of a known path; an order of use would cost every request.
             self._matches.clear()
         self._matches[url] = match
         return match
@@ -109,6 +113,7 @@ class Shortcut:
                 return False
         except Exception:  # whatever is wrong with it, the long way says so
             return False
+        # Only now, because every `return False` above sends the request the long way, and that way counts it itself.
         shares.begin(share)
         watch = journal.begin("POST", head.url, request.client, request_id, began)
         watch.route, watch.visitor = head.match.endpoint, visitor
@@ -141,12 +146,14 @@ class Shortcut:
 
     def _tell(self, request: Request, begun: WishInFlight) -> None:
         """Answer a request that was granted what it wants; else the long way finds out what there is to say."""
+        # Also for a request that was given up: granted() returns a pick that came to nothing to the view.
         granted, under_way = begun.granted(), self._under_way.pop(request, None)
         if under_way is None:  # it was given up
             return
         watch, share = under_way
         self._site.shares.end(share)  # on the long way it is counted again
         if granted is None:
+            # No watch.end() here: the long way writes the one log line of this request.
             self._site.meter.begin_anew()
             if begun.in_doubt() and watch.visitor is not None:
                 self._ledger.leave_in_doubt(Asker(watch.visitor.actor, watch.request_id), begun)

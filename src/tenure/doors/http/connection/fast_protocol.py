@@ -85,6 +85,7 @@ class FastProtocol(GuardedProtocol):
 
     def data_received(self, data: bytes) -> None:
         """Read what has come; a body that did not come with its head is waited for on the long way."""
+        # Read before the parser runs, which changes it: only data that begins with a head can be remembered as one.
         between = self._between
         if between and self._repeat is not None and self._is_idle() and self._served_again(data):
             return
@@ -101,9 +102,11 @@ class FastProtocol(GuardedProtocol):
     def _served_again(self, data: bytes) -> bool:
         """Serve a request whose head came before; tell whether it is one."""
         assert self._repeat is not None
+        # Only the parser's way counts the bytes of a head; a head that a long key makes too large is refused there.
         again = self._repeat.read(data)
         if again is None or len(data) - len(again[1]) > self._most_head:
             return False
+        # data_received of the base class resets these, and this request does not pass through it.
         self._idle_since = self._head_since = None
         self._head_bytes = 0
         self._chances = CHANCES
@@ -125,6 +128,7 @@ class FastProtocol(GuardedProtocol):
             self._end_head()
             self._short = ShortRequest(self, head)
             return
+        # The base class empties these when a message begins, so they are put back after its late call.
         url, headers, expects = self.url, self.headers, self.expect_100_continue
         super().on_message_begin()
         self.url, self.expect_100_continue = url, expects
@@ -157,6 +161,7 @@ class FastProtocol(GuardedProtocol):
             super().on_message_complete()
             return
         short, self._short = self._short, None
+        # What the base class does at the end of a message; here there is no cycle of the server to end.
         self._in_head = True
         self._body_since = None
         if self._serve(short):
@@ -199,6 +204,7 @@ class FastProtocol(GuardedProtocol):
         cycle.disconnected = short.disconnected
         if short.body or whole:
             cycle.message_event.set()
+        # Another request may be the connection's newest cycle by now. It must stay so: the parser adds its body there.
         if self.cycle is short or not whole:  # type: ignore[comparison-overlap]
             self.cycle = cycle
         self._start_asgi_task(cycle, self.app)

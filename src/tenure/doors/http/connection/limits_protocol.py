@@ -80,6 +80,7 @@ class GuardedProtocol(HttpToolsProtocol):
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         """Take a connection, unless there are too many."""
         super().connection_made(transport)
+        # The base class has just made a plain FlowControl, which would read on while requests wait in line.
         self.flow = Flow(self)
         if len(self.connections) > self._site.limits.connections:
             self._refuse(Overloaded("too many connections; try again"))
@@ -105,6 +106,7 @@ class GuardedProtocol(HttpToolsProtocol):
     def _read_afresh(self) -> None:
         """Begin with a parser of our own: it takes any version, so that other ones are refused for what they are."""
         self.parser = httptools.HttpRequestParser(self)
+        # uvicorn sets the first leniency, too: bytes behind `connection: close` must not spoil the answer before them.
         self.parser.set_dangerous_leniencies(lenient_data_after_close=True, lenient_version=True)
 
     def _check_version(self) -> bool:
@@ -127,6 +129,7 @@ class GuardedProtocol(HttpToolsProtocol):
         head += [b"%b: %b\r\n" % pair for pair in self.headers if pair[0] not in UPGRADING]
         head += [] if self.parser.should_keep_alive() else [b"connection: close\r\n"]
         self._offered = False
+        # The head is fed once more below, and counted once more.
         self._head_bytes = 0
         self._read_afresh()
         self.data_received(b"".join([*head, b"\r\n", rest]))
@@ -134,7 +137,9 @@ class GuardedProtocol(HttpToolsProtocol):
     def on_headers_complete(self) -> None:
         """Begin the request, unless its head, which came in one piece, is too large, or it waits with too many."""
         if not self._check_version():
+            # The parser wraps what a callback raises in HttpParserError; data_received then sends the noted refusal.
             raise ValueError("another major version of HTTP")
+        # The parser stops behind a head with an offer; data_received then feeds the request again without the offer.
         self._offered = self.parser.should_upgrade() and self.parser.get_method() != b"CONNECT"
         if self._offered:
             return
@@ -146,6 +151,7 @@ class GuardedProtocol(HttpToolsProtocol):
         self.scope["extensions"] = self._extensions  # type: ignore[typeddict-item]
 
     def _end_head(self) -> None:
+        # _head_bytes counts whole pieces of data, which may hold a body, too. The exact size is added up only above it.
         if self._head_bytes > self._most_head:
             size = len(self.url) + sum(len(name) + len(value) + 4 for name, value in self.headers)
             if size > self._most_head:
@@ -174,9 +180,11 @@ class GuardedProtocol(HttpToolsProtocol):
             self._start_asgi_task(cycle, app)
         else:
             self._idle_since = self.loop.time()
+        # Last, because Flow reads on only when the line is empty.
         self.flow.resume_reading()
 
     def _start_asgi_task(self, cycle: RequestResponseCycle, app: Any) -> None:
+        # With requests in line, `cycle` of the base class is the newest of them; a lost connection must reach this one.
         self._served = cycle
         super()._start_asgi_task(cycle, app)
 
@@ -194,6 +202,7 @@ class GuardedProtocol(HttpToolsProtocol):
     def answer_whole(self, status: int, head: bytes, body: bytes) -> bool:
         """Write an answer in one piece, if nothing stands in the way; the usual way costs some 15 µs more."""
         cycle = self.cycle
+        # With requests in line, `cycle` is not the request that is answered now; `send` knows its own cycle.
         if cycle.response_started or cycle.disconnected or not cycle.keep_alive or self.pipeline:
             return False
         if self.flow.write_paused:
@@ -207,6 +216,7 @@ class GuardedProtocol(HttpToolsProtocol):
     def _always(self) -> bytes:
         """Return the lines that the server itself puts into every head; they change once a second."""
         defaults = self.server_state.default_headers
+        # The server makes a new list each second, so comparing identities is enough.
         if defaults is not self._defaults:
             self._defaults = defaults
             self._default_lines = b"".join(b"%b: %b\r\n" % pair for pair in defaults)
@@ -219,10 +229,12 @@ class GuardedProtocol(HttpToolsProtocol):
     def look(self, now: float) -> None:
         """Close the connection if it is too slow."""
         limits = self._site.limits
+        # First of all: the call also notes how much is unread now, for the next look.
         if self._stalls(now):
             self._forget_requests()
             self.transport.abort()
         elif self._head_since is not None and now - self._head_since > limits.head_s:
+            # A connection on which nothing was ever sent gets no answer: a client may open connections in advance.
             if self._head_bytes:
                 self._refuse(TooSlow(f"the head did not come within {limits.head_s:g} s"))
             else:
@@ -256,6 +268,7 @@ class GuardedProtocol(HttpToolsProtocol):
         peer, request_id = None if self.client is None else self.client[0], self._site.journal.next_id()
         said = {"code": error.code, "reason": error.message, "peer": peer, "request_id": request_id}
         self._site.journal.note("refused", "info", **said)
+        # Bytes that still come must not be refused as a head once more.
         self._in_head, self._head_since = False, None
         if self.cycle is not None and not self.cycle.response_complete:
             if not self.cycle.more_body or self.cycle.response_started or self.pipeline:  # it is about a later one

@@ -75,6 +75,7 @@ class News:
             try:
                 await self._step(teller)
             except StoreUnavailable:
+                # `seen` stays where it is, so the next step goes on behind the last change that listeners got.
                 await asyncio.sleep(AFTER_OUTAGE_S)
             except Exception as error:  # a fault of ours must not leave everybody with what was, for ever
                 _report(error)
@@ -84,6 +85,7 @@ class News:
     async def _step(self, teller: Teller) -> None:
         """Tell a page, or wait a moment for one; what could not be told is a gap."""
         await self._wanted()
+        # A listener missed an unknown part of a page, so all listeners begin afresh.
         if self._failed:
             await self._skip(await self._survey.last_change())
             self._failed = False
@@ -102,6 +104,7 @@ class News:
         """Go on only while somebody wants to know; when he comes back, what lies far behind is skipped."""
         if self._waiting or asyncio.get_running_loop().time() < self._until:
             return
+        # No await lies between the look above and this, so a caller that comes now sets the event again.
         self._called.clear()
         await self._called.wait()
         newest = await self._survey.last_change()
@@ -125,6 +128,7 @@ class News:
         for change in page:
             for listener in self._listeners:
                 listener(change)
+            # After the listeners: to them `seen` is the number before this change, and Events takes its floor from it.
             self.seen = change.seq
 
     async def close(self) -> None:

@@ -63,6 +63,7 @@ class Events:
 
     def _take(self, change: Change) -> None:
         if self._floor is None:
+            # The first change since a start or a gap: what lies before it is in the log only.
             self._floor = self._news.seen
         self._entries.append(StreamedChange(change))
         if len(self._entries) > KEPT:
@@ -83,6 +84,7 @@ class Events:
             if entry.change.seq <= after:
                 break
             found.append(entry)
+        # `found` is newest first; this is its oldest page, in the order of the log.
         return found[: -PAGE - 1 : -1]
 
     async def beyond(self, seq: int) -> None:
@@ -106,8 +108,10 @@ class Stream:
         pump = asyncio.ensure_future(self._pump(send, welcome))
         try:
             await asyncio.wait([pump, *ends], return_when=asyncio.FIRST_COMPLETED)
+            # The answer has begun, so the error cannot become a problem document; the caller logs it.
             if pump.done() and (error := pump.exception()) is not None:
                 raise error
+            # A reader that has left gets no last line.
             if not ends[0].done():
                 await self._finish(pump, send)
         finally:
@@ -124,6 +128,7 @@ class Stream:
                 await send({"type": "http.response.body", "body": b": the stream ends\n\n"})
 
     async def _pump(self, send: Send, welcome: Welcome) -> None:
+        # The number goes first: a browser that is cut off before the first change then asks on from here.
         await self._say(send, f"retry: {RETRY_MS}\nid: {self._after}\n\n".encode())
         while True:
             try:
@@ -142,6 +147,7 @@ class Stream:
         if not entries:
             return False
         wanted = entries if self._fits.takes_all else [entry for entry in entries if self._fits(entry.change)]
+        # Behind all that was looked at, also where nothing fits: else a filter would have it read again and again.
         self._after = entries[-1].change.seq
         if wanted:
             await self._say(send, b"".join([entry.data for entry in wanted]))

@@ -115,6 +115,7 @@ async def standing(site: Site) -> list[Metric]:
     """Read how the ledger stands; if the store is away, say that and nothing more of it."""
     up = await store_answers(site.ledger)
     families: list[Metric] = [_of_ledger("store_up", float(up))]
+    # The look above has a short limit: without it, each reading below would wait for a store that is away.
     if up:
         families += await _networks(site)  # which follows the log to its end
         families += await _size(site)

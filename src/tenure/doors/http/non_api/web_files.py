@@ -38,6 +38,7 @@ HEAD = [
     (b"cross-origin-opener-policy", b"same-origin"),
     (b"cross-origin-resource-policy", b"same-origin"),
     (b"permissions-policy", b"camera=(), geolocation=(), microphone=()"),
+    # Browsers ask for each file again: after an upgrade no old file may meet a new one in a page.
     (b"cache-control", b"no-cache"),
 ]
 

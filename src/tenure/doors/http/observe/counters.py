@@ -178,6 +178,7 @@ def _labels(series: Series, routes: Sequence[Route]) -> Iterator[tuple[str, ...]
             yield (*route, *values)
 
 
+# Cells without routes come first in every row, so these places hold for every application.
 _FIXED = Cells([])
 _PLAIN = _FIXED.plain
 _IN_FLIGHT = _PLAIN["in_flight"]
@@ -214,6 +215,7 @@ class ServerCounters:
     def know(self, endpoints: Sequence[Endpoint]) -> None:
         """Learn which routes there are, before the first request."""
         self.cells = cells = cells_of(endpoints)
+        # By id, because hashing all fields of an endpoint would cost more than the count itself.
         self._routes = {id(each): _of_route(cells, each.method, f"{API}{each.path}") for each in endpoints}
         self._outside = {path.encode(): _of_route(cells, "any", path) for path in OUTSIDE}
         if self._place is None or not endpoints:
@@ -221,6 +223,7 @@ class ServerCounters:
             self._own = self._rows[0]
             return
         with Path(self._place.file).open("r+b") as file:
+            # The mapping stays when the file is closed, and the views below keep the mapping.
             every = memoryview(mmap.mmap(file.fileno(), 0)).cast("d")
         self._rows = [every[row * cells.width : (row + 1) * cells.width] for row in range(self._place.rows)]
         self._own = self._rows[self._place.own]

@@ -58,6 +58,7 @@ class TextCache(dict[Any, str]):
         self._write = write
 
     def __missing__(self, key: Any) -> str:
+        # Written, and not kept: a limit on the number alone would not bound the memory.
         if isinstance(key, str | bytes) and len(key) > LONGEST_REMEMBERED:
             return self._write(key)
         if len(self) >= REMEMBERED:
@@ -77,6 +78,7 @@ def _masked(text: str) -> str:
     masked = _SECRET.sub(r"\1_…", text)
     if "%" in masked:
         decoded = _ENCODED.sub(lambda match: chr(int(match[1], 16)), masked)
+        # The letters of a token may be encoded one by one, and more than once.
         if _SECRET.search(decoded):
             return _masked(decoded)
     return masked

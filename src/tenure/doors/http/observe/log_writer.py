@@ -54,6 +54,7 @@ class Sink:
         data = b"".join(block)
         try:
             while data:
+                # write() may take a part only, such as when a signal comes or a pipe is nearly full.
                 data = data[os.write(self._descriptor, data) :]
         except OSError:
             self.lost += len(block)

@@ -43,6 +43,7 @@ class Readiness:
             reason = f"a small write took more than {WITHIN_S:g} s"
         except StoreUnavailable as error:
             reason = error.message
+        # Counted from the end of the attempt: a slow store is not asked again at once.
         self._good_until = asyncio.get_running_loop().time() + KEPT_S
         self._note(reason)
         return not reason

@@ -73,6 +73,7 @@ class Journal:
         write = as_json if self._json else as_word
         self._written = TextCache(write)
         self._routes: dict[int, str] = {}
+        # Random for each process: the ids of two servers, or of one that is started again, must differ in the log.
         self._mark = secrets.token_hex(4)
         self._numbers = itertools.count(1)
 
@@ -105,6 +106,7 @@ class Journal:
         self.sink.write(write(self._clock.now(), level, event, fields))
 
     def _json_line(self, watch: Watch, ms: float) -> str:
+        # Request id and method need no escaping: known_request_id and the parser let nothing in that would need it.
         written, client = self._written, watch.client
         route = "null" if watch.route is None else self._routes.get(id(watch.route), "null")
         actor = "null" if watch.visitor is None else written[watch.visitor.name]

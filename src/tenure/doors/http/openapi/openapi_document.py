@@ -20,6 +20,7 @@ from tenure.wire import field_types, responses
 Json = dict[str, Any]
 
 REF = "#/components/schemas/{name}"
+# msgspec writes a generic as Page[Holding] in titles, and as Page_Holding_ in references.
 _OF = re.compile(r"(Page|Listing)[_\[](\w+?)[_\]]")
 _PARAM = re.compile(r"\{(\w+)\}")
 

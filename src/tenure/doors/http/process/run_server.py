@@ -91,6 +91,7 @@ class Server(uvicorn.Server):
         loop = asyncio.get_running_loop()
         before = {number: signal.getsignal(number) for number in SIGNALS}
         for number in SIGNALS:
+            # Workers ignore SIGINT, which a terminal sends to the whole group; the supervisor stops them.
             if before[number] is not signal.SIG_IGN:
                 loop.add_signal_handler(number, self.handle_exit, number, None)
         try:
@@ -104,6 +105,7 @@ class Server(uvicorn.Server):
         if self.should_exit:
             self._site.journal.note("stopped at once", "warning", signal=signal.Signals(sig).name)
             self._site.journal.sink.flush()
+            # Not sys.exit: the loop would finish what it began, and the second signal says that this takes too long.
             os._exit(128 + sig)
         self.stop()
 
@@ -118,6 +120,7 @@ def listen(settings: Settings) -> socket.socket:
     except OSError as error:
         raise Invalid(f"host: {settings.host!r}: {error.strerror or error}", field="host") from None
     try:
+        # Connections of the process before keep the port for a minute; a restart must not wait for them.
         bound.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         bound.bind(address)
         bound.set_inheritable(True)
@@ -135,11 +138,13 @@ def check(settings: Settings) -> None:
         for name in ("certificate", "certificate_key"):
             file = Path(getattr(settings, name))
             try:
+                # Read here, because OpenSSL's own error does not say which of the two files is missing.
                 file.read_bytes()
             except OSError as error:
                 raise Invalid(f"{name}: {file}: {error.strerror}", field=name) from None
         try:
             context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+            # With no password at all, OpenSSL would ask for one on the terminal.
             context.load_cert_chain(settings.certificate, settings.certificate_key, password="")
         except (ssl.SSLError, ValueError) as error:
             told = getattr(error, "reason", None) or error
@@ -177,6 +182,7 @@ async def _serve(
     settings: Settings, bound: socket.socket, ready: Callable[[Ready], None], place: CounterRows | None
 ) -> None:
     site = Site(settings, ServerCounters(place))
+    # Before the site opens: the application lays the counters out anew for its routes, and earlier counts are dropped.
     application = Application(site, ENDPOINTS)
     log_to(site.journal)
     try:
@@ -213,12 +219,15 @@ def _config(settings: Settings, application: Application, protocol: Any) -> uvic
         loop="uvloop",
         ws="none",
         interface="asgi3",
+        # The site is open before the server listens, and is closed behind it.
         lifespan="off",
         log_config=None,
         access_log=False,
         server_header=False,
+        # Every client can send X-Forwarded-For; failures are counted by the address of the socket.
         proxy_headers=False,
         backlog=BACKLOG,
+        # The supervisor starts the workers; each of them is a server of its own.
         workers=1,
         timeout_graceful_shutdown=settings.grace_s,  # type: ignore[arg-type]
         ssl_certfile=settings.certificate,
@@ -234,6 +243,7 @@ async def _first_token(site: Site, settings: Settings) -> str | None:
     with _private_file(name) as file:  # opened first: a token that cannot be written down would be lost
         token = await first_token(site.ledger)
         if token is not None:
+            # Only now: without a new token, an older one in the file must stay.
             file.truncate(0)
             file.write(f"{token}\n")
     return None
@@ -244,10 +254,12 @@ def _private_file(name: str) -> Iterator[TextIO]:
     """Open a file that only its owner can read; if nothing is written to a new one, it goes again."""
     own = stat.S_IRUSR | stat.S_IWUSR
     with _told_of(name):
+        # A symbolic link could lead the token into a file that others read.
         descriptor = os.open(name, os.O_WRONLY | os.O_CREAT | os.O_NOFOLLOW, own)
     try:
         with os.fdopen(descriptor, "w") as file:
             with _told_of(name):
+                # The mode above counts for a new file only.
                 os.fchmod(descriptor, own)
             yield file
     finally:
@@ -297,6 +309,7 @@ def _while_parent_lives(server: Server) -> Iterator[None]:
         return
 
     def orphaned() -> None:
+        # A closed pipe stays readable: without this the loop would call for ever.
         loop.remove_reader(parent.sentinel)
         server.stop()
 

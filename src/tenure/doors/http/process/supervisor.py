@@ -104,6 +104,7 @@ class Supervisor:
             target=work, args=(self._settings, self._bound, place, theirs), name=f"tenure-worker-{worker.number}"
         )
         worker.process.start()
+        # With this copy open, recv() would not end when the worker dies.
         theirs.close()
         worker.pipe, worker.began = ours, time.monotonic()
 
@@ -128,6 +129,7 @@ class Supervisor:
     def _watch(self, woken: Connection) -> None:
         """Start again whoever dies, until told to stop."""
         while not self._signalled:
+            # Sleep until a worker dies, a signal comes, or the pause of a dead worker is over.
             running = {each.process.sentinel: each for each in self._workers if each.process is not None}
             absent = [each for each in self._workers if each.process is None]
             pause = min((each.start_at for each in absent), default=None)
@@ -143,6 +145,7 @@ class Supervisor:
         assert worker.process is not None
         assert worker.pipe is not None
         now, code = time.monotonic(), worker.process.exitcode
+        # A worker that cannot start would otherwise be started in a tight loop.
         worker.quick_deaths = worker.quick_deaths + 1 if now - worker.began < SOON_S else 0
         pause_s = min(0.1 * 2**worker.quick_deaths, LONGEST_PAUSE_S) if worker.quick_deaths else 0.0
         told = {"worker": worker.number, "exit_code": code, "again_in_s": pause_s, "reason": _last_word(worker.pipe)}
@@ -162,6 +165,7 @@ class Supervisor:
             if time.monotonic() > deadline:
                 self._journal.note("workers do not stop", "error")
                 break
+            # A short wait, because a second signal must be seen, too.
             wait([process.sentinel for process in alive if process.is_alive()], 0.1)
         for process in alive:
             process.kill()

@@ -26,9 +26,11 @@ class Changes(WantedChanges, kw_only=True, forbid_unknown_fields=True):
 async def list_changes(call: Call) -> responses.ChangePage:
     """Read the log behind a number, in commit order; with filters a page may be short and still not the last."""
     wanted: Changes = call.query
+    # Read before the page, which may have newer entries; `last` below is the larger of the two.
     fits, newest = Filter(wanted), await call.ledger.last_change()
     items: list[Change] = []
     after = wanted.after
+    # With a filter, the entries that are looked at are limited; `next` moves on also where none of them fits.
     async for change in call.ledger.changes(wanted.after, limit=wanted.limit if fits.takes_all else 10 * MOST_CHANGES):
         after = change.seq
         if fits(change):

@@ -37,6 +37,7 @@ async def follow_changes(call: Call) -> Streaming:
     the answer is 410; if that happens inside a stream, an event named expired ends it.
     """
     site = call.site
+    # Checked here, while a refusal can still be the whole answer; counted only when the stream begins.
     site.shares.check(STREAMS, call.visitor)
     newest = await call.ledger.last_change()
     said = _last_id(call)

@@ -174,6 +174,7 @@ async def _each(call: Call, works: Iterator[Awaitable[Holding | None]]) -> respo
     while some := list(islice(works, AT_ONCE)):
         answers = await asyncio.gather(*some, return_exceptions=True)
         for answer in answers:
+            # An error of ours is no answer to one wish; it ends the whole request.
             if isinstance(answer, BaseException) and not isinstance(answer, TenureError):
                 raise answer
         items += [_told(call.own_words(answer) if isinstance(answer, KeyReused) else answer) for answer in answers]

@@ -24,6 +24,7 @@ async def list_instances(call: Call) -> responses.Page[responses.Instance]:
 async def get_instance(call: Call) -> responses.Instance:
     """Read one machine: its document, if a door keeps one, and what it holds."""
     name = call.params["instance"]
+    # Papers come in order of name, so the very name comes before all that only begin so.
     found = await call.ledger.papers(INSTANCE, prefix=name, limit=1)
     paper = encode.paper(found[0]) if found and found[0].name == name else None
     instance = await _instance(call, name, paper)

@@ -138,6 +138,7 @@ def _own_key(visitor: Visitor, operation: Operation) -> Operation:
 def check_may(visitor: Visitor, operation: Operation) -> None:
     """Refuse an operation that whoever asks may not do."""
     if isinstance(operation, PAPERS):
+        # Before the scope is looked at: these papers are closed to an admin, too.
         if operation.kind.startswith(OWN_PAPERS):
             raise Invalid(f"kind: papers of kind {operation.kind!r} are the server's own", field="kind")
         visitor.check(Need.ADMIN)
@@ -155,6 +156,7 @@ def check_may(visitor: Visitor, operation: Operation) -> None:
 
 def _check_depth(document: object) -> None:
     """Refuse a document with so many things inside each other that somebody could not read it again."""
+    # Level by level, without recursion, which such a document would exhaust.
     inside: list[object] = [document]
     for _ in range(DEEPEST):
         inside = [each for thing in inside for each in _parts(thing)]

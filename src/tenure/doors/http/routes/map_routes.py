@@ -72,6 +72,7 @@ async def get_utilisation(call: Call) -> utilisation_responses.NetworkDetail:
     """Read how full a network, its subnets and its pools are."""
     census = call.site.census
     name = call.params["network"]
+    # `waiting` looks the name up among the plans that are laid out, so this one must be.
     await census.counted(name)
     waiting = await census.waiting(call.ledger, name)
     space, network = await census.counted(name)  # whatever the plan has become meanwhile
@@ -142,6 +143,7 @@ async def get_timeline(call: Call) -> utilisation_responses.Timeline:
         raise Overloaded("the log is still being read; ask again in a moment")
     trend = census.trends.of(network.id)
     grain = 1 if call.query.hours * 3600 <= FINE_S else 60
+    # The log has the times of the store's clock, which may be ahead of this machine's.
     now_s = max(math.ceil(time.time()), trend.last_s)
     end = -(-now_s // grain) * grain
     step = max(grain, round(call.query.hours * 3600 / (call.query.points - 1) / grain) * grain)

@@ -37,6 +37,7 @@ SECTIONS: list[RouteSection] = [
     change_routes.log,
     event_routes.events,
     paper_routes.papers,
+    # The section of deployment_routes, to which the import of work_routes adds further routes.
     work_routes.deployments,
     ledger_routes.whole,
     token_routes.tokens,

@@ -37,6 +37,7 @@ async def list_subnets(call: Call) -> responses.Listing[responses.Subnet]:
 async def add_subnet(call: Call) -> responses.Subnet:
     """Add a block to a network."""
     changed = await edited(call, read_body(edits.AddSubnet, call.body, network=call.params["network"]))
+    # The ledger appends new subnets.
     return changed.subnets[-1]
 
 

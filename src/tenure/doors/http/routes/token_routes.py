@@ -91,6 +91,7 @@ async def get_token(call: Call) -> KnownToken:
 async def revoke_token(call: Call) -> KnownToken:
     """Close the door to a token, and to all who logged in with it; every server knows within two seconds."""
     ended = await kept.revoke_token(call.ledger, call.params["token"], by=call.visitor.actor)
+    # At once on this server; the others hear of it from the log, or look again within two seconds.
     call.site.access.forget(ended.id)
     return written(ended)
 

@@ -31,6 +31,7 @@ async def while_there(receive: Receive, work: Coroutine[Any, Any, T], stopping: 
         # What was granted in this very moment may stay: under a key it does, and giving it back can fail.
         raise StoreUnavailable("the server stops, and can wait no longer", outcome="unknown")
     finally:
+        # Also when this task itself is cancelled: none of the three may outlive the request.
         for task in (working, leaving, closing):
             await _ended(task)
 

@@ -48,6 +48,7 @@ class Dispatcher:
         if seen is None:
             seen = self._find(method, raw_path)
             if len(self._seen) >= REMEMBERED:
+                # All at once: keeping an order of use would cost every request, and finding a path again is cheap.
                 self._seen.clear()
             if len(raw_path) <= LONGEST_REMEMBERED:
                 self._seen[method, raw_path] = seen

@@ -51,6 +51,7 @@ def _bare(etag: str) -> str:
 async def edited(call: Call, edit: Edit) -> responses.Network:
     """Make one edit under the idempotency key and, where the caller said so, only on the network he has read."""
     operations: list[Operation] = [edit]
+    # A network that is only being added has no earlier reading to rest on.
     if call.if_match is not None and _bare(call.if_match) != ANY and not isinstance(edit, AddNetwork):
         operations.insert(0, _expectation(call.if_match, edit.network))
     network = (await applied(call, operations))[-1]
@@ -65,6 +66,7 @@ async def applied(call: Call, operations: list[Operation]) -> list[object]:
     try:
         return [*await call.ledger.apply(operations, key=call.key)]
     except Conflict as error:
+        # Exactly Conflict: its other subclasses (a name that exists, …) have nothing to do with If-Match.
         old = isinstance(error, NotOwner) or (type(error) is Conflict and error.field in RESTED_ON)
         if old and call.if_match is not None:
             raise PreconditionFailed(f"If-Match: {error.message}; read it again", field="If-Match") from None
@@ -73,6 +75,7 @@ async def applied(call: Call, operations: list[Operation]) -> list[object]:
 
 def _expectation(if_match: str, network: str) -> Expect:
     uuid, _, serial = _bare(if_match).rpartition(".")
+    # Stores keep numbers in 64 bits; 18 digits always fit.
     if not (serial.isascii() and serial.isdecimal()) or len(serial) > 18 or not uuid:
         raise no_etag(if_match, "network")
     return Expect(network=network, serial=int(serial), uuid=uuid)

@@ -62,6 +62,7 @@ async def list_page(ledger: AsyncLedger, network: str, wanted: HoldingsQuery) ->
     items: list[Holding] = []
     looked = 0
     while True:
+        # The page has no room for the last one read; it shows whether there is a next page.
         most = min(wanted.limit - len(items) + 1, LOOKED_AT_ONCE) if fits is None else LOOKED_AT_ONCE
         page = await ledger.holdings(network, after=after, limit=most)
         looked += len(page)
@@ -70,6 +71,7 @@ async def list_page(ledger: AsyncLedger, network: str, wanted: HoldingsQuery) ->
                 return _page(items, after)
             if fits is None or fits(holding):
                 items.append(holding)
+            # The last address: a prefix reaches beyond its first one.
             after = holding.last_address
         if len(page) < most:
             return _page(items, None)

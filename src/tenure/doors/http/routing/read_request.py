@@ -118,6 +118,7 @@ async def read_whole(headers: Mapping[bytes, bytes], receive: Receive, *, most: 
     if packed.lower() != b"identity":
         told = packed.decode("latin-1")[:SHOWN]
         raise NotJson(f"Content-Encoding: {told!r} is not unpacked here; send it as it is", field="Content-Encoding")
+    # A look at the announced length refuses a large body before it is read; _all counts what really comes.
     announced = headers.get(b"content-length", b"0")
     if announced.isdigit() and int(announced) > most:
         raise TooLarge(f"the body has {announced.decode()} bytes; at most {most} are taken")
@@ -175,6 +176,7 @@ def read_query(endpoint: Endpoint, raw: bytes) -> Any:
     if len(raw) > MOST_QUERY:
         raise TooLarge(f"the query has more than {MOST_QUERY} bytes")
     try:
+        # strict_parsing takes `a=1&` and an empty text for errors; both are harmless, so empty pieces go first.
         text = "&".join(filter(None, raw.decode("ascii").split("&")))
         pairs = parse_qsl(text, keep_blank_values=True, strict_parsing=bool(text), errors="strict")
     except ValueError:
@@ -232,6 +234,7 @@ def read_json(kind: Any, body: bytes, content_type: bytes | None) -> Any:
         decoder = _decoders[kind] = msgspec.json.Decoder(kind)
     try:
         read = decoder.decode(body or b"{}")
+        # Behind the typed decoder, which has refused a body that is no JSON.
         check_keys(body)
         return read
     except msgspec.ValidationError as error:
@@ -263,6 +266,7 @@ def _check_pairs(pairs: list[tuple[str, object]]) -> None:
         seen.add(key)
 
 
+# Numbers stay text: their values do not matter here, and int() raises ValueError for very long ones.
 _twice = json.JSONDecoder(object_pairs_hook=_check_pairs, parse_int=str, parse_float=str)
 """Reads a body once more, for the keys only: the typed decoder takes the last of two without a word."""
 

@@ -53,6 +53,7 @@ def written_whole(whole: Whole | None, status: int, answer: Any, head: dict[str,
     return len(body) if whole(200, USUAL % (len(body), request_id.encode()), body) else 0
 
 
+# A lock belongs to the loop that waits for it; one lock of the module would fail on a second loop, as tests have it.
 _SLICING: WeakKeyDictionary[asyncio.AbstractEventLoop, asyncio.Lock] = WeakKeyDictionary()
 
 
@@ -87,6 +88,7 @@ async def encoded_in_turns(items: Sequence[Any]) -> bytes:
     pieces = []
     for start in range(0, len(items), SLICE):
         async with _slice_of_the_loop():
+            # Without its brackets, so that the pieces make up one list.
             pieces.append(encode(items[start : start + SLICE])[1:-1])
     return b'{"items":[%b]}' % b",".join(pieces)
 
@@ -127,6 +129,7 @@ def problem_head(error: TenureError) -> dict[str, str]:
 
 async def send_bytes(send: Send, status: int, body: bytes, head: list[tuple[bytes, bytes]], request_id: str) -> None:
     """Send a whole answer."""
+    # RFC 9110 forbids content-length on 204; on 304 it would be the length of the body that is not sent.
     length = [] if status in (204, 304) else [(b"content-length", str(len(body)).encode())]
     headers = [*head, *length, (b"x-request-id", request_id.encode()), *ALWAYS]
     await send({"type": "http.response.start", "status": status, "headers": headers})

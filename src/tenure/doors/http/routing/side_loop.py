@@ -47,6 +47,7 @@ class SideLoop:
         own = self._callers.setdefault(caller, Turns())
         own.users += 1
         try:
+            # The caller's own turn comes first: its requests wait for each other here and take no place from others.
             await own.free.acquire()
             try:
                 await self._turns.acquire()
@@ -57,6 +58,7 @@ class SideLoop:
             self._leave(caller, own)
             raise
 
+        # wrap_future makes a future of the server's loop, so this runs there, where the semaphores live.
         def done(_: object) -> None:
             self._turns.release()
             own.free.release()
@@ -64,6 +66,7 @@ class SideLoop:
 
         future = asyncio.wrap_future(asyncio.run_coroutine_threadsafe(work(), self._started()))
         future.add_done_callback(done)
+        # A caller that hangs up cancels only its own wait; the turn is given back by `done`, when the work ends.
         return await asyncio.shield(future)
 
     def _leave(self, caller: str, own: Turns) -> None:
@@ -83,6 +86,7 @@ class SideLoop:
         """End what still runs there, and the thread."""
         if self._loop is None or self._thread is None:
             return
+        # The tasks end first: a loop that stops with tasks in it would leave their callers waiting for ever.
         ending = asyncio.run_coroutine_threadsafe(_end_others(), self._loop)
         await asyncio.wrap_future(ending)
         self._loop.call_soon_threadsafe(self._loop.stop)
@@ -110,6 +114,7 @@ class _DistantLedger:
 
     def __getattr__(self, name: str) -> Callable[..., Coroutine[Any, Any, Any]]:
         verb = getattr(self._ledger, name)
+        # An asynchronous generator would run on the wrong loop.
         if not asyncio.iscoroutinefunction(verb):
             raise AttributeError(f"{name} is no verb that can be awaited from another loop")
 

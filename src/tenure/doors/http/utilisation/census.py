@@ -71,6 +71,7 @@ class Census:
         self._tasks.clear()
         self.spaces, self._places = {}, {}
         self.trends.missed()
+        # Up to here the log is read back; later changes come from the news.
         newest = self._news.seen
         self.do(FINDING, self._find_spaces)
         self.do("trends", lambda: self._read_back(newest))
@@ -92,6 +93,7 @@ class Census:
                 said = {"message": f"the census met a fault ({name}) and begins again", "exception": error}
                 asyncio.get_running_loop().call_exception_handler(said)
                 await asyncio.sleep(AFTER_FAULT_S)
+        # A task that _begin or _distrust cancelled does not get here: its name may belong to another task by now.
         del self._tasks[name]
         await self._notify()
 
@@ -105,6 +107,7 @@ class Census:
             return
         space = self.spaces.get(change.space)
         if change.verb in OF_HOLDINGS:
+            # Also while the space is not counted: a trend adds up changes and needs no count to begin with.
             self.trends.follow(change)
             if space is not None:
                 try:
@@ -138,6 +141,7 @@ class Census:
         """Lay a space's plan out and count what is not counted, until nothing is left to do."""
         async with self._turns:
             while not space.settled:
+                # Noted before the plan is read: an edit that comes meanwhile has the plan read once more.
                 edits, began = space.edits, time.monotonic()
                 plan = await self.survey.plan(space.number)
                 if plan is None:
@@ -152,6 +156,7 @@ class Census:
                     try:
                         await feed.run()
                     except BaseException:
+                        # A cancellation, too, leaves tallies half filled.
                         space.abandoned(feed)
                         raise
                     space.finished(feed)
@@ -181,6 +186,7 @@ class Census:
                 trends.restart(error.oldest)
                 continue
             for change in page:
+                # Later entries come by `follow` and wait there until the past is read.
                 if change.seq <= newest:
                     trends.take(change)
             trends.at = min(page[-1].seq, newest) if page else newest
@@ -202,6 +208,7 @@ class Census:
         lines = [await ledger.waiting(each) for each in names] if some else [await ledger.waiting()]
         found = Counter(claim.network for line in lines for claim in line)
         for space, waits in queued.items():
+            # A claim that began to wait while the store was asked has raised `waits`; then the mark stays.
             if space.waits == waits and space.plan is not None and found.keys().isdisjoint(space.plan.networks):
                 space.queued = False
         return dict(found)
@@ -212,6 +219,7 @@ class Census:
         with contextlib.suppress(TimeoutError):  # the log is followed slowly just now: what is known must do
             async with asyncio.timeout(WITHIN_S):
                 await self.followed(newest)
+        # Behind the log: an entry that ends or extends a holding must be in before its deadline is looked at.
         await self._run_out()
         return self._news.seen
 
@@ -248,6 +256,7 @@ class Census:
         return all(space.edits == space.laid_out for space in self.spaces.values()) and FINDING not in self._tasks
 
     def _find(self, name: str) -> SpaceCount | None:
+        # Names move: what is remembered is a guess that is checked, and a wrong one costs a search.
         space = self._places.get(name)
         if space is None or space.plan is None or name not in space.plan.networks or not self._has(space):
             space = next((space for space, network in self.networks() if network.name == name), None)
@@ -265,6 +274,7 @@ class Census:
         def ready() -> bool:
             space = self._find(name)
             if space is None or space.plan is None:
+                # Only when every plan is laid out is it certain that there is no network of this name.
                 return self._is_laid_out()
             return space.is_counted(space.plan.network(name))
 

@@ -69,6 +69,8 @@ class MapCache:
                 await feed.run()
             finally:
                 space.feeds.remove(feed)
+            # No await between the end of the feed and the entry in `spots`, so no change is missed in between.
+            # An edit while the space was read makes the index one of another terrain: it is built anew.
             if key in space.tallies and space.tallies[key].terrain == spots.terrain:
                 spots.used_at = time.monotonic()
                 space.spots[key] = spots

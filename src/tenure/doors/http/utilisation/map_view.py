@@ -72,6 +72,7 @@ async def look(
     if wanted.cell == 1 and not TAKEN.isdisjoint(draw(spots, wanted.whole)[0]):
         rows = await census.survey.current_rows(space.number, first, last, limit=most)
         held = _holdings(space, _Window(terrain, wanted), rows, visitor)
+    # Drawn after the reading, and together: the index moves with every await, and the counts must agree with the cells.
     [whole], drawn = draw(spots, wanted.whole), draw(spots, wanted)
     return utilisation_responses.Map(
         seq=census.seen,

@@ -87,7 +87,9 @@ class Feed:
         while start <= part.last:
             self._aside.clear()
             page = await self._survey.rows(self._space, start, part.last, limit=self._page)
+            # The number is read after the page, so everything that the page shows is followed before it is taken in.
             await self._followed(await self._survey.last_change())
+            # A full page says nothing of what lies behind its last row.
             end = part.last if len(page) < self._page else min(page[-1].last, part.last)
             self._take_in(page, end)
             start = end + 1
@@ -95,15 +97,18 @@ class Feed:
 
     def _take_in(self, page: Sequence[Row], end: int) -> None:
         """Take a page in as of now, without waiting."""
+        # The page as it was read, without holdings whose time is over.
         shown = (row for row in page if not self._counted.is_over(row.first))
         rows = {
             row.first: HoldingChange(row.network, row.first, row.last, None, row.state, row.until_us) for row in shown
         }
+        # Then all changes since the read began: each says what its holding has become.
         for step in self._aside:
             if step.after is None:
                 rows.pop(step.first, None)
             else:
                 rows[step.first] = step
+        # Then each book gets what lies between the old frontier and the new one.
         for first, step in rows.items():
             if first <= end:
                 self._counted.meet(step)

@@ -29,6 +29,7 @@ class Spots:
         """Take a holding in (1) or out (-1)."""
         terrain, size = self.terrain, last - first + 1
         low = terrain.unit(first)
+        # Several smaller holdings may share a unit, which is taken once.
         if size < terrain.unit_size and not self._crowd.decides(low, step):
             return
         if size <= terrain.unit_size:

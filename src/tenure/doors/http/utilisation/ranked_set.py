@@ -27,6 +27,7 @@ class Numbers:
         """Take a number in; it must not be there."""
         self._size += 1
         self._before = None
+        # A reading comes in order, so nearly all numbers are appended while an index is built.
         if not self._ends or number > self._ends[-1]:
             self._append(number)
             return
@@ -63,6 +64,7 @@ class Numbers:
 
     def below(self, number: int) -> int:
         """Count the numbers that are smaller. O(log n)."""
+        # The sums are made on demand: many changes come between two looks.
         if self._before is None:
             self._before = [0, *accumulate(len(chunk) for chunk in self._chunks)]
         place = bisect_left(self._ends, number)

@@ -28,6 +28,7 @@ class SpaceCount:
         self.number = number
         self.plan: Configuration | None = None
         self.barriers: Barriers | None = None
+        # `edits` begins ahead of `laid_out`, so that a new space counts as unsettled until its plan is read.
         self.edits = 1
         self.laid_out = 0
         self.queued = False
@@ -89,6 +90,7 @@ class SpaceCount:
         while self._deadlines and has_passed(self._deadlines[0][0], now_us):
             until_us, first = heappop(self._deadlines)
             known = self._timed.get(first)
+            # The heap also has deadlines that were changed since; only the one that still stands counts.
             if known is not None and known.until_us == until_us and first not in self._over:
                 step = known._replace(before=self._odd.pop(first, State.HELD), after=None)
                 self._over.add(first)
@@ -123,10 +125,12 @@ class SpaceCount:
             told = change.details.get("state")
             after = State.HELD if told is None else State(told)
         else:
+            # A holding whose time is over was taken out of the counts when that was noticed.
             before = None if first in self._over else self._odd.get(first, State.HELD)
             after = STATED[verb] if verb in STATED else State(change.details["state"])
             if verb == "modify" and first in self._timed:  # which leaves the deadline as it is
                 until_us = self._timed[first].until_us
+        # The log has ended or renewed the holding: from here on its entries count again.
         self._over.discard(first)
         step = HoldingChange(network, first, last, before, after, until_us)
         self.meet(step)
@@ -138,6 +142,7 @@ class SpaceCount:
         Return the networks that are gone.
         """
         old = self.plan
+        # The plan that was read last may have had this edit already.
         if old is not None and old.version == plan.version:
             return set()
         barriers = Barriers(plan)
@@ -146,6 +151,7 @@ class SpaceCount:
             if number % AT_ONCE == AT_ONCE - 1:
                 await asyncio.sleep(0)
             terrains[network.id, subnet.uuid] = terrain_of(network, subnet, barriers)
+        # From here on without an await: every change must meet either all old tallies or all new ones.
         kept = {key: tally for key, tally in self.tallies.items() if terrains.get(key) == tally.terrain}
         self.tallies = {key: kept.get(key) or Tally(key[0], terrain) for key, terrain in terrains.items()}
         self.spots = {key: spots for key, spots in self.spots.items() if terrains.get(key) == spots.terrain}
@@ -173,6 +179,7 @@ class SpaceCount:
 
     def _let_follow(self, counted: set[int]) -> None:
         self._counted = Router(tally for tally in self.tallies.values() if id(tally) in counted)
+        # Only ids of tallies that are kept: the id of a dropped one may come back as that of a new one.
         self._counted_ids = {id(tally) for tally in self._counted.books}
 
 

@@ -125,13 +125,16 @@ def terrain_of(network: Network, subnet: Subnet, barriers: Barriers) -> Terrain:
     """Cut a subnet into pieces, as picking sees it: what binds the space lies over the pools, in whole units."""
     block, size = subnet.cidr.range, subnet.unit_size
     closed = network.retired or subnet.retired
+    # All units are outside at first; pools are laid over them, and over the pools what bars picking.
     pieces = [TerrainPiece(0, block.size // size - 1, UnitStatus.OUTSIDE, NO_POOL)]
     for number, pool in enumerate(subnet.pools):
+        # Whole units only, as picking has it: a unit that sticks out of the pool is outside.
         low = -(-(pool.range.first - block.first) // size)
         high = (pool.range.last + 1 - block.first) // size - 1
         if low <= high:
             standing = UnitStatus.RETIRED if closed or pool.retired else UnitStatus.FREE
             pieces = _overlaid(pieces, [(low, high)], standing, number)
+    # In this order: where several cover a unit, the last one is shown.
     kept = {
         standing: list[Interval]() for standing in (UnitStatus.PREALLOCATED, UnitStatus.RESERVED, UnitStatus.KEPT_BACK)
     }
@@ -181,6 +184,7 @@ def _overlaid(
             if low <= high:
                 result.append(TerrainPiece(low, high, standing, piece.pool if pool is None else pool))
                 first = high + 1
+            # The interval reaches into the next piece, so it is not used up.
             if layer[place][1] > piece.last:
                 break
             place += 1

@@ -23,6 +23,7 @@ class Router(Generic[B]):
         self._bounds = sorted({*begin, *end})
         self._books: list[tuple[B, ...]] = []
         here: dict[int, B] = {}
+        # A sweep over all bounds: blocks that end at a bound leave before blocks that begin there come in.
         for bound in self._bounds:
             for book in end.get(bound, ()):
                 del here[id(book)]
@@ -32,6 +33,7 @@ class Router(Generic[B]):
     def over(self, first: int, last: int) -> Iterable[B]:
         """Find the books of all blocks that share an address with a range. O(log blocks + answer)."""
         place = bisect_right(self._bounds, first) - 1
+        # The usual case: no block begins or ends inside the range.
         if place + 1 >= len(self._bounds) or self._bounds[place + 1] > last:
             return self._books[place] if place >= 0 else ()
         return self._several(place, last)

@@ -59,6 +59,7 @@ class Trend:
         self._seconds.append(second)
         self._held.append(held)
         self._cooling.append(cooling)
+        # Now and then is enough: thinning walks through everything.
         if len(self._seconds) % THINNED == 0:
             self.thin(second)
 
@@ -83,6 +84,7 @@ class Trend:
     def points(self, now: Point, times: Iterable[int]) -> list[Point]:
         """Count at rising times, from what is there now backwards."""
         found: list[Point] = []
+        # Backwards from the present count, which is exact: the log need not reach back to the first holding.
         held, cooling = now.held, now.cooling
         end = len(self._seconds)
         for at_s in sorted(times, reverse=True):
@@ -154,6 +156,7 @@ class Trends:
     def take(self, change: Change) -> None:
         """Take a change in, in the order of the log."""
         self.at = change.seq
+        # Rounded up, here and below: a point at a whole second shows what happened up to it, and nothing later.
         if self.cut and self.complete_s is None:
             self.complete_s = -(-change.at_us // 1_000_000)
         if change.network is None or change.first is None:
@@ -168,6 +171,7 @@ class Trends:
             trend = self._trends[network] = Trend()
         trend.note(second, held, cooling)
         self._noted += 1
+        # The sum walks over all networks, so it is made seldom.
         if self._noted % THINNED == 0 and sum(map(len, self._trends.values())) > MOST:
             for each in self._trends.values():
                 each.forget_half()

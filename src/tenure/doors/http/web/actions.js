@@ -51,6 +51,7 @@ export function release({ holding, done }) {
     submit: "Release",
     send: async (values, key) => {
       const { address, owner, generation, network } = holding;
+      // With the generation: a holding that was released and granted anew meanwhile must stay.
       await post(path`/networks/${network}:release`, { address, owner, generation }, { key });
       tell(`${address} is released.`);
       done();

@@ -67,6 +67,7 @@ class AddressPage {
       this.changes.push(...items.filter((change) => change.seq <= this.before).reverse());
       this.before = after;
     } catch (error) {
+      // 410: the log does not reach back that far, so there is nothing older to show.
       if (!(error instanceof Problem) || error.status !== 410) throw error;
       this.before = 0;
     }

@@ -27,6 +27,7 @@ export function useCsrf(token) {
 
 /** Make a key under which a request may be repeated and still takes effect once. */
 export function newKey() {
+  // Not crypto.randomUUID: browsers have it only over HTTPS and on loopback.
   const bytes = crypto.getRandomValues(new Uint8Array(16));
   return Array.from(bytes, (byte) => byte.toString(16).padStart(2, "0")).join("");
 }
@@ -80,6 +81,7 @@ function readable(text) {
   try {
     return text ? JSON.parse(text) : null;
   } catch {
+    // A proxy may answer with a page of its own; then the status says all that is known.
     return null;
   }
 }

@@ -7,6 +7,7 @@ import { onlyNetworks } from "./session.js";
 
 const POINTS = 120;
 const PAGE = 200;
+// Blocks only help the reader to find a network; the reading ends after 5000 networks.
 const MOST_PAGES = 25;
 const TAKEN = ["held", "pending", "draining", "cooling"];
 const KEPT = ["reserved", "kept_back", "preallocated", "elsewhere"];
@@ -16,6 +17,7 @@ const NAMES = { kept_back: "kept", preallocated: "waiting" };
 /** Read how all networks that we may see are used. */
 export async function allNetworks() {
   const only = onlyNetworks();
+  // A token for some networks may read each of them, but not the list of all.
   if (only) return Promise.all(only.map(async (name) => summary(await get(path`/networks/${name}/utilisation`))));
   return (await get("/utilisation")).items.map(summary);
 }

@@ -34,9 +34,11 @@ class ChangesPage {
     if (this.before > 0) {
       try {
         const { items } = await get("/changes", { after, limit: AT_ONCE });
+        // Newer entries come by update(); without the filter they would be listed twice.
         this.changes.push(...items.filter((change) => change.seq <= this.before).reverse());
         this.before = after;
       } catch (error) {
+        // 410: the log does not reach back that far, so there is nothing older to show.
         if (!(error instanceof Problem) || error.status !== 410) throw error;
         this.before = 0;
       }

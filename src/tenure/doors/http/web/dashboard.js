@@ -23,6 +23,7 @@ function fullness({ inPools: { held, kept, free } }) {
   return held + kept + free ? held / (held + kept + free) : 0;
 }
 
+// Outside the page object: a reader that comes back sees the blocks at once.
 const known = new Map();
 
 /** Show all networks. */
@@ -34,6 +35,7 @@ export async function showDashboard() {
 async function recent() {
   if (onlyNetworks()) return [];
   const { last } = await get("/changes/last");
+  // More than is shown, because logins and the like are left out below.
   const { items } = await get("/changes", { after: Math.max(0, last - 4 * RECENT), limit: 4 * RECENT });
   return items.filter(ofAddresses).reverse().slice(0, RECENT);
 }
@@ -135,12 +137,14 @@ class Dashboard {
     if (!changes.length) this.changes = await recent();
     this.changes = [...changes.filter(ofAddresses).slice(-RECENT).reverse(), ...this.changes].slice(0, RECENT);
     this.changed();
+    // The server counts by networks: the more there are, the less often all are read.
     this.timer = this.timer || setTimeout(() => this.refresh(), REFRESH_MS * Math.max(1, this.networks.length / 250));
   }
 
   async refresh() {
     this.timer = null;
     const networks = await allNetworks();
+    // The reader went elsewhere while the answer was on its way.
     if (!this.node.isConnected) return;
     this.networks = networks;
     this.total();

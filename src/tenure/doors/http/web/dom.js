@@ -17,6 +17,7 @@ function furnish(element, given, children) {
   for (const [name, value] of Object.entries(given)) {
     if (value === null || value === undefined || value === false) continue;
     if (name.startsWith("on")) element.addEventListener(name.slice(2), value);
+    // A property, because the attribute is only what an input begins with, and a select has none.
     else if (name === "value") element.value = value;
     else element.setAttribute(name, value === true ? "" : String(value));
   }
@@ -42,6 +43,7 @@ export function fill(element, ...children) {
 export function renew(element, ...children) {
   const fresh = element.cloneNode(false);
   append(fresh, children);
+  // Equal nodes stay: replacing them would drop a selection, and screen readers would read them once more.
   if (fresh.isEqualNode(element)) return;
   const place = [...element.querySelectorAll(FOCUSABLE)].indexOf(document.activeElement);
   element.replaceChildren(...fresh.childNodes);

@@ -28,6 +28,7 @@ export function openForm({ title, intro, fields, submit, send, danger = false, e
     clear(parts, fault);
     if (!complete(parts)) return;
     const values = Object.fromEntries(parts.map((part) => [part.field.name, part.read()]));
+    // A second click must not send the form twice.
     button.disabled = true;
     try {
       await send(values, keyFor(attempt, values));

@@ -6,6 +6,7 @@ import { releaseButton } from "./owner.js";
 import { holdingTable } from "./parts.js";
 
 const PAGE = 25;
+// The list is read when the writing pauses, not for each letter.
 const PAUSE_MS = 250;
 
 /** Shows one page of holdings, with a filter. */
@@ -50,6 +51,7 @@ export class HoldingList {
     const { turn } = this;
     const said = { text: this.text.value.trim(), state: this.state.value, after: this.after, limit: PAGE };
     const { items, next } = await get(path`/networks/${this.network}/holdings`, said);
+    // Another request was sent meanwhile; an answer that comes late must not replace its answer.
     if (turn !== this.turn) return;
     this.next = next;
     renew(this.list, items.length || next === null

@@ -51,6 +51,7 @@ function act(key) {
 }
 
 function press(key) {
+  // Only these keys may become part of a selector.
   const button = /^[a-z-]$/.test(key) ? document.querySelector(`button[data-key="${key}"]`) : null;
   if (!button || button.disabled) return false;
   button.click();

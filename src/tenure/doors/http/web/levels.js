@@ -1,6 +1,7 @@
 // How far a map is zoomed: into how many squares a range is cut, and which range lies around another.
 
 const MOST = { 32: 1024n, 128: 256n };
+// Bits of a number as it is written: an octet of IPv4, a hexadecimal digit of IPv6.
 const STEP = { 32: 8, 128: 4 };
 
 /** Tell how many addresses one square of a range has: one unit, or else a block that ends with a written number. */

@@ -8,9 +8,11 @@ import { canShare, join, leads, leave, tellTabs } from "./tabs.js";
 
 const ASK_EVERY_MS = 3000;
 const PAGE = 500;
+// Listeners read and draw anew, so a burst of changes is handed on as one.
 const GATHER_MS = 200;
 const SILENT_MS = 5000;
 const LOOK_MS = 5000;
+// A short look at another tab changes nothing.
 const HIDDEN_MS = 10000;
 
 const listeners = new Set();
@@ -30,6 +32,7 @@ export async function follow() {
   const { turn } = state;
   try {
     state.last = (await get("/changes/last")).last;
+    // stop() or another follow() came while the answer was on its way, so this call ends.
     if (turn !== state.turn) return;
   } catch (error) {
     if (turn !== state.turn) return;
@@ -72,6 +75,7 @@ function tellState() {
 /** Read what the leading tab has seen and this one has not: it came here later, or the leader before did not tell it. */
 async function catchUp(last) {
   state.wanted = Math.max(state.wanted, last);
+  // The reading that is under way goes on up to `wanted`.
   if (state.reading) return;
   state.reading = true;
   const { turn } = state;
@@ -104,6 +108,7 @@ export function stop() {
   clearTimeout(state.timer);
   clearTimeout(state.failing);
   Object.assign(state, { source: null, timer: null, failing: null, paused: false, joined: false, wanted: 0 });
+  // A call that still waits for an answer sees another turn and ends.
   state.turn += 1;
   show("stale", "off");
 }
@@ -139,6 +144,7 @@ function connect() {
   source.addEventListener("change", (event) => take([JSON.parse(event.data)]));
   source.addEventListener("expired", follow);
   source.addEventListener("error", () => {
+    // A browser gives up where the answer is no stream (a proxy's page, a refusal); else it connects again by itself.
     if (source.readyState === EventSource.CLOSED) poll();
     else waitForReturn();
   });
@@ -159,6 +165,7 @@ async function poll() {
     while ((await readPage()) === PAGE && turn === state.turn);
     if (turn !== state.turn) return;
     show("polling", "polling");
+    // The stream is tried again after each reading: what was in its way may be gone.
     state.timer = setTimeout(canShare() ? connect : poll, ASK_EVERY_MS);
     return;
   } catch (error) {
@@ -193,6 +200,7 @@ function lookAgain() {
 }
 
 function take(changes) {
+  // An entry may come twice: by the stream, by a reading, and from another tab.
   const fresh = changes.filter((change) => change.seq > state.last);
   if (!fresh.length) return;
   const after = state.last;

@@ -40,10 +40,12 @@ async function show({ keepFocus = false } = {}) {
     await guarded(() => shown.page.moveTo(place));
     return;
   }
+  // A progress bar that shows for a page that comes at once would only flicker.
   const slow = setTimeout(() => { byId("progress").hidden = false; }, SLOW_MS);
   const page = await load(place);
   clearTimeout(slow);
   if (turn !== shown.turn) {
+    // The reader went elsewhere while this page was read; its timers must end with it.
     if (page.leave) page.leave();
     return;
   }
@@ -59,6 +61,7 @@ async function show({ keepFocus = false } = {}) {
 
 function settle() {
   window.scrollTo(0, 0);
+  // The focus goes to the heading, so that a screen reader begins with the new page.
   const heading = byId("main").querySelector("h1");
   if (heading) {
     heading.tabIndex = -1;
@@ -159,6 +162,7 @@ async function start() {
   rest();
   searchFor();
   window.addEventListener("hashchange", () => show());
+  // Handlers of clicks are not awaited; an error of the server in one of them is shown as a message.
   window.addEventListener("unhandledrejection", (event) => {
     const { reason } = event;
     if (reason instanceof Problem) {
@@ -168,6 +172,7 @@ async function start() {
   });
   const recount = atMostEvery(WAITING_MS, countWaiting);
   listen((changes) => {
+    // While claims are counted in the badge, any change may have served one of them.
     if (changes.some((change) => ["wait", "leave"].includes(change.verb)) || !byId("waiting").hidden) recount();
     if (shown.page && shown.page.update) guarded(() => shown.page.update(changes));
   });

@@ -30,6 +30,7 @@ export class AddressMap {
     const hadFocus = this.picture.contains(document.activeElement);
     Object.assign(this, { ground, cells: ground.cells, chosen });
     if (!same) this.at = 0;
+    // Before the first layout there is no width; the ResizeObserver draws then.
     if (this.width) this.draw();
     if (hadFocus) this.focus(this.at);
   }
@@ -57,6 +58,7 @@ export class AddressMap {
     this.picture.setAttribute("height", height);
     this.picture.setAttribute("aria-rowcount", rows);
     fill(this.picture, patterns(), Array.from({ length: rows }, (_, row) => this.drawRow(row, size)));
+    // A picture that is not in the page yet cannot take the focus.
     if (this.pointing && this.picture.isConnected) {
       this.pointing = false;
       this.focus(Math.max(0, this.cells.findIndex((cell) => cell.first <= this.chosen && this.chosen <= cell.last)));
@@ -173,6 +175,7 @@ export class AddressMap {
 
   focus(index) {
     this.at = index;
+    // One cell at a time is reached by Tab; from there the arrow keys walk through the grid.
     for (const each of this.picture.querySelectorAll('.cell[tabindex="0"]')) each.setAttribute("tabindex", "-1");
     const found = this.picture.querySelector(`.cell[data-index="${index}"]`);
     if (!found) return;

@@ -56,6 +56,7 @@ export class MapView {
   /** Show the same place of a plan that changed. */
   async again(subnets) {
     const { at } = this;
+    // Without `at`: moveTo would point at it and take the focus from wherever the reader is.
     const { at: _, ...said } = this.said || {};
     await this.moveTo(subnets, { ...said, ...this.spoken() });
     this.at = at;
@@ -80,6 +81,7 @@ export class MapView {
     const wanted = this.range;
     if (!wanted) return;
     const ground = await groundOf(this.network, this.subnet.cidr, wanted);
+    // The reader moved on while this range was read.
     if (wanted !== this.range) return;
     this.ground = ground;
     for (const each of [this.outButton, this.useButton, this.map.node, this.hintLine, this.legend]) each.hidden = false;

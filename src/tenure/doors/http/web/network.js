@@ -128,6 +128,7 @@ class NetworkPage {
   }
 
   update(changes) {
+    // Networks of one space share their addresses, so a change in any of them may show here.
     const ours = changes.filter((change) => change.network === this.name || [null, change.space].includes(this.space));
     if (this.gone || (changes.length && !ours.length)) return;
     if (ours.some((change) => OF_PLAN.test(change.verb))) this.planChanged = true;

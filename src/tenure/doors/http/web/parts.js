@@ -10,6 +10,7 @@ export function bar({ inPools: { held, kept, free } }) {
   const text = whole ? `Of the pools ${share(held, whole)} held, ${number(kept)} reserved, ${number(free)} free` : "no pool to pick from";
   const parts = [["held", held], ["kept", kept], ["free", free]].map(([kind, part]) => {
     const piece = h("span", { class: `part ${kind}` });
+    // Set as properties: the page's policy forbids attributes of style.
     piece.style.flexGrow = whole ? part / whole : 0;
     piece.style.minWidth = part ? "3px" : "0";
     return piece;

@@ -48,6 +48,7 @@ export function hindrance(need, network = null) {
 export function actionButton(text, { need, network, act, ...rest }) {
   const why = hindrance(need, network);
   if (!why) return h("button", { type: "button", onclick: act, ...rest }, text);
+  // Not `disabled`: such a button takes neither focus nor click, and could not say why.
   return h("button", {
     ...rest, type: "button", "aria-disabled": "true", title: why, onclick: () => tell(why, "warning"),
   }, text);

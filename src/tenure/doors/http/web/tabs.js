@@ -29,12 +29,14 @@ function take(lead) {
     };
   });
   const led = navigator.locks.request(NAME, { signal: waiting.signal }, () => {
+    // The lock may be given in the very moment in which the tab leaves.
     if (waiting.signal.aborted) return null;
     tab.leads = true;
     lead();
     return left;
   });
   led.catch((error) => {
+    // leave() aborts a request that still waits for the lock.
     if (error.name !== "AbortError") throw error;
   });
 }

@@ -108,6 +108,7 @@ async def _resolved(door: "Deployments", missing: "Missing", resolution: str | N
     before = missing.instance
     wanted = None if before.leaving else resolution
     after: DeploymentInstance = before
+    # Both verbs name the VM: if the instance has another by now, nothing is done to that one.
     if wanted == RECREATE:
         after = await door.recreate_missing(before.deployment, before.name, vm=missing.vm)
     elif wanted == FORGET:

@@ -114,6 +114,7 @@ def show(session: Session, deployment: str, instance: str | None) -> None:
         _show_deployment(session, run_on_deployments(session, lambda door: door.standing(deployment)))
         return
     standing, found = run_on_deployments(session, lambda door: _with_instance(door, deployment, instance))
+    # Imported behind the work, here and below: where PyYAML is missing, run_on_deployments says what to install.
     from tenure.integrations.bosh.views.result_documents import instance_document, settings
 
     document = {

@@ -103,6 +103,7 @@ def end_errand(session: Session, deployment: str, errand: str) -> None:
       tenure deployment end-errand shop smoke-test
     """
     found = run_on_deployments(session, lambda door: door.end_errand(deployment, errand))
+    # Imported behind the work, here and below: where PyYAML is missing, run_on_deployments says what to install.
     from tenure.integrations.bosh.views.result_documents import instance_document
 
     rest = [instance_document(each) for each in found]

@@ -35,6 +35,7 @@ def run_on_deployments(
     try:
         from tenure.integrations.bosh.deployments_api import Deployments
     except ModuleNotFoundError as error:
+        # Only the optional package may be missing; any other module that is not found is an error of ours.
         if error.name != "yaml":
             raise
         raise Invalid(MISSING) from None
@@ -44,12 +45,14 @@ def run_on_deployments(
 def read_document(file: Path) -> tuple[str, str]:
     """Read a document; return how faults name it, and its text."""
     if str(file) == "-":
+        # As bytes: sys.stdin itself would decode them by the locale.
         return STANDARD_INPUT, _text(STANDARD_INPUT, sys.stdin.buffer.read())
     return str(file), _text(str(file), file.read_bytes())
 
 
 def _text(name: str, data: bytes) -> str:
     try:
+        # -sig drops the mark that some editors begin a file with.
         return data.decode("utf-8-sig")
     except UnicodeDecodeError as error:
         raise Invalid(f"{name}: not UTF-8 ({error.reason} at byte {error.start})", field="file") from None

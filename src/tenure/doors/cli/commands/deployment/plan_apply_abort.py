@@ -71,6 +71,7 @@ def plan(
     """
     deploy = _wish(file, said)
     found = run_on_deployments(session, lambda door: deploy(door.plan), try_on_new=True)
+    # Imported behind the work, here and below: where PyYAML is missing, run_on_deployments says what to install.
     from tenure.integrations.bosh.views.result_documents import plan_document
 
     whole = plan_document(found, applied=False)
@@ -84,6 +85,7 @@ def _wish(file: Path, said: Mapping[str, Any]) -> "Callable[[Act], Awaitable[Dep
     """Read what is to be deployed, and return how to plan or to apply it."""
     if said["vm_state"] is not None and said["vm_state_from"] is not None:
         raise click.UsageError("--vm-state and --vm-state-from exclude each other")
+    # Read here and once: `apply` may deploy twice, and standard input can be read only once.
     document, text = read_document(file)
     reports = None if said["vm_state"] is None else read_document(said["vm_state"])
     orders = {key: said[key] for key in ("recreate", "hand_over", "fix")}
@@ -157,6 +159,7 @@ async def _abort(door: "Deployments", deployment: str, plan: str | None) -> "tup
     wanted = plan or standing.deployment.plan
     if wanted is None:
         return None, False, []
+    # can_take_back is asked of the state before the abort.
     return wanted, standing.can_take_back(wanted), await door.abort(deployment, wanted)
 
 

@@ -227,6 +227,7 @@ def _next_form(said: Document) -> str | None:
         return WAIT if said["vm"] is None else WAIT + OR_DELETE
     if said["waits_for"] == "vm" and said.get("state") == "detached":
         return START
+    # A document without settings asks for none; None says that addresses are missing.
     if said["waits_for"] == "vm" and said.get("settings", {}) is None:
         return DEPLOY
     if said["waits_for"] == "vm":

@@ -171,6 +171,7 @@ def unignore(session: Session, deployment: str, instance: str) -> None:
 def _report(session: Session, deployment: str, done: str, verb: "Verb") -> None:
     """Take a report; tell how the instance stands then, and what is to be done and reported next."""
     instance, standing = run_on_deployments(session, lambda door: _reported(door, deployment, verb))
+    # Imported behind the work: where PyYAML is missing, run_on_deployments says what to install.
     from tenure.integrations.bosh.views.result_documents import instance_document, settings
 
     document = {
@@ -242,6 +243,7 @@ def clean_up_orphans(session: Session, vms: tuple[str, ...]) -> None:
 
 
 async def _cleaned_up(door: "Deployments", vms: Sequence[str]) -> "list[Orphan]":
+    # Read before the clean-up: afterwards the ledger no longer shows which addresses the orphans had.
     orphans = [orphan for orphan in await door.orphans() if orphan.vm in vms]
     for orphan in orphans:
         await door.clean_up_orphan(orphan.vm)

@@ -165,6 +165,7 @@ async def _done(
     try:
         done = await work(Instances(ledger, hooking))
     except asyncio.CancelledError as stop:
+        # The note names the phase in which the hooks were called off; in the phase before, the change does not stand.
         if CALLED_OFF + "post" in getattr(stop, "__notes__", ()):
             warn(session, [STANDS], always=True)
         raise

@@ -52,6 +52,7 @@ def export_ganeti(session: Session, file: Path | None, form: "Form", runtimes: t
     from tenure.integrations.ganeti.files.export_cluster import export_cluster
 
     warnings: list[str] = []
+    # All files are converted before the first is written: a file that cannot be converted must stop the whole command.
     converted = {path: _converted(path, form) for path in runtimes}
     with Bar(session, "exporting", hidden=file is None):
         made = session.run(lambda ledger: export_cluster(ledger, form, warn=warnings.append))
@@ -60,6 +61,7 @@ def export_ganeti(session: Session, file: Path | None, form: "Form", runtimes: t
     for path, document in converted.items():
         write_whole(path, json_text(document) + "\n")
     if file is None:
+        # The document itself goes to standard output, so there is no answer that could carry the warnings.
         warn(session, warnings, always=True)
         echo(session, json_text(made))
         return

@@ -75,6 +75,7 @@ def read_named(path: Path, read: Callable[[bytes], T]) -> T:
     try:
         return read(data)
     except (Invalid, Conflict) as error:
+        # The same error with more words, so that its code, its field and its exit code stay.
         error.message = f"{path}: {error.message}"
         raise
 

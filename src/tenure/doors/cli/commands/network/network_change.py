@@ -100,6 +100,7 @@ def modify(session: Session, network: str, without: tuple[str, ...], **said: Any
 def _asks(options: "NetworkOptions", words: Mapping[str, Any]) -> bool:
     """Tell whether anything was to be changed at all."""
     spoken = any(value is not KEEP for value in words.values())
+    # --no-conflicts-check asks for no change; it only says how others are looked at.
     return spoken or replace(options, check=True) != type(options)()
 
 

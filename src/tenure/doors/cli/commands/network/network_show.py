@@ -166,6 +166,7 @@ async def placed_networks(ledger: AsyncLedger, idents: Sequence[str] = ()) -> li
     if not idents:
         return sorted(every, key=lambda placed: placed[0].name)
     by_uuid = {network.uuid: (network, space) for network, space in every}
+    # Names come last, so that a name wins over a uuid that is spelt alike.
     known = {**by_uuid, **{network.name: (network, space) for network, space in every}}
     missing = [ident for ident in idents if ident not in known]
     if missing:

@@ -207,6 +207,7 @@ def desk_of(call: Call) -> "DeploymentService":
         from tenure.doors.http.routes.bosh.deployment_service import DeploymentService
         from tenure.integrations.bosh.deployments_api import Deployments
     except ModuleNotFoundError as error:
+        # Only the optional package may be missing; any other module that is not found is an error of ours.
         if error.name != "yaml":
             raise
         raise NotInstalled(MISSING) from None

@@ -98,6 +98,7 @@ class DeploymentService:
 
     async def abort(self, name: str, plan: str) -> shapes.TakenBack:
         """Take a plan back; return what was freed."""
+        # Asked before the abort, which leaves no trace by which it could be known.
         open_still = (await self.door.standing(name)).can_take_back(plan)
         freed = await self.door.abort(name, plan)
         return shapes.TakenBack(taken_back=open_still, items=[encode.holding(each) for each in freed])

@@ -157,6 +157,7 @@ async def list_managed_networks(call: Call) -> responses.Listing[ManagedNetwork]
 
 def _desk(call: Call) -> "WorkService":
     """Open the door to deployments for work, if what it needs is there."""
+    # Before the import, which would raise ModuleNotFoundError where desk_of raises NotInstalled.
     door = desk_of(call).door
     from tenure.doors.http.routes.bosh.work_service import WorkService
 
