@@ -14,6 +14,7 @@ async def probe_writes(connection: Any) -> None:
     A standby and a read-only database refuse it, and so does one whose disk has no room for another page.
     """
     async with connection.transaction():
+        # The savepoint takes the entry back, but the commit around it is still written and synced.
         inner = connection.transaction()
         await inner.start()
         await connection.execute(SQL["try_log"], NO_CHANGE)
