@@ -41,6 +41,7 @@ async def follow(transport: Transport, after: int, opened: Callable[[], None]) -
 
 async def events_in(chunks: AsyncIterator[bytes]) -> AsyncIterator[Event]:
     """Cut a stream into its events; what is no event (comments, numbers alone) is left out."""
+    # A chunk may end anywhere, even between the two line ends that end an event.
     rest = b""
     async for chunk in chunks:
         *whole, rest = (rest + chunk).split(b"\n\n")

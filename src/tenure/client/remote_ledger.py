@@ -114,7 +114,9 @@ class RemoteLedger:
         for operation in check_operations(operations):
             _check_said(operation)
         if key is not None:
+            # Called for its check alone: no operation may have the key of the whole.
             body_of_operations(operations, check_key(key))
+        # An operation's own key makes the request id, so that a repeat under that key has the same id.
         inner = next((each.key for each in operations if isinstance(each, Allocate) and each.key is not None), None)
         body = {"operations": [request_bodies.written(_with_short_key(operation)) for operation in operations]}
         try:
@@ -145,6 +147,7 @@ class RemoteLedger:
     async def _waited(self, claim: Claim, wait_s: float) -> Holding:
         """Wait for an address in line: by several requests under one key, each of which keeps the place."""
         loop = asyncio.get_running_loop()
+        # One key for all requests: a grant whose answer was lost is the answer to the next one.
         deadline, key, request_id = loop.time() + wait_s, claim.key or secrets.token_hex(16), id_for(claim.key)
         try:
             async with self._or_leave(claim, request_id):
@@ -152,6 +155,8 @@ class RemoteLedger:
                     status = await self._claimed(claim, key, request_id, patience_s=KEPT_S, wait_s=POLL_S)
                     if status.holding is not None:
                         return status.holding
+                # The last stretch is an allocate, which raises PoolExhausted at its end. Never 0, because a request
+                # without wait_s does not stand in line.
                 left_s = max(deadline - loop.time(), 0.001)
                 return decode.holding(await self._allocated(claim, key, request_id, left_s))
         except PoolExhausted as error:
@@ -163,6 +168,7 @@ class RemoteLedger:
         try:
             yield
         except asyncio.CancelledError:
+            # An attempt is enough: a place that no request asks for is lost after KEPT_S anyway.
             with contextlib.suppress(TenureError, TimeoutError):
                 await asyncio.wait_for(self._abandoned(claim, request_id), LEAVE_S)
             raise
@@ -300,6 +306,7 @@ class RemoteLedger:
         lost_at: float | None = None
 
         def opened() -> None:
+            # The opened stream ends an outage, not the first change: a quiet log may have none for hours.
             nonlocal lost_at
             lost_at = None
 
@@ -312,6 +319,7 @@ class RemoteLedger:
                 lost_at = lost_at or loop.time()
                 if loop.time() - lost_at > self.transport.servers.within_s:
                     raise
+            # A stream that ended in order is opened again as well: the server that sent it may be stopping.
             tries += 1
             await asyncio.sleep(pause_s(tries))
 
@@ -345,6 +353,7 @@ class RemoteLedger:
         said = [_label(name, value) for name, value in (labels or {}).items()]
         query = {"network": named, "text": text, "label": said, "kind": kind, "limit": str(most)}
         found = await self._get("/search", responses.Listing[responses.Found], query)
+        # As many as a server returns at most: some may be missing, unless the caller asked for just so many.
         if len(found.items) == MOST_FOUND != limit:
             raise Invalid(
                 f"limit: a server finds {MOST_FOUND} at once; say a limit or more of what you want", field="limit"

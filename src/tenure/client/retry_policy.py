@@ -58,6 +58,7 @@ def gateway_answered(status: int, base: str, *, changes: bool) -> FailedTry:
 
 def refused_for_now(error: TenureError, after: str | None) -> FailedTry | None:
     """Tell whether an error of the server is one that passes; None if it is an answer."""
+    # A Retry-After that is a date is not read; Tenure's servers send seconds.
     after_s = float(after) if after is not None and after.isdecimal() else None
     if isinstance(error, StoreUnavailable):
         return FailedTry(error, error.outcome, after_s)
@@ -68,6 +69,7 @@ def refused_for_now(error: TenureError, after: str | None) -> FailedTry | None:
 
 def pause_s(tries: int) -> float:
     """Return how long to wait before the next try: longer each time, and never all callers at once."""
+    # The exponent is bounded, because a float overflows after a thousand tries.
     return min(FIRST_PAUSE_S * 2.0 ** min(tries, 10), LONGEST_PAUSE_S) * random.uniform(0.5, 1.0)
 
 

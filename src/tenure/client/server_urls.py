@@ -51,6 +51,7 @@ def read_servers(url: str) -> Servers:
 def _base(part: str) -> str:
     try:
         parsed = urlsplit(part)
+        # urlsplit looks at the port only when it is asked for, and raises then.
         port = parsed.port
     except ValueError as error:
         raise Invalid(f"url: not a URL ({error})", field="url") from None

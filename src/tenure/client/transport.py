@@ -56,6 +56,7 @@ class Transport:
         if token is not None:
             self._head["Authorization"] = f"Bearer {check_token(token)}"
         self._ssl = _tls(servers)
+        # Requests that wait for minutes have connections of their own, so that they never keep the quick ones waiting.
         self._quick = self._session(AT_ONCE)
         self._patient = self._session(WAITING_AT_ONCE)
         self._asked = 0
@@ -86,6 +87,7 @@ class Transport:
         A change goes under an idempotency key, so that it can be asked for again when its answer was lost. A POST
         without ``changes`` only asks.
         """
+        # Every try has the same id and key: the log shows one request, and the server can tell a repeat.
         head = {"X-Request-Id": request_id or id_for(key)}
         under = short_key(key or secrets.token_hex(16))
         if method == "POST":
@@ -95,6 +97,7 @@ class Transport:
         try:
             answer: T = await (self._tried(self._patient, request) if waits_s else self._counted(request))
         except KeyReused as error:
+            # The server knows the shortened key, the caller only the whole one.
             raise KeyReused(key if key is not None and error.key == under else error.key) from None
         return answer
 
@@ -134,15 +137,20 @@ class Transport:
 
     async def _sent(self, session: aiohttp.ClientSession, request: "_Request") -> Any:
         """Send a request once."""
+        # Kept: another call may move on before this try fails, and a second step would skip a server.
         at, base = self._at, self.servers.bases[self._at]
+        # No limit on the whole: a long answer may take its time, as long as bytes keep coming.
         timeout = aiohttp.ClientTimeout(total=None, sock_connect=CONNECT_S, sock_read=request.answer_s)
         try:
+            # The target is quoted already: yarl must not turn %2F in a name back into a slash.
+            # A redirect is not followed, because it would make a GET of a POST.
             async with session.request(
                 request.method, URL(base + request.target, encoded=True), data=request.body, headers=request.head,
                 timeout=timeout, allow_redirects=False,
             ) as response:  # fmt: skip
                 return _judged(response, await response.read(), base, request)
         except (aiohttp.ClientConnectorError, aiohttp.ConnectionTimeoutError, aiohttp.InvalidURL) as error:
+            # These come first: they are kinds of the errors below, but prove that nothing was sent.
             failed = retry_policy.never_sent(error, base)
         except (aiohttp.ClientError, TimeoutError, OSError) as error:
             failed = retry_policy.never_answered(error, base, changes=request.changes)
@@ -175,6 +183,7 @@ class Transport:
         """Finish what was asked, send away whoever waits, and close all connections. Closing twice is once."""
         if self.closed:
             return
+        # Waiting calls are cut off first, since they may wait for minutes; quick ones may finish.
         await self._patient.close()
         await self._idle.wait()
         self.closed = True
@@ -211,6 +220,7 @@ def _judged(response: aiohttp.ClientResponse, content: bytes, base: str, request
     """Tell whether an answer is one: return it, or what failed; raise what the ledger has against the request."""
     told = response.content_type
     try:
+        # Only JSON is an answer: a proxy, or some other server, may send a page with status 200.
         if response.status < 300 and (told == "application/json" or response.status == 204):
             return _read(request.kind, content)
         if told != "application/problem+json":
@@ -269,6 +279,7 @@ def check_token(token: object) -> str:
 
 def _tls(servers: Servers) -> ssl.SSLContext | bool:
     if servers.ca is None:
+        # aiohttp's default: certificates are checked against those that the system trusts.
         return True
     try:
         return ssl.create_default_context(cafile=str(servers.ca))

@@ -192,12 +192,14 @@ def _groups(statements: Sequence[Statement]) -> Iterator[list[Statement]]:
 
 def _judged(group: Sequence[Statement], sources: int) -> Iterator[Discrepancy]:
     """Judge statements that hang together: each stretch by its owners, each statement by who else knows it."""
+    # By identity: two lines of a source may say the same, and both are statements.
     seen: set[tuple[int, ...]] = set()
     known: set[int] = set()
     for first, covering in _stretches(group):
         owners = [{one.owner for one in covering if one.source == number} for number in {c.source for c in covering}]
         known.update(id(one) for one in covering if len(owners) > 1)
         same = tuple(sorted(id(one) for one in covering))
+        # A prefix with many addresses in it is cut into many stretches; the same statements are reported once.
         if same in seen:
             continue
         seen.add(same)
@@ -212,6 +214,7 @@ def _judged(group: Sequence[Statement], sources: int) -> Iterator[Discrepancy]:
 
 def _stretches(group: Sequence[Statement]) -> Iterator[tuple[int, list[Statement]]]:
     """Yield each stretch of addresses about which the same statements are made."""
+    # The set of statements changes only where a statement begins, or right behind its end.
     cuts = sorted({one.first for one in group} | {one.last + 1 for one in group})
     active: list[Statement] = []
     place = 0

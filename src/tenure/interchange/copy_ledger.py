@@ -54,10 +54,12 @@ async def backup(source: str, path: str | Path, *, progress: Progress | None = N
     """Copy a ledger into a new file, which has its name only when it is whole."""
     final = _file(path)
     _refuse_missing(source)
+    # Refused before the work, and again at the end, because another backup may take the name meanwhile.
     await asyncio.to_thread(_refuse_place, final)
     part = final.with_name(f".{final.name}.{secrets.token_hex(4)}.part")
     try:
         report = await copy(source, f"sqlite:///{part}", progress=progress)
+        # After the copy has closed its connections: the journal mode changes only for the sole user of a file.
         await asyncio.to_thread(seal_backup, part)
         await asyncio.to_thread(_give_name, part, final)
     finally:
@@ -88,9 +90,11 @@ async def copy_store(source: LedgerStore, target: LedgerStore, *, progress: Prog
     sent = Digest()
     async with aclosing(digested(source.contents(), sent, tell.stage("copying"))) as stream:
         await target.fill(stream)
+    # Read back from the target: what it stored counts, not what was sent.
     came = await digest_of(target.contents(), tell.stage("comparing"))
     if differences := sent.differences(came):
         raise Conflict(f"the copy differs from what was sent, in: {', '.join(differences)}; do not use it")
+    # Breaches are reported and do not fail the copy: its content equals the source's, so they are the source's own.
     breaches = await tell.of_all("verifying", verify(target))
     counts = {str(kind): count for kind, count in sent.inventory.counts.items() if kind is not Kind.COUNTERS}
     return CopyReport(sent.inventory.complete().seq, counts, sent.whole, tuple(breaches))
@@ -157,6 +161,7 @@ def _refuse_place(final: Path) -> None:
 
 def _give_name(part: Path, final: Path) -> None:
     """Make the file durable and give it its name, unless somebody else took it."""
+    # The content is on disk before the name, and the name before the answer.
     _sync(part)
     try:
         os.link(part, final)  # unlike a renaming, it fails if the name is taken
@@ -178,5 +183,6 @@ def _sync(path: Path) -> None:
 
 def _remove(part: Path) -> None:
     """Remove what a copy that was broken off left, and the second name of one that was not."""
+    # A copy that was broken off leaves its journal beside it.
     for tail in ("", "-wal", "-shm"):
         part.with_name(part.name + tail).unlink(missing_ok=True)

@@ -15,6 +15,7 @@ async def grant_rows(tx: Transaction, space: SpaceId, version: int, wishes: Sequ
     if (await tx.guard([space], Guard.GRANT)).get(space) != version:
         return [AGAIN] * len(wishes)
     if await tx.is_due(space):
+        # A wish with a kept answer takes no address, so an overdue holding does not hold it up.
         keys = [wish.key for wish in wishes if wish.key is not None]
         known = {reply.key: reply for reply in await tx.replies(keys) if reply is not None}
         return [replayed(wish, known[wish.key]) if wish.key in known else DUE for wish in wishes]
@@ -34,6 +35,7 @@ async def insert_keyed(tx: Transaction, space: SpaceId, wishes: Sequence[Wish]) 
     new = [wish for wish in wishes if wish.key not in known]
     answers = await tx.insert(space, new)
     pairs = [(wish, answer) for wish, answer in zip(new, answers, strict=True) if answer.outcome is Outcome.GRANTED]
+    # In the transaction of the grants: an answer is kept exactly if its effect exists, whatever is killed between.
     await tx.keep_replies([reply_to(wish, answer) for wish, answer in pairs if wish.key is not None])
     rest = iter(answers)
     return [replayed(wish, known[wish.key]) if wish.key in known else next(rest) for wish in wishes]
@@ -51,6 +53,7 @@ async def release_rows(
         entries = await _end(tx, ended)
         await tx.remember([row for row, ticket in ended if ticket.remember])
         await tx.log(entries)
+    # A cooling row was released before, so a repeated release finds nothing and leaves the cooling alone.
     return [None if row is not None and row.state is State.COOLING else row for row in rows]
 
 

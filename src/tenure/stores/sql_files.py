@@ -18,6 +18,7 @@ from tenure.kernel.holdings.holding_model import NO_DETAILS, Change, Paper, Repl
 from tenure.kernel.plan.document import network_document, read_network
 from tenure.kernel.snapshot import Counters, Former, Kind, PlacedNetwork, Space
 
+# Rows keep these numbers, and SQL compares them (state < 2 is owned, 3 is cooling): append, never reorder.
 STATES = (State.PENDING, State.HELD, State.DRAINING, State.COOLING)
 STATE_NUMBER = {state: number for number, state in enumerate(STATES)}
 
@@ -34,6 +35,7 @@ class Statement:
 def load_statements(package: str, file: str = "queries.sql") -> dict[str, Statement]:
     """Read a package's statements."""
     statements: dict[str, Statement] = {}
+    # The text above the first name is the file's own heading.
     for block in (files(package) / file).read_text("utf-8").split("-- :name ")[1:]:
         head, _, rest = block.partition("\n")
         cost_line, _, sql = rest.partition("\n")
@@ -111,6 +113,7 @@ def read_change(record: Any) -> Change:
 
 def change_columns(change: Change) -> tuple[Any, ...]:
     """Turn a change into the columns that ``read_change`` reads."""
+    # Readers fill in the last three fields (the network's name, the actor, the request id), which have no columns.
     seq, at_us, verb, space, network, first, last, owner, slot, generation, request, details, _, _, _ = change
     return (
         seq, at_us, verb, space, network, optional_key(first), optional_key(last), owner, slot, generation, request,
@@ -155,6 +158,7 @@ def paper_columns(paper: Paper) -> tuple[Any, ...]:
 
 def after_prefix(prefix: str) -> str:
     """Return a text that comes right after everything that begins with a prefix."""
+    # Names are printable, and this character is not: no name contains it, and it sorts behind all others.
     return prefix + "\U0010ffff"
 
 
@@ -170,6 +174,7 @@ def read_spans(records: Iterable[Any]) -> list[tuple[int, int]]:
     """
     read = int.from_bytes
     joined: list[tuple[int, int]] = []
+    # No position touches -2, so the first span never joins this placeholder; the return cuts it off.
     start, end = 0, -2
     for low, high in records:
         first = read(low, "big")
@@ -205,6 +210,7 @@ WRITERS: dict[Kind, Callable[[Any], tuple[Any, ...]]] = {
     Kind.NETWORKS: network_columns,
     Kind.HOLDINGS: row_columns,
     Kind.FORMERS: lambda former: (former.network, former.owner, former.slot, key(former.first)),
+    # A copied reply has its time, so the 0 is never written.
     Kind.REPLIES: lambda reply: reply_columns(reply, 0),
     Kind.PAPERS: paper_columns,
     Kind.ARCHIVE_PAGES: lambda page: (*page, places_in(page)),

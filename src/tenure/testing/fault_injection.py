@@ -69,6 +69,7 @@ class Faults:
         if self.slow_s:
             await asyncio.sleep(self.slow_s)
         if self._down or (self._coming and self._coming[0] == "store"):
+            # A store that is taken down fails every call, and uses up none of the ordered faults.
             if not self._down:
                 self._coming.popleft()
             self.met += 1
@@ -112,6 +113,7 @@ class FaultyStore(MemoryStore):
     async def transact(self, work: Callable[[Transaction], Awaitable[T]]) -> T:
         """Run work, with faults around it."""
         await self._meet()
+        # Effects are logged: a higher number shows that the transaction had one.
         before = self.seq
         self._transacting = True
         try:

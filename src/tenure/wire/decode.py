@@ -53,6 +53,7 @@ def _details(shape: responses.Holding) -> dict[str, Any]:
         "plan": shape.plan,
         BY: None if shape.actor is None else [shape.actor, shape.request_id],
     }
+    # The encoder writes an empty value for a detail that is absent, so an empty value is none.
     return {name: value for name, value in said.items() if value}
 
 

@@ -70,6 +70,7 @@ def granted_json(granted: Granted) -> bytes:
     first = format_address(row.first)
     last = first if row.first == row.last else format_address(row.last)
     unit = width(row.first) - (row.last - row.first).bit_length()
+    # encode_basestring leaves letters beyond ASCII as they are, as the encoder does.
     return (
         f'{{"address":"{first}","last_address":"{last}","unit":{unit},"network":{quoted(network)},"prefix":{prefix},'
         f'"gateway":{_optional(gateway)},"owner":{quoted(row.owner)},"slot":{quoted(row.slot)},"state":"held",'
@@ -330,6 +331,7 @@ def answer(shown: Shown) -> responses.Answer:
 
 def answers(every: Sequence[Shown]) -> Iterator[responses.Answer]:
     """Yield the answers to operations, in their order; a network that several have stands in the last of them alone."""
+    # By identity: all edits of a network in one apply are answered with one and the same value.
     last = {id(shown): place for place, shown in enumerate(every) if isinstance(shown, plan.Network)}
     for place, shown in enumerate(every):
         whole = last.get(id(shown), place)

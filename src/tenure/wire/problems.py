@@ -74,6 +74,7 @@ TITLES = {
 def _all_kinds(root: type[TenureError]) -> dict[str, type[TenureError]]:
     kinds = {root.code: root}
     for kind in root.__subclasses__():
+        # Errors of doors are left out: which of them exist depends on the modules that were imported before.
         if kind.__module__ in (errors.__name__, http_errors.__name__):
             kinds.update(_all_kinds(kind))
     return kinds
@@ -114,6 +115,7 @@ def problem_of(error: TenureError, request_id: str | None = None) -> responses.P
 def error_of(problem: responses.Problem) -> TenureError:
     """Read a problem document back as the error it was; one of an unknown code is still a TenureError."""
     kind = KINDS.get(problem.code, TenureError)
+    # Constructors differ from class to class, so none is called: the attributes are set as they travelled.
     error = kind.__new__(kind)
     Exception.__init__(error, problem.detail)
     vars(error).update(problem.data, message=problem.detail, field=problem.field)

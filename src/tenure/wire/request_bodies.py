@@ -59,6 +59,7 @@ def body_of(
         [*own, *more],
         namespace={"__doc__": kind.__doc__},
         kw_only=True,
+        # A misspelt field is refused: ignored, it would silently ask for something else.
         forbid_unknown_fields=True,
         rename=None if renamed is None else dict(renamed),
         tag_field=None if tag is None else "op",
@@ -74,6 +75,7 @@ def _field(kind: type, each: "dataclasses.Field[Any]", hint: Any) -> tuple[str, 
         return each.name, wanted, msgspec.field(default_factory=each.default_factory)
     if each.default is dataclasses.MISSING:
         return each.name, wanted
+    # JSON knows lists only; msgspec gives every body an empty list of its own.
     return each.name, wanted, [] if each.default == () else each.default
 
 
@@ -123,6 +125,7 @@ def written(operation: Operation) -> dict[str, Any]:
     told: dict[str, Any] = {"op": word_of(type(operation))}
     for each in dataclasses.fields(operation):
         value = getattr(operation, each.name)
+        # Where KEEP is the default any other value says something, None too: it empties the field.
         if value is not KEEP and (each.default is KEEP or value != each.default):
             told[each.name] = plain(value, each.name)
     return told
@@ -133,6 +136,7 @@ def plain(value: Any, field: str) -> Any:
     if isinstance(value, float) and not math.isfinite(value):  # JSON would make it a null, which says something else
         raise Invalid(f"{field}: {shown(value)} is no number", field=field)
     if value is None or isinstance(value, str | int | float):
+        # An owner is a subclass of str, which the encoder does not know.
         return str(value) if isinstance(value, str) else value
     if isinstance(value, WRITTEN_AS_TEXT):
         return str(value)

@@ -29,6 +29,7 @@ async def export_json(
     """Write the plan and the holdings of a network, or of all: reading it back gives the same."""
     yield f'{{"format": "{FORMAT}", "version": {VERSION},\n "spaces": ['
     if network is not None:
+        # Raises where there is no such network: the export would otherwise be an empty one.
         await ledger.network(network)
     between = "\n"
     for space in await ledger.spaces():

@@ -58,6 +58,7 @@ def _prefix_rows(network: Network, vrf: str) -> list[list[str]]:
             str(subnet.cidr),
             vrf,
             "deprecated" if subnet.retired or network.retired else "active",
+            # NetBox calls a prefix a pool if its network and broadcast addresses are handed out, too.
             "true" if subnet.keep_back <= {KeepBack.GATEWAY} else "false",
             _short(subnet.notes.description or subnet.name or ""),
         ]

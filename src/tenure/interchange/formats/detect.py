@@ -72,6 +72,7 @@ def _read(text: str, name: str, format: str) -> Iterator[Record | Item]:
     if not columns:
         raise Invalid(f"source: {name} is empty", field="source")
     kind = kind_of(columns)
+    # NetBox's table of addresses has a column address as ours has; only ours has a column network.
     if format == "csv" or (format == "auto" and ("network" in columns or kind is None)):
         return iter(read_own_csv(text, name))
     if kind is None:

@@ -18,6 +18,7 @@ def read_labels_cell(cell: str) -> dict[str, str]:
     """Read labels; white space around names is dropped, in values it stays."""
     labels: dict[str, str] = {}
     place = 0
+    # Blanks behind the last semicolon are no label.
     while cell[place:].strip():
         match = _PIECE.match(cell, place)
         if match is None:

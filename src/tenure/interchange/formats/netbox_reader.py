@@ -113,6 +113,7 @@ class _Mapping:
 
 def _owner(record: Record, address: str) -> tuple[str | None, str]:
     """Name who an address is assigned to, and the slot: an interface may have several addresses."""
+    # The slot carries the address and not a count, so that an import with other rows finds what it wrote before.
     interface = record.text("interface")
     for field, kind in OWNING_FIELDS:
         if record.text(field):
@@ -145,6 +146,7 @@ def _parents(records: Sequence[Record]) -> Iterator[int]:
     for index, record in enumerate(records):
         if record.text("status").lower() != "container" and (cidr := _cidr(record.text("prefix"))):
             blocks.append((record.text("vrf"), cidr.first, cidr.prefix, index))
+    # In this order a block comes before those inside it: the stack holds the blocks around the present one.
     open_blocks: list[tuple[str, Cidr, int]] = []
     for vrf, first, prefix, index in sorted(blocks):
         while open_blocks and not (open_blocks[-1][0] == vrf and first in open_blocks[-1][1].range):

@@ -107,6 +107,7 @@ def _plain(value: Any) -> str:
     if isinstance(value, bool):
         return str(value).lower()
     if isinstance(value, dict):
+        # NetBox writes a choice with value and label, other objects with a name or a display.
         told = (value.get(key) for key in ("value", "name", "display", "slug", "id"))
         return _plain(next((one for one in told if one not in (None, "")), None))
     if isinstance(value, list):

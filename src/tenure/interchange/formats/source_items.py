@@ -90,6 +90,7 @@ class Source:
     def request(self) -> str:
         """Name the request under which its holdings are written."""
         plain = re.sub(r"\s+", " ", "".join(c if c.isprintable() else "?" for c in self.name)).strip()
+        # Stripped once more: the cut may leave a blank at the end, which no name may have.
         return f"import {plain}"[:MAX_NAME].strip()
 
 

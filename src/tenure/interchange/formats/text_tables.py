@@ -65,6 +65,7 @@ def column_name(cell: str) -> str:
 
 def read_table(text: str, name: str) -> Iterator[TableRow]:
     """Read the rows below the header; blank lines are passed over."""
+    # newline="" keeps line breaks inside of cells as they are.
     reader = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter_of(text), strict=True)
     columns: list[str] | None = None
     for line, row, problem in _numbered(reader):
@@ -95,6 +96,7 @@ def _numbered(reader: Iterator[Sequence[str]]) -> Iterator[tuple[int, Sequence[s
         except csv.Error as error:
             row, problem = [], f"the row cannot be read: {error}"
         yield line, row, problem
+        # A quoted cell may hold line breaks, so rows cannot be counted instead.
         line = reader.line_num + 1  # type: ignore[attr-defined]  # the reader's own name for it
 
 

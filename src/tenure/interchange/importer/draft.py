@@ -28,6 +28,7 @@ class DisjointRanges:
 
     def over(self, first: int, last: int) -> tuple[int, int] | None:
         """Find one that shares an address with a range."""
+        # 1 << 140 is above every position, so a range that begins at `last` is found as well.
         place = bisect_right(self._spans, (last, 1 << 140)) - 1
         found = self._spans[place] if place >= 0 else None
         return found if found is not None and found[1] >= first else None
@@ -76,6 +77,7 @@ class ImportedNetwork:
     def add_subnet(self, edit: AddSubnet) -> list[Differs] | None:
         """Add a subnet; where the block is there already, tell how it differs instead."""
         edit = replace(edit, uuid=edit.uuid or str(uuid.uuid4()))
+        # Without the network's other subnets, which would make n subnets cost n²; overlaps are looked up below.
         subnet = self._edited((), edit).subnets[0]
         old = self._subnets.get(subnet.cidr.first)
         if old is not None and old.cidr == subnet.cidr:
@@ -97,7 +99,9 @@ class ImportedNetwork:
         wanted = parse_range(edit.range)
         around = self._around(wanted)
         if edit.policy is None and isinstance(edit.name, str) and edit.name in self._policies:
+            # One name has one policy: a range that names none takes that of its pool.
             edit = replace(edit, policy=self._policies[edit.name])
+        # Without the subnet's other pools, which would make n pools cost n²; overlaps are looked up below.
         changed = self._edited((replace(around, pools=()),), edit).subnets[0]
         pool = changed.pools[0]
         for old in around.pools:

@@ -76,6 +76,7 @@ class Examination:
 
     async def run(self, ledger: AsyncLedger, progress: Progress | None = None) -> None:
         """Examine everything; nothing is written."""
+        # The plan first: holdings are judged by the plan as it will be, wherever its edits stand in the source.
         self.plan = PlanDraft(await ledger.spaces(), self.report)
         items = self._source.items
         for item in items:
@@ -84,6 +85,7 @@ class Examination:
             elif isinstance(item.what, Remark):
                 self.report.add(item.what)
         self._layouts = self.plan.layouts(items[0].place if items else SourcePlace(self._source.name))
+        # Then each holding by itself, then all of them against each other, and at last against the ledger.
         total = sum(isinstance(item.what, SourceHolding) for item in items)
         numbered = (pair for pair in enumerate(items) if isinstance(pair[1].what, SourceHolding))
         for number, item in counted(numbered, progress, total):
@@ -101,6 +103,7 @@ class Examination:
         draft = self.plan.drafts.get(held.network) if isinstance(held.network, str) else None
         if draft is None and not (isinstance(held.network, str) and held.network in self.plan.spoilt):
             self._fault(place, "network", "not_found", f"no network {shown(held.network)} in the ledger or the source")
+        # Every field is read, so that one run names all errors of a line; the plan is asked only if there are none.
         owner, slot = self._checked(place, held)
         span = self._span(place, held)
         state = self._state(place, held)
@@ -164,6 +167,7 @@ class Examination:
             unit = subnet.unit_at(position)
             layout.check_wanted(held.network, position, owner, slot)
         except AddressReserved as error:
+            # check_wanted comes last, so subnet and unit are known here.
             kept_away = ("force", self._kept_away(place, held, owner, layout, error))
         except TenureError as error:
             if held.network not in self.plan.spoilt:  # what follows from another fault is not told
@@ -200,6 +204,7 @@ class Examination:
         for one in self.sought:
             before = kept[-1] if kept and kept[-1].space == one.space and kept[-1].last >= one.first else None
             if before is not None:
+                # The number is the first field: the later line gets the error, whichever address is lower.
                 earlier, later = sorted((one, before))
                 reason = f"{later.held.address} is also at {earlier.place}, for {earlier.owner}"
                 self._fault(later.place, "address", "duplicate_address", reason)
@@ -228,6 +233,7 @@ class Examination:
                         for holding in page:
                             comparison.meet(holding, space.name)
         self.sought = comparison.unwritten()
+        # Only now: a reserved address that its owner holds in the ledger already is no error.
         for one in self.sought:
             if one.blocked is not None:
                 self.report.add(one.blocked)
@@ -250,6 +256,7 @@ class _Comparison:
 
     def unwritten(self) -> list[CheckedHolding]:
         """Return what the ledger does not have yet, and tell whose slot is taken by something else."""
+        # Judged at the end: the reading may meet the claim at its own address later on.
         for index, reason in self._elsewhere:
             if index not in self._there:
                 self._report.add(Fault(self._sought[index].place, "owner", "owner_holds_another", reason))
@@ -259,6 +266,7 @@ class _Comparison:
         """Hold one holding of the ledger against everything that is sought."""
         row = holding.row
         place = bisect_left(self._keys, (space, row.first))
+        # What is sought is disjoint by now, so of all that begin below only the nearest can reach the holding.
         if place > 0 and self._keys[place - 1][0] == space and self._sought[place - 1].last >= row.first:
             self._judge(place - 1, holding)
         while place < len(self._keys) and self._keys[place][0] == space and self._keys[place][1] <= row.last:

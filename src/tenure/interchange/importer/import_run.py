@@ -125,6 +125,7 @@ async def _write(ledger: AsyncLedger, operations: Sequence[Operation]) -> None:
     try:
         await ledger.apply(operations)
     except StoreUnavailable:
+        # Its outcome says what became of the batch; only a refusal means that the ledger changed since the dry run.
         raise
     except TenureError as error:
         hint = "run the import again: its dry run will name the line"

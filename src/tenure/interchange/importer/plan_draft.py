@@ -92,6 +92,7 @@ class PlanDraft:
             raise NotFound("network", name)
         if isinstance(edit, AddSubnet):
             differs = draft.add_subnet(edit)
+            # A gateway that is not kept back may be held like any other address.
             kept = edit.keep_back is None or "gateway" in edit.keep_back
             if differs is None and edit.gateway is not None and kept:
                 self.gateways[draft.space, str(edit.gateway)] = place
@@ -117,6 +118,7 @@ class PlanDraft:
         space = edit.network if edit.space is None else check_name(edit.space, field="space")
         if edit.space is None and space in self._spaces:
             raise AlreadyExists("space", space, field="network")
+        # No ledger has negative numbers, so a drafted network is never taken for a real one.
         network = new_network(edit, -1 - len(self.drafts), edit.uuid or "drafted")
         self._spaces.setdefault(space, Configuration(-1 - len(self._spaces), space))
         self.drafts[edit.network] = ImportedNetwork(network, space)
@@ -146,6 +148,7 @@ class PlanDraft:
         for name, space in self._spaces.items():
             networks = {each: draft.network() for each, draft in self.drafts.items() if draft.space == name}
             configuration = replace(space, networks=networks)
+            # Where an edit failed the whole plan would fail, too, and only repeat what was reported.
             if self.spoilt.isdisjoint(networks):
                 self._judge(configuration, place)
             laid[name] = Layout(configuration)

@@ -68,6 +68,7 @@ class Namer:
 
     def lasting(self, holdings: Sequence[Holding]) -> Iterator[Holding]:
         """Yield what is held for good, in the order given; read the names that labels give away first."""
+        # All labels before any made name: a made name must not take one that a label gives to a later holding.
         for holding in holdings:
             host = holding.labels.get("hostname", "").partition(".")[0].lower()
             self._given.setdefault(host, _whose(holding))
@@ -101,6 +102,7 @@ class Namer:
         """Make a label of the owner's id and the slot; one that another owner has already is no name."""
         told = holding.owner.id + (f"-{holding.slot}" if holding.slot else "")
         name = re.sub(r"[^a-z0-9]+", "-", told.lower()).strip("-")
+        # Letters beyond ASCII would all become dashes, and different owners would get one name.
         if not told.isascii() or not name or len(name) > LONGEST_LABEL:
             raise Invalid(f"no host name can be made of {told[:80]!r}; give it a label hostname", field="owner")
         whose = self._given.get(name) or self._made.setdefault(name, _whose(holding))

@@ -37,6 +37,7 @@ async def render_kea(ledger: AsyncLedger, network: str, *, family: int = 4, doma
     reservations = _Reservations(subnets, namer, family)
     for holding in namer.lasting([each for each in holdings if is_v6(each.row.first) == (family == 6)]):
         reservations.take(holding)
+    # After the reservations: an address that is held, but could not be reserved, must leave the pools.
     away = await _taken(ledger, plan, reservations.reserved)
     ids = _stable_ids(plan)
     written = [_subnet_document(each, ids[each.uuid], reservations.of(each), away, family) for each in subnets]
@@ -54,6 +55,7 @@ def _stable_ids(network: Network) -> dict[str, int]:
     ids: dict[str, int] = {}
     taken: set[int] = set()
     for uuid in sorted(subnet.uuid for subnet in network.subnets):
+        # crc32 is the same in every process; hash() of a text is not.
         number = zlib.crc32(uuid.encode("utf-8")) % LARGEST_ID + 1
         while number in taken:
             number = number % LARGEST_ID + 1
@@ -129,9 +131,11 @@ async def _taken(ledger: AsyncLedger, plan: Network, reserved: set[int]) -> list
         if plan.name in space.networks:
             break
     else:
+        # The network was removed since it was read.
         return []
     away = [barrier.range for barrier in Barriers(space)]
     blocks = merge(subnet.cidr.range for subnet in plan.subnets)
+    # An address has one holder in the whole space, so the holdings of networks that lie over this one count as well.
     for other in space.networks.values():
         if any(subnet.cidr.range.overlaps(block) for subnet in other.subnets for block in blocks):
             async for page in pages(ledger, other.name):

@@ -104,6 +104,7 @@ class _Records:
             self._lines[zone].append(f"{owner_label(holding.row.first, zone)} IN PTR {named.full_name}.")
 
     def _zone(self, position: int) -> str:
+        # 1 << 140 is above every position: the last block that begins at or below this one is found.
         return self._blocks[bisect_right(self._blocks, (position, 1 << 140, "")) - 1][2]
 
     def text(self, name: str, head: str, servers: Sequence[str]) -> str:

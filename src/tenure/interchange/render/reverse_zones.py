@@ -34,6 +34,7 @@ def zones_of(cidr: Cidr) -> list[tuple[str, Cidr]]:
         parent = zone_name(cidr.first, 24)
         return [(f"{octet}/{cidr.prefix}.{parent}", cidr)]
     step, bits = (4, 128) if is_v6(cidr.first) else (8, 32)
+    # A zone of a single address would leave no label for its record.
     prefix = min(-(-cidr.prefix // step) * step, bits - step)
     size = 1 << (bits - prefix)
     start = cidr.first & ~(size - 1)

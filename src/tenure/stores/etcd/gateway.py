@@ -78,6 +78,7 @@ class Gateway:
             text = response.read()
         except LOST as error:
             raise self._lost(connection, error, "unknown" if changes else "none") from error
+        # Before the answer is judged: a refusal is a whole answer, too, and the connection is good for more.
         self._idle.append(connection)
         return _checked(response.status, text, changes)
 
@@ -105,6 +106,7 @@ class Gateway:
                 return kept
             kept.close()
         failure: OSError | None = None
+        # A copy: another thread may rotate the members while this one tries them.
         for host, port in list(self._endpoints):
             try:
                 return self._connect(host, port)
@@ -123,6 +125,7 @@ class Gateway:
         except OSError:
             connection.close()
             raise
+        # A member that does not accept is given up sooner than one that works at an answer.
         connection.sock.settimeout(self._answer_s)
         return connection
 
@@ -164,6 +167,7 @@ def _checked(status: int, text: bytes, changes: bool) -> dict[str, Any]:
         answer: dict[str, Any] = json.loads(text)
     except ValueError:
         answer = {"message": f"status {status} and no JSON; is this etcd 3.4 or newer?"}
+        # A page of some other program with status 200 must not pass for an answer.
         status = status if status != 200 else 0
     if status == 200:
         return answer

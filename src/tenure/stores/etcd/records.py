@@ -60,6 +60,7 @@ class Keys:
 
     def claim(self, row: Row) -> str:
         """Return the key of a holding on its owner's side."""
+        # Quoted: a slash in an owner must not lead into another owner's range.
         base = f"{self.root}/owner/{quote(row.owner, safe='')}/{row.space}"
         if row.state in OWNED:
             return f"{base}/claim/{row.network}/{quote(row.slot, safe='')}"

@@ -120,6 +120,7 @@ class EtcdStore:
                 raise Conflict(f"space {space} is at version {known} already, not {version}", field="version")
             if known == version:
                 return
+            # Another server may write the version between the read and the transaction.
             demand = unchanged(name, int(stored[0]["mod_revision"])) if stored else absent(name)
             if (await self._transact([demand], [put(name, str(version))], [])).get("succeeded"):
                 return
@@ -143,6 +144,7 @@ class EtcdStore:
                     verdicts[place] = Verdict(Outcome.GRANTED, proposal.granted(generation))
                 break
             stored = [reading["response_range"].get("kvs", []) for reading in answer["responses"]]
+            # Another version: what is undecided stays AGAIN.
             if not stored[0] or decoded(stored[0][0]["value"]) != str(version):
                 break
             for place, at_claim, at_address in zip(list(undecided), stored[1::2], stored[2::2], strict=True):
@@ -183,6 +185,7 @@ class EtcdStore:
             effects = [put(self._keys.log(space), dump_entries(entries, self._clock()))]
             for row, _ticket in ended:
                 effects += [delete(self._keys.claim(row)), delete(self._keys.address(space, row.first))]
+            # Both keys of a holding are written and removed together, so a look at one of them is enough.
             demands = [unchanged(self._keys.address(space, row.first), row.generation) for row, _ in ended]
             answer = await self._transact(demands, effects, readings)
             if answer.get("succeeded"):
@@ -192,6 +195,7 @@ class EtcdStore:
     async def held(self, space: SpaceId, *, after: int = -1) -> AsyncIterator[Sequence[Row]]:
         """Stream holdings in pages, all as of the first page's moment."""
         _, end = self._keys.addresses(space)
+        # Revision 0 asks for the newest state; the first answer's revision then holds for all pages.
         start, revision, more = self._keys.address(space, after + 1), 0, True
         while more:
             question = {"key": encoded(start), "range_end": encoded(end), "limit": PAGE, "revision": revision}
@@ -202,6 +206,7 @@ class EtcdStore:
             stored = answer.get("kvs", [])
             if stored:
                 yield [read_row(found) for found in stored]
+                # The least key that sorts behind the last one.
                 start = decoded(stored[-1]["key"]) + "\0"
             revision, more = revision or int(answer["header"]["revision"]), bool(answer.get("more"))
 
@@ -218,6 +223,7 @@ class EtcdStore:
 
     async def watch(self, after: int, *, limit: int = 1000, space: SpaceId | None = None) -> Sequence[Change]:
         """Read the log from etcd's history. A reading that finds something takes up to a tenth of a second."""
+        # The cursor's own revision is read again: a limit may have cut its transaction in two.
         revision = max(after // SHARE, 1)
         start, end = self._keys.logs() if space is None else (self._keys.log(space), None)
         newest = await self._read(start, end, limit=1, sort_target="MOD", sort_order="DESCEND")
@@ -230,6 +236,7 @@ class EtcdStore:
             question = {"key": encoded(start), "start_revision": str(revision), "fragment": True}
             question |= {} if end is None else {"range_end": encoded(end)}
             try:
+                # One event more than the limit: the first may hold nothing behind the cursor.
                 events = [event["kv"] for event in await self._gateway.history(question, upto=upto, limit=limit + 1)]
             except Compacted as error:
                 raise CursorExpired(after, error.oldest * SHARE) from error

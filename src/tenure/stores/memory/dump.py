@@ -15,6 +15,7 @@ PAGE = 2000
 
 async def read_contents(store: "MemoryStore") -> AsyncGenerator[Section, None]:
     """Stream everything as of the moment when the reading begins."""
+    # Copied at once: between two sections others may change the store.
     copied = {kind: list(items) for kind, items in _items(store)}
     for kind, items in copied.items():
         size = LARGE.get(kind, PAGE)
@@ -50,6 +51,7 @@ async def write_contents(store: "MemoryStore", sections: AsyncIterator[Section])
     async for section in sections:
         inventory.add(section)
         items[section.kind].extend(section.items)
+    # Judged when all sections are here: from this line on nothing waits, so no other writer comes in between.
     counters = inventory.complete()
     if store.seq or store.books or store.formers or store.replies or store.papers_by_name:
         raise not_empty()

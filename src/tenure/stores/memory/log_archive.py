@@ -27,6 +27,7 @@ class MemoryArchive:
     def drop(self, before: int) -> None:
         """Drop changes below a number; what is left of a page in which it lies is packed anew."""
         end = bisect_right(self.pages, before - 1, key=lambda each: each[0].first_seq)
+        # Only the last page that begins below the number can reach beyond it.
         left = [without_older(page, before) for page, _ in self.pages[:end][-1:] if page.last_seq >= before]
         self.pages[:end] = [(page, frozenset(places_in(page))) for page in left]
 

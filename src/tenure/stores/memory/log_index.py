@@ -16,6 +16,7 @@ class ChangesByAddress:
 
     def catch_up(self, log: Sequence[Change], oldest: int) -> None:
         """Take in what is new in a log that begins behind ``oldest``: O(1) for every entry, once."""
+        # Entries left the beginning of the log: the index is built anew.
         if oldest != self._oldest:
             self._changes.clear()
             self._oldest = self._upto = oldest

@@ -18,6 +18,7 @@ class SortedPositions:
         if not self._chunks:
             self._chunks, self._lasts = [[position]], [position]
             return
+        # A position above all others goes into the last chunk.
         index = min(bisect_left(self._lasts, position), len(self._lasts) - 1)
         chunk = self._chunks[index]
         chunk.insert(bisect_left(chunk, position), position)

@@ -89,6 +89,7 @@ class MemoryStore:
         """Stream holdings in pages."""
         book = self.books.get(space)
         while book is not None:
+            # 1 << 140 is above every position.
             page = [book.rows[first] for first in islice(book.order.between(after + 1, 1 << 140), PAGE)]
             if not page:
                 return

@@ -132,6 +132,7 @@ class MemoryTransaction(MemoryPapers):
             for name in names.intersection(taken):
                 raise AlreadyExists("network", name)
         configuration = self._store.books[space].configuration
+        # By number: under a new name a network must replace itself, and two networks may exchange names.
         by_id = {old.id: old for old in configuration.networks.values()} | {network.id: network for network in networks}
         self._configure(space, replace(configuration, networks={new.name: new for new in by_id.values()}))
 
@@ -162,6 +163,7 @@ class MemoryTransaction(MemoryPapers):
 
     def _insert_one(self, space: SpaceId, wish: Wish) -> Verdict:
         store, book = self._store, self._store.books[space]
+        # Before the look at neighbours: the row in the way may be the owner's own, and asking again must return it.
         mine = store.claims.get(wish.claim) if wish.state in OWNED else None
         if mine is not None:
             return Verdict(Outcome.ALREADY, mine)
@@ -197,6 +199,7 @@ class MemoryTransaction(MemoryPapers):
         book = self._store.books[row.space]
         del book.rows[row.first]
         book.order.remove(row.first)
+        # The heap keeps its entry: `earliest` drops it when it comes up.
         book.due.pop(row.first, None)
         owned = self._store.owners[row.owner]
         del owned[row.space, row.first]
@@ -269,6 +272,7 @@ class MemoryTransaction(MemoryPapers):
     async def overdue(self, space: SpaceId, *, limit: int = 1000) -> Sequence[Row]:
         """Find rows whose deadline has passed."""
         book, now_us = self._store.books.get(space), self._store.clock()
+        # The heap answers the usual case, that nothing is due, without a look at all deadlines.
         if book is None or not await self.is_due(space):
             return []
         passed = [row for row in (book.rows[first] for first in book.due) if is_over(row, now_us)]
@@ -314,6 +318,7 @@ class MemoryTransaction(MemoryPapers):
     def _mark(self, space: SpaceId, *, queued: bool) -> None:
         book = self._store.books.get(space)
         if book is not None and book.configuration.queued is not queued:
+            # A new version with the mark: a plain grant under the old plan must not pass the first claim in line.
             version = book.configuration.version + 1
             self._configure(space, replace(book.configuration, queued=queued, version=version))
 
@@ -386,6 +391,7 @@ class MemoryTransaction(MemoryPapers):
         """Drop old changes."""
         store = self._store
         dropped = max(min(before - 1, store.seq) - store.oldest, 0)
+        # A copy, because the archive changes its list in place.
         self._undo.append(partial(setattr, store.archive, "pages", list(store.archive.pages)))
         store.archive.drop(before)
         self._cut_log(dropped)

@@ -36,6 +36,7 @@ def unavailable(error: BaseException, *, sent: bool) -> StoreUnavailable:
     One that was cancelled, by its time-out or by hand, is undone, and so is one that PostgreSQL refused.
     """
     outcome: Literal["none", "unknown"] = "none"
+    # To asyncpg a cancelled query is an operator's intervention, and so one of LOST; but it is undone for certain.
     if isinstance(error, LOST) and not isinstance(error, asyncpg.QueryCanceledError) and sent:
         outcome = "unknown"
     what = "was lost" if isinstance(error, LOST) else "refused"

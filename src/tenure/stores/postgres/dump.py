@@ -73,6 +73,7 @@ async def write_contents(connecting: Connecting, sections: AsyncIterator[Section
             except BaseException:
                 await transaction.rollback()
                 raise
+            # From here on a lost answer may hide a commit.
             outcome = "unknown"
             await transaction.commit()
         except TROUBLE as error:
@@ -81,6 +82,7 @@ async def write_contents(connecting: Connecting, sections: AsyncIterator[Section
 
 async def _fill(connection: Any, sections: AsyncIterator[Section]) -> None:
     await connection.execute(NO_HURRY)
+    # Before the look: a ledger that was empty a moment ago may have been written to.
     await connection.execute(SQL["keep_others_out"])
     if not await connection.fetchval(SQL["is_empty"]):
         raise not_empty()

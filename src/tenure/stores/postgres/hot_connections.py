@@ -10,6 +10,7 @@ from typing import Any
 
 import asyncpg
 
+# Enough for the engine's batches of grants (GRANTING is 4); a connection beyond that is closed, not kept.
 KEPT = 4
 
 
@@ -39,11 +40,13 @@ def new_name() -> str:
 
 async def give_name(connection: Any) -> None:
     """Give a pooled connection a name of its own, by which its session can be ended when its answer was lost."""
+    # SET takes no parameters; the name has only letters, digits and a space.
     await connection.execute(f"SET application_name = '{new_name()}'")
 
 
 def name_of(connection: Any) -> str:
     """Return the name of a connection."""
+    # PostgreSQL reports this setting by itself, so reading it costs no round trip.
     return str(connection.get_settings().application_name)
 
 
@@ -61,6 +64,7 @@ class HotConnections:
         """Take a connection that lies ready, or make one."""
         while self._ready:
             hot = self._ready.pop()
+            # A session that lay ready may have been ended meanwhile: by a restart, or by an administrator.
             if not hot.connection.is_closed():
                 return hot
         name = new_name()

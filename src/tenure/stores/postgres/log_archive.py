@@ -23,6 +23,7 @@ async def put_page(connection: Any, page: ArchivedPage, places: Sequence[int]) -
     """Move a page's changes out of the log; False if they are not its oldest ones, or somebody else is at it."""
     if not await connection.fetchval(SQL["try_archive"], ARCHIVE_LOCK):
         return False
+    # Read without locking the counter: only moves and trims raise `oldest`, and both hold the archive's lock.
     seq, oldest = (await connection.fetchrow(SQL["counters"]))[:2]
     if page.first_seq != oldest + 1 or page.last_seq > seq:
         return False

@@ -16,6 +16,7 @@ def paper_range(kind: str, prefix: str, after: str, limit: int) -> tuple[Any, ..
 
 def _columns(papers: Sequence[Paper]) -> list[list[Any]]:
     rows = [paper_columns(paper) for paper in papers]
+    # Not zip(*rows): without papers it would make no columns, and the statement takes four.
     return [[row[place] for row in rows] for place in range(4)]
 
 

@@ -12,6 +12,8 @@
 -- The ledger row is the counter of the log. It is locked last, so that its holder never waits for anybody.
 -- A release locks the space, then its rows, then judges them, and deletes them by their addresses: in a join with
 -- holding the order would be the planner's, who may still believe that the table is empty.
+-- OFFSET 0 keeps the planner from making a join of a subquery, for the same reason.
+-- An owner is looked up in two halves (state < 2, state >= 2), because each half has a partial index of its own.
 
 -- :name grant
 -- :cost O(k log n): k wishes, n holdings; two unique indexes probed a wish (and the keys', where there are any)

@@ -83,6 +83,8 @@ class PostgresStore:
         """Connect, and bring the schema up to date."""
         _check_schema(schema)
         settings = _settings(schema, timeout_s)
+        # Longer than statement_timeout: PostgreSQL's own error proves that the statement is undone, while a time-out of
+        # the client leaves the outcome unknown.
         answer_s = 1.5 * timeout_s + ANSWER_S
         try:
             await _migrate(dsn, schema, timeout_s)
@@ -91,6 +93,7 @@ class PostgresStore:
             raise StoreUnavailable(f"cannot reach PostgreSQL: {error}", outcome="none") from error
         hot = HotConnections(dsn, SQL, settings | {"lock_timeout": BATCH_LOCK_TIMEOUT}, answer_s)
         store = cls(hot, pool, schema, timeout_s)
+        # Sets `newest`: from 0 on, the search for a lost grant would read the whole log.
         await store.last_change()
         return store
 
@@ -119,6 +122,7 @@ class PostgresStore:
             try:
                 return await self._transact_once(work)
             except asyncpg.exceptions.LockNotAvailableError as error:
+                # Also one of STUCK, but each of these has waited the whole timeout_s already: few are enough.
                 locked += 1
                 if locked > LOCK_WAITS:
                     raise locked_for(locked * self._timeout_s) from error
@@ -138,6 +142,7 @@ class PostgresStore:
         async with self._connected(self._pool) as connection:
             began, name = loop.time(), name_of(connection)
             try:
+                # BEGIN and COMMIT are sent by hand: an error means something else once the COMMIT is on its way.
                 await connection.execute("BEGIN")
                 result = await work(PostgresTransaction(connection))
                 if loop.time() - began > self._timeout_s / 2:
@@ -147,8 +152,10 @@ class PostgresStore:
                 await connection.execute("COMMIT")
                 return result
             except BaseException as error:
+                # The pool resets nothing, so an open transaction would wait for the next user of the connection.
                 await _quietly(_roll_back(connection))
                 if isinstance(error, TROUBLE) and not isinstance(error, STUCK):
+                    # A session that is lost before its COMMIT is harmless: PostgreSQL undoes all of it.
                     if committing and isinstance(error, LOST):
                         self._lost_sessions.add(name)
                     raise unavailable(error, sent=committing) from error
@@ -162,6 +169,7 @@ class PostgresStore:
         except TROUBLE as error:
             raise StoreUnavailable(f"cannot reach PostgreSQL: {error}", outcome="none") from error
         try:
+            # Inside the try: where a session cannot be ended yet, the connection still goes back to the pool.
             if self._lost_sessions:
                 await self._end_lost_sessions(connection)
             yield connection
@@ -176,11 +184,13 @@ class PostgresStore:
         names = sorted(self._lost_sessions)
         try:
             async with asyncio.timeout(self._timeout_s):
+                # pg_terminate_backend only sends a signal: a session counts as ended when it is listed no more.
                 while await connection.fetch(SQL["end_sessions"], names):  # noqa: ASYNC110 - the database wakes nobody
                     await asyncio.sleep(ENDING_S)
         except TROUBLE as error:
             reason = f"a session of PostgreSQL whose answer was lost could not be ended: {error}"
             raise StoreUnavailable(reason, outcome="none") from error
+        # Not clear(): another call may have lost a session meanwhile.
         self._lost_sessions.difference_update(names)
 
     async def _read(self, name: str, *values: Any) -> list[Any]:
@@ -211,9 +221,11 @@ class PostgresStore:
             return await work(hot)
         except TROUBLE as error:
             if isinstance(error, LOST):
+                # The next call ends the session at the other end; give_back drops what is closed here.
                 self._lost_sessions.add(hot.name)
                 hot.connection.terminate()
             elif isinstance(error, (asyncpg.DivisionByZeroError, *STUCK)):
+                # PostgreSQL undid the whole statement, and the caller has another way to go.
                 raise
             raise unavailable(error, sent=True) from error
         finally:
@@ -229,6 +241,7 @@ class PostgresStore:
         try:
             records = await self._hot_call(lambda hot: hot.fetch("grant_unless_freed", *values))
         except (asyncpg.DivisionByZeroError, *STUCK):
+            # Nothing was done. Whether an address was freed or taken, the full lane finds out.
             return None
         given = {record[0]: record for record in records}
         return [granted(space, wish, given[first]) for first, wish in zip(columns[1], wishes, strict=True)]
@@ -241,6 +254,7 @@ class PostgresStore:
                 answers.append(await self._grant_patiently(space, version, wish))
             except StoreUnavailable as error:
                 answers.append(Failed(error))
+                # The rest was never sent: its outcome is none, though that of this wish may be unknown.
                 untried = Failed(StoreUnavailable(error.message, outcome="none"))
                 return answers + [untried] * (len(wishes) - len(answers))
         return answers
@@ -248,6 +262,7 @@ class PostgresStore:
     async def _grant_patiently(self, space: SpaceId, version: int, wish: Wish) -> Verdict | Failed:
         """Grant one wish, waiting as long as locks are waited for: alone it cannot be part of a deadlock for long."""
         locked = 0
+        # A session of the pool waits timeout_s for a lock; a hot one would give up after 100 ms once more.
         async with self._connected(self._pool) as connection:
             hot = HotConnection(connection, SQL, name_of(connection))
             for _ in range(RERUNS):
@@ -267,6 +282,7 @@ class PostgresStore:
                         ):  # closed by the server, it left the pool by itself
                             connection.terminate()
                     raise unavailable(error, sent=True) from error
+        # Stuck to the end: no statement took effect, so the wish may be asked for anew.
         return AGAIN
 
     async def release(
@@ -285,6 +301,7 @@ class PostgresStore:
                     if not left:
                         break
         except (StoreUnavailable, Stale) as error:
+            # Once a statement has answered, its answers stand, and the error is that of the remaining tickets alone.
             if not answers:
                 raise
             answers |= {ticket.first: Failed(error) for ticket in left}
@@ -435,6 +452,7 @@ class PostgresStore:
         """Close the connections."""
         await _quietly(self._hot.close())
         try:
+            # The pool waits for connections in use: one that never comes back must not keep the process from its end.
             await asyncio.wait_for(self._pool.close(), 5)
         except (TimeoutError, *LOST):
             self._pool.terminate()
@@ -476,6 +494,7 @@ async def _probe_writes(connection: Any) -> None:
     A standby and a read-only database refuse it, and so does one whose disk has no room for another page.
     """
     async with connection.transaction():
+        # The savepoint takes the entry back, but the commit around it is still written and synced.
         inner = connection.transaction()
         await inner.start()
         await connection.execute(SQL["try_log"], NO_CHANGE)
@@ -499,6 +518,7 @@ async def _quietly(work: Awaitable[Any]) -> None:
 
 
 def _check_schema(schema: str) -> None:
+    # The name is written into statements and into search_path, where no parameter can stand.
     if not re.fullmatch(r"[a-z_][a-z0-9_]{0,62}", schema):
         raise Invalid(f"schema: {schema!r} is not a plain lower-case name", field="schema")
 

@@ -44,6 +44,7 @@ class PostgresTimes:
     async def join(self, waiter: Waiter, lasts_us: int) -> Waiter:
         """Put a claim in line."""
         document = json.dumps(dict(waiter.document), separators=(",", ":"))
+        # A claim that was taken for dead comes back with its old ticket, and so to its old place in line.
         where = (waiter.ticket or None, waiter.space, waiter.network, waiter.owner, waiter.slot)
         [record] = await self._all("join", *where, waiter.since_us or None, lasts_us, document)
         await self._all("mark_queued", waiter.space, True)
@@ -56,6 +57,7 @@ class PostgresTimes:
     async def leave(self, space: SpaceId, tickets: Sequence[int]) -> None:
         """Take claims out of the line."""
         await self._all("delete_waiters", list(tickets))
+        # The mark keeps every grant of the space in the lane: the last claim that leaves must take it off.
         if not await self._all("somebody_waits", space):
             await self._all("mark_queued", space, False)
 
@@ -66,6 +68,7 @@ class PostgresTimes:
 
     async def keep_replies(self, replies: Sequence[Reply]) -> None:
         """Keep answers."""
+        # 0 stands for the database's clock: a server's clock never dates what the ledger keeps.
         rows = [reply_columns(reply, 0) for reply in replies]
         columns = [list(column) for column in zip(*rows, strict=True)]
         try:

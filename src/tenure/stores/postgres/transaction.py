@@ -133,6 +133,7 @@ async def explain_refused(connection: Any, space: SpaceId, wishes: Sequence[Wish
     for wish in wishes:
         row = mine.get(wish.claim) if wish.state in OWNED else None
         if row is not None:
+            # Before TAKEN: the row in the way may be the owner's own, and asking again must return it.
             verdicts.append(Verdict(Outcome.ALREADY, row))
             continue
         in_the_way = next((other for other in near if other.first <= wish.last and other.last >= wish.first), None)
@@ -164,6 +165,8 @@ class PostgresTransaction(PostgresPapers):
         try:
             records = await self._all("grant_unless_freed", *values)
         except (asyncpg.DivisionByZeroError, asyncpg.UniqueViolationError):
+            # Division by zero: the statement undoes itself where it cannot grant all. Unique violation: another request
+            # kept its answer under the same key first.
             raise NotAll from None
         granted = {record[0]: record for record in records}
         pairs = zip(columns[1], wishes, strict=True)
@@ -205,6 +208,7 @@ class PostgresTransaction(PostgresPapers):
 
     async def put_networks(self, space: SpaceId, networks: Sequence[Network]) -> None:
         """Write networks whole."""
+        # Networks may exchange names in one transaction: first every old name leaves the unique index.
         await self._all("park_networks", [network.id for network in networks])
         for network in networks:
             document = json.dumps(network_document(network), separators=(",", ":"))
@@ -282,9 +286,11 @@ class PostgresTransaction(PostgresPapers):
 
     async def remove(self, rows: Sequence[Row]) -> None:
         """Remove rows."""
+        # In the order of every other transaction: two that remove the same rows must not wait for each other.
         for space in sorted({row.space for row in rows}):
             firsts = sorted(key(row.first) for row in rows if row.space == space)
             await self._all("delete_holdings", space, firsts)
+            # The quick lanes of other servers see by this count that their views are old.
             await self._all("count_free", space)
 
     async def effects(self, space: SpaceId, after: int) -> Effects:
@@ -321,6 +327,7 @@ class PostgresTransaction(PostgresPapers):
 
     async def trim(self, before: int) -> None:
         """Drop old changes."""
+        # The archive's lock first, the counter row last: a transaction that holds the counter must wait for nothing.
         await drop_archived(self._connection, before)
         await self._all("trim_changes", before)
         await self._all("set_oldest", before - 1)
@@ -345,6 +352,7 @@ class CallersPostgresTransaction(PostgresTransaction):
         A transaction that has logged holds the counter: only then can it be ahead of what is committed.
         """
         await self._connection.execute("SAVEPOINT tenure_call")
+        # A setting of the transaction lasts until the caller ends it, so end_call must put the path back.
         self._callers_path = await self._connection.fetchval("SELECT current_setting('search_path')")
         await self._connection.execute("SELECT set_config('search_path', $1, true)", self._schema)
         return await self.last_change() > await self._committed()

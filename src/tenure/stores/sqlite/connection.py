@@ -33,6 +33,7 @@ def connect(path: Path) -> sqlite3.Connection:
             reading or path, uri=reading is not None, isolation_level=None, timeout=BUSY_S, cached_statements=256
         )
         try:
+            # Before the journal mode is set, because that writes into the file.
             refuse_strangers(path, connection)
         except BaseException:
             connection.close()
@@ -56,6 +57,7 @@ def for_reading(path: Path) -> str | None:
         return None
     if os.statvfs(path).f_flag & os.ST_RDONLY:
         return f"file:{quote(str(path.absolute()))}?mode=ro&immutable=1"
+    # The folder counts too: WAL mode needs files beside the ledger.
     if os.access(path, os.W_OK) and os.access(path.parent, os.W_OK):
         return None
     return f"file:{quote(str(path.absolute()))}?mode=ro"
@@ -64,6 +66,7 @@ def for_reading(path: Path) -> str | None:
 def seal(path: Path) -> None:
     """Make a finished file one that can be read anywhere, without a journal beside it."""
     with closing(sqlite3.connect(path)) as connection:
+        # In WAL mode even a reader needs files beside the ledger, and may lack the right to make them.
         connection.execute("PRAGMA journal_mode = DELETE")
 
 
@@ -87,9 +90,11 @@ def migrate(connection: sqlite3.Connection) -> None:
             return  # nothing to do, perhaps where nothing can be done
         begin(connection)
         try:
+            # Read again under the lock: another process may have migrated meanwhile.
             found = connection.execute("PRAGMA user_version").fetchone()[0]
             check_version(found, len(migrations))
             for step in migrations[found:]:
+                # One by one: executescript would commit first, and the steps must be one transaction with their number.
                 for statement in step.split(";\n"):
                     connection.execute(statement)
             if found < len(migrations):
@@ -151,6 +156,7 @@ def failed(error: sqlite3.Error) -> str:
     """Say what went wrong, and what to do where that is known."""
     if getattr(error, "sqlite_errorcode", None) == sqlite3.SQLITE_FULL:
         return "the disk is full; make room and try again"
+    # SQLite's extended codes have the plain code in their lowest byte.
     if getattr(error, "sqlite_errorcode", 0) & 0xFF == sqlite3.SQLITE_READONLY:
         return "the ledger lies where nothing can be written; it can only be read"
     return f"SQLite failed: {error}"

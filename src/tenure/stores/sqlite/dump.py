@@ -26,6 +26,7 @@ Connect = Callable[[], sqlite3.Connection]
 async def read_contents(connect: Connect) -> AsyncGenerator[Section, None]:
     """Stream everything as of one moment."""
     loop, sections = asyncio.get_running_loop(), _sections(connect)
+    # sqlite3 ties a connection to the thread that made it, so every step runs on this one, closing included.
     with ThreadPoolExecutor(1, thread_name_prefix="tenure-sqlite-contents") as thread:
         try:
             while (section := await loop.run_in_executor(thread, next, sections, None)) is not None:
@@ -98,6 +99,7 @@ class Filling:
         counters = self._inventory.complete()
         numbers = (counters.seq, counters.oldest, counters.generation, counters.next_network)
         self._run(SQL["put_counters"], numbers)
+        # The inserted spaces left the highest of their numbers here; removed spaces may have had higher ones.
         self._run(SQL["drop_space_number"])
         self._run(SQL["put_space_number"], (counters.next_space - 1,))
         for _, sql in self._indexes:

@@ -40,6 +40,7 @@ LOOKS = NAMES.index("looks")
 
 NO_ROW = (None,) * COLUMNS
 
+# The trigger aborts by a constraint error. For a busy lock the usual transaction waits, and it words a read-only file.
 NOT_AS_BELIEVED = (sqlite3.SQLITE_CONSTRAINT, sqlite3.SQLITE_BUSY, sqlite3.SQLITE_READONLY)
 IN_THE_COMMIT = (sqlite3.SQLITE_IOERR, sqlite3.SQLITE_NOMEM)
 """What may happen when all is written, so that nobody knows whether it was committed."""
@@ -64,6 +65,7 @@ class Prepared:
 
     def numbered(self, seq: int, generation: int, now_us: int) -> list[Any]:
         """Write down what follows from the numbers of the newest change and the newest grant, and from the time."""
+        # By slices: the event loop stands still until the writer has begun to write, so this must be quick.
         count, end, values = len(self), len(self) * COLUMNS, self._values
         values[SEQ:end:COLUMNS] = range(seq + 1, seq + 1 + count)
         values[GENERATION:end:COLUMNS] = range(generation + 1, generation + 1 + count)
@@ -86,6 +88,7 @@ class Granter:
     """Grants on one connection, in its thread."""
 
     def __init__(self, connection: sqlite3.Connection) -> None:
+        # The view and the trigger are temporary: they belong to this connection, and the file needs no migration.
         connection.executescript(DEFINITIONS)
         self._connection = connection
         self._believed: tuple[int, int] | None = None
@@ -103,6 +106,7 @@ class Granter:
         if not 0 < len(prepared) <= LARGEST:
             return False
         seq, generation = self._believed or self._read_numbers()
+        # Whatever goes wrong from here on, the numbers are read again.
         self._believed = None
         if not self._insert(STATEMENTS[prepared.size], prepared.numbered(seq, generation, store_clock_us())):
             return False

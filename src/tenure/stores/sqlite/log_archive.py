@@ -50,6 +50,7 @@ def read_oldest(connection: sqlite3.Connection) -> int:
 
 def read_archived(connection: sqlite3.Connection, after: int, limit: int) -> list[Change]:
     """Read what the next page has behind a number."""
+    # The store reads in one transaction, so asking first is safe: nothing can be trimmed before the page is read.
     oldest = read_oldest(connection)
     if after < oldest:
         raise CursorExpired(after, oldest)

@@ -52,6 +52,7 @@ def read_changes(connection: sqlite3.Connection, after: int, limit: int, space: 
 
 def read_changes_at(connection: sqlite3.Connection, firsts: Sequence[int], after: int, limit: int) -> list[Change]:
     """Read entries about addresses: one probe of the index for each place, and of the archive's."""
+    # Both in one transaction: an entry that is moved meanwhile is seen once, and the archived ones are the older.
     archived = read_archived_at(connection, firsts, after, limit)
     values = ((key(first), after, limit) for first in set(firsts))
     records = [record for each in values for record in connection.execute(SQL["changes_at"], each)]
@@ -70,6 +71,7 @@ def read_size(connection: sqlite3.Connection, path: Path) -> Size:
 def read_spans(connection: sqlite3.Connection, space: SpaceId, first: int, last: int) -> list[tuple[int, int]]:
     """Read held spans that lie over a range."""
     below = connection.execute(SQL["row_below"], (space, key(first))).fetchone()
+    # A prefix may begin below the range and reach into it.
     start = first if below is None else min(first, position(below[2]))
     records = connection.execute(SQL["spans"], (space, key(start), key(last)))
     return spans_of(records)

@@ -100,6 +100,7 @@ class SqliteStore:
                 try:
                     return work(self._reading)
                 finally:
+                    # An open reading would keep SQLite from working its journal in.
                     self._reading.execute("ROLLBACK")
             except sqlite3.Error as error:
                 raise StoreUnavailable(failed(error), outcome="none") from error
@@ -112,6 +113,7 @@ class SqliteStore:
         def writing() -> T:
             assert self._connection is not None
             assert self._granter is not None
+            # The transaction moves the counters without the granter's knowledge.
             self._granter.forget()
             return write(self._connection, lambda tx: _as_coroutine(work(tx)))
 
@@ -125,6 +127,7 @@ class SqliteStore:
 
     def _committed_changes(self) -> int:
         """Read the committed counter on the calling thread, by a connection of its own."""
+        # Not by the reader thread: a blocking caller drives this without an event loop, where nothing may wait.
         with contextlib.closing(sqlite3.connect(self._path)) as beside:
             return int(beside.execute(SQL["counters"]).fetchone()[0])
 
@@ -139,6 +142,7 @@ class SqliteStore:
                 return None
             return write(self._connection, lambda tx: grant_rows(tx, space, version, wishes))
 
+        # The verdicts are made here and not in the writer, which is free for the next batch by then.
         otherwise = await self._writer.hand_over(granting)
         return prepared.verdicts() if otherwise is None else otherwise
 
@@ -266,6 +270,7 @@ class SqliteStore:
         """
         if not self._read_only or for_reading(self._path) is not None:
             return
+        # The old connections are named before the openings replace them, and each is closed by its own thread.
         for worker, connection, opening in (
             (self._writer, self._connection, self._open_writer),
             (self._reader, self._reading, self._open_reader),

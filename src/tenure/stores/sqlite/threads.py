@@ -27,6 +27,7 @@ class Worker:
     def __init__(self, name: str) -> None:
         self._jobs: Jobs = SimpleQueue()
         self._stopped = False
+        # A daemon: a store that was never closed must not keep its process alive.
         self._thread = threading.Thread(target=_serve, args=[self._jobs], name=name, daemon=True)
         self._thread.start()
         weakref.finalize(self, self._jobs.put, None)  # the thread knows the line only, and ends with whoever fills it
@@ -44,6 +45,7 @@ class Worker:
             try:
                 result = work()
             except BaseException as error:
+                # Every kind of error belongs to the caller: raised here, it would end the thread.
                 _tell(loop, _refuse, answer, error)
             else:
                 _tell(loop, _answer, answer, result)

@@ -148,6 +148,7 @@ class SqliteTransaction(SqlitePapers):
 
     async def put_networks(self, space: SpaceId, networks: Sequence[Network]) -> None:
         """Write networks whole."""
+        # Networks may exchange names in one transaction: first every old name leaves the unique index.
         self._connection.executemany(SQL["park_network"], [(network.id,) for network in networks])
         for network in networks:
             document = json.dumps(network_document(network), separators=(",", ":"))
@@ -180,6 +181,8 @@ class SqliteTransaction(SqlitePapers):
                 verdicts.extend(self._found(wish, row, whole=whole) for wish, row in pairs)
             else:
                 verdicts.extend(self._insert_one(wish, row) for wish, row in pairs)
+        # Refused wishes use up their generations, which must grow and may have gaps. Where no row was written, no row
+        # has the numbers, and they stay free.
         if any(verdict.outcome is Outcome.GRANTED for verdict in verdicts):
             counters.generation += len(wishes)
             counters.moved = True
@@ -204,6 +207,7 @@ class SqliteTransaction(SqlitePapers):
         space = row.space
         mine = self._row("row_for", wish.owner, wish.network, wish.slot) if wish.state in OWNED else None
         if mine is not None:
+            # Before TAKEN: the row in the way may be the owner's own, and asking again must return it.
             return Verdict(Outcome.ALREADY, mine)
         return Verdict(Outcome.TAKEN, in_the_way or self._row("row_at", space, key(wish.first)))
 
@@ -277,6 +281,7 @@ class SqliteTransaction(SqlitePapers):
     async def join(self, waiter: Waiter, lasts_us: int) -> Waiter:
         """Put a claim in line."""
         now_us = self._clock()
+        # A claim that was taken for dead comes back with its old ticket and arrival, and so to its old place in line.
         waiter = waiter._replace(since_us=waiter.since_us or now_us, until_us=now_us + lasts_us, lasts_us=lasts_us)
         document = json.dumps(dict(waiter.document), separators=(",", ":"))
         [ticket] = self._one(
