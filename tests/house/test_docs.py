@@ -32,6 +32,10 @@ PAGES_WITH_CODE = [page for page in PAGES if "```python" in page.read_text("utf-
 FENCE = re.compile(r"^```(\w*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 CLASS = re.compile(r"^class (\w+)\(([^)]*)\):", re.MULTILINE)
 PLAIN = re.compile(r"(?<![.\w])\w+(?!\.)")
+MODULE_PATH = re.compile(
+    r"`((?:kernel|ports|service|stores|wire|client|interchange|integrations|doors|testing)/[\w./*]+)"
+)
+PLACEHOLDERS = ("NAME", "NOUN")
 LINK = re.compile(r"\]\(([^)#\s]+)(?:#[^)]*)?\)")
 
 
@@ -200,6 +204,25 @@ def test_links_lead_somewhere(path: Path) -> None:
     targets = [target for target in LINK.findall(path.read_text("utf-8")) if "://" not in target]
 
     assert [target for target in targets if not (path.parent / target).exists()] == []
+
+
+def test_modules_that_pages_name_exist() -> None:
+    named = {
+        (page.relative_to(ROOT).as_posix(), path)
+        for page in sorted((ROOT / "docs").rglob("*.md"))
+        for path in MODULE_PATH.findall(page.read_text("utf-8"))
+    }
+    package = ROOT / "src" / "tenure"
+
+    assert (
+        sorted(
+            (page, path)
+            for page, path in named
+            if not any(word in path for word in PLACEHOLDERS)
+            and not any(list(package.glob(f"{path.rstrip('/')}{ending}")) for ending in ("", ".py"))
+        )
+        == []
+    )
 
 
 def test_decisions_are_numbered_without_gaps_and_have_context_choice_and_price() -> None:

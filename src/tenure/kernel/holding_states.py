@@ -17,6 +17,14 @@ MOVES: Mapping[State, frozenset[State]] = {
 }
 """Which state may follow which; any state may also end (the row is removed)."""
 
+OWN_VERBS: Mapping[tuple[State, State], str] = {
+    # confirm takes the deadline off the row as well: a held holding that kept it would be swept away.
+    (State.PENDING, State.HELD): "confirm",
+    (State.HELD, State.COOLING): "release",
+    (State.DRAINING, State.COOLING): "release",
+}
+"""The moves that a verb of their own makes; the others are made by modifying the holding."""
+
 
 def moved(row: Row, wanted: object) -> State:
     """Return the state a holding goes into, if it may."""
@@ -28,8 +36,9 @@ def moved(row: Row, wanted: object) -> State:
         raise Invalid(f"state: {shown(wanted)} is none of {', '.join(State)}", field="state") from None
     if state is not row.state and state not in MOVES[row.state]:
         raise Conflict(f"{format_address(row.first)} is {row.state}; it cannot become {state}", field="state")
-    if state is not row.state and state not in (State.HELD, State.DRAINING):
-        raise Invalid(f"state: a holding becomes {state} by its own verb, not by being modified", field="state")
+    if state is not row.state and (row.state, state) in OWN_VERBS:
+        verb = OWN_VERBS[row.state, state]
+        raise Invalid(f"state: a {row.state} holding becomes {state} by {verb}, not by being modified", field="state")
     return state
 
 
@@ -38,7 +47,8 @@ def cooling_us(state: State, pool_us: int | None, lingers_us: int = 0) -> int:
 
     ``pool_us`` is what the pool around the address says, None if no subnet of the plan has the address any more.
     ``lingers_us`` is what the caller asks for. This is the one home of the rule; PostgreSQL's ``release_to_cool``
-    states it again, and a test compares the two.
+    states it again, and a test compares the two. A release may ask twice (for the ticket as of a held one, then the
+    store by the state that it finds): applied to its own result, the rule must not change it.
     """
     if pool_us is None:
         return 0  # a row may not be left where no subnet is

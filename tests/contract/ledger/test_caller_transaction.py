@@ -2,6 +2,7 @@
 
 import contextlib
 import sqlite3
+import uuid
 from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
 from urllib.parse import parse_qs, urlsplit
@@ -59,6 +60,17 @@ def test_what_the_caller_rolls_back_never_was(ledger: tenure.Ledger, mine: sqlit
     mine.execute("BEGIN")
     assert ledger.inside(mine).allocate("net", owner="machine/web-3").address == "192.0.2.11"
     mine.execute("COMMIT")
+
+
+def test_networks_and_subnets_that_a_caller_adds_have_a_uuid(ledger: tenure.Ledger, mine: sqlite3.Connection) -> None:
+    mine.execute("BEGIN")
+    ledger.inside(mine).apply(
+        [tenure.AddNetwork(network="mine"), tenure.AddSubnet(network="mine", cidr="198.51.100.0/24")]
+    )
+    mine.execute("COMMIT")
+
+    added = ledger.network("mine")
+    assert len({uuid.UUID(added.uuid), uuid.UUID(added.subnets[0].uuid)}) == 2
 
 
 def test_a_call_that_fails_is_undone_alone(ledger: tenure.Ledger, mine: sqlite3.Connection) -> None:

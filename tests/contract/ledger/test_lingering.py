@@ -156,6 +156,9 @@ async def test_where_the_pool_cools_only_what_is_beyond_that_is_ended(ledger: te
     assert await verbs(ledger, cursor) == ["cool"]
     assert await ledger.apply([end(given)]) == [None]
     assert await ledger.verify() == []
+    # Two entries tell of one cooling: the tenure ended with the first, and cools until the time of the second.
+    [tenure_of_it] = await ledger.history(given.address)
+    assert (tenure_of_it.owner, tenure_of_it.deadline) == ("vm/p", ended.until)
 
 
 async def test_cooling_in_another_network_of_the_space_is_not_ended(ledger: tenure.AsyncLedger) -> None:

@@ -268,3 +268,13 @@ async def test_an_apply_that_fails_confirms_nothing(ledger: tenure.AsyncLedger) 
             ]
         )
     assert await ledger.holding("net", a.address) == a
+
+
+async def test_what_is_pending_becomes_held_by_being_confirmed_only(ledger: tenure.AsyncLedger) -> None:
+    pending = await ledger.hold("net", owner="vm/a", lasts_s=60)
+
+    with pytest.raises(tenure.Invalid, match="confirm") as refused:
+        await ledger.modify_holding("net", pending.address, owner="vm/a", state="held")
+    assert refused.value.field == "state"
+    assert (await ledger.holding("net", pending.address)).row == pending.row
+    assert await ledger.verify() == []

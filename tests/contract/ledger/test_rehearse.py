@@ -1,12 +1,14 @@
 """``rehearse``: what ``apply`` would answer or refuse, told without a trace."""
 
 import asyncio
+from typing import Any
 
 import pytest
 
 import tenure
 from tenure import AddNetwork, AddPool, AddSubnet, Allocate, Release, RemoveNetwork, Reserve, Transfer
 from tenure.kernel.errors import AlreadyExists, Conflict
+from tenure.ports import KeyTaken
 from tenure.service.apply.operations import (
     Expect,
     ExpectPaper,
@@ -17,6 +19,7 @@ from tenure.service.apply.operations import (
     Shown,
     WritePaper,
 )
+from tenure.service.ledger.engine_ledger import server_of
 from tests.contract.ledger.plan import addresses, small_plan
 from tests.contract.ledger.timing import until_waiting
 
@@ -185,3 +188,19 @@ async def test_what_is_no_list_of_operations_is_refused(ledger: Ledger, wrong: o
         await ledger.rehearse(wrong)  # type: ignore[arg-type]
 
     assert refusal.value.field == "operations"
+
+
+async def test_a_rehearsal_that_meets_a_key_taken_meanwhile_is_tried_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    async with await tenure.open_async("memory:") as ledger:
+        await small_plan(ledger)
+        engine, taken = server_of(ledger), [KeyTaken()]
+        real = engine.apply_once
+
+        async def once(*words: Any, **more: Any) -> Any:
+            if taken:
+                raise taken.pop()
+            return await real(*words, **more)
+
+        monkeypatch.setattr(engine, "apply_once", once)
+
+        assert told(await ledger.rehearse([Allocate(network="net", owner="vm/a", key="k")])) == ["192.0.2.10"]

@@ -182,6 +182,10 @@ class _Past:
         elif change.verb == "transfer":
             self.ended.append(self._handed_over(change))
             self._begun[change.space] = change
+        elif change.verb == "cool" and change.generation in self._cooling:
+            # A cooling that is shortened is written down again: the tenure has ended before.
+            place = self._cooling[change.generation]
+            self.ended[place] = replace(self.ended[place], deadline=_optional_moment(change.details.get("until_us")))
         elif change.verb == "cool":
             # The place is noted, because the end of the cooling is a later entry and completes this tenure.
             self._cooling[change.generation] = len(self.ended)

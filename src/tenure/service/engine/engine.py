@@ -30,7 +30,7 @@ from tenure.service.apply.apply_operations import Applying
 from tenure.service.apply.operations import EXPECTING, Cancel, Operation, Release, ReleaseOwner, Shown, networks_of
 from tenure.service.apply.stored_replies import known_answer, reply_of
 from tenure.service.engine.batcher import AnswerReceiver, Batcher
-from tenure.service.engine.lane_queue import RESTARTS, Attended, Lanes
+from tenure.service.engine.lanes import RESTARTS, Attended, Lanes
 from tenure.service.engine.lost_try import Tried, granted_since
 from tenure.service.engine.meter import Meter, metered
 from tenure.service.engine.reply_cleanup import DAY_US, MOST_KEYS, Tidier

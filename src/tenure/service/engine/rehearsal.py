@@ -6,11 +6,11 @@ from functools import partial
 from tenure.kernel.errors import Conflict
 from tenure.kernel.holdings.actor import Asker
 from tenure.kernel.holdings.holding_model import SpaceId
-from tenure.ports import Transaction
+from tenure.ports import KeyTaken, Transaction
 from tenure.service.allocator.lane import Restart
 from tenure.service.apply.operations import Operation, Shown
 from tenure.service.engine.engine import Engine
-from tenure.service.engine.lane_queue import RESTARTS
+from tenure.service.engine.lanes import RESTARTS
 from tenure.service.engine.lost_try import Tried
 
 
@@ -31,7 +31,7 @@ async def rehearse(server: Engine, operations: Sequence[Operation], asker: Asker
                 await server.store.transact(partial(_rehearse_once, server, operations, spaces, asker))
             except Rehearsed as done:
                 return done.answers
-            except Restart:
+            except (Restart, KeyTaken):
                 await server.pause(attempt)
             finally:
                 server.lanes.settle(spaces, kept=False)

@@ -5,13 +5,15 @@ exact views that only such calls use: the lane itself keeps them apart. What a c
 nothing of it is kept; the log tells the next one.
 """
 
+import uuid
 from collections.abc import MutableMapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from tenure.kernel.errors import Conflict
 from tenure.kernel.holdings.holding_model import Holding, SpaceId
 from tenure.kernel.names import Owner
-from tenure.kernel.plan.edits import AddNetwork
+from tenure.kernel.plan.edits import AddNetwork, AddSubnet
 from tenure.kernel.run_inline import run_inline
 from tenure.ports import CallerTransaction, Chance, KeyTaken
 from tenure.service.allocator.exact_view import ExactViews
@@ -52,6 +54,7 @@ class AsyncInside:
     async def apply(self, operations: Sequence[Operation]) -> list[Shown]:
         """Make several operations one; undone alone if it fails, whatever else the transaction holds."""
         check_operations(operations)
+        operations = with_uuids(operations)
         # Where the transaction has logged before, the log as it sees it tells of what may yet be rolled back.
         exact = {} if await self._tx.begin_call() else self._exact
         failed = True
@@ -98,3 +101,15 @@ class Inside:
     def apply(self, operations: Sequence[Operation]) -> list[Shown]:
         """Make several operations one; undone alone if it fails, whatever else the transaction holds."""
         return run_inline(self._inside.apply(operations))
+
+
+def with_uuids(operations: Sequence[Operation]) -> list[Operation]:
+    """Give new networks and subnets their uuids, before anything is tried: a second try makes the same."""
+    return [_with_uuid(operation) for operation in operations]
+
+
+def _with_uuid(operation: Operation) -> Operation:
+    """Give a new network or subnet its uuid: chance belongs out here, not in the rules."""
+    if isinstance(operation, AddNetwork | AddSubnet) and operation.uuid is None:
+        return replace(operation, uuid=str(uuid.uuid4()))
+    return operation

@@ -1,9 +1,7 @@
 """The end of a ledger that works on a store: what the verbs ask, done by the engine (``Engine``) of this process."""
 
 import asyncio
-import uuid
 from collections.abc import AsyncIterator, Mapping, Sequence
-from dataclasses import replace
 from datetime import datetime
 from functools import partial
 
@@ -15,7 +13,6 @@ from tenure.kernel.holdings.holding_model import Change, Holding, Paper, Row, Sp
 from tenure.kernel.holdings.log_entries import trim_entry, waiting_entry
 from tenure.kernel.holdings.tenures import History
 from tenure.kernel.names import Owner, check_generation, check_key, check_lingering, check_name, check_request
-from tenure.kernel.plan import edits
 from tenure.kernel.plan.layout import Layout
 from tenure.kernel.plan.plan_model import Configuration, Network
 from tenure.ports import Guard, Transaction
@@ -32,7 +29,7 @@ from tenure.service.engine.log_keeper import archive_older
 from tenure.service.engine.rehearsal import rehearse
 from tenure.service.engine.waiting_rooms import attend
 from tenure.service.ledger.async_ledger import AsyncLedger
-from tenure.service.ledger.caller_transaction import AsyncInside
+from tenure.service.ledger.caller_transaction import AsyncInside, with_uuids
 from tenure.service.ledger.ledger_api import PAGE, LedgerApi, check_cursor, check_days, check_limit
 from tenure.service.read.address_history import read_history
 from tenure.service.read.change_log import Teller
@@ -73,11 +70,11 @@ class EngineLedger:
         """Make operations one transaction; what they did before under the key is answered again."""
         check_operations(operations)
         body = b"" if key is None else body_of_operations(operations, check_key(key))
-        return await self.server.apply(_with_uuids(operations), key, body, self._asker)
+        return await self.server.apply(with_uuids(operations), key, body, self._asker)
 
     async def rehearse(self, operations: Sequence[Operation]) -> list[Shown]:
         """Apply operations in a transaction that is taken back."""
-        return await rehearse(self.server, _with_uuids(operations), self._asker)
+        return await rehearse(self.server, with_uuids(operations), self._asker)
 
     async def serve(self, claim: Claim, wait_s: float) -> Holding:
         """Give a claim its address; where nothing is free, stand in line so long."""
@@ -331,18 +328,6 @@ class EngineLedger:
 
 # Here mypy compares the class with the protocol.
 _: type[LedgerApi] = EngineLedger
-
-
-def _with_uuids(operations: Sequence[Operation]) -> list[Operation]:
-    """Give new networks and subnets their uuids, before anything is tried: a second try makes the same."""
-    return [_with_uuid(operation) for operation in operations]
-
-
-def _with_uuid(operation: Operation) -> Operation:
-    """Give new networks and subnets their uuid: chance belongs out here, not in the rules."""
-    if isinstance(operation, edits.AddNetwork | edits.AddSubnet) and operation.uuid is None:
-        return replace(operation, uuid=str(uuid.uuid4()))
-    return operation
 
 
 async def _bury(tx: Transaction, space: int) -> None:

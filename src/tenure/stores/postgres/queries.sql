@@ -1,4 +1,4 @@
--- Every statement of the PostgreSQL store. Rows are selected in one order everywhere: see statements.read_row.
+-- Every statement of the PostgreSQL store. Rows are selected in one order everywhere: see sql_files.read_row.
 --
 -- A space's row is its guard. Its lock strengths are the guards of the port:
 --   FOR KEY SHARE      grants: run together with all but edits

@@ -1,4 +1,4 @@
--- Every statement of the SQLite store. Rows are selected in one order everywhere: see statements.read_row.
+-- Every statement of the SQLite store. Rows are selected in one order everywhere: see sql_files.read_row.
 --
 -- CROSS JOIN fixes the order of a join, and INDEXED BY the way to a row, so that no table that grows is scanned.
 -- Conditions that always hold (at_us >= 0, last_seq > 0) turn a scan along an index into a search, as tests want it.

@@ -8,7 +8,7 @@ from tenure.integrations.neutron.address_requests import WantedAddress
 from tenure.integrations.neutron.database import subnet_records
 from tenure.integrations.neutron.database.allocation_rows import HeldAddress, SessionBook
 from tenure.integrations.neutron.database.subnet_records import SubnetRecord
-from tenure.integrations.neutron.modes.session_allocator import SessionDesk
+from tenure.integrations.neutron.modes.session_allocator import SessionAllocator
 from tenure.integrations.neutron.modes.shared_views import KEPT, NETWORK, SharedViews
 from tenure.kernel.addressing.addresses import format_address
 from tenure.kernel.errors import AddressInUse, PoolExhausted
@@ -57,7 +57,7 @@ class DatabaseKeeper:
         # RANDOM keeps processes apart: with LOWEST all of them would insert, and wait for, the same address.
         policy = Policy.LOWEST if wanted.lowest else Policy.RANDOM
         claim = Claim(NETWORK, Owner.trusted(wanted.owner), policy=policy)
-        return run_inline(allocate(claim, SessionDesk(session, book, views))).row.first
+        return run_inline(allocate(claim, SessionAllocator(session, book, views))).row.first
 
     def release(self, session: Any, subnet: SubnetRecord, held: HeldAddress) -> None:
         """Let go of an address.

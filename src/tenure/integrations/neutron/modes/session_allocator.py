@@ -22,7 +22,7 @@ from tenure.service.allocator.doubtful_view import DoubtfulLine, DoubtfulViews, 
 from tenure.service.allocator.lane import line_key
 
 
-class SessionDesk:
+class SessionAllocator:
     """The desk of one subnet, in one transaction."""
 
     def __init__(self, session: Any, book: SessionBook, views: SharedViews) -> None:
