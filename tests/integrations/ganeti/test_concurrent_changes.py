@@ -13,8 +13,9 @@ import pytest
 
 import tenure
 from tenure.integrations.ganeti.cluster import Cluster
+from tenure.integrations.ganeti.hooks import Hooking
 from tenure.integrations.ganeti.instance.plan_instance import InstanceOptions, plan_add, plan_modify
-from tenure.integrations.ganeti.instances import Hooking, Instances
+from tenure.integrations.ganeti.instances import Instances
 from tenure.integrations.ganeti.networks import NetworkOptions, Networks
 from tenure.kernel.plan.edits import AddNetwork
 from tenure.service.apply.operations import Operation

@@ -59,6 +59,14 @@ def job_variables(before: Mapping[str, str] | None, after: Mapping[str, str] | N
     return variables
 
 
+def moving_variables(before: Mapping[str, str], after: Mapping[str, str], *, post: bool) -> Variables:
+    """Name the variables of an instance that gets another name or node.
+
+    As in Ganeti, hooks get it as it was; Tenure adds how it will be, under ``GANETI_NEW_``.
+    """
+    return hook_variables(before, after if post else None) | _prefixed("GANETI_NEW_", after)
+
+
 def first_subnet(network: Network, *, six: bool) -> Subnet | None:
     """Find what today's Ganeti would call the network's IPv4 or IPv6 block: the first of the family."""
     return next((subnet for subnet in network.subnets if is_v6(subnet.cidr.first) == six), None)

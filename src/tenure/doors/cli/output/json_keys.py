@@ -314,7 +314,7 @@ ANSWERS: dict[str, str] = {
     "network map": "a list of network maps, one a subnet",
     "network import-ganeti": "a Ganeti import",
     "network export-ganeti, convert-runtime": "the file itself; with FILE or `--output`: `files`, `form`, `warnings`",
-    "instance add, modify, remove": "an instance, `changed` and `hooks` (a list of hooks)",
+    "instance add, modify, rename, move, remove": "an instance, `changed` and `hooks` (a list of hooks)",
     "instance info": "an instance",
     "instance list": "a list of instances; with `-o` of objects of these fields",
     "instance env": "the variables, name to value",
