@@ -18,6 +18,7 @@ from tenure.integrations.ganeti.machine_model import (
     Group,
     Node,
     check_word,
+    instance_of_mark,
     node_reason,
     read_group,
     read_node,
@@ -184,7 +185,7 @@ class Cluster:
         names: dict[str, None] = {}
         for group in groups:
             marks = await self._ledger.papers(NIC, prefix=f"{NO_NETWORK}/{group}/")
-            names.update(dict.fromkeys(mark.name.split("/")[2] for mark in marks))
+            names.update(dict.fromkeys(instance_of_mark(mark.name) for mark in marks))
         found: list[tuple[str, str]] = []
         for name in names:
             try:

@@ -21,24 +21,34 @@ NIC, MAC, PLACEMENT, IDENTITY, CLUSTER = "nic", "mac", "placement", "identity", 
 very node or instance of a uuid is still there (names come back); and the one paper that every change of the cluster's
 structure writes, so that no two of them miss each other."""
 
+UUID = "uuid"
+"""What files call the field by which an object is known whatever its name."""
+
 MODES = ("bridged", "routed", "openvswitch")
 DEFAULT_MODE, DEFAULT_LINK, DEFAULT_MAC_PREFIX = "bridged", "xen-br0", "aa:00:00"
 
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
 # Names of marks are put together of these, and have 255 characters at most: NODE/INSTANCE, and
 # NETWORK/GROUP/INSTANCE/NIC with 36 characters of a uuid and 8 of another.
-_LONGEST = {GROUP: 63, NODE: 127, INSTANCE: 127}
+_LONGEST = {GROUP: 63, NODE: 127, INSTANCE: 127, UUID: 36}
 
 Document = Mapping[str, Any]
 
 
 def check_word(value: object, *, field: str) -> str:
-    """Return the name of a group, a node or an instance: letters, digits, dots, dashes and underscores."""
+    """Return the name of a group, a node or an instance, or a uuid: letters, digits, dots, dashes and underscores."""
     longest = _LONGEST[field]
     if not isinstance(value, str) or not _NAME.fullmatch(value) or len(value) > longest:
-        rule = f"a name of at most {longest} letters, digits, '.', '-', '_' is needed, beginning with a letter or digit"
+        signs = "letters, digits, '.', '-', '_' is needed, beginning with a letter or digit"
+        rule = f"a {UUID if field == UUID else 'name'} of at most {longest} {signs}"
         raise Invalid(f"{field}: {rule}, not {shown(value)}", field=field)
     return value
+
+
+def instance_of_mark(name: str) -> str:
+    """Return the instance that a NIC's mark names: NETWORK/GROUP/INSTANCE/NIC."""
+    # From the right: a network that the library made may have any uuid, also one with a slash.
+    return name.rsplit("/", 2)[1]
 
 
 NODE_REASON = "node "

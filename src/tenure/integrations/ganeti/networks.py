@@ -7,7 +7,7 @@ from typing import Any
 from uuid import uuid4
 
 from tenure.integrations.ganeti.cluster import Cluster, refuse_strangers, reserve_nodes, structure
-from tenure.integrations.ganeti.machine_model import DEFAULT_LINK, DEFAULT_MODE, MODES, NIC
+from tenure.integrations.ganeti.machine_model import DEFAULT_LINK, DEFAULT_MODE, MODES, NIC, instance_of_mark
 from tenure.integrations.ganeti.network_lookup import NetworkLookup, apply_fresh, settled, unchanged
 from tenure.integrations.ganeti.options.deprecated import OldOptions, design_old_options
 from tenure.integrations.ganeti.options.network_edits import Design, design_pools, design_reserved, design_subnets
@@ -189,7 +189,7 @@ class Networks:
         try:
             return await settled(attempt)
         except StillInUse as error:
-            users = sorted({f"instance {holder.split('/')[2]}" for holder in error.holders})
+            users = sorted({f"instance {instance_of_mark(holder)}" for holder in error.holders})
             raise StillInUse("network", ident, users, hint="remove their NICs on it first") from None
 
     async def _chosen(self, groups: Sequence[str]) -> list[str]:

@@ -10,7 +10,7 @@ from tenure.integrations.ganeti.files.export_cluster import export_cluster
 from tenure.integrations.ganeti.files.load import import_cluster
 from tenure.integrations.ganeti.files.load.import_cluster import plan_import, run_import
 from tenure.integrations.ganeti.files.read.cluster_file import read_cluster
-from tenure.integrations.ganeti.machine_model import read_instance
+from tenure.integrations.ganeti.machine_model import Node, read_instance
 from tests.integrations.ganeti.files.documents import (
     DB,
     NET1,
@@ -192,7 +192,7 @@ async def test_names_uuids_spaces_and_macs_that_exist_are_refused_all_at_once(le
             tenure.AddNetwork(network="net1"),
             tenure.AddNetwork(network="other", uuid=NET2),
             tenure.WritePaper(kind="group", name="rack", document={"uuid": "x"}),
-            tenure.WritePaper(kind="node", name="elsewhere", document={"uuid": NODE1}),
+            tenure.WritePaper(kind="node", name="elsewhere", document=Node("elsewhere", "rack", NODE1).document()),
             tenure.WritePaper(kind="mac", name="aa:00:00:00:00:05", document={"instance": "mine"}),
         ]
     )

@@ -20,9 +20,9 @@ from tenure.integrations.ganeti.files.load.import_operations import (
 )
 from tenure.integrations.ganeti.files.load.import_plan import ImportPlan, plan_import
 from tenure.integrations.ganeti.files.unknown_fields_papers import FILE, Plain, kept_of, kept_of_file, plain_objects
-from tenure.integrations.ganeti.machine_model import NODE
+from tenure.integrations.ganeti.machine_model import IDENTITY, NODE
 from tenure.integrations.ganeti.network_lookup import Outrun, settled
-from tenure.kernel.errors import AlreadyExists, Conflict
+from tenure.kernel.errors import AlreadyExists, Conflict, NotFound
 from tenure.service.apply.operations import ExpectPaper, Operation, WritePaper
 from tenure.service.ledger.async_ledger import AsyncLedger
 
@@ -43,8 +43,8 @@ async def run_import(ledger: AsyncLedger, plan: ImportPlan, progress: Progress |
         return
     try:
         await _run(ledger, plan, progress)
-    except Conflict as error:
-        await _explain(error, await plan_import(plan.settled.cluster, ledger))
+    except (Conflict, NotFound) as error:
+        await _explain(_node_gone(error, plan), await plan_import(plan.settled.cluster, ledger))
 
 
 async def _run(ledger: AsyncLedger, plan: ImportPlan, progress: Progress | None) -> None:
@@ -62,6 +62,17 @@ async def _run(ledger: AsyncLedger, plan: ImportPlan, progress: Progress | None)
     known = await ledger.paper(GANETI, FILE)
     if not known.document["done"]:
         await _make(ledger, [_file_paper(plan, known.revision, done=True)])
+
+
+def _node_gone(error: Conflict | NotFound, plan: ImportPlan) -> Conflict:
+    """Return a conflict that names the node that an instance of the file was to come to, if that is not there."""
+    if isinstance(error, Conflict):
+        return error
+    names = {node.uuid: node.name for node in plan.settled.cluster.nodes}
+    if error.kind not in (IDENTITY, NODE):
+        raise error
+    node = names.get(error.name, error.name)
+    return Conflict(f"node {node!r} was removed or renamed meanwhile; run this again to see what is left", field="file")
 
 
 async def _explain(error: Conflict, now: ImportPlan) -> None:
@@ -123,11 +134,20 @@ def _steps(plan: ImportPlan) -> Iterator[Step]:
     # Addresses of networks that are there already are granted with their instances, and count there.
     late = Counter(grant.owner for name in set(plan.grants) - new[NETWORKS] for grant in plan.grants[name])
     for instances in _cut(instance for instance in cluster.instances if instance.name in new[INSTANCES]):
-        # A node may have been removed since its step. Papers of nodes are never written over: revision 1, or none.
-        standing = [ExpectPaper(kind=NODE, name=node, revision=1) for node in sorted({i.node for i in instances})]
+        standing = _same_nodes(plan, {instance.node for instance in instances})
         made = instance_operations(instances, names)
         count = len(instances) + sum(late[each.owner] for each in instances)
         yield count, [*papers(INSTANCES, [each.name for each in instances]), *standing, *made]
+
+
+def _same_nodes(plan: ImportPlan, names: set[str]) -> list[Operation]:
+    """Make sure that nodes are those of the file, and as they were read or made: they may have changed since."""
+    nodes = [node for node in plan.settled.cluster.nodes if node.name in names]
+    return [
+        # The name and the revision alone would let a node pass that was removed and added again in another group.
+        *(ExpectPaper(kind=IDENTITY, name=node.uuid, revision=1) for node in nodes),
+        *(ExpectPaper(kind=NODE, name=node.name, revision=plan.nodes.get(node.name, 1)) for node in nodes),
+    ]
 
 
 def _network_steps(plan: ImportPlan, network: NetworkFile, plain: Plain) -> Iterator[Step]:

@@ -24,7 +24,7 @@ from tenure.integrations.ganeti.files.unknown_fields_papers import (
     kept_of_file,
     plain_objects,
 )
-from tenure.integrations.ganeti.machine_model import GROUP, INSTANCE, MAC, NODE, owner_of
+from tenure.integrations.ganeti.machine_model import GROUP, INSTANCE, MAC, NODE, Node, owner_of, read_node
 from tenure.kernel.holdings.holding_model import Paper
 from tenure.kernel.plan.plan_model import Configuration
 from tenure.service.ledger.async_ledger import AsyncLedger
@@ -41,6 +41,7 @@ class ImportPlan:
 
     ``done``: this very file was brought in before, wholly; nothing is left to do. ``opened``: new networks that an
     import that was broken off left half made. ``grants``: the addresses that are still to be granted, by network.
+    ``nodes``: the revisions of the nodes that are there, by name.
     """
 
     settled: MergedConfiguration
@@ -51,6 +52,7 @@ class ImportPlan:
     done: bool = False
     opened: frozenset[str] = frozenset()
     grants: Mapping[str, Sequence[Grant]] = field(default_factory=dict)
+    nodes: Mapping[str, int] = field(default_factory=dict)
 
     @property
     def findings(self) -> Sequence[FileRemark]:
@@ -69,7 +71,10 @@ class ImportPlan:
 class _Standing:
     """The names and uuids that the ledger has, and its plan."""
 
-    def __init__(self, uuids: Mapping[str, Mapping[str, str]], spaces: Sequence[Configuration]) -> None:
+    def __init__(
+        self, uuids: Mapping[str, Mapping[str, str]], spaces: Sequence[Configuration], nodes: Sequence[Node]
+    ) -> None:
+        self.nodes = {node.name: node for node in nodes}
         self._uuids = uuids
         self._names = {section: {uuid: name for name, uuid in known.items()} for section, known in uuids.items()}
         self._spaces = {space.name for space in spaces}
@@ -82,7 +87,7 @@ class _Standing:
         uuids = {NETWORKS: {network.name: network.uuid for space in spaces for network in space.networks.values()}}
         for section, kind in ((GROUPS, GROUP), (NODES, NODE), (INSTANCES, INSTANCE)):
             uuids[section] = {paper.name: paper.document["uuid"] for paper in await ledger.papers(kind)}
-        return cls(uuids, spaces)
+        return cls(uuids, spaces, [read_node(paper) for paper in await ledger.papers(NODE)])
 
     def has(self, plain: Plain) -> bool:
         """Tell whether the ledger has this object, by name and uuid."""
@@ -124,7 +129,12 @@ async def plan_import(cluster: ClusterConfiguration, ledger: AsyncLedger) -> Imp
             present[plain.section].append(plain.name)
         return ImportPlan(settled, [], _nothing(), present, papers, done=True)
     plan = _plan_objects(settled, papers, standing)
-    in_the_way = [*plan.conflicts, *_mac_conflicts(macs, settled.cluster, plan.new[INSTANCES])]
+    plan = replace(plan, nodes={name: node.revision for name, node in standing.nodes.items()})
+    in_the_way = [
+        *plan.conflicts,
+        *_group_conflicts(standing.nodes, settled.cluster, plan.present[NODES]),
+        *_mac_conflicts(macs, settled.cluster, plan.new[INSTANCES]),
+    ]
     return await _with_grants(replace(plan, conflicts=in_the_way), standing, ledger)
 
 
@@ -181,6 +191,16 @@ def _wanted(settled: MergedConfiguration, new: Mapping[str, Sequence[str]]) -> d
         for network in settled.cluster.networks
     }
     return {name: grants for name, grants in wanted.items() if grants}
+
+
+def _group_conflicts(known: Mapping[str, Node], cluster: ClusterConfiguration, present: Sequence[str]) -> list[str]:
+    """List the nodes that came from this file and are in another group by now: their instances would be, too."""
+    wanted = set(present)
+    return [
+        f"node {node.name!r} is in group {known[node.name].group!r}, not in {node.group!r}"
+        for node in cluster.nodes
+        if node.name in wanted and known[node.name].group != node.group
+    ]
 
 
 def _mac_conflicts(taken: Mapping[str, str], cluster: ClusterConfiguration, new: Sequence[str]) -> list[str]:
