@@ -7,6 +7,7 @@ their networks, before the instances, so that nobody else is given one in betwee
 
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from itertools import islice
 from typing import TypeVar
 
@@ -20,7 +21,7 @@ from tenure.integrations.ganeti.files.load.import_operations import (
 )
 from tenure.integrations.ganeti.files.load.import_plan import ImportPlan, plan_import
 from tenure.integrations.ganeti.files.unknown_fields_papers import FILE, Plain, kept_of, kept_of_file, plain_objects
-from tenure.integrations.ganeti.machine_model import IDENTITY, NODE
+from tenure.integrations.ganeti.machine_model import IDENTITY, NODE, master_paper
 from tenure.integrations.ganeti.network_lookup import Outrun, settled
 from tenure.kernel.errors import AlreadyExists, Conflict, NotFound
 from tenure.service.apply.operations import ExpectPaper, Operation, WritePaper
@@ -120,6 +121,8 @@ def _steps(plan: ImportPlan) -> Iterator[Step]:
     def papers(section: str, names: Sequence[str]) -> list[Operation]:
         return [_object_paper(plan, plain[section, name]) for name in names]
 
+    if cluster.master_ip not in (None, plan.master.ip):
+        yield 0, [master_paper(replace(plan.master, ip=cluster.master_ip))]
     groups = [group for group in cluster.groups if group.name in new[GROUPS]]
     if groups:
         made = [operation for group in groups for operation in group_operations(group)]

@@ -24,7 +24,18 @@ from tenure.integrations.ganeti.files.unknown_fields_papers import (
     kept_of_file,
     plain_objects,
 )
-from tenure.integrations.ganeti.machine_model import GROUP, INSTANCE, MAC, NODE, Node, owner_of, read_node
+from tenure.integrations.ganeti.machine_model import (
+    GROUP,
+    INSTANCE,
+    MAC,
+    MASTER,
+    NODE,
+    Master,
+    Node,
+    owner_of,
+    read_master,
+    read_node,
+)
 from tenure.kernel.holdings.holding_model import Paper
 from tenure.kernel.plan.plan_model import Configuration
 from tenure.service.ledger.async_ledger import AsyncLedger
@@ -41,7 +52,8 @@ class ImportPlan:
 
     ``done``: this very file was brought in before, wholly; nothing is left to do. ``opened``: new networks that an
     import that was broken off left half made. ``grants``: the addresses that are still to be granted, by network.
-    ``nodes``: the revisions of the nodes that are there, by name.
+    ``nodes``: the revisions of the nodes that are there, by name. ``master``: the master's address in the
+    ledger.
     """
 
     settled: MergedConfiguration
@@ -53,6 +65,7 @@ class ImportPlan:
     opened: frozenset[str] = frozenset()
     grants: Mapping[str, Sequence[Grant]] = field(default_factory=dict)
     nodes: Mapping[str, int] = field(default_factory=dict)
+    master: Master = field(default_factory=Master)
 
     @property
     def findings(self) -> Sequence[FileRemark]:
@@ -129,9 +142,11 @@ async def plan_import(cluster: ClusterConfiguration, ledger: AsyncLedger) -> Imp
             present[plain.section].append(plain.name)
         return ImportPlan(settled, [], _nothing(), present, papers, done=True)
     plan = _plan_objects(settled, papers, standing)
-    plan = replace(plan, nodes={name: node.revision for name, node in standing.nodes.items()})
+    master = read_master(await ledger.papers(MASTER))
+    plan = replace(plan, nodes={name: node.revision for name, node in standing.nodes.items()}, master=master)
     in_the_way = [
         *plan.conflicts,
+        *_master_conflicts(master, settled.cluster),
         *_group_conflicts(standing.nodes, settled.cluster, plan.present[NODES]),
         *_mac_conflicts(macs, settled.cluster, plan.new[INSTANCES]),
     ]
@@ -201,6 +216,13 @@ def _group_conflicts(known: Mapping[str, Node], cluster: ClusterConfiguration, p
         for node in cluster.nodes
         if node.name in wanted and known[node.name].group != node.group
     ]
+
+
+def _master_conflicts(known: Master, cluster: ClusterConfiguration) -> list[str]:
+    """Say so if the ledger has another address of the master than the file."""
+    if known.ip is None or cluster.master_ip in (None, known.ip):
+        return []
+    return [f"the master answers at {known.ip}, not at {cluster.master_ip}"]
 
 
 def _mac_conflicts(taken: Mapping[str, str], cluster: ClusterConfiguration, new: Sequence[str]) -> list[str]:

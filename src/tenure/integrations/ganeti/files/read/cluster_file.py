@@ -80,8 +80,9 @@ def examine(document: object) -> tuple[ClusterConfiguration, FileFaults]:
     instances = _section(whole, INSTANCES, keys, lambda part, uuid, name: read_instance(part, uuid, name, known))
     used_once(whole, instances, keys)
     form = TODAY if not known.lists and all(network.form == TODAY for network in networks) else REVISED
+    master_ip = whole.part("cluster").read("master_ip", _address, None)
     return ClusterConfiguration(
-        form, tuple(networks), tuple(groups), tuple(nodes), tuple(instances), document, keys
+        form, tuple(networks), tuple(groups), tuple(nodes), tuple(instances), document, keys, master_ip
     ), faults
 
 
