@@ -343,7 +343,7 @@ async def test_a_time_limit_is_a_time(limit_s: float, hooks: Path) -> None:
         await run_hooks(hooks, "instance-add", "pre", {}, limit_s=limit_s)
 
 
-@pytest.mark.parametrize(("operation", "phase"), [("network-add", "pre"), ("instance-add", "mid"), ("../x", "pre")])
+@pytest.mark.parametrize(("operation", "phase"), [("node-add", "pre"), ("instance-add", "mid"), ("../x", "pre")])
 async def test_there_are_hooks_only_for_what_is_documented(operation: str, phase: str, hooks: Path) -> None:
     with pytest.raises(Invalid, match="no hooks for"):
         await run_hooks(hooks, operation, phase, {})
@@ -351,7 +351,7 @@ async def test_there_are_hooks_only_for_what_is_documented(operation: str, phase
 
 def test_the_page_shows_every_directory_and_every_operation() -> None:
     page = REFERENCE.read_text("utf-8")
-    rows = re.findall(r"^\| `(instance-[a-z-]+\.d)` \| [^|]+ \| `(\w+)` \|$", page, re.MULTILINE)
+    rows = re.findall(r"^\| `((?:instance|network)-[a-z-]+\.d)` \| [^|]+ \| `(\w+)` \|$", page, re.MULTILINE)
 
     assert rows == [(f"{name}-{phase}.d", code) for name, code in OP_CODES.items() for phase in ("pre", "post")]
     assert f"{LIMIT_S:.0f} seconds" in page
@@ -370,4 +370,6 @@ async def test_the_page_shows_every_variable_and_no_other(hooks: Path) -> None:
     told = (line.partition("=")[0] for line in result.output.splitlines())
     named = {re.sub(r"(?<=[:_])\d+$", "i", re.sub("^GANETI_(INSTANCE_NIC0_)?", "", name)) for name in told}
     rows = re.findall(r"^\| `(?:GANETI_)?([A-Z][\w:]*[A-Za-z0-9])` \|", REFERENCE.read_text("utf-8"), re.MULTILINE)
-    assert sorted(rows) == sorted([*named, *(word for word, _ in NEW_WORDS.values())])
+    groups = ["GROUP_NAME", "GROUP_NETWORK_MODE", "GROUP_NETWORK_LINK", "GROUP_NETWORK_VLAN"]
+    others = [*(word for word, _ in NEW_WORDS.values()), "OLD_NAME", "NEW_NAME", *groups]
+    assert sorted(rows) == sorted([*named, *others])

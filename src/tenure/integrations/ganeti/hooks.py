@@ -24,14 +24,20 @@ OP_CODES: Mapping[str, str] = {
     "instance-remove": "OP_INSTANCE_REMOVE",
     "instance-rename": "OP_INSTANCE_RENAME",
     "instance-move": "OP_INSTANCE_MOVE",
+    "network-add": "OP_NETWORK_ADD",
+    "network-modify": "OP_NETWORK_SET_PARAMS",
+    "network-remove": "OP_NETWORK_REMOVE",
+    "network-rename": "OP_NETWORK_RENAME",
+    "network-connect": "OP_NETWORK_CONNECT",
+    "network-disconnect": "OP_NETWORK_DISCONNECT",
 }
 """The operations that have hooks, and what Ganeti calls them."""
 
 PRE, POST = "pre", "post"
 PHASES = (PRE, POST)
 
-TARGETS = {"instance": ("GANETI_INSTANCE_NAME",), "network": ("GANETI_NETWORK_NAME", "GANETI_OLD_NAME")}
-"""In which variables, by what an operation is about, the name of that object stands."""
+TARGETS = {"instance": "GANETI_INSTANCE_NAME", "network": "GANETI_NETWORK_NAME"}
+"""In which variable, by what an operation is about, the name of that object stands."""
 
 PATH = "/sbin:/bin:/usr/sbin:/usr/bin"
 LIMIT_S = 60.0
@@ -138,7 +144,7 @@ def _own_variables(operation: str, phase: str, variables: Mapping[str, str]) -> 
         "GANETI_HOOKS_PATH": operation,
         "GANETI_OP_CODE": OP_CODES[operation],
         "GANETI_OBJECT_TYPE": kind.upper(),
-        "GANETI_OP_TARGET": next((variables[name] for name in TARGETS[kind] if name in variables), ""),
+        "GANETI_OP_TARGET": variables.get(TARGETS[kind], ""),
     }
 
 

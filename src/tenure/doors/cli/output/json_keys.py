@@ -305,7 +305,8 @@ DOCUMENTS: dict[str, Keys] = {
 
 ANSWERS: dict[str, str] = {
     "network show": "a network",
-    "network add, modify, rename, retire, connect, disconnect, add-tags, remove-tags": "a network and `warnings`",
+    "network add, modify, rename, retire, connect, disconnect, add-tags, remove-tags": "a network, `warnings` and "
+    "`hooks` (a list of hooks)",
     "network list": "a list of networks; with `-o` of objects of these fields",
     "network list-tags": "a list of tags",
     "network info": "a list of objects of all fields of `network list-fields`",
@@ -330,7 +331,8 @@ ANSWERS: dict[str, str] = {
     "subnet list": "a list of subnets",
     "pool add, modify, retire, remove, list": "a list of pools, one a range",
     "pool map, show NETWORK --map": "a list of maps",
-    "network remove, subnet remove, node remove, group remove": '`{"removed": {…}}` with the names',
+    "subnet remove, node remove, group remove": '`{"removed": {…}}` with the names',
+    "network remove": '`{"removed": {…}}` with the name, and `hooks` (a list of hooks)',
     "reserve add, remove, list": "a list of reserved ranges",
     "preallocation add, remove, list": "a list of pre-allocations",
     "allocate, hold, confirm, transfer, holding modify": "a holding; with `--count` a list of holdings",
