@@ -246,6 +246,7 @@ GANETI_IMPORT: Keys = {
     "present": "names of what is there already, by section",
     "findings": "what is odd, each with `place` and `reason`",
     "conflicts": "what is in the way, in words",
+    "differences": "how the ledger differs from a later file: `kind`, `name`, `reason` and `command`, or an empty text",
 }
 
 NEUTRON: Keys = {

@@ -24,7 +24,8 @@ from tenure.integrations.ganeti.files.unknown_fields_papers import FILE, Plain, 
 from tenure.integrations.ganeti.machine_model import IDENTITY, NODE, master_paper
 from tenure.integrations.ganeti.network_lookup import Outrun, settled
 from tenure.kernel.errors import AlreadyExists, Conflict, NotFound
-from tenure.service.apply.operations import ExpectPaper, Operation, WritePaper
+from tenure.kernel.holdings.holding_model import Paper
+from tenure.service.apply.operations import ExpectPaper, Operation, RemovePaper, WritePaper
 from tenure.service.ledger.async_ledger import AsyncLedger
 
 __all__ = ["ImportPlan", "plan_import", "run_import"]
@@ -48,6 +49,33 @@ async def run_import(ledger: AsyncLedger, plan: ImportPlan, progress: Progress |
         await _explain(_node_gone(error, plan), await plan_import(plan.settled.cluster, ledger))
 
 
+async def _take_over(ledger: AsyncLedger, plan: ImportPlan) -> None:
+    """Keep what a later file of the cluster says beside the ledger's own words, in place of what the earlier one said.
+
+    The paper of the whole file comes last: until then the later file is compared with the ledger again.
+    """
+    new = {(section, name) for section, names in plan.new.items() for name in names}
+    old = [plain for plain in plain_objects(plan.settled.cluster) if (plain.section, plain.name) not in new]
+    wanted = {plain.paper: _object_paper(plan, plain) for plain in old}
+    made = {plain.paper for plain in plain_objects(plan.settled.cluster)}
+    stale = [
+        RemovePaper(kind=GANETI, name=name, revision=paper.revision)
+        for name, paper in plan.papers.items()
+        if name not in made and name != FILE
+    ]
+    operations: list[Operation] = [
+        *stale,
+        *(each for name, each in wanted.items() if name not in plan.papers or not _same(plan.papers[name], each)),
+    ]
+    for chunk in _cut(iter(operations)):
+        await _make(ledger, chunk)
+    await _make(ledger, [_file_paper(plan, plan.papers[FILE].revision, done=True)])
+
+
+def _same(paper: Paper, wanted: WritePaper) -> bool:
+    return paper.document == wanted.document
+
+
 async def _run(ledger: AsyncLedger, plan: ImportPlan, progress: Progress | None) -> None:
     """Take the steps of a plan, one after the other."""
     if FILE not in plan.papers:
@@ -59,6 +87,9 @@ async def _run(ledger: AsyncLedger, plan: ImportPlan, progress: Progress | None)
         made += count
         if progress is not None:
             progress(made, total)
+    if plan.again:
+        await _take_over(ledger, plan)
+        return
     # Read anew: another import of the same file may have come to the end first.
     known = await ledger.paper(GANETI, FILE)
     if not known.document["done"]:

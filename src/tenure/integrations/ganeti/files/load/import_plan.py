@@ -14,7 +14,9 @@ from tenure.integrations.ganeti.files.file_model import (
     ClusterConfiguration,
     FileRemark,
 )
+from tenure.integrations.ganeti.files.ledger_snapshot import read_ledger
 from tenure.integrations.ganeti.files.load.address_owners import Grant, Tenants, grants_of
+from tenure.integrations.ganeti.files.load.cluster_differences import ClusterDifference, differences
 from tenure.integrations.ganeti.files.read.merge_marks import MergedConfiguration, settle
 from tenure.integrations.ganeti.files.unknown_fields_papers import (
     FILE,
@@ -42,6 +44,11 @@ from tenure.service.ledger.async_ledger import AsyncLedger
 
 Names = dict[str, list[str]]
 
+DIFFERS = (
+    "another Ganeti file was brought in before, and the ledger differs from this one; follow what the dry run shows, "
+    "then run this again. Differences"
+)
+
 KINDS = {GROUPS: GROUP, NODES: NODE, NETWORKS: "network", INSTANCES: INSTANCE}
 """What one object of a section is called."""
 
@@ -53,7 +60,7 @@ class ImportPlan:
     ``done``: this very file was brought in before, wholly; nothing is left to do. ``opened``: new networks that an
     import that was broken off left half made. ``grants``: the addresses that are still to be granted, by network.
     ``nodes``: the revisions of the nodes that are there, by name. ``master``: the master's address in the
-    ledger.
+    ledger. ``again``: an earlier file was brought in; ``differences``: how the ledger differs from this one.
     """
 
     settled: MergedConfiguration
@@ -66,6 +73,8 @@ class ImportPlan:
     grants: Mapping[str, Sequence[Grant]] = field(default_factory=dict)
     nodes: Mapping[str, int] = field(default_factory=dict)
     master: Master = field(default_factory=Master)
+    differences: Sequence[ClusterDifference] = ()
+    again: bool = False
 
     @property
     def findings(self) -> Sequence[FileRemark]:
@@ -133,24 +142,47 @@ async def plan_import(cluster: ClusterConfiguration, ledger: AsyncLedger) -> Imp
     standing = await _Standing.read(ledger)
     papers = {paper.name: paper for paper in await ledger.papers(GANETI)}
     known = papers.get(FILE)
-    if known is not None and known.document["digest"] != kept_of_file(cluster, done=True)["digest"]:
-        half = "" if known.document["done"] else ", though not wholly; go on with that one"
-        return ImportPlan(settled, [f"another Ganeti file was brought in before{half}"], _nothing(), _nothing(), papers)
-    if known is not None and known.document["done"]:
+    same = known is None or known.document["digest"] == kept_of_file(cluster, done=True)["digest"]
+    if known is not None and not same and not known.document["done"]:
+        problem = "another Ganeti file was brought in before, though not wholly; go on with that one"
+        return ImportPlan(settled, [problem], _nothing(), _nothing(), papers)
+    if known is not None and same and known.document["done"]:
         present = _nothing()
         for plain in plain_objects(settled.cluster):
             present[plain.section].append(plain.name)
         return ImportPlan(settled, [], _nothing(), present, papers, done=True)
-    plan = _plan_objects(settled, papers, standing)
+    plan = _plan_objects(settled, papers, standing) if same else await _plan_again(settled, papers, standing, ledger)
     master = read_master(await ledger.papers(MASTER))
     plan = replace(plan, nodes={name: node.revision for name, node in standing.nodes.items()}, master=master)
     in_the_way = [
         *plan.conflicts,
         *_master_conflicts(master, settled.cluster),
-        *_group_conflicts(standing.nodes, settled.cluster, plan.present[NODES]),
+        *([] if plan.again else _group_conflicts(standing.nodes, settled.cluster, plan.present[NODES])),
         *_mac_conflicts(macs, settled.cluster, plan.new[INSTANCES]),
     ]
-    return await _with_grants(replace(plan, conflicts=in_the_way), standing, ledger)
+    plan = replace(plan, conflicts=in_the_way)
+    # Who holds the addresses of new instances can be told only when the networks are those of the file.
+    return plan if plan.differences else await _with_grants(plan, standing, ledger)
+
+
+async def _plan_again(
+    settled: MergedConfiguration, papers: Mapping[str, Paper], standing: _Standing, ledger: AsyncLedger
+) -> ImportPlan:
+    """Compare a later file of the cluster with the ledger: what is new is made, other differences are in the way."""
+    snapshot = await read_ledger(ledger)
+    half = {plain.name for plain in plain_objects(settled.cluster) if _is_half_made(plain, papers)}
+    whole = tuple(network for network in snapshot.cluster.networks if network.name not in half)
+    found = differences(settled.cluster, replace(snapshot.cluster, networks=whole))
+    there = {(each.section, each.uuid) for each in plain_objects(replace(snapshot.cluster, networks=whole))}
+    new, present = _nothing(), _nothing()
+    conflicts = [f"{DIFFERS}: {len(found)}"] if found else []
+    for plain in plain_objects(settled.cluster):
+        known = (plain.section, plain.uuid) in there
+        (present if known else new)[plain.section].append(plain.name)
+        if not known and plain.name not in half:
+            conflicts.extend(standing.conflicts(plain))
+    opened = frozenset(half)
+    return ImportPlan(settled, conflicts, new, present, papers, opened=opened, differences=found, again=True)
 
 
 def _nothing() -> Names:
