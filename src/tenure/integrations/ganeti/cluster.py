@@ -17,8 +17,8 @@ from tenure.integrations.ganeti.machine_model import (
     NIC,
     NODE,
     PLACEMENT,
+    ClusterMachine,
     Group,
-    Keeper,
     Master,
     Node,
     check_word,
@@ -113,7 +113,7 @@ class Cluster:
         """Return the master's address."""
         return read_master(await self._ledger.papers(MASTER))
 
-    async def keepers(self) -> list[Keeper]:
+    async def machines(self) -> list[ClusterMachine]:
         """List the machines whose own addresses are kept away from instances: the nodes and the master."""
         return [*await self.nodes(), await self.master()]
 
@@ -134,7 +134,7 @@ class Cluster:
             lock = await structure(self._ledger)
             home = await self._home(group)
             node = Node(name, home.name, str(uuid4()), own[0], own[1], 1)
-            check_node(node, await self.keepers())
+            check_node(node, await self.machines())
             edits = await self._keep_away(node) if check else []
             await apply_fresh(self._ledger, [lock, *edits, *node_papers(node)])
             return node
@@ -211,7 +211,7 @@ def node_papers(node: Node) -> list[WritePaper]:
     ]
 
 
-def check_node(node: Node, others: Sequence[Keeper]) -> None:
+def check_node(node: Node, others: Sequence[ClusterMachine]) -> None:
     """Refuse a node's name that another node has, and an address that another node or the master has."""
     for known in others:
         if known.reason == node.reason:
@@ -234,14 +234,14 @@ def node_address_blamed() -> Iterator[None]:
         raise Conflict(f"--primary-ip or --secondary-ip: {problem}", field="primary_ip") from None
 
 
-def kept_away(network: Network, keepers: Sequence[Keeper]) -> list[Operation]:
+def kept_away(network: Network, machines: Sequence[ClusterMachine]) -> list[Operation]:
     """Return the operations that reserve in a network what machines have there; refused where an instance holds it."""
-    kept = reserve_nodes(network, keepers, [subnet.cidr.range for subnet in network.subnets])
+    kept = reserve_nodes(network, machines, [subnet.cidr.range for subnet in network.subnets])
     # Instances are added without the cluster's lock: the ledger itself has to look for the address.
     return [*(ExpectNoHoldings(network=network.name, range=str(edit.range)) for edit in kept), *kept]
 
 
-def reserve_nodes(network: Network, nodes: Sequence[Keeper], where: Sequence[AddressRange]) -> list[Reserve]:
+def reserve_nodes(network: Network, nodes: Sequence[ClusterMachine], where: Sequence[AddressRange]) -> list[Reserve]:
     """Return the edits that keep addresses of nodes and of the master away, as far as they lie in these ranges."""
     return [
         Reserve(network=network.name, range=AddressRange(position, position), reason=node.reason)

@@ -22,9 +22,9 @@ from tenure.integrations.ganeti.machine_model import (
     INSTANCE,
     NODE,
     PLACEMENT,
+    ClusterMachine,
     Document,
     Group,
-    Keeper,
     Master,
     Node,
     check_word,
@@ -85,7 +85,7 @@ class ClusterEdits:
                 after = replace(after, group=(await self._cluster.group(words.group)).name)
             if after == node:
                 return False
-            check_node(after, [each for each in await self._cluster.keepers() if each.reason != node.reason])
+            check_node(after, [each for each in await self._cluster.machines() if each.reason != node.reason])
             return await self._send(lock, [(node, after)], check=check)
 
         with node_address_blamed():
@@ -287,7 +287,7 @@ def _in_networks(
     return found
 
 
-def _address_edits(network: Network, before: Keeper, after: Keeper, *, check: bool) -> list[Operation]:
+def _address_edits(network: Network, before: ClusterMachine, after: ClusterMachine, *, check: bool) -> list[Operation]:
     """Return what keeps the new addresses of a machine away in a network, and lifts the old ones."""
     kept = [each.range for subnet in network.subnets for each in subnet.reserved if each.reason == before.reason]
     if before.reason != after.reason:

@@ -66,7 +66,7 @@ OWN_REASONS = (NODE_REASON, MASTER_REASON)
 """How the reasons begin for which addresses of the cluster's own machines are reserved."""
 
 
-class Keeper(Protocol):
+class ClusterMachine(Protocol):
     """A machine of the cluster whose own addresses are kept away from instances."""
 
     @property

@@ -136,7 +136,7 @@ class Networks:
         lock = await structure(self._ledger)
         groups = [connection.group for connection in design.network.connections]
         refuse_strangers(design.network.name, await self._cluster.strangers(groups), gained)
-        nodes = await self._cluster.keepers()
+        nodes = await self._cluster.machines()
         # An admin's range that is lifted may lie over a node's or the master's address, which must stay reserved.
         for edit in reserve_nodes(design.network, nodes, [*gained, *design.lifted]):
             design.edit(edit)
