@@ -13,9 +13,12 @@ import pytest
 
 import tenure
 from tenure.integrations.ganeti.cluster import Cluster
-from tenure.integrations.ganeti.instance.plan_instance import InstanceOptions, plan_add, plan_modify
-from tenure.integrations.ganeti.instances import Hooking, Instances
+from tenure.integrations.ganeti.cluster_edits import ClusterEdits, NodeWords
+from tenure.integrations.ganeti.hooks import Hooking
+from tenure.integrations.ganeti.instance.plan_instance import InstanceOptions, MoveTarget, plan_add, plan_modify
+from tenure.integrations.ganeti.instances import Instances
 from tenure.integrations.ganeti.networks import NetworkOptions, Networks
+from tenure.integrations.ganeti.query.verify_machines import verify_machines
 from tenure.kernel.plan.edits import AddNetwork
 from tenure.service.apply.operations import Operation
 from tests.infrastructure.postgres import emptied_schema
@@ -318,3 +321,94 @@ def _hooks(folder: Path, phase: str) -> Hooking:
     hook.write_text("#!/bin/sh\n", "utf-8")
     hook.chmod(0o755)
     return Hooking(folder / "hooks")
+
+
+async def _second_group(site: Site) -> None:
+    await site.cluster.add_group("far")
+    await site.networks.connect("net1", ["far"], link="br2")
+
+
+async def test_an_instance_that_comes_meanwhile_follows_its_node_into_another_group(site: Site) -> None:
+    await _second_group(site)
+    ledger = site.outrun_by(lambda: site.instances.add("web", ["0:ip=pool,network=net1"], ANY))
+
+    assert await ClusterEdits(ledger).modify_node("node1", NodeWords(group="far"))
+
+    web = await site.instances.find("web")
+    assert (web.group, web.nics[0].link) == ("far", "br2")
+    assert await verify_machines(site.ledger) == []
+
+
+async def test_an_instance_that_comes_meanwhile_follows_its_node_and_its_group_to_other_names(site: Site) -> None:
+    renamed = site.outrun_by(lambda: site.instances.add("web", ["0:ip=pool,network=net1"], ANY))
+    await ClusterEdits(renamed).rename_group("default", "rack1")
+    renamed = site.outrun_by(lambda: site.instances.add("db", ["0:ip=pool,network=net1"], ANY))
+    await ClusterEdits(renamed).rename_node("node1", "first")
+
+    places = {(each.name, each.node, each.group) for each in await site.instances.every()}
+    assert places == {("web", "first", "rack1"), ("db", "first", "rack1")}
+    assert await verify_machines(site.ledger) == []
+
+
+async def test_a_new_instance_comes_to_the_group_that_its_node_got_meanwhile(site: Site) -> None:
+    await _second_group(site)
+    ledger = site.outrun_by(lambda: ClusterEdits(site.ledger).modify_node("node1", NodeWords(group="far")))
+
+    await Instances(ledger).add("web", ["0:ip=pool,network=net1"], InstanceOptions(node="node1"))
+
+    web = await site.instances.find("web")
+    assert (web.group, web.nics[0].link) == ("far", "br2")
+    assert await verify_machines(site.ledger) == []
+
+
+async def test_a_new_instance_comes_to_the_group_by_the_name_that_it_got_meanwhile(site: Site) -> None:
+    ledger = site.outrun_by(lambda: ClusterEdits(site.ledger).rename_group("default", "rack1"))
+
+    await Instances(ledger).add("web", ["0:ip=pool,network=net1"], ANY)
+
+    assert (await site.instances.find("web")).group == "rack1"
+    assert await verify_machines(site.ledger) == []
+
+
+async def test_an_instance_moves_to_the_group_that_its_target_got_meanwhile(site: Site) -> None:
+    await _second_group(site)
+    await site.cluster.add_node("node2", group="default")
+    await site.instances.add("web", ["0:ip=pool,network=net1"], InstanceOptions(node="node1"))
+    ledger = site.outrun_by(lambda: ClusterEdits(site.ledger).assign_nodes("far", ["node2"]))
+
+    await Instances(ledger).move("web", MoveTarget(node="node2"))
+
+    web = await site.instances.find("web")
+    assert (web.node, web.group, web.nics[0].link) == ("node2", "far", "br2")
+    assert await verify_machines(site.ledger) == []
+
+
+async def test_an_address_that_a_renamed_instance_gets_meanwhile_goes_with_it(site: Site) -> None:
+    await site.instances.add("web", ["0:ip=pool,network=net1"], ANY)
+    ledger = site.outrun_by(lambda: site.instances.modify("web", ["0:modify,ip1=pool"], ANY))
+
+    await Instances(ledger).rename("web", "shop")
+
+    assert (await site.instances.find("shop")).nics[0].addresses == ["192.0.2.10", "192.0.2.11"]
+    assert await site.ledger.holdings(owner="instance/web") == []
+    assert await verify_machines(site.ledger) == []
+
+
+async def test_a_change_of_an_instance_that_is_renamed_meanwhile_finds_it_gone(site: Site) -> None:
+    await site.instances.add("web", ["0:ip=pool,network=net1"], ANY)
+    ledger = site.outrun_by(lambda: site.instances.rename("web", "shop"))
+
+    with pytest.raises(tenure.NotFound, match="no instance 'web'"):
+        await Instances(ledger).modify("web", ["0:modify,ip1=pool"], ANY)
+
+    assert (await site.instances.find("shop")).nics[0].addresses == ["192.0.2.10"]
+    assert await verify_machines(site.ledger) == []
+
+
+async def test_a_network_that_comes_meanwhile_keeps_the_new_masters_address_out(site: Site) -> None:
+    block = NetworkOptions(subnets=["add:cidr=198.51.100.0/24"])
+    ledger = site.outrun_by(lambda: site.networks.modify("net1", block))
+
+    await ClusterEdits(ledger).set_master("198.51.100.9")
+
+    assert await site.reserved("198.51.100.9")

@@ -31,6 +31,7 @@ SECTIONS = {
         "instance": "instance.instance_group:instance",
         "node": "node:node",
         "group": "group:group",
+        "cluster": "cluster.master_address:cluster",
     },
     "Holdings": {
         "allocate": "allocate:allocate",

@@ -4,7 +4,8 @@ Every change of the cluster's structure writes the cluster's one paper over the 
 that could have missed each other (a node with an address, a block around it), the second is decided afresh.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from uuid import uuid4
 
 from tenure.integrations.ganeti.machine_model import (
@@ -12,14 +13,18 @@ from tenure.integrations.ganeti.machine_model import (
     GROUP,
     IDENTITY,
     INSTANCE,
+    MASTER,
     NIC,
     NODE,
     PLACEMENT,
+    ClusterMachine,
     Group,
+    Master,
     Node,
     check_word,
-    node_reason,
+    instance_of_mark,
     read_group,
+    read_master,
     read_node,
 )
 from tenure.integrations.ganeti.network_lookup import NetworkLookup, apply_fresh, settled, unchanged
@@ -104,6 +109,14 @@ class Cluster:
         """Find a node by name."""
         return read_node(await self._ledger.paper(NODE, check_word(name, field=NODE)))
 
+    async def master(self) -> Master:
+        """Return the master's address."""
+        return read_master(await self._ledger.papers(MASTER))
+
+    async def machines(self) -> list[ClusterMachine]:
+        """List the machines whose own addresses are kept away from instances: the nodes and the master."""
+        return [*await self.nodes(), await self.master()]
+
     async def add_node(
         self,
         name: str,
@@ -115,23 +128,19 @@ class Cluster:
     ) -> Node:
         """Add a node to a group; its addresses are kept away from instances in every network that covers them."""
         check_word(name, field=NODE)
-        own = [_address(ip, field) for field, ip in (("primary_ip", primary_ip), ("secondary_ip", secondary_ip))]
+        own = [own_address(ip, field) for field, ip in (("primary_ip", primary_ip), ("secondary_ip", secondary_ip))]
 
         async def attempt() -> Node:
             lock = await structure(self._ledger)
             home = await self._home(group)
             node = Node(name, home.name, str(uuid4()), own[0], own[1], 1)
-            _check_new(node, await self.nodes())
+            check_node(node, await self.machines())
             edits = await self._keep_away(node) if check else []
             await apply_fresh(self._ledger, [lock, *edits, *node_papers(node)])
             return node
 
-        try:
+        with node_address_blamed():
             return await settled(attempt)
-        except StillInUse as error:
-            hint = "; pass --no-conflicts-check to go on all the same"
-            problem = f"an instance has an address of the node: {', '.join(error.holders)}{hint}"
-            raise Conflict(f"--primary-ip or --secondary-ip: {problem}", field="primary_ip") from None
 
     async def _home(self, group: str | None) -> Group:
         if group is not None:
@@ -145,10 +154,8 @@ class Cluster:
     async def _keep_away(self, node: Node) -> list[Operation]:
         found: list[Operation] = []
         for network in await NetworkLookup(self._ledger).every():
-            kept = reserve_nodes(network, [node], [subnet.cidr.range for subnet in network.subnets])
-            # Instances are added without the cluster's lock: the ledger itself has to look for the address.
-            free = [ExpectNoHoldings(network=network.name, range=str(edit.range)) for edit in kept]
-            found.extend([*([unchanged(network)] if kept else []), *free, *kept])
+            kept = kept_away(network, [node])
+            found.extend([*([unchanged(network)] if kept else []), *kept])
         return found
 
     async def remove_node(self, name: str) -> Node:
@@ -161,7 +168,7 @@ class Cluster:
             for network in await NetworkLookup(self._ledger).every():
                 kept = [each for subnet in network.subnets for each in subnet.reserved]
                 # By the reason: an admin's range over the same address stays reserved when the node goes.
-                own = [each.range for each in kept if each.reason == node_reason(name)]
+                own = [each.range for each in kept if each.reason == node.reason]
                 edits = [Unreserve(network=network.name, range=piece) for piece in own]
                 freed.extend([*([unchanged(network)] if own else []), *edits])
             gone = [
@@ -184,7 +191,7 @@ class Cluster:
         names: dict[str, None] = {}
         for group in groups:
             marks = await self._ledger.papers(NIC, prefix=f"{NO_NETWORK}/{group}/")
-            names.update(dict.fromkeys(mark.name.split("/")[2] for mark in marks))
+            names.update(dict.fromkeys(instance_of_mark(mark.name) for mark in marks))
         found: list[tuple[str, str]] = []
         for name in names:
             try:
@@ -204,22 +211,40 @@ def node_papers(node: Node) -> list[WritePaper]:
     ]
 
 
-def _check_new(node: Node, nodes: Sequence[Node]) -> None:
-    """Refuse a node's name or address that another node has."""
-    for known in nodes:
-        if known.name == node.name:
+def check_node(node: Node, others: Sequence[ClusterMachine]) -> None:
+    """Refuse a node's name that another node has, and an address that another node or the master has."""
+    for known in others:
+        if known.reason == node.reason:
             raise AlreadyExists(NODE, node.name)
         for address in node.addresses:
             if address in known.addresses:
                 field = "primary_ip" if address == node.primary_ip else "secondary_ip"
                 option = f"--{field.replace('_', '-')}"
-                raise Conflict(f"{option}: {address} is an address of node {known.name}", field=field)
+                raise Conflict(f"{option}: {address} is an address of {known.reason}", field=field)
 
 
-def reserve_nodes(network: Network, nodes: Sequence[Node], where: Sequence[AddressRange]) -> list[Reserve]:
-    """Return the edits that keep nodes' addresses away, as far as they lie in these ranges of a network."""
+@contextmanager
+def node_address_blamed() -> Iterator[None]:
+    """Let the error name the node's options if an instance holds an address that a node is to get."""
+    try:
+        yield
+    except StillInUse as error:
+        hint = "; pass --no-conflicts-check to go on all the same"
+        problem = f"an instance has an address of the node: {', '.join(error.holders)}{hint}"
+        raise Conflict(f"--primary-ip or --secondary-ip: {problem}", field="primary_ip") from None
+
+
+def kept_away(network: Network, machines: Sequence[ClusterMachine]) -> list[Operation]:
+    """Return the operations that reserve in a network what machines have there; refused where an instance holds it."""
+    kept = reserve_nodes(network, machines, [subnet.cidr.range for subnet in network.subnets])
+    # Instances are added without the cluster's lock: the ledger itself has to look for the address.
+    return [*(ExpectNoHoldings(network=network.name, range=str(edit.range)) for edit in kept), *kept]
+
+
+def reserve_nodes(network: Network, nodes: Sequence[ClusterMachine], where: Sequence[AddressRange]) -> list[Reserve]:
+    """Return the edits that keep addresses of nodes and of the master away, as far as they lie in these ranges."""
     return [
-        Reserve(network=network.name, range=AddressRange(position, position), reason=node_reason(node.name))
+        Reserve(network=network.name, range=AddressRange(position, position), reason=node.reason)
         for node in nodes
         for position in map(parse_address, node.addresses)
         if any(position in piece for piece in where)
@@ -244,5 +269,6 @@ def refuse_inside(networks: Iterable[Network], addresses: Sequence[str]) -> None
                 raise Covered(address, f"{problem}; {hint}")
 
 
-def _address(text: str | None, field: str) -> str | None:
+def own_address(text: str | None, field: str) -> str | None:
+    """Read an address of a machine of the cluster, if there is one."""
     return None if text is None else format_address(parse_address(text, field=field))

@@ -30,6 +30,15 @@ def nic_variables(nic: Nic, network: Network | None) -> Variables:
     return variables
 
 
+def network_variables(network: Network) -> Variables:
+    """Name what hooks of networks are told of one; as in Ganeti, what a network does not have is left out."""
+    variables = {name: value for name, value in _network_as_today(network).items() if value}
+    if _beyond_today(network):
+        variables |= _in_both_spellings(_numbered_subnets(network.subnets))
+        variables["NETWORK_DHCP"] = _truth(network.subnets[0].dhcp)
+    return variables
+
+
 def instance_variables(instance: Instance, networks: Mapping[str, Network]) -> Variables:
     """Tell all about an instance; ``networks`` are found by uuid."""
     variables = {
@@ -57,6 +66,14 @@ def job_variables(before: Mapping[str, str] | None, after: Mapping[str, str] | N
     if before is not None and after is not None:
         variables |= _prefixed("GANETI_OLD_", before)
     return variables
+
+
+def moving_variables(before: Mapping[str, str], after: Mapping[str, str], *, post: bool) -> Variables:
+    """Name the variables of an instance that gets another name or node.
+
+    As in Ganeti, hooks get it as it was; Tenure adds how it will be, under ``GANETI_NEW_``.
+    """
+    return hook_variables(before, after if post else None) | _prefixed("GANETI_NEW_", after)
 
 
 def first_subnet(network: Network, *, six: bool) -> Subnet | None:
@@ -109,15 +126,19 @@ def _numbered(nic: Nic, network: Network | None) -> Iterator[tuple[str, int, str
     subnets = () if network is None else network.subnets
     for number, ip in enumerate(nic.ips):
         yield "IP", number, ip.address or ""
+    yield from _numbered_subnets(subnets)
+    for number, ip in enumerate(nic.ips):
+        place = None if ip.address is None else _place(parse_address(ip.address), subnets)
+        if place is not None:
+            yield "IP_SUBNET", number, str(place)
+
+
+def _numbered_subnets(subnets: Iterable[Subnet]) -> Iterator[tuple[str, int, str]]:
     for number, subnet in enumerate(subnets):
         yield "NETWORK_SUBNET", number, str(subnet.cidr)
         if subnet.gateway is not None:
             yield "NETWORK_GATEWAY", number, format_address(subnet.gateway)
         yield "NETWORK_DHCP", number, _truth(subnet.dhcp)
-    for number, ip in enumerate(nic.ips):
-        place = None if ip.address is None else _place(parse_address(ip.address), subnets)
-        if place is not None:
-            yield "IP_SUBNET", number, str(place)
 
 
 def _in_both_spellings(numbered: Iterable[tuple[str, int, str]]) -> Variables:

@@ -21,6 +21,9 @@ from tenure.kernel.holdings.holding_model import Holding, Paper, State
 from tenure.service.apply.operations import Operation, RemovePaper, WritePaper
 from tenure.service.ledger.async_ledger import AsyncLedger
 
+Marks = Mapping[tuple[str, str], Document]
+"""Index papers by kind and name."""
+
 READINGS = 8
 """How often an instance that changes while it is read is read again."""
 
@@ -111,14 +114,16 @@ def marks_of(instance: Instance | None) -> dict[tuple[str, str], Document]:
 def mark_changes(before: Instance | None, after: Instance | None) -> list[Operation]:
     """Return the operations that bring the marks up to date; no mark is ever written over."""
     old, new = marks_of(before), marks_of(after)
-    # Marks are written once and removed, never changed: their revision is always 1.
-    gone = [RemovePaper(kind=kind, name=name, revision=1) for kind, name in old if (kind, name) not in new]
-    made = [
-        WritePaper(kind=kind, name=name, document=document)
-        for (kind, name), document in new.items()
-        if (kind, name) not in old
-    ]
+    # A mark whose document changes (a MAC's, when its instance gets another name) is removed and made again, so the
+    # revision of every mark is always 1.
+    gone = [RemovePaper(kind=kind, name=name, revision=1) for (kind, name), said in _missing(old, new)]
+    made = [WritePaper(kind=kind, name=name, document=said) for (kind, name), said in _missing(new, old)]
     return [*gone, *made]
+
+
+def _missing(marks: Marks, others: Marks) -> list[tuple[tuple[str, str], Document]]:
+    """List the marks that others do not have, or have with another document."""
+    return [(place, document) for place, document in marks.items() if others.get(place) != document]
 
 
 def instance_papers(instance: Instance) -> list[Operation]:

@@ -3,18 +3,25 @@
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from pathlib import Path
 
 from tenure.integrations.ganeti.cluster import Covered
-from tenure.integrations.ganeti.hook_environment import instance_variables, job_variables
-from tenure.integrations.ganeti.instance.hooks import LIMIT_S, HookResult, count_hooks, failed, run_hooks
+from tenure.integrations.ganeti.hook_environment import Variables, instance_variables, job_variables, moving_variables
+from tenure.integrations.ganeti.hooks import POST, PRE, Hooking, HookResult, count_hooks
 from tenure.integrations.ganeti.instance.job import Job
-from tenure.integrations.ganeti.instance.plan_instance import InstanceOptions, plan_add, plan_modify, plan_remove
+from tenure.integrations.ganeti.instance.plan_instance import (
+    InstanceOptions,
+    MoveTarget,
+    plan_add,
+    plan_modify,
+    plan_move,
+    plan_remove,
+    plan_rename,
+)
 from tenure.integrations.ganeti.instance_records import load_instance, load_instances
 from tenure.integrations.ganeti.machine_model import INSTANCE, MAC, Instance
 from tenure.integrations.ganeti.network_lookup import ATTEMPTS, NetworkLookup
 from tenure.integrations.ganeti.options.option_errors import blame
-from tenure.kernel.errors import AlreadyExists, Conflict, PoolExhausted, TenureError
+from tenure.kernel.errors import AlreadyExists, PoolExhausted, TenureError
 from tenure.kernel.plan.plan_model import Network
 from tenure.service.ledger.async_ledger import AsyncLedger
 
@@ -23,24 +30,8 @@ Plan = Callable[[], Awaitable[Job | None]]
 GRACE_S = 15.0
 """How much longer than its hooks may take what an operation took stays pending."""
 
-
-@dataclass(frozen=True, slots=True)
-class Hooking:
-    """Which hooks to run, and how long each may take."""
-
-    directory: Path
-    limit_s: float = LIMIT_S
-
-    def longest(self, operation: str, phase: str) -> float:
-        """Tell how long an operation may have to wait for the hooks of a phase."""
-        return count_hooks(self.directory, operation, phase) * self.limit_s + GRACE_S
-
-    async def run(self, operation: str, phase: str, job: Job, networks: Mapping[str, Network]) -> list[HookResult]:
-        """Run the hooks of a phase; they are told of the instance as it was and as it will be."""
-        before = None if job.before is None else instance_variables(job.before, networks)
-        after = None if job.after is None else instance_variables(job.after, networks)
-        variables = job_variables(before, after, post=phase == "post")
-        return await run_hooks(self.directory, operation, phase, variables, limit_s=self.limit_s)
+NEW_WORDS = {"instance-rename": ("INSTANCE_NEW_NAME", "name"), "instance-move": ("TARGET_NODE", "node")}
+"""Operations of which Ganeti's hooks get the instance as it was: the variable with what it gets, and the field."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,17 +41,6 @@ class Done:
     instance: Instance
     changed: bool = True
     hooks: tuple[HookResult, ...] = ()
-
-
-class HookFailed(Conflict):
-    """A hook of the first phase said no; nothing was done."""
-
-    code = "hook_failed"
-
-    def __init__(self, results: Sequence[HookResult]) -> None:
-        told = "; ".join(f"{result.name}: {result.outcome}" for result in failed(results))
-        super().__init__(f"a hook refused the operation, nothing was changed: {told}", field="hooks")
-        self.results = results
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,6 +69,14 @@ class Instances:
         """Change an instance's NICs and their addresses, all or nothing."""
         return await self._run("instance-modify", name, nets, lambda: plan_modify(self.ledger, name, nets, options))
 
+    async def rename(self, name: str, new: str) -> Done:
+        """Give an instance another name; its uuid, NICs, MACs and addresses stay."""
+        return await self._run("instance-rename", name, (), lambda: plan_rename(self.ledger, name, new))
+
+    async def move(self, name: str, target: MoveTarget, *, check: bool = True) -> Done:
+        """Move an instance to another node, with all its addresses; NICs take the links of that node's group."""
+        return await self._run("instance-move", name, (), lambda: plan_move(self.ledger, name, target, check=check))
+
     async def remove(self, name: str) -> Done:
         """Remove an instance and give back all its addresses."""
         return await self._run("instance-remove", name, (), lambda: plan_remove(self.ledger, name))
@@ -116,29 +104,37 @@ class Instances:
     async def _do_with_hooks(self, operation: str, job: Job, hooking: Hooking) -> Done:
         """Take what is wanted, ask the first hooks, do it, tell the second hooks, and let go of what was given back."""
         # The commit would refuse a name that exists as well, but only after hooks have run for it.
-        if job.before is None and await job.changed():
+        if await job.taken():
             raise AlreadyExists(INSTANCE, job.instance.name)
         # Read before anything is done: what fails behind the commit must not look as if nothing had been done.
         networks = {network.uuid: network for network in await self.ledger.networks()}
         # Without hooks in between nothing is ever pending: the commit takes everything in one apply.
-        if count_hooks(hooking.directory, operation, "pre"):
-            await job.hold(lasts_s=hooking.longest(operation, "pre"))
+        if count_hooks(hooking.directory, operation, PRE):
+            await job.hold(lasts_s=hooking.longest(operation, PRE) + GRACE_S)
         try:
-            before = await hooking.run(operation, "pre", job, networks)
-            if failed(before):
-                raise HookFailed(before)
-            await job.commit(lingers_s=hooking.longest(operation, "post"))
+            before = await hooking.ask(operation, _variables(operation, job, networks, post=False))
+            await job.commit(lingers_s=hooking.longest(operation, POST) + GRACE_S)
         # Also on Ctrl-C and cancellation: otherwise the addresses stay pending until their deadline.
         except BaseException:
             with suppress(TenureError):  # its deadline ends it anyway
                 await job.fail()
             raise
         try:
-            after = await hooking.run(operation, "post", job, networks)
+            after = await hooking.report(operation, _variables(operation, job, networks, post=True))
         finally:
             with suppress(TenureError):  # what was done stands; what was given back is free when its time has passed
                 await job.end()
         return Done(job.instance, hooks=(*before, *after))
+
+
+def _variables(operation: str, job: Job, networks: Mapping[str, Network], *, post: bool) -> Variables:
+    """Name what hooks are told: the instance as it was and as it will be."""
+    before = None if job.before is None else instance_variables(job.before, networks)
+    after = None if job.after is None else instance_variables(job.after, networks)
+    if operation not in NEW_WORDS:
+        return job_variables(before, after, post=post)
+    word, field = NEW_WORDS[operation]
+    return moving_variables({**(before or {}), word: getattr(job.instance, field)}, after or {}, post=post)
 
 
 def _is_passing(error: TenureError) -> bool:
@@ -149,8 +145,8 @@ def _is_passing(error: TenureError) -> bool:
 def _blamed(error: TenureError, job: Job) -> TenureError:
     """Let an error of the ledger name the option that asked for the address or pool."""
     address, pool = getattr(error, "address", None), getattr(error, "pool", None)
-    if isinstance(error, Covered):
-        return blame(error, "--net", job.said.get(error.address, error.address))
+    if isinstance(error, Covered) and error.address in job.said:
+        return blame(error, "--net", job.said[error.address])
     for take in job.takes:
         if (address is not None and take.address == address) or (
             isinstance(error, PoolExhausted) and take.address is None and take.pool == pool

@@ -5,13 +5,14 @@ says which address is in which slot. A NIC without network keeps its addresses i
 """
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Protocol
 
 from tenure.kernel.errors import Invalid
 from tenure.kernel.holdings.holding_model import Paper
 from tenure.kernel.names import shown
+from tenure.service.apply.operations import WritePaper
 
 GROUP, NODE, INSTANCE = "group", "node", "instance"
 """Kinds of papers that carry what people wrote."""
@@ -21,33 +22,78 @@ NIC, MAC, PLACEMENT, IDENTITY, CLUSTER = "nic", "mac", "placement", "identity", 
 very node or instance of a uuid is still there (names come back); and the one paper that every change of the cluster's
 structure writes, so that no two of them miss each other."""
 
+MASTER = "master"
+"""The kind and the name of the paper with the master's address."""
+
+UUID = "uuid"
+"""What files call the field by which an object is known whatever its name."""
+
 MODES = ("bridged", "routed", "openvswitch")
 DEFAULT_MODE, DEFAULT_LINK, DEFAULT_MAC_PREFIX = "bridged", "xen-br0", "aa:00:00"
 
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
 # Names of marks are put together of these, and have 255 characters at most: NODE/INSTANCE, and
 # NETWORK/GROUP/INSTANCE/NIC with 36 characters of a uuid and 8 of another.
-_LONGEST = {GROUP: 63, NODE: 127, INSTANCE: 127}
+_LONGEST = {GROUP: 63, NODE: 127, INSTANCE: 127, UUID: 36}
 
 Document = Mapping[str, Any]
 
 
 def check_word(value: object, *, field: str) -> str:
-    """Return the name of a group, a node or an instance: letters, digits, dots, dashes and underscores."""
+    """Return the name of a group, a node or an instance, or a uuid: letters, digits, dots, dashes and underscores."""
     longest = _LONGEST[field]
     if not isinstance(value, str) or not _NAME.fullmatch(value) or len(value) > longest:
-        rule = f"a name of at most {longest} letters, digits, '.', '-', '_' is needed, beginning with a letter or digit"
+        signs = "letters, digits, '.', '-', '_' is needed, beginning with a letter or digit"
+        rule = f"a {UUID if field == UUID else 'name'} of at most {longest} {signs}"
         raise Invalid(f"{field}: {rule}, not {shown(value)}", field=field)
     return value
+
+
+def instance_of_mark(name: str) -> str:
+    """Return the instance that a NIC's mark names: NETWORK/GROUP/INSTANCE/NIC."""
+    # From the right: a network that the library made may have any uuid, also one with a slash.
+    return name.rsplit("/", 2)[1]
 
 
 NODE_REASON = "node "
 """How the reason begins for which a node's address is reserved."""
 
 
-def node_reason(node: str) -> str:
-    """Return the reason for which a node's addresses are reserved."""
-    return NODE_REASON + node
+MASTER_REASON = "the master"
+"""The reason for which the master's address is reserved."""
+
+OWN_REASONS = (NODE_REASON, MASTER_REASON)
+"""How the reasons begin for which addresses of the cluster's own machines are reserved."""
+
+
+class ClusterMachine(Protocol):
+    """A machine of the cluster whose own addresses are kept away from instances."""
+
+    @property
+    def addresses(self) -> list[str]:
+        """List its own addresses."""
+
+    @property
+    def reason(self) -> str:
+        """Return the reason for which its addresses are reserved."""
+
+
+@dataclass(frozen=True, slots=True)
+class Master:
+    """The address at which the cluster's master answers, whichever node that is."""
+
+    ip: str | None = None
+    revision: int = 0
+
+    @property
+    def addresses(self) -> list[str]:
+        """List its address, if there is one."""
+        return [] if self.ip is None else [self.ip]
+
+    @property
+    def reason(self) -> str:
+        """Return the reason for which its address is reserved."""
+        return MASTER_REASON
 
 
 def owner_of(instance: str) -> str:
@@ -83,6 +129,11 @@ class Node:
     def addresses(self) -> list[str]:
         """List its own addresses, each once."""
         return list(dict.fromkeys(ip for ip in (self.primary_ip, self.secondary_ip) if ip is not None))
+
+    @property
+    def reason(self) -> str:
+        """Return the reason for which its addresses are reserved."""
+        return NODE_REASON + self.name
 
     def document(self) -> Document:
         """Write it as a paper's document."""
@@ -148,6 +199,16 @@ class Instance:
         """Write it as a paper's document."""
         place = {"node": self.node, "group": self.group}
         return {"uuid": self.uuid, **place, "serial": self.serial, "nics": [nic.document() for nic in self.nics]}
+
+
+def read_master(papers: Sequence[Paper]) -> Master:
+    """Read the master's address from its paper, if there is one."""
+    return next((Master(paper.document["ip"], paper.revision) for paper in papers), Master())
+
+
+def master_paper(master: Master) -> WritePaper:
+    """Return the operation that writes the master's address over the one that was read."""
+    return WritePaper(kind=MASTER, name=MASTER, document={"ip": master.ip}, revision=master.revision)
 
 
 def read_group(paper: Paper) -> Group:

@@ -101,10 +101,10 @@ async def settled(attempt: Callable[[], Awaitable[T]]) -> T:
         raise outrun.cause from None
 
 
-async def apply_fresh(ledger: AsyncLedger, operations: Sequence[Operation]) -> list[Shown]:
-    """Apply operations; ``Outrun`` if what they were decided upon no longer stands."""
+async def apply_fresh(ledger: AsyncLedger, operations: Sequence[Operation], *, rehearsed: bool = False) -> list[Shown]:
+    """Apply operations, or only rehearse them; ``Outrun`` if what they were decided upon no longer stands."""
     try:
-        return await ledger.apply(operations)
+        return await (ledger.rehearse(operations) if rehearsed else ledger.apply(operations))
     except AlreadyExists as error:
         # Two commands wrote the cluster's first paper at once: AlreadyExists means what another revision means later.
         if error.kind == "cluster":

@@ -7,8 +7,18 @@ from typing import Any
 from uuid import uuid4
 
 from tenure.integrations.ganeti.cluster import Cluster, refuse_strangers, reserve_nodes, structure
-from tenure.integrations.ganeti.machine_model import DEFAULT_LINK, DEFAULT_MODE, MODES, NIC
-from tenure.integrations.ganeti.network_lookup import NetworkLookup, apply_fresh, settled, unchanged
+from tenure.integrations.ganeti.hooks import Hooking, HookResult
+from tenure.integrations.ganeti.machine_model import DEFAULT_LINK, DEFAULT_MODE, MODES, NIC, instance_of_mark
+from tenure.integrations.ganeti.network_hooks import (
+    ADD,
+    CONNECT,
+    DISCONNECT,
+    MODIFY,
+    REMOVE,
+    RENAME,
+    NetworkHooks,
+)
+from tenure.integrations.ganeti.network_lookup import NetworkLookup, Outrun, apply_fresh, settled, unchanged
 from tenure.integrations.ganeti.options.deprecated import OldOptions, design_old_options
 from tenure.integrations.ganeti.options.network_edits import Design, design_pools, design_reserved, design_subnets
 from tenure.integrations.ganeti.options.network_grammar import check_door_name
@@ -37,17 +47,19 @@ class NetworkOptions:
 
 @dataclass(frozen=True, slots=True)
 class Changed:
-    """A network as a command left it, and what is to be said about it."""
+    """A network as a command left it (or as it was, if it is gone), what is to be said about it, how hooks went."""
 
     network: Network
     warnings: tuple[str, ...] = ()
+    hooks: tuple[HookResult, ...] = ()
 
 
 class Networks:
     """The networks of a ledger, in the words of this door."""
 
-    def __init__(self, ledger: AsyncLedger) -> None:
+    def __init__(self, ledger: AsyncLedger, hooking: Hooking | None = None) -> None:
         self._ledger = ledger
+        self._hooking = hooking
         self._cluster = Cluster(ledger)
 
     async def find(self, ident: str) -> Network:
@@ -63,13 +75,14 @@ class Networks:
         async def attempt() -> Changed:
             design = Design(new_network(made, 0, made.uuid or ""))
             _draw(design, options, new=True)
-            return await self._send(made, design, options)
+            return await self._send(made, design, options, ADD)
 
         return await settled(attempt)
 
     async def modify(self, ident: str, options: NetworkOptions, words: Mapping[str, Any] = NO_WORDS) -> Changed:
         """Change a network as the options and words (fields of ``ModifyNetwork``) say, wholly or not at all."""
-        if isinstance(words.get("name"), str):
+        operation = RENAME if isinstance(words.get("name"), str) else MODIFY
+        if operation == RENAME:
             check_door_name(words["name"], "name")
 
         async def attempt() -> Changed:
@@ -80,18 +93,39 @@ class Networks:
                 design.edit(ModifyNetwork(network=network.name, **words))
             if not design.edits:
                 return Changed(network, tuple(design.warnings))
-            return await self._send(unchanged(network), design, options)
+            return await self._send(unchanged(network), design, options, operation)
 
         return await settled(attempt)
 
-    async def _send(self, first: Operation, design: Design, options: NetworkOptions) -> Changed:
+    async def _send(self, first: Operation, design: Design, options: NetworkOptions, operation: str) -> Changed:
         design.judge()
+        before = None if operation == ADD else design.before
         try:
             checks = await self._checks(design) if options.check else []
-            answers = await apply_fresh(self._ledger, [*checks, first, *design.expected(), *design.edits])
+            every = [*checks, first, *design.expected(), *design.edits]
+            answers, hooks = await self._apply(operation, before, every)
         except TenureError as error:
             raise design.blamed(error) from None
-        return Changed(_last(answers), tuple(design.warnings))
+        return Changed(_last(answers), tuple(design.warnings), hooks)
+
+    async def _apply(
+        self, operation: str, before: Network | None, every: Sequence[Operation], groups: Sequence[str] = ()
+    ) -> tuple[list[Shown], tuple[HookResult, ...]]:
+        """Apply a command's operations, with the hooks before and after; a rehearsal says what these are told."""
+        if self._hooking is None:
+            return await apply_fresh(self._ledger, every), ()
+        # What the ledger would refuse is refused before any hook runs for it.
+        planned = await apply_fresh(self._ledger, every, rehearsed=True)
+        run = NetworkHooks(self._hooking, operation, before, None if operation == REMOVE else _last(planned), groups)
+        asked = await run.ask()
+        try:
+            answers = await apply_fresh(self._ledger, every)
+        except Outrun as outrun:
+            # Hooks may know of a network that a new decision would change: behind them there is no second try.
+            if not asked:
+                raise
+            raise outrun.cause from None
+        return answers, (*asked, *await run.report())
 
     async def _checks(self, design: Design) -> list[Operation]:
         """Look at what the network covers newly: NICs without network in its groups refuse it, nodes are kept out."""
@@ -102,8 +136,8 @@ class Networks:
         lock = await structure(self._ledger)
         groups = [connection.group for connection in design.network.connections]
         refuse_strangers(design.network.name, await self._cluster.strangers(groups), gained)
-        nodes = await self._cluster.nodes()
-        # An admin's range that is lifted may lie over a node's address, which must stay reserved.
+        nodes = await self._cluster.machines()
+        # An admin's range that is lifted may lie over a node's or the master's address, which must stay reserved.
         for edit in reserve_nodes(design.network, nodes, [*gained, *design.lifted]):
             design.edit(edit)
         for edit in reserve_nodes(design.network, nodes, design.lifted):
@@ -111,14 +145,14 @@ class Networks:
             design.warnings.append(f"--remove-reserved-ips: {kept}")
         return [lock]
 
-    async def remove(self, ident: str, *, cascade: bool = False) -> Network:
+    async def remove(self, ident: str, *, cascade: bool = False) -> Changed:
         """Remove a network that is connected to no group; with its holdings if told so."""
 
-        async def attempt() -> Network:
+        async def attempt() -> Changed:
             network = await self.find(ident)
-            same = unchanged(network)
-            await apply_fresh(self._ledger, [same, RemoveNetwork(network=network.name, cascade=cascade)])
-            return network
+            gone: list[Operation] = [unchanged(network), RemoveNetwork(network=network.name, cascade=cascade)]
+            _, hooks = await self._apply(REMOVE, network, gone)
+            return Changed(network, hooks=hooks)
 
         return await settled(attempt)
 
@@ -165,7 +199,8 @@ class Networks:
                 refuse_strangers(network.name, await self._cluster.strangers(fresh), blocks)
             same = unchanged(network)
             wires = [Connect(network=network.name, group=group, **wire) for group in fresh]
-            return Changed(_last(await apply_fresh(self._ledger, [lock, same, *wires])), warnings)
+            answers, hooks = await self._apply(CONNECT, network, [lock, same, *wires], fresh)
+            return Changed(_last(answers), warnings, hooks)
 
         return await settled(attempt)
 
@@ -184,12 +219,13 @@ class Networks:
             # Under the ledger's locks: a new instance expects the same network, and waits or is seen.
             unused = [ExpectNoPapers(kind=NIC, prefix=f"{network.uuid}/{group}/") for group in off]
             cut = [Disconnect(network=network.name, group=group) for group in off]
-            return Changed(_last(await apply_fresh(self._ledger, [lock, same, *unused, *cut])), warnings)
+            answers, hooks = await self._apply(DISCONNECT, network, [lock, same, *unused, *cut], off)
+            return Changed(_last(answers), warnings, hooks)
 
         try:
             return await settled(attempt)
         except StillInUse as error:
-            users = sorted({f"instance {holder.split('/')[2]}" for holder in error.holders})
+            users = sorted({f"instance {instance_of_mark(holder)}" for holder in error.holders})
             raise StillInUse("network", ident, users, hint="remove their NICs on it first") from None
 
     async def _chosen(self, groups: Sequence[str]) -> list[str]:

@@ -79,7 +79,7 @@ def test_a_network_is_renamed_and_removed_only_with_its_holdings(site: Site) -> 
     assert site.text("network", "rename", "net1", "shop") == "net1 is now network shop\n"
 
     assert site.call("network", "remove", "shop").exit_code == 4
-    assert site.json("network", "remove", "shop", "--cascade") == {"removed": {"network": "shop"}}
+    assert site.json("network", "remove", "shop", "--cascade") == {"removed": {"network": "shop"}, "hooks": []}
     assert site.text("network", "list") == "no networks; `tenure network add NAME` makes one\n"
 
 

@@ -37,6 +37,7 @@ PAPERS = (
     machine_model.PLACEMENT,
     machine_model.IDENTITY,
     machine_model.CLUSTER,
+    machine_model.MASTER,
 )
 
 

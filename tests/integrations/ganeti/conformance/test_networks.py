@@ -1,5 +1,6 @@
 """Cases N: networks and the second layer."""
 
+import tenure
 from tests.integrations.ganeti.conformance.door import Door
 
 
@@ -166,3 +167,11 @@ def test_u37_a_subnet_of_a_connected_network_is_checked_like_a_connection(door: 
     door.refuse("network connect far default", "inst1", "203.0.113.7")
     door.do("network modify --no-conflicts-check --subnet add:cidr=203.0.113.0/28 net1")
     door.do("network connect far default --no-conflicts-check")
+
+
+def test_a_network_whose_uuid_has_a_slash_names_its_instances(door: Door) -> None:
+    with tenure.open(door.url) as ledger:
+        ledger.apply([tenure.AddNetwork(network="odd", uuid="a/b")])
+    door.do("network connect odd", "instance add web --net 0:network=odd")
+
+    door.refuse("network disconnect odd", "instance web")

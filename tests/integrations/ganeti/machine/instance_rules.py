@@ -207,7 +207,7 @@ class InstanceRules(Bench):
             self.do(f"disconnect {network}", networks.disconnect(network))
             if what == "network":
                 gone = self.do(f"remove {network}", networks.remove(network, cascade=True)).value
-                self.told.forget_network("" if gone is None else gone.uuid)
+                self.told.forget_network("" if gone is None else gone.network.uuid)
         self.commit(job, None)
 
     def clear(self, network: str, but: str) -> None:

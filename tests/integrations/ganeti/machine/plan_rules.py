@@ -118,7 +118,7 @@ class PlanRules(Bench):
             self.do(f"disconnect {name}", Networks(self.ledger).disconnect(name))
         answer = self.do(f"remove {name} {cascade=}", Networks(self.ledger).remove(name, cascade=cascade))
         if answer.value is not None:
-            self.told.forget_network(answer.value.uuid)
+            self.told.forget_network(answer.value.network.uuid)
 
     def groups(self, data: st.DataObject) -> list[str]:
         """Draw groups, mostly those that are there."""

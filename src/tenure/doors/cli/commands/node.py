@@ -1,5 +1,6 @@
 """``tenure node``: machines that carry instances; their own addresses are kept away from them."""
 
+from collections.abc import Awaitable
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -16,15 +17,19 @@ from tenure.doors.cli.output.field_lists import (
 )
 from tenure.doors.cli.output.print_answer import answer
 from tenure.doors.cli.session import Session, pass_session
+from tenure.kernel.plan.edits import KEEP
 from tenure.service.ledger.async_ledger import AsyncLedger
 
 if TYPE_CHECKING:
     from tenure.integrations.ganeti.query.machine_fields import NodeFacts
 
+NONE = "none"
+"""Takes an address away."""
+
 
 @noun("node")
 def node() -> None:
-    """Add, list and remove nodes.
+    """Add, change, list and remove nodes.
 
     For example:
       tenure node list
@@ -56,6 +61,59 @@ def add(session: Session, name: str, **said: Any) -> None:
     made = session.run(lambda ledger: Cluster(ledger).add_node(name, **said))
     document = field_values(NodeFacts(made), list(NODE_FIELDS.values()))
     answer(session, document, f"added node {made.name} to group {made.group}")
+
+
+@node.command("modify")
+@click.argument("name", metavar="NODE", shell_complete=complete_node)
+@click.option("--group", shell_complete=complete_group, help="The group to put it into, with its instances.")
+@click.option("--primary-ip", metavar="ADDRESS", help="Its own address; or none.")
+@click.option("--secondary-ip", metavar="ADDRESS", help="Its address for replication; or none.")
+@click.option(
+    "--no-conflicts-check",
+    "check",
+    flag_value=False,
+    default=True,
+    help="Do not reserve its new addresses, and do not look at NICs without network in the new group.",
+)
+@pass_session
+def modify(session: Session, name: str, check: bool, group: str | None, **said: str | None) -> None:
+    """Change a node's addresses or group; what is not named stays as it is.
+
+    Reservations follow the addresses. In another group the NICs of its instances take the mode, link and VLAN by which
+    their networks reach that group, and keep their addresses; the command is refused if a network does not reach it.
+
+    For example:
+      tenure node modify node9 --secondary-ip 203.0.113.77
+      tenure node modify node9 --group default --primary-ip none
+    """
+    from tenure.integrations.ganeti.cluster_edits import ClusterEdits, NodeWords
+
+    if group is None and all(word is None for word in said.values()):
+        raise click.UsageError("nothing to change: say so with --group, --primary-ip or --secondary-ip")
+    given = {key: None if word.lower() == NONE else word for key, word in said.items() if word is not None}
+    words = NodeWords(group=KEEP if group is None else group, **given)
+    changed, facts = session.run(
+        lambda ledger: _changed(ledger, ClusterEdits(ledger).modify_node(name, words, check=check), name)
+    )
+    _tell(session, facts, changed, f"changed node {name}")
+
+
+@node.command("rename")
+@click.argument("name", metavar="NODE", shell_complete=complete_node)
+@click.argument("new_name")
+@pass_session
+def rename(session: Session, name: str, new_name: str) -> None:
+    """Give a node another name; its uuid, addresses and instances stay.
+
+    For example:
+      tenure node rename node9 node10
+    """
+    from tenure.integrations.ganeti.cluster_edits import ClusterEdits
+
+    changed, facts = session.run(
+        lambda ledger: _changed(ledger, ClusterEdits(ledger).rename_node(name, new_name), new_name)
+    )
+    _tell(session, facts, changed, f"{name} is now node {new_name}")
 
 
 @node.command("remove")
@@ -101,6 +159,23 @@ def list_fields(session: Session, names: tuple[str, ...]) -> None:
     from tenure.integrations.ganeti.query.machine_fields import NODE_FIELDS
 
     print_field_list(session, NODE_FIELDS, names)
+
+
+def _tell(session: Session, facts: "NodeFacts", changed: bool, text: str) -> None:
+    from tenure.integrations.ganeti.query.machine_fields import NODE_FIELDS
+
+    document = {**field_values(facts, list(NODE_FIELDS.values())), "changed": changed}
+    answer(session, document, text if changed else f"nothing to change: node {facts.node.name}")
+
+
+async def _changed(ledger: AsyncLedger, work: Awaitable[bool], name: str) -> "tuple[bool, NodeFacts]":
+    """Do a change, and read the node as it is then."""
+    from tenure.integrations.ganeti.cluster import Cluster
+    from tenure.integrations.ganeti.instances import Instances
+    from tenure.integrations.ganeti.query.machine_fields import NodeFacts
+
+    changed = await work
+    return changed, NodeFacts(await Cluster(ledger).node(name), await Instances(ledger).every())
 
 
 async def _facts(ledger: AsyncLedger) -> "list[NodeFacts]":

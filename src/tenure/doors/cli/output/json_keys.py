@@ -246,6 +246,7 @@ GANETI_IMPORT: Keys = {
     "present": "names of what is there already, by section",
     "findings": "what is odd, each with `place` and `reason`",
     "conflicts": "what is in the way, in words",
+    "differences": "how the ledger differs from a later file: `kind`, `name`, `reason` and `command`, or an empty text",
 }
 
 NEUTRON: Keys = {
@@ -305,7 +306,8 @@ DOCUMENTS: dict[str, Keys] = {
 
 ANSWERS: dict[str, str] = {
     "network show": "a network",
-    "network add, modify, rename, retire, connect, disconnect, add-tags, remove-tags": "a network and `warnings`",
+    "network add, modify, rename, retire, connect, disconnect, add-tags, remove-tags": "a network, `warnings` and "
+    "`hooks` (a list of hooks)",
     "network list": "a list of networks; with `-o` of objects of these fields",
     "network list-tags": "a list of tags",
     "network info": "a list of objects of all fields of `network list-fields`",
@@ -314,19 +316,24 @@ ANSWERS: dict[str, str] = {
     "network map": "a list of network maps, one a subnet",
     "network import-ganeti": "a Ganeti import",
     "network export-ganeti, convert-runtime": "the file itself; with FILE or `--output`: `files`, `form`, `warnings`",
-    "instance add, modify, remove": "an instance, `changed` and `hooks` (a list of hooks)",
+    "instance add, modify, rename, move, remove": "an instance, `changed` and `hooks` (a list of hooks)",
     "instance info": "an instance",
     "instance list": "a list of instances; with `-o` of objects of these fields",
     "instance env": "the variables, name to value",
     "node add": "a node",
+    "node modify, node rename": "a node and `changed`",
     "node list": "a list of nodes; with `-o` of objects of these fields",
     "group add": "a group",
+    "group rename, group assign-nodes": "a group and `changed`",
+    "cluster info": "`master_ip`: the master's address, or null",
+    "cluster modify": "`master_ip` and `changed`",
     "group list": "a list of groups; with `-o` of objects of these fields",
     "subnet add, modify, retire": "a subnet",
     "subnet list": "a list of subnets",
     "pool add, modify, retire, remove, list": "a list of pools, one a range",
     "pool map, show NETWORK --map": "a list of maps",
-    "network remove, subnet remove, node remove, group remove": '`{"removed": {…}}` with the names',
+    "subnet remove, node remove, group remove": '`{"removed": {…}}` with the names',
+    "network remove": '`{"removed": {…}}` with the name, and `hooks` (a list of hooks)',
     "reserve add, remove, list": "a list of reserved ranges",
     "preallocation add, remove, list": "a list of pre-allocations",
     "allocate, hold, confirm, transfer, holding modify": "a holding; with `--count` a list of holdings",

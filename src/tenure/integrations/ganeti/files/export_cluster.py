@@ -16,6 +16,8 @@ from tenure.integrations.ganeti.files.ledger_snapshot import Snapshot, read_ledg
 from tenure.integrations.ganeti.files.unknown_fields import NESTS, restored
 from tenure.integrations.ganeti.files.unknown_fields_papers import FILE, Plain, plain_objects
 from tenure.integrations.ganeti.files.write_documents import nics_not_today, not_today, odd_today
+from tenure.integrations.ganeti.machine_model import Master
+from tenure.kernel.addressing.addresses import format_address, parse_address
 from tenure.kernel.errors import Conflict, Invalid
 from tenure.kernel.names import shown
 from tenure.service.ledger.async_ledger import AsyncLedger
@@ -66,9 +68,26 @@ def write_snapshot(snapshot: Snapshot, form: Form) -> Json:
         gone.discard(plain.paper)
     whole = snapshot.kept.get(FILE, NO_FILE)
     made = {**whole["kept"], **_said(sections, whole)}
+    if not _has_master(made.get("cluster") or {}, snapshot.master):
+        made["cluster"] = _with_master(made.get("cluster") or {}, snapshot.master)
+        changed = True
     if (changed or gone) and FILE in snapshot.kept:
         made["serial_no"] = _next(made.get("serial_no"))
     return made
+
+
+def _has_master(cluster: Json, master: Master) -> bool:
+    """Tell whether the file's own part about the cluster has the master's address, however it is spelled there."""
+    if not master.revision:
+        return True  # the ledger was never told of one: what the file said of it stays
+    said = cluster.get("master_ip")
+    return (None if said is None else format_address(parse_address(said))) == master.ip
+
+
+def _with_master(cluster: Json, master: Master) -> Json:
+    """Return the part about the cluster with another address of the master, or without one."""
+    rest = {key: value for key, value in cluster.items() if key != "master_ip"}
+    return rest if master.ip is None else {**rest, "master_ip": master.ip}
 
 
 def _said(sections: dict[str, Json], whole: Json) -> Json:

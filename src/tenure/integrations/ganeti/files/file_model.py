@@ -120,6 +120,7 @@ class ClusterConfiguration:
     instances: tuple[Instance, ...] = ()
     document: Json = field(default_factory=dict)
     keys: Mapping[tuple[str, str], str] = field(default_factory=dict)
+    master_ip: str | None = None
 
     def original(self, section: str, uuid: str) -> Json:
         """Return an object as the document has it."""

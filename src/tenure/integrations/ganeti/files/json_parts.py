@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator
 from typing import Any, TypeVar
 
 from tenure.integrations.ganeti.files.file_model import FileRemark, Json
+from tenure.integrations.ganeti.machine_model import UUID, check_word
 from tenure.kernel.errors import Invalid, TenureError
 from tenure.kernel.names import shown
 
@@ -165,6 +166,19 @@ class Part:
             yield Part(found, place, self.faults)
         else:
             self.faults.add(place, f"an object is needed, not {shown(found)}")
+
+
+def read_word(value: object, kind: str, field: str) -> str:
+    """Read the name of a group, a node or an instance, or a uuid."""
+    try:
+        return check_word(value, field=kind)
+    except Invalid as error:
+        raise Invalid(f"{field}: {error.message.partition(': ')[2]}", field=field) from None
+
+
+def read_uuid(value: object, field: str) -> str:
+    """Read a uuid: names of the ledger's index papers are put together of it, so it is short and has no slash."""
+    return read_word(value, UUID, field)
 
 
 def text(value: object, field: str) -> str:

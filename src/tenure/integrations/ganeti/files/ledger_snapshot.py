@@ -17,10 +17,13 @@ from tenure.integrations.ganeti.files.read.merge_marks import settled_network
 from tenure.integrations.ganeti.machine_model import (
     GROUP,
     INSTANCE,
+    MASTER,
     NODE,
+    Master,
     owner_of,
     read_group,
     read_instance,
+    read_master,
     read_node,
 )
 from tenure.kernel.addressing.addresses import width
@@ -37,11 +40,12 @@ ATTEMPTS = 8
 
 @dataclass(frozen=True, slots=True)
 class Snapshot:
-    """A ledger at one moment: its cluster, what its papers keep of a file, and its networks by uuid."""
+    """A ledger at one moment: its cluster, what its papers keep of a file, its networks by uuid, and the master."""
 
     cluster: ClusterConfiguration
     kept: Mapping[str, Json]
     networks: Mapping[str, Network]
+    master: Master
 
 
 async def read_ledger(ledger: AsyncLedger) -> Snapshot:
@@ -76,8 +80,9 @@ async def _read(ledger: AsyncLedger) -> Snapshot:
     papers = await ledger.papers(INSTANCE)
     instances = tuple(read_instance(paper, slots.get(owner_of(paper.name), {})) for paper in papers)
     kept = {paper.name: dict(paper.document) for paper in await ledger.papers(GANETI)}
+    master = read_master(await ledger.papers(MASTER))
     cluster = ClusterConfiguration(REVISED, tuple(files), groups, nodes, instances)
-    return Snapshot(cluster, kept, {network.uuid: network for network in networks})
+    return Snapshot(cluster, kept, {network.uuid: network for network in networks}, master)
 
 
 async def holdings_in(ledger: AsyncLedger, network: str) -> AsyncIterator[Holding]:

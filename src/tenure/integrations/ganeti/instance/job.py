@@ -5,8 +5,9 @@
     pending ──fail, or the process dies and the deadline passes──> nothing was done
 
 What an operation takes is pending until it commits: nobody else can have it, and it shows no holder. What it gives
-back cools until the operation ends, so that hooks can take it off the wire before somebody else gets it. Commit is
-one ``apply`` of holdings and papers: of two commands on one instance, neither can lose what the other did.
+back cools until the operation ends, so that hooks can take it off the wire before somebody else gets it. What a renamed
+instance holds is handed over to its new name. Commit is one ``apply`` of holdings and papers: of two commands on one
+instance, neither can lose what the other did.
 """
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
@@ -16,10 +17,10 @@ from dataclasses import dataclass, field, replace
 from tenure.integrations.ganeti.cluster import refuse_inside, structure
 from tenure.integrations.ganeti.instance.nics import Take
 from tenure.integrations.ganeti.instance_records import mark_changes
-from tenure.integrations.ganeti.machine_model import IDENTITY, INSTANCE, Instance, NicIp, Node
+from tenure.integrations.ganeti.machine_model import IDENTITY, INSTANCE, NODE, Instance, NicIp, Node
 from tenure.integrations.ganeti.network_lookup import NetworkLookup, Outrun, apply_fresh, settled, unchanged
-from tenure.kernel.errors import Conflict, NotFound, PoolExhausted
-from tenure.kernel.holdings.holding_model import Holding
+from tenure.kernel.errors import Conflict, NotFound, PoolExhausted, TenureError
+from tenure.kernel.holdings.holding_model import Holding, State
 from tenure.kernel.plan.plan_model import Network
 from tenure.service.apply.operations import (
     Allocate,
@@ -31,6 +32,7 @@ from tenure.service.apply.operations import (
     Release,
     RemovePaper,
     Shown,
+    Transfer,
     WritePaper,
 )
 from tenure.service.ledger.async_ledger import AsyncLedger
@@ -50,7 +52,10 @@ class JobAddress:
 
 @dataclass(slots=True)
 class Job:
-    """One operation on one instance. ``before`` is None for a new one, ``after`` for one that goes."""
+    """One operation on one instance. ``before`` is None for a new one, ``after`` for one that goes.
+
+    ``node`` is the node that the instance comes to: of a new instance, or of one that moves.
+    """
 
     ledger: AsyncLedger
     before: Instance | None
@@ -71,6 +76,11 @@ class Job:
         instance = self.after or self.before
         assert instance is not None
         return instance
+
+    @property
+    def renames(self) -> bool:
+        """Tell whether the instance gets another name."""
+        return self.before is not None and self.after is not None and self.before.name != self.after.name
 
     async def hold(self, *, lasts_s: float = PENDING_S) -> None:
         """Take the addresses as pending: nobody else can have them until the deadline."""
@@ -104,13 +114,14 @@ class Job:
             moving, leaving = self._moving(networks), self._leaving(networks)
             staying = [each for each in leaving if each not in moving]
             early, late = self._releases(moving, networks), self._releases(staying, networks, lingers_s)
+            last = [*await self._transfers(), *self._papers()]
             try:
-                answers = await apply_fresh(self.ledger, [*first, *early, *grants, *late, *self._papers()])
+                answers = await apply_fresh(self.ledger, [*first, *early, *grants, *late, *last])
             except PoolExhausted:  # then what the instance gives back may be what it gets
                 if not late or self.pending:
                     raise
                 early, late = [*early, *late], []
-                answers = await apply_fresh(self.ledger, [*first, *early, *grants, *self._papers()])
+                answers = await apply_fresh(self.ledger, [*first, *early, *grants, *last])
             # Releases answer with holdings, too: those before the grants and those behind them are cut off.
             granted = _holdings(answers[len(first) + len(early) :])[: len(self.takes)]
             self._fill({take.slot: holding.address for take, holding in zip(self.takes, granted, strict=True)})
@@ -145,31 +156,47 @@ class Job:
         await self.ledger.apply(ends)
 
     async def _settled(self, attempt: Callable[[], Awaitable[None]]) -> None:
-        """Try again as long as networks change meanwhile; if the instance itself did, what was decided is void."""
+        """Try again as long as networks change meanwhile; if the instance or its node did, what was decided is void."""
 
         async def unless_void() -> None:
             try:
                 await attempt()
             except Outrun as outrun:
                 # The revision may be that of the cluster's paper: then the job still stands, and is tried again.
-                if outrun.cause.field == "revision" and await self.changed():
-                    raise outrun.cause from None
+                if await self.changed():
+                    raise self._void(outrun.cause) from None
                 raise
             except NotFound as error:
-                if error.kind != IDENTITY:
+                if error.kind not in (IDENTITY, NODE):
                     raise
                 problem = f"instance {self.instance.name!r} or its node was removed or replaced meanwhile"
                 raise Conflict(problem, field="revision") from None
 
         await settled(unless_void)
 
+    def _void(self, cause: TenureError) -> TenureError:
+        """Return the error by whose field the command knows that it is to be decided again."""
+        if cause.field == "revision":
+            return cause
+        return Conflict(f"instance {self.instance.name!r} or its node was changed meanwhile", field="revision")
+
     async def changed(self) -> bool:
-        """Tell whether the instance is no longer as it was when the job was decided upon."""
+        """Tell whether the instance or its new node is no longer as it was when the job was decided upon."""
+        if self.node is not None and await self._revision(NODE, self.node.name) != self.node.revision:
+            return True
         known = 0 if self.before is None else self.before.revision
-        name = self.instance.name
-        # A name sorts before all longer names that begin with it, so the first paper is the instance's, if any is.
-        found = await self.ledger.papers(INSTANCE, prefix=name, limit=1)
-        return (found[0].revision if found and found[0].name == name else 0) != known
+        return await self._revision(INSTANCE, (self.before or self.instance).name) != known
+
+    async def taken(self) -> bool:
+        """Tell whether another instance has the name that this one is to get."""
+        new = self.before is None or self.renames
+        return new and await self._revision(INSTANCE, self.instance.name) != 0
+
+    async def _revision(self, kind: str, name: str) -> int:
+        """Return the revision of a paper, 0 if there is none."""
+        # A name sorts before all longer names that begin with it, so the first paper has the name, if any has.
+        found = await self.ledger.papers(kind, prefix=name, limit=1)
+        return found[0].revision if found and found[0].name == name else 0
 
     async def _names(self) -> dict[str, str]:
         """Name the networks that there are now, by uuid."""
@@ -207,15 +234,21 @@ class Job:
         return networks
 
     def _strangers(self) -> list[str]:
-        """List the addresses that NICs without network have and did not have before."""
-        before = set(_loose_addresses(self.before))
+        """List the addresses that NICs without network have, and did not have before in the same group."""
+        before = set(_loose_addresses(self.before)) if self._stays() else set()
         return [address for address in _loose_addresses(self.after) if address not in before]
+
+    def _stays(self) -> bool:
+        """Tell whether the instance was in its group before."""
+        return self.before is not None and self.before.group == self.instance.group
 
     def _check_wires(self, networks: Mapping[str, Network]) -> None:
         """Refuse a network that is no longer connected to the instance's group, or otherwise than was decided upon."""
+        # A NIC that stays as it was is not looked at: a file may bring in one whose network does not reach its group.
+        kept = self.before.nics if self.before is not None and self._stays() else ()
         for nic in self.after.nics if self.after is not None else ():
             network = None if nic.network is None else networks[nic.network]
-            if network is None:
+            if network is None or nic in kept:
                 continue
             wires = network.connection(self.instance.group)
             if wires is None:
@@ -227,9 +260,13 @@ class Job:
                 raise Conflict(problem, field="revision")
 
     def _same(self) -> list[Operation]:
-        """Make sure that the instance, and the node of a new one, are still the very ones that were read."""
+        """Make sure that the instance, and the node that it comes to, are still the very ones that were read."""
         read = (self.before, self.node)
-        return [ExpectPaper(kind=IDENTITY, name=each.uuid, revision=1) for each in read if each is not None]
+        same = [ExpectPaper(kind=IDENTITY, name=each.uuid, revision=1) for each in read if each is not None]
+        if self.node is not None:
+            # A node may get another group or name; its identity says only that it is the same node.
+            same.append(ExpectPaper(kind=NODE, name=self.node.name, revision=self.node.revision))
+        return [*same]
 
     def _allocate(self, take: Take, networks: Mapping[str, Network], lasts_s: float | None = None) -> Allocate:
         return Allocate(
@@ -284,12 +321,29 @@ class Job:
 
     def _papers(self) -> list[Operation]:
         """Write the instance's paper over the one that was read, and the marks that find it."""
-        name, known = self.instance.name, 0 if self.before is None else self.before.revision
-        if self.after is None:
-            own: Operation = RemovePaper(kind=INSTANCE, name=name, revision=known)
-        else:
-            own = WritePaper(kind=INSTANCE, name=name, document=self.after.document(), revision=known)
-        return [own, *mark_changes(self.before, self.after)]
+        known, own = 0 if self.before is None else self.before.revision, list[Operation]()
+        if self.before is not None and (self.after is None or self.renames):
+            own.append(RemovePaper(kind=INSTANCE, name=self.before.name, revision=known))
+            known = 0
+        if self.after is not None:
+            document = self.after.document()
+            own.append(WritePaper(kind=INSTANCE, name=self.after.name, document=document, revision=known))
+        return [*own, *mark_changes(self.before, self.after)]
+
+    async def _transfers(self) -> list[Transfer]:
+        """Hand all that a renamed instance holds over to its new name, in the same slots."""
+        if self.before is None or not self.renames:
+            return []
+        old, new = self.before.owner, self.instance.owner
+        return [
+            Transfer(
+                network=each.network, address=each.address, owner=old, generation=each.generation, to=new,
+                to_slot=each.slot,
+            )
+            for each in await self.ledger.holdings(owner=old)
+            # A pending holding belongs to a command that this one makes void, and a cooling one was given back.
+            if each.state in (State.HELD, State.DRAINING)
+        ]  # fmt: skip
 
     def _fill(self, addresses: Mapping[str, str]) -> None:
         """Note which addresses the slots got."""

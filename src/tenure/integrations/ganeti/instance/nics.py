@@ -153,6 +153,11 @@ def _attached(nic: Nic, wish: NicWish, network: Network, group: str) -> Nic:
     for word in ("mode", "link", "vlan", "bridge"):
         if not isinstance(getattr(wish, word), Keep):
             raise Invalid(f"{word}= may not be given with a network: the NIC inherits it from network {network.name}")
+    return rewired(nic, network, group)
+
+
+def rewired(nic: Nic, network: Network, group: str) -> Nic:
+    """Return a NIC on a network, with the mode, link and VLAN by which the network reaches the group."""
     wires = network.connection(group)
     if wires is None:
         hint = f"`tenure network connect {network.name} {group}` connects it"

@@ -10,7 +10,7 @@ from uuid import uuid4
 
 from tenure.integrations.ganeti.cluster import Cluster
 from tenure.integrations.ganeti.instance.job import Job
-from tenure.integrations.ganeti.instance.nics import TO_MAKE_UP, Shape, loose_options, shape
+from tenure.integrations.ganeti.instance.nics import TO_MAKE_UP, Shape, loose_options, rewired, shape
 from tenure.integrations.ganeti.instance_records import load_instance
 from tenure.integrations.ganeti.machine_model import (
     DEFAULT_MAC_PREFIX,
@@ -48,6 +48,18 @@ class InstanceOptions:
         return self.force or not self.check
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MoveTarget:
+    """Where an instance is to go: to a node, or to a group, whose first node takes it."""
+
+    node: str | None = None
+    group: str | None = None
+
+    def __post_init__(self) -> None:
+        if (self.node is None) == (self.group is None):
+            raise Invalid("node: name a node or a group to move to, one of the two", field="node")
+
+
 async def plan_add(ledger: AsyncLedger, name: str, nets: Sequence[str], options: InstanceOptions) -> Job:
     """Decide how a new instance will look."""
     check_word(name, field=INSTANCE)
@@ -73,6 +85,46 @@ async def plan_modify(ledger: AsyncLedger, name: str, nets: Sequence[str], optio
         return None
     after = replace(before, nics=nics, serial=before.serial + 1)
     return Job(ledger, before, after, made.takes, None, options.reaches, options.check, atlas, said=loose_options(made))
+
+
+async def plan_rename(ledger: AsyncLedger, name: str, new: str) -> Job | None:
+    """Decide how an instance gets another name, and keeps its uuid, NICs and addresses; None if it has the name."""
+    check_word(new, field=INSTANCE)
+    atlas = NetworkLookup(ledger)
+    before = await load_instance(ledger, name, atlas)
+    if new == before.name:
+        return None
+    return Job(ledger, before, replace(before, name=new, serial=before.serial + 1), atlas=atlas)
+
+
+async def plan_move(ledger: AsyncLedger, name: str, target: MoveTarget, *, check: bool = True) -> Job | None:
+    """Decide how an instance comes to another node with all its addresses; None if it is there.
+
+    In another group its NICs on networks take the mode, link and VLAN by which the networks reach that group.
+    """
+    atlas = NetworkLookup(ledger)
+    before = await load_instance(ledger, name, atlas)
+    node = await _target_node(ledger, target, before)
+    if node.name == before.node:
+        return None
+    nics = before.nics
+    if node.group != before.group:
+        networks = await atlas.of_uuids(nic.network for nic in nics if nic.network is not None)
+        nics = tuple(nic if nic.network is None else rewired(nic, networks[nic.network], node.group) for nic in nics)
+    after = replace(before, node=node.name, group=node.group, nics=nics, serial=before.serial + 1)
+    return Job(ledger, before, after, node=node, check=check, atlas=atlas)
+
+
+async def _target_node(ledger: AsyncLedger, target: MoveTarget, instance: Instance) -> Node:
+    """Find the node to move to; of a group the first, or the one that the instance is on."""
+    cluster = Cluster(ledger)
+    if target.node is not None:
+        return await cluster.node(target.node)
+    group = await cluster.group(target.group or "")
+    nodes = [node for node in await cluster.nodes() if node.group == group.name]
+    if not nodes:
+        raise NotFound("node", f"in group {group.name}", hint=f"`tenure node add NAME --group {group.name}` makes one")
+    return next((node for node in nodes if node.name == instance.node), nodes[0])
 
 
 async def plan_remove(ledger: AsyncLedger, name: str) -> Job:

@@ -6,7 +6,7 @@ The copy tells at once which option is wrong; the ledger judges again, under its
 from collections.abc import Iterable
 from uuid import uuid4
 
-from tenure.integrations.ganeti.machine_model import NODE_REASON
+from tenure.integrations.ganeti.machine_model import OWN_REASONS
 from tenure.integrations.ganeti.options.network_grammar import (
     PoolAdd,
     PoolModify,
@@ -230,10 +230,10 @@ def design_reserved(design: Design, adding: str | None, removing: str | None) ->
 
 
 def _reserve(design: Design, wanted: AddressRange) -> None:
-    """Reserve a range; where it lies over nodes' addresses the admin's word counts, and stays when the nodes go."""
+    """Reserve a range; where it lies over addresses of nodes the admin's word counts, and stays when they go."""
     name = design.network.name
     known = [kept for subnet in design.network.subnets for kept in subnet.reserved if kept.range.overlaps(wanted)]
-    nodes = [kept.range for kept in known if kept.reason.startswith(NODE_REASON) and wanted.covers(kept.range)]
+    nodes = [kept.range for kept in known if kept.reason.startswith(OWN_REASONS) and wanted.covers(kept.range)]
     if len(known) > len(nodes):
         design.warnings.append(f"--add-reserved-ips: {wanted} is reserved in part or whole; it was merged")
     for node in nodes:

@@ -135,7 +135,7 @@ def test_a_network_is_found_by_its_uuid_in_every_command(machines: Site) -> None
         machines.text("network", *words)
     machines.text("instance", "remove", "web")
     machines.text("network", "disconnect", uuid)
-    assert machines.json("network", "remove", uuid) == {"removed": {"network": "lan2"}}
+    assert machines.json("network", "remove", uuid) == {"removed": {"network": "lan2"}, "hooks": []}
 
 
 def test_force_is_understood_and_changes_nothing(site: Site) -> None:

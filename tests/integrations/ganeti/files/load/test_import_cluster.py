@@ -6,11 +6,14 @@ import json
 import pytest
 
 import tenure
+from tenure.integrations.ganeti.cluster_edits import ClusterEdits
 from tenure.integrations.ganeti.files.export_cluster import export_cluster
 from tenure.integrations.ganeti.files.load import import_cluster
 from tenure.integrations.ganeti.files.load.import_cluster import plan_import, run_import
 from tenure.integrations.ganeti.files.read.cluster_file import read_cluster
-from tenure.integrations.ganeti.machine_model import read_instance
+from tenure.integrations.ganeti.machine_model import Node, read_instance
+from tenure.integrations.ganeti.networks import NetworkOptions, Networks
+from tenure.kernel.plan.edits import AddNetwork
 from tests.integrations.ganeti.files.documents import (
     DB,
     NET1,
@@ -192,7 +195,7 @@ async def test_names_uuids_spaces_and_macs_that_exist_are_refused_all_at_once(le
             tenure.AddNetwork(network="net1"),
             tenure.AddNetwork(network="other", uuid=NET2),
             tenure.WritePaper(kind="group", name="rack", document={"uuid": "x"}),
-            tenure.WritePaper(kind="node", name="elsewhere", document={"uuid": NODE1}),
+            tenure.WritePaper(kind="node", name="elsewhere", document=Node("elsewhere", "rack", NODE1).document()),
             tenure.WritePaper(kind="mac", name="aa:00:00:00:00:05", document={"instance": "mine"}),
         ]
     )
@@ -234,3 +237,46 @@ async def test_more_marks_without_nic_than_a_ledger_should_hold_are_refused(ledg
 
     with pytest.raises(tenure.Invalid, match="more than 1048576 addresses are marked"):
         await plan_import(read_cluster(document), ledger)
+
+
+async def test_the_masters_address_of_a_file_is_kept_away_in_networks_that_come_later(
+    ledger: tenure.AsyncLedger,
+) -> None:
+    document = old_document()
+    document["cluster"]["master_ip"] = "203.0.113.3"
+    await brought_in(ledger, document)
+    await Networks(ledger).add(
+        AddNetwork(network="later"), NetworkOptions(subnets=["add:cidr=203.0.113.0/24"], pools=["add:203.0.113.3"])
+    )
+
+    with pytest.raises(tenure.PoolExhausted):
+        await ledger.allocate("later", owner="instance/x")
+    assert "the master" in str(await ledger.why("203.0.113.3", network="later"))
+
+
+async def test_a_master_that_answers_elsewhere_is_in_the_way(ledger: tenure.AsyncLedger) -> None:
+    document = old_document()
+    document["cluster"]["master_ip"] = "203.0.113.3"
+    await ClusterEdits(ledger).set_master("203.0.113.4")
+
+    assert (await plan_import(read_cluster(document), ledger)).conflicts == [
+        "the master answers at 203.0.113.4, not at 203.0.113.3"
+    ]
+    document["cluster"]["master_ip"] = "router"
+    with pytest.raises(tenure.Invalid, match=r"cluster.master_ip: 'router' is not an IPv4 or IPv6 address"):
+        read_cluster(document)
+
+
+@pytest.mark.parametrize("spelled", ["203.0.113.3", "2001:DB8::3"])
+async def test_the_masters_address_is_written_back_as_the_file_had_it_until_it_changes(
+    ledger: tenure.AsyncLedger, spelled: str
+) -> None:
+    document = old_document()
+    document["cluster"]["master_ip"] = spelled
+    await brought_in(ledger, document)
+    assert await export_cluster(ledger, "today") == document
+    await ClusterEdits(ledger).set_master("203.0.113.9")
+
+    written = await export_cluster(ledger, "today")
+    assert written["cluster"] == {**document["cluster"], "master_ip": "203.0.113.9"}
+    assert written["serial_no"] == document["serial_no"] + 1

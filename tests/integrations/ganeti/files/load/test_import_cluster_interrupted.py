@@ -2,16 +2,20 @@
 
 import asyncio
 import json
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, cast
 
 import pytest
 
 import tenure
+from tenure.integrations.ganeti.cluster import Cluster
 from tenure.integrations.ganeti.files.export_cluster import export_cluster
 from tenure.integrations.ganeti.files.load import import_cluster, import_network
 from tenure.integrations.ganeti.files.load.import_cluster import ImportPlan, plan_import, run_import
 from tenure.integrations.ganeti.files.read.cluster_file import read_cluster, read_file
 from tenure.ports import LedgerStore
+from tenure.service.apply.operations import Operation, WritePaper
 from tests.contract.providers import Provider, ledger_providers
 from tests.integrations.ganeti.files.crowds import addresses_of, crowd_document
 from tests.integrations.ganeti.files.documents import Json, brought_in, new_document, old_document
@@ -259,3 +263,47 @@ async def test_the_former_name_of_a_network_is_free_for_one_of_the_file(ledger: 
 
     assert plan.conflicts == []
     assert {network.name for network in await ledger.networks()} == {"front", "net1", "net2"}
+
+
+@dataclass(slots=True)
+class Interfered:
+    """A ledger on which something happens just before the instances of a file are written."""
+
+    ledger: tenure.AsyncLedger
+    meanwhile: Callable[[], Awaitable[object]]
+    happened: bool = False
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.ledger, name)
+
+    async def apply(self, operations: Sequence[Operation]) -> object:
+        """Let it happen once, before the first instance is written; then apply."""
+        coming = any(isinstance(each, WritePaper) and each.kind == "instance" for each in operations)
+        if coming and not self.happened:
+            self.happened = True
+            await self.meanwhile()
+        return await self.ledger.apply(operations)
+
+
+async def test_a_node_that_is_removed_and_added_again_in_another_group_meanwhile_breaks_the_import_off(
+    ledger: tenure.AsyncLedger,
+) -> None:
+    async def replace_the_node() -> None:
+        await Cluster(ledger).remove_node("node1")
+        await Cluster(ledger).add_node("node1", group="rack")
+
+    outrun = cast("tenure.AsyncLedger", Interfered(ledger, replace_the_node))
+    with pytest.raises(tenure.Conflict, match="node 'node1' exists already"):
+        await run_import(outrun, await planned(ledger, old_document()))
+
+    assert await ledger.papers("instance") == []
+
+
+async def test_a_node_that_changes_its_group_or_goes_meanwhile_is_named(ledger: tenure.AsyncLedger) -> None:
+    gone = cast("tenure.AsyncLedger", Interfered(ledger, lambda: Cluster(ledger).remove_node("node1")))
+    with pytest.raises(tenure.Conflict, match="node 'node1'"):
+        await run_import(gone, await planned(ledger, old_document()))
+
+    assert await ledger.papers("instance") == []
+    await run_import(ledger, await planned(ledger, old_document()))
+    assert [paper.name for paper in await ledger.papers("instance")] == ["db.example.org", "web.example.org"]

@@ -303,3 +303,35 @@ def test_an_instance_with_the_uuid_of_a_node_is_a_fault() -> None:
     document["instances"][NODE1] = {**document["instances"].pop(WEB), "uuid": NODE1}
 
     assert f"instances[{NODE1}].uuid: {NODE1} stands twice" in map(str, examine(document)[1].found)
+
+
+LONG = "n" * 60
+RULE = "a uuid of at most 36 letters, digits, '.', '-', '_' is needed, beginning with a letter or digit, not"
+
+
+@pytest.mark.parametrize("uuid", [LONG, "a/b", "-", "a b", "u" * 37])
+def test_a_uuid_that_the_ledgers_index_cannot_hold_is_a_fault(uuid: str) -> None:
+    document = old_document()
+    document["networks"][uuid] = {**document["networks"].pop(NET2), "uuid": uuid}
+    document["instances"][WEB]["nics"][0]["uuid"] = uuid
+
+    found = [str(fault) for fault in examine(document)[1].found]
+    assert f"networks[{uuid}].uuid: {RULE} {uuid!r}" in found
+    assert f"{W}.nics[0].uuid: {RULE} {uuid!r}" in found
+
+
+@pytest.mark.parametrize("section", ["nodegroups", "nodes", "instances"])
+def test_every_object_needs_such_a_uuid(section: str) -> None:
+    document = old_document()
+    key = next(iter(document[section]))
+    document[section]["a/b"] = {**document[section].pop(key), "uuid": "a/b"}
+
+    assert f"{section}[a/b].uuid: {RULE} 'a/b'" in map(str, examine(document)[1].found)
+
+
+def test_a_key_that_stands_for_a_missing_uuid_is_held_to_the_same_rule() -> None:
+    document = old_document()
+    document["networks"]["a/b"] = document["networks"].pop(NET2)
+    del document["networks"]["a/b"]["uuid"]
+
+    assert f"networks[a/b].uuid: {RULE} 'a/b'" in map(str, examine(document)[1].found)

@@ -1,31 +1,33 @@
 """Commands that change an instance, with the hooks that run before and after."""
 
-import asyncio
-import dataclasses
-from collections.abc import Awaitable, Callable, Iterable, Sequence
-from pathlib import Path
+from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from tenure.doors.cli.commands.instance.instance_show import instance_document, instance_facts, nic_lines
 from tenure.doors.cli.framework.click_base import command, with_options
-from tenure.doors.cli.framework.complete_names import complete_instance, complete_node
-from tenure.doors.cli.framework.exit_codes import FINDINGS, warn
-from tenure.doors.cli.output.print_answer import answer, escaped
+from tenure.doors.cli.framework.complete_names import complete_group, complete_instance, complete_node
+from tenure.doors.cli.framework.exit_codes import warn
+from tenure.doors.cli.output.hook_reports import (
+    end_with_findings,
+    hook_documents,
+    hook_lines,
+    hook_options,
+    hooking_of,
+    refusals_shown,
+    unless_interrupted,
+)
+from tenure.doors.cli.output.print_answer import answer
 from tenure.doors.cli.session import Session, pass_session
 from tenure.service.ledger.async_ledger import AsyncLedger
 
 if TYPE_CHECKING:
-    from tenure.integrations.ganeti.instance.hooks import HookResult
     from tenure.integrations.ganeti.instance.plan_instance import InstanceOptions
     from tenure.integrations.ganeti.instances import Done, Instances
     from tenure.integrations.ganeti.query.machine_fields import InstanceFacts
 
     Work = Callable[[Instances], Awaitable[Done]]
-
-HOOKS_VARIABLE = "TENURE_HOOKS"
-STANDS = "interrupted while the hooks after the operation ran: the change stands, but not all of them were told"
 
 nets_option = click.option(
     "--net",
@@ -44,26 +46,6 @@ conflict_options = with_options(
         default=True,
         help="As --force; and a NIC without network may have an address of a network.",
     ),
-)
-
-
-def read_hooks(context: click.Context, parameter: click.Parameter, text: str | None) -> Path | None:
-    """Read the name of a hook directory; an empty one, of a variable that is not set, must not switch hooks off."""
-    if text == "":
-        raise click.BadParameter("the name of a directory is needed, not nothing", context, parameter)
-    return None if text is None else Path(text)
-
-
-hook_options = with_options(
-    click.option(
-        "--hooks",
-        type=click.Path(),
-        callback=read_hooks,
-        metavar="DIR",
-        help=f"Run the hooks of this directory; else of {HOOKS_VARIABLE}, else none.",
-        envvar=HOOKS_VARIABLE,
-    ),
-    click.option("--hook-timeout", type=float, metavar="SECONDS", help="How long each hook may take; 60 unless said."),
 )
 
 
@@ -117,6 +99,55 @@ def modify(session: Session, context: click.Context, name: str, **said: Any) -> 
     _run(session, context, said, "changed", lambda instances: instances.modify(name, said["nets"], _options(said)))
 
 
+@command("rename")
+@click.argument("name", shell_complete=complete_instance)
+@click.argument("new_name")
+@hook_options
+@click.pass_context
+@pass_session
+def rename(session: Session, context: click.Context, name: str, new_name: str, **said: Any) -> None:
+    """Give an instance another name; its uuid, NICs, MACs and addresses stay.
+
+    For example:
+      tenure instance rename web shop
+    """
+    _run(session, context, said, "renamed", lambda instances: instances.rename(name, new_name))
+
+
+@command("move")
+@click.argument("name", shell_complete=complete_instance)
+@click.option("-n", "--node", shell_complete=complete_node, help="The node to move to.")
+@click.option("-g", "--group", shell_complete=complete_group, help="The group to move to: its first node.")
+@click.option(
+    "--no-conflicts-check",
+    "check",
+    flag_value=False,
+    default=True,
+    help="A NIC without network may have an address of a network that reaches the group.",
+)
+@hook_options
+@click.pass_context
+@pass_session
+def move(
+    session: Session, context: click.Context, name: str, node: str | None, group: str | None, check: bool, **said: Any
+) -> None:
+    """Move an instance to another node, or to a node of another group; it keeps all its addresses and MACs.
+
+    In another group a NIC on a network takes the mode, link and VLAN by which the network reaches that group. The
+    command is refused if one of its networks does not. A move within a group, a failover for example, changes no NIC.
+
+    For example:
+      tenure instance move web --node node9
+      tenure instance move web --group default
+    """
+    if (node is None) == (group is None):
+        raise click.UsageError("say where to: with --node or with --group, one of the two")
+    from tenure.integrations.ganeti.instance.plan_instance import MoveTarget
+
+    target = MoveTarget(node=node, group=group)
+    _run(session, context, said, "moved", lambda instances: instances.move(name, target, check=check))
+
+
 @command("remove")
 @click.argument("name", shell_complete=complete_instance)
 @hook_options
@@ -138,57 +169,26 @@ def _options(said: dict[str, Any]) -> "InstanceOptions":
 
 
 def _run(session: Session, context: click.Context, said: dict[str, Any], verb: str, work: "Work") -> None:
-    """Run an operation with its hooks; tell what was done, and how the hooks went."""
-    from tenure.integrations.ganeti.instance.hooks import failed
-    from tenure.integrations.ganeti.instances import HookFailed
-
-    try:
+    """Run an operation with its hooks; print what was done, and how the hooks went."""
+    with refusals_shown(session):
         done, facts = session.run(lambda ledger: _done(session, ledger, said, work))
-    except HookFailed as error:
-        warn(session, hook_lines(error.results))
-        raise
     warn(session, hook_lines(done.hooks))
     _tell(session, done, facts, verb)
-    if failed(done.hooks):
-        warn(session, [f"instance {done.instance.name} is {verb} all the same: its hooks ran after it was done"])
-        context.exit(FINDINGS)
+    end_with_findings(session, context, done.hooks, f"instance {done.instance.name} is {verb}")
 
 
 async def _done(
     session: Session, ledger: AsyncLedger, said: dict[str, Any], work: "Work"
 ) -> "tuple[Done, InstanceFacts]":
-    from tenure.integrations.ganeti.instance.hooks import CALLED_OFF, LIMIT_S
-    from tenure.integrations.ganeti.instances import Hooking, Instances
+    from tenure.integrations.ganeti.instances import Instances
 
-    limit_s = LIMIT_S if said["hook_timeout"] is None else said["hook_timeout"]
-    hooking = None if said["hooks"] is None else Hooking(said["hooks"], limit_s)
-    try:
-        done = await work(Instances(ledger, hooking))
-    except asyncio.CancelledError as stop:
-        # The note names the phase in which the hooks were called off; in the phase before, the change does not stand.
-        if CALLED_OFF + "post" in getattr(stop, "__notes__", ()):
-            warn(session, [STANDS], always=True)
-        raise
+    done = await unless_interrupted(session, work(Instances(ledger, hooking_of(said))))
     [facts] = await instance_facts(ledger, [done.instance])
     return done, facts
 
 
 def _tell(session: Session, done: "Done", facts: "InstanceFacts", verb: str) -> None:
-    hooks = [dataclasses.asdict(result) for result in done.hooks]
-    document = {**instance_document(facts), "changed": done.changed, "hooks": hooks}
+    document = {**instance_document(facts), "changed": done.changed, "hooks": hook_documents(done.hooks)}
     where = f"instance {done.instance.name} on {done.instance.node}"
     head = f"{verb} {where}" if done.changed else f"nothing to change: {where}"
     answer(session, document, "\n".join([head, *nic_lines(facts)]))
-
-
-def hook_lines(results: "Iterable[HookResult]") -> Sequence[str]:
-    """Tell of the hooks that did not run well, with the end of what they printed."""
-    return [_hook_line(result) for result in results if result.outcome != "success"]
-
-
-def _hook_line(result: "HookResult") -> str:
-    code = "" if result.code is None else f" (exit code {result.code})"
-    printed = "".join(f"\n  {escaped(line)}" for line in result.output.splitlines())
-    if result.outcome == "skipped":
-        return f"hook {result.name}: skipped, {result.output}"
-    return f"hook {result.name}: {result.outcome}{code}{printed}"

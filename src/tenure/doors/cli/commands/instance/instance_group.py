@@ -8,6 +8,8 @@ VERBS = {
     "Instances": {
         "add": "instance.instance_change:add",
         "modify": "instance.instance_change:modify",
+        "rename": "instance.instance_change:rename",
+        "move": "instance.instance_change:move",
         "remove": "instance.instance_change:remove",
     },
     "Reading": {

@@ -1,5 +1,6 @@
 """``tenure network import-ganeti``: a Ganeti configuration moved into the ledger."""
 
+import dataclasses
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -49,7 +50,8 @@ def import_ganeti(
     """Move in networks, groups, nodes and instances from a Ganeti config.data, of today's form or the revised one.
 
     Nothing of the file is lost: `tenure network export-ganeti` writes it back. An import that was broken off is simply
-    run again.
+    run again. A later file of the same cluster is compared with the ledger: --dry-run shows each difference, and the
+    command that follows it; when there is none left, the later file takes the place of the earlier one.
 
     For example:
       tenure network import-ganeti config.data --dry-run
@@ -113,6 +115,7 @@ def _document(plan: "ImportPlan", running: "Remarks", written: bool) -> dict[str
         "present": {section: list(names) for section, names in plan.present.items()},
         "findings": [{"place": place, "reason": reason} for place, reason in _remarks(plan, running)],
         "conflicts": list(plan.conflicts),
+        "differences": [dataclasses.asdict(each) for each in plan.differences],
     }
 
 
@@ -123,6 +126,8 @@ def _remarks(plan: "ImportPlan", running: "Remarks") -> "Remarks":
 def _lines(plan: "ImportPlan", running: "Remarks", written: bool) -> Iterator[str]:
     for conflict in plan.conflicts:
         yield f"in the way: {conflict}"
+    for difference in plan.differences:
+        yield f"differs: {difference}"
     for place, reason in _remarks(plan, running):
         yield f"oddity: {place}: {reason}"
     for section, names in plan.present.items():
@@ -131,6 +136,8 @@ def _lines(plan: "ImportPlan", running: "Remarks", written: bool) -> Iterator[st
     for section, names in plan.new.items():
         if names and not written:
             yield f"  {WORDS.get(section, section)}: {_some(names)}"
+    if plan.again and not plan.conflicts:
+        yield f"the file {'takes' if written else 'would take'} the place of the one that was brought in before"
     counts = {WORDS.get(kind, kind): count for kind, count in plan.counts.items()}
     verb = "written" if written else "nothing can be written; new would be" if plan.conflicts else "would be written"
     yield f"{verb}: {counted(counts) or 'nothing'}"

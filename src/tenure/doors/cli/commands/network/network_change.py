@@ -25,6 +25,15 @@ from tenure.doors.cli.framework.shared_options import (
     undo_option,
     without_option,
 )
+from tenure.doors.cli.output.hook_reports import (
+    end_with_findings,
+    hook_documents,
+    hook_lines,
+    hook_options,
+    hooking_of,
+    refusals_shown,
+    unless_interrupted,
+)
 from tenure.doors.cli.output.json_documents import network_entry
 from tenure.doors.cli.output.print_answer import answer
 from tenure.doors.cli.session import Session, pass_session
@@ -41,8 +50,10 @@ if TYPE_CHECKING:
 @click.option("--space", help="Share one address plan with the other networks of this space.")
 @design_options
 @plan_options
+@hook_options
+@click.pass_context
 @pass_session
-def add(session: Session, name: str, space: str | None, **said: Any) -> None:
+def add(session: Session, context: click.Context, name: str, space: str | None, **said: Any) -> None:
     """Add a network with subnets, pools and reserved addresses, all at once or nothing.
 
     Nothing of that is needed: a network may as well be bare. It gets a space of its own unless one is named.
@@ -62,8 +73,9 @@ def add(session: Session, name: str, space: str | None, **said: Any) -> None:
         labels=said["labels"],
         description=said["description"] or "",
     )
-    made = run_on_networks(session, lambda networks: networks.add(wish, network_options(said)), may_make=True)
+    made = run_hooked(session, said, lambda networks: networks.add(wish, network_options(said)), may_make=True)
     tell_network(session, made, f"added network {made.network.name}", deprecations(said))
+    end_hooked(session, context, made, "added")
 
 
 @command("modify")
@@ -72,8 +84,10 @@ def add(session: Session, name: str, space: str | None, **said: Any) -> None:
 @unreserve_option
 @plan_options
 @without_option("mac-prefix", "tags", "labels", "description")
+@hook_options
+@click.pass_context
 @pass_session
-def modify(session: Session, network: str, without: tuple[str, ...], **said: Any) -> None:
+def modify(session: Session, context: click.Context, network: str, without: tuple[str, ...], **said: Any) -> None:
     """Change a network, all at once or nothing; what is not named stays as it is.
 
     Options about subnets are done first, in the order written, then those about pools, then reserved addresses. IDENT
@@ -92,9 +106,10 @@ def modify(session: Session, network: str, without: tuple[str, ...], **said: Any
         "description": changed(said["description"], "description", without, ""),
     }
     options = network_options(said)
-    made = run_on_networks(session, lambda networks: networks.modify(network, options, words))
+    made = run_hooked(session, said, lambda networks: networks.modify(network, options, words))
     verb = "changed" if _asks(options, words) else "nothing to change in"
     tell_network(session, made, f"{verb} network {made.network.name}", deprecations(said))
+    end_hooked(session, context, made, "changed")
 
 
 def _asks(options: "NetworkOptions", words: Mapping[str, Any]) -> bool:
@@ -111,37 +126,45 @@ def _emptied(said: Mapping[str, Any], without: tuple[str, ...]) -> tuple[str, ..
 @command("rename")
 @network_argument
 @click.argument("name")
+@hook_options
+@click.pass_context
 @pass_session
-def rename(session: Session, network: str, name: str) -> None:
+def rename(session: Session, context: click.Context, network: str, name: str, **said: Any) -> None:
     """Give a network another name; holdings and uuid stay.
 
     For example:
       tenure network rename net1 shop
     """
-    made = _modified(session, network, {"name": name})
+    made = _modified(session, said, network, {"name": name})
     tell_network(session, made, f"{network} is now network {made.network.name}")
+    end_hooked(session, context, made, "renamed")
 
 
 @command("retire")
 @network_argument
 @undo_option
+@hook_options
+@click.pass_context
 @pass_session
-def retire(session: Session, network: str, undo: bool) -> None:
+def retire(session: Session, context: click.Context, network: str, undo: bool, **said: Any) -> None:
     """Stop picking in a network; what is held stays and is released as usual.
 
     For example:
       tenure network retire net1
     """
-    made = _modified(session, network, {"retired": not undo})
+    made = _modified(session, said, network, {"retired": not undo})
     tell_network(session, made, f"{'back in use:' if undo else 'retired'} network {made.network.name}")
+    end_hooked(session, context, made, "changed")
 
 
 @command("remove")
 @network_argument
 @cascade_option
 @click.option("--force", is_flag=True, help="Understood; it changes nothing.")
+@hook_options
+@click.pass_context
 @pass_session
-def remove(session: Session, network: str, cascade: bool, force: bool) -> None:
+def remove(session: Session, context: click.Context, network: str, cascade: bool, force: bool, **said: Any) -> None:
     """Remove a network that nobody uses, or with all its holdings.
 
     It must be connected to no group of nodes.
@@ -149,16 +172,34 @@ def remove(session: Session, network: str, cascade: bool, force: bool) -> None:
     For example:
       tenure network remove net1 --cascade
     """
-    from tenure.integrations.ganeti.networks import Networks
+    gone = run_hooked(session, said, lambda networks: networks.remove(network, cascade=cascade))
+    name = gone.network.name
+    document = {"removed": {"network": name}, "hooks": hook_documents(gone.hooks)}
+    answer(session, document, f"removed network {name}")
+    end_hooked(session, context, gone, "removed")
 
-    gone = session.run(lambda ledger: Networks(ledger).remove(network, cascade=cascade))
-    answer(session, {"removed": {"network": gone.name}}, f"removed network {gone.name}")
 
-
-def _modified(session: Session, network: str, words: Mapping[str, Any]) -> "Changed":
+def _modified(session: Session, said: Mapping[str, Any], network: str, words: Mapping[str, Any]) -> "Changed":
     from tenure.integrations.ganeti.networks import NetworkOptions
 
-    return run_on_networks(session, lambda networks: networks.modify(network, NetworkOptions(), words))
+    return run_hooked(session, said, lambda networks: networks.modify(network, NetworkOptions(), words))
+
+
+def run_hooked(session: Session, said: Mapping[str, Any], work: "Work", *, may_make: bool = False) -> "Changed":
+    """Do one piece of work on the networks of the ledger, with the hooks that the options name."""
+    from tenure.integrations.ganeti.networks import Networks
+
+    with refusals_shown(session):
+        made = session.run(
+            lambda ledger: unless_interrupted(session, work(Networks(ledger, hooking_of(said)))), may_make=may_make
+        )
+    warn(session, hook_lines(made.hooks))
+    return made
+
+
+def end_hooked(session: Session, context: click.Context, made: "Changed", verb: str) -> None:
+    """End the command with the code of findings if a hook behind it failed."""
+    end_with_findings(session, context, made.hooks, f"network {made.network.name} is {verb}")
 
 
 def run_on_networks(session: Session, work: "Work", *, may_make: bool = False) -> "Changed":
@@ -172,4 +213,5 @@ def tell_network(session: Session, made: "Changed", text: str, warnings: Iterabl
     """Tell what a command left, and what is to be said about it."""
     every = [*warnings, *made.warnings]
     warn(session, every)
-    answer(session, {**network_entry(made.network), "warnings": every}, text)
+    document = {**network_entry(made.network), "warnings": every, "hooks": hook_documents(made.hooks)}
+    answer(session, document, text)

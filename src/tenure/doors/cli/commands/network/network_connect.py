@@ -1,12 +1,15 @@
 """The tags of a network, and the groups of nodes it is connected to."""
 
+from typing import Any
+
 import click
 
-from tenure.doors.cli.commands.network.network_change import run_on_networks, tell_network
+from tenure.doors.cli.commands.network.network_change import end_hooked, run_hooked, run_on_networks, tell_network
 from tenure.doors.cli.commands.network.network_flags import no_check_option
 from tenure.doors.cli.framework.click_base import command
 from tenure.doors.cli.framework.complete_names import complete_group
 from tenure.doors.cli.framework.shared_options import network_argument
+from tenure.doors.cli.output.hook_reports import hook_options
 from tenure.doors.cli.output.print_answer import answer, wire_text
 from tenure.doors.cli.session import Session, pass_session
 
@@ -69,8 +72,12 @@ def list_tags(session: Session, network: str) -> None:
     help="mode= bridged, routed or openvswitch, link= and vlan=.",
 )
 @no_check_option
+@hook_options
+@click.pass_context
 @pass_session
-def connect(session: Session, network: str, groups: tuple[str, ...], parameters: str | None, check: bool) -> None:
+def connect(
+    session: Session, context: click.Context, network: str, groups: tuple[str, ...], parameters: str | None, **said: Any
+) -> None:
     """Connect a network to groups of nodes, or to all: how NICs on it are wired there.
 
     Unless said otherwise a NIC is bridged to xen-br0, without vlan. Where the network is connected already, nothing is
@@ -82,26 +89,31 @@ def connect(session: Session, network: str, groups: tuple[str, ...], parameters:
     from tenure.integrations.ganeti.options.network_grammar import read_connection_option
 
     wire = {} if parameters is None else read_connection_option(parameters)
-    made = run_on_networks(session, lambda networks: networks.connect(network, groups, check=check, **wire))
+    check = said["check"]
+    made = run_hooked(session, said, lambda networks: networks.connect(network, groups, check=check, **wire))
     names = ", ".join(
         f"{each.group} ({wire_text(each.mode, each.link, each.vlan)})" for each in made.network.connections
     )
     tell_network(session, made, f"network {made.network.name} is connected to {names}")
+    end_hooked(session, context, made, "connected")
 
 
 @command("disconnect")
 @network_argument
 @groups_argument
+@hook_options
+@click.pass_context
 @pass_session
-def disconnect(session: Session, network: str, groups: tuple[str, ...]) -> None:
+def disconnect(session: Session, context: click.Context, network: str, groups: tuple[str, ...], **said: Any) -> None:
     """Take a network off groups of nodes, or off all; no NIC there may be on it.
 
     For example:
       tenure network disconnect lan spare
     """
-    made = run_on_networks(session, lambda networks: networks.disconnect(network, groups))
+    made = run_hooked(session, said, lambda networks: networks.disconnect(network, groups))
     names = ", ".join(each.group for each in made.network.connections)
     tell_network(session, made, f"network {made.network.name} is connected to {names or 'no group'}")
+    end_hooked(session, context, made, "disconnected")
 
 
 def _tags_text(network: str, tags: tuple[str, ...]) -> str:

@@ -7,6 +7,7 @@ their networks, before the instances, so that nobody else is given one in betwee
 
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from itertools import islice
 from typing import TypeVar
 
@@ -20,10 +21,11 @@ from tenure.integrations.ganeti.files.load.import_operations import (
 )
 from tenure.integrations.ganeti.files.load.import_plan import ImportPlan, plan_import
 from tenure.integrations.ganeti.files.unknown_fields_papers import FILE, Plain, kept_of, kept_of_file, plain_objects
-from tenure.integrations.ganeti.machine_model import NODE
+from tenure.integrations.ganeti.machine_model import IDENTITY, NODE, master_paper
 from tenure.integrations.ganeti.network_lookup import Outrun, settled
-from tenure.kernel.errors import AlreadyExists, Conflict
-from tenure.service.apply.operations import ExpectPaper, Operation, WritePaper
+from tenure.kernel.errors import AlreadyExists, Conflict, NotFound
+from tenure.kernel.holdings.holding_model import Paper
+from tenure.service.apply.operations import ExpectPaper, Operation, RemovePaper, WritePaper
 from tenure.service.ledger.async_ledger import AsyncLedger
 
 __all__ = ["ImportPlan", "plan_import", "run_import"]
@@ -43,8 +45,35 @@ async def run_import(ledger: AsyncLedger, plan: ImportPlan, progress: Progress |
         return
     try:
         await _run(ledger, plan, progress)
-    except Conflict as error:
-        await _explain(error, await plan_import(plan.settled.cluster, ledger))
+    except (Conflict, NotFound) as error:
+        await _explain(_node_gone(error, plan), await plan_import(plan.settled.cluster, ledger))
+
+
+async def _take_over(ledger: AsyncLedger, plan: ImportPlan) -> None:
+    """Keep what a later file of the cluster says beside the ledger's own words, in place of what the earlier one said.
+
+    The paper of the whole file comes last: until then the later file is compared with the ledger again.
+    """
+    new = {(section, name) for section, names in plan.new.items() for name in names}
+    old = [plain for plain in plain_objects(plan.settled.cluster) if (plain.section, plain.name) not in new]
+    wanted = {plain.paper: _object_paper(plan, plain) for plain in old}
+    made = {plain.paper for plain in plain_objects(plan.settled.cluster)}
+    stale = [
+        RemovePaper(kind=GANETI, name=name, revision=paper.revision)
+        for name, paper in plan.papers.items()
+        if name not in made and name != FILE
+    ]
+    operations: list[Operation] = [
+        *stale,
+        *(each for name, each in wanted.items() if name not in plan.papers or not _same(plan.papers[name], each)),
+    ]
+    for chunk in _cut(iter(operations)):
+        await _make(ledger, chunk)
+    await _make(ledger, [_file_paper(plan, plan.papers[FILE].revision, done=True)])
+
+
+def _same(paper: Paper, wanted: WritePaper) -> bool:
+    return paper.document == wanted.document
 
 
 async def _run(ledger: AsyncLedger, plan: ImportPlan, progress: Progress | None) -> None:
@@ -58,10 +87,24 @@ async def _run(ledger: AsyncLedger, plan: ImportPlan, progress: Progress | None)
         made += count
         if progress is not None:
             progress(made, total)
+    if plan.again:
+        await _take_over(ledger, plan)
+        return
     # Read anew: another import of the same file may have come to the end first.
     known = await ledger.paper(GANETI, FILE)
     if not known.document["done"]:
         await _make(ledger, [_file_paper(plan, known.revision, done=True)])
+
+
+def _node_gone(error: Conflict | NotFound, plan: ImportPlan) -> Conflict:
+    """Return a conflict that names the node that an instance of the file was to come to, if that is not there."""
+    if isinstance(error, Conflict):
+        return error
+    names = {node.uuid: node.name for node in plan.settled.cluster.nodes}
+    if error.kind not in (IDENTITY, NODE):
+        raise error
+    node = names.get(error.name, error.name)
+    return Conflict(f"node {node!r} was removed or renamed meanwhile; run this again to see what is left", field="file")
 
 
 async def _explain(error: Conflict, now: ImportPlan) -> None:
@@ -109,6 +152,8 @@ def _steps(plan: ImportPlan) -> Iterator[Step]:
     def papers(section: str, names: Sequence[str]) -> list[Operation]:
         return [_object_paper(plan, plain[section, name]) for name in names]
 
+    if cluster.master_ip not in (None, plan.master.ip):
+        yield 0, [master_paper(replace(plan.master, ip=cluster.master_ip))]
     groups = [group for group in cluster.groups if group.name in new[GROUPS]]
     if groups:
         made = [operation for group in groups for operation in group_operations(group)]
@@ -123,11 +168,20 @@ def _steps(plan: ImportPlan) -> Iterator[Step]:
     # Addresses of networks that are there already are granted with their instances, and count there.
     late = Counter(grant.owner for name in set(plan.grants) - new[NETWORKS] for grant in plan.grants[name])
     for instances in _cut(instance for instance in cluster.instances if instance.name in new[INSTANCES]):
-        # A node may have been removed since its step. Papers of nodes are never written over: revision 1, or none.
-        standing = [ExpectPaper(kind=NODE, name=node, revision=1) for node in sorted({i.node for i in instances})]
+        standing = _same_nodes(plan, {instance.node for instance in instances})
         made = instance_operations(instances, names)
         count = len(instances) + sum(late[each.owner] for each in instances)
         yield count, [*papers(INSTANCES, [each.name for each in instances]), *standing, *made]
+
+
+def _same_nodes(plan: ImportPlan, names: set[str]) -> list[Operation]:
+    """Make sure that nodes are those of the file, and as they were read or made: they may have changed since."""
+    nodes = [node for node in plan.settled.cluster.nodes if node.name in names]
+    return [
+        # The name and the revision alone would let a node pass that was removed and added again in another group.
+        *(ExpectPaper(kind=IDENTITY, name=node.uuid, revision=1) for node in nodes),
+        *(ExpectPaper(kind=NODE, name=node.name, revision=plan.nodes.get(node.name, 1)) for node in nodes),
+    ]
 
 
 def _network_steps(plan: ImportPlan, network: NetworkFile, plain: Plain) -> Iterator[Step]:

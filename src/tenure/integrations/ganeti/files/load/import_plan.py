@@ -14,7 +14,9 @@ from tenure.integrations.ganeti.files.file_model import (
     ClusterConfiguration,
     FileRemark,
 )
+from tenure.integrations.ganeti.files.ledger_snapshot import read_ledger
 from tenure.integrations.ganeti.files.load.address_owners import Grant, Tenants, grants_of
+from tenure.integrations.ganeti.files.load.cluster_differences import ClusterDifference, differences
 from tenure.integrations.ganeti.files.read.merge_marks import MergedConfiguration, settle
 from tenure.integrations.ganeti.files.unknown_fields_papers import (
     FILE,
@@ -24,12 +26,28 @@ from tenure.integrations.ganeti.files.unknown_fields_papers import (
     kept_of_file,
     plain_objects,
 )
-from tenure.integrations.ganeti.machine_model import GROUP, INSTANCE, MAC, NODE, owner_of
+from tenure.integrations.ganeti.machine_model import (
+    GROUP,
+    INSTANCE,
+    MAC,
+    MASTER,
+    NODE,
+    Master,
+    Node,
+    owner_of,
+    read_master,
+    read_node,
+)
 from tenure.kernel.holdings.holding_model import Paper
 from tenure.kernel.plan.plan_model import Configuration
 from tenure.service.ledger.async_ledger import AsyncLedger
 
 Names = dict[str, list[str]]
+
+DIFFERS = (
+    "another Ganeti file was brought in before, and the ledger differs from this one; follow what the dry run shows, "
+    "then run this again. Differences"
+)
 
 KINDS = {GROUPS: GROUP, NODES: NODE, NETWORKS: "network", INSTANCES: INSTANCE}
 """What one object of a section is called."""
@@ -41,6 +59,8 @@ class ImportPlan:
 
     ``done``: this very file was brought in before, wholly; nothing is left to do. ``opened``: new networks that an
     import that was broken off left half made. ``grants``: the addresses that are still to be granted, by network.
+    ``nodes``: the revisions of the nodes that are there, by name. ``master``: the master's address in the
+    ledger. ``again``: an earlier file was brought in; ``differences``: how the ledger differs from this one.
     """
 
     settled: MergedConfiguration
@@ -51,6 +71,10 @@ class ImportPlan:
     done: bool = False
     opened: frozenset[str] = frozenset()
     grants: Mapping[str, Sequence[Grant]] = field(default_factory=dict)
+    nodes: Mapping[str, int] = field(default_factory=dict)
+    master: Master = field(default_factory=Master)
+    differences: Sequence[ClusterDifference] = ()
+    again: bool = False
 
     @property
     def findings(self) -> Sequence[FileRemark]:
@@ -69,7 +93,10 @@ class ImportPlan:
 class _Standing:
     """The names and uuids that the ledger has, and its plan."""
 
-    def __init__(self, uuids: Mapping[str, Mapping[str, str]], spaces: Sequence[Configuration]) -> None:
+    def __init__(
+        self, uuids: Mapping[str, Mapping[str, str]], spaces: Sequence[Configuration], nodes: Sequence[Node]
+    ) -> None:
+        self.nodes = {node.name: node for node in nodes}
         self._uuids = uuids
         self._names = {section: {uuid: name for name, uuid in known.items()} for section, known in uuids.items()}
         self._spaces = {space.name for space in spaces}
@@ -82,7 +109,7 @@ class _Standing:
         uuids = {NETWORKS: {network.name: network.uuid for space in spaces for network in space.networks.values()}}
         for section, kind in ((GROUPS, GROUP), (NODES, NODE), (INSTANCES, INSTANCE)):
             uuids[section] = {paper.name: paper.document["uuid"] for paper in await ledger.papers(kind)}
-        return cls(uuids, spaces)
+        return cls(uuids, spaces, [read_node(paper) for paper in await ledger.papers(NODE)])
 
     def has(self, plain: Plain) -> bool:
         """Tell whether the ledger has this object, by name and uuid."""
@@ -115,17 +142,47 @@ async def plan_import(cluster: ClusterConfiguration, ledger: AsyncLedger) -> Imp
     standing = await _Standing.read(ledger)
     papers = {paper.name: paper for paper in await ledger.papers(GANETI)}
     known = papers.get(FILE)
-    if known is not None and known.document["digest"] != kept_of_file(cluster, done=True)["digest"]:
-        half = "" if known.document["done"] else ", though not wholly; go on with that one"
-        return ImportPlan(settled, [f"another Ganeti file was brought in before{half}"], _nothing(), _nothing(), papers)
-    if known is not None and known.document["done"]:
+    same = known is None or known.document["digest"] == kept_of_file(cluster, done=True)["digest"]
+    if known is not None and not same and not known.document["done"]:
+        problem = "another Ganeti file was brought in before, though not wholly; go on with that one"
+        return ImportPlan(settled, [problem], _nothing(), _nothing(), papers)
+    if known is not None and same and known.document["done"]:
         present = _nothing()
         for plain in plain_objects(settled.cluster):
             present[plain.section].append(plain.name)
         return ImportPlan(settled, [], _nothing(), present, papers, done=True)
-    plan = _plan_objects(settled, papers, standing)
-    in_the_way = [*plan.conflicts, *_mac_conflicts(macs, settled.cluster, plan.new[INSTANCES])]
-    return await _with_grants(replace(plan, conflicts=in_the_way), standing, ledger)
+    plan = _plan_objects(settled, papers, standing) if same else await _plan_again(settled, papers, standing, ledger)
+    master = read_master(await ledger.papers(MASTER))
+    plan = replace(plan, nodes={name: node.revision for name, node in standing.nodes.items()}, master=master)
+    in_the_way = [
+        *plan.conflicts,
+        *_master_conflicts(master, settled.cluster),
+        *([] if plan.again else _group_conflicts(standing.nodes, settled.cluster, plan.present[NODES])),
+        *_mac_conflicts(macs, settled.cluster, plan.new[INSTANCES]),
+    ]
+    plan = replace(plan, conflicts=in_the_way)
+    # Who holds the addresses of new instances can be told only when the networks are those of the file.
+    return plan if plan.differences else await _with_grants(plan, standing, ledger)
+
+
+async def _plan_again(
+    settled: MergedConfiguration, papers: Mapping[str, Paper], standing: _Standing, ledger: AsyncLedger
+) -> ImportPlan:
+    """Compare a later file of the cluster with the ledger: what is new is made, other differences are in the way."""
+    snapshot = await read_ledger(ledger)
+    half = {plain.name for plain in plain_objects(settled.cluster) if _is_half_made(plain, papers)}
+    whole = tuple(network for network in snapshot.cluster.networks if network.name not in half)
+    found = differences(settled.cluster, replace(snapshot.cluster, networks=whole))
+    there = {(each.section, each.uuid) for each in plain_objects(replace(snapshot.cluster, networks=whole))}
+    new, present = _nothing(), _nothing()
+    conflicts = [f"{DIFFERS}: {len(found)}"] if found else []
+    for plain in plain_objects(settled.cluster):
+        known = (plain.section, plain.uuid) in there
+        (present if known else new)[plain.section].append(plain.name)
+        if not known and plain.name not in half:
+            conflicts.extend(standing.conflicts(plain))
+    opened = frozenset(half)
+    return ImportPlan(settled, conflicts, new, present, papers, opened=opened, differences=found, again=True)
 
 
 def _nothing() -> Names:
@@ -181,6 +238,23 @@ def _wanted(settled: MergedConfiguration, new: Mapping[str, Sequence[str]]) -> d
         for network in settled.cluster.networks
     }
     return {name: grants for name, grants in wanted.items() if grants}
+
+
+def _group_conflicts(known: Mapping[str, Node], cluster: ClusterConfiguration, present: Sequence[str]) -> list[str]:
+    """List the nodes that came from this file and are in another group by now: their instances would be, too."""
+    wanted = set(present)
+    return [
+        f"node {node.name!r} is in group {known[node.name].group!r}, not in {node.group!r}"
+        for node in cluster.nodes
+        if node.name in wanted and known[node.name].group != node.group
+    ]
+
+
+def _master_conflicts(known: Master, cluster: ClusterConfiguration) -> list[str]:
+    """Say so if the ledger has another address of the master than the file."""
+    if known.ip is None or cluster.master_ip in (None, known.ip):
+        return []
+    return [f"the master answers at {known.ip}, not at {cluster.master_ip}"]
 
 
 def _mac_conflicts(taken: Mapping[str, str], cluster: ClusterConfiguration, new: Sequence[str]) -> list[str]:

@@ -16,7 +16,14 @@ from tenure.integrations.ganeti.files.file_model import (
     NetworkFile,
     made_uuid,
 )
-from tenure.integrations.ganeti.files.json_parts import FileFaults, Part, parse_document, text
+from tenure.integrations.ganeti.files.json_parts import (
+    FileFaults,
+    Part,
+    parse_document,
+    read_uuid,
+    read_word,
+    text,
+)
 from tenure.integrations.ganeti.files.read.file_instances import InstanceReferences, Wire, read_instance, used_once
 from tenure.integrations.ganeti.files.read.file_networks import read_network
 from tenure.integrations.ganeti.machine_model import (
@@ -25,12 +32,11 @@ from tenure.integrations.ganeti.machine_model import (
     GROUP,
     INSTANCE,
     NODE,
+    UUID,
     Group,
     Node,
-    check_word,
 )
 from tenure.kernel.addressing.addresses import format_address, parse_address
-from tenure.kernel.errors import Invalid
 from tenure.kernel.names import check_name, check_text, shown
 from tenure.kernel.plan.plan_model import Connection
 
@@ -74,8 +80,9 @@ def examine(document: object) -> tuple[ClusterConfiguration, FileFaults]:
     instances = _section(whole, INSTANCES, keys, lambda part, uuid, name: read_instance(part, uuid, name, known))
     used_once(whole, instances, keys)
     form = TODAY if not known.lists and all(network.form == TODAY for network in networks) else REVISED
+    master_ip = whole.part("cluster").read("master_ip", _address, None)
     return ClusterConfiguration(
-        form, tuple(networks), tuple(groups), tuple(nodes), tuple(instances), document, keys
+        form, tuple(networks), tuple(groups), tuple(nodes), tuple(instances), document, keys, master_ip
     ), faults
 
 
@@ -95,7 +102,7 @@ def _section(
         name = part.needed("name", lambda value, field: _object_name(section, value, field))
         if name is None:
             continue
-        uuid = part.read("uuid", lambda value, field: check_name(value, field=field), _missing_uuid(section, key, name))
+        uuid = _uuid(part, section, key, name)
         # A fault is noted and the object is read on: all faults of a file are reported at once.
         if key not in (uuid, name):
             part.faults.add(part.at("uuid"), f"is {uuid}, the key is {key[:80]}")
@@ -109,17 +116,15 @@ def _section(
     return found
 
 
-def _missing_uuid(section: str, key: str, name: str) -> str:
-    return key if key != name else made_uuid(section, name)
+def _uuid(part: Part, section: str, key: str, name: str) -> str:
+    """Read the uuid of an object; where it has none its key stands for it, unless that is the name."""
+    if part.has(UUID) or key == name:
+        return part.read(UUID, read_uuid, made_uuid(section, name))
+    return part.faults.tried(part.at(UUID), lambda: read_uuid(key, part.at(UUID)), made_uuid(section, key))
 
 
 def _object_name(section: str, value: object, field: str) -> str:
-    if section == NETWORKS:
-        return check_name(value, field=field)
-    try:
-        return check_word(value, field=_WORDS[section])
-    except Invalid as error:
-        raise Invalid(f"{field}: {error.message.partition(': ')[2]}", field=field) from None
+    return check_name(value, field=field) if section == NETWORKS else read_word(value, _WORDS[section], field)
 
 
 def _by_ident(objects: Iterable[Any]) -> Mapping[str, Any]:

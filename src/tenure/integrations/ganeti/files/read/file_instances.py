@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from tenure.integrations.ganeti.files.file_model import INSTANCES, NetworkFile, made_uuid
-from tenure.integrations.ganeti.files.json_parts import Part, text
+from tenure.integrations.ganeti.files.json_parts import Part, read_uuid, text
 from tenure.integrations.ganeti.machine_model import Instance, Nic, NicIp, Node
 from tenure.kernel.addressing.addresses import format_address, parse_address
 from tenure.kernel.errors import Invalid
@@ -60,7 +60,7 @@ def _check_marks(part: Part, nics: Iterable[Nic]) -> None:
 
 def _nic(part: Part, made: str, group: str, known: InstanceReferences) -> Nic | None:
     mac = part.needed("mac", _mac)
-    uuid = part.read("uuid", lambda value, field: check_name(value, field=field), made)
+    uuid = part.read("uuid", read_uuid, made)
     ident = part.read("network", text, None)
     network = None if ident is None else known.networks.get(ident)
     if ident is not None and network is None:

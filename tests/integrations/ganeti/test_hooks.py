@@ -14,7 +14,7 @@ import pytest
 
 from tenure import Invalid
 from tenure.integrations.ganeti.hook_environment import hook_variables, instance_variables
-from tenure.integrations.ganeti.instance.hooks import (
+from tenure.integrations.ganeti.hooks import (
     KEPT_BYTES,
     LIMIT_S,
     OP_CODES,
@@ -24,9 +24,10 @@ from tenure.integrations.ganeti.instance.hooks import (
     failed,
     run_hooks,
 )
+from tenure.integrations.ganeti.instances import NEW_WORDS
 from tests.integrations.ganeti.plans import instance, nic, of_cases
 
-REFERENCE = Path(__file__).parents[4] / "docs" / "reference" / "hooks.md"
+REFERENCE = Path(__file__).parents[3] / "docs" / "reference" / "hooks.md"
 
 
 @pytest.fixture
@@ -342,7 +343,7 @@ async def test_a_time_limit_is_a_time(limit_s: float, hooks: Path) -> None:
         await run_hooks(hooks, "instance-add", "pre", {}, limit_s=limit_s)
 
 
-@pytest.mark.parametrize(("operation", "phase"), [("network-add", "pre"), ("instance-add", "mid"), ("../x", "pre")])
+@pytest.mark.parametrize(("operation", "phase"), [("node-add", "pre"), ("instance-add", "mid"), ("../x", "pre")])
 async def test_there_are_hooks_only_for_what_is_documented(operation: str, phase: str, hooks: Path) -> None:
     with pytest.raises(Invalid, match="no hooks for"):
         await run_hooks(hooks, operation, phase, {})
@@ -350,7 +351,7 @@ async def test_there_are_hooks_only_for_what_is_documented(operation: str, phase
 
 def test_the_page_shows_every_directory_and_every_operation() -> None:
     page = REFERENCE.read_text("utf-8")
-    rows = re.findall(r"^\| `(instance-[a-z-]+\.d)` \| [^|]+ \| `(\w+)` \|$", page, re.MULTILINE)
+    rows = re.findall(r"^\| `((?:instance|network)-[a-z-]+\.d)` \| [^|]+ \| `(\w+)` \|$", page, re.MULTILINE)
 
     assert rows == [(f"{name}-{phase}.d", code) for name, code in OP_CODES.items() for phase in ("pre", "post")]
     assert f"{LIMIT_S:.0f} seconds" in page
@@ -369,4 +370,6 @@ async def test_the_page_shows_every_variable_and_no_other(hooks: Path) -> None:
     told = (line.partition("=")[0] for line in result.output.splitlines())
     named = {re.sub(r"(?<=[:_])\d+$", "i", re.sub("^GANETI_(INSTANCE_NIC0_)?", "", name)) for name in told}
     rows = re.findall(r"^\| `(?:GANETI_)?([A-Z][\w:]*[A-Za-z0-9])` \|", REFERENCE.read_text("utf-8"), re.MULTILINE)
-    assert sorted(rows) == sorted(named)
+    groups = ["GROUP_NAME", "GROUP_NETWORK_MODE", "GROUP_NETWORK_LINK", "GROUP_NETWORK_VLAN"]
+    others = [*(word for word, _ in NEW_WORDS.values()), "OLD_NAME", "NEW_NAME", *groups]
+    assert sorted(rows) == sorted([*named, *others])

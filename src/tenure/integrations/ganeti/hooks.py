@@ -1,7 +1,7 @@
-"""Hooks: programs in a directory that are run before and after an operation on an instance, and told about it.
+"""Hooks: programs in a directory that run before and after an operation on an instance or a network.
 
 They run one after another, in a session of their own each, with a time limit; what they print is kept as far as its
-end. Nothing here judges: a caller that wants failures to stop the operation asks ``failed``.
+end. ``run_hooks`` judges nothing: ``Hooking.ask`` lets failures of the first phase stop the operation.
 """
 
 import asyncio
@@ -10,22 +10,35 @@ import os
 import re
 import signal
 from asyncio.subprocess import DEVNULL, Process, create_subprocess_exec
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
-from tenure.kernel.errors import Invalid
+from tenure.kernel.errors import Conflict, Invalid
 
 OP_CODES: Mapping[str, str] = {
     "instance-add": "OP_INSTANCE_CREATE",
     "instance-modify": "OP_INSTANCE_SET_PARAMS",
     "instance-remove": "OP_INSTANCE_REMOVE",
+    "instance-rename": "OP_INSTANCE_RENAME",
+    "instance-move": "OP_INSTANCE_MOVE",
+    "network-add": "OP_NETWORK_ADD",
+    "network-modify": "OP_NETWORK_SET_PARAMS",
+    "network-remove": "OP_NETWORK_REMOVE",
+    "network-rename": "OP_NETWORK_RENAME",
+    "network-connect": "OP_NETWORK_CONNECT",
+    "network-disconnect": "OP_NETWORK_DISCONNECT",
 }
 """The operations that have hooks, and what Ganeti calls them."""
 
-PHASES = ("pre", "post")
+PRE, POST = "pre", "post"
+PHASES = (PRE, POST)
+
+TARGETS = {"instance": "GANETI_INSTANCE_NAME", "network": "GANETI_NETWORK_NAME"}
+"""In which variable, by what an operation is about, the name of that object stands."""
+
 PATH = "/sbin:/bin:/usr/sbin:/usr/bin"
 LIMIT_S = 60.0
 KEPT_BYTES = 4096
@@ -47,6 +60,40 @@ class HookResult:
     code: int | None = None
     output: str = ""
     seconds: float = 0.0
+
+
+class HookFailed(Conflict):
+    """A hook of the first phase said no; nothing was done."""
+
+    code = "hook_failed"
+
+    def __init__(self, results: Sequence[HookResult]) -> None:
+        told = "; ".join(f"{result.name}: {result.outcome}" for result in failed(results))
+        super().__init__(f"a hook refused the operation, nothing was changed: {told}", field="hooks")
+        self.results = results
+
+
+@dataclass(frozen=True, slots=True)
+class Hooking:
+    """Which hooks to run, and how long each may take."""
+
+    directory: Path
+    limit_s: float = LIMIT_S
+
+    def longest(self, operation: str, phase: str) -> float:
+        """Return how many seconds the hooks of a phase may take."""
+        return count_hooks(self.directory, operation, phase) * self.limit_s
+
+    async def ask(self, operation: str, variables: Mapping[str, str]) -> list[HookResult]:
+        """Run the hooks before an operation; HookFailed if one of them refuses it."""
+        results = await run_hooks(self.directory, operation, PRE, variables, limit_s=self.limit_s)
+        if failed(results):
+            raise HookFailed(results)
+        return results
+
+    async def report(self, operation: str, variables: Mapping[str, str]) -> list[HookResult]:
+        """Run the hooks after an operation."""
+        return await run_hooks(self.directory, operation, POST, variables, limit_s=self.limit_s)
 
 
 CALLED_OFF = "called off while hooks ran, phase "
@@ -89,14 +136,15 @@ async def _run_in(phase: str, path: Path, environment: Mapping[str, str], limit_
 
 
 def _own_variables(operation: str, phase: str, variables: Mapping[str, str]) -> dict[str, str]:
+    kind = operation.partition("-")[0]
     return {
         "PATH": PATH,
         "GANETI_HOOKS_VERSION": "2",
         "GANETI_HOOKS_PHASE": phase,
         "GANETI_HOOKS_PATH": operation,
         "GANETI_OP_CODE": OP_CODES[operation],
-        "GANETI_OBJECT_TYPE": "INSTANCE",
-        "GANETI_OP_TARGET": variables.get("GANETI_INSTANCE_NAME", ""),
+        "GANETI_OBJECT_TYPE": kind.upper(),
+        "GANETI_OP_TARGET": variables.get(TARGETS[kind], ""),
     }
 
 
