@@ -1,6 +1,7 @@
 """Commands that read: show, why, history, search, watch, the map."""
 
 import json
+from typing import Any
 
 import pytest
 
@@ -49,6 +50,26 @@ def test_a_network_without_pools_is_in_the_overview(site: Site) -> None:
 
     bare = site.json("show")[0]
     assert (bare["network"], bare["pool"], bare["size"], bare["free"]) == ("bare", None, None, None)
+
+
+@pytest.mark.parametrize("what", [[], ["net1"]], ids=["the overview", "one network"])
+def test_a_network_that_is_removed_between_two_readings_is_not_there(
+    site: Site, monkeypatch: pytest.MonkeyPatch, what: list[str]
+) -> None:
+    site.text("network", "add", "stays")
+    read: Any = tenure.AsyncLedger.spaces if what else tenure.AsyncLedger.holdings
+
+    async def removing(ledger: tenure.AsyncLedger, *said: Any, **more: Any) -> Any:
+        monkeypatch.undo()
+        await ledger.remove_network("net1", cascade=True)
+        return await read(ledger, *said, **more)
+
+    monkeypatch.setattr(tenure.AsyncLedger, read.__name__, removing)
+    if what:
+        code, error = site.error("show", *what)
+        assert (code, error["code"], error["message"]) == (3, "not_found", "no network 'net1'")
+    else:
+        assert [row["network"] for row in site.json("show")] == ["stays"]
 
 
 def test_prefixes_are_counted_as_prefixes(site: Site) -> None:

@@ -86,6 +86,8 @@ def test_a_token_may_end_at_a_time(site: Site) -> None:
         (["ops", "--scope", "read", "--expires", "soon"], "expires"),
         (["ops", "--scope", "read", "--expires", "30"], "expires"),
         (["ops", "--scope", "read", "--expires", "999999w"], "expires"),
+        (["ops", "--scope", "read", "--expires", "999999999w"], "expires"),
+        (["ops", "--scope", "read", "--expires", "9999-12-31T23:59:59-23:00"], "expires"),
         (["ops", "--scope", "read", "--expires", "2001-01-01"], "expires"),
         ([" ops", "--scope", "read"], "name"),
         (["", "--scope", "read"], "name"),

@@ -45,12 +45,13 @@ def read_expiry(context: click.Context, parameter: click.Parameter, text: str | 
         if span is None:
             moment = datetime.fromisoformat(text)
             return moment if moment.tzinfo is not None else moment.replace(tzinfo=UTC)
-        length = timedelta(seconds=int(span[1]) * SPANS_S[span[2]])
     except ValueError:
         raise click.BadParameter(f"{text!r} is neither like 30d nor like 2030-01-31", context, parameter) from None
-    if length > timedelta(days=MOST_DAYS):
+    # Compared as numbers: a timedelta has room for fewer seconds than the text can name.
+    length_s = int(span[1]) * SPANS_S[span[2]]
+    if length_s > MOST_DAYS * SPANS_S["d"]:
         raise click.BadParameter(f"{text!r} is more than a century", context, parameter)
-    return datetime.now(UTC) + length
+    return datetime.now(UTC) + timedelta(seconds=length_s)
 
 
 @noun("token")

@@ -84,8 +84,17 @@ class TokenRequest:
         object.__setattr__(self, "scopes", read_scopes(self.scopes))
         if len(check_name(self.name, field="name")) > MOST_NAME:
             raise Invalid(f"name: at most {MOST_NAME} characters, not {len(self.name)}", field="name")
-        if self.expires is not None and self.expires.tzinfo is None:
-            raise Invalid("expires: a time zone is needed", field="expires")
+        if self.expires is not None:
+            object.__setattr__(self, "expires", _in_utc(self.expires))
+
+
+def _in_utc(expires: datetime) -> datetime:
+    if expires.tzinfo is None:
+        raise Invalid("expires: a time zone is needed", field="expires")
+    try:
+        return expires.astimezone(UTC)
+    except OverflowError:  # such as the last hour of the year 9999, west of Greenwich
+        raise Invalid(f"expires: {expires.isoformat()} is beyond the year 9999 in UTC", field="expires") from None
 
 
 def read_text(text: str) -> tuple[str, str] | None:
