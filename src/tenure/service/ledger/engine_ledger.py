@@ -9,7 +9,7 @@ from functools import partial
 
 from tenure.kernel.addressing.addresses import format_address, parse_address
 from tenure.kernel.errors import NotFound, PoolExhausted
-from tenure.kernel.holdings.actor import Asker, asked_entry, check_asker
+from tenure.kernel.holdings.actor import Asker, asked_entry, check_asker, ended_row
 from tenure.kernel.holdings.deadlines import DEADLINE
 from tenure.kernel.holdings.holding_model import Change, Holding, Paper, Row, SpaceId, Waiter, moment
 from tenure.kernel.holdings.log_entries import trim_entry, waiting_entry
@@ -144,7 +144,9 @@ class EngineLedger:
             asker=self._asker,
         )
         ended = await release_holding(wanted, self.server)
-        return None if ended is None else holding_of(*ended)
+        if ended is None:
+            return None
+        return holding_of(ended_row(ended.row, wanted.request, wanted.asker), ended.layout)
 
     async def sweep(self) -> list[Holding]:
         """Remove what is overdue, space by space and page by page; the log names nobody for it."""
@@ -152,7 +154,8 @@ class EngineLedger:
         for space, _ in await self.server.store.spaces():
             while rows := await self.server.store.transact(partial(sweep_page, space=space)):
                 layout = await self.server.layout_of_space(space)
-                swept.extend([] if layout is None else known_holdings(rows, layout))
+                ended = [ended_row(row, None, None) for row in rows]
+                swept.extend([] if layout is None else known_holdings(ended, layout))
                 self.server.rooms.wake(space)
             await self.server.store.transact(lambda tx, space=space: _bury(tx, space))  # type: ignore[misc]
         await self.server.tidier.forget()
