@@ -12,6 +12,7 @@ from tenure.doors.cli.output.json_documents import Document, time_text
 from tenure.doors.cli.output.print_answer import answer, table
 from tenure.doors.cli.session import Session, pass_session
 from tenure.doors.http.access import token_store as kept
+from tenure.doors.http.access.bound_scopes import with_names_now
 from tenure.doors.http.access.token_store import Token, TokenRequest
 from tenure.kernel.errors import Conflict
 from tenure.service.ledger.async_ledger import AsyncLedger
@@ -79,16 +80,18 @@ def token() -> None:
     callback=read_expiry,
     help="When it ends: in 30d (s, m, h, d, w), or at a time; else never.",
 )
+@click.option("--allow-missing", is_flag=True, help="Scopes may name networks that do not exist yet.")
 @pass_session
-def add(session: Session, name: str, scopes: tuple[str, ...], expires: datetime | None) -> None:
+def add(session: Session, name: str, scopes: tuple[str, ...], expires: datetime | None, allow_missing: bool) -> None:
     """Make a token and print it, this once: the ledger keeps only a hash of it.
 
-    Whoever may allocate on a network may also read that network; admin may do everything.
+    Whoever may allocate on a network may also read that network; admin may do everything. The scope means the
+    network, whatever it will be called. With --allow-missing it means the first network that has the name.
 
     For example:
       tenure token add deploy --scope read --scope allocate:net1 --expires 30d
     """
-    wish = TokenRequest(name, scopes, expires)
+    wish = TokenRequest(name, scopes, expires, allow_missing)
     made, text = session.run(lambda ledger: _add(session, ledger, wish))
     if text is None:
         raise Conflict(f"token {name!r} was made, but the answer that told it was lost; revoke it and make another")
@@ -101,10 +104,12 @@ def add(session: Session, name: str, scopes: tuple[str, ...], expires: datetime 
 
 async def _add(session: Session, ledger: AsyncLedger, wish: TokenRequest) -> "tuple[Token | KnownToken, str | None]":
     if session.named_server is None:
-        return await kept.add_token(ledger.asked_by(BY), wish, by=BY)
+        done = await kept.add_token(ledger.asked_by(BY), wish, by=BY)
+        [shown] = await with_names_now(ledger, [done.token])
+        return shown, done.text
     from tenure.client import remote_tokens
 
-    made = await remote_tokens.add_token(ledger, wish.name, wish.scopes, wish.expires)
+    made = await remote_tokens.add_token(ledger, wish.name, wish.scopes, wish.expires, allow_missing=wish.allow_missing)
     return made, made.token
 
 
@@ -125,7 +130,7 @@ def list_tokens(session: Session, revoked: bool) -> None:
 
 async def _all(session: Session, ledger: AsyncLedger) -> "Sequence[Token | KnownToken]":
     if session.named_server is None:
-        return await kept.all_tokens(ledger)
+        return await with_names_now(ledger, await kept.all_tokens(ledger))
     from tenure.client import remote_tokens
 
     return await remote_tokens.all_tokens(ledger)
@@ -150,7 +155,8 @@ def revoke(session: Session, token: str) -> None:
 
 async def _revoke(session: Session, ledger: AsyncLedger, ident: str) -> "Token | KnownToken":
     if session.named_server is None:
-        return await kept.revoke_token(ledger.asked_by(BY), ident, by=BY)
+        [ended] = await with_names_now(ledger, [await kept.revoke_token(ledger.asked_by(BY), ident, by=BY)])
+        return ended
     from tenure.client import remote_tokens
 
     return await remote_tokens.revoke_token(ledger, ident)
