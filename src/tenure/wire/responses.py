@@ -283,7 +283,7 @@ class WaitingClaim(Shape, frozen=True, kw_only=True):
     slot: str
     place: int
     since: Time
-    until: Time
+    until: Time | None
     pool: str | None
     subnet: str | None
     zone: str | None = None

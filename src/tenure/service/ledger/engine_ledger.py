@@ -20,7 +20,7 @@ from tenure.kernel.plan.layout import Layout
 from tenure.kernel.plan.plan_model import Configuration, Network
 from tenure.ports import Guard, Transaction
 from tenure.service.allocator.allocation import allocate
-from tenure.service.allocator.claim import Claim, Granted
+from tenure.service.allocator.claim import GIVES_UP, Claim, Granted
 from tenure.service.allocator.overdue_pages import sweep_page
 from tenure.service.allocator.revocable_grants import Departed, give_back
 from tenure.service.allocator.waiting_line import Seat, part_line, withdraw
@@ -30,7 +30,7 @@ from tenure.service.apply.stored_replies import body_of_operations
 from tenure.service.engine.engine import Engine
 from tenure.service.engine.log_keeper import archive_older
 from tenure.service.engine.rehearsal import rehearse
-from tenure.service.engine.waiting_rooms import attend
+from tenure.service.engine.waiting_rooms import LIFE_US, attend
 from tenure.service.ledger.async_ledger import AsyncLedger
 from tenure.service.ledger.caller_transaction import AsyncInside
 from tenure.service.ledger.ledger_api import PAGE, LedgerApi, check_cursor, check_days, check_limit
@@ -357,6 +357,16 @@ async def _bury(tx: Transaction, space: int) -> None:
             await tx.log([waiting_entry("leave", waiter, DEADLINE) for waiter in dead])
 
 
+def _gives_up(waiter: Waiter) -> datetime | None:
+    """Return when a claim leaves the line if nothing becomes free: None if never.
+
+    A server renews the claims of callers that wait there, so until when such a claim is taken for alive says nothing.
+    """
+    renewed = waiter.lasts_us == LIFE_US and GIVES_UP in waiter.document
+    until_us = waiter.document[GIVES_UP] if renewed else waiter.until_us
+    return None if until_us is None else moment(until_us)
+
+
 async def _living(tx: Transaction, space: int) -> list[Waiter]:
     """Read a space's line, without those who are past their time."""
     now_us = await tx.now_us()
@@ -368,7 +378,7 @@ def _shown(waiters: Sequence[Waiter], layout: Layout) -> list[WaitingClaim]:
     return [
         WaitingClaim(
             layout.name_of(waiter.network), Owner.trusted(waiter.owner), waiter.slot, place, moment(waiter.since_us),
-            moment(waiter.until_us), waiter.document.get("pool"), waiter.document.get("subnet"),
+            _gives_up(waiter), waiter.document.get("pool"), waiter.document.get("subnet"),
             waiter.document.get("zone"),
         )
         for place, waiter in enumerate(waiters, 1)

@@ -129,7 +129,7 @@ WAITING: Keys = {
     "slot": "which of the owner's slots",
     "place": "place in the line of its space; 1 is next",
     "since": "since when",
-    "until": "until when it is taken for alive unless it says so again",
+    "until": "until when its caller waits, or its place is kept unless it is asked for again; null: for ever",
     "pool": "the pool it wants, or null",
     "subnet": "the subnet it wants, or null",
     "zone": "the zone it wants, or null",
