@@ -44,6 +44,9 @@ class OpenDoor:
         """Let him stay."""
         return True
 
+    def forget_names(self) -> None:
+        """Know nobody's networks by name."""
+
 
 class Street:
     """One server for many ledgers; the first word of the path says which."""

@@ -236,7 +236,11 @@ class Tenure(Shape, frozen=True, kw_only=True):
     ending: str
     state: str | None
     request: str | None
+    actor: str | None = None
+    request_id: str | None = None
     ended_by: str | None
+    ended_actor: str | None = None
+    ended_request_id: str | None = None
     to: str | None
     to_slot: str
     confirmed: Time | None
@@ -279,7 +283,7 @@ class WaitingClaim(Shape, frozen=True, kw_only=True):
     slot: str
     place: int
     since: Time
-    until: Time
+    until: Time | None
     pool: str | None
     subnet: str | None
     zone: str | None = None

@@ -143,3 +143,76 @@ async def test_a_repeated_key_tells_who_asked_first(
 
     assert await again.allocate("net", owner="vm/a", policy=policy, key="k") == given
     assert given.row.details["by"] == list(ANN)
+
+
+@pytest.mark.parametrize("key", [None, "k"])
+async def test_what_a_release_returns_names_the_request_and_the_actor_of_the_release(
+    ledger: tenure.AsyncLedger, anns: tenure.AsyncLedger, key: str | None
+) -> None:
+    bobs = ledger.asked_by("token/bob", request_id="r-2")
+    for owner in ("vm/a", "vm/b"):
+        await anns.allocate("net", owner=owner, request="granted")
+    await anns.hold("net", owner="vm/c", request="granted")
+
+    ended = [
+        await bobs.release("net", "192.0.2.10", owner="vm/a", request="ended", key=key),
+        *await bobs.release_owner("vm/b", request="ended"),
+        await bobs.cancel("net", "192.0.2.12", owner="vm/c", request="ended"),
+    ]
+
+    assert [(each.request, each.actor, each.request_id) for each in ended if each] == [
+        ("ended", "token/bob", "r-2")
+    ] * 3
+
+
+async def test_what_a_release_by_nobody_returns_does_not_name_the_grant(
+    ledger: tenure.AsyncLedger, anns: tenure.AsyncLedger
+) -> None:
+    held = await anns.allocate("net", owner="vm/a", request="granted")
+
+    ended = await ledger.release("net", held.address, owner="vm/a")
+
+    assert ended is not None
+    assert (ended.request, ended.actor, ended.request_id) == (None, None, None)
+
+
+async def test_what_a_sweep_returns_was_ended_by_no_request(
+    ledger: tenure.AsyncLedger, anns: tenure.AsyncLedger
+) -> None:
+    await anns.hold("net", owner="vm/late", lasts_s=60, request="granted")
+    await let_deadlines_pass(ledger)
+
+    [swept] = await anns.sweep()
+
+    assert (swept.request, swept.actor, swept.request_id) == (None, None, None)
+
+
+async def test_the_log_names_the_request_of_an_end_apart_from_that_of_the_beginning(
+    ledger: tenure.AsyncLedger, anns: tenure.AsyncLedger
+) -> None:
+    for owner, ends in (("vm/a", {"request": "ended"}), ("vm/b", {})):
+        held = await anns.allocate("net", owner=owner, request="granted")
+        await anns.release("net", held.address, owner=owner, **ends)  # type: ignore[arg-type]
+
+    ended = [change async for change in ledger.changes(0) if change.verb == "release"]
+    assert [(each.request, each.details["began_request"]) for each in ended] == [
+        ("ended", "granted"),
+        (None, "granted"),
+    ]
+    assert all("request" not in each.details for each in ended)
+
+
+async def test_history_tells_who_began_and_who_ended_a_tenure(
+    ledger: tenure.AsyncLedger, anns: tenure.AsyncLedger
+) -> None:
+    bobs = ledger.asked_by("token/bob", request_id="r-2")
+    held = await anns.allocate("net", owner="vm/a", request="granted")
+    await bobs.transfer("net", held.address, owner="vm/a", to="vm/b", request="handed on")
+    await anns.release("net", held.address, owner="vm/b")
+    await bobs.allocate("net", owner="vm/c", address=held.address)
+
+    first, second, third = await ledger.history(held.address)
+    assert (first.begun_text, first.ended_text) == ("request granted", "token/bob, request handed on")
+    assert (second.begun_text, second.ended_text) == ("token/bob, request handed on", "token/ann, request r-1")
+    assert (third.begun_text, third.ended_text) == ("token/bob, request r-2", "")
+    assert str(second).endswith(", released (token/ann, request r-1)")

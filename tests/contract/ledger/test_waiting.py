@@ -1,6 +1,7 @@
 """Waiting claims: served in order of arrival when room appears; whoever leaves leaves nothing behind."""
 
 import asyncio
+import math
 from collections.abc import AsyncIterator, Awaitable, Callable
 from typing import Any
 
@@ -100,12 +101,58 @@ async def test_the_line_can_be_read(ledger: tenure.AsyncLedger, other: tenure.As
         ("net", "vm/1", "", 2, None),
         ("net", "vm/2", "nic1", 3, "pool"),
     ]
-    assert all(each.since < each.until for each in line)
+    assert all(each.until is not None and each.since < each.until for each in line)
     assert await ledger.waiting("elsewhere") == []
     for task in tasks:
         task.cancel()
     await asyncio.gather(*tasks, return_exceptions=True)
     assert await nothing_waits(ledger)
+
+
+async def given_up_after(ledger: tenure.AsyncLedger, owner: str) -> float | None:
+    """Return how long after its arrival a claim in line is said to end."""
+    [claim] = [each for each in await ledger.waiting("net") if each.owner == owner]
+    return None if claim.until is None else (claim.until - claim.since).total_seconds()
+
+
+async def ended(*tasks: Waiting) -> None:
+    for task in tasks:
+        task.cancel()
+    await asyncio.gather(*tasks, return_exceptions=True)
+
+
+@pytest.mark.parametrize(("wait_s", "told"), [(300.0, 300), (25.0, 25), (math.inf, None)])
+async def test_the_line_tells_until_when_a_caller_waits_and_not_until_when_its_claim_is_renewed(
+    embedded: None, ledger: tenure.AsyncLedger, wait_s: float, told: float | None
+) -> None:
+    task = begin(ledger, "vm/late", wait_s)
+    await until_waiting(ledger, "vm/late")
+    early = await given_up_after(ledger, "vm/late")
+    await asyncio.sleep(1.5)  # meanwhile the claim was renewed
+    later = await given_up_after(ledger, "vm/late")
+    await ledger.claim("net", owner="vm/kept", patience_s=120)
+    kept = await given_up_after(ledger, "vm/kept")
+    await ended(task)
+
+    assert early == later
+    assert early == (None if told is None else pytest.approx(told, abs=5))
+    assert kept == pytest.approx(120, abs=5)
+
+
+async def test_whoever_comes_to_wait_with_a_claim_in_line_leaves_its_place_and_tells_the_later_end(
+    embedded: None, ledger: tenure.AsyncLedger, other: tenure.AsyncLedger
+) -> None:
+    tasks = await queue_up((ledger, "vm/late"), (ledger, "vm/last"))
+    tasks.append(begin(other, "vm/late", 600.0))
+    for _ in range(200):
+        if (await given_up_after(ledger, "vm/late") or 0) > 500:
+            break
+        await asyncio.sleep(0.05)
+    end, line = await given_up_after(ledger, "vm/late"), await ledger.waiting("net")
+    await ended(*tasks)
+
+    assert end == pytest.approx(600, abs=15)
+    assert [(each.place, each.owner) for each in line] == [(1, "vm/late"), (2, "vm/last")]
 
 
 async def lift_reserve(ledger: tenure.AsyncLedger) -> None:

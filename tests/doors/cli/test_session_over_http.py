@@ -27,6 +27,11 @@ MADE_UP = re.compile(
 """What is new each time: times, uuids, plans, addresses of network cards; and where the ledger is."""
 
 
+ASKER = re.compile(r'("(?:ended_)?(?:actor|request_id)": )(?:null|"[^"]*")|  (?:actor|request_id)=\S+')
+ENDER = re.compile(r"token/\w+, request \w+$", re.MULTILINE)
+"""On whose word: a server knows its caller by the token, a store knows nobody."""
+
+
 @dataclass(frozen=True, slots=True)
 class Served(Site):
     """A site whose ledger is asked through a server."""
@@ -55,7 +60,8 @@ class Twins:
 
 
 def _told(result: Result) -> tuple[int, str, str]:
-    out, err = (MADE_UP.sub("…", text) for text in (result.stdout, result.stderr))
+    unnamed = [ASKER.sub(r"\1", ENDER.sub("-", text)) for text in (result.stdout, result.stderr)]
+    out, err = (MADE_UP.sub("…", text) for text in unnamed)
     return result.exit_code, out, err
 
 

@@ -165,6 +165,9 @@ class Application:
             answer = await (self._apart(endpoint, call) if endpoint.apart else endpoint.handler(call))
         except KeyReused as error:
             raise call.own_words(error) from None
+        if endpoint.edits:
+            # At once on this server; the others hear of it from the log, or look again within two seconds.
+            self._site.access.forget_names()
         status = 204 if endpoint.answer is None else endpoint.status
         # Only after the handler: it is the handler that puts the ETag into the head.
         if call.if_none_match is not None and endpoint.method == "GET" and is_known(call):

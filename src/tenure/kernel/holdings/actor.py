@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from json.encoder import encode_basestring_ascii as _quoted
 from typing import Any, NamedTuple
 
-from tenure.kernel.holdings.holding_model import Entry
+from tenure.kernel.holdings.holding_model import Entry, Row
 from tenure.kernel.names import check_name
 
 BY = "by"
@@ -43,6 +43,20 @@ def asker_of(details: Mapping[str, Any]) -> Asker | None:
     """Read from details who asked, if anybody said so."""
     by = details.get(BY)
     return None if by is None else Asker(*by)
+
+
+def asker_text(actor: str | None, request: str | None, request_id: str | None) -> str:
+    """Write on whose word, and by which request: the caller's name for it, or else the door's; empty if by neither."""
+    named = request or request_id
+    return ", ".join(word for word in (actor, named and f"request {named}") if word)
+
+
+def ended_row(row: Row, request: str | None, asker: Asker | None) -> Row:
+    """Return a row as the answer to its end shows it: by the request, and on the word, that ended it.
+
+    Beside a release, the request of the grant would be read as that of the release. The log has both.
+    """
+    return row._replace(request=request, details=asked(row.details, asker))
 
 
 def asked_entry(entry: Entry, asker: Asker | None) -> Entry:

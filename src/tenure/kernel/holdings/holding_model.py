@@ -264,7 +264,7 @@ class Holding:
 
     @property
     def request(self) -> str | None:
-        """Name the request that made it."""
+        """Name the request that made it; of one that an answer reports as ended, the request that ended it."""
         return self.row.request
 
     @property
@@ -289,9 +289,15 @@ class Holding:
 
     @property
     def actor(self) -> str | None:
-        """Tell on whose word it is held, if the door that granted it said so."""
+        """Return on whose word, like ``request``; None if no door said so."""
         by = self.row.details.get("by")
         return None if by is None else str(by[0])
+
+    @property
+    def request_id(self) -> str | None:
+        """Return by which request of a door, like ``request``; None if no door said so."""
+        by = self.row.details.get("by")
+        return None if by is None else by[1]
 
     def __repr__(self) -> str:
         return f"<Holding {self}, generation {self.generation}>"

@@ -7,6 +7,9 @@ from tenure.kernel.holdings.actor import Asker, asked, asked_entry
 from tenure.kernel.holdings.deadlines import COOLED_OFF, DEADLINE
 from tenure.kernel.holdings.holding_model import Entry, Paper, Row, State, Waiter
 
+KEPT_REQUEST, SHOWN_REQUEST = "request", "began_request"
+"""How entries that end a holding name the request by which it began: in stores, and to users."""
+
 
 def grant_entry(row: Row) -> Entry:
     """Tell the log of a grant."""
@@ -43,8 +46,18 @@ def _began(row: Row) -> dict[str, Any]:
     """Tell since when, and by which request, a holding that ends was held: grants are not indexed by address."""
     began: dict[str, Any] = {"since_us": row.since_us}
     if row.request is not None:
-        began["request"] = row.request
+        began[KEPT_REQUEST] = row.request
     return began
+
+
+def shown_details(details: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Return what an entry tells, as users see it: with the request of the beginning under a name of its own.
+
+    Stores have kept it as ``request`` from the first. Beside the entry's own request it would be read as that one.
+    """
+    if KEPT_REQUEST not in details:
+        return details
+    return {SHOWN_REQUEST if name == KEPT_REQUEST else name: value for name, value in details.items()}
 
 
 def overdue_entry(row: Row) -> Entry:

@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 
 from tenure.kernel.addressing.addresses import format_address, width
+from tenure.kernel.holdings.actor import asker_of, asker_text
 from tenure.kernel.holdings.holding_model import Change, NetworkId, Row, SpaceId, State, moment
 from tenure.kernel.names import Owner
 
@@ -45,7 +46,12 @@ class Tenure:
     ending: Ending = Ending.STILL_HELD
     state: State | None = None
     request: str | None = None
+    actor: str | None = None
+    """On whose word it began, and below by which request of a door; of a grant that has ended the log does not say."""
+    request_id: str | None = None
     ended_by: str | None = None
+    ended_actor: str | None = None
+    ended_request_id: str | None = None
     to: Owner | None = None
     to_slot: str = ""
     confirmed: datetime | None = None
@@ -66,12 +72,22 @@ class Tenure:
         prefix = "" if self.first == self.last else f"/{width(self.first) - (self.last - self.first).bit_length()}"
         where = self.network or f"network no. {self.network_id}, which is gone"
         began = "an unknown time" if self.since is None else time_text(self.since)
-        begun_by = f" (request {self.request})" if self.request else ""
+        begun_by = self.begun_text and f" ({self.begun_text})"
         who = f"{self.owner}{self.slot and f' ({self.slot})'}"
         return f"{self.address}{prefix} {who} in {where}: from {began}{begun_by} {self._end_text()}"
 
+    @property
+    def begun_text(self) -> str:
+        """Write on whose word, and by which request, it began; empty where neither is known."""
+        return asker_text(self.actor, self.request, self.request_id)
+
+    @property
+    def ended_text(self) -> str:
+        """Write on whose word, and by which request, it ended; empty where neither is known."""
+        return asker_text(self.ended_actor, self.ended_by, self.ended_request_id)
+
     def _end_text(self) -> str:
-        by = f" (request {self.ended_by})" if self.ended_by else ""
+        by = self.ended_text and f" ({self.ended_text})"
         if self.ending is Ending.STILL_HELD:
             return f"on, {self.state}" + (f" until {time_text(self.deadline)}" if self.deadline else "")
         ended = "until an unknown time" if self.until is None else f"until {time_text(self.until)}"
@@ -204,6 +220,7 @@ class _Past:
         assert change.first is not None
         assert change.last is not None
         begun, confirmed = self._begun.pop(change.space, None), self._confirmed.pop(change.space, None)
+        (actor, request_id), (ended_actor, ended_request_id) = _asker(begun), _asker(change)
         return Tenure(
             space=change.space,
             network_id=change.network,
@@ -216,7 +233,11 @@ class _Past:
             until=change.at,
             ending=ending,
             request=change.details.get("request", begun and begun.request),
+            actor=actor,
+            request_id=request_id,
             ended_by=change.request,
+            ended_actor=ended_actor,
+            ended_request_id=ended_request_id,
             confirmed=confirmed and confirmed.at,
         )
 
@@ -239,7 +260,7 @@ class _Past:
         key = (row.space, row.owner, row.slot, moment(row.since_us))
         if any(key == (tenure.space, tenure.owner, tenure.slot, tenure.since) for tenure in self.ended):
             return
-        confirmed = self._confirmed.get(row.space)
+        confirmed, (actor, request_id) = self._confirmed.get(row.space), _asker(row)
         yield Tenure(
             space=row.space,
             network_id=row.network,
@@ -252,9 +273,16 @@ class _Past:
             ending=Ending.COOLING if row.state is State.COOLING else Ending.STILL_HELD,
             state=row.state,
             request=row.request,
+            actor=actor,
+            request_id=request_id,
             confirmed=confirmed and confirmed.at,
             deadline=_optional_moment(row.until_us),
         )
+
+
+def _asker(told: Change | Row | None) -> tuple[str | None, str | None]:
+    """Return who asked for a change or a holding, and by which request of a door, as far as that is known."""
+    return (None if told is None else asker_of(told.details)) or (None, None)
 
 
 def _optional_moment(microseconds: int | None) -> datetime | None:

@@ -130,6 +130,18 @@ def claim_document(claim: Claim) -> dict[str, Any]:
     return {name: value for name, value in told.items() if value is not None}
 
 
+GIVES_UP = "deadline_us"
+"""The name under which a claim in line keeps when its caller gives up: a time of the store's clock, or None: never.
+
+Nothing is decided by it, and it is no part of what the claim wants: another caller may wait with the same claim.
+"""
+
+
+def wanted_by(waiter: Waiter) -> dict[str, Any]:
+    """Return what a claim in line wants, as ``claim_document`` writes it."""
+    return {name: value for name, value in waiter.document.items() if name != GIVES_UP}
+
+
 def claim_of(waiter: Waiter, network: str) -> Claim:
     """Read back the claim of somebody else who waits, as far as others must know it."""
     told = waiter.document

@@ -5,6 +5,7 @@ one never passes it; a claim that has not said for a while that it lives is dead
 next one who looks. Nothing is ever granted to a claim that nobody stands behind.
 """
 
+import math
 from collections.abc import Sequence
 from typing import NamedTuple
 
@@ -16,7 +17,16 @@ from tenure.kernel.holdings.log_entries import waiting_entry
 from tenure.kernel.plan.layout import Layout
 from tenure.kernel.plan.plan_model import Configuration
 from tenure.ports import Transaction
-from tenure.service.allocator.claim import Claim, Granted, Known, Waiting, claim_document, claim_of
+from tenure.service.allocator.claim import (
+    GIVES_UP,
+    Claim,
+    Granted,
+    Known,
+    Waiting,
+    claim_document,
+    claim_of,
+    wanted_by,
+)
 from tenure.service.allocator.lane import Answer, Serving
 from tenure.service.allocator.revocable_grants import revocable
 
@@ -30,13 +40,15 @@ class Seat(NamedTuple):
     """A claim that is to be served now; with ``lasts_us`` it waits so long, from each time it is asked for again.
 
     ``was`` is its place of before, so that one who was taken for dead gets it back. ``caller``:
-    the name of one who may be gone before the answer, so that what it is granted can be given back.
+    the name of one who may be gone before the answer, so that what it is granted can be given back. ``waits_s``: how
+    much longer its caller waits for the answer, where the claim leaves the line with its caller.
     """
 
     claim: Claim
     lasts_us: int = 0
     was: Waiter | None = None
     caller: str | None = None
+    waits_s: float | None = None
 
 
 class Queue:
@@ -98,7 +110,7 @@ class Queue:
         line: list[tuple[Claim, int | None]] = []
         for waiter, ghost in zip(self.alive, self.ghosts(), strict=True):
             number = places.get((waiter.network, waiter.owner, waiter.slot))
-            if number is not None and claim_document(seats[number].claim) != dict(waiter.document):
+            if number is not None and claim_document(seats[number].claim) != wanted_by(waiter):
                 # A waiting seat that wants something else loses its place (``_stay``). A seat that does not wait leaves
                 # the claim in line as it is: a ghost.
                 if seats[number].lasts_us:
@@ -127,7 +139,8 @@ class Queue:
 
     async def _stay(self, serving: Serving, seat: Seat, place: Waiter | None) -> Waiting:
         document = claim_document(seat.claim)
-        if place is not None and dict(place.document) == document:
+        if place is not None and wanted_by(place) == document:
+            place = await self._later(seat, place)
             self._staying.setdefault(seat.lasts_us, []).append(place.ticket)
             return Waiting(place, self.alive.index(place) + 1)
         key, space = key_of(seat.claim, self._layout), self._layout.configuration.space
@@ -138,12 +151,32 @@ class Queue:
             self.alive.remove(place)
         elif seat.was is not None and seat.was[1:5] == wanted[1:5]:  # not where a network of the same name was before
             wanted = seat.was
-        joined = await self._tx.join(wanted._replace(document=document), seat.lasts_us)
+        told = wanted._replace(document={**document, **await self._deadline(seat)})
+        joined = await self._tx.join(told, seat.lasts_us)
         serving.entries.append(asked_entry(waiting_entry("wait", joined), asker_of(seat.claim.details)))
         self.alive.append(joined)
         # By ticket, the first field: a claim that comes back with its old ticket stands where it stood.
         self.alive.sort()
         return Waiting(joined, self.alive.index(joined) + 1)
+
+    async def _deadline(self, seat: Seat) -> dict[str, int | None]:
+        """Return when the caller of a seat gives up, by the store's clock; nothing if its claim outlives the call."""
+        if seat.waits_s is None:
+            return {}
+        return {GIVES_UP: None if seat.waits_s == math.inf else await self._tx.now_us() + int(seat.waits_s * 1e6)}
+
+    async def _later(self, seat: Seat, place: Waiter) -> Waiter:
+        """Note on a claim in line that a caller who comes to wait with it gives up later than those before."""
+        if seat.was is not None or seat.waits_s is None or GIVES_UP not in place.document:
+            return place
+        new, old = (await self._deadline(seat))[GIVES_UP], place.document[GIVES_UP]
+        if old is None or (new is not None and new <= old):
+            return place
+        # The same ticket, so the same place in line; a store writes a claim only when it joins.
+        await self._tx.leave(place.space, [place.ticket])
+        joined = await self._tx.join(place._replace(document={**place.document, GIVES_UP: new}), seat.lasts_us)
+        self.alive[self.alive.index(place)] = joined
+        return joined
 
 
 def _wanted(seat: Seat) -> Claim:

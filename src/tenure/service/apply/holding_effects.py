@@ -7,7 +7,7 @@ from typing import TypeVar
 from tenure.kernel.addressing.addresses import format_address, parse_address
 from tenure.kernel.errors import AlreadyExists, Conflict, NotFound
 from tenure.kernel.holding_states import moved, rewritten
-from tenure.kernel.holdings.actor import asked
+from tenure.kernel.holdings.actor import asked, ended_row
 from tenure.kernel.holdings.deadlines import is_over
 from tenure.kernel.holdings.holding_model import Outcome, Row, SpaceId, State, Wish
 from tenure.kernel.holdings.log_entries import confirm_entry, cool_entry, modify_entry, transfer_entry
@@ -88,9 +88,13 @@ async def release(ground: Ground, operations: Sequence[Release]) -> list[Granted
         await ground.look_ahead(group)
         for (request, lingers_us), alike in groupby(group, _ending):
             found = [await _found(ground, each) for each in alike]
-            answers.extend(None if row is None else Granted(row, ground.layout(row.space)) for row in found)
+            answers.extend(None if row is None else _as_ended(ground, row, request) for row in found)
             await ground.end([row for row in found if row is not None], request, lingers_us=lingers_us)
     return answers
+
+
+def _as_ended(ground: Ground, row: Row, request: str | None) -> Granted:
+    return Granted(ended_row(row, request, ground.asker), ground.layout(row.space))
 
 
 async def _found(ground: Ground, operation: OfHolding) -> Row | None:
@@ -134,7 +138,7 @@ async def end_cooling(ground: Ground, operation: EndCooling) -> Granted | None:
         row = row._replace(until_us=until_us)
         await ground.tx.rewrite([row])
         ground.entries.append(cool_entry(row, request))
-    return Granted(row, ground.layout(row.space))
+    return _as_ended(ground, row, request)
 
 
 async def release_owners(ground: Ground, operations: Sequence[ReleaseOwner]) -> list[list[Granted]]:
@@ -152,7 +156,7 @@ async def release_owners(ground: Ground, operations: Sequence[ReleaseOwner]) -> 
             raise Restart  # one came to hold something in a space that this transaction does not
         await ground.end(rows, request)
         # An owner that is named again has nothing left.
-        answers.extend([Granted(row, ground.layout(row.space)) for row in held.pop(owner, [])] for owner in owners)
+        answers.extend([_as_ended(ground, row, request) for row in held.pop(owner, [])] for owner in owners)
     return answers
 
 
@@ -175,8 +179,9 @@ async def cancel(ground: Ground, operation: Cancel) -> Granted | None:
         return None
     if row.state is not State.PENDING:
         raise Conflict(f"{format_address(row.first)} is {row.state}, not pending; release it", field="address")
-    await ground.end([row], check_request(operation.request), "cancelled")
-    return Granted(row, ground.layout(row.space))
+    request = check_request(operation.request)
+    await ground.end([row], request, "cancelled")
+    return _as_ended(ground, row, request)
 
 
 async def modify(ground: Ground, operations: Sequence[ModifyHolding]) -> list[Granted]:

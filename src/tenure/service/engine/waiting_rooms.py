@@ -74,6 +74,13 @@ class Guest:
     """Where in line he was left when his time in the room was over."""
     newest: int = 0
     """The number of the newest change from before he came: what he is granted is numbered above it."""
+    gives_up_at: float = math.inf
+    """When he gives up, by the loop's clock."""
+
+    @property
+    def waits_s(self) -> float:
+        """Return how much longer he waits."""
+        return max(0.0, self.gives_up_at - asyncio.get_running_loop().time())
 
     def may_hold(self) -> bool:
         """Return whether this guest was granted something, or may have been, that can still be given back."""
@@ -123,21 +130,26 @@ class WaitingRooms:
 
         Only whoever is cancelled leaves the line.
         """
-        guest = await self._received(claim, wait_s, lambda room, guest: self._keep(room, guest, lasts_us))
+        keeps_s = lasts_us / 1e6
+        guest = await self._received(claim, wait_s, lambda room, guest: self._keep(room, guest, lasts_us), keeps_s)
         if not guest.answer.done():
             assert guest.kept is not None
             return guest.kept
         return guest.answer.result()
 
-    async def _received(self, claim: Claim, wait_s: float, late: Late) -> Guest:
-        """Have a guest wait; when his time is over, do what is to be done with whoever is late."""
+    async def _received(self, claim: Claim, wait_s: float, late: Late, keeps_s: float = 0.0) -> Guest:
+        """Have a guest wait; when his time is over, do what is to be done with whoever is late.
+
+        ``keeps_s``: how long his claim stays in line after that.
+        """
         space = (await self._desk.layout(claim.network)).configuration.space
         # Looked at after the await: the ledger may have been closed meanwhile.
         if self._closing:
             raise Conflict(CLOSED)
         room = self._rooms.setdefault(space, Room())
         answer = asyncio.get_running_loop().create_future()
-        guest = Guest(claim, answer, new_caller(claim), newest=self._desk.store.newest)
+        gives_up_at = asyncio.get_running_loop().time() + wait_s + keeps_s
+        guest = Guest(claim, answer, new_caller(claim), newest=self._desk.store.newest, gives_up_at=gives_up_at)
         room.guests.append(guest)
         room.woken.set()
         if room.task is None:
@@ -320,7 +332,7 @@ class WaitingRooms:
             layout = await self._desk.layout(guest.claim.network)
             if (row := await self._desk.first_try(layout, guest.claim, guest.newest)) is not None:
                 return Granted(row, layout)
-        return await attend(self._desk, Seat(guest.claim, LIFE_US, guest.place, guest.caller))
+        return await attend(self._desk, Seat(guest.claim, LIFE_US, guest.place, guest.caller, guest.waits_s))
 
     async def _until_something_happens(self, space: SpaceId, room: Room, cursor: int) -> None:
         """Sleep until somebody comes, something became free, or it is time to say that we live."""

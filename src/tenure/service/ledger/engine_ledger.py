@@ -7,7 +7,7 @@ from functools import partial
 
 from tenure.kernel.addressing.addresses import format_address, parse_address
 from tenure.kernel.errors import NotFound, PoolExhausted
-from tenure.kernel.holdings.actor import Asker, asked_entry, check_asker
+from tenure.kernel.holdings.actor import Asker, asked_entry, check_asker, ended_row
 from tenure.kernel.holdings.deadlines import DEADLINE
 from tenure.kernel.holdings.holding_model import Change, Holding, Paper, Row, SpaceId, Waiter, moment
 from tenure.kernel.holdings.log_entries import trim_entry, waiting_entry
@@ -17,7 +17,7 @@ from tenure.kernel.plan.layout import Layout
 from tenure.kernel.plan.plan_model import Configuration, Network
 from tenure.ports import Guard, Transaction
 from tenure.service.allocator.allocation import allocate
-from tenure.service.allocator.claim import Claim, Granted
+from tenure.service.allocator.claim import GIVES_UP, Claim, Granted
 from tenure.service.allocator.overdue_pages import sweep_page
 from tenure.service.allocator.revocable_grants import Departed, give_back
 from tenure.service.allocator.waiting_line import Seat, part_line, withdraw
@@ -27,7 +27,7 @@ from tenure.service.apply.stored_replies import body_of_operations
 from tenure.service.engine.engine import Engine
 from tenure.service.engine.log_keeper import archive_older
 from tenure.service.engine.rehearsal import rehearse
-from tenure.service.engine.waiting_rooms import attend
+from tenure.service.engine.waiting_rooms import LIFE_US, attend
 from tenure.service.ledger.async_ledger import AsyncLedger
 from tenure.service.ledger.caller_transaction import AsyncInside, with_uuids
 from tenure.service.ledger.ledger_api import PAGE, LedgerApi, check_cursor, check_days, check_limit
@@ -141,7 +141,9 @@ class EngineLedger:
             asker=self._asker,
         )
         ended = await release_holding(wanted, self.server)
-        return None if ended is None else holding_of(*ended)
+        if ended is None:
+            return None
+        return holding_of(ended_row(ended.row, wanted.request, wanted.asker), ended.layout)
 
     async def sweep(self) -> list[Holding]:
         """Remove what is overdue, space by space and page by page; the log names nobody for it."""
@@ -149,7 +151,8 @@ class EngineLedger:
         for space, _ in await self.server.store.spaces():
             while rows := await self.server.store.transact(partial(sweep_page, space=space)):
                 layout = await self.server.layout_of_space(space)
-                swept.extend([] if layout is None else known_holdings(rows, layout))
+                ended = [ended_row(row, None, None) for row in rows]
+                swept.extend([] if layout is None else known_holdings(ended, layout))
                 self.server.rooms.wake(space)
             await self.server.store.transact(lambda tx, space=space: _bury(tx, space))  # type: ignore[misc]
         await self.server.tidier.forget()
@@ -339,6 +342,16 @@ async def _bury(tx: Transaction, space: int) -> None:
             await tx.log([waiting_entry("leave", waiter, DEADLINE) for waiter in dead])
 
 
+def _gives_up(waiter: Waiter) -> datetime | None:
+    """Return when a claim leaves the line if nothing becomes free: None if never.
+
+    A server renews the claims of callers that wait there, so until when such a claim is taken for alive says nothing.
+    """
+    renewed = waiter.lasts_us == LIFE_US and GIVES_UP in waiter.document
+    until_us = waiter.document[GIVES_UP] if renewed else waiter.until_us
+    return None if until_us is None else moment(until_us)
+
+
 async def _living(tx: Transaction, space: int) -> list[Waiter]:
     """Read a space's line, without those who are past their time."""
     now_us = await tx.now_us()
@@ -350,7 +363,7 @@ def _shown(waiters: Sequence[Waiter], layout: Layout) -> list[WaitingClaim]:
     return [
         WaitingClaim(
             layout.name_of(waiter.network), Owner.trusted(waiter.owner), waiter.slot, place, moment(waiter.since_us),
-            moment(waiter.until_us), waiter.document.get("pool"), waiter.document.get("subnet"),
+            _gives_up(waiter), waiter.document.get("pool"), waiter.document.get("subnet"),
             waiter.document.get("zone"),
         )
         for place, waiter in enumerate(waiters, 1)

@@ -5,6 +5,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Sequen
 
 from tenure.kernel.holdings.actor import BY, asked
 from tenure.kernel.holdings.holding_model import Change, NetworkId
+from tenure.kernel.holdings.log_entries import shown_details
 from tenure.kernel.plan.plan_model import Network
 from tenure.ports import LedgerStore
 
@@ -51,5 +52,5 @@ def _told(change: Change, network: str | None) -> Change:
     actor, request_id = details.get(BY) or (None, None)
     return Change(
         seq, at_us, verb, space, number, first, last, owner, slot, generation, request,
-        details if actor is None else asked(details, None), network, actor, request_id,
+        shown_details(details if actor is None else asked(details, None)), network, actor, request_id,
     )  # fmt: skip

@@ -26,14 +26,14 @@ class ClaimStatus:
 
 @dataclass(frozen=True, slots=True)
 class WaitingClaim:
-    """A claim in line, as users see it; ``until`` it is taken for alive unless it is asked for again."""
+    """A claim in line, as users see it; ``until`` its caller waits, or its place is kept; None: for ever."""
 
     network: str
     owner: Owner
     slot: str
     place: int
     since: datetime
-    until: datetime
+    until: datetime | None
     pool: str | None = None
     subnet: str | None = None
     zone: str | None = None

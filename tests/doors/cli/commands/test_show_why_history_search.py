@@ -1,6 +1,7 @@
 """Commands that read: show, why, history, search, watch, the map."""
 
 import json
+from typing import Any
 
 import pytest
 
@@ -49,6 +50,26 @@ def test_a_network_without_pools_is_in_the_overview(site: Site) -> None:
 
     bare = site.json("show")[0]
     assert (bare["network"], bare["pool"], bare["size"], bare["free"]) == ("bare", None, None, None)
+
+
+@pytest.mark.parametrize("what", [[], ["net1"]], ids=["the overview", "one network"])
+def test_a_network_that_is_removed_between_two_readings_is_not_there(
+    site: Site, monkeypatch: pytest.MonkeyPatch, what: list[str]
+) -> None:
+    site.text("network", "add", "stays")
+    read: Any = tenure.AsyncLedger.spaces if what else tenure.AsyncLedger.holdings
+
+    async def removing(ledger: tenure.AsyncLedger, *said: Any, **more: Any) -> Any:
+        monkeypatch.undo()
+        await ledger.remove_network("net1", cascade=True)
+        return await read(ledger, *said, **more)
+
+    monkeypatch.setattr(tenure.AsyncLedger, read.__name__, removing)
+    if what:
+        code, error = site.error("show", *what)
+        assert (code, error["code"], error["message"]) == (3, "not_found", "no network 'net1'")
+    else:
+        assert [row["network"] for row in site.json("show")] == ["stays"]
 
 
 def test_prefixes_are_counted_as_prefixes(site: Site) -> None:
@@ -183,6 +204,34 @@ def test_watch_reads_the_log_from_anywhere_to_its_end(site: Site) -> None:
     assert whole[0]["verb"] == "network.add"
     assert len(tail) == 1
     assert "192.0.2.13" in tail[0]
+
+
+def test_watch_and_history_tell_who_ended_a_holding_and_by_which_request(site: Site) -> None:
+    with tenure.open(site.url) as ledger:
+        ledger.asked_by("token/ops", request_id="r-7").release(
+            "net1", "192.0.2.10", owner="instance/web-0", request="clean-up"
+        )
+    [last] = [json.loads(line) for line in site.text("watch", "--once", "--json").splitlines()][-1:]
+    [tenure_told] = site.json("history", "192.0.2.10")["tenures"]
+    [head, line] = site.text("history", "192.0.2.10").splitlines()
+
+    assert (last["request"], last["actor"], last["request_id"]) == ("clean-up", "token/ops", "r-7")
+    assert last["details"]["began_request"] == "first"
+    words = site.text("watch", "--once").splitlines()[-1].split("  ")
+    assert {"request=clean-up", "actor=token/ops", "request_id=r-7", "began_request=first"} <= set(words)
+    assert (tenure_told["request"], tenure_told["ended_by"]) == ("first", "clean-up")
+    assert (tenure_told["ended_actor"], tenure_told["ended_request_id"]) == ("token/ops", "r-7")
+    assert head.split()[-4:] == ["BEGUN", "BY", "ENDED", "BY"]
+    assert line.endswith("request first  token/ops, request clean-up")
+
+
+def test_release_prints_its_own_request_and_not_that_of_the_grant(site: Site) -> None:
+    said = site.text("release", "net1", "192.0.2.10", "instance/web-0", "--request", "clean-up")
+    again = site.json("allocate", "net1", "instance/web-0", "--request", "second")
+    ended = site.json("release", "net1", again["address"], "instance/web-0")
+
+    assert said == "instance/web-0 no longer holds 192.0.2.10 in net1 (request clean-up)\n"
+    assert (again["request"], ended["request"], ended["actor"]) == ("second", None, None)
 
 
 def test_watch_behind_a_trimmed_log_says_where_to_go_on(site: Site) -> None:

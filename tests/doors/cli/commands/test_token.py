@@ -83,9 +83,12 @@ def test_a_token_may_end_at_a_time(site: Site) -> None:
         (["ops"], "scopes"),
         (["ops", "--scope", "write"], "scopes"),
         (["ops", "--scope", "allocate"], "scopes"),
+        (["ops", "--scope", "allocate:net9"], "scopes"),
         (["ops", "--scope", "read", "--expires", "soon"], "expires"),
         (["ops", "--scope", "read", "--expires", "30"], "expires"),
         (["ops", "--scope", "read", "--expires", "999999w"], "expires"),
+        (["ops", "--scope", "read", "--expires", "999999999w"], "expires"),
+        (["ops", "--scope", "read", "--expires", "9999-12-31T23:59:59-23:00"], "expires"),
         (["ops", "--scope", "read", "--expires", "2001-01-01"], "expires"),
         ([" ops", "--scope", "read"], "name"),
         (["", "--scope", "read"], "name"),
@@ -97,6 +100,20 @@ def test_what_is_wrong_is_refused_by_name_and_makes_nothing(site: Site, words: l
 
     assert (code, error["field"]) == (2, field)
     assert site.json("token", "list") == []
+
+
+def test_a_scope_is_listed_by_the_name_that_its_network_has_now(site: Site) -> None:
+    site.text("token", "add", "ops", "--scope", "allocate:net1")
+    made = site.json("token", "add", "early", "--scope", "allocate:net9", "--allow-missing")
+    site.text("network", "rename", "net1", "net2")
+    site.text("network", "add", "net1")
+
+    renamed, early = site.json("token", "list")
+    site.text("network", "remove", "net2", "--cascade")
+
+    assert (renamed["scopes"], early["scopes"]) == (["allocate:net2"], made["scopes"])
+    assert made["scopes"] == ["allocate:net9 (no such network yet)"]
+    assert site.json("token", "revoke", "ops")["scopes"] == ["allocate:net1 (removed)"]
 
 
 def test_a_name_is_for_one_good_token(site: Site) -> None:

@@ -76,6 +76,7 @@ def _filled(value: Any, network: str) -> Any:
 
 
 PUBLIC, OPEN, READ, ALLOCATE, ADMIN = Need.PUBLIC, Need.OPEN, Need.READ, Need.ALLOCATE, Need.ADMIN
+READ_OWN = Need.READ_OWN
 NETWORK = "/networks/{network}"
 INSTANCE = "/deployments/{deployment}/instances/{instance_group}/{ident}"
 ERRAND = "/deployments/{deployment}/errands/{errand}"
@@ -86,7 +87,7 @@ WISH = {"operations": [{"op": "allocate", "network": "{network}", "owner": "inst
 CASES = [
     Case("GET", "/spaces", READ),
     Case("GET", "/spaces/{space}", READ),
-    Case("GET", "/networks", READ),
+    Case("GET", "/networks", READ_OWN),
     Case("POST", "/networks", ADMIN, {"name": "new-{network}"}),
     Case("GET", NETWORK, READ),
     Case("PATCH", NETWORK, ADMIN, {"description": "changed"}, IF_MATCH),
@@ -113,7 +114,7 @@ CASES = [
     Case("POST", f"{NETWORK}:allocate_many", ALLOCATE, {"wishes": [{"owner": "instance/new"}]}),
     Case("POST", f"{NETWORK}:release", ALLOCATE, {"address": HELD, **OWNER}),
     Case("POST", f"{NETWORK}:release_many", ALLOCATE, {"releases": [{"address": HELD, **OWNER}]}),
-    Case("GET", "/holdings", READ),
+    Case("GET", "/holdings", READ_OWN),
     Case("GET", f"{NETWORK}/holdings", READ),
     Case("GET", f"{NETWORK}/holdings/{{address}}", READ),
     Case("PATCH", f"{NETWORK}/holdings/{{address}}", ALLOCATE, {"description": "changed"}, IF_MATCH),
@@ -123,23 +124,23 @@ CASES = [
     Case("POST", f"{NETWORK}/holdings/{{address}}:cancel", ALLOCATE, {"owner": "instance/pending"}),
     Case("POST", f"{NETWORK}/holdings/{{address}}:release", ALLOCATE, OWNER),
     Case("POST", f"{NETWORK}/holdings/{{address}}:end_cooling", ALLOCATE, {"owner": "instance/gone"}),
-    Case("GET", "/owners/{owner}", READ),
+    Case("GET", "/owners/{owner}", READ_OWN),
     Case("POST", "/owners/{owner}:release", ALLOCATE, {}),
-    Case("GET", "/claims", READ),
+    Case("GET", "/claims", READ_OWN),
     Case("GET", f"{NETWORK}/claims", READ),
     Case("POST", f"{NETWORK}:claim", ALLOCATE, {"owner": "instance/new"}),
     Case("POST", f"{NETWORK}:withdraw", ALLOCATE, {"owner": "instance/new"}),
     Case("GET", "/instances", READ),
     Case("GET", "/instances/{instance}", READ),
-    Case("GET", "/search", READ, query="?text=held"),
+    Case("GET", "/search", READ_OWN, query="?text=held"),
     Case("GET", "/utilisation", READ),
     Case("GET", f"{NETWORK}/utilisation", READ),
     Case("GET", f"{NETWORK}/map", READ),
     Case("GET", f"{NETWORK}/timeline", READ),
-    Case("GET", "/addresses/{address}/why", READ),
-    Case("GET", "/addresses/{address}/history", READ),
-    Case("GET", "/changes", READ),
-    Case("GET", "/events", READ),
+    Case("GET", "/addresses/{address}/why", READ_OWN),
+    Case("GET", "/addresses/{address}/history", READ_OWN),
+    Case("GET", "/changes", READ_OWN),
+    Case("GET", "/events", READ_OWN),
     Case("GET", "/papers/{kind}", READ),
     Case("GET", "/papers/{kind}/{name}", READ),
     Case("GET", "/cloud-configs", READ),
@@ -180,7 +181,7 @@ CASES = [
     Case("POST", ":sweep", ADMIN, {}),
     Case("POST", "/changes:trim", ADMIN, {"before": 1}),
     Case("POST", "/changes:archive", ADMIN, {"keep_days": 90}),
-    Case("GET", "/changes/last", READ),
+    Case("GET", "/changes/last", READ_OWN),
     Case("GET", "/tokens", ADMIN),
     Case("POST", "/tokens", ADMIN, {"name": "new-{network}", "scopes": ["read"]}),
     Case("GET", "/tokens/{token}", ADMIN),

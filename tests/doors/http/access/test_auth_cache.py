@@ -84,7 +84,7 @@ async def test_whoever_goes_on_for_long_can_be_looked_at_again(ledger: tenure.As
     token, headers = await made(ledger, "read")
     by_token = await access.admit(SCOPE, headers, ROUTE)
     _, login = await sessions.begin(ledger, token.token)
-    by_login = login.visitor()
+    by_login = login.visitor(by_token)
     good = [await access.still_good(visitor) for visitor in (by_token, by_login)]
     await sessions.end(ledger, login.name)
     logged_out = [await access.still_good(visitor) for visitor in (by_token, by_login)]

@@ -25,6 +25,7 @@ MAY = {
     Need.PUBLIC: {*STRANGERS, *KNOWN},
     Need.OPEN: {*KNOWN},
     Need.READ: {"read", "everywhere", "admin"},
+    Need.READ_OWN: {"read", "here", "everywhere", "admin"},
     Need.ALLOCATE: {"everywhere", "admin"},
     Need.ADMIN: {"admin"},
 }
@@ -73,7 +74,7 @@ async def everybody(ledger: tenure.AsyncLedger, admin: str) -> dict[str, str]:
     soon = datetime.now(UTC) + timedelta(seconds=0.2)
     made = {
         "read": TokenRequest("read", ["read"]),
-        "other": TokenRequest("other", ["allocate:net-0"]),
+        "other": TokenRequest("other", ["allocate:net-0"], allow_missing=True),
         "everywhere": TokenRequest("everywhere", ["allocate:*"]),
         "expired": TokenRequest("expired", ["admin"], soon),
         "revoked": TokenRequest("revoked", ["admin"]),

@@ -35,6 +35,7 @@ def secret_of(token: object) -> str:
 
 async def test_a_token_is_told_once_and_good_at_once() -> None:
     async with running() as server, server.client() as admin:
+        await admin.post("/networks", {"name": "net1"})
         token = await made(admin, "ops", "read", "allocate:net1")
         mine = await admin.get("/self", token=str(token["token"]))
         shown = await admin.get(f"/tokens/{token['id']}")

@@ -2,6 +2,7 @@
 
 import pytest
 
+from tenure.doors.http.openapi.openapi_document import written as written_document
 from tests.doors.http.plan import lay
 from tests.doors.http.sockets import RawAnswer, send, written
 from tests.doors.http.stage import Client, Server
@@ -94,3 +95,9 @@ async def test_another_major_version_is_refused(shared_server: Server, line: byt
     [answer] = await send(shared_server.port, line + b"\r\nHost: here\r\n\r\nSM\r\n\r\n")
 
     assert (answer.status, answer.json["code"], answer.head["connection"]) == (505, "version_not_supported", "close")
+
+
+async def test_the_document_says_that_a_key_that_comes_twice_is_refused() -> None:
+    told = " ".join(str(written_document()["info"]["description"]).split())
+
+    assert "A name that is there twice in one object is refused (422)." in told

@@ -65,7 +65,7 @@ def release_owner(session: Session, owner: str, **said: Any) -> None:
     """
     ended = session.run(lambda ledger: ledger.release_owner(owner, **said))
     documents = [holding_document(holding) for holding in ended]
-    lines = [f"{owner} no longer holds {holding.address} in {holding.network}" for holding in ended]
+    lines = [f"{owner} no longer holds {holding.address} in {holding.network}{_by_text(holding)}" for holding in ended]
     answer(session, documents, "\n".join(lines) or f"{owner} holds nothing")
 
 
@@ -172,4 +172,10 @@ def print_holdings(session: Session, holdings: list[Holding], *, nothing: str) -
 
 
 def _ended(session: Session, ended: Holding | None, text: str, nothing: str) -> None:
-    answer(session, None if ended is None else holding_document(ended), nothing if ended is None else text)
+    document = None if ended is None else holding_document(ended)
+    answer(session, document, nothing if ended is None else f"{text}{_by_text(ended)}")
+
+
+def _by_text(ended: Holding) -> str:
+    """Write by which request a holding was ended, if the caller named it; who the caller is, he knows himself."""
+    return f" (request {ended.request})" if ended.request else ""

@@ -2,6 +2,7 @@
 
 from collections import Counter
 from collections.abc import Sequence
+from contextlib import suppress
 
 import click
 
@@ -17,7 +18,7 @@ from tenure.doors.cli.output.network_chart import PAGE, chart, held_strokes, pri
 from tenure.doors.cli.output.print_answer import answer, echo, fields, table, table_lines
 from tenure.doors.cli.session import Session, pass_session
 from tenure.kernel.addressing.addresses import parse_address
-from tenure.kernel.errors import Invalid
+from tenure.kernel.errors import Invalid, NotFound
 from tenure.kernel.holdings.holding_model import Holding
 from tenure.kernel.names import Owner
 from tenure.kernel.plan.blocked_ranges import Barriers
@@ -83,7 +84,11 @@ async def _look_up(ledger: AsyncLedger, what: str) -> Answer:
     network = await ledger.network(what)
     # The one beyond the limit is not shown; it says whether there are more.
     holdings = await ledger.holdings(what, limit=SHOWN_HOLDINGS + 1)
-    return network_entry(network), await overview(ledger, what), holdings
+    pools = await overview(ledger, what)
+    # Every network has a row, also one without pools: this one was removed since it was read above.
+    if not pools:
+        raise NotFound("network", what)
+    return network_entry(network), pools, holdings
 
 
 def _print(session: Session, what: str, found: Answer) -> None:
@@ -117,7 +122,9 @@ async def overview(ledger: AsyncLedger, only: str | None = None) -> list[Documen
     for space in await ledger.spaces():
         for network in space.networks.values():
             if only in (None, network.name):
-                rows += await _pool_rows(ledger, space, network, waiting)
+                # A network that was removed since the plan was read has no row any more.
+                with suppress(NotFound):
+                    rows += await _pool_rows(ledger, space, network, waiting)
     return sorted(rows, key=lambda row: str(row["network"]))
 
 

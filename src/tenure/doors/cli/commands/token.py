@@ -12,6 +12,7 @@ from tenure.doors.cli.output.json_documents import Document, time_text
 from tenure.doors.cli.output.print_answer import answer, table
 from tenure.doors.cli.session import Session, pass_session
 from tenure.doors.http.access import token_store as kept
+from tenure.doors.http.access.bound_scopes import with_names_now
 from tenure.doors.http.access.token_store import Token, TokenRequest
 from tenure.kernel.errors import Conflict
 from tenure.service.ledger.async_ledger import AsyncLedger
@@ -45,12 +46,13 @@ def read_expiry(context: click.Context, parameter: click.Parameter, text: str | 
         if span is None:
             moment = datetime.fromisoformat(text)
             return moment if moment.tzinfo is not None else moment.replace(tzinfo=UTC)
-        length = timedelta(seconds=int(span[1]) * SPANS_S[span[2]])
     except ValueError:
         raise click.BadParameter(f"{text!r} is neither like 30d nor like 2030-01-31", context, parameter) from None
-    if length > timedelta(days=MOST_DAYS):
+    # Compared as numbers: a timedelta has room for fewer seconds than the text can name.
+    length_s = int(span[1]) * SPANS_S[span[2]]
+    if length_s > MOST_DAYS * SPANS_S["d"]:
         raise click.BadParameter(f"{text!r} is more than a century", context, parameter)
-    return datetime.now(UTC) + length
+    return datetime.now(UTC) + timedelta(seconds=length_s)
 
 
 @noun("token")
@@ -78,16 +80,18 @@ def token() -> None:
     callback=read_expiry,
     help="When it ends: in 30d (s, m, h, d, w), or at a time; else never.",
 )
+@click.option("--allow-missing", is_flag=True, help="Scopes may name networks that do not exist yet.")
 @pass_session
-def add(session: Session, name: str, scopes: tuple[str, ...], expires: datetime | None) -> None:
+def add(session: Session, name: str, scopes: tuple[str, ...], expires: datetime | None, allow_missing: bool) -> None:
     """Make a token and print it, this once: the ledger keeps only a hash of it.
 
-    Whoever may allocate on a network may also read that network; admin may do everything.
+    Whoever may allocate on a network may also read that network; admin may do everything. The scope means the
+    network, whatever it will be called. With --allow-missing it means the first network that has the name.
 
     For example:
       tenure token add deploy --scope read --scope allocate:net1 --expires 30d
     """
-    wish = TokenRequest(name, scopes, expires)
+    wish = TokenRequest(name, scopes, expires, allow_missing)
     made, text = session.run(lambda ledger: _add(session, ledger, wish))
     if text is None:
         raise Conflict(f"token {name!r} was made, but the answer that told it was lost; revoke it and make another")
@@ -100,10 +104,12 @@ def add(session: Session, name: str, scopes: tuple[str, ...], expires: datetime 
 
 async def _add(session: Session, ledger: AsyncLedger, wish: TokenRequest) -> "tuple[Token | KnownToken, str | None]":
     if session.named_server is None:
-        return await kept.add_token(ledger.asked_by(BY), wish, by=BY)
+        done = await kept.add_token(ledger.asked_by(BY), wish, by=BY)
+        [shown] = await with_names_now(ledger, [done.token])
+        return shown, done.text
     from tenure.client import remote_tokens
 
-    made = await remote_tokens.add_token(ledger, wish.name, wish.scopes, wish.expires)
+    made = await remote_tokens.add_token(ledger, wish.name, wish.scopes, wish.expires, allow_missing=wish.allow_missing)
     return made, made.token
 
 
@@ -124,7 +130,7 @@ def list_tokens(session: Session, revoked: bool) -> None:
 
 async def _all(session: Session, ledger: AsyncLedger) -> "Sequence[Token | KnownToken]":
     if session.named_server is None:
-        return await kept.all_tokens(ledger)
+        return await with_names_now(ledger, await kept.all_tokens(ledger))
     from tenure.client import remote_tokens
 
     return await remote_tokens.all_tokens(ledger)
@@ -149,7 +155,8 @@ def revoke(session: Session, token: str) -> None:
 
 async def _revoke(session: Session, ledger: AsyncLedger, ident: str) -> "Token | KnownToken":
     if session.named_server is None:
-        return await kept.revoke_token(ledger.asked_by(BY), ident, by=BY)
+        [ended] = await with_names_now(ledger, [await kept.revoke_token(ledger.asked_by(BY), ident, by=BY)])
+        return ended
     from tenure.client import remote_tokens
 
     return await remote_tokens.revoke_token(ledger, ident)

@@ -48,6 +48,8 @@ def _line(change: Change, at: str) -> str:
         change.owner,
         change.slot,
         f"request={change.request}" if change.request else None,
+        f"actor={change.actor}" if change.actor else None,
+        f"request_id={change.request_id}" if change.request_id else None,
     ]
     told = [f"{name}={cell_text(value)}" for name, value in change.details.items() if name != "network"]
     return "  ".join(word for word in [*words, *told] if word)

@@ -8,7 +8,12 @@ import click
 from tenure.doors.cli.framework.click_base import command
 from tenure.doors.cli.framework.complete_names import complete_network
 from tenure.doors.cli.framework.shared_options import address_argument
-from tenure.doors.cli.output.json_documents import explanation_document, found_document, history_document
+from tenure.doors.cli.output.json_documents import (
+    explanation_document,
+    found_document,
+    history_document,
+    tenure_document,
+)
 from tenure.doors.cli.output.print_answer import answer, echo, table
 from tenure.doors.cli.session import Session, pass_session
 from tenure.service.read.search import ObjectKind
@@ -22,7 +27,8 @@ TENURES = {
     "SINCE": "since",
     "UNTIL": "until",
     "ENDING": "ending",
-    "REQUEST": "request",
+    "BEGUN BY": "begun_text",
+    "ENDED BY": "ended_text",
 }
 FOUND = {
     "KIND": "kind",
@@ -81,7 +87,8 @@ def history(session: Session, address: str, network: str | None, at: datetime | 
     if session.json:
         answer(session, document, "")
         return
-    table(session, document["tenures"], TENURES, nothing=f"nobody is known to have held {address}")
+    rows = [{**tenure_document(each), "begun_text": each.begun_text, "ended_text": each.ended_text} for each in found]
+    table(session, rows, TENURES, nothing=f"nobody is known to have held {address}")
     if found.trimmed:
         echo(session, f"the log was trimmed; it is complete since {document['complete_since'] or 'now'}")
 

@@ -40,6 +40,8 @@ def holding_document(holding: Holding) -> Document:
         "description": holding.description,
         "carrier": holding.carrier,
         "plan": holding.plan,
+        "actor": holding.actor,
+        "request_id": holding.request_id,
     }
 
 
@@ -55,6 +57,8 @@ def change_document(change: Change) -> Document:
         "slot": change.slot,
         "generation": change.generation,
         "request": change.request,
+        "actor": change.actor,
+        "request_id": change.request_id,
         "details": dict(change.details),
     }
 
@@ -142,7 +146,11 @@ def tenure_document(tenure: Tenure) -> Document:
         "ending": str(tenure.ending),
         "state": None if tenure.state is None else str(tenure.state),
         "request": tenure.request,
+        "actor": tenure.actor,
+        "request_id": tenure.request_id,
         "ended_by": tenure.ended_by,
+        "ended_actor": tenure.ended_actor,
+        "ended_request_id": tenure.ended_request_id,
         "to": None if tenure.to is None else str(tenure.to),
         "to_slot": tenure.to_slot,
         "confirmed": time_text(tenure.confirmed),

@@ -23,10 +23,12 @@ HOLDING: Keys = {
     "generation": "sets this holding apart from earlier ones of the address",
     "since": "when it began",
     "until": "deadline of a pending or cooling one, or null",
-    "request": "the request that made it, or null",
+    "request": "the request that made it, or null; in the answer to a release, the request that ended it",
     **NOTES,
     "carrier": "the machine that carries the address, or null",
     "plan": "the operation it belongs to, or null",
+    "actor": "on whose word, like `request`: `token/NAME` over HTTP, or null",
+    "request_id": "and by which request of a server, or null",
 }
 
 CHANGE: Keys = {
@@ -38,7 +40,9 @@ CHANGE: Keys = {
     "owner": "as of the holding, or null",
     "slot": "as of the holding, or null",
     "generation": "as of the holding, or null",
-    "request": "who asked, by the name of the request, or null",
+    "request": "the caller's name for the request that made this change, or null",
+    "actor": "on whose word this change was made: `token/NAME` over HTTP, or null",
+    "request_id": "and by which request of a server, or null",
     "details": "what else is told",
 }
 
@@ -125,7 +129,7 @@ WAITING: Keys = {
     "slot": "which of the owner's slots",
     "place": "place in the line of its space; 1 is next",
     "since": "since when",
-    "until": "until when it is taken for alive unless it says so again",
+    "until": "until when its caller waits, or its place is kept unless it is asked for again; null: for ever",
     "pool": "the pool it wants, or null",
     "subnet": "the subnet it wants, or null",
     "zone": "the zone it wants, or null",
@@ -133,7 +137,8 @@ WAITING: Keys = {
 
 FINDING: Keys = {
     "network": "the network that says so",
-    "status": "a state, `reserved`, `pre-allocated`, `kept back`, `retired`, `outside pools` or `free`",
+    "status": "a state, `reserved`, `pre-allocated`, `kept back`, `retired`, `outside pools`, `free`; "
+    "`held elsewhere` where the token may not read who holds it",
     "text": "the explanation in words",
     "owner": "who holds it, or whom it waits for, or null",
     "since": "since when it is held, or null",
@@ -156,7 +161,11 @@ TENURE: Keys = {
     "ending": "`still held`, `released`, `transferred`, `cooling`, `cancelled` or `deadline passed`",
     "state": "the state of one that lasts, or null",
     "request": "the request that made it, or null",
+    "actor": "on whose word it began: `token/NAME`; null where that is not known",
+    "request_id": "and by which request of a server, or null",
     "ended_by": "the request that ended it, or null",
+    "ended_actor": "on whose word it ended, or null",
+    "ended_request_id": "and by which request of a server, or null",
     "to": "whom it was transferred to, or null",
     "to_slot": "and into which slot",
     "confirmed": "when it was confirmed, or null",

@@ -116,6 +116,12 @@ class Seats:
         for given in [given for given, seat in self.known.items() if seat.visitor and seat.visitor.id == token]:
             del self.known[given]
 
+    def forget_names(self) -> None:
+        """Ask again for whoever may have scopes on some networks: names of networks have changed."""
+        # Not only for visitors with networks: the scope of one without may wait for the network that was just added.
+        for given in [given for given, seat in self.known.items() if seat.visitor and not seat.visitor.admin]:
+            del self.known[given]
+
 
 def _make_room(seats: dict[bytes, CachedVisitor], most: int, now: float) -> None:
     """Keep the number of seats bounded: those whose time is over go first, and if there are none, all do."""

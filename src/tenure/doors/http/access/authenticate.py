@@ -9,6 +9,7 @@ from datetime import datetime
 
 from tenure.doors.http.access import sessions
 from tenure.doors.http.access.auth_cache import ENDED, Found, Seats
+from tenure.doors.http.access.bound_scopes import visitor_of
 from tenure.doors.http.access.peer import is_here, is_own_page, is_secure, peer_of
 from tenure.doors.http.access.rate_limit import Limiter
 from tenure.doors.http.access.sessions import Login
@@ -119,11 +120,18 @@ class Access:
         if change.verb.startswith("paper.") and change.details.get("kind") in (TOKEN, SESSION):
             # The name of a login begins with its token's id.
             self.forget(str(change.details["name"]).partition(".")[0])
+        elif change.verb.startswith("network."):
+            self.forget_names()
 
     def forget(self, token: str | None = None) -> None:
         """Look again at whoever comes next; with a token, only at those who come by it."""
         self._tokens.forget(token)
         self._logins.forget(token)
+
+    def forget_names(self) -> None:
+        """Look again at whoever comes by a token for some networks: these may be called otherwise now, or be gone."""
+        self._tokens.forget_names()
+        self._logins.forget_names()
 
     async def _by_token(self, given: bytes, scope: Scope, now: float) -> Visitor:
         text = _bearer(given)
@@ -183,12 +191,12 @@ class Access:
 
     async def _look_for_token(self, given: bytes) -> Found | None:
         token = await good_token(self._ledger, _bearer(given) or "")
-        return None if token is None else (token.visitor(), token.expires)
+        return None if token is None else (await visitor_of(self._ledger, token), token.expires)
 
     async def _look_for_login(self, cookie: bytes) -> Found | None:
         login = await sessions.good_login(self._ledger, cookie)
         if login is not None:
-            return login.visitor(), login.until
+            return login.visitor(await visitor_of(self._ledger, login.token)), login.until
         return ENDED if await sessions.was_login(self._ledger, cookie) else None
 
     def _stranger(self, scope: Scope, headers: Headers) -> Stranger:

@@ -29,6 +29,7 @@ def _checked(text: object) -> str:
     raise Invalid(f"scopes: {shown(text)} is none of read, allocate:NETWORK and admin{hint}", field="scopes")
 
 
-def networks_of(scopes: Sequence[str]) -> frozenset[str]:
-    """Name the networks that scopes let allocate on."""
-    return frozenset(scope.removeprefix(ALLOCATE) for scope in scopes if scope.startswith(ALLOCATE))
+def named_networks(scopes: Sequence[str]) -> frozenset[str]:
+    """Return the networks that scopes name, by the names that were said; without ``*``, which names none."""
+    said = (scope.removeprefix(ALLOCATE) for scope in scopes if scope.startswith(ALLOCATE))
+    return frozenset(said) - {ANY_NETWORK}

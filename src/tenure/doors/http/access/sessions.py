@@ -37,9 +37,9 @@ class Login(NamedTuple):
     until: datetime
     csrf: str
 
-    def visitor(self) -> Visitor:
-        """Return whom it lets in: whom its token lets in."""
-        return replace(self.token.visitor(), session=self.name, csrf=self.csrf)
+    def visitor(self, visitor: Visitor) -> Visitor:
+        """Return whom it lets in: the one whom its token lets in."""
+        return replace(visitor, session=self.name, csrf=self.csrf)
 
 
 def cookie_name(*, secure: bool) -> str:

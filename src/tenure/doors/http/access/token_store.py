@@ -8,15 +8,15 @@ import hashlib
 import hmac
 import re
 import secrets
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from typing import Any, NamedTuple
 
-from tenure.doors.http.access.scopes import networks_of, read_scopes
-from tenure.doors.http.routing.principal import Need, Visitor
+from tenure.doors.http.access.scopes import ALLOCATE, named_networks, read_scopes
+from tenure.doors.http.routing.principal import ANY_NETWORK, Need, Visitor
 from tenure.kernel.errors import AlreadyExists, Conflict, Invalid, KeyReused, NotFound
-from tenure.kernel.holdings.holding_model import Paper
+from tenure.kernel.holdings.holding_model import NetworkId, Paper
 from tenure.kernel.names import check_name
 from tenure.service.apply.operations import Operation, RemovePaper, WritePaper
 from tenure.service.ledger.async_ledger import AsyncLedger
@@ -44,6 +44,8 @@ class Token:
     revoked: datetime | None = None
     revoked_by: str | None = None
     revision: int = 0
+    networks: Mapping[str, NetworkId] = field(default_factory=dict)
+    """Which network each scope means that names one; a scope that is not here is not bound (``bound_scopes``)."""
 
     def is_good(self, now: datetime) -> bool:
         """Tell whether it opens the door."""
@@ -54,14 +56,16 @@ class Token:
         """Tell whether it may do everything."""
         return Need.ADMIN.value in self.scopes
 
-    def visitor(self) -> Visitor:
-        """Return whom it lets in."""
+    def visitor(self, networks: Iterable[str] = ()) -> Visitor:
+        """Return whom it lets in, where the networks that its scopes mean have these names now."""
+        everywhere = {ANY_NETWORK} if ALLOCATE + ANY_NETWORK in self.scopes else set()
         return Visitor(
             self.id,
             self.name,
             read=Need.READ.value in self.scopes,
             admin=self.is_admin,
-            networks=networks_of(self.scopes),
+            networks=frozenset({*networks, *everywhere}),
+            numbers=frozenset(self.networks.values()),
         )
 
 
@@ -74,18 +78,28 @@ class Made(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class TokenRequest:
-    """What a new token is to be; checked at birth."""
+    """What a new token is to be; checked at birth. ``allow_missing``: its scopes may name networks that come later."""
 
     name: str
     scopes: Sequence[str]
     expires: datetime | None = None
+    allow_missing: bool = False
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "scopes", read_scopes(self.scopes))
         if len(check_name(self.name, field="name")) > MOST_NAME:
             raise Invalid(f"name: at most {MOST_NAME} characters, not {len(self.name)}", field="name")
-        if self.expires is not None and self.expires.tzinfo is None:
-            raise Invalid("expires: a time zone is needed", field="expires")
+        if self.expires is not None:
+            object.__setattr__(self, "expires", _in_utc(self.expires))
+
+
+def _in_utc(expires: datetime) -> datetime:
+    if expires.tzinfo is None:
+        raise Invalid("expires: a time zone is needed", field="expires")
+    try:
+        return expires.astimezone(UTC)
+    except OverflowError:  # such as the last hour of the year 9999, west of Greenwich
+        raise Invalid(f"expires: {expires.isoformat()} is beyond the year 9999 in UTC", field="expires") from None
 
 
 def read_text(text: str) -> tuple[str, str] | None:
@@ -119,17 +133,39 @@ async def add_token(
     if wish.expires is not None and wish.expires <= now:
         raise Invalid(f"expires: {wish.expires.isoformat()} is past", field="expires")
     secret = secrets.token_hex(32)
-    made = Token(id, wish.name, tuple(wish.scopes), now, by, digest_of(secret), wish.expires)
+    networks = await _networks_of(ledger, wish)
+    made = Token(id, wish.name, tuple(wish.scopes), now, by, digest_of(secret), wish.expires, networks=networks)
     try:
         # Inside the try, too: this very request, sent twice, may have taken the name, and then its token is the answer.
         mark = await _mark(ledger, wish.name, id, now)
-        await ledger.apply([WritePaper(kind=TOKEN, name=id, document=_document(made)), mark, *beside])
+        await ledger.apply([WritePaper(kind=TOKEN, name=id, document=document_of(made)), mark, *beside])
     except Conflict:  # the same request, or another token of that name, was faster
         known = await token_of(ledger, id)
         if known is None:
             raise _taken(wish.name) from None
         return Made(_same(known, wish, key), None)
     return Made(replace(made, revision=1), f"tnr_{id}_{secret}")
+
+
+async def _networks_of(ledger: AsyncLedger, wish: TokenRequest) -> dict[str, NetworkId]:
+    """Return which networks the scopes of a new token mean; one that is not there is refused unless that was asked."""
+    found: dict[str, NetworkId] = {}
+    for name in sorted(named_networks(wish.scopes)):
+        number = await number_of(ledger, name)
+        if number is not None:
+            found[name] = number
+        elif not wish.allow_missing:
+            told = f"scopes: there is no network {name!r}; a scope for one that comes later must be asked for as such"
+            raise Invalid(told, field="scopes")
+    return found
+
+
+async def number_of(ledger: AsyncLedger, network: str) -> NetworkId | None:
+    """Return the number of the network that has a name now, if there is one; it keeps it through every rename."""
+    try:
+        return (await ledger.network(network)).id
+    except NotFound:
+        return None
 
 
 def _same(known: Token, wish: TokenRequest, key: str | None) -> Token:
@@ -199,7 +235,7 @@ async def revoke_token(ledger: AsyncLedger, ident: str, *, by: str) -> Token:
         if token.revoked is not None:
             return token
         ended = replace(token, revoked=datetime.now(UTC), revoked_by=by)
-        write = WritePaper(kind=TOKEN, name=token.id, document=_document(ended), revision=token.revision)
+        write = WritePaper(kind=TOKEN, name=token.id, document=document_of(ended), revision=token.revision)
         try:
             await ledger.apply([write, *await _end_of_marks(ledger, token)])
         except (Conflict, NotFound):
@@ -224,10 +260,12 @@ async def _paper(ledger: AsyncLedger, kind: str, name: str) -> Paper | None:
         return None
 
 
-def _document(token: Token) -> Mapping[str, Any]:
+def document_of(token: Token) -> Mapping[str, Any]:
+    """Return what the ledger keeps of a token."""
     return {
         "name": token.name,
         "scopes": list(token.scopes),
+        "networks": dict(token.networks),
         "sha256": token.digest,
         "created": token.created.isoformat(),
         "created_by": token.created_by,
@@ -250,6 +288,7 @@ def _read(paper: Paper) -> Token:
         _moment(said["revoked"]),
         said["revoked_by"],
         paper.revision,
+        said.get("networks", {}),
     )
 
 

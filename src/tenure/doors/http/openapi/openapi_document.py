@@ -145,6 +145,7 @@ def _needs(endpoint: Endpoint) -> str:
         Need.PUBLIC: "",
         Need.OPEN: "Needs a token.",
         Need.READ: "Needs the scope read, or allocate on the network that the path names.",
+        Need.READ_OWN: "Needs the scope read, or allocate on a network: then it shows what lies in those.",
         Need.ALLOCATE: "Needs the scope allocate on the network.",
         Need.ADMIN: "Needs the scope admin.",
     }[endpoint.need]

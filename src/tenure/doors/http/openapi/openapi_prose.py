@@ -13,8 +13,8 @@ ABOUT = """Who holds which address, since when, on whose word.
 `POST /api/v1/networks/net1:allocate`.
 
 **Bodies** are JSON in UTF-8 with `Content-Type: application/json`. A field that nobody knows is refused, as is a query
-parameter; a field that is left out is left as it is. An empty body is `{}`. Of a name that is there twice in an object,
-the last counts. Times are RFC 3339.
+parameter; a field that is left out is left as it is. An empty body is `{}`. A name that is there twice in one object
+is refused (422). Times are RFC 3339.
 
 **Safe to repeat**: a POST takes an `Idempotency-Key`. The answer is kept with the effect, in the same transaction,
 and the same request under the same key is answered the same; another request under it is refused (`key_reused`). Keys

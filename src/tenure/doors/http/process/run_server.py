@@ -21,6 +21,7 @@ import uvicorn
 import uvloop
 
 from tenure.doors.http.access.bootstrap_token import first_token
+from tenure.doors.http.access.bound_scopes import bind_all
 from tenure.doors.http.access.peer import check_anonymous, is_loopback
 from tenure.doors.http.app import Application
 from tenure.doors.http.connection.fast_allocate import Shortcut
@@ -189,6 +190,7 @@ async def _serve(
         await site.open()
         try:
             token = await _first_token(site, settings)
+            await bind_all(site.ledger)
             said = Ready(url_of(settings, bound), without_secrets(settings.store), token, settings.first_token_file)
             shortcut = Shortcut(site, ENDPOINTS)
             config = _config(settings, application, partial(FastProtocol, site, shortcut))

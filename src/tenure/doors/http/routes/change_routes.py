@@ -22,12 +22,12 @@ class Changes(WantedChanges, kw_only=True, forbid_unknown_fields=True):
     limit: Annotated[int, Meta(ge=1, le=MOST_CHANGES)] = 100
 
 
-@log.route("GET", "/changes", need=Need.READ, query=Changes, answer=responses.ChangePage)
+@log.route("GET", "/changes", need=Need.READ_OWN, query=Changes, answer=responses.ChangePage)
 async def list_changes(call: Call) -> responses.ChangePage:
     """Read the log behind a number, in commit order; with filters a page may be short and still not the last."""
     wanted: Changes = call.query
     # Read before the page, which may have newer entries; `last` below is the larger of the two.
-    fits, newest = Filter(wanted), await call.ledger.last_change()
+    fits, newest = Filter(wanted, call.visitor), await call.ledger.last_change()
     items: list[Change] = []
     after = wanted.after
     # With a filter, the entries that are looked at are limited; `next` moves on also where none of them fits.

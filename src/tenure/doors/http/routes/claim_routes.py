@@ -33,10 +33,11 @@ class Withdrawal(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
     request_id: field_types.RequestId | None = None
 
 
-@claims.route("GET", "/claims", need=Need.READ, answer=responses.Listing[responses.WaitingClaim])
+@claims.route("GET", "/claims", need=Need.READ_OWN, answer=responses.Listing[responses.WaitingClaim])
 async def list_claims(call: Call) -> responses.Listing[responses.WaitingClaim]:
     """Read who waits, space by space in order of arrival."""
-    return responses.Listing(items=[encode.waiting_claim(each) for each in await call.ledger.waiting()])
+    found = [each for each in await call.ledger.waiting() if call.visitor.may(Need.READ, each.network)]
+    return responses.Listing(items=[encode.waiting_claim(each) for each in found])
 
 
 @claims.route("GET", "/networks/{network}/claims", need=Need.READ, answer=responses.Listing[responses.WaitingClaim])

@@ -28,7 +28,7 @@ class Followed(WantedChanges, kw_only=True, forbid_unknown_fields=True):
     ) = None
 
 
-@events.route("GET", "/events", need=Need.READ, query=Followed, answer=responses.Change, streams=True)
+@events.route("GET", "/events", need=Need.READ_OWN, query=Followed, answer=responses.Change, streams=True)
 async def follow_changes(call: Call) -> Streaming:
     """Follow the log: every change once, in commit order, as server-sent events that can be resumed.
 
@@ -45,7 +45,7 @@ async def follow_changes(call: Call) -> Streaming:
     after = newest if after is None else after
     if after > newest:
         raise Invalid(f"after: {after} is ahead of the log, whose newest change is {newest}", field="after")
-    fits = Filter(call.query)
+    fits = Filter(call.query, call.visitor)
     async for _ in call.ledger.changes(after, limit=1):  # a cursor that is too old is told before the stream begins
         pass
     head = {"type": "http.response.start", "status": 200, "headers": _head(call)}

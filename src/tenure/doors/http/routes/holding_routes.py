@@ -192,10 +192,10 @@ def _nth(key: str | None, number: int) -> str | None:
     return None if key is None else f"{key}/{number}"
 
 
-@holdings.route("GET", "/holdings", need=Need.READ, query=HoldingsQuery, answer=responses.Page[responses.Holding])
+@holdings.route("GET", "/holdings", need=Need.READ_OWN, query=HoldingsQuery, answer=responses.Page[responses.Holding])
 async def list_all_holdings(call: Call) -> responses.Page[responses.Holding]:
     """Read the holdings of all networks, network by network in order of their numbers."""
-    return await list_everywhere(call.ledger, call.query)
+    return await list_everywhere(call.ledger, call.query, call.visitor.own)
 
 
 @holdings.route(
@@ -311,10 +311,13 @@ async def end_cooling(call: Call) -> responses.Answer:
     return await _maybe(call, EndCooling)
 
 
-@owners.route("GET", "/owners/{owner}", need=Need.READ, query=OwnedBy, answer=responses.Listing[responses.Holding])
+@owners.route("GET", "/owners/{owner}", need=Need.READ_OWN, query=OwnedBy, answer=responses.Listing[responses.Holding])
 async def get_owner(call: Call) -> responses.Listing[responses.Holding]:
     """Read all that an owner holds, in all networks or in one."""
-    found = await call.ledger.holdings(call.query.network, owner=call.params["owner"])
+    call.visitor.check_read(call.query.network)
+    own = call.visitor.own
+    held = await call.ledger.holdings(call.query.network, owner=call.params["owner"])
+    found = [each for each in held if own is None or each.row.network in own]
     return responses.Listing(items=await in_turns(found, encode.holding))
 
 

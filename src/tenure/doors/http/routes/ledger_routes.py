@@ -96,7 +96,10 @@ async def apply(call: Call) -> responses.Listing[responses.Answer]:
     Each operation has one answer. Those that edit one network have the network as all of them left it: the last of
     them has it whole, the others say by network_at where it stands; a network that is gone is in none.
     """
-    answers = await call.ledger.apply(await _operations(call), key=call.key)
+    operations = await _operations(call)
+    answers = await call.ledger.apply(operations, key=call.key)
+    if any(isinstance(operation, Edit) for operation in operations):
+        call.site.access.forget_names()
     return responses.Listing(items=await in_turns(encode.answers(answers), _itself))
 
 
@@ -196,7 +199,7 @@ async def archive_changes(call: Call) -> responses.Archived:
     return responses.Archived(moved=await call.ledger.archive_changes(call.body.keep_days))
 
 
-@whole.route("GET", "/changes/last", need=Need.READ, answer=responses.Newest)
+@whole.route("GET", "/changes/last", need=Need.READ_OWN, answer=responses.Newest)
 async def last_change(call: Call) -> responses.Newest:
     """Read the number of the newest entry of the log."""
     return responses.Newest(last=await call.ledger.last_change())

@@ -2,7 +2,6 @@
 
 import math
 import time
-from functools import partial
 from typing import Annotated
 
 import msgspec
@@ -14,7 +13,7 @@ from tenure.doors.http.routing.send_response import in_turns
 from tenure.doors.http.utilisation import utilisation_responses
 from tenure.doors.http.utilisation.map_view import Stretch, look
 from tenure.doors.http.utilisation.space_count import SpaceCount
-from tenure.doors.http.utilisation.subnet_tally import UnitUse, added
+from tenure.doors.http.utilisation.subnet_tally import Tally, UnitUse, added
 from tenure.doors.http.utilisation.trends import FINE_S, Point
 from tenure.kernel.holdings.holding_model import moment
 from tenure.kernel.plan.plan_model import Network, Subnet
@@ -76,6 +75,8 @@ async def get_utilisation(call: Call) -> utilisation_responses.NetworkDetail:
     await census.counted(name)
     waiting = await census.waiting(call.ledger, name)
     space, network = await census.counted(name)  # whatever the plan has become meanwhile
+    # Looked up before the next await: an edit in between takes subnets, and their tallies, out of the space.
+    tallied = [(subnet, space.tallies[network.id, subnet.uuid]) for subnet in network.subnets]
     return utilisation_responses.NetworkDetail(
         seq=census.seen,
         network=network.name,
@@ -84,7 +85,7 @@ async def get_utilisation(call: Call) -> utilisation_responses.NetworkDetail:
         retired=network.retired,
         waiting=waiting.get(name, 0),
         counts=_network_counts(space, network),
-        subnets=await in_turns(network.subnets, partial(_subnet_use, space, network)),
+        subnets=await in_turns(tallied, _subnet_use),
     )
 
 
@@ -94,8 +95,8 @@ def _network_counts(space: SpaceCount, network: Network) -> utilisation_response
     )
 
 
-def _subnet_use(space: SpaceCount, network: Network, subnet: Subnet) -> utilisation_responses.SubnetUse:
-    tally = space.tallies[network.id, subnet.uuid]
+def _subnet_use(tallied: tuple[Subnet, Tally]) -> utilisation_responses.SubnetUse:
+    subnet, tally = tallied
     pools = [
         utilisation_responses.PoolUse(
             range=str(pool.range),
@@ -138,9 +139,10 @@ async def get_timeline(call: Call) -> utilisation_responses.Timeline:
     Points are whole seconds; of more than a day, whole minutes.
     """
     census = call.site.census
-    space, network = await census.counted(call.params["network"])
     if not await census.wait_until(lambda: census.trends.read):
         raise Overloaded("the log is still being read; ask again in a moment")
+    # After the last await: the network's subnets are looked up in its space, and an edit in between takes them out.
+    space, network = await census.counted(call.params["network"])
     trend = census.trends.of(network.id)
     grain = 1 if call.query.hours * 3600 <= FINE_S else 60
     # The log has the times of the store's clock, which may be ahead of this machine's.

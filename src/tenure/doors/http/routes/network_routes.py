@@ -31,7 +31,7 @@ class Removal(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
     cascade: Annotated[bool, Meta(description="End all holdings in it, too.")] = False
 
 
-@networks.route("GET", "/networks", need=Need.READ, query=NetworksQuery, answer=responses.Page[responses.Network])
+@networks.route("GET", "/networks", need=Need.READ_OWN, query=NetworksQuery, answer=responses.Page[responses.Network])
 async def list_networks(call: Call) -> responses.Page[responses.Network]:
     """Read networks, in order of name."""
     wanted: NetworksQuery = call.query
@@ -39,11 +39,13 @@ async def list_networks(call: Call) -> responses.Page[responses.Network]:
         if (said := getattr(wanted, field)) is not None:
             check_name(said, field=field)
     text = None if wanted.text is None else wanted.text.casefold()
+    own = call.visitor.own
     found = [
         network
         for space in await call.ledger.spaces()
         for network in space.networks.values()
-        if wanted.space in (None, space.name)
+        if (own is None or network.id in own)
+        and wanted.space in (None, space.name)
         and (wanted.tag is None or wanted.tag in network.tags)
         and (text is None or text in network.name.casefold() or text in network.notes.description.casefold())
     ]

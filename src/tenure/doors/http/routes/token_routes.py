@@ -7,6 +7,7 @@ import msgspec
 from msgspec import Meta
 
 from tenure.doors.http.access import token_store as kept
+from tenure.doors.http.access.bound_scopes import with_names_now
 from tenure.doors.http.access.token_store import Token, TokenRequest
 from tenure.doors.http.routing.endpoint import Call, RouteSection
 from tenure.doors.http.routing.principal import Need
@@ -25,6 +26,7 @@ class TokenBody(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
     name: Annotated[str, Meta(min_length=1, max_length=100, examples=["ops"])]
     scopes: Annotated[list[ScopeText], Meta(min_length=1, max_length=100)]
     expires: Expiry | None = None
+    allow_missing: Annotated[bool, Meta(description="Scopes may name networks that do not exist yet.")] = False
 
 
 class Revocation(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
@@ -65,26 +67,32 @@ def _fields(token: Token) -> dict[str, object]:
 async def list_tokens(call: Call) -> responses.Listing[KnownToken]:
     """Read the tokens there are, in the order they were made."""
     found = await kept.all_tokens(call.ledger)
-    return responses.Listing(items=[written(token) for token in found if call.query.revoked or token.revoked is None])
+    wanted = [token for token in found if call.query.revoked or token.revoked is None]
+    return responses.Listing(items=[written(token) for token in await with_names_now(call.ledger, wanted)])
 
 
 @tokens.route("POST", "/tokens", need=Need.ADMIN, body=TokenBody, answer=NewToken, status=201)
 async def add_token(call: Call) -> NewToken:
     """Make a token; the answer tells it, this once. Names are unique among tokens that are good.
 
+    A scope on a network means that network, whatever it will be called, and none that comes to have its name later.
+    A network that does not exist is refused, unless allow_missing is said: then the first one of that name is meant.
+
     Repeated under its Idempotency-Key, the request makes no second token and is answered without the text: nobody
     keeps it. A token whose text was lost is revoked, and another made.
     """
     body = call.body
-    wish = TokenRequest(body.name, body.scopes, body.expires)
+    wish = TokenRequest(body.name, body.scopes, body.expires, body.allow_missing)
     made = await kept.add_token(call.ledger, wish, by=call.visitor.actor, key=call.key)
-    return NewToken(**_fields(made.token), token=made.text)  # type: ignore[arg-type]
+    [shown] = await with_names_now(call.ledger, [made.token])
+    return NewToken(**_fields(shown), token=made.text)  # type: ignore[arg-type]
 
 
 @tokens.route("GET", "/tokens/{token}", need=Need.ADMIN, answer=KnownToken)
 async def get_token(call: Call) -> KnownToken:
     """Read a token, found by its id, or by its name if it is not revoked."""
-    return written(await kept.find_token(call.ledger, call.params["token"]))
+    [shown] = await with_names_now(call.ledger, [await kept.find_token(call.ledger, call.params["token"])])
+    return written(shown)
 
 
 @tokens.route("POST", "/tokens/{token}:revoke", need=Need.ADMIN, body=Revocation, answer=KnownToken, keyed=False)
@@ -93,7 +101,8 @@ async def revoke_token(call: Call) -> KnownToken:
     ended = await kept.revoke_token(call.ledger, call.params["token"], by=call.visitor.actor)
     # At once on this server; the others hear of it from the log, or look again within two seconds.
     call.site.access.forget(ended.id)
-    return written(ended)
+    [shown] = await with_names_now(call.ledger, [ended])
+    return written(shown)
 
 
 @tokens.route("POST", "/login", need=Need.PUBLIC, body=LoginBody, answer=LoggedIn, keyed=False)

@@ -77,6 +77,11 @@ class Endpoint:
     """A POST takes an idempotency key; without, it may be repeated as it is, and tells what is so now."""
 
     @property
+    def edits(self) -> bool:
+        """Return whether it may edit a plan: only an admin may. (``apply`` looks at its operations by itself.)"""
+        return self.method != "GET" and self.need is Need.ADMIN
+
+    @property
     def name(self) -> str:
         """Name the route: what clients that are made from the document call it."""
         return self.handler.__name__

@@ -79,10 +79,16 @@ async def list_page(ledger: AsyncLedger, network: str, wanted: HoldingsQuery) ->
             return _page(items, after)
 
 
-async def list_everywhere(ledger: AsyncLedger, wanted: HoldingsQuery) -> responses.Page[responses.Holding]:
-    """Read one page of all networks. The cursor names a network by its number: names change, numbers do not."""
+async def list_everywhere(
+    ledger: AsyncLedger, wanted: HoldingsQuery, own: frozenset[int] | None
+) -> responses.Page[responses.Holding]:
+    """Read one page of all networks, or of some.
+
+    The cursor names a network by its number: names change, numbers do not.
+    """
     start, address = _cursor(wanted.after)
-    networks = sorted(await ledger.networks(), key=lambda network: network.id)
+    every = [network for network in await ledger.networks() if own is None or network.id in own]
+    networks = sorted(every, key=lambda network: network.id)
     items: list[responses.Holding] = []
     for looked, network in enumerate(each for each in networks if each.id >= start):
         if len(items) == wanted.limit or looked == MOST_NETWORKS:

@@ -7,11 +7,15 @@ from tenure.wire.http_errors import Forbidden
 
 
 class Need(enum.StrEnum):
-    """What a route asks of whoever calls it: ``public`` nothing at all, ``open`` only to be known."""
+    """What a route asks of whoever calls it: ``public`` nothing at all, ``open`` only to be known.
+
+    ``read own``: to read everything, or something: the route shows each visitor what lies in the networks he may read.
+    """
 
     PUBLIC = "public"
     OPEN = "open"
     READ = "read"
+    READ_OWN = "read own"
     ALLOCATE = "allocate"
     ADMIN = "admin"
 
@@ -32,6 +36,8 @@ class Visitor:
     read: bool = False
     admin: bool = False
     networks: frozenset[str] = field(default_factory=frozenset)
+    numbers: frozenset[int] = field(default_factory=frozenset)
+    """The networks that his scopes mean, by number: also those that were removed since."""
     anonymous: bool = False
     session: str | None = None
     csrf: str | None = field(default=None, repr=False)
@@ -47,12 +53,25 @@ class Visitor:
             return True
         if need is Need.ADMIN:
             return False
-        if need is Need.READ and self.read:
+        if need in (Need.READ, Need.READ_OWN) and self.read:
             return True
+        if need is Need.READ_OWN:
+            return bool(self.networks or self.numbers)
         return ANY_NETWORK in self.networks or (network is not None and network in self.networks)
+
+    @property
+    def own(self) -> frozenset[int] | None:
+        """Return the numbers of the networks that are all he may read; None if he may read everything."""
+        return None if self.may(Need.READ) else self.numbers
+
+    def check_read(self, network: str | None) -> None:
+        """Refuse a network that is named in a question and that he may not read, whether or not it is there."""
+        if network is not None:
+            self.check(Need.READ, network)
 
     def check(self, need: Need, network: str | None = None) -> None:
         """Refuse what he may not do, and say what would be needed for it."""
         if not self.may(need, network):
             where = "" if network is None or need is Need.ADMIN else f" on network {network!r}"
-            raise Forbidden(f"this needs the scope {need.value}{where}, which {self.name!r} does not have")
+            scope = Need.READ if need is Need.READ_OWN else need
+            raise Forbidden(f"this needs the scope {scope.value}{where}, which {self.name!r} does not have")

@@ -5,7 +5,7 @@ import { fill, h, link } from "./dom.js";
 import { findingButtons, findingFacts } from "./panel.js";
 import { changeList, table } from "./parts.js";
 import { to } from "./routes.js";
-import { count, time } from "./words.js";
+import { byText, count, time } from "./words.js";
 
 const LOOKED_AT = 10000;
 
@@ -53,8 +53,10 @@ class AddressPage {
       [link(to.owner(each.owner), each.owner), each.slot && ` (${each.slot})`],
       each.network || `no. ${each.network_number}, which is gone`,
       time(each.since), each.until ? time(each.until) : "now",
-      [each.ending, each.to && [" to ", link(to.owner(each.to), each.to)]], each.request || "–"]);
-    const columns = ["Owner", "Network", "From", "Until", "Ending", "Request"];
+      [each.ending, each.to && [" to ", link(to.owner(each.to), each.to)]],
+      byText(each.actor, each.request || each.request_id) || "–",
+      byText(each.ended_actor, each.ended_by || each.ended_request_id) || "–"]);
+    const columns = ["Owner", "Network", "From", "Until", "Ending", "Begun by", "Ended by"];
     fill(this.history, table("Who held it", columns, rows, "Nobody ever held it, as far as the log reaches."),
       history.trimmed && h("p", { class: "muted" }, `The log was trimmed: it is complete since ${time(history.complete_since)}.`));
   }

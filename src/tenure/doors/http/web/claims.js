@@ -38,7 +38,7 @@ export function claimTable(claims, done) {
   return table("Waiting claims", ["Place", "Network", "Owner", "Pool", "Waits since", "Gives up", ""], claims.map((claim) => [
     String(claim.place), link(to.network(claim.network), claim.network),
     [link(to.owner(claim.owner), claim.owner), claim.slot && ` (${claim.slot})`],
-    claim.pool || claim.subnet || "any", moment(claim.since), moment(claim.until),
+    claim.pool || claim.subnet || "any", moment(claim.since), claim.until ? moment(claim.until) : "never",
     actionButton("Withdraw", { need: "allocate", network: claim.network, class: "small",
       "aria-label": `Withdraw ${claim.owner}`, act: () => withdraw({ claim, done }) }),
   ]), "Nobody waits.");

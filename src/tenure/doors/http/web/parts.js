@@ -2,7 +2,7 @@
 
 import { h, link } from "./dom.js";
 import { to } from "./routes.js";
-import { ago, labels, number, share, time } from "./words.js";
+import { ago, byText, labels, number, share, time } from "./words.js";
 
 /** Draw how pools are used: held, kept away, free; each part also by its pattern and in words. */
 export function bar({ inPools: { held, kept, free } }) {
@@ -64,7 +64,7 @@ export function changeList(changes, { empty = "No changes yet." } = {}) {
   if (!changes.length) return h("p", { class: "muted none" }, empty);
   return h("ol", { class: "changes", reversed: true }, changes.map((change) => h("li", { value: change.seq },
     h("span", { class: "seq" }, `#${change.seq}`), h("span", { class: "verb" }, change.verb),
-    h("span", { class: "what" }, what(change)), h("span", { class: "who muted" }, change.actor || ""), moment(change.at))));
+    h("span", { class: "what" }, what(change)), h("span", { class: "who muted" }, byText(change.actor, change.request)), moment(change.at))));
 }
 
 function what(change) {

@@ -69,6 +69,11 @@ export function changeText(change) {
   return [change.verb, change.address || place].filter(Boolean).join(" ");
 }
 
+/** Write on whose word something was done, and by which request. */
+export function byText(actor, request) {
+  return [actor, request && `request ${request}`].filter(Boolean).join(", ");
+}
+
 /** Write one of something, or many of it. */
 export function count(value, one, many = `${one}s`) {
   return `${number(value)} ${Number(value) === 1 ? one : many}`;

@@ -155,7 +155,8 @@ def test_search_finds_an_address_an_owner_and_a_label_and_leads_there(scene: Sce
 def test_an_address_tells_who_held_it_and_what_happened(scene: Scene) -> None:
     scene.plan("past", "10.6.0.0/24", pool="10.6.0.10-10.6.0.99")
     address = scene.allocate("past", "instance/before")
-    scene.ask("POST", "/networks/past:release", {"address": address, "owner": "instance/before"})
+    ended = {"address": address, "owner": "instance/before", "request": "clean-up"}
+    scene.ask("POST", "/networks/past:release", ended)
     scene.allocate("past", "instance/after", address=address)
 
     with scene.visit(f"#/addresses/{address}") as page:
@@ -164,8 +165,10 @@ def test_an_address_tells_who_held_it_and_what_happened(scene: Scene) -> None:
         expect(rows.nth(0)).to_contain_text("instance/after")
         expect(rows.nth(0)).to_contain_text("still held")
         expect(rows.nth(1)).to_contain_text("released")
+        expect(rows.nth(1).locator("td").last).to_have_text(re.compile("^token/.*, request clean-up$"))
         verbs = page.locator("section[aria-labelledby=log] .verb")
         expect(verbs).to_have_text(["grant", "release", "grant"])
+        expect(page.locator("section[aria-labelledby=log] .who").nth(1)).to_contain_text("request clean-up")
 
 
 def test_a_read_token_sees_everything_and_is_told_why_it_may_not_change_it(scene: Scene) -> None:
