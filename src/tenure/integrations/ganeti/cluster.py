@@ -139,7 +139,8 @@ class Cluster:
         groups = await self.groups()
         if len(groups) != 1:
             hint = "name one with --group" if groups else "`tenure group add default` makes one"
-            raise NotFound(GROUP, "for the node", hint=hint)
+            problem = "there are several groups" if groups else "there is no group for the node"
+            raise NotFound(GROUP, "", problem=problem, hint=hint)
         return groups[0]
 
     async def _keep_away(self, node: Node) -> list[Operation]:

@@ -130,7 +130,7 @@ class Networks:
             network = await self.find(ident)
             for tag in remove:
                 if tag not in network.tags:
-                    raise NotFound("tag", tag, hint=f"network {network.name} does not carry it")
+                    raise NotFound("tag", tag, network=network.name)
             tags = [tag for tag in dict.fromkeys([*network.tags, *add]) if tag not in remove]
             edit = ModifyNetwork(network=network.name, tags=tags)
             same = unchanged(network)
@@ -197,7 +197,8 @@ class Networks:
             return list(dict.fromkeys([(await self._cluster.group(group)).name for group in groups]))
         known = [group.name for group in await self._cluster.groups()]
         if not known:
-            raise NotFound("group", "to connect to", hint="`tenure group add default` makes one")
+            problem = "there is no group to connect to"
+            raise NotFound("group", "", problem=problem, hint="`tenure group add default` makes one")
         return known
 
 

@@ -206,7 +206,7 @@ class Network:
         for subnet in self.subnets:
             if subnet.answers_to(ident):
                 return subnet
-        raise NotFound("subnet", ident)
+        raise NotFound("subnet", ident, network=self.name)
 
     def pools(self) -> Iterator[tuple[Subnet, Pool]]:
         """Yield the pools in written order: subnets first, then pools."""
@@ -218,7 +218,7 @@ class Network:
         """Find the pools that go by a name."""
         found = [(subnet, pool) for subnet, pool in self.pools() if pool.name == name]
         if not found:
-            raise NotFound("pool", name)
+            raise NotFound("pool", name, network=self.name)
         return found
 
 

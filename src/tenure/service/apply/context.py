@@ -304,7 +304,8 @@ def check_holder(row: Row, network: int, owner: Owner, generation: int | None, n
         raise NotOwner(address, owner, row.owner)
     if row.network != network:
         hint = f"{owner} holds it in another network of the space"
-        raise NotFound("holding", f"of {address} in network {network_name}", hint=hint, field="network")
+        problem = f"{owner} does not hold {address} in network {network_name!r}"
+        raise NotFound("holding", address, network=network_name, problem=problem, hint=hint, field="network")
     if generation not in (None, row.generation):
         raise Conflict(
             f"address {address} was released and granted again since (generation {row.generation}, not {generation})",

@@ -156,7 +156,9 @@ async def _check_lost_ground(ground: Ground, old: Configuration, new: Configurat
         where, number = lost.range, lost.network.id
         rows = await standing(ground, old.space, where, number)
         if rows:
-            raise StillInUse("network", lost.network.name, told_holders(rows), addresses=told_addresses(rows))
+            subnet = lost.subnet.name or str(lost.subnet.cidr)
+            kind, name = ("network", lost.network.name) if lost.whole else ("subnet", subnet)
+            raise StillInUse(kind, name, told_holders(rows), addresses=told_addresses(rows))
 
 
 async def _sweep(ground: Ground, space: SpaceId) -> None:

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from tenure.kernel.addressing.addresses import format_address
 from tenure.kernel.addressing.ranges import parse_range
-from tenure.kernel.errors import Conflict, NotFound, StillInUse
+from tenure.kernel.errors import Conflict, NotFound, StillInUse, nobody_holds
 from tenure.kernel.holdings.fingerprint import mark_of
 from tenure.kernel.holdings.holding_model import State
 from tenure.kernel.names import Owner, check_name, check_number
@@ -35,8 +35,7 @@ async def expect_holding(ground: Ground, operation: ExpectHolding) -> None:
     mark = None if operation.mark is None else check_name(operation.mark, field="mark")
     row = await ground.look(operation.network, operation.address, Owner(operation.owner), operation.generation)
     if row is None:
-        where = f"of {operation.address} in network {operation.network}"
-        raise NotFound("holding", where, hint="it was released meanwhile", field="address")
+        raise nobody_holds(operation.address, operation.network, hint="it was released meanwhile")
     # Marks are made of rows as answers show them.
     if mark is not None and mark_of(reported(row)) != mark:
         raise Conflict(f"the holding of {format_address(row.first)} was changed meanwhile", field="mark")

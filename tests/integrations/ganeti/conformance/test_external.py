@@ -34,7 +34,7 @@ def test_x04_a_part_is_lifted(door: Door) -> None:
 
 @pytest.mark.parametrize("text", ["203.0.113.1", "10.0.0.250-192.0.2.5", "192.0.2.5,203.0.113.1", "nonsense", ""])
 def test_x06_a_bad_address_refuses_the_whole_command(door: Door, text: str) -> None:
-    """X06 (and not X17's warning)."""
+    """X06, and not X17's warning: the reference says why (``tenure network modify``)."""
     door.refuse_modify(f"--add-reserved-ips '{text}'", "--add-reserved-ips")
     door.refuse(f"network add net2 --subnet add:cidr=192.0.2.0/24 --add-reserved-ips '{text}'", "--add-reserved-ips")
 
@@ -97,11 +97,44 @@ def test_x14_the_gateway_stays_reserved(door: Door) -> None:
     assert door.add("inst1", "ip=192.0.2.0") == ["192.0.2.0"]
 
 
-def test_what_is_not_reserved_is_not_lifted(door: Door) -> None:
-    """A bad piece of a list refuses the whole of it."""
+@pytest.mark.parametrize(
+    ("removed", "rest"),
+    [
+        ("192.0.2.20,192.0.2.99", ["192.0.2.99"]),
+        ("192.0.2.18-192.0.2.22", ["192.0.2.18-192.0.2.19"]),
+        ("192.0.2.18-192.0.2.52", ["192.0.2.18-192.0.2.19", "192.0.2.51-192.0.2.52"]),
+        ("192.0.2.99,192.0.2.18-192.0.2.20", ["192.0.2.99", "192.0.2.18-192.0.2.19"]),
+    ],
+)
+def test_x05_what_is_reserved_in_part_is_lifted_with_a_warning_for_the_rest(
+    door: Door, removed: str, rest: list[str]
+) -> None:
+    """X05: in a list as in a range."""
+    door.modify("--add-reserved-ips 192.0.2.20-192.0.2.50")
+
+    result = door.modify(f"--remove-reserved-ips {removed}")
+
+    assert [f"tenure: warning: --remove-reserved-ips: {piece} was not reserved" for piece in rest] == [
+        line for line in result.stderr.splitlines() if "was not reserved" in line
+    ]
+    assert "192.0.2.20" not in " ".join(door.external("subnet1"))
+
+
+def test_x05_scripts_find_the_warning_in_the_document(door: Door) -> None:
+    """X05."""
+    door.modify("--add-reserved-ips 192.0.2.20")
+
+    told = door.ask("network modify --remove-reserved-ips 192.0.2.20-192.0.2.21 net1")
+
+    assert told["warnings"] == ["--remove-reserved-ips: 192.0.2.21 was not reserved"]
+
+
+@pytest.mark.parametrize("text", ["192.0.2.99", "192.0.2.98,192.0.2.99", "192.0.2.90-192.0.2.99"])
+def test_what_is_not_reserved_at_all_is_not_lifted(door: Door, text: str) -> None:
+    """A command that would lift nothing is a mistake."""
     door.modify("--add-reserved-ips 192.0.2.5")
 
-    door.refuse_modify("--remove-reserved-ips 192.0.2.5,192.0.2.99", "--remove-reserved-ips", "192.0.2.99")
+    door.refuse_modify(f"--remove-reserved-ips {text}", "--remove-reserved-ips", "192.0.2.9", "reserve list net1")
 
 
 def test_x15_a_prefix_is_one_range(door: Door) -> None:

@@ -20,8 +20,8 @@ from tenure.integrations.ganeti.options.network_grammar import (
 )
 from tenure.integrations.ganeti.options.option_errors import blame, blamed
 from tenure.kernel.addressing.addresses import format_address, is_v6, parse_address
-from tenure.kernel.addressing.ranges import AddressRange, Cidr, subtract
-from tenure.kernel.errors import Invalid, NotFound, StillInUse, TenureError
+from tenure.kernel.addressing.ranges import AddressRange, Cidr, merge, subtract
+from tenure.kernel.errors import Invalid, NotFound, Overlap, StillInUse, TenureError
 from tenure.kernel.plan.apply_edit import edited
 from tenure.kernel.plan.edits import (
     KEEP,
@@ -37,6 +37,7 @@ from tenure.kernel.plan.edits import (
     Unreserve,
 )
 from tenure.kernel.plan.invariants import judge
+from tenure.kernel.plan.network_draft import NetworkDraft
 from tenure.kernel.plan.plan_model import Configuration, KeepBack, Network, Subnet, address_text, usual_keep_back
 from tenure.service.apply.operations import ExpectNoHoldings
 
@@ -73,7 +74,7 @@ class Design:
             judge(self._state)
         except TenureError as error:
             for option, text, state in self._passed:
-                if _fault(state) == error.message:
+                if _fault(state) == _known_by(error):
                     raise blame(error, option, text) from None
             raise
 
@@ -121,8 +122,13 @@ def _fault(state: Configuration) -> str | None:
     try:
         judge(state)
     except TenureError as error:
-        return error.message
+        return _known_by(error)
     return None
+
+
+def _known_by(error: TenureError) -> str:
+    """Return what an error is known by behind several options: a later one may mend a part of what overlaps."""
+    return error.second if isinstance(error, Overlap) else error.message
 
 
 def design_subnets(design: Design, options: Iterable[str]) -> None:
@@ -211,7 +217,8 @@ def _remove_pool(design: Design, option: PoolRemove) -> None:
     """Remove a pool by its name or exact range, or cut a range out of all pools that it touches."""
     hole, named = option.range, option.name
     if option.whole and not any(pool.range == hole for _, pool in design.network.pools()):
-        raise NotFound("pool", str(hole), hint="no pool has exactly this range; `remove:RANGE` cuts pools")
+        exact = "no pool has exactly this range; `remove:RANGE` cuts pools"
+        raise NotFound("pool", str(hole), network=design.network.name, hint=exact)
     design.edit(RemovePool(network=design.network.name, pool=str(hole) if hole is not None else named or ""))
 
 
@@ -219,8 +226,11 @@ def design_reserved(design: Design, adding: str | None, removing: str | None) ->
     """Do what ``--remove-reserved-ips`` and ``--add-reserved-ips`` say."""
     if removing is not None:
         with blamed("--remove-reserved-ips", removing):
-            for hole in read_ranges(removing, "--remove-reserved-ips"):
-                _unreserve(design, hole)
+            holes = read_ranges(removing, "--remove-reserved-ips")
+            # All of them, also behind one that lifts nothing: only a command that lifts nothing at all is refused.
+            lifted = [_unreserve(design, hole) for hole in holes]
+            if not any(lifted):
+                raise NotFound("reserved range", removing, network=design.network.name)
         design.passed("--remove-reserved-ips", removing)
     if adding is not None:
         with blamed("--add-reserved-ips", adding):
@@ -241,10 +251,14 @@ def _reserve(design: Design, wanted: AddressRange) -> None:
     design.edit(Reserve(network=name, range=wanted))
 
 
-def _unreserve(design: Design, hole: AddressRange) -> None:
-    """Lift reservations: the admin's, and the automatic marks but that of the gateway."""
+def _unreserve(design: Design, hole: AddressRange) -> bool:
+    """Lift reservations: the admin's, and the automatic marks but that of the gateway.
+
+    Warns of what was not reserved; returns whether anything was.
+    """
     name = design.network.name
-    subnet = _around(design.network, hole)
+    _, subnet = NetworkDraft(design.network).reserving(hole)
+    _warn_of_unreserved(design, subnet, hole)
     marks = {why: position for position, why in subnet.kept_back() if position in hole}
     lifted = set(marks) - {KeepBack.GATEWAY}
     pieces = [hole]
@@ -256,21 +270,20 @@ def _unreserve(design: Design, hole: AddressRange) -> None:
         # The gateway may be the first address of the block as well: then that mark has to stay, too.
         lifted -= {why for why in lifted if marks[why] == gateway}
     touched = [piece for piece in pieces if any(kept.range.overlaps(piece) for kept in subnet.reserved)]
-    if not touched and not marks:
-        raise NotFound("reserved range", str(hole))
     for piece in touched:
         design.edit(Unreserve(network=name, range=piece))
         design.lifted.append(piece)
     if lifted:
         left = sorted(subnet.keep_back - lifted)
         design.edit(ModifySubnet(network=name, subnet=subnet.uuid, keep_back=left))
+    return bool(touched or marks)
 
 
-def _around(network: Network, wanted: AddressRange) -> Subnet:
-    for subnet in network.subnets:
-        if subnet.cidr.range.covers(wanted):
-            return subnet
-    raise NotFound("subnet", f"around {wanted} in network {network.name}")
+def _warn_of_unreserved(design: Design, subnet: Subnet, hole: AddressRange) -> None:
+    """Warn of the parts of a range that a subnet does not reserve (X05)."""
+    marks = [AddressRange(position, position) for position, _ in subnet.kept_back()]
+    for piece in subtract(hole, merge([*(kept.range for kept in subnet.reserved), *marks])):
+        design.warnings.append(f"--remove-reserved-ips: {piece} was not reserved")
 
 
 def _check_gateway(gateway: str | None, cidr: Cidr) -> None:

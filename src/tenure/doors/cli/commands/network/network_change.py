@@ -79,6 +79,9 @@ def modify(session: Session, network: str, without: tuple[str, ...], **said: Any
     Options about subnets are done first, in the order written, then those about pools, then reserved addresses. IDENT
     is the name, the block or the uuid of a subnet. Gateways, IPv6 blocks, names and the MAC prefix may be none.
 
+    An address of --add-reserved-ips that is wrong or lies in no subnet refuses the whole command. Ganeti warns of it and
+    goes on; but an address that was meant to be reserved, and is not, is given to an instance.
+
     For example:
       tenure network modify net1 --description "the shop's machines" --without labels
       tenure network modify --subnet old:modify,dhcp=yes,name=front --pool add:203.0.113.2-203.0.113.4,name=p net1
