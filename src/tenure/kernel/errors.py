@@ -8,6 +8,7 @@
     │   ├── AlreadyExists       (kind, name)
     │   ├── AddressInUse        (address, holder)
     │   ├── AddressReserved     (address, reason)
+    │   ├── AddressCovered      (address)
     │   ├── Overlap             (first, second)
     │   ├── StillInUse          (kind, name, holders, addresses)
     │   ├── NotOwner            (address, owner, holder)
@@ -130,6 +131,16 @@ class AddressReserved(Conflict):
         super().__init__(f"address {address} is not to be handed out: {reason}", field="address")
         self.address = address
         self.reason = reason
+
+
+class AddressCovered(Conflict):
+    """A NIC without network has an address that a network of its group covers."""
+
+    code = "address_covered"
+
+    def __init__(self, address: str, message: str) -> None:
+        super().__init__(message, field="address")
+        self.address = address
 
 
 class Overlap(Conflict):

@@ -5,7 +5,6 @@ from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-from tenure.integrations.ganeti.cluster import Covered
 from tenure.integrations.ganeti.hook_environment import instance_variables, job_variables
 from tenure.integrations.ganeti.instance.hooks import LIMIT_S, HookResult, count_hooks, failed, run_hooks
 from tenure.integrations.ganeti.instance.job import Job
@@ -14,7 +13,7 @@ from tenure.integrations.ganeti.instance_records import load_instance, load_inst
 from tenure.integrations.ganeti.machine_model import INSTANCE, MAC, Instance
 from tenure.integrations.ganeti.network_lookup import ATTEMPTS, NetworkLookup
 from tenure.integrations.ganeti.options.option_errors import blame
-from tenure.kernel.errors import AlreadyExists, Conflict, PoolExhausted, TenureError
+from tenure.kernel.errors import AddressCovered, AlreadyExists, Conflict, PoolExhausted, TenureError
 from tenure.kernel.plan.plan_model import Network
 from tenure.service.ledger.async_ledger import AsyncLedger
 
@@ -149,7 +148,7 @@ def _is_passing(error: TenureError) -> bool:
 def _blamed(error: TenureError, job: Job) -> TenureError:
     """Let an error of the ledger name the option that asked for the address or pool."""
     address, pool = getattr(error, "address", None), getattr(error, "pool", None)
-    if isinstance(error, Covered):
+    if isinstance(error, AddressCovered):
         return blame(error, "--net", job.said.get(error.address, error.address))
     for take in job.takes:
         if (address is not None and take.address == address) or (

@@ -12,11 +12,12 @@ from typing import Any
 from tenure.kernel.errors import Invalid
 from tenure.kernel.holdings.holding_model import Paper
 from tenure.kernel.names import shown
+from tenure.service.apply import cluster_rules
 
-GROUP, NODE, INSTANCE = "group", "node", "instance"
+GROUP, NODE, INSTANCE = "group", cluster_rules.NODE, cluster_rules.INSTANCE
 """Kinds of papers that carry what people wrote."""
 
-NIC, MAC, PLACEMENT, IDENTITY, CLUSTER = "nic", "mac", "placement", "identity", "cluster"
+NIC, MAC, PLACEMENT, IDENTITY, CLUSTER = cluster_rules.NIC, "mac", "placement", "identity", cluster_rules.CLUSTER
 """Kinds of papers that are only found again: who is on a network in a group, who has a MAC, who is on a node, that the
 very node or instance of a uuid is still there (names come back); and the one paper that every change of the cluster's
 structure writes, so that no two of them miss each other."""
@@ -39,15 +40,6 @@ def check_word(value: object, *, field: str) -> str:
         rule = f"a name of at most {longest} letters, digits, '.', '-', '_' is needed, beginning with a letter or digit"
         raise Invalid(f"{field}: {rule}, not {shown(value)}", field=field)
     return value
-
-
-NODE_REASON = "node "
-"""How the reason begins for which a node's address is reserved."""
-
-
-def node_reason(node: str) -> str:
-    """Return the reason for which a node's addresses are reserved."""
-    return NODE_REASON + node
 
 
 def owner_of(instance: str) -> str:

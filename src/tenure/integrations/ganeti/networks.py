@@ -6,7 +6,7 @@ from types import MappingProxyType
 from typing import Any
 from uuid import uuid4
 
-from tenure.integrations.ganeti.cluster import Cluster, refuse_strangers, reserve_nodes, structure
+from tenure.integrations.ganeti.cluster import Cluster, refuse_strangers, structure
 from tenure.integrations.ganeti.machine_model import DEFAULT_LINK, DEFAULT_MODE, MODES, NIC
 from tenure.integrations.ganeti.network_lookup import NetworkLookup, apply_fresh, settled, unchanged
 from tenure.integrations.ganeti.options.deprecated import OldOptions, design_old_options
@@ -16,8 +16,9 @@ from tenure.kernel.errors import Invalid, NotFound, StillInUse, TenureError
 from tenure.kernel.names import shown
 from tenure.kernel.plan.apply_edit import new_network
 from tenure.kernel.plan.edits import KEEP, AddNetwork, Connect, Disconnect, ModifyNetwork, RemoveNetwork
+from tenure.kernel.plan.new_ground import opened_ground
 from tenure.kernel.plan.plan_model import Network
-from tenure.service.apply.operations import ExpectNoPapers, Operation, Shown
+from tenure.service.apply.operations import ExpectNoPapers, IgnoreConflicts, Operation, Shown
 from tenure.service.ledger.async_ledger import AsyncLedger
 
 NO_WORDS: Mapping[str, Any] = MappingProxyType({})
@@ -86,30 +87,19 @@ class Networks:
 
     async def _send(self, first: Operation, design: Design, options: NetworkOptions) -> Changed:
         design.judge()
+        name = design.before.name
         try:
-            checks = await self._checks(design) if options.check else []
-            answers = await apply_fresh(self._ledger, [*checks, first, *design.expected(), *design.edits])
+            # The ledger looks at nodes and NICs under its locks. A cluster's first paper has to be there before: of two
+            # changes that find none, each could miss the other.
+            opened = options.check and opened_ground(design.before, design.network)
+            lock = [await structure(self._ledger)] if opened else []
+            checks: list[Operation] = [] if options.check else [IgnoreConflicts(network=name)]
+            operations = [*lock, first, *checks, *design.expected(), *design.edits]
+            answers = await apply_fresh(self._ledger, operations)
         except TenureError as error:
             raise design.blamed(error) from None
-        return Changed(_last(answers), tuple(design.warnings))
-
-    async def _checks(self, design: Design) -> list[Operation]:
-        """Look at what the network covers newly: NICs without network in its groups refuse it, nodes are kept out."""
-        gained = design.gained()
-        if not gained and not design.lifted:
-            return []
-        # Only commands that cover new ground, or lift a reservation, take part in the checks and need the lock.
-        lock = await structure(self._ledger)
-        groups = [connection.group for connection in design.network.connections]
-        refuse_strangers(design.network.name, await self._cluster.strangers(groups), gained)
-        nodes = await self._cluster.nodes()
-        # An admin's range that is lifted may lie over a node's address, which must stay reserved.
-        for edit in reserve_nodes(design.network, nodes, [*gained, *design.lifted]):
-            design.edit(edit)
-        for edit in reserve_nodes(design.network, nodes, design.lifted):
-            kept = f"{edit.range} stays reserved for {edit.reason}; --no-conflicts-check lifts that"
-            design.warnings.append(f"--remove-reserved-ips: {kept}")
-        return [lock]
+        made = _last(answers)
+        return Changed(made, (*design.warnings, *(design.kept_for_nodes(made) if options.check else ())))
 
     async def remove(self, ident: str, *, cascade: bool = False) -> Network:
         """Remove a network that is connected to no group; with its holdings if told so."""

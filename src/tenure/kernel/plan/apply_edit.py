@@ -131,7 +131,7 @@ def _(edit: edits.AddSubnet, draft: NetworkDraft) -> bool:
         cidr=cidr,
         uuid=_subnet_uuid(edit.uuid, draft),
         name=_subnet_name(edit.name, draft),
-        gateway=_gateway(edit.gateway, cidr),
+        gateway=_new_gateway(edit.gateway, cidr),
         dns=read_addresses(edit.dns, "dns"),
         dhcp=read_yes_or_no(edit.dhcp, "dhcp"),
         zones=read_names(edit.zones, "zones"),
@@ -149,12 +149,13 @@ def _(edit: edits.ModifySubnet, draft: NetworkDraft) -> bool:
     cidr = unless_kept(edit.cidr, subnet.cidr, _moved_block(subnet))
     # A gateway that is kept is read again, because it must lie in the new block, too.
     gateway = address_text(subnet.gateway) if isinstance(edit.gateway, Keep) else edit.gateway
+    moved = cidr != subnet.cidr or not isinstance(edit.gateway, Keep)
     draft.put(
         key,
         replace(
             subnet,
             cidr=cidr,
-            gateway=_gateway(gateway, cidr),
+            gateway=(_new_gateway if moved else _gateway)(gateway, cidr),
             name=unless_kept(edit.name, subnet.name, lambda name: _subnet_name(name, draft, but=key)),
             dns=unless_kept(edit.dns, subnet.dns, lambda dns: read_addresses(dns, "dns")),
             dhcp=read_flag(edit.dhcp, subnet.dhcp, "dhcp"),
@@ -378,6 +379,15 @@ def _gateway(value: object, cidr: Cidr) -> int | None:
     link_local = is_v6(gateway) and (gateway >> 118) & 0x3FF == 0x3FA
     if gateway not in cidr.range and not (link_local and is_v6(cidr.first)):
         raise Invalid(f"gateway: {format_address(gateway)} lies outside {cidr}", field="gateway")
+    return gateway
+
+
+def _new_gateway(value: object, cidr: Cidr) -> int | None:
+    """Read a gateway; the first and the last address of an IPv4 block are refused: no machine can have them."""
+    gateway = _gateway(value, cidr)
+    if gateway in (cidr.first, cidr.last) and not is_v6(cidr.first) and cidr.prefix <= 30:
+        text = f"{format_address(gateway)} is the network or broadcast address of {cidr}"
+        raise Invalid(f"gateway: {text}", field="gateway")
     return gateway
 
 

@@ -196,6 +196,8 @@ class Network:
     serial: int = 1
     created_us: int = 0
     modified_us: int = 0
+    warnings: tuple[str, ...] = field(default=(), compare=False)
+    """What the edits that this answers did beside what they say; readings of a network have none."""
 
     def connection(self, group: str) -> Connection | None:
         """Find how the network reaches a group, if it does."""

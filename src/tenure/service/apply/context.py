@@ -50,6 +50,10 @@ class Ground:
         self.spaces: dict[str, SpaceId] = {}
         self.papers: dict[tuple[str, str], Paper | None] = {}
         self.entries: list[Entry] = []
+        self.warnings: dict[NetworkId, list[str]] = {}
+        """What edits did to a network beside what they say."""
+        self.unchecked: set[NetworkId] = set()
+        """Networks whose edits need not look at what a cluster has in their way."""
         self._kept_exact = exact
         self._known = known
         self._layouts: dict[SpaceId, Layout] = {}

@@ -11,7 +11,14 @@ from tenure.kernel.names import Owner, check_name, check_number
 from tenure.kernel.plan.edit_fields import read_member
 from tenure.service.allocator.revocable_grants import reported
 from tenure.service.apply.context import Ground
-from tenure.service.apply.operations import Expect, ExpectHolding, ExpectNoHoldings, ExpectNoPapers, ExpectPaper
+from tenure.service.apply.operations import (
+    Expect,
+    ExpectHolding,
+    ExpectNoHoldings,
+    ExpectNoPapers,
+    ExpectPaper,
+    IgnoreConflicts,
+)
 from tenure.service.apply.plan_effects import standing, told_addresses, told_holders
 
 SHOWN = 4
@@ -54,6 +61,12 @@ async def expect_papers(ground: Ground, operations: Sequence[ExpectPaper]) -> li
                 field="revision",
             )
     return [None] * len(operations)
+
+
+async def ignore_conflicts(ground: Ground, operation: IgnoreConflicts) -> None:
+    """Note that the edits of a network are not to be checked against the cluster."""
+    name = check_name(operation.network, field="network")
+    ground.unchecked.add(ground.now[ground.space_of(name)].network(name).id)
 
 
 async def expect_no_papers(ground: Ground, operation: ExpectNoPapers) -> None:

@@ -176,3 +176,70 @@ def test_u17_overlapping_ranges_merge_with_a_warning(door: Door) -> None:
 
     assert "warning" in result.stderr
     assert "192.0.2.20-192.0.2.40" in door.external("subnet1")
+
+
+SMALL = "subnet add plain 198.51.100.8/29"
+
+
+@pytest.mark.parametrize(
+    "lines",
+    [
+        [SMALL, "pool add plain 198.51.100.9-198.51.100.12"],
+        [f"{SMALL} --no-conflicts-check", "pool add plain 198.51.100.9-198.51.100.12"],
+        [f"{SMALL} --no-conflicts-check", "network modify --pool add:198.51.100.9-198.51.100.12 plain"],
+        [
+            f"{SMALL} --name a",
+            "subnet modify plain a --cidr 198.51.100.0/24",
+            "pool add plain 198.51.100.9-198.51.100.12",
+        ],
+        [SMALL, "pool add plain 198.51.100.9-198.51.100.12", "reserve remove plain 198.51.100.9"],
+    ],
+)
+def test_no_command_lets_an_instance_have_a_nodes_own_address(door: Door, lines: list[str]) -> None:
+    """X16 by every command that opens ground."""
+    door.do("node add node9 --primary-ip 198.51.100.9", "network add plain", "network connect plain", *lines)
+
+    assert door.add("inst1", "ip=pool,network=plain") == ["198.51.100.10"]
+    door.refuse_add("ip=198.51.100.9,network=plain", "198.51.100.9", "node node9")
+
+
+def test_what_is_kept_for_a_node_is_said(door: Door) -> None:
+    door.do("node add node9 --primary-ip 198.51.100.9", "network add plain")
+
+    told = door.do(SMALL)
+    lifted = door.do("reserve remove plain 198.51.100.9")
+
+    assert "198.51.100.9 is kept away from picking: it is an address of node node9" in told.stderr
+    assert "198.51.100.9 is kept away from picking: it is an address of node node9" in lifted.stderr
+
+
+def test_a_subnet_is_not_added_over_a_nic_without_network_by_any_command(door: Door) -> None:
+    """U37."""
+    door.do("instance add --net 0:ip=203.0.113.7 loose")
+
+    door.refuse("subnet add net1 203.0.113.0/24", "instance loose has 203.0.113.7")
+    door.refuse("network modify --subnet add:cidr=203.0.113.0/24 net1", "instance loose has 203.0.113.7")
+    door.do("subnet add net1 203.0.113.0/24 --no-conflicts-check")
+
+
+@pytest.mark.parametrize("gateway", ["192.0.2.0", "192.0.2.255"])
+def test_a_gateway_is_neither_the_first_nor_the_last_address_by_any_command(door: Door, gateway: str) -> None:
+    door.refuse(f"subnet modify net1 subnet1 --gateway {gateway}", gateway)
+    door.refuse(f"network modify --subnet subnet1:modify,gateway={gateway} net1", gateway)
+    door.refuse(f"subnet add net1 10.7.0.0/24 --gateway 10.7.0.{gateway.rpartition('.')[2]}", "10.7.0.")
+
+
+def test_verify_names_a_holding_on_the_address_of_a_node_or_a_gateway(door: Door) -> None:
+    door.do("node add node9 --primary-ip 192.0.2.9")
+    door.add("inst1", "ip0=192.0.2.9,ip1=pool", "--force")
+    door.do("allocate net1 pod/1 --address 192.0.2.1 --reserved force", "node add node8 --primary-ip 192.0.2.77")
+    door.do("allocate net1 node/node8 --address 192.0.2.77 --reserved force")
+    door.do("allocate net1 router/six --address 2001:db8::1 --reserved force")
+
+    result = door.call("verify")
+
+    assert result.exit_code == 1
+    assert result.stdout.splitlines() == [
+        "machines: network net1: 192.0.2.1 is the gateway of 192.0.2.0/24, and pod/1 holds it",
+        "machines: network net1: 192.0.2.9 is an address of node node9, and instance/inst1 holds it",
+    ]

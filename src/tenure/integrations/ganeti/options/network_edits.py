@@ -6,7 +6,6 @@ The copy tells at once which option is wrong; the ledger judges again, under its
 from collections.abc import Iterable
 from uuid import uuid4
 
-from tenure.integrations.ganeti.machine_model import NODE_REASON
 from tenure.integrations.ganeti.options.network_grammar import (
     PoolAdd,
     PoolModify,
@@ -19,9 +18,9 @@ from tenure.integrations.ganeti.options.network_grammar import (
     read_subnet_option,
 )
 from tenure.integrations.ganeti.options.option_errors import blame, blamed
-from tenure.kernel.addressing.addresses import format_address, is_v6, parse_address
-from tenure.kernel.addressing.ranges import AddressRange, Cidr, merge, subtract
-from tenure.kernel.errors import Invalid, NotFound, Overlap, StillInUse, TenureError
+from tenure.kernel.addressing.addresses import format_address, parse_address
+from tenure.kernel.addressing.ranges import AddressRange, merge, subtract
+from tenure.kernel.errors import NotFound, Overlap, StillInUse, TenureError
 from tenure.kernel.plan.apply_edit import edited
 from tenure.kernel.plan.edits import (
     KEEP,
@@ -38,7 +37,8 @@ from tenure.kernel.plan.edits import (
 )
 from tenure.kernel.plan.invariants import judge
 from tenure.kernel.plan.network_draft import NetworkDraft
-from tenure.kernel.plan.plan_model import Configuration, KeepBack, Network, Subnet, address_text, usual_keep_back
+from tenure.kernel.plan.plan_model import Configuration, KeepBack, Network, Subnet, usual_keep_back
+from tenure.service.apply.cluster_rules import NODE_REASON
 from tenure.service.apply.operations import ExpectNoHoldings
 
 
@@ -101,11 +101,14 @@ class Design:
         name = self.before.name
         return [ExpectNoHoldings(network=name, range=str(piece), state="pending") for piece in lost]
 
-    def gained(self) -> list[AddressRange]:
-        """List the addresses that the network covers now and did not before, or has in a subnet that is new."""
-        staying = {subnet.uuid for subnet in self.network.subnets}
-        before = sorted(subnet.cidr.range for subnet in self.before.subnets if subnet.uuid in staying)
-        return [piece for subnet in self.network.subnets for piece in subtract(subnet.cidr.range, before)]
+    def kept_for_nodes(self, after: Network) -> list[str]:
+        """Warn of nodes' addresses that stay reserved in the network as it is now, although their range was lifted."""
+        kept = [kept for subnet in after.subnets for kept in subnet.reserved if kept.reason.startswith(NODE_REASON)]
+        here = [each for each in kept if any(piece.overlaps(each.range) for piece in self.lifted)]
+        return [
+            f"--remove-reserved-ips: {each.range} stays reserved for {each.reason}; --no-conflicts-check lifts that"
+            for each in here
+        ]
 
 
 def _roles(network: Network, address: str) -> tuple[bool, bool, bool]:
@@ -150,7 +153,6 @@ def design_subnets(design: Design, options: Iterable[str]) -> None:
 def add_subnet(design: Design, option: SubnetAdd) -> None:
     """Add a block, and a pool over all of it where the option says so."""
     _warn(design, option.warning)
-    _check_gateway(option.gateway, option.cidr)
     name = design.network.name
     design.edit(
         AddSubnet(
@@ -172,9 +174,6 @@ def modify_subnet(design: Design, option: SubnetModify) -> None:
     _warn(design, option.warning)
     subnet = design.network.subnet(option.ident)
     cidr = subnet.cidr if isinstance(option.cidr, Keep) else option.cidr
-    gateway = address_text(subnet.gateway) if isinstance(option.gateway, Keep) else option.gateway
-    if (cidr, gateway) != (subnet.cidr, address_text(subnet.gateway)) and is_v6(cidr.first) == is_v6(subnet.cidr.first):
-        _check_gateway(gateway, cidr)
     usual = subnet.keep_back == usual_keep_back(subnet.cidr, subnet.unit)
     marks = sorted(usual_keep_back(cidr, subnet.unit)) if usual and cidr.prefix <= subnet.unit else KEEP
     design.edit(
@@ -284,14 +283,6 @@ def _warn_of_unreserved(design: Design, subnet: Subnet, hole: AddressRange) -> N
     marks = [AddressRange(position, position) for position, _ in subnet.kept_back()]
     for piece in subtract(hole, merge([*(kept.range for kept in subnet.reserved), *marks])):
         design.warnings.append(f"--remove-reserved-ips: {piece} was not reserved")
-
-
-def _check_gateway(gateway: str | None, cidr: Cidr) -> None:
-    """Refuse the first and the last address of an IPv4 block: no machine can have them."""
-    if gateway is None or is_v6(cidr.first) or cidr.prefix > 30:
-        return
-    if parse_address(gateway, field="gateway") in (cidr.first, cidr.last):
-        raise Invalid(f"gateway: {gateway} is the network or broadcast address of {cidr}", field="gateway")
 
 
 def _warn(design: Design, warning: str | None) -> None:
