@@ -1,6 +1,7 @@
 """Tenure: one ledger of IP addresses. Who holds which address, since when, on whose word."""
 
 from tenure.kernel.errors import (
+    AddressCovered,
     AddressInUse,
     AddressOutsideSubnet,
     AddressReserved,
@@ -59,6 +60,7 @@ from tenure.service.apply.operations import (
     ExpectNoHoldings,
     ExpectNoPapers,
     ExpectPaper,
+    IgnoreConflicts,
     ModifyHolding,
     Release,
     ReleaseOwner,
@@ -80,6 +82,7 @@ __all__ = [
     "AddNetwork",
     "AddPool",
     "AddSubnet",
+    "AddressCovered",
     "AddressInUse",
     "AddressOutsideSubnet",
     "AddressReserved",
@@ -111,6 +114,7 @@ __all__ = [
     "Found",
     "History",
     "Holding",
+    "IgnoreConflicts",
     "Invalid",
     "KeepBack",
     "KeyReused",

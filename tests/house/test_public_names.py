@@ -30,6 +30,7 @@ FIRST_PAGE = {
 CODES = {
     "AddressInUse": "address_in_use",
     "AddressOutsideSubnet": "address_outside_subnet",
+    "AddressCovered": "address_covered",
     "AddressReserved": "address_reserved",
     "AlreadyExists": "already_exists",
     "Conflict": "conflict",

@@ -8,6 +8,7 @@
     │   ├── AlreadyExists       (kind, name)
     │   ├── AddressInUse        (address, holder)
     │   ├── AddressReserved     (address, reason)
+    │   ├── AddressCovered      (address)
     │   ├── Overlap             (first, second)
     │   ├── StillInUse          (kind, name, holders, addresses)
     │   ├── NotOwner            (address, owner, holder)
@@ -52,15 +53,45 @@ class AddressOutsideSubnet(Invalid):
 
 
 class NotFound(TenureError):
-    """A name that nothing in the ledger answers to; ``of`` says where it was looked for, if not everywhere."""
+    """A name that nothing in the ledger answers to.
+
+    ``of`` or ``network`` says where it was looked for, if not everywhere; a place that has none at all of the kind is
+    named without a ``name``. ``problem`` says it in other words than "no KIND NAME".
+    """
 
     code = "not_found"
 
-    def __init__(self, kind: str, name: str, *, of: str = "", hint: str = "", field: str | None = None) -> None:
-        named = f" {name!r}" if name or not of else ""  # of what has none at all there is no name to tell
-        super().__init__(f"no {kind}{named}{of and ' of ' + of}{hint and '; ' + hint}", field=field or kind)
+    def __init__(
+        self,
+        kind: str,
+        name: str,
+        *,
+        of: str = "",
+        network: str = "",
+        problem: str = "",
+        hint: str = "",
+        field: str | None = None,
+    ) -> None:
+        of = of or (network and f"network {network!r}")
+        named = f" {name!r}" if name or not of else ""
+        text = problem or f"no {kind}{named}{of and ' of ' + of}"
+        super().__init__(f"{text}{hint and '; ' + hint}", field=field or kind)
         self.kind = kind
         self.name = name
+        if network:
+            self.network = network
+
+
+def outside_subnets(wanted: object, network: str) -> NotFound:
+    """Return the error of a range that no subnet of a network has whole."""
+    problem = f"{wanted} lies in no subnet of network {network!r}"
+    return NotFound("subnet", str(wanted), network=network, problem=problem, field="range")
+
+
+def nobody_holds(address: object, network: str, *, hint: str = "", field: str = "address") -> NotFound:
+    """Return the error of an address that nobody holds in a network."""
+    problem = f"nobody holds {address} in network {network!r}"
+    return NotFound("holding", str(address), network=network, problem=problem, hint=hint, field=field)
 
 
 class Conflict(TenureError):
@@ -100,6 +131,16 @@ class AddressReserved(Conflict):
         super().__init__(f"address {address} is not to be handed out: {reason}", field="address")
         self.address = address
         self.reason = reason
+
+
+class AddressCovered(Conflict):
+    """A NIC without network has an address that a network of its group covers."""
+
+    code = "address_covered"
+
+    def __init__(self, address: str, message: str) -> None:
+        super().__init__(message, field="address")
+        self.address = address
 
 
 class Overlap(Conflict):

@@ -1,6 +1,7 @@
 """Shapes that travelled, as values of the ledger again: exactly what ``encode`` was given."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -67,7 +68,7 @@ def network(shape: responses.Network) -> plan.Network:
     document = msgspec.to_builtins(shape)
     document["created_us"] = microseconds(shape.created)
     document["modified_us"] = microseconds(shape.modified)
-    return read_network(shape.number, shape.name, document)
+    return replace(read_network(shape.number, shape.name, document), warnings=tuple(shape.warnings))
 
 
 def space(shape: responses.Space) -> plan.Configuration:

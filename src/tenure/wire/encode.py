@@ -173,6 +173,7 @@ def network(whole: plan.Network) -> responses.Network:
         serial=whole.serial,
         created=moment(whole.created_us),
         modified=moment(whole.modified_us),
+        warnings=list(whole.warnings),
     )
 
 

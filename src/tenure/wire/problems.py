@@ -42,6 +42,7 @@ TITLES = {
     "already_exists": "The name is taken",
     "address_in_use": "Somebody else holds the address",
     "address_reserved": "The address is kept away from picking",
+    "address_covered": "A NIC without network has an address that the network covers",
     "overlap": "Two ranges that must be disjoint are not",
     "still_in_use": "Something stands on it",
     "not_owner": "Somebody else holds it",

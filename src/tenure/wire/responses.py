@@ -128,7 +128,10 @@ class Connection(Shape, frozen=True, kw_only=True):
 
 
 class Network(Shape, frozen=True, kw_only=True):
-    """A named thing machines attach to. ``serial`` counts its changes and is its ETag with the uuid."""
+    """A named thing machines attach to. ``serial`` counts its changes and is its ETag with the uuid.
+
+    ``warnings`` tell what the edit that is answered did beside what it says; readings have none.
+    """
 
     name: str
     number: int
@@ -145,6 +148,7 @@ class Network(Shape, frozen=True, kw_only=True):
     serial: int
     created: Time
     modified: Time
+    warnings: list[str] = []
 
 
 class Space(Shape, frozen=True, kw_only=True):

@@ -53,7 +53,7 @@ async def test_a_network_is_disconnected_and_only_once(ledger: tenure.AsyncLedge
 
     assert [each.group for each in (await ledger.network("net")).connections] == ["rack2"]
     assert (await verbs(ledger))[-1] == "network.disconnect"
-    with pytest.raises(tenure.NotFound, match="no connection 'of network net to rack1'") as told:
+    with pytest.raises(tenure.NotFound, match="network 'net' is not connected to 'rack1'") as told:
         await ledger.apply([tenure.Disconnect(network="net", group="rack1")])
     assert told.value.field == "group"
 

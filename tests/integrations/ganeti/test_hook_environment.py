@@ -109,8 +109,49 @@ def test_q16_u29_every_subnet_is_numbered_in_both_spellings_beside_todays_names(
         "NETWORK_DHCP:2": "true",
     }
     assert {name.replace(":", "_"): value for name, value in numbered.items()}.items() <= told.items()
-    assert (told["NETWORK_SUBNET"], told["NETWORK_GATEWAY"]) == ("192.0.2.0/24", "192.0.2.1")
+    assert (told["NETWORK_SUBNET"], told.get("NETWORK_GATEWAY")) == ("10.0.0.0/24", None)
     assert (told["NETWORK_SUBNET6"], told["NETWORK_GATEWAY6"]) == ("2001:db8::/64", "2001:db8::1")
+
+
+TWO_BLOCKS = {
+    "192.0.2.1": "192.0.2.0/24",
+    "10.0.0.1": "10.0.0.0/24",
+    "fe80::1": "2001:db8::/64",
+    "fe80::2": "2001:db8:1::/64",
+}
+"""Gateways and their blocks, two of each family."""
+
+
+def two_blocks() -> Network:
+    """Plan a network with two blocks of each family, each with a gateway."""
+    added = [
+        edits.AddSubnet(network="c", cidr=cidr, gateway=gateway, uuid=f"s{number}", dhcp=number == 1)
+        for number, (gateway, cidr) in enumerate(TWO_BLOCKS.items())
+    ]
+    return planned(edits.AddNetwork(network="c"), *added).network("c")
+
+
+@pytest.mark.parametrize(
+    ("addresses", "four", "six"),
+    [
+        ([], "192.0.2.1", "fe80::1"),
+        (["192.0.2.9"], "192.0.2.1", "fe80::1"),
+        (["10.0.0.9"], "10.0.0.1", "fe80::1"),
+        (["10.0.0.9", "192.0.2.9"], "10.0.0.1", "fe80::1"),
+        (["2001:db8:1::9"], "192.0.2.1", "fe80::2"),
+        (["2001:db8:1::9", "10.0.0.9"], "10.0.0.1", "fe80::2"),
+    ],
+)
+def test_gateway_and_subnet_are_those_of_the_block_in_which_the_nics_address_lies(
+    addresses: list[str], four: str, six: str
+) -> None:
+    network = two_blocks()
+
+    told = nic_variables(nic(network, *addresses), network)
+
+    assert (told["NETWORK_GATEWAY"], told["NETWORK_SUBNET"]) == (four, TWO_BLOCKS[four])
+    assert (told["NETWORK_GATEWAY6"], told["NETWORK_SUBNET6"]) == (six, TWO_BLOCKS[six])
+    assert told["NETWORK_DHCP"] == ("true" if addresses[:1] == ["10.0.0.9"] else "false")
 
 
 def test_q16_dhcp_without_number_is_that_of_the_first_subnet_and_only_dhcp_makes_numbers() -> None:

@@ -164,8 +164,27 @@ def test_a_subnet_does_not_shrink_past_a_reserved_range() -> None:
     plan = net1(edits.Reserve(network="net1", range="192.0.2.200-192.0.2.210"))
 
     with pytest.raises(Overlap, match=r"192\.0\.2\.200") as refusal:
-        edited(plan, modify(cidr="192.0.2.0/25"))
+        planned(modify(cidr="192.0.2.0/25"), on=plan)
     assert refusal.value.field == "cidr"
+
+
+@pytest.mark.parametrize("first", [True, False])
+def test_a_subnet_shrinks_past_a_reserved_range_that_is_lifted_before_or_behind(first: bool) -> None:
+    plan = net1(edits.Reserve(network="net1", range="192.0.2.200-192.0.2.210"))
+    steps = [modify(cidr="192.0.2.0/25"), edits.Unreserve(network="net1", range="192.0.2.200-192.0.2.210")]
+
+    shrunk = planned(*(reversed(steps) if first else steps), on=plan)
+
+    assert network(shrunk).subnet("subnet1").reserved == ()
+
+
+def test_a_subnet_does_not_move_away_from_its_pools() -> None:
+    move = edits.ModifySubnet(network="net1", subnet="subnet1", cidr="198.51.100.0/24", gateway=None)
+
+    with pytest.raises(Overlap, match="pool1") as refusal:
+        planned(move, on=net1())
+    assert refusal.value.field == "cidr"
+    assert pools(planned(move, edits.RemovePool(network="net1", pool="pool1"), on=net1())) == []
 
 
 def test_a_subnet_does_not_leave_its_gateway_behind() -> None:

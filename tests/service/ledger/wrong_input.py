@@ -100,6 +100,7 @@ OPERATIONS: dict[type, Arguments] = {
     tenure.ExpectHolding: {"network": "net1", "address": "192.0.2.10", "owner": "instance/a"},
     tenure.ExpectNoHoldings: {"network": "net1", "range": "192.0.2.10-192.0.2.99", "state": "draining"},
     tenure.ExpectNoPapers: {"kind": "instance", "prefix": "db-"},
+    tenure.IgnoreConflicts: {"network": "net1"},
     tenure.ExpectPaper: {"kind": "instance", "name": "web-0", "revision": 1},
     tenure.WritePaper: {"kind": "instance", "name": "web-0", "document": {"nics": [1]}, "revision": 1},
     tenure.RemovePaper: {"kind": "instance", "name": "web-0", "revision": 1},

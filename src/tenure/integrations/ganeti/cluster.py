@@ -22,7 +22,6 @@ from tenure.integrations.ganeti.machine_model import (
     Master,
     Node,
     check_word,
-    instance_of_mark,
     read_group,
     read_master,
     read_node,
@@ -30,24 +29,12 @@ from tenure.integrations.ganeti.machine_model import (
 from tenure.integrations.ganeti.network_lookup import NetworkLookup, apply_fresh, settled, unchanged
 from tenure.kernel.addressing.addresses import format_address, parse_address
 from tenure.kernel.addressing.ranges import AddressRange
-from tenure.kernel.errors import AlreadyExists, Conflict, NotFound, StillInUse
+from tenure.kernel.errors import AddressCovered, AlreadyExists, Conflict, NotFound, StillInUse
 from tenure.kernel.plan.edits import Reserve, Unreserve
 from tenure.kernel.plan.plan_model import Network
+from tenure.service.apply.cluster_rules import NO_NETWORK, covered, instance_of_mark, loose_addresses
 from tenure.service.apply.operations import ExpectNoHoldings, ExpectNoPapers, Operation, RemovePaper, WritePaper
 from tenure.service.ledger.async_ledger import AsyncLedger
-
-NO_NETWORK = "-"
-"""What stands for the network in the index of NICs that have none."""
-
-
-class Covered(Conflict):
-    """A NIC without network has an address that a network of its group covers."""
-
-    code = "address_covered"
-
-    def __init__(self, address: str, message: str) -> None:
-        super().__init__(message, field="address")
-        self.address = address
 
 
 async def structure(ledger: AsyncLedger) -> WritePaper:
@@ -148,7 +135,8 @@ class Cluster:
         groups = await self.groups()
         if len(groups) != 1:
             hint = "name one with --group" if groups else "`tenure group add default` makes one"
-            raise NotFound(GROUP, "for the node", hint=hint)
+            problem = "there are several groups" if groups else "there is no group for the node"
+            raise NotFound(GROUP, "", problem=problem, hint=hint)
         return groups[0]
 
     async def _keep_away(self, node: Node) -> list[Operation]:
@@ -195,11 +183,10 @@ class Cluster:
         found: list[tuple[str, str]] = []
         for name in names:
             try:
-                document = (await self._ledger.paper(INSTANCE, name)).document
+                paper = await self._ledger.paper(INSTANCE, name)
             except NotFound:  # it went meanwhile, and its addresses with it
                 continue
-            free = [nic for nic in document["nics"] if nic["network"] is None]
-            found.extend((ip["address"], name) for nic in free for ip in nic["ips"])
+            found.extend((address, name) for address in loose_addresses(paper))
         return found
 
 
@@ -255,8 +242,7 @@ def refuse_strangers(network: str, strangers: Iterable[tuple[str, str]], where: 
     """Refuse to lay a network over addresses that NICs without network have."""
     for address, instance in strangers:
         if any(parse_address(address) in piece for piece in where):
-            problem = f"instance {instance} has {address} on a NIC without network, and network {network} covers it"
-            raise Covered(address, f"{problem}; pass --no-conflicts-check to go on all the same")
+            raise covered(address, instance, network)
 
 
 def refuse_inside(networks: Iterable[Network], addresses: Sequence[str]) -> None:
@@ -266,7 +252,7 @@ def refuse_inside(networks: Iterable[Network], addresses: Sequence[str]) -> None
             if any(parse_address(address) in subnet.cidr.range for subnet in network.subnets):
                 problem = f"{address} lies in network {network.name}, which is connected to the instance's group"
                 hint = f"say network={network.name}, leave the address out, or pass --no-conflicts-check"
-                raise Covered(address, f"{problem}; {hint}")
+                raise AddressCovered(address, f"{problem}; {hint}")
 
 
 def own_address(text: str | None, field: str) -> str | None:

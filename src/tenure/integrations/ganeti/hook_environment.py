@@ -5,7 +5,7 @@ design goes beyond today: ``IP:1`` for the second address, ``NETWORK_SUBNET:1`` 
 of these has a twin with an underscore, ``IP_1``, because shells cannot read a name with a colon.
 """
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from tenure.integrations.ganeti.machine_model import Instance, Nic
 from tenure.kernel.addressing.addresses import format_address, is_v6, parse_address
@@ -21,18 +21,19 @@ def nic_variables(nic: Nic, network: Network | None) -> Variables:
     """Tell all about one NIC, by the names that NIC scripts get: without prefix."""
     variables = _as_today(nic)
     if network is not None:
-        variables |= _network_as_today(network)
+        variables |= _network_as_today(network, _subnets_of(nic, network))
     # Where today's Ganeti could say it all, hooks get today's variables and no others.
     if len(nic.ips) > 1 or (network is not None and _beyond_today(network)):
         variables |= _in_both_spellings(_numbered(nic, network))
         if network is not None and network.subnets:
-            variables["NETWORK_DHCP"] = _truth(network.subnets[0].dhcp)
+            own = _subnets_of(nic, network)
+            variables["NETWORK_DHCP"] = _truth((own[0] if own else network.subnets[0]).dhcp)
     return variables
 
 
 def network_variables(network: Network) -> Variables:
     """Name what hooks of networks are told of one; as in Ganeti, what a network does not have is left out."""
-    variables = {name: value for name, value in _network_as_today(network).items() if value}
+    variables = {name: value for name, value in _network_as_today(network, ()).items() if value}
     if _beyond_today(network):
         variables |= _in_both_spellings(_numbered_subnets(network.subnets))
         variables["NETWORK_DHCP"] = _truth(network.subnets[0].dhcp)
@@ -102,17 +103,28 @@ def _as_today(nic: Nic) -> Variables:
     return variables
 
 
-def _network_as_today(network: Network) -> Variables:
+def _network_as_today(network: Network, own: Sequence[Subnet]) -> Variables:
+    """Describe a network by one block a family: the first of a NIC's own blocks, else the network's first.
+
+    Scripts that know one block configure the address with this gateway, so the two have to belong together.
+    """
     variables = {"NETWORK_NAME": network.name, "NETWORK_UUID": network.uuid, "NETWORK_TAGS": " ".join(network.tags)}
     if network.mac_prefix:
         variables["NETWORK_MAC_PREFIX"] = network.mac_prefix
     for suffix, six in (("", False), ("6", True)):
-        subnet = first_subnet(network, six=six)
+        of_family = (subnet for subnet in own if is_v6(subnet.cidr.first) == six)
+        subnet = next(of_family, None) or first_subnet(network, six=six)
         if subnet is not None:
             variables[f"NETWORK_SUBNET{suffix}"] = str(subnet.cidr)
         if subnet is not None and subnet.gateway is not None:
             variables[f"NETWORK_GATEWAY{suffix}"] = format_address(subnet.gateway)
     return variables
+
+
+def _subnets_of(nic: Nic, network: Network) -> list[Subnet]:
+    """List the subnets that a NIC's addresses lie in, in the order of the addresses."""
+    places = [_place(parse_address(address), network.subnets) for address in nic.addresses]
+    return [network.subnets[place] for place in places if place is not None]
 
 
 def _beyond_today(network: Network) -> bool:

@@ -2,7 +2,6 @@
 
 from collections.abc import Mapping, Sequence
 
-from tenure.integrations.ganeti.cluster import NO_NETWORK
 from tenure.integrations.ganeti.machine_model import (
     IDENTITY,
     INSTANCE,
@@ -18,6 +17,7 @@ from tenure.integrations.ganeti.machine_model import (
 from tenure.integrations.ganeti.network_lookup import NetworkLookup
 from tenure.kernel.errors import NotFound
 from tenure.kernel.holdings.holding_model import Holding, Paper, State
+from tenure.service.apply.cluster_rules import NO_NETWORK
 from tenure.service.apply.operations import Operation, RemovePaper, WritePaper
 from tenure.service.ledger.async_ledger import AsyncLedger
 

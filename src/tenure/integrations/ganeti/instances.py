@@ -4,7 +4,6 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 
-from tenure.integrations.ganeti.cluster import Covered
 from tenure.integrations.ganeti.hook_environment import Variables, instance_variables, job_variables, moving_variables
 from tenure.integrations.ganeti.hooks import POST, PRE, Hooking, HookResult, count_hooks
 from tenure.integrations.ganeti.instance.job import Job
@@ -21,7 +20,7 @@ from tenure.integrations.ganeti.instance_records import load_instance, load_inst
 from tenure.integrations.ganeti.machine_model import INSTANCE, MAC, Instance
 from tenure.integrations.ganeti.network_lookup import ATTEMPTS, NetworkLookup
 from tenure.integrations.ganeti.options.option_errors import blame
-from tenure.kernel.errors import AlreadyExists, PoolExhausted, TenureError
+from tenure.kernel.errors import AddressCovered, AlreadyExists, PoolExhausted, TenureError
 from tenure.kernel.plan.plan_model import Network
 from tenure.service.ledger.async_ledger import AsyncLedger
 
@@ -145,8 +144,8 @@ def _is_passing(error: TenureError) -> bool:
 def _blamed(error: TenureError, job: Job) -> TenureError:
     """Let an error of the ledger name the option that asked for the address or pool."""
     address, pool = getattr(error, "address", None), getattr(error, "pool", None)
-    if isinstance(error, Covered) and error.address in job.said:
-        return blame(error, "--net", job.said[error.address])
+    if isinstance(error, AddressCovered):
+        return blame(error, "--net", job.said.get(error.address, error.address))
     for take in job.takes:
         if (address is not None and take.address == address) or (
             isinstance(error, PoolExhausted) and take.address is None and take.pool == pool

@@ -12,17 +12,18 @@ from typing import Any, Protocol
 from tenure.kernel.errors import Invalid
 from tenure.kernel.holdings.holding_model import Paper
 from tenure.kernel.names import shown
+from tenure.service.apply import cluster_rules
 from tenure.service.apply.operations import WritePaper
 
-GROUP, NODE, INSTANCE = "group", "node", "instance"
+GROUP, NODE, INSTANCE = "group", cluster_rules.NODE, cluster_rules.INSTANCE
 """Kinds of papers that carry what people wrote."""
 
-NIC, MAC, PLACEMENT, IDENTITY, CLUSTER = "nic", "mac", "placement", "identity", "cluster"
+NIC, MAC, PLACEMENT, IDENTITY, CLUSTER = cluster_rules.NIC, "mac", "placement", "identity", cluster_rules.CLUSTER
 """Kinds of papers that are only found again: who is on a network in a group, who has a MAC, who is on a node, that the
 very node or instance of a uuid is still there (names come back); and the one paper that every change of the cluster's
 structure writes, so that no two of them miss each other."""
 
-MASTER = "master"
+MASTER = cluster_rules.MASTER
 """The kind and the name of the paper with the master's address."""
 
 UUID = "uuid"
@@ -47,23 +48,6 @@ def check_word(value: object, *, field: str) -> str:
         rule = f"a {UUID if field == UUID else 'name'} of at most {longest} {signs}"
         raise Invalid(f"{field}: {rule}, not {shown(value)}", field=field)
     return value
-
-
-def instance_of_mark(name: str) -> str:
-    """Return the instance that a NIC's mark names: NETWORK/GROUP/INSTANCE/NIC."""
-    # From the right: a network that the library made may have any uuid, also one with a slash.
-    return name.rsplit("/", 2)[1]
-
-
-NODE_REASON = "node "
-"""How the reason begins for which a node's address is reserved."""
-
-
-MASTER_REASON = "the master"
-"""The reason for which the master's address is reserved."""
-
-OWN_REASONS = (NODE_REASON, MASTER_REASON)
-"""How the reasons begin for which addresses of the cluster's own machines are reserved."""
 
 
 class ClusterMachine(Protocol):
@@ -93,7 +77,7 @@ class Master:
     @property
     def reason(self) -> str:
         """Return the reason for which its address is reserved."""
-        return MASTER_REASON
+        return cluster_rules.MASTER_REASON
 
 
 def owner_of(instance: str) -> str:
@@ -133,7 +117,7 @@ class Node:
     @property
     def reason(self) -> str:
         """Return the reason for which its addresses are reserved."""
-        return NODE_REASON + self.name
+        return cluster_rules.node_reason(self.name)
 
     def document(self) -> Document:
         """Write it as a paper's document."""

@@ -6,9 +6,9 @@ from types import MappingProxyType
 from typing import Any
 from uuid import uuid4
 
-from tenure.integrations.ganeti.cluster import Cluster, refuse_strangers, reserve_nodes, structure
+from tenure.integrations.ganeti.cluster import Cluster, refuse_strangers, structure
 from tenure.integrations.ganeti.hooks import Hooking, HookResult
-from tenure.integrations.ganeti.machine_model import DEFAULT_LINK, DEFAULT_MODE, MODES, NIC, instance_of_mark
+from tenure.integrations.ganeti.machine_model import DEFAULT_LINK, DEFAULT_MODE, MODES, NIC
 from tenure.integrations.ganeti.network_hooks import (
     ADD,
     CONNECT,
@@ -26,8 +26,10 @@ from tenure.kernel.errors import Invalid, NotFound, StillInUse, TenureError
 from tenure.kernel.names import shown
 from tenure.kernel.plan.apply_edit import new_network
 from tenure.kernel.plan.edits import KEEP, AddNetwork, Connect, Disconnect, ModifyNetwork, RemoveNetwork
+from tenure.kernel.plan.new_ground import opened_ground
 from tenure.kernel.plan.plan_model import Network
-from tenure.service.apply.operations import ExpectNoPapers, Operation, Shown
+from tenure.service.apply import cluster_rules
+from tenure.service.apply.operations import ExpectNoPapers, IgnoreConflicts, Operation, Shown
 from tenure.service.ledger.async_ledger import AsyncLedger
 
 NO_WORDS: Mapping[str, Any] = MappingProxyType({})
@@ -101,12 +103,18 @@ class Networks:
         design.judge()
         before = None if operation == ADD else design.before
         try:
-            checks = await self._checks(design) if options.check else []
-            every = [*checks, first, *design.expected(), *design.edits]
+            # The ledger looks at nodes and NICs under its locks. A cluster's first paper has to be there before: of two
+            # changes that find none, each could miss the other.
+            opened = options.check and opened_ground(design.before, design.network)
+            lock = [await structure(self._ledger)] if opened else []
+            checks: list[Operation] = [] if options.check else [IgnoreConflicts(network=design.before.name)]
+            every = [*lock, first, *checks, *design.expected(), *design.edits]
             answers, hooks = await self._apply(operation, before, every)
         except TenureError as error:
             raise design.blamed(error) from None
-        return Changed(_last(answers), tuple(design.warnings), hooks)
+        made = _last(answers)
+        kept = design.kept_for_nodes(made) if options.check else []
+        return Changed(made, (*design.warnings, *kept), hooks)
 
     async def _apply(
         self, operation: str, before: Network | None, every: Sequence[Operation], groups: Sequence[str] = ()
@@ -127,24 +135,6 @@ class Networks:
             raise outrun.cause from None
         return answers, (*asked, *await run.report())
 
-    async def _checks(self, design: Design) -> list[Operation]:
-        """Look at what the network covers newly: NICs without network in its groups refuse it, nodes are kept out."""
-        gained = design.gained()
-        if not gained and not design.lifted:
-            return []
-        # Only commands that cover new ground, or lift a reservation, take part in the checks and need the lock.
-        lock = await structure(self._ledger)
-        groups = [connection.group for connection in design.network.connections]
-        refuse_strangers(design.network.name, await self._cluster.strangers(groups), gained)
-        nodes = await self._cluster.machines()
-        # An admin's range that is lifted may lie over a node's or the master's address, which must stay reserved.
-        for edit in reserve_nodes(design.network, nodes, [*gained, *design.lifted]):
-            design.edit(edit)
-        for edit in reserve_nodes(design.network, nodes, design.lifted):
-            kept = f"{edit.range} stays reserved for {edit.reason}; --no-conflicts-check lifts that"
-            design.warnings.append(f"--remove-reserved-ips: {kept}")
-        return [lock]
-
     async def remove(self, ident: str, *, cascade: bool = False) -> Changed:
         """Remove a network that is connected to no group; with its holdings if told so."""
 
@@ -164,7 +154,7 @@ class Networks:
             network = await self.find(ident)
             for tag in remove:
                 if tag not in network.tags:
-                    raise NotFound("tag", tag, hint=f"network {network.name} does not carry it")
+                    raise NotFound("tag", tag, network=network.name)
             tags = [tag for tag in dict.fromkeys([*network.tags, *add]) if tag not in remove]
             edit = ModifyNetwork(network=network.name, tags=tags)
             same = unchanged(network)
@@ -225,7 +215,7 @@ class Networks:
         try:
             return await settled(attempt)
         except StillInUse as error:
-            users = sorted({f"instance {instance_of_mark(holder)}" for holder in error.holders})
+            users = sorted({f"instance {cluster_rules.instance_of_mark(holder)}" for holder in error.holders})
             raise StillInUse("network", ident, users, hint="remove their NICs on it first") from None
 
     async def _chosen(self, groups: Sequence[str]) -> list[str]:
@@ -233,7 +223,8 @@ class Networks:
             return list(dict.fromkeys([(await self._cluster.group(group)).name for group in groups]))
         known = [group.name for group in await self._cluster.groups()]
         if not known:
-            raise NotFound("group", "to connect to", hint="`tenure group add default` makes one")
+            problem = "there is no group to connect to"
+            raise NotFound("group", "", problem=problem, hint="`tenure group add default` makes one")
         return known
 
 

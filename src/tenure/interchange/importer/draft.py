@@ -12,7 +12,7 @@ from typing import TypeVar
 
 from tenure.kernel.addressing.addresses import format_address
 from tenure.kernel.addressing.ranges import AddressRange, merge, parse_cidr, parse_range, subtract
-from tenure.kernel.errors import AddressOutsideSubnet, AlreadyExists, Invalid, NotFound, Overlap
+from tenure.kernel.errors import AddressOutsideSubnet, AlreadyExists, Invalid, Overlap, outside_subnets
 from tenure.kernel.plan.apply_edit import edited
 from tenure.kernel.plan.edits import AddPool, AddSubnet, Connect, Preallocate, Reserve
 from tenure.kernel.plan.plan_model import Configuration, Network, Policy, PreAllocation, Subnet
@@ -170,7 +170,7 @@ class ImportedNetwork:
         over = self._blocks.over(wanted.first, wanted.last)
         subnet = None if over is None else self._subnets[over[0]]
         if subnet is None or not subnet.cidr.range.covers(wanted):
-            raise NotFound("subnet", f"around {wanted} in network {self._shell.name}", field="range")
+            raise outside_subnets(wanted, self._shell.name)
         return subnet
 
     def _edited(self, subnets: tuple[Subnet, ...], edit: E) -> Network:

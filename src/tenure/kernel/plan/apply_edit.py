@@ -5,13 +5,13 @@ so several edits in one ``apply`` may pass through states that would be refused 
 """
 
 from bisect import bisect_left, bisect_right
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import singledispatch
 
 from tenure.kernel.addressing.addresses import format_address, is_v6, parse_address, width
 from tenure.kernel.addressing.ranges import AddressRange, Cidr, merge, parse_cidr, parse_range, subtract
-from tenure.kernel.errors import AlreadyExists, Invalid, NotFound, Overlap, StillInUse
+from tenure.kernel.errors import AlreadyExists, Invalid, NotFound, StillInUse
 from tenure.kernel.names import Owner, check_name, check_request, check_slot, check_text, shown
 from tenure.kernel.plan import edits
 from tenure.kernel.plan.edit_fields import (
@@ -131,7 +131,7 @@ def _(edit: edits.AddSubnet, draft: NetworkDraft) -> bool:
         cidr=cidr,
         uuid=_subnet_uuid(edit.uuid, draft),
         name=_subnet_name(edit.name, draft),
-        gateway=_gateway(edit.gateway, cidr),
+        gateway=_new_gateway(edit.gateway, cidr),
         dns=read_addresses(edit.dns, "dns"),
         dhcp=read_yes_or_no(edit.dhcp, "dhcp"),
         zones=read_names(edit.zones, "zones"),
@@ -149,19 +149,20 @@ def _(edit: edits.ModifySubnet, draft: NetworkDraft) -> bool:
     cidr = unless_kept(edit.cidr, subnet.cidr, _moved_block(subnet))
     # A gateway that is kept is read again, because it must lie in the new block, too.
     gateway = address_text(subnet.gateway) if isinstance(edit.gateway, Keep) else edit.gateway
+    moved = cidr != subnet.cidr or not isinstance(edit.gateway, Keep)
     draft.put(
         key,
         replace(
             subnet,
             cidr=cidr,
-            gateway=_gateway(gateway, cidr),
+            gateway=(_new_gateway if moved else _gateway)(gateway, cidr),
             name=unless_kept(edit.name, subnet.name, lambda name: _subnet_name(name, draft, but=key)),
             dns=unless_kept(edit.dns, subnet.dns, lambda dns: read_addresses(dns, "dns")),
             dhcp=read_flag(edit.dhcp, subnet.dhcp, "dhcp"),
             zones=unless_kept(edit.zones, subnet.zones, lambda zones: read_names(zones, "zones")),
             keep_back=unless_kept(edit.keep_back, subnet.keep_back, read_keep_back),
             retired=read_flag(edit.retired, subnet.retired, "retired"),
-            pools=tuple(_cut_pools(subnet.pools, cidr)),
+            pools=tuple(_cut_pools(subnet, cidr)),
             notes=read_notes(subnet.notes, edit.labels, edit.description),
         ),
     )
@@ -229,7 +230,7 @@ def _(edit: edits.RemovePool, draft: NetworkDraft) -> bool:
         return True
     hole = _as_range(edit.pool)
     if hole is None or not any(pool.range.overlaps(hole) for pool in draft.pools()):
-        raise NotFound("pool", edit.pool)
+        raise NotFound("pool", edit.pool, network=draft.network.name)
     draft.change_pools(lambda pool: [replace(pool, range=rest) for rest in pool.range.minus(hole)])
     return True
 
@@ -247,10 +248,10 @@ def _(edit: edits.Reserve, draft: NetworkDraft) -> bool:
 @_edit.register
 def _(edit: edits.Unreserve, draft: NetworkDraft) -> bool:
     hole = parse_range(edit.range)
-    key, subnet = draft.around(hole)
+    key, subnet = draft.reserving(hole)
     start, end = _reserved_near(subnet.reserved, hole.first, hole.last)
     if start == end:
-        raise NotFound("reserved range", str(hole), field="range")
+        raise NotFound("reserved range", str(hole), network=draft.network.name, field="range")
     left = [replace(kept, range=rest) for kept in subnet.reserved[start:end] for rest in kept.range.minus(hole)]
     reserved = (*subnet.reserved[:start], *left, *subnet.reserved[end:])
     draft.put(key, replace(subnet, reserved=reserved))
@@ -271,7 +272,7 @@ def _(edit: edits.Preallocate, draft: NetworkDraft) -> bool:
 def _(edit: edits.RemovePreallocation, draft: NetworkDraft) -> bool:
     owner, slot = Owner(edit.owner), check_slot(edit.slot)
     if draft.waiting().pop((owner, slot), None) is None:
-        raise NotFound("pre-allocation", owner, field="owner")
+        raise NotFound("pre-allocation", owner, network=draft.network.name, field="owner")
     return True
 
 
@@ -295,7 +296,8 @@ def _(edit: edits.Disconnect, draft: NetworkDraft) -> bool:
     group = check_name(edit.group, field="group")
     network = draft.network
     if network.connection(group) is None:
-        raise NotFound("connection", f"of network {network.name} to {group}", field="group")
+        problem = f"network {network.name!r} is not connected to {group!r}"
+        raise NotFound("connection", group, network=network.name, problem=problem, field="group")
     draft.change(connections=tuple(each for each in network.connections if each.group != group))
     return True
 
@@ -308,7 +310,7 @@ def _pools_meant(draft: NetworkDraft, ident: str) -> list[Pool]:
     wanted = _as_range(ident)
     exact = [pool for pool in draft.pools() if pool.range == wanted]
     if not exact:
-        raise NotFound("pool", ident)
+        raise NotFound("pool", ident, network=draft.network.name)
     return exact
 
 
@@ -345,9 +347,11 @@ def _reserved_near(reserved: tuple[Reserved, ...], first: int, last: int) -> tup
     return start, bisect_right(reserved, last, lo=start, key=lambda kept: kept.range.first)
 
 
-def _cut_pools(pools: tuple[Pool, ...], cidr: Cidr) -> list[Pool]:
-    """Trim pools to a block that shrank."""
-    block = cidr.range
+def _cut_pools(subnet: Subnet, cidr: Cidr) -> Sequence[Pool]:
+    """Trim the pools of a block that shrinks. A block that moves cuts none: later edits may put its pools right."""
+    block, pools = cidr.range, subnet.pools
+    if not subnet.cidr.range.covers(block):
+        return pools
     return [
         replace(pool, range=AddressRange(max(pool.range.first, block.first), min(pool.range.last, block.last)))
         for pool in pools
@@ -362,14 +366,6 @@ def _moved_block(subnet: Subnet) -> Callable[[object], Cidr]:
             raise Invalid(f"cidr: {cidr} is of another family than {subnet.cidr}", field="cidr")
         if cidr.prefix > subnet.unit:
             raise Invalid(f"cidr: {cidr} is smaller than the /{subnet.unit} that the subnet hands out", field="cidr")
-        left_out = f"the part of {subnet.cidr} that {cidr} leaves out"
-        for kept in subnet.reserved:
-            if not cidr.range.covers(kept.range):
-                raise Overlap(left_out, f"reserved range {kept.range}", field="cidr")
-        if not subnet.cidr.range.covers(cidr.range):  # a block that shrinks cuts its pools; one that moves may not
-            for pool in subnet.pools:
-                if not cidr.range.covers(pool.range):
-                    raise Overlap(left_out, f"pool {pool.name or pool.range}", field="cidr")
         return cidr
 
     return parse
@@ -383,6 +379,15 @@ def _gateway(value: object, cidr: Cidr) -> int | None:
     link_local = is_v6(gateway) and (gateway >> 118) & 0x3FF == 0x3FA
     if gateway not in cidr.range and not (link_local and is_v6(cidr.first)):
         raise Invalid(f"gateway: {format_address(gateway)} lies outside {cidr}", field="gateway")
+    return gateway
+
+
+def _new_gateway(value: object, cidr: Cidr) -> int | None:
+    """Read a gateway; the first and the last address of an IPv4 block are refused: no machine can have them."""
+    gateway = _gateway(value, cidr)
+    if gateway in (cidr.first, cidr.last) and not is_v6(cidr.first) and cidr.prefix <= 30:
+        text = f"{format_address(gateway)} is the network or broadcast address of {cidr}"
+        raise Invalid(f"gateway: {text}", field="gateway")
     return gateway
 
 

@@ -36,9 +36,11 @@ def _disjoint(ranges: Iterable[tuple[AddressRange, str]], field: str) -> None:
 
 def _judge_contents(subnet: Subnet) -> None:
     block = subnet.cidr.range
-    for piece in [*(pool.range for pool in subnet.pools), *(kept.range for kept in subnet.reserved)]:
+    pools = [(f"pool {pool.name or pool.range}", pool.range) for pool in subnet.pools]
+    reserved = [(f"reserved range {kept.range}", kept.range) for kept in subnet.reserved]
+    for text, piece in [*pools, *reserved]:
         if not block.covers(piece):
-            raise Overlap(str(piece), f"the end of {subnet.cidr}", field="range")
+            raise Overlap(text, f"what lies outside {subnet.cidr}", field="cidr")
 
 
 def _judge_pool_policies(network: Network) -> None:
@@ -84,7 +86,10 @@ class Lost:
     """Addresses that a network no longer covers, or hands out in another unit."""
 
     network: Network
+    subnet: Subnet
     range: AddressRange
+    whole: bool
+    """Whether the network itself is gone, and not only this subnet of it, or a part."""
 
 
 def lost_ground(old: Configuration, new: Configuration) -> Iterator[Lost]:
@@ -92,7 +97,8 @@ def lost_ground(old: Configuration, new: Configuration) -> Iterator[Lost]:
     # By number: a renamed network is still the same network.
     by_id: Mapping[int, Network] = {network.id: network for network in new.networks.values()}
     for network in old.networks.values():
-        after = by_id[network.id].subnets if network.id in by_id else ()
+        gone = network.id not in by_id
+        after = () if gone else by_id[network.id].subnets
         standing = {(subnet.cidr, subnet.unit) for subnet in after}
         for subnet in network.subnets:
             # Most subnets stay as they are; comparing each of them with all others would make an edit quadratic.
@@ -101,7 +107,7 @@ def lost_ground(old: Configuration, new: Configuration) -> Iterator[Lost]:
             # A holding is a whole unit of its subnet, so under another unit it loses its ground as well.
             kept = sorted(other.cidr.range for other in after if other.unit == subnet.unit)
             for piece in subtract(subnet.cidr.range, kept):
-                yield Lost(network, piece)
+                yield Lost(network, subnet, piece, gone)
 
 
 def new_gateways(old: Configuration, new: Configuration) -> Iterator[int]:

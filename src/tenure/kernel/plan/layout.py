@@ -67,7 +67,7 @@ class Layout:
             pools = [(subnet, pool) for subnet, pool in pools if not subnet.zones or zone in subnet.zones]
         if not pools:
             hint = "add one with add_pool, or name the address you want"
-            raise NotFound("pool", name or "", of=f"network {network.name}", hint=hint)
+            raise NotFound("pool", name or "", network=network.name, hint=hint)
         # Gateways are among the barriers of the space already.
         own = [AddressRange(p, p) for s in network.subnets for p, why in s.kept_back() if why != KeepBack.GATEWAY]
         blocked = merge([*own, *(barrier.range for barrier in self._barriers)])

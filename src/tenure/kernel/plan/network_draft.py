@@ -10,7 +10,7 @@ from dataclasses import replace
 from typing import Any
 
 from tenure.kernel.addressing.ranges import AddressRange
-from tenure.kernel.errors import NotFound
+from tenure.kernel.errors import NotFound, outside_subnets
 from tenure.kernel.names import Owner
 from tenure.kernel.plan.plan_model import Network, Policy, Pool, PreAllocation, Subnet
 
@@ -48,7 +48,7 @@ class NetworkDraft:
         """Return the subnet that goes by a name, a block or a uuid, and its number here; NotFound if none does."""
         key = self._answering(ident)
         if key is None:
-            raise NotFound("subnet", ident)
+            raise NotFound("subnet", ident, network=self._network.name)
         return key, self._subnets[key]
 
     def is_taken(self, ident: str, but: int | None = None) -> bool:
@@ -70,9 +70,25 @@ class NetworkDraft:
             self._places = _Places(self._subnets)
         key = self._places.around(wanted, self._subnets)
         if key is None:
-            where = f"around {wanted} in network {self._network.name}"
-            raise NotFound("subnet", where, hint="add the subnet first", field="range")
+            raise outside_subnets(wanted, self._network.name)
         return key, self._subnets[key]
+
+    def reserving(self, wanted: AddressRange) -> tuple[int, Subnet]:
+        """Return the subnet that a range may be reserved in: the one around it, or one that no longer reaches so far.
+
+        Between edits, a block that shrank or moved still has the reserved ranges that a later edit lifts.
+        """
+        try:
+            return self.around(wanted)
+        except NotFound:
+            reserved = [
+                (key, subnet)
+                for key, subnet in self._subnets.items()
+                if any(kept.range.overlaps(wanted) for kept in subnet.reserved)
+            ]
+            if len(reserved) != 1:
+                raise
+            return reserved[0]
 
     def add(self, subnet: Subnet) -> None:
         """Add a subnet behind all others."""

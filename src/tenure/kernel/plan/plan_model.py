@@ -196,6 +196,8 @@ class Network:
     serial: int = 1
     created_us: int = 0
     modified_us: int = 0
+    warnings: tuple[str, ...] = field(default=(), compare=False)
+    """What the edits that this answers did beside what they say; readings of a network have none."""
 
     def connection(self, group: str) -> Connection | None:
         """Find how the network reaches a group, if it does."""
@@ -206,7 +208,7 @@ class Network:
         for subnet in self.subnets:
             if subnet.answers_to(ident):
                 return subnet
-        raise NotFound("subnet", ident)
+        raise NotFound("subnet", ident, network=self.name)
 
     def pools(self) -> Iterator[tuple[Subnet, Pool]]:
         """Yield the pools in written order: subnets first, then pools."""
@@ -218,7 +220,7 @@ class Network:
         """Find the pools that go by a name."""
         found = [(subnet, pool) for subnet, pool in self.pools() if pool.name == name]
         if not found:
-            raise NotFound("pool", name)
+            raise NotFound("pool", name, network=self.name)
         return found
 
 

@@ -5,6 +5,7 @@ judged. Either everything is committed, or nothing is. This code awaits nothing 
 """
 
 from collections.abc import Callable, Coroutine, Mapping, MutableMapping, Sequence
+from dataclasses import replace
 from itertools import takewhile
 from typing import Any
 
@@ -31,6 +32,7 @@ from tenure.service.apply.operations import (
     ExpectNoHoldings,
     ExpectNoPapers,
     ExpectPaper,
+    IgnoreConflicts,
     ModifyHolding,
     Operation,
     Release,
@@ -52,6 +54,7 @@ SINGLE: dict[type, Callable[[Ground, Any], Coroutine[Any, Any, Result]]] = {
     ExpectHolding: preconditions.expect_holding,
     ExpectNoHoldings: preconditions.expect_no_holdings,
     ExpectNoPapers: preconditions.expect_no_papers,
+    IgnoreConflicts: preconditions.ignore_conflicts,
 }
 """What each operation does by itself."""
 
@@ -118,7 +121,11 @@ class Applying:
         """Return for each edit the network as it is at the end, one value for all edits of it; None if it is gone."""
         ground = self.ground
         changed = [network for space in ground.edited_spaces for network in ground.now[space].networks.values()]
-        networks = {network.id: network for network in changed}
+        told = {number: tuple(texts) for number, texts in ground.warnings.items()}
+        networks = {
+            network.id: replace(network, warnings=told[network.id]) if told.get(network.id) else network
+            for network in changed
+        }
         return [networks.get(each.network) if isinstance(each, plan_effects.Edited) else each for each in results]
 
     async def finish(self) -> tuple[list[Entry], int]:

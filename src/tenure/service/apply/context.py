@@ -50,6 +50,10 @@ class Ground:
         self.spaces: dict[str, SpaceId] = {}
         self.papers: dict[tuple[str, str], Paper | None] = {}
         self.entries: list[Entry] = []
+        self.warnings: dict[NetworkId, list[str]] = {}
+        """What edits did to a network beside what they say."""
+        self.unchecked: set[NetworkId] = set()
+        """Networks whose edits need not look at what a cluster has in their way."""
         self._kept_exact = exact
         self._known = known
         self._layouts: dict[SpaceId, Layout] = {}
@@ -304,7 +308,8 @@ def check_holder(row: Row, network: int, owner: Owner, generation: int | None, n
         raise NotOwner(address, owner, row.owner)
     if row.network != network:
         hint = f"{owner} holds it in another network of the space"
-        raise NotFound("holding", f"of {address} in network {network_name}", hint=hint, field="network")
+        problem = f"{owner} does not hold {address} in network {network_name!r}"
+        raise NotFound("holding", address, network=network_name, problem=problem, hint=hint, field="network")
     if generation not in (None, row.generation):
         raise Conflict(
             f"address {address} was released and granted again since (generation {row.generation}, not {generation})",

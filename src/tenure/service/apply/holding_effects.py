@@ -5,7 +5,7 @@ from itertools import groupby
 from typing import TypeVar
 
 from tenure.kernel.addressing.addresses import format_address, parse_address
-from tenure.kernel.errors import AlreadyExists, Conflict, NotFound
+from tenure.kernel.errors import AlreadyExists, Conflict, NotFound, nobody_holds
 from tenure.kernel.holding_states import moved, rewritten
 from tenure.kernel.holdings.actor import asked, ended_row
 from tenure.kernel.holdings.deadlines import is_over
@@ -265,4 +265,4 @@ async def _hand_over(ground: Ground, row: Row, operation: Transfer) -> Row:
 
 
 def _nobody(network: str, address: object, hint: str = "") -> NotFound:
-    return NotFound("holding", f"of {address} in network {network}", hint=hint, field="address")
+    return nobody_holds(address, network, hint=hint)

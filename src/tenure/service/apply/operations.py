@@ -282,6 +282,13 @@ class ExpectNoHoldings:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class IgnoreConflicts:
+    """Let the edits of a network in this ``apply`` be, whatever nodes and NICs without network have in their way."""
+
+    network: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class WritePaper:
     """Write a document that a door keeps in the ledger; over this revision of it, or new (``revision=0``)."""
 
@@ -341,6 +348,7 @@ Operation = (
     | ExpectNoHoldings
     | ExpectNoPapers
     | ExpectPaper
+    | IgnoreConflicts
     | ModifyHolding
     | Release
     | ReleaseOwner

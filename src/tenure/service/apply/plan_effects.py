@@ -16,8 +16,10 @@ from tenure.kernel.plan.edits import AddNetwork, Edit, RemoveNetwork, RemoveSubn
 from tenure.kernel.plan.invariants import judge, lost_ground, new_gateways
 from tenure.kernel.plan.network_draft import NetworkDraft
 from tenure.kernel.plan.plan_model import Configuration, Network, Subnet
+from tenure.kernel.plan.side_effects import lost_pool_ground, side_effects
 from tenure.service.allocator.lane import Restart
 from tenure.service.allocator.overdue_pages import PAGE, MuchDue
+from tenure.service.apply.cluster_rules import keep_apart
 from tenure.service.apply.context import Ground
 
 EVICT_PAGE = 1000
@@ -139,13 +141,31 @@ async def _evict(ground: Ground, space: SpaceId, network: NetworkId, where: Addr
 async def settle(ground: Ground) -> None:
     """Judge the final state of every edited space, and write it."""
     for space in ground.edited_spaces:
+        await keep_apart(ground, space)
         old, new = ground.before.get(space), ground.now[space]
         judge(new, old)
         if old is not None:
             await _check_lost_ground(ground, old, new)
         # A new space had no gateways before.
         await _check_gateways(ground, old or Configuration(space, new.name), new)
+        await _note_side_effects(ground, old, new)
         await _write(ground, old, new)
+
+
+async def _note_side_effects(ground: Ground, old: Configuration | None, new: Configuration) -> None:
+    """Note what the edits did to networks beside what they say, for their answers."""
+    before = {} if old is None else {network.id: network for network in old.networks.values()}
+    for network in new.networks.values():
+        known = before.get(network.id)
+        if known is None or known is network:
+            continue
+        told = [*ground.warnings.get(network.id, ()), *side_effects(known, network)]
+        for piece in lost_pool_ground(known, network):
+            held = len(await standing(ground, new.space, piece, network.id))
+            if held:
+                count = f"{held} or more" if held >= EVICT_PAGE else held
+                told.append(f"of {piece}, which lies in no pool any more, {count} are held and stay held")
+        ground.warnings[network.id] = told
 
 
 async def _check_lost_ground(ground: Ground, old: Configuration, new: Configuration) -> None:
@@ -156,7 +176,9 @@ async def _check_lost_ground(ground: Ground, old: Configuration, new: Configurat
         where, number = lost.range, lost.network.id
         rows = await standing(ground, old.space, where, number)
         if rows:
-            raise StillInUse("network", lost.network.name, told_holders(rows), addresses=told_addresses(rows))
+            subnet = lost.subnet.name or str(lost.subnet.cidr)
+            kind, name = ("network", lost.network.name) if lost.whole else ("subnet", subnet)
+            raise StillInUse(kind, name, told_holders(rows), addresses=told_addresses(rows))
 
 
 async def _sweep(ground: Ground, space: SpaceId) -> None:

@@ -4,14 +4,21 @@ from collections.abc import Sequence
 
 from tenure.kernel.addressing.addresses import format_address
 from tenure.kernel.addressing.ranges import parse_range
-from tenure.kernel.errors import Conflict, NotFound, StillInUse
+from tenure.kernel.errors import Conflict, NotFound, StillInUse, nobody_holds
 from tenure.kernel.holdings.fingerprint import mark_of
 from tenure.kernel.holdings.holding_model import State
 from tenure.kernel.names import Owner, check_name, check_number
 from tenure.kernel.plan.edit_fields import read_member
 from tenure.service.allocator.revocable_grants import reported
 from tenure.service.apply.context import Ground
-from tenure.service.apply.operations import Expect, ExpectHolding, ExpectNoHoldings, ExpectNoPapers, ExpectPaper
+from tenure.service.apply.operations import (
+    Expect,
+    ExpectHolding,
+    ExpectNoHoldings,
+    ExpectNoPapers,
+    ExpectPaper,
+    IgnoreConflicts,
+)
 from tenure.service.apply.plan_effects import standing, told_addresses, told_holders
 
 SHOWN = 4
@@ -35,8 +42,7 @@ async def expect_holding(ground: Ground, operation: ExpectHolding) -> None:
     mark = None if operation.mark is None else check_name(operation.mark, field="mark")
     row = await ground.look(operation.network, operation.address, Owner(operation.owner), operation.generation)
     if row is None:
-        where = f"of {operation.address} in network {operation.network}"
-        raise NotFound("holding", where, hint="it was released meanwhile", field="address")
+        raise nobody_holds(operation.address, operation.network, hint="it was released meanwhile")
     # Marks are made of rows as answers show them.
     if mark is not None and mark_of(reported(row)) != mark:
         raise Conflict(f"the holding of {format_address(row.first)} was changed meanwhile", field="mark")
@@ -55,6 +61,12 @@ async def expect_papers(ground: Ground, operations: Sequence[ExpectPaper]) -> li
                 field="revision",
             )
     return [None] * len(operations)
+
+
+async def ignore_conflicts(ground: Ground, operation: IgnoreConflicts) -> None:
+    """Note that the edits of a network are not to be checked against the cluster."""
+    name = check_name(operation.network, field="network")
+    ground.unchecked.add(ground.now[ground.space_of(name)].network(name).id)
 
 
 async def expect_no_papers(ground: Ground, operation: ExpectNoPapers) -> None:

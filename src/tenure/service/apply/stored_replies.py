@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Mapping, Sequence, Set
-from dataclasses import fields, is_dataclass
+from dataclasses import fields, is_dataclass, replace
 from ipaddress import IPv4Address, IPv6Address
 from typing import Any
 
@@ -69,7 +69,7 @@ def _written(answer: Shown) -> Any:
     if isinstance(answer, Paper):
         return {"paper": list(answer)}
     if isinstance(answer, Network):
-        return {"network": [answer.id, answer.name, network_document(answer)]}
+        return {"network": [answer.id, answer.name, network_document(answer)], "warnings": answer.warnings}
     return None
 
 
@@ -90,7 +90,10 @@ def _read(written: Any) -> Shown:
         return [_holding(each) for each in written]
     if "paper" in written:
         return Paper(*written["paper"])
-    return _holding(written) if "holding" in written else read_network(*written["network"])
+    if "holding" in written:
+        return _holding(written)
+    # Replies of older ledgers have no warnings.
+    return replace(read_network(*written["network"]), warnings=tuple(written.get("warnings", ())))
 
 
 def _holding(written: Any) -> Holding:

@@ -6,7 +6,7 @@ from datetime import datetime
 from functools import partial
 
 from tenure.kernel.addressing.addresses import format_address, parse_address
-from tenure.kernel.errors import NotFound, PoolExhausted
+from tenure.kernel.errors import NotFound, PoolExhausted, nobody_holds
 from tenure.kernel.holdings.actor import Asker, asked_entry, check_asker, ended_row
 from tenure.kernel.holdings.deadlines import DEADLINE
 from tenure.kernel.holdings.holding_model import Change, Holding, Paper, Row, SpaceId, Waiter, moment
@@ -195,7 +195,7 @@ class EngineLedger:
         store, space = self.server.store, layout.configuration.space
         rows = await current_rows(store, await store.rows_within(space, position, position, network=number, limit=1))
         if not rows:
-            raise NotFound("holding", f"of {format_address(position)} in network {network}", field="address")
+            raise nobody_holds(format_address(position), network)
         return holding_of(rows[0], layout)
 
     async def holdings(self, network: str, after: int | None, limit: int) -> list[Holding]:

@@ -107,6 +107,12 @@ class Door:
         [found] = self.ask(f"instance list -o ips {instance}")
         return found["ips"]
 
+    def mac(self, instance: str) -> str:
+        """Return the MAC of an instance that has one NIC."""
+        [found] = self.ask(f"instance list -o macs {instance}")
+        [mac] = found["macs"]
+        return str(mac)
+
     def field(self, name: str, network: str = "net1") -> Any:
         """Return one query field of a network."""
         [found] = self.ask(f"network list -o {name} {network}")

@@ -34,7 +34,7 @@ def test_x04_a_part_is_lifted(door: Door) -> None:
 
 @pytest.mark.parametrize("text", ["203.0.113.1", "10.0.0.250-192.0.2.5", "192.0.2.5,203.0.113.1", "nonsense", ""])
 def test_x06_a_bad_address_refuses_the_whole_command(door: Door, text: str) -> None:
-    """X06 (and not X17's warning)."""
+    """X06, and not X17's warning: the reference says why (``tenure network modify``)."""
     door.refuse_modify(f"--add-reserved-ips '{text}'", "--add-reserved-ips")
     door.refuse(f"network add net2 --subnet add:cidr=192.0.2.0/24 --add-reserved-ips '{text}'", "--add-reserved-ips")
 
@@ -97,11 +97,44 @@ def test_x14_the_gateway_stays_reserved(door: Door) -> None:
     assert door.add("inst1", "ip=192.0.2.0") == ["192.0.2.0"]
 
 
-def test_what_is_not_reserved_is_not_lifted(door: Door) -> None:
-    """A bad piece of a list refuses the whole of it."""
+@pytest.mark.parametrize(
+    ("removed", "rest"),
+    [
+        ("192.0.2.20,192.0.2.99", ["192.0.2.99"]),
+        ("192.0.2.18-192.0.2.22", ["192.0.2.18-192.0.2.19"]),
+        ("192.0.2.18-192.0.2.52", ["192.0.2.18-192.0.2.19", "192.0.2.51-192.0.2.52"]),
+        ("192.0.2.99,192.0.2.18-192.0.2.20", ["192.0.2.99", "192.0.2.18-192.0.2.19"]),
+    ],
+)
+def test_x05_what_is_reserved_in_part_is_lifted_with_a_warning_for_the_rest(
+    door: Door, removed: str, rest: list[str]
+) -> None:
+    """X05: in a list as in a range."""
+    door.modify("--add-reserved-ips 192.0.2.20-192.0.2.50")
+
+    result = door.modify(f"--remove-reserved-ips {removed}")
+
+    assert [f"tenure: warning: --remove-reserved-ips: {piece} was not reserved" for piece in rest] == [
+        line for line in result.stderr.splitlines() if "was not reserved" in line
+    ]
+    assert "192.0.2.20" not in " ".join(door.external("subnet1"))
+
+
+def test_x05_scripts_find_the_warning_in_the_document(door: Door) -> None:
+    """X05."""
+    door.modify("--add-reserved-ips 192.0.2.20")
+
+    told = door.ask("network modify --remove-reserved-ips 192.0.2.20-192.0.2.21 net1")
+
+    assert told["warnings"] == ["--remove-reserved-ips: 192.0.2.21 was not reserved"]
+
+
+@pytest.mark.parametrize("text", ["192.0.2.99", "192.0.2.98,192.0.2.99", "192.0.2.90-192.0.2.99"])
+def test_what_is_not_reserved_at_all_is_not_lifted(door: Door, text: str) -> None:
+    """A command that would lift nothing is a mistake."""
     door.modify("--add-reserved-ips 192.0.2.5")
 
-    door.refuse_modify("--remove-reserved-ips 192.0.2.5,192.0.2.99", "--remove-reserved-ips", "192.0.2.99")
+    door.refuse_modify(f"--remove-reserved-ips {text}", "--remove-reserved-ips", "192.0.2.9", "reserve list net1")
 
 
 def test_x15_a_prefix_is_one_range(door: Door) -> None:
@@ -143,3 +176,70 @@ def test_u17_overlapping_ranges_merge_with_a_warning(door: Door) -> None:
 
     assert "warning" in result.stderr
     assert "192.0.2.20-192.0.2.40" in door.external("subnet1")
+
+
+SMALL = "subnet add plain 198.51.100.8/29"
+
+
+@pytest.mark.parametrize(
+    "lines",
+    [
+        [SMALL, "pool add plain 198.51.100.9-198.51.100.12"],
+        [f"{SMALL} --no-conflicts-check", "pool add plain 198.51.100.9-198.51.100.12"],
+        [f"{SMALL} --no-conflicts-check", "network modify --pool add:198.51.100.9-198.51.100.12 plain"],
+        [
+            f"{SMALL} --name a",
+            "subnet modify plain a --cidr 198.51.100.0/24",
+            "pool add plain 198.51.100.9-198.51.100.12",
+        ],
+        [SMALL, "pool add plain 198.51.100.9-198.51.100.12", "reserve remove plain 198.51.100.9"],
+    ],
+)
+def test_no_command_lets_an_instance_have_a_nodes_own_address(door: Door, lines: list[str]) -> None:
+    """X16 by every command that opens ground."""
+    door.do("node add node9 --primary-ip 198.51.100.9", "network add plain", "network connect plain", *lines)
+
+    assert door.add("inst1", "ip=pool,network=plain") == ["198.51.100.10"]
+    door.refuse_add("ip=198.51.100.9,network=plain", "198.51.100.9", "node node9")
+
+
+def test_what_is_kept_for_a_node_is_said(door: Door) -> None:
+    door.do("node add node9 --primary-ip 198.51.100.9", "network add plain")
+
+    told = door.do(SMALL)
+    lifted = door.do("reserve remove plain 198.51.100.9")
+
+    assert "198.51.100.9 is kept away from picking: it is an address of node node9" in told.stderr
+    assert "198.51.100.9 is kept away from picking: it is an address of node node9" in lifted.stderr
+
+
+def test_a_subnet_is_not_added_over_a_nic_without_network_by_any_command(door: Door) -> None:
+    """U37."""
+    door.do("instance add --net 0:ip=203.0.113.7 loose")
+
+    door.refuse("subnet add net1 203.0.113.0/24", "instance loose has 203.0.113.7")
+    door.refuse("network modify --subnet add:cidr=203.0.113.0/24 net1", "instance loose has 203.0.113.7")
+    door.do("subnet add net1 203.0.113.0/24 --no-conflicts-check")
+
+
+@pytest.mark.parametrize("gateway", ["192.0.2.0", "192.0.2.255"])
+def test_a_gateway_is_neither_the_first_nor_the_last_address_by_any_command(door: Door, gateway: str) -> None:
+    door.refuse(f"subnet modify net1 subnet1 --gateway {gateway}", gateway)
+    door.refuse(f"network modify --subnet subnet1:modify,gateway={gateway} net1", gateway)
+    door.refuse(f"subnet add net1 10.7.0.0/24 --gateway 10.7.0.{gateway.rpartition('.')[2]}", "10.7.0.")
+
+
+def test_verify_names_a_holding_on_the_address_of_a_node_or_a_gateway(door: Door) -> None:
+    door.do("node add node9 --primary-ip 192.0.2.9")
+    door.add("inst1", "ip0=192.0.2.9,ip1=pool", "--force")
+    door.do("allocate net1 pod/1 --address 192.0.2.1 --reserved force", "node add node8 --primary-ip 192.0.2.77")
+    door.do("allocate net1 node/node8 --address 192.0.2.77 --reserved force")
+    door.do("allocate net1 router/six --address 2001:db8::1 --reserved force")
+
+    result = door.call("verify")
+
+    assert result.exit_code == 1
+    assert result.stdout.splitlines() == [
+        "machines: network net1: 192.0.2.1 is the gateway of 192.0.2.0/24, and pod/1 holds it",
+        "machines: network net1: 192.0.2.9 is an address of node node9, and instance/inst1 holds it",
+    ]

@@ -158,3 +158,83 @@ def test_a_nodes_address_stays_reserved_when_its_block_is_replaced(door: Door) -
     door.modify("--subnet add:cidr=10.0.0.0/25,name=new --subnet subnet2:remove")
 
     assert "10.0.0.30" in door.external("new")
+
+
+@pytest.mark.parametrize(
+    "removed",
+    ["192.0.2.200-192.0.2.210", "192.0.2.190-192.0.2.254", "192.0.2.200-192.0.2.205,192.0.2.206-192.0.2.210"],
+)
+def test_a_block_shrinks_while_the_reservation_outside_of_it_is_lifted(door: Door, removed: str) -> None:
+    door.modify("--add-reserved-ips 192.0.2.200-192.0.2.210")
+
+    door.modify(f"--subnet subnet1:modify,cidr=192.0.2.0/25 --remove-reserved-ips {removed}")
+
+    assert door.external("subnet1") == ["192.0.2.0-192.0.2.1", "192.0.2.127"]
+
+
+def test_a_block_that_shrinks_past_a_part_of_a_reservation_is_refused_by_name(door: Door) -> None:
+    door.modify("--add-reserved-ips 192.0.2.200-192.0.2.210")
+
+    shrink = "--subnet subnet1:modify,cidr=192.0.2.0/25"
+    door.refuse_modify(shrink, "--subnet 'subnet1:modify", "192.0.2.200-192.0.2.210", "192.0.2.0/25")
+    lifted = "--remove-reserved-ips 192.0.2.200-192.0.2.205"
+    door.refuse_modify(f"{shrink} {lifted}", "--subnet 'subnet1:modify", "192.0.2.206-192.0.2.210", "192.0.2.0/25")
+
+
+def test_a_block_moves_while_its_pool_and_reservation_go(door: Door) -> None:
+    door.modify("--add-reserved-ips 10.0.0.200")
+
+    door.modify(
+        "--subnet subnet2:modify,cidr=10.9.0.0/24 --pool pool3:remove --pool add:10.9.0.8/29"
+        " --remove-reserved-ips 10.0.0.200 --add-reserved-ips 10.9.0.8"
+    )
+
+    assert door.pools("subnet2") == ["10.9.0.8-10.9.0.15"]
+    assert door.external("subnet2") == ["10.9.0.0", "10.9.0.8", "10.9.0.255"]
+
+
+@pytest.mark.parametrize(
+    ("line", "words"),
+    [
+        ("network modify --subnet subnet2:remove net1", ["subnet 'subnet2' is still in use", "10.0.0.8"]),
+        ("network modify --subnet subnet2:modify,cidr=10.0.0.128/25 net1", ["subnet 'subnet2' is still in use"]),
+        ("subnet remove net1 subnet2", ["subnet 'subnet2' is still in use", "--cascade"]),
+        ("subnet modify net1 subnet2 --cidr 10.0.0.128/25", ["subnet 'subnet2' is still in use", "10.0.0.8"]),
+        ("network remove lone", ["network 'lone' is still in use"]),
+        ("reserve add net1 203.0.113.1", ["203.0.113.1 lies in no subnet of network 'net1'", "subnet list net1"]),
+        ("reserve remove net1 203.0.113.1", ["203.0.113.1 lies in no subnet of network 'net1'", "subnet list net1"]),
+        ("reserve remove net1 192.0.2.99", ["no reserved range '192.0.2.99' of network 'net1'", "reserve list net1"]),
+        ("pool add net1 203.0.113.1-203.0.113.9", ["lies in no subnet of network 'net1'", "subnet list net1"]),
+        ("network modify --pool add:203.0.113.1 net1", ["lies in no subnet of network 'net1'", "subnet list net1"]),
+        ("network modify --add-reserved-ips 203.0.113.1 net1", ["lies in no subnet of network 'net1'"]),
+        ("network modify --subnet nosuch:remove net1", ["no subnet 'nosuch' of network 'net1'", "subnet list net1"]),
+        ("network modify --pool nosuch:remove net1", ["no pool 'nosuch' of network 'net1'", "pool list net1"]),
+        ("network modify --pool nosuch:modify,name=x net1", ["no pool 'nosuch' of network 'net1'", "pool list net1"]),
+        ("pool modify net1 nosuch --name x", ["no pool 'nosuch' of network 'net1'", "pool list net1"]),
+        ("pool remove net1 nosuch", ["no pool 'nosuch' of network 'net1'", "pool list net1"]),
+        ("pool map net1 nosuch", ["no pool 'nosuch' of network 'net1'", "pool list net1"]),
+        ("subnet modify net1 nosuch --name x", ["no subnet 'nosuch' of network 'net1'", "subnet list net1"]),
+        ("allocate net1 pod/1 --pool nosuch", ["no pool 'nosuch' of network 'net1'", "pool list net1"]),
+        ("allocate net1 pod/1 --subnet nosuch", ["no subnet 'nosuch' of network 'net1'", "subnet list net1"]),
+        ("allocate lone pod/1", ["no pool of network 'lone'", "pool list lone"]),
+        ("allocate net1 pod/1 --address 203.0.113.1", ["203.0.113.1 lies in no subnet of network 'net1'"]),
+        ("preallocation remove net1 pod/1", ["no pre-allocation 'pod/1' of network 'net1'", "preallocation list net1"]),
+        ("instance add --net 0:ip=nosuch,network=net1 x", ["no pool 'nosuch' of network 'net1'", "pool list net1"]),
+        ("instance add --net 0:ip=pool,network=lone x", ["no pool of network 'lone'", "pool list lone"]),
+        ("instance add --net 0:ip=203.0.113.1,network=net1 x", ["no subnet of network 'net1'", "subnet list net1"]),
+        ("instance add --net 0:network=nosuch x", ["no network 'nosuch'", "network list"]),
+        ("network modify --gateway 192.0.2.9 lone", ["no IPv4 subnet of network 'lone'", "--subnet"]),
+        ("network modify --network6 none lone", ["no IPv6 subnet of network 'lone'", "subnet list lone"]),
+        ("network remove-tags net1 nosuch", ["no tag 'nosuch' of network 'net1'", "list-tags net1"]),
+        ("transfer net1 192.0.2.99 pod/1 pod/2", ["nobody holds 192.0.2.99 in network 'net1'", "tenure show net1"]),
+    ],
+)
+def test_an_error_names_the_object_and_the_hint_a_command_that_lists_what_there_is(
+    door: Door, line: str, words: list[str]
+) -> None:
+    door.do("network add lone", "network connect lone")
+    door.add("inst1", "ip=pool3")
+    if line == "network remove lone":
+        door.do("network disconnect lone", "subnet add lone 10.99.0.0/24", "allocate lone pod/7 --address 10.99.0.7")
+
+    door.refuse(line, *words)

@@ -202,3 +202,29 @@ def test_a_nic_moves_to_another_network(door: Door) -> None:
 def test_bad_commands_say_what_is_wrong(door: Door, line: str, words: list[str]) -> None:
     """Each refused command names the piece and changes nothing."""
     door.refuse(line, *words)
+
+
+def test_n18_a_nic_that_moves_to_a_network_of_another_mac_prefix_gets_a_mac_of_that_prefix(door: Door) -> None:
+    """N18: unless mac= is given; between networks of one prefix, and on the way to the same network, it is kept."""
+    door.do(
+        "network add alike --subnet add:cidr=10.80.0.0/24,pool",
+        "network add other --mac-prefix aa:bb:cc --subnet add:cidr=10.81.0.0/24,pool",
+        "network connect alike",
+        "network connect other",
+    )
+    door.add("inst1", "ip=pool")
+    first = door.mac("inst1")
+
+    door.do("instance modify --net 0:modify,network=alike,ip=pool inst1")
+    assert door.mac("inst1") == first
+    door.do("instance modify --net 0:modify,network=other,ip=pool inst1")
+    second = door.mac("inst1")
+    assert second.startswith("aa:bb:cc:")
+    door.do("instance modify --net 0:modify,network=other,name=eth inst1")
+    assert door.mac("inst1") == second
+    door.do("instance modify --net 0:modify,network=net1,ip=pool,mac=02:00:00:00:00:07 inst1")
+    assert door.mac("inst1") == "02:00:00:00:00:07"
+    door.do("instance modify --net 0:modify,network=other,ip=none inst1")
+    assert door.mac("inst1").startswith("aa:bb:cc:")
+    door.do("instance modify --net 0:modify,network=none inst1")
+    assert door.mac("inst1").startswith("aa:00:00:")

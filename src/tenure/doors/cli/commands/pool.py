@@ -4,15 +4,17 @@ from typing import Any
 
 import click
 
-from tenure.doors.cli.commands.subnet import chosen_networks
+from tenure.doors.cli.commands.subnet import chosen_networks, edited_plan
 from tenure.doors.cli.framework.click_base import noun, with_options
 from tenure.doors.cli.framework.complete_names import complete_pool
+from tenure.doors.cli.framework.exit_codes import unless_nothing, warn_beside_list
 from tenure.doors.cli.framework.shared_options import (
     changed,
     description_option,
     labels_option,
     network_argument,
     network_choice,
+    no_check_option,
     policy_option,
     pool_argument,
     range_argument,
@@ -23,6 +25,7 @@ from tenure.doors.cli.output.json_documents import pool_entry
 from tenure.doors.cli.output.network_chart import print_map
 from tenure.doors.cli.output.print_answer import answer, table
 from tenure.doors.cli.session import Session, pass_session
+from tenure.kernel.plan.edits import AddPool
 from tenure.kernel.plan.plan_model import Network
 
 COLUMNS = {
@@ -58,8 +61,9 @@ def pool() -> None:
 @network_argument
 @range_argument
 @pool_options
+@no_check_option
 @pass_session
-def add(session: Session, network: str, range: str, **said: Any) -> None:
+def add(session: Session, network: str, range: str, check: bool, **said: Any) -> None:
     """Add a range to pick from; a name that exists gains a range.
 
     A range is one address, first-last, a block, or start+size.
@@ -71,7 +75,8 @@ def add(session: Session, network: str, range: str, **said: Any) -> None:
     # The options are shared with modify, where None leaves a field as it is; a new pool gets the defaults.
     said["cooling_s"] = said["cooling_s"] or 0
     said["description"] = said["description"] or ""
-    made = session.run(lambda ledger: ledger.add_pool(network, range, **said))
+    edit = AddPool(network=network, range=range, **said)
+    made = session.run(lambda ledger: edited_plan(ledger, edit, check=check))
     _told(session, made, f"added {range} to the pools of network {network}")
 
 
@@ -158,4 +163,5 @@ def _entries(network: Network) -> list[dict[str, Any]]:
 
 
 def _told(session: Session, network: Network, text: str) -> None:
-    answer(session, _entries(network), text)
+    warn_beside_list(session, network.warnings)
+    answer(session, _entries(network), unless_nothing(text, network))

@@ -4,13 +4,15 @@ from typing import Any
 
 import click
 
-from tenure.doors.cli.commands.subnet import chosen_networks
+from tenure.doors.cli.commands.subnet import chosen_networks, edited_plan
 from tenure.doors.cli.framework.click_base import noun, with_options
+from tenure.doors.cli.framework.exit_codes import unless_nothing, warn_beside_list
 from tenure.doors.cli.framework.shared_options import (
     address_argument,
     labels_option,
     network_argument,
     network_choice,
+    no_check_option,
     owner_argument,
     range_argument,
     request_option,
@@ -20,6 +22,7 @@ from tenure.doors.cli.output.json_documents import Document
 from tenure.doors.cli.output.print_answer import answer, table
 from tenure.doors.cli.session import Session, pass_session
 from tenure.kernel.addressing.addresses import format_address
+from tenure.kernel.plan.edits import Unreserve
 from tenure.kernel.plan.plan_model import Network, Notes
 
 notes_options = with_options(
@@ -52,20 +55,24 @@ def add(session: Session, network: str, range: str, **said: Any) -> None:
       tenure reserve add net1 192.0.2.60-192.0.2.69 --reason "for the switches"
     """
     made = session.run(lambda ledger: ledger.reserve(network, range, **said))
-    answer(session, reserved_entries(made), f"reserved {range} in network {network}")
+    warn_beside_list(session, made.warnings)
+    answer(session, reserved_entries(made), unless_nothing(f"reserved {range} in network {network}", made))
 
 
 @reserve.command("remove")
 @network_argument
 @range_argument
+@no_check_option
 @pass_session
-def remove(session: Session, network: str, range: str) -> None:
+def remove(session: Session, network: str, range: str, check: bool) -> None:
     """Lift a reserved range, wholly or in part.
 
     For example:
       tenure reserve remove net1 192.0.2.20-192.0.2.29
     """
-    made = session.run(lambda ledger: ledger.unreserve(network, range))
+    edit = Unreserve(network=network, range=range)
+    made = session.run(lambda ledger: edited_plan(ledger, edit, check=check))
+    warn_beside_list(session, made.warnings)
     answer(session, reserved_entries(made), f"{range} is no longer reserved in network {network}")
 
 

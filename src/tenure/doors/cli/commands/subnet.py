@@ -6,6 +6,7 @@ from typing import Any
 import click
 
 from tenure.doors.cli.framework.click_base import noun, with_options
+from tenure.doors.cli.framework.exit_codes import warn
 from tenure.doors.cli.framework.shared_options import (
     cascade_option,
     changed,
@@ -13,6 +14,7 @@ from tenure.doors.cli.framework.shared_options import (
     labels_option,
     network_argument,
     network_choice,
+    no_check_option,
     subnet_argument,
     undo_option,
     without_option,
@@ -20,7 +22,10 @@ from tenure.doors.cli.framework.shared_options import (
 from tenure.doors.cli.output.json_documents import Document, subnet_entry
 from tenure.doors.cli.output.print_answer import answer, table
 from tenure.doors.cli.session import Session, pass_session
+from tenure.kernel.plan.edits import AddSubnet, Edit, ModifySubnet
 from tenure.kernel.plan.plan_model import KeepBack, Network
+from tenure.kernel.plan.side_effects import NOTHING_CHANGED
+from tenure.service.apply.operations import IgnoreConflicts, Operation
 from tenure.service.ledger.async_ledger import AsyncLedger
 
 COLUMNS = {
@@ -67,8 +72,9 @@ def subnet() -> None:
 @click.argument("cidr")
 @click.option("--unit", type=int, metavar="LENGTH", help="Prefix length it hands out; a single address by default.")
 @block_options
+@no_check_option
 @pass_session
-def add(session: Session, network: str, cidr: str, **said: Any) -> None:
+def add(session: Session, network: str, cidr: str, check: bool, **said: Any) -> None:
     """Add a block to a network.
 
     For example:
@@ -79,8 +85,12 @@ def add(session: Session, network: str, cidr: str, **said: Any) -> None:
     said["keep_back"] = said["keep_back"] or None
     said["dhcp"] = bool(said["dhcp"])
     said["description"] = said["description"] or ""
-    made = session.run(lambda ledger: ledger.add_subnet(network, cidr, **said))
-    answer(session, subnet_entry(network, made), f"added subnet {made.cidr} to network {network}")
+    edit = AddSubnet(network=network, cidr=cidr, **said)
+    made = session.run(lambda ledger: edited_plan(ledger, edit, check=check))
+    subnet = made.subnets[-1]  # a new subnet stands behind all others
+    warn(session, made.warnings)
+    document = {**subnet_entry(network, subnet), "warnings": list(made.warnings)}
+    answer(session, document, f"added subnet {subnet.cidr} to network {network}")
 
 
 @subnet.command("modify")
@@ -89,8 +99,9 @@ def add(session: Session, network: str, cidr: str, **said: Any) -> None:
 @click.option("--cidr", help="Grow, shrink or move the block.")
 @block_options
 @without_option("gateway", "name", "dns", "zones", "keep-back", "labels", "description")
+@no_check_option
 @pass_session
-def modify(session: Session, network: str, subnet: str, without: tuple[str, ...], **said: Any) -> None:
+def modify(session: Session, network: str, subnet: str, without: tuple[str, ...], check: bool, **said: Any) -> None:
     """Change a subnet, found by name, block or uuid; what is not named stays as it is.
 
     For example:
@@ -100,7 +111,7 @@ def modify(session: Session, network: str, subnet: str, without: tuple[str, ...]
     wanted = {
         field: changed(value, field.replace("_", "-"), without, empty.get(field, ())) for field, value in said.items()
     }
-    _told(session, session.run(lambda ledger: _modified(ledger, network, subnet, wanted)), "changed")
+    _told(session, session.run(lambda ledger: _modified(ledger, network, subnet, wanted, check=check)), "changed")
 
 
 @subnet.command("retire")
@@ -154,12 +165,25 @@ async def chosen_networks(ledger: AsyncLedger, name: str | None) -> list[Network
     return await ledger.networks() if name is None else [await ledger.network(name)]
 
 
-async def _modified(ledger: AsyncLedger, network: str, ident: str, wanted: Mapping[str, Any]) -> Document:
+async def _modified(
+    ledger: AsyncLedger, network: str, ident: str, wanted: Mapping[str, Any], *, check: bool = True
+) -> Document:
     """Change a subnet and show it; afterwards it may no longer go by the name or block it was found by."""
     uuid = (await ledger.network(network)).subnet(ident).uuid
-    changed = await ledger.modify_subnet(network, uuid, **wanted)
-    return subnet_entry(network, changed.subnet(uuid))
+    changed = await edited_plan(ledger, ModifySubnet(network=network, subnet=uuid, **wanted), check=check)
+    return {**subnet_entry(network, changed.subnet(uuid)), "warnings": list(changed.warnings)}
+
+
+async def edited_plan(ledger: AsyncLedger, edit: Edit, *, check: bool) -> Network:
+    """Make one edit of a network, and return the network with its warnings; without a look at the cluster if asked."""
+    before: list[Operation] = [] if check else [IgnoreConflicts(network=edit.network)]
+    made = (await ledger.apply([*before, edit]))[-1]
+    assert isinstance(made, Network)
+    return made
 
 
 def _told(session: Session, document: Document, verb: str) -> None:
-    answer(session, document, f"{verb} subnet {document['cidr']} of network {document['network']}")
+    warn(session, document["warnings"])
+    place = f"subnet {document['cidr']} of network {document['network']}"
+    nothing = NOTHING_CHANGED in document["warnings"]
+    answer(session, document, f"nothing to change in {place}" if nothing else f"{verb} {place}")

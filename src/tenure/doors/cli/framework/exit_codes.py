@@ -2,7 +2,7 @@
 
 import dataclasses
 import json
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import click
@@ -19,6 +19,8 @@ from tenure.kernel.errors import (
     StoreUnavailable,
     TenureError,
 )
+from tenure.kernel.plan.plan_model import Network
+from tenure.kernel.plan.side_effects import NOTHING_CHANGED
 from tenure.wire import http_errors
 
 # 70 and 74 are EX_SOFTWARE and EX_IOERR of sysexits.h; 130 and 141 are 128 + SIGINT and 128 + SIGPIPE, as in shells.
@@ -114,6 +116,18 @@ def warn(session: Session, warnings: Iterable[str], *, always: bool = False) -> 
     """Write warnings to standard error; unless that is always wanted, scripts find them in the answer."""
     for text in warnings if always or not session.json else ():
         click.echo(click.style("tenure: warning: ", fg="yellow") + text, err=True, color=session.colour)
+
+
+def unless_nothing(text: str, network: Network) -> str:
+    """Return what is printed of an edit: the text, unless nothing was changed."""
+    return f"nothing to change in network {network.name}" if NOTHING_CHANGED in network.warnings else text
+
+
+def warn_beside_list(session: Session, warnings: Sequence[str]) -> None:
+    """Write warnings to standard error; for scripts as a document, because the answer is a list and has no place."""
+    if session.json and warnings:
+        click.echo(json.dumps({"warnings": list(warnings)}), err=True)
+    warn(session, warnings)
 
 
 def file_problem(error: OSError) -> str:

@@ -80,11 +80,20 @@ RESERVED_HINTS = {
 """What to do about an address that no reach of ``--reserved`` gets, by a word of the reason."""
 
 LISTED = {
+    "network": "`tenure network list` lists them",
+    "subnet": "`tenure subnet list {network}` lists them",
+    "pool": "`tenure pool list {network}` lists them",
+    "IPv4 subnet": "`tenure subnet list {network}` lists its subnets",
+    "IPv6 subnet": "`tenure subnet list {network}` lists its subnets",
+    "connection": "`tenure network info {network}` shows what it is connected to",
+    "holding": "`tenure show {network}` lists what is held",
+    "reserved range": "`tenure reserve list {network}` lists them",
+    "pre-allocation": "`tenure preallocation list {network}` lists them",
     "group": "`tenure group list` lists them",
     "node": "`tenure node list` lists them",
     "instance": "`tenure instance list` lists them",
     "NIC": "`tenure instance info NAME` shows its NICs",
-    "tag": "`tenure network list-tags NETWORK` lists them",
+    "tag": "`tenure network list-tags {network}` lists them",
     "field": "`list-fields` lists them",
     "token": "`tenure token list` lists them",
     "deployment": "`tenure deployment list` lists them; `tenure deployment apply FILE` makes one",

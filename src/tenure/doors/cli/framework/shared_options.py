@@ -100,3 +100,9 @@ def changed(value: object, field: str, without: Sequence[str], empty: object) ->
     if field in without:
         return empty
     return KEEP if value is None or value == () or value == {} else value
+
+
+no_check_option = click.option(
+    "--no-conflicts-check", "check", flag_value=False, default=True, help="Do not look for addresses in its way."
+)
+"""Let an edit of the plan be, whatever nodes and NICs without network have there."""

@@ -92,7 +92,7 @@ async def _space_of(ledger: AsyncLedger, name: str) -> Configuration:
 def _pools_meant(network: Network, ident: str) -> Iterator[tuple[Subnet, Pool]]:
     found = [(s, p) for s, p in network.pools() if ident in (p.name, str(p.range), block_text(p.range))]
     if not found:
-        raise NotFound("pool", ident)
+        raise NotFound("pool", ident, network=network.name)
     yield from found
 
 

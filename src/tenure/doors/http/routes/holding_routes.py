@@ -13,7 +13,7 @@ from tenure.doors.http.routing.etags import applied, expected_holding, tell_etag
 from tenure.doors.http.routing.holding_pages import HoldingsQuery, OwnedHoldings, list_everywhere, list_owned, list_page
 from tenure.doors.http.routing.principal import ANY_NETWORK, Need
 from tenure.doors.http.routing.send_response import in_turns
-from tenure.kernel.errors import KeyReused, NotFound, TenureError
+from tenure.kernel.errors import KeyReused, TenureError, nobody_holds
 from tenure.kernel.holdings.actor import Asker
 from tenure.kernel.holdings.holding_model import Holding
 from tenure.kernel.names import Owner, check_name
@@ -338,7 +338,7 @@ async def release_owner(call: Call) -> responses.Listing[responses.Holding]:
 async def _one(call: Call, kind: type) -> responses.Holding:
     [answer] = await call.ledger.apply([_operation(call, kind)], key=call.key)
     if not isinstance(answer, Holding):
-        raise NotFound("holding", call.params["address"], field="address")
+        raise nobody_holds(call.params["address"], call.params["network"])
     return encode.holding(answer)
 
 

@@ -20,6 +20,7 @@ from tenure.service.apply.operations import (
     ExpectNoHoldings,
     ExpectNoPapers,
     ExpectPaper,
+    IgnoreConflicts,
     Operation,
     ReleaseOwner,
     RemovePaper,
@@ -151,7 +152,7 @@ def check_may(visitor: Visitor, operation: Operation) -> None:
         visitor.check(Need.ALLOCATE, ANY_NETWORK)
     elif isinstance(operation, Expect | ExpectHolding | ExpectNoHoldings):
         visitor.check(Need.READ, operation.network)
-    elif isinstance(operation, Edit):
+    elif isinstance(operation, Edit | IgnoreConflicts):
         visitor.check(Need.ADMIN)
     else:
         visitor.check(Need.ALLOCATE, operation.network)

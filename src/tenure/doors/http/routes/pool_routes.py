@@ -53,7 +53,7 @@ async def get_pool(call: Call) -> responses.Listing[responses.Pool]:
     ident = call.params["pool"]
     found = [pool for _, pool in network.pools() if ident in (pool.name, str(pool.range))]
     if not found:
-        raise NotFound("pool", ident)
+        raise NotFound("pool", ident, network=network.name)
     return responses.Listing(items=[encode.pool(pool) for pool in found])
 
 

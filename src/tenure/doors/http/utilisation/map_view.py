@@ -55,7 +55,7 @@ def _subnet(network: Network, ident: str | None, position: int | None) -> Subnet
             raise AddressOutsideSubnet(format_address(position), network.name)
         return around
     if not network.subnets:
-        raise NotFound("subnet", f"of network {network.name}", hint="add one with add_subnet", field="subnet")
+        raise NotFound("subnet", "", network=network.name, hint="add one with add_subnet", field="subnet")
     return network.subnets[0]
 
 

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from uuid import uuid4
 
-from tenure.integrations.ganeti.machine_model import DEFAULT_LINK, DEFAULT_MODE, Nic, NicIp
+from tenure.integrations.ganeti.machine_model import DEFAULT_LINK, DEFAULT_MAC_PREFIX, DEFAULT_MODE, Nic, NicIp
 from tenure.integrations.ganeti.options.nic_drafts import NicDraft
 from tenure.integrations.ganeti.options.nic_grammar import NicWish
 from tenure.integrations.ganeti.options.option_errors import blamed
@@ -133,18 +133,24 @@ class _Bench:
         return NicIp(take.slot, take.address)
 
 
+def mac_prefix(network: Network | None) -> str:
+    """Return how the MAC of a NIC begins that is made up for a network, or for none."""
+    return DEFAULT_MAC_PREFIX if network is None else network.mac_prefix or DEFAULT_MAC_PREFIX
+
+
 def _wired(draft: NicDraft, networks: Mapping[str, Network], group: str) -> Nic:
     """Return a NIC with its words and wires, as the draft says; its addresses are those it had."""
     wish, before = draft.wish, draft.before
     nic = before if before is not None else Nic(str(uuid4()), TO_MAKE_UP)
-    if not isinstance(wish.mac, Keep):
-        nic = replace(nic, mac=TO_MAKE_UP if wish.mac in (None, "auto", "generate") else wish.mac)
     if not isinstance(wish.name, Keep):
         nic = replace(nic, name=wish.name)
-    if isinstance(wish.network, Keep):
-        network = None if nic.network is None else networks[nic.network]
-    else:
-        network = None if wish.network is None else networks[wish.network]
+    old = None if nic.network is None else networks[nic.network]
+    network = old if isinstance(wish.network, Keep) else None if wish.network is None else networks[wish.network]
+    if not isinstance(wish.mac, Keep):
+        nic = replace(nic, mac=TO_MAKE_UP if wish.mac in (None, "auto", "generate") else wish.mac)
+    elif mac_prefix(old) != mac_prefix(network):
+        # Filters and DHCP servers of a network go by its prefix, so a MAC of another one would not work there (N18).
+        nic = replace(nic, mac=TO_MAKE_UP)
     return _loose(nic, wish) if network is None else _attached(nic, wish, network, group)
 
 
@@ -221,10 +227,9 @@ def _entry(spec: str) -> list[_Entry]:
 def _check_pool(network: Network, pool: str | None) -> None:
     names = {known.name for _, known in network.pools()}
     if pool is not None and pool not in names:
-        hint = f"{pool} is neither an address nor a pool of network {network.name}"
-        raise NotFound("pool", pool, hint=hint)
+        raise NotFound("pool", pool, network=network.name, hint="it is neither an address nor a pool")
     if not names:
-        raise NotFound("pool", f"in network {network.name}", hint="add one with --pool, or name an address")
+        raise NotFound("pool", "", network=network.name, hint="add one with --pool, or name an address")
 
 
 def _check_inside(network: Network, address: str) -> None:

@@ -10,10 +10,16 @@ from uuid import uuid4
 
 from tenure.integrations.ganeti.cluster import Cluster
 from tenure.integrations.ganeti.instance.job import Job
-from tenure.integrations.ganeti.instance.nics import TO_MAKE_UP, Shape, loose_options, rewired, shape
+from tenure.integrations.ganeti.instance.nics import (
+    TO_MAKE_UP,
+    Shape,
+    loose_options,
+    mac_prefix,
+    rewired,
+    shape,
+)
 from tenure.integrations.ganeti.instance_records import load_instance
 from tenure.integrations.ganeti.machine_model import (
-    DEFAULT_MAC_PREFIX,
     INSTANCE,
     MAC,
     Instance,
@@ -164,7 +170,8 @@ async def _node(ledger: AsyncLedger, name: str | None, networks: Iterable[Networ
         if all(network.connection(node.group) for network in wanted):
             return node
     if not nodes:
-        raise NotFound("node", "to carry the instance", hint="`tenure node add NAME` makes one")
+        problem = "there is no node to carry the instance"
+        raise NotFound("node", "", problem=problem, hint="`tenure node add NAME` makes one")
     names = ", ".join(network.name for network in wanted)
     hint = "`tenure network connect` connects a network to a group"
     raise Conflict(f"--net: no node is in a group that {names} is connected to; {hint}", field="net")
@@ -202,8 +209,7 @@ async def _with_macs(
     for nic, option in zip(made.nics, made.options, strict=True):
         mac = nic.mac
         if mac == TO_MAKE_UP:
-            prefix = None if nic.network is None else networks[nic.network].mac_prefix
-            mac = _new_mac(prefix or DEFAULT_MAC_PREFIX, used)
+            mac = _new_mac(mac_prefix(None if nic.network is None else networks[nic.network]), used)
         with blamed("--net", option):
             if mac in used:
                 raise AlreadyExists(MAC, mac, hint="two NICs of the instance have it")

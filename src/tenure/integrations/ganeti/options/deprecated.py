@@ -50,7 +50,7 @@ def _design_block6(design: Design, text: str, gateway6: str | None) -> None:
     gateway = _gateway(gateway6, "--gateway6")
     if text.lower() == "none":
         if known is None:
-            raise NotFound("IPv6 subnet", f"in network {design.network.name}")
+            raise NotFound("IPv6 subnet", "", network=design.network.name)
         if not isinstance(gateway, Keep) and gateway is not None:
             raise Invalid("--gateway6 needs an IPv6 subnet, and --network6=none removes it", field="gateway6")
         design.edit(RemoveSubnet(network=design.network.name, subnet=known.uuid))
@@ -67,7 +67,7 @@ def _change_gateway(design: Design, option: str, text: str, *, v6: bool) -> None
         known = first_subnet(design.network, six=v6)
         if known is None:
             version = "IPv6" if v6 else "IPv4"
-            raise NotFound(f"{version} subnet", f"in network {design.network.name}", hint="add one with --subnet")
+            raise NotFound(f"{version} subnet", "", network=design.network.name, hint="add one with --subnet")
         modify_subnet(design, SubnetModify(known.uuid, gateway=_gateway(text, option)))
     design.passed(option, text)
 

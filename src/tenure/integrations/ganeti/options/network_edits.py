@@ -6,7 +6,6 @@ The copy tells at once which option is wrong; the ledger judges again, under its
 from collections.abc import Iterable
 from uuid import uuid4
 
-from tenure.integrations.ganeti.machine_model import OWN_REASONS
 from tenure.integrations.ganeti.options.network_grammar import (
     PoolAdd,
     PoolModify,
@@ -19,9 +18,9 @@ from tenure.integrations.ganeti.options.network_grammar import (
     read_subnet_option,
 )
 from tenure.integrations.ganeti.options.option_errors import blame, blamed
-from tenure.kernel.addressing.addresses import format_address, is_v6, parse_address
-from tenure.kernel.addressing.ranges import AddressRange, Cidr, subtract
-from tenure.kernel.errors import Invalid, NotFound, StillInUse, TenureError
+from tenure.kernel.addressing.addresses import format_address, parse_address
+from tenure.kernel.addressing.ranges import AddressRange, merge, subtract
+from tenure.kernel.errors import NotFound, Overlap, StillInUse, TenureError
 from tenure.kernel.plan.apply_edit import edited
 from tenure.kernel.plan.edits import (
     KEEP,
@@ -37,7 +36,9 @@ from tenure.kernel.plan.edits import (
     Unreserve,
 )
 from tenure.kernel.plan.invariants import judge
-from tenure.kernel.plan.plan_model import Configuration, KeepBack, Network, Subnet, address_text, usual_keep_back
+from tenure.kernel.plan.network_draft import NetworkDraft
+from tenure.kernel.plan.plan_model import Configuration, KeepBack, Network, Subnet, usual_keep_back
+from tenure.service.apply.cluster_rules import OWN_REASONS
 from tenure.service.apply.operations import ExpectNoHoldings
 
 
@@ -73,7 +74,7 @@ class Design:
             judge(self._state)
         except TenureError as error:
             for option, text, state in self._passed:
-                if _fault(state) == error.message:
+                if _fault(state) == _known_by(error):
                     raise blame(error, option, text) from None
             raise
 
@@ -100,11 +101,14 @@ class Design:
         name = self.before.name
         return [ExpectNoHoldings(network=name, range=str(piece), state="pending") for piece in lost]
 
-    def gained(self) -> list[AddressRange]:
-        """List the addresses that the network covers now and did not before, or has in a subnet that is new."""
-        staying = {subnet.uuid for subnet in self.network.subnets}
-        before = sorted(subnet.cidr.range for subnet in self.before.subnets if subnet.uuid in staying)
-        return [piece for subnet in self.network.subnets for piece in subtract(subnet.cidr.range, before)]
+    def kept_for_nodes(self, after: Network) -> list[str]:
+        """Warn of nodes' addresses that stay reserved in the network as it is now, although their range was lifted."""
+        kept = [kept for subnet in after.subnets for kept in subnet.reserved if kept.reason.startswith(OWN_REASONS)]
+        here = [each for each in kept if any(piece.overlaps(each.range) for piece in self.lifted)]
+        return [
+            f"--remove-reserved-ips: {each.range} stays reserved for {each.reason}; --no-conflicts-check lifts that"
+            for each in here
+        ]
 
 
 def _roles(network: Network, address: str) -> tuple[bool, bool, bool]:
@@ -121,8 +125,13 @@ def _fault(state: Configuration) -> str | None:
     try:
         judge(state)
     except TenureError as error:
-        return error.message
+        return _known_by(error)
     return None
+
+
+def _known_by(error: TenureError) -> str:
+    """Return what an error is known by behind several options: a later one may mend a part of what overlaps."""
+    return error.second if isinstance(error, Overlap) else error.message
 
 
 def design_subnets(design: Design, options: Iterable[str]) -> None:
@@ -144,7 +153,6 @@ def design_subnets(design: Design, options: Iterable[str]) -> None:
 def add_subnet(design: Design, option: SubnetAdd) -> None:
     """Add a block, and a pool over all of it where the option says so."""
     _warn(design, option.warning)
-    _check_gateway(option.gateway, option.cidr)
     name = design.network.name
     design.edit(
         AddSubnet(
@@ -166,9 +174,6 @@ def modify_subnet(design: Design, option: SubnetModify) -> None:
     _warn(design, option.warning)
     subnet = design.network.subnet(option.ident)
     cidr = subnet.cidr if isinstance(option.cidr, Keep) else option.cidr
-    gateway = address_text(subnet.gateway) if isinstance(option.gateway, Keep) else option.gateway
-    if (cidr, gateway) != (subnet.cidr, address_text(subnet.gateway)) and is_v6(cidr.first) == is_v6(subnet.cidr.first):
-        _check_gateway(gateway, cidr)
     usual = subnet.keep_back == usual_keep_back(subnet.cidr, subnet.unit)
     marks = sorted(usual_keep_back(cidr, subnet.unit)) if usual and cidr.prefix <= subnet.unit else KEEP
     design.edit(
@@ -211,7 +216,8 @@ def _remove_pool(design: Design, option: PoolRemove) -> None:
     """Remove a pool by its name or exact range, or cut a range out of all pools that it touches."""
     hole, named = option.range, option.name
     if option.whole and not any(pool.range == hole for _, pool in design.network.pools()):
-        raise NotFound("pool", str(hole), hint="no pool has exactly this range; `remove:RANGE` cuts pools")
+        exact = "no pool has exactly this range; `remove:RANGE` cuts pools"
+        raise NotFound("pool", str(hole), network=design.network.name, hint=exact)
     design.edit(RemovePool(network=design.network.name, pool=str(hole) if hole is not None else named or ""))
 
 
@@ -219,8 +225,11 @@ def design_reserved(design: Design, adding: str | None, removing: str | None) ->
     """Do what ``--remove-reserved-ips`` and ``--add-reserved-ips`` say."""
     if removing is not None:
         with blamed("--remove-reserved-ips", removing):
-            for hole in read_ranges(removing, "--remove-reserved-ips"):
-                _unreserve(design, hole)
+            holes = read_ranges(removing, "--remove-reserved-ips")
+            # All of them, also behind one that lifts nothing: only a command that lifts nothing at all is refused.
+            lifted = [_unreserve(design, hole) for hole in holes]
+            if not any(lifted):
+                raise NotFound("reserved range", removing, network=design.network.name)
         design.passed("--remove-reserved-ips", removing)
     if adding is not None:
         with blamed("--add-reserved-ips", adding):
@@ -241,10 +250,14 @@ def _reserve(design: Design, wanted: AddressRange) -> None:
     design.edit(Reserve(network=name, range=wanted))
 
 
-def _unreserve(design: Design, hole: AddressRange) -> None:
-    """Lift reservations: the admin's, and the automatic marks but that of the gateway."""
+def _unreserve(design: Design, hole: AddressRange) -> bool:
+    """Lift reservations: the admin's, and the automatic marks but that of the gateway.
+
+    Warns of what was not reserved; returns whether anything was.
+    """
     name = design.network.name
-    subnet = _around(design.network, hole)
+    _, subnet = NetworkDraft(design.network).reserving(hole)
+    _warn_of_unreserved(design, subnet, hole)
     marks = {why: position for position, why in subnet.kept_back() if position in hole}
     lifted = set(marks) - {KeepBack.GATEWAY}
     pieces = [hole]
@@ -256,29 +269,20 @@ def _unreserve(design: Design, hole: AddressRange) -> None:
         # The gateway may be the first address of the block as well: then that mark has to stay, too.
         lifted -= {why for why in lifted if marks[why] == gateway}
     touched = [piece for piece in pieces if any(kept.range.overlaps(piece) for kept in subnet.reserved)]
-    if not touched and not marks:
-        raise NotFound("reserved range", str(hole))
     for piece in touched:
         design.edit(Unreserve(network=name, range=piece))
         design.lifted.append(piece)
     if lifted:
         left = sorted(subnet.keep_back - lifted)
         design.edit(ModifySubnet(network=name, subnet=subnet.uuid, keep_back=left))
+    return bool(touched or marks)
 
 
-def _around(network: Network, wanted: AddressRange) -> Subnet:
-    for subnet in network.subnets:
-        if subnet.cidr.range.covers(wanted):
-            return subnet
-    raise NotFound("subnet", f"around {wanted} in network {network.name}")
-
-
-def _check_gateway(gateway: str | None, cidr: Cidr) -> None:
-    """Refuse the first and the last address of an IPv4 block: no machine can have them."""
-    if gateway is None or is_v6(cidr.first) or cidr.prefix > 30:
-        return
-    if parse_address(gateway, field="gateway") in (cidr.first, cidr.last):
-        raise Invalid(f"gateway: {gateway} is the network or broadcast address of {cidr}", field="gateway")
+def _warn_of_unreserved(design: Design, subnet: Subnet, hole: AddressRange) -> None:
+    """Warn of the parts of a range that a subnet does not reserve (X05)."""
+    marks = [AddressRange(position, position) for position, _ in subnet.kept_back()]
+    for piece in subtract(hole, merge([*(kept.range for kept in subnet.reserved), *marks])):
+        design.warnings.append(f"--remove-reserved-ips: {piece} was not reserved")
 
 
 def _warn(design: Design, warning: str | None) -> None:

@@ -17,7 +17,7 @@ from tenure.doors.cli.commands.network.network_flags import (
     unreserve_option,
 )
 from tenure.doors.cli.framework.click_base import command
-from tenure.doors.cli.framework.exit_codes import warn
+from tenure.doors.cli.framework.exit_codes import unless_nothing, warn
 from tenure.doors.cli.framework.shared_options import (
     cascade_option,
     changed,
@@ -92,6 +92,9 @@ def modify(session: Session, context: click.Context, network: str, without: tupl
 
     Options about subnets are done first, in the order written, then those about pools, then reserved addresses. IDENT
     is the name, the block or the uuid of a subnet. Gateways, IPv6 blocks, names and the MAC prefix may be none.
+
+    An address of --add-reserved-ips that is wrong or lies in no subnet refuses the whole command. Ganeti warns of it
+    and goes on; but an address that was meant to be reserved, and is not, is given to an instance.
 
     For example:
       tenure network modify net1 --description "the shop's machines" --without labels
@@ -211,7 +214,8 @@ def run_on_networks(session: Session, work: "Work", *, may_make: bool = False) -
 
 def tell_network(session: Session, made: "Changed", text: str, warnings: Iterable[str] = ()) -> None:
     """Tell what a command left, and what is to be said about it."""
-    every = [*warnings, *made.warnings]
+    every = [*warnings, *made.warnings, *made.network.warnings]
+    text = unless_nothing(text, made.network)
     warn(session, every)
     document = {**network_entry(made.network), "warnings": every, "hooks": hook_documents(made.hooks)}
     answer(session, document, text)

@@ -5,10 +5,9 @@ from typing import Any
 import click
 
 from tenure.doors.cli.commands.network.network_change import end_hooked, run_hooked, run_on_networks, tell_network
-from tenure.doors.cli.commands.network.network_flags import no_check_option
 from tenure.doors.cli.framework.click_base import command
 from tenure.doors.cli.framework.complete_names import complete_group
-from tenure.doors.cli.framework.shared_options import network_argument
+from tenure.doors.cli.framework.shared_options import network_argument, no_check_option
 from tenure.doors.cli.output.hook_reports import hook_options
 from tenure.doors.cli.output.print_answer import answer, wire_text
 from tenure.doors.cli.session import Session, pass_session

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from tenure.doors.cli.framework.click_base import with_options
-from tenure.doors.cli.framework.shared_options import description_option, labels_option
+from tenure.doors.cli.framework.shared_options import description_option, labels_option, no_check_option
 from tenure.kernel.plan.plan_model import NetworkKind
 
 if TYPE_CHECKING:
@@ -36,10 +36,6 @@ def _deprecated(key: str, metavar: str, meaning: str) -> Any:
     flag, instead = DEPRECATED[key]
     return click.option(flag, key, metavar=metavar, help=f"{meaning} DEPRECATED: use {instead}.")
 
-
-no_check_option = click.option(
-    "--no-conflicts-check", "check", flag_value=False, default=True, help="Do not look for addresses in its way."
-)
 
 plan_options = with_options(
     click.option("--kind", type=click.Choice([str(kind) for kind in NetworkKind]), help="What it is to machines."),

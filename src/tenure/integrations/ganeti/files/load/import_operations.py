@@ -12,7 +12,7 @@ from tenure.kernel.addressing.addresses import format_address
 from tenure.kernel.addressing.ranges import subtract
 from tenure.kernel.plan.edits import AddNetwork, AddPool, AddSubnet, Connect, Reserve, Unreserve
 from tenure.kernel.plan.plan_model import KeepBack
-from tenure.service.apply.operations import Allocate, Operation, WritePaper
+from tenure.service.apply.operations import Allocate, IgnoreConflicts, Operation, WritePaper
 
 REQUEST = "import ganeti"
 ORPHANED = "marked as used in Ganeti's file; no NIC had it"
@@ -33,6 +33,7 @@ def network_frame(network: NetworkFile) -> Iterator[Operation]:
     """Make a settled network with its subnets, in a space of its own: nothing is picked there, no group is reached."""
     name = network.name
     yield AddNetwork(network=name, uuid=network.uuid, mac_prefix=network.mac_prefix, tags=network.tags)
+    yield from as_in_the_file(network)
     for subnet in network.subnets:
         yield AddSubnet(
             network=name,
@@ -45,9 +46,15 @@ def network_frame(network: NetworkFile) -> Iterator[Operation]:
         )
 
 
+def as_in_the_file(network: NetworkFile) -> list[Operation]:
+    """Let a network be as its file says: the cluster that wrote it has made its own checks, or was told not to."""
+    return [IgnoreConflicts(network=network.name)]
+
+
 def network_filling(network: NetworkFile) -> Iterator[Operation]:
     """Give a network's frame what it is used by: pools, external ranges, connections."""
     name = network.name
+    yield from as_in_the_file(network)
     for subnet in network.subnets:
         yield from (AddPool(network=name, range=pool.range, name=pool.name) for pool in subnet.pools)
         kept = _kept_back(subnet)
@@ -66,7 +73,8 @@ def shut(network: NetworkFile) -> list[Operation]:
 
 def unshut(network: NetworkFile) -> list[Operation]:
     """Lift what ``shut`` laid."""
-    return [Unreserve(network=network.name, range=s.cidr.range) for s in network.subnets]
+    lifted = [Unreserve(network=network.name, range=s.cidr.range) for s in network.subnets]
+    return [*as_in_the_file(network), *lifted]
 
 
 def kept_gateways(network: NetworkFile) -> set[int]:
