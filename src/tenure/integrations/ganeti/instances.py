@@ -144,8 +144,8 @@ def _is_passing(error: TenureError) -> bool:
 def _blamed(error: TenureError, job: Job) -> TenureError:
     """Let an error of the ledger name the option that asked for the address or pool."""
     address, pool = getattr(error, "address", None), getattr(error, "pool", None)
-    if isinstance(error, AddressCovered):
-        return blame(error, "--net", job.said.get(error.address, error.address))
+    if isinstance(error, AddressCovered) and error.address in job.said:
+        return blame(error, "--net", job.said[error.address])
     for take in job.takes:
         if (address is not None and take.address == address) or (
             isinstance(error, PoolExhausted) and take.address is None and take.pool == pool

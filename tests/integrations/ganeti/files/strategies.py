@@ -39,7 +39,7 @@ def old_networks(draw: st.DrawFn, number: int) -> tuple[Json, list[str]]:
     own: Json = {"name": f"net{number}", "uuid": f"{number:08x}-net", "network": str(block), "tags": draw(TAGS)}
     own["reservations"], own["ext_reservations"] = draw(bit_strings(size)), draw(bit_strings(size))
     if draw(st.booleans()):
-        own["gateway"] = draw(st.sampled_from([str(address) for address in block] + [None]))
+        own["gateway"] = draw(st.sampled_from([str(address) for address in list(block)[1:-1]] + [None]))
     addresses = [str(address) for address in block]
     if draw(st.booleans()):
         own["network6"] = f"2001:db8:{number:x}::/64"
@@ -80,7 +80,7 @@ def new_networks(draw: st.DrawFn, number: int) -> tuple[Json, list[str]]:
             word = draw(st.sampled_from(["external", "reserved"]))
             subnet[word] = [_range(draw, first + mark, first + mark) for mark in marks]
         if draw(st.booleans()):
-            subnet["gateway"] = str(block[draw(st.integers(0, 15))])
+            subnet["gateway"] = str(block[draw(st.integers(1, 14))])
         if draw(st.booleans()):
             subnet.update(uuid=f"sub{place}", name=f"subnet{place}", dhcp=place < 2)
         subnets.append({**draw(EXTRA), **subnet})
