@@ -100,7 +100,7 @@ ERRORS = [
     errors.NotFound("network", "net"),
     errors.AlreadyExists("network", "net"),
     errors.AddressInUse("192.0.2.1", "vm/a"),
-    errors.AddressReserved("192.0.2.1", "gateway"),
+    errors.AddressReserved("192.0.2.1", "kept back as the gateway of 192.0.2.0/24", kept_as="gateway"),
     errors.Overlap("a", "b", field="cidr"),
     errors.StillInUse("network", "net", ["vm/a"], addresses=["192.0.2.1"]),
     errors.NotOwner("192.0.2.1", tenure.Owner("vm/a"), tenure.Owner("vm/b")),
@@ -119,6 +119,15 @@ def test_an_error_comes_back_with_its_kind_its_words_and_its_data(error: tenure.
     again = problems.error_of(travelled)
 
     assert (type(again), str(again), vars(again)) == (type(error), str(error), vars(error))
+
+
+def test_an_address_reserved_of_an_older_server_says_not_as_what_it_is_kept() -> None:
+    problem = problems.problem_of(errors.AddressReserved("192.0.2.1", "reserved", kept_as="reserved"))
+    del problem.data["kept_as"]
+    again = problems.error_of(problem)
+
+    assert isinstance(again, errors.AddressReserved)
+    assert again.kept_as is None
 
 
 def test_a_field_is_named_as_the_caller_knows_it() -> None:

@@ -7,7 +7,7 @@
     ├── Conflict                the ledger says no, or changed meanwhile
     │   ├── AlreadyExists       (kind, name)
     │   ├── AddressInUse        (address, holder)
-    │   ├── AddressReserved     (address, reason)
+    │   ├── AddressReserved     (address, reason, kept_as)
     │   ├── AddressCovered      (address)
     │   ├── Overlap             (first, second)
     │   ├── StillInUse          (kind, name, holders, addresses)
@@ -122,15 +122,24 @@ class AddressInUse(Conflict):
         self.holder = holder
 
 
+KeptAs = Literal[
+    "reserved", "pre-allocated", "network", "broadcast", "gateway", "last", "retired", "cooling", "waiting"
+]
+"""As what an address is kept away: in a reserved range, for an owner, by its subnet, for a while, for whoever waits."""
+
+
 class AddressReserved(Conflict):
-    """The address is kept away from picking: reserved, kept back or pre-allocated."""
+    """The address is kept away from picking: ``kept_as`` says as what, ``reason`` says it to people."""
 
     code = "address_reserved"
+    kept_as: KeptAs | None = None
+    """None in an error of a server that is older than this attribute."""
 
-    def __init__(self, address: str, reason: str) -> None:
+    def __init__(self, address: str, reason: str, *, kept_as: KeptAs) -> None:
         super().__init__(f"address {address} is not to be handed out: {reason}", field="address")
         self.address = address
         self.reason = reason
+        self.kept_as = kept_as
 
 
 class AddressCovered(Conflict):

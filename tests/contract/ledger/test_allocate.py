@@ -132,6 +132,13 @@ REACHES = [
     ("192.0.2.40", {"force"}),
     ("192.0.2.50", {"refuse", "allow", "force"}),
 ]
+KEPT_AS = {
+    "192.0.2.30": "reserved",
+    "192.0.2.1": "gateway",
+    "192.0.2.0": "network",
+    "192.0.2.255": "broadcast",
+    "192.0.2.40": "pre-allocated",
+}
 
 
 @pytest.mark.parametrize("reach", ["refuse", "allow", "force"])
@@ -150,6 +157,7 @@ async def test_a_call_reaches_as_far_as_it_says(ledger: Ledger, address: str, gi
         assert answer.address == address
     else:
         assert isinstance(answer, tenure.AddressReserved)
+        assert answer.kept_as == KEPT_AS[address]
         assert await addresses(ledger) == []
 
 

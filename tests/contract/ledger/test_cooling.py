@@ -91,6 +91,7 @@ async def test_a_named_claim_is_told_until_when(ledger: tenure.AsyncLedger) -> N
         with pytest.raises(tenure.AddressReserved, match="cooling until") as told:
             await ledger.allocate("net", owner=owner, address=given.address)
         assert moment(until_us).strftime("%Y-%m-%d %H:%M:%S") in told.value.reason
+        assert told.value.kept_as == "cooling"
 
 
 async def test_the_owners_slot_is_free_at_once(ledger: tenure.AsyncLedger) -> None:

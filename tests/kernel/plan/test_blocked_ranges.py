@@ -67,8 +67,10 @@ def test_a_unit_is_kept_back_by_its_own_subnet_only() -> None:
     layout = Layout(net1(edits.AddSubnet(network="net1", cidr="10.0.1.0/24", uuid="u3")))
     places = [parse_address(address) for address in ("10.0.0.255", "10.0.1.0", "10.0.1.1")]
 
-    said = [layout.blocked_by("net1", AddressRange(place, place), None, "", "refuse") for place in places]
+    found = [layout.barrier_over("net1", AddressRange(place, place), None, "", "refuse") for place in places]
 
-    assert said == [
-        "kept back as the broadcast address of 10.0.0.0/24", "kept back as the network address of 10.0.1.0/24", None,
-    ]  # fmt: skip
+    assert [None if each is None else (each.kept_as, each.text) for each in found] == [
+        ("broadcast", "kept back as the broadcast address of 10.0.0.0/24"),
+        ("network", "kept back as the network address of 10.0.1.0/24"),
+        None,
+    ]

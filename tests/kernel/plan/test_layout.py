@@ -191,23 +191,26 @@ def test_a_line_of_pools_with_one_policy_has_that_policy_and_mixed_ones_pick_low
 
 
 @pytest.mark.parametrize(
-    ("address", "reach", "why"),
+    ("address", "reach", "kept_as", "why"),
     [
-        ("192.0.2.0", "refuse", "network address"),
-        ("192.0.2.0", "allow", "network address"),
-        ("192.0.2.255", "refuse", "broadcast address"),
-        ("192.0.2.1", "refuse", "gateway"),
-        ("192.0.2.1", "allow", "gateway"),
-        ("192.0.2.30", "refuse", "reserved in network 'net1': printers"),
-        ("192.0.2.40", "refuse", "pre-allocated to instance/b"),
-        ("192.0.2.40", "allow", "pre-allocated to instance/b"),
+        ("192.0.2.0", "refuse", "network", "network address"),
+        ("192.0.2.0", "allow", "network", "network address"),
+        ("192.0.2.255", "refuse", "broadcast", "broadcast address"),
+        ("192.0.2.1", "refuse", "gateway", "gateway"),
+        ("192.0.2.1", "allow", "gateway", "gateway"),
+        ("192.0.2.30", "refuse", "reserved", "reserved in network 'net1': printers"),
+        ("192.0.2.40", "refuse", "pre-allocated", "pre-allocated to instance/b"),
+        ("192.0.2.40", "allow", "pre-allocated", "pre-allocated to instance/b"),
     ],
 )
-def test_a_wanted_address_that_is_kept_away_is_refused_with_the_reason(address: str, reach: str, why: str) -> None:
+def test_a_wanted_address_that_is_kept_away_is_refused_with_the_reason(
+    address: str, reach: str, kept_as: str, why: str
+) -> None:
     with pytest.raises(AddressReserved) as refusal:
         _guarded().check_wanted("net1", parse_address(address), A, "", reach)
 
     assert why in refusal.value.reason
+    assert refusal.value.kept_as == kept_as
     assert refusal.value.address == address
 
 
@@ -249,8 +252,9 @@ def test_a_wanted_address_begins_a_unit_inside_a_subnet_that_is_not_retired() ->
         layout.check_wanted("net1", parse_address("10.8.1.1"), A, "")
     with pytest.raises(AddressOutsideSubnet):
         layout.check_wanted("net1", parse_address("172.16.0.1"), A, "")
-    with pytest.raises(AddressReserved, match="retired"):
+    with pytest.raises(AddressReserved, match="retired") as refusal:
         layout.check_wanted("net1", parse_address("10.0.0.5"), A, "", "force")
+    assert refusal.value.kept_as == "retired"
 
 
 def test_subnets_pools_and_names_are_found() -> None:

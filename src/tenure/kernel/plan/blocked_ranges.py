@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from tenure.kernel.addressing.ranges import AddressRange
+from tenure.kernel.errors import KeptAs
 from tenure.kernel.names import Owner
 from tenure.kernel.plan.plan_model import Configuration, KeepBack, Network, Places, PreAllocation, Reserved
 
@@ -22,6 +23,13 @@ class Barrier:
     kept_back: KeepBack | None = None
     reserved: Reserved | None = None
     preallocation: PreAllocation | None = None
+
+    @property
+    def kept_as(self) -> KeptAs:
+        """Say as what it keeps the range away."""
+        if self.kept_back is not None:
+            return self.kept_back.value
+        return "reserved" if self.reserved is not None else "pre-allocated"
 
     def spares(self, owner: Owner | None, slot: str, reach: Reach) -> bool:
         """Tell whether it lets this owner's slot pass, at this reach."""

@@ -127,15 +127,11 @@ class Layout:
                 field="address",
             )
         if subnet.retired or self.configuration.network(network).retired:
-            raise AddressReserved(format_address(position), f"{subnet.cidr} of network {network!r} is retired")
-        if reason := self.blocked_by(network, unit, owner, slot, reach):
-            raise AddressReserved(format_address(position), reason)
+            reason = f"{subnet.cidr} of network {network!r} is retired"
+            raise AddressReserved(format_address(position), reason, kept_as="retired")
+        if barrier := self.barrier_over(network, unit, owner, slot, reach):
+            raise AddressReserved(format_address(position), barrier.text, kept_as=barrier.kept_as)
         return unit
-
-    def blocked_by(self, network: str, unit: AddressRange, owner: Owner | None, slot: str, reach: Reach) -> str | None:
-        """Say why a unit is kept away from this owner, if it is."""
-        barrier = self.barrier_over(network, unit, owner, slot, reach)
-        return None if barrier is None else barrier.text
 
     def barrier_over(
         self, network: str, unit: AddressRange, owner: Owner | None, slot: str, reach: Reach

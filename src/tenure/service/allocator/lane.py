@@ -339,7 +339,8 @@ class Serving:
         if address is not None:
             unit = layout.check_wanted(claim.network, address, claim.owner, claim.slot, claim.reserved)
             if not await self._make_room(unit):
-                raise AddressReserved(format_address(unit.first), "kept for an owner who waits for one")
+                reason = "kept for an owner who waits for one"
+                raise AddressReserved(format_address(unit.first), reason, kept_as="waiting")
             return claim.at(layout, unit.first, unit.last)
         view = await exact_line(self._tx, self._exact, line_key(claim))
         policy = claim.policy or view.line.policy
@@ -406,5 +407,5 @@ def in_use(wish: Wish, verdict: Verdict) -> TenureError:
     holder, address = verdict.row, format_address(wish.first)
     if holder is not None and holder.state is State.COOLING and holder.until_us is not None:
         until = moment(holder.until_us).strftime("%Y-%m-%d %H:%M:%S UTC")
-        return AddressReserved(address, f"cooling until {until}, {holder.owner} had it")
+        return AddressReserved(address, f"cooling until {until}, {holder.owner} had it", kept_as="cooling")
     return AddressInUse(address, "another owner" if holder is None else holder.owner)

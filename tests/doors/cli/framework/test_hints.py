@@ -41,6 +41,15 @@ def test_what_is_in_use_is_not_ended_by_an_option_that_the_command_lacks(machine
     assert "cascade" not in error["message"]
 
 
+@pytest.mark.parametrize("reason", ["retired printers", "cooling units", "for whoever waits"])
+def test_the_reason_of_a_reserved_range_is_not_taken_for_a_state_of_the_address(site: Site, reason: str) -> None:
+    site.call("reserve", "add", "net1", "192.0.2.60", "--reason", reason)
+    _, error = site.error("allocate", "net1", "instance/x", "--address", "192.0.2.60")
+
+    assert (error["code"], error["kept_as"]) == ("address_reserved", "reserved")
+    assert "--reserved" in hint(site, "allocate net1 instance/x --address 192.0.2.60")
+
+
 def test_what_is_pending_is_waited_for(site: Site) -> None:
     assert hint(site, "network modify net1 --pool pool1:remove") == PENDING
 

@@ -9,10 +9,10 @@ import pytest
 from tenure.integrations.bosh.cloud_config import managed_networks
 from tenure.integrations.bosh.deployments_api import Deployments
 from tenure.integrations.bosh.model.bosh_errors import Refused, Rejected
-from tenure.integrations.bosh.state.managed_records import CREATING, CreatedSubnet, Managed, load_managed
+from tenure.integrations.bosh.state.managed_records import CREATING, DELETING, CreatedSubnet, Managed, load_managed
 from tenure.integrations.bosh.verbs import report_vm
 from tenure.integrations.bosh.verbs.deploy import Deployed
-from tenure.kernel.errors import NotFound, StillInUse
+from tenure.kernel.errors import NotFound, StillInUse, StoreUnavailable
 from tests.integrations.bosh.conformance.recorder import FIRST, SECOND, Recorder, managed_config
 from tests.integrations.bosh.conformance.town import Document, Town, app, config, manifest
 
@@ -304,6 +304,69 @@ async def test_an_orphan_that_cannot_be_deleted_stays_with_what_is_left_of_it(to
 
     assert (list(left.subnets), left.state) == (["s2"], "ready")
     assert await load_managed(town.ledger) == {}
+
+
+@pytest.mark.parametrize("arrives", [False, True], ids=["not written", "written"])
+async def test_a_deletion_whose_writing_fails_reports_that_and_leaves_the_network_to_be_deleted(
+    town: Town, monkeypatch: pytest.MonkeyPatch, arrives: bool
+) -> None:
+    cloud = Recorder()
+    await town.upload(managed_config(FIRST, SECOND))
+    await run(town, cloud, "alpha")
+    await delete(town, "alpha")
+    write = managed_networks._Making._write
+
+    async def losing(self: Any, managed: Managed) -> Managed:
+        if managed.state != DELETING or len(managed.subnets) != 1:
+            return await write(self, managed)
+        if arrives:
+            await write(self, managed)
+        raise StoreUnavailable("the answer was lost", outcome="unknown")
+
+    monkeypatch.setattr(managed_networks._Making, "_write", losing)
+    with pytest.raises(StoreUnavailable, match="the answer was lost"):
+        await managed_networks.delete_network(town.ledger, cloud, "made")
+    left = await made(town)
+    monkeypatch.undo()
+    await managed_networks.delete_network(town.ledger, cloud, "made", patience_s=0)
+
+    assert (list(left.subnets), left.state, left.by) == (["s2"], "ready", "")
+    assert cloud.asked[2:] == ["delete cid-s1", "delete cid-s2"]
+    assert await load_managed(town.ledger) == {}
+
+
+@pytest.mark.parametrize("state", [CREATING, DELETING])
+async def test_what_fails_while_a_network_is_set_right_does_not_hide_the_first_error(
+    town: Town, monkeypatch: pytest.MonkeyPatch, state: str
+) -> None:
+    cloud = Recorder()
+    await town.upload(managed_config(FIRST))
+    if state == DELETING:
+        await run(town, cloud, "alpha")
+        await delete(town, "alpha")
+    cloud.fails = frozenset({"create s1", "delete cid-s1"})
+
+    async def away(ledger: object, name: str) -> None:
+        raise StoreUnavailable("the ledger is away", outcome="none")
+
+    monkeypatch.setattr(managed_networks._Making, "_is_mine", away)
+    working = run(town, cloud, "alpha")
+    if state == DELETING:
+        working.close()
+        working = managed_networks.delete_network(town.ledger, cloud, "made")
+    with pytest.raises(RuntimeError) as caught:
+        await working
+
+    assert caught.value.__notes__ == [f"network 'made' stays {state}: the ledger is away (nothing was changed)"]
+
+
+async def test_the_allocators_own_addresses_are_restricted_in_a_range_that_the_cloud_chooses(town: Town) -> None:
+    cloud = Recorder(chosen={"range": "10.61.0.0/28", "gateway": "10.61.0.1"})
+    network = {"name": "made", "type": "manual", "managed": True, "subnets": [OPEN]}
+    await town.upload(config(more=[network], own_addresses=["10.60.255.250-10.61.0.3", "192.0.2.9"]))
+    await run(town, cloud, "alpha")
+
+    assert await town.has("alpha") == {"app/0": {"made": "10.61.0.4"}}
 
 
 async def test_a_plan_does_not_call_a_network_full_that_is_still_to_be_made(town: Town) -> None:

@@ -62,3 +62,24 @@ async def test_netmask_bits_of_either_family_are_asked_for_where_the_cloud_choos
     await town.deploy(DEPLOYED, cloud=cloud)
 
     assert await town.has("alpha") == {"app/0": {"made": "fd00::2"}}
+
+
+@pytest.mark.parametrize(
+    ("prefix", "answer", "why"),
+    [
+        (64, CreatedSubnet("cid-s1", "10.61.0.0/28"), "prefix 64 is longer than an address of its range 10.61.0.0/28"),
+        (24, CreatedSubnet("cid-s1", "10.61.0.0/28"), "prefix 24 is shorter than that of its range 10.61.0.0/28"),
+        (64, CreatedSubnet("cid-s1", "fd00::/120"), "prefix 64 is shorter than that of its range fd00::/120"),
+    ],
+)
+async def test_a_range_that_the_prefix_does_not_fit_is_refused_and_leaves_nothing(
+    town: Town, prefix: int, answer: CreatedSubnet, why: str
+) -> None:
+    cloud = Recorder(answers={"s1": answer})
+    await town.upload(managed_config({"name": "s1", "prefix": prefix}))
+    with pytest.raises(Refused, match="The cloud made subnet 's1' of network 'made' unusable") as caught:
+        await town.deploy(DEPLOYED, cloud=cloud)
+
+    assert why in caught.value.message
+    assert await load_managed(town.ledger) == {}
+    assert cloud.asked == ["create s1 None", "delete cid-s1"]

@@ -2,7 +2,7 @@
 
 import pytest
 
-from tenure.integrations.bosh.documents.address_lists import parse_span, read_spans
+from tenure.integrations.bosh.documents.address_lists import parse_address_or_block, parse_span, read_spans
 from tenure.integrations.bosh.documents.yaml_tree import DocumentFaults, read_tree
 from tenure.integrations.bosh.model.bosh_errors import BoshErrorKind
 from tenure.kernel.addressing.addresses import parse_address
@@ -30,6 +30,10 @@ def spans(text: str) -> tuple[list[str], DocumentFaults]:
         ("2001:db8::/124", "2001:db8::", "2001:db8::f"),
         ("2001:db8::1 - 2001:db8:1::", "2001:db8::1", "2001:db8:1::"),
         ("::/0", "::", "ffff:ffff:ffff:ffff:ffff:ffff:ffff:ffff"),
+        ("172.20.5.9/29", "172.20.5.8", "172.20.5.15"),
+        ("172.20.5.1/30", "172.20.5.0", "172.20.5.3"),
+        ("172.20.5.9/255.255.255.248", "172.20.5.8", "172.20.5.15"),
+        ("2001:db8::5/124", "2001:db8::", "2001:db8::f"),
     ],
 )
 def test_a_span_reaches_from_its_first_to_its_last_address(text: str, first: str, last: str) -> None:
@@ -68,6 +72,7 @@ def test_c22_a_range_that_is_none_is_refused(text: str) -> None:
         ("172.20.5.256", "172.20.5.256"),
         ("172.20.5.0/33", "172.20.5.0/33"),
         ("2001:db8::1%eth0", "2001:db8::1%eth0"),
+        ("2001:db8::1%eth0/64", "2001:db8::1%eth0/64"),
         ("web.example", "web.example"),
         ("172.20.5.1 - here", "here"),
         ("((static_ips))", "((static_ips))"),
@@ -80,9 +85,9 @@ def test_what_is_no_address_is_refused(text: str, wrong: str) -> None:
     assert caught.value.message == f"Invalid IP or CIDR format: {wrong}"
 
 
-def test_a_block_given_by_an_address_inside_it_is_refused_and_told_how_it_is_written() -> None:
+def test_where_a_block_is_read_strictly_an_address_inside_it_is_refused_and_told_how_the_block_is_written() -> None:
     with pytest.raises(Invalid) as caught:
-        parse_span("172.20.5.9/29")
+        parse_address_or_block("172.20.5.9/29", strict=True)
 
     told = "Invalid IP or CIDR format: 172.20.5.9/29 (the block around it is 172.20.5.8/29)"
     assert caught.value.message == told

@@ -110,6 +110,22 @@ def test_where_an_az_cannot_be_read_none_is_unknown() -> None:
     assert BoshErrorKind.JOB_UNKNOWN_AVAILABILITY_ZONE not in [kind for kind, _, _ in refused(text)]
 
 
+@pytest.mark.parametrize("name", ["' '", '""', '"a\\tb"'])
+def test_an_az_whose_name_is_refused_is_reported_once(name: str) -> None:
+    """That a subnet, the compilation and a group use it only follows from that."""
+    text = f"""\
+name: alpha
+azs: [{{name: {name}}}, {{name: z2}}]
+networks:
+- {{name: lab, subnets: [{{range: 172.20.5.0/28, gateway: 172.20.5.1, azs: [{name}, z2]}}]}}
+compilation: {{network: lab, az: {name}}}
+jobs:
+- {{name: app, instances: 1, azs: [{name}, z2], networks: [{{name: lab}}]}}
+"""
+
+    assert [(kind, place) for kind, _, place in refused(text)] == [(BoshErrorKind.GENERIC, "azs[0].name")]
+
+
 def test_what_its_own_networks_keep_back_is_read_as_in_a_cloud_config() -> None:
     alpha = read_own(OWN + "own_addresses: 172.20.5.2\njobs: []\n")
 

@@ -87,17 +87,31 @@ def test_a_range_or_gateway_that_is_no_address_is_refused() -> None:
     ]
 
 
-def test_a_range_given_by_an_address_inside_it_is_refused_and_told_how_it_is_written() -> None:
-    [(kind, message)] = refused_subnets(on_lab(range="172.20.5.1/28"))
+def test_host_bits_of_a_range_are_masked() -> None:
+    assert subnet(on_lab(range="172.20.5.1/28")) == subnet()
+    assert subnet({**SIX, "range": "2001:db8:5::1/120"}) == subnet(SIX)
 
-    assert kind is BoshErrorKind.GENERIC
-    assert message == "Invalid IP or CIDR format: 172.20.5.1/28 (the block around it is 172.20.5.0/28)"
+
+def test_host_bits_in_reserved_and_static_are_masked() -> None:
+    """Stock cloud configs reserve ``((internal_gw))/30``: the gateway, and the whole block that it is in."""
+    found = subnet(on_lab(reserved=["172.20.5.1/30"], static=["172.20.5.9/30"]))
+
+    assert told(found.reserved) == ["172.20.5.0-172.20.5.3"]
+    assert told(found.static) == ["172.20.5.8-172.20.5.11"]
+
+
+def test_what_host_bits_stand_for_is_judged_like_any_other_block() -> None:
+    assert refused_subnets(on_lab(reserved=["172.20.5.9/27"], static=["172.20.5.2/30"])) == [
+        (BoshErrorKind.NETWORK_RESERVED_IP_OUT_OF_RANGE, "Reserved IP '172.20.5.16/32' is out of network 'lab' range"),
+        (BoshErrorKind.NETWORK_STATIC_IP_OUT_OF_RANGE, "Static IP '172.20.5.0/32' is in network 'lab' reserved range"),
+    ]
 
 
 @pytest.mark.parametrize(
     ("gateway", "reason"),
     [
         ("172.20.5.0/30", "must be a single IP"),
+        ("172.20.5.1/30", "must be a single IP"),
         ("172.20.6.1", "must be inside the range"),
         ("2001:db8::1", "must be inside the range"),
         ("172.20.5.0", "can't be the network id"),
@@ -119,6 +133,23 @@ def test_range_and_gateway_are_needed() -> None:
         (BoshErrorKind.GENERIC, "Required property 'range' was not specified"),
         (BoshErrorKind.GENERIC, "Required property 'gateway' was not specified"),
     ]
+
+
+@pytest.mark.parametrize("without", [{}, {"range": None}])
+def test_what_needs_a_range_is_refused_where_the_cloud_chooses_it(without: dict[str, Any]) -> None:
+    """``range: null`` is as if it were not there."""
+    needing = {"gateway": "172.20.5.1", "reserved": ["172.20.5.4"], "static": ["172.20.5.5"]}
+
+    assert refused_subnets({"name": "first", **without, **needing}, managed=True) == [
+        (BoshErrorKind.NETWORK_INVALID_PROPERTY, f"Network 'lab' must not specify '{key}' without specifying 'range'.")
+        for key in needing
+    ]
+    [found] = (
+        accepted(written(lab({"name": "first", **without, **dict.fromkeys(needing)}, managed=True)))
+        .networks["lab"]
+        .subnets
+    )
+    assert (found.range, found.gateway) == (None, None)
 
 
 def test_a_name_server_must_be_one_address() -> None:
@@ -313,6 +344,17 @@ def test_i7_a_static_block_may_hold_nothing_that_is_kept_back() -> None:
 def test_i8_a_prefix_shorter_than_the_range_is_refused() -> None:
     assert refused_subnets({**PREFIXED, "prefix": 23}) == [
         (BoshErrorKind.NETWORK_PREFIX_SIZE_TOO_BIG, "Prefix size '23' is larger than range prefix '24'")
+    ]
+
+
+@pytest.mark.parametrize("prefix", [-4, 0, 129, 1000])
+def test_a_prefix_is_refused_that_no_range_of_the_cloud_could_have(prefix: int) -> None:
+    """The cloud chooses the range of a managed subnet: of either family, so a length of either may be meant."""
+    assert refused_subnets({"name": "first", "prefix": prefix}, managed=True) == [
+        (
+            BoshErrorKind.GENERIC,
+            f"Property 'networks[0].subnets[0].prefix' must be from 1 to 128, not {prefix}",
+        )
     ]
 
 

@@ -75,9 +75,9 @@ ORIGINS = {"restore": "FILE is what `tenure backup FILE` wrote", "copy": "SOURCE
 RESERVED_HINTS = {
     "cooling": "wait until then, name another address, or none to get the next free one",
     "retired": "`--undo` of the command that retired it takes it back into use; or name another address",
-    "waits": "name another address, or wait in line with `--wait SECONDS` and without `--address`",
+    "waiting": "name another address, or wait in line with `--wait SECONDS` and without `--address`",
 }
-"""What to do about an address that no reach of ``--reserved`` gets, by a word of the reason."""
+"""What to do about an address that no reach of ``--reserved`` gets, by what it is kept as."""
 
 LISTED = {
     "network": "`tenure network list` lists them",
@@ -196,7 +196,7 @@ def _special_hint(error: TenureError, command: str) -> str | None:
         return TAKEN[error.kind]
     if isinstance(error, StillInUse):
         return _in_use_hint(error, command)
-    if isinstance(error, AddressReserved) and (found := _reserved_hint(error)):
+    if isinstance(error, AddressReserved) and (found := RESERVED_HINTS.get(error.kept_as or "")):
         return found
     if error.code == "conflict" and error.field == "form":
         return FORM
@@ -220,11 +220,6 @@ def _in_use_hint(error: StillInUse, command: str) -> str | None:
     if command in CASCADING:
         return CASCADE
     return PENDING if all(", pending" in holder for holder in error.holders) else None
-
-
-def _reserved_hint(error: AddressReserved) -> str | None:
-    words = error.reason.replace(",", " ").split()
-    return next((text for word, text in RESERVED_HINTS.items() if word in words), None)
 
 
 def _retired_hint(session: Session, error: PoolExhausted) -> str | None:

@@ -7,7 +7,8 @@ it made is written down at once: whoever breaks off leaves a paper that says wha
 
 import asyncio
 import secrets
-from contextlib import suppress
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from typing import Protocol
 
@@ -24,11 +25,12 @@ from tenure.integrations.bosh.state.managed_records import (
     READY,
     CreatedSubnet,
     Managed,
+    as_created,
     completed,
     find_managed,
     load_managed,
 )
-from tenure.kernel.addressing.addresses import format_address, is_v6, parse_address
+from tenure.kernel.addressing.addresses import format_address, is_v6, parse_address, width
 from tenure.kernel.addressing.ranges import parse_cidr, parse_range
 from tenure.kernel.errors import Conflict, Invalid, NotFound, StillInUse
 from tenure.kernel.names import check_name, shown
@@ -181,18 +183,23 @@ class _Making:
             await self._finish(claimed)
         except BaseException as error:
             # A cancelled deploy leaves nothing behind in the cloud, either.
-            await self._undo(claimed, had, error)
+            with _beside(error, claimed):
+                await self._undo(claimed, had, error)
             raise
 
     async def _delete(self, claimed: Managed) -> None:
         try:
             for name, subnet in claimed.subnets.items():
                 await self.cloud.delete_subnet(subnet.cid)
-                claimed = await self._write(replace(claimed, subnets=_without(claimed, name)))
+                # Noted before it is written: the cloud has the subnet no more, whatever becomes of the writing.
+                claimed = replace(claimed, subnets=_without(claimed, name))
+                claimed = await self._write(claimed)
             await self._finish(claimed)
-        except BaseException:
-            if await self._is_mine(claimed):
-                await self._write(replace(claimed, state=READY, by=""))
+        except BaseException as error:
+            with _beside(error, claimed):
+                now = await self._is_mine(claimed)
+                if now is not None:
+                    await self._write(replace(claimed, state=READY, by="", revision=now.revision))
             raise
 
     async def _undo(self, claimed: Managed, had: set[str], error: BaseException) -> None:
@@ -209,11 +216,13 @@ class _Making:
                 claimed = replace(claimed, subnets={**claimed.subnets, name: _bare(claimed.subnets[name])})
             else:
                 claimed = replace(claimed, subnets=_without(claimed, name))
-        # The revision is read again, because a write that failed here may have reached the ledger.
         await self._finish(replace(claimed, revision=now.revision))
 
     async def _is_mine(self, claimed: Managed) -> Managed | None:
-        """Return a network as it is written down, if nobody took it over."""
+        """Return a network as it is written down, if nobody took it over.
+
+        After an error only its revision can be written over: a write that failed may have reached the ledger.
+        """
         now = await find_managed(self.ledger, claimed.name)
         return now if now is not None and now.by == self.me else None
 
@@ -237,6 +246,15 @@ class _Making:
                 raise
 
         await until_done(attempt)
+
+
+@contextmanager
+def _beside(error: BaseException, claimed: Managed) -> Iterator[None]:
+    """Set right what an error left of a network; what fails in that is a note on the error, and does not replace it."""
+    try:
+        yield
+    except Exception as another:
+        error.add_note(f"network {claimed.name!r} stays {claimed.state}: {another}")
 
 
 def _without(managed: Managed, name: str) -> dict[str, CreatedSubnet]:
@@ -300,11 +318,12 @@ def _check_beside(network: CloudNetwork, subnet: CloudSubnet, known: Managed) ->
 
 
 def _check(network: CloudNetwork, subnet: CloudSubnet, created: CreatedSubnet) -> None:
-    """Refuse what cannot be worked with: a range must be known, and what the cloud keeps must lie in it."""
+    """Refuse what cannot be worked with: a range must be known and fit, and what the cloud keeps must lie in it."""
     if subnet.range is not None and created.range is None:
         return
     try:
-        range = parse_cidr(created.range or "").range
+        cidr = parse_cidr(created.range or "")
+        range = cidr.range
         gateway = [] if created.gateway is None else [parse_address(created.gateway)]
         inside = [
             *(place in range for place in gateway),
@@ -314,6 +333,10 @@ def _check(network: CloudNetwork, subnet: CloudSubnet, created: CreatedSubnet) -
         raise _unusable(network, subnet, error.message) from error
     if not all(inside):
         raise _unusable(network, subnet, f"not everything that it keeps lies in {created.range}")
+    prefix = as_created(subnet, created).prefix
+    if not cidr.prefix <= prefix <= width(cidr.first):
+        wrong = "longer than an address of" if prefix > width(cidr.first) else "shorter than that of"
+        raise _unusable(network, subnet, f"prefix {prefix} is {wrong} its range {cidr}")
 
 
 def _unusable(network: CloudNetwork, subnet: CloudSubnet, why: str) -> Refused:

@@ -2,7 +2,7 @@
 
 import ipaddress
 
-from tenure.integrations.bosh.documents.yaml_tree import DocumentFaults, Tree
+from tenure.integrations.bosh.documents.yaml_tree import DocumentFaults, Reader, Tree
 from tenure.integrations.bosh.model.bosh_errors import BoshErrorKind, DocumentPlace
 from tenure.kernel.addressing.addresses import is_v6, parse_address
 from tenure.kernel.addressing.ranges import AddressRange, parse_cidr
@@ -16,8 +16,7 @@ def read_spans(tree: Tree, faults: DocumentFaults) -> Spans:
     found: Spans = []
     for member in tree.value if isinstance(tree.value, list) else [tree]:
         if not isinstance(member.value, str):
-            told = f"Property '{member.place.path}' must be text: an address, a block, or first - last"
-            faults.add(BoshErrorKind.GENERIC, told, member.place)
+            Reader(faults).refuse_value(member, "must be text: an address, a block, or first - last")
             continue
         try:
             found.append((parse_span(member.value), member.place))
@@ -40,25 +39,29 @@ def parse_span(text: str) -> AddressRange:
     return AddressRange(first, last)
 
 
-def parse_address_or_block(text: str) -> AddressRange:
-    """Turn one address or a block into a range."""
+def parse_address_or_block(text: str, *, strict: bool = False) -> AddressRange:
+    """Turn one address or a block into a range.
+
+    Host bits are masked, as BOSH does: 10.0.0.1/30 is 10.0.0.0/30. ``strict``: they are refused.
+    """
     try:
-        if "/" in text:
-            return parse_cidr(text).range
-        position = parse_address(text)
+        if "/" not in text:
+            position = parse_address(text)
+            return AddressRange(position, position)
+        return parse_cidr(text if strict else _masked(text)).range
     except Invalid:
-        raise Invalid(f"Invalid IP or CIDR format: {text}{_rather(text)}") from None
-    return AddressRange(position, position)
+        hint = f" (the block around it is {_masked(text)})" if _masked(text) != text else ""
+        raise Invalid(f"Invalid IP or CIDR format: {text}{hint}") from None
 
 
-def _rather(text: str) -> str:
-    """Say how a block is written that was given by an address inside it: all of it is seldom what was meant."""
+def _masked(text: str) -> str:
+    """Write the block around an address with a length; a text that is none stays what it is."""
     try:
-        meant = str(ipaddress.ip_network(text, strict=False))
+        block = ipaddress.ip_network(text, strict=False)
     except ValueError:
-        return ""
-    # ipaddress reads zone ids (fe80::1%eth0), which no address of the ledger has.
-    return "" if "%" in meant else f" (the block around it is {meant})"
+        return text
+    # ipaddress reads zone ids (fe80::1%eth0), which no address of the ledger has, and masks them as well.
+    return text if "%" in text or "/" not in text else str(block)
 
 
 def stray_end(span: AddressRange, block: int) -> int | None:

@@ -37,7 +37,7 @@ def read_azs(trees: Sequence[Tree], reader: Reader) -> Azs:
 def _read_az(tree: Tree, reader: Reader, azs: Azs) -> None:
     reader.refuse_others(tree, KEYS)
     name = reader.get(tree, "name", str, needed=True)
-    properties = reader.get(tree, "cloud_properties", dict)
+    properties = reader.properties(tree, "cloud_properties")
     cpi = reader.get(tree, "cpi", str)
     if name is None or reader.refuse_name(tree.value["name"]):
         azs.complete = False
@@ -47,7 +47,7 @@ def _read_az(tree: Tree, reader: Reader, azs: Azs) -> None:
             BoshErrorKind.DEPLOYMENT_DUPLICATE_AVAILABILITY_ZONE_NAME, f"Duplicate az name '{name}'", place
         )
     else:
-        azs.by_name[name] = Az(name, {} if properties is None else properties.plain(), cpi)
+        azs.by_name[name] = Az(name, properties, cpi)
 
 
 def _written(tree: Tree) -> int:

@@ -69,7 +69,7 @@ def read_site(trees: Sequence[Tree], faults: DocumentFaults) -> tuple[CloudConfi
     networks = read_networks(trees, reading)
     compilation = _read_compilation(trees, networks, azs, reader)
     known = {name: network for name, network in networks.items() if network is not None}
-    return CloudConfig(azs.by_name, known, compilation), reading.warnings
+    return CloudConfig(azs.by_name, known, compilation, reading.own_addresses), reading.warnings
 
 
 def _own_addresses(trees: Sequence[Tree], faults: DocumentFaults) -> Iterator[AddressRange]:

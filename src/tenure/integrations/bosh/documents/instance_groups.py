@@ -6,7 +6,7 @@ from tenure.integrations.bosh.documents.group_networks import read_group_network
 from tenure.integrations.bosh.documents.migrated_from import Move, read_moves
 from tenure.integrations.bosh.documents.reading_context import GroupContext, ReadingContext
 from tenure.integrations.bosh.documents.static_ips import MOST
-from tenure.integrations.bosh.documents.yaml_tree import Reader, Tree
+from tenure.integrations.bosh.documents.yaml_tree import Reader, Tree, Variables
 from tenure.integrations.bosh.model.bosh_errors import BoshErrorKind, DocumentPlace
 from tenure.integrations.bosh.model.document_model import (
     CREATE_SWAP_DELETE,
@@ -106,6 +106,9 @@ def _read_azs(tree: Tree, name: str, known: ReadingContext, reader: Reader) -> t
 
 
 def _is_known(az: Tree, name: str, known: ReadingContext, reader: Reader) -> bool:
+    if isinstance(az.value, Variables):
+        reader.refuse_value(az, "must be text")
+        return False
     if not isinstance(az.value, str):
         told = f"Instance group '{name}' has invalid availability zone '{shown(az.plain())}', string expected"
         reader.faults.add(BoshErrorKind.JOB_INVALID_AVAILABILITY_ZONE, told, az.place)

@@ -1,7 +1,7 @@
 """The in-memory mode: a manifest that brings its own networks, as manifests did before there were cloud configs."""
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 from tenure.integrations.bosh.documents.cloud_config import read_site
 from tenure.integrations.bosh.documents.reading_context import ReadingContext
@@ -10,7 +10,7 @@ from tenure.integrations.bosh.model.bosh_errors import BoshFault
 
 KEYS = ("azs", "networks", "compilation", "own_addresses")
 
-_ENTRY = re.compile(r"networks\[\d+\]")
+_ENTRY = re.compile(r"(?:networks|azs)\[\d+\]")
 
 
 def read_own(tree: Tree, faults: DocumentFaults) -> ReadingContext:
@@ -20,11 +20,20 @@ def read_own(tree: Tree, faults: DocumentFaults) -> ReadingContext:
     config, _ = read_site([tree], mine)
     faults.found.extend(mine.found)
     wrong = frozenset(_wrong_entries(mine.found))
-    networks = list(_entries(tree, "networks"))
-    spoilt = frozenset(name for name, path in networks if name is not None and path in wrong)
-    names = [name for name, _ in (*networks, *_entries(tree, "azs"))]
-    # A manifest without networks has that error already, so its groups refer to no unknown network besides.
-    return ReadingContext(config, spoilt, complete=bool(networks) and None not in names)
+    networks, azs = list(_entries(tree, "networks")), list(_entries(tree, "azs"))
+    names = [name for name, _ in (*networks, *azs)]
+    return ReadingContext(
+        config,
+        spoilt=_named(networks, wrong),
+        spoilt_azs=_named(azs, wrong),
+        # A manifest without networks has that error already, so its groups refer to no unknown network besides.
+        complete=bool(networks) and None not in names,
+    )
+
+
+def _named(entries: Iterable[tuple[str | None, str]], wrong: frozenset[str]) -> frozenset[str]:
+    """Name the entries that something is wrong with."""
+    return frozenset(name for name, path in entries if name is not None and path in wrong)
 
 
 def _entries(tree: Tree, key: str) -> Iterator[tuple[str | None, str]]:

@@ -67,7 +67,7 @@ class _ManualSubnet:
         text = self._get("range", str, needed=not self._managed)
         if text is None:
             # The reader has reported a range that is no text: what needs a range is then no error besides.
-            if "range" not in self._tree and self._managed:
+            if self._managed and not self._says("range"):
                 self._refuse_without_range()
             return None
         span = self._address_or_block("range", text)
@@ -81,7 +81,7 @@ class _ManualSubnet:
 
     def _refuse_without_range(self) -> None:
         for key in NEEDING_RANGE:
-            if key in self._tree:
+            if self._says(key):
                 told = f"Network '{self._network}' must not specify '{key}' without specifying 'range'."
                 self._fault(BoshErrorKind.NETWORK_INVALID_PROPERTY, told, key)
 
@@ -91,11 +91,14 @@ class _ManualSubnet:
         prefix: int | None = self._get("prefix", int)
         if prefix is None:
             return most
-        if cidr is not None and prefix < cidr.prefix:
+        if cidr is None:
+            # The cloud may choose a range of either family; whether the prefix fits is judged when it has.
+            return most if self._refuse_beyond("prefix", prefix, width(V6_BASE)) else prefix
+        if prefix < cidr.prefix:
             told = f"Prefix size '{prefix}' is larger than range prefix '{cidr.prefix}'"
             self._fault(BoshErrorKind.NETWORK_PREFIX_SIZE_TOO_BIG, told, "prefix")
             return most
-        if cidr is not None and prefix > most:
+        if prefix > most:
             told = f"Network '{self._network}' must not specify a 'prefix' above '{most}'."
             self._fault(BoshErrorKind.NETWORK_INVALID_PROPERTY, told, "prefix")
             return most
@@ -105,11 +108,15 @@ class _ManualSubnet:
         """Read how long a range the cloud is to choose, of either family, with room for at least two addresses."""
         bits: int | None = self._get("netmask_bits", int)
         most = width(V6_BASE if cidr is None else cidr.first) - 1
-        if bits is not None and not 1 <= bits <= most:
-            told = f"Property '{self._place('netmask_bits').path}' must be from 1 to {most}, not {shown(bits)}"
-            self._fault(BoshErrorKind.GENERIC, told, "netmask_bits")
-            return None
-        return bits
+        return None if bits is None or self._refuse_beyond("netmask_bits", bits, most) else bits
+
+    def _refuse_beyond(self, key: str, bits: int, most: int) -> bool:
+        """Refuse a length that no block has."""
+        if 1 <= bits <= most:
+            return False
+        told = f"Property '{self._place(key).path}' must be from 1 to {most}, not {shown(bits)}"
+        self._fault(BoshErrorKind.GENERIC, told, key)
+        return True
 
     def _point_to_point(self, cidr: Cidr | None) -> bool:
         """Tell whether both ends of the range may be used, as on a link between two (RFC 3021, RFC 6164)."""
@@ -137,8 +144,12 @@ class _ManualSubnet:
             return None
         return span.first
 
+    def _says(self, key: str) -> bool:
+        """Tell whether a key is there; null says nothing."""
+        return key in self._tree and self._tree.value[key].value is not None
+
     def _spans(self, key: str) -> Spans:
-        if key not in self._tree or self._tree.value[key].value is None:
+        if not self._says(key):
             return []
         return read_spans(self._tree.value[key], self._reading.faults)
 

@@ -10,12 +10,14 @@ class ReadingContext:
     """The AZs and networks that there are.
 
     A manifest with networks of its own may describe some of them wrongly. That is told where they are described;
-    that groups use them is no fault besides. ``spoilt`` are the networks and AZs of which nothing more is to be said,
-    and where not even all their names can be read, ``complete`` is false: then none is unknown for sure.
+    that groups use them is no fault besides. ``spoilt`` and ``spoilt_azs`` are the networks and AZs of which nothing
+    more is to be said, and where not even all their names can be read, ``complete`` is false: then none is unknown for
+    sure.
     """
 
     config: CloudConfig
     spoilt: frozenset[str] = frozenset()
+    spoilt_azs: frozenset[str] = frozenset()
     complete: bool = True
 
     def network(self, name: str) -> CloudNetwork | None:
@@ -28,7 +30,7 @@ class ReadingContext:
 
     def lacks_az(self, name: str) -> bool:
         """Tell whether no AZ has this name."""
-        return self.complete and name not in self.config.azs
+        return self.complete and name not in self.spoilt_azs and name not in self.config.azs
 
 
 @dataclass(frozen=True, slots=True)

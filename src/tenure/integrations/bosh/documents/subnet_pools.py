@@ -1,7 +1,7 @@
 """Which addresses of a manual subnet are kept back, and which may only be asked for by address."""
 
 from bisect import bisect_left
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -10,6 +10,7 @@ from tenure.integrations.bosh.documents.subnet_properties import NetworkReading
 from tenure.integrations.bosh.documents.yaml_tree import DocumentFaults
 from tenure.integrations.bosh.model.address_text import written
 from tenure.integrations.bosh.model.bosh_errors import BoshErrorKind, BoshFault, DocumentPlace
+from tenure.integrations.bosh.model.pool_ranges import restricted_ranges
 from tenure.kernel.addressing.addresses import width
 from tenure.kernel.addressing.ranges import AddressRange, Cidr, merge
 
@@ -40,19 +41,12 @@ def divide(draft: SubnetDraft, reading: NetworkReading) -> Pools:
     """Tell the kinds of addresses apart; what contradicts itself is a fault, and name servers are kept back."""
     reserved = [span for span, _ in _reserved(draft, reading.faults)]
     static = _static(draft, reading.faults)
-    whole = draft.cidr.range
-    # own_addresses is written once for the whole site: a range of it may reach beyond this subnet.
-    own = [
-        AddressRange(max(each.first, whole.first), min(each.last, whole.last))
-        for each in reading.own_addresses
-        if each.overlaps(whole)
-    ]
     kept = [] if draft.usable_ends else [draft.cidr.first, draft.cidr.last]
     kept += [] if draft.gateway is None else [draft.gateway]
-    restricted = merge([*reserved, *own, *_each(kept)])
+    restricted = restricted_ranges(draft.cidr.range, reserved, reading.own_addresses, kept)
     servers = _silent_servers(draft, restricted, merge(span for span, _ in static))
     reading.warnings.extend(_warning(draft, *server) for server in servers)
-    restricted = merge([*restricted, *_each(server for server, _ in servers)])
+    restricted = merge([*restricted, *(AddressRange(server, server) for server, _ in servers)])
     _refuse_restricted(draft, static, restricted, reading.faults)
     return Pools(tuple(merge(reserved)), tuple(restricted), tuple(merge(span for span, _ in static)))
 
@@ -122,10 +116,6 @@ def _touched(span: AddressRange, merged: Sequence[AddressRange]) -> int | None:
 
 def _outside(span: AddressRange, cidr: Cidr) -> str:
     return written(cidr.last + 1 if span.first in cidr.range else span.first)
-
-
-def _each(positions: Iterable[int]) -> list[AddressRange]:
-    return [AddressRange(position, position) for position in positions]
 
 
 def _warning(draft: SubnetDraft, server: int, place: DocumentPlace) -> BoshFault:

@@ -71,6 +71,4 @@ def read_name_servers(tree: Tree, network: str, reading: NetworkReading) -> list
 
 def read_cloud_properties(tree: Tree, reading: NetworkReading) -> Properties:
     """Read ``cloud_properties``, which are the cloud's own affair."""
-    found: Tree | None = reading.reader.get(tree, "cloud_properties", dict)
-    plain: Properties = {} if found is None else found.plain()
-    return plain
+    return reading.reader.properties(tree, "cloud_properties")

@@ -20,6 +20,12 @@ MOST_VALUES = 150_000
 TOO_DEEP = f"more than {DEEPEST} things inside each other"
 
 OWN = "x-"
+
+VARIABLE = re.compile(r"\(\(!?[-/.:\w]+\)\)")
+"""A variable as BOSH writes it: ((name)), ((/path/name)), ((name.part)), ((!name))."""
+
+INTERPOLATE = "interpolate the document first, as `bosh interpolate` does"
+
 MERGE = "tag:yaml.org,2002:merge"
 
 Pairs = dict[str, yaml.Node]
@@ -47,6 +53,18 @@ class Tree:
         if isinstance(self.value, list):
             return [tree.plain() for tree in self.value]
         return self.value
+
+
+class Variables:
+    """A text in which variables were left, as ``((internal_cidr))``: no text, so that it is taken for nothing else."""
+
+    __slots__ = ("names",)
+
+    def __init__(self, names: Sequence[str]) -> None:
+        self.names = tuple(names)
+
+    def __str__(self) -> str:
+        return ", ".join(self.names)
 
 
 class DocumentFaults:
@@ -79,8 +97,7 @@ class Reader:
                 self.faults.add(BoshErrorKind.GENERIC, f"Required property '{key}' was not specified", tree.place)
             return None
         if not _is(child.value, kind):
-            told = f"Property '{_path(tree, key)}' must be {NAMES[kind]}, not {_told(child.value)}"
-            self.faults.add(BoshErrorKind.GENERIC, told, child.place)
+            self.refuse_value(child, f"must be {NAMES[kind]}, not {_told(child.value)}")
             return None
         return child if kind in (dict, list) else child.value
 
@@ -91,8 +108,22 @@ class Reader:
             if _is(member.value, kind):
                 yield member
             else:
-                told = f"Property '{member.place.path}' must be {NAMES[kind]}, not {_told(member.value)}"
-                self.faults.add(BoshErrorKind.GENERIC, told, member.place)
+                self.refuse_value(member, f"must be {NAMES[kind]}, not {_told(member.value)}")
+
+    def properties(self, tree: Tree, key: str) -> dict[str, Any]:
+        """Return a mapping that is handed on as it is; what stands in it is judged only for variables left in it."""
+        found = self.get(tree, key, dict)
+        for variable in [] if found is None else _with_variables(found):
+            self.refuse_value(variable, "")
+        return {} if found is None else dict(found.plain())
+
+    def refuse_value(self, tree: Tree, wanted: str) -> None:
+        """Refuse a value that is not what is ``wanted``; where variables were left in it, they are the reason."""
+        told = f"Property '{tree.place.path}' {wanted}"
+        if isinstance(tree.value, Variables):
+            several = "variables" if len(tree.value.names) > 1 else "variable"
+            told = f"Property '{tree.place.path}' has the {several} {tree.value} left in it: {INTERPOLATE}"
+        self.faults.add(BoshErrorKind.GENERIC, told, tree.place)
 
     def refuse_name(self, tree: Tree) -> bool:
         """Refuse a text that the ledger takes for no name; tell whether it was."""
@@ -269,7 +300,10 @@ class _Planter:
             self._refuse_tag(node, SEQUENCE, place)
             members = enumerate(node.value)
             return Tree([self.plant(member, f"{path}[{number}]", depth + 1) for number, member in members], place)
-        return Tree(self._scalar(node, place), place)
+        value = self._scalar(node, place)
+        # Looked for in a cheap way first: a document may have 150,000 texts.
+        left = VARIABLE.findall(value) if isinstance(value, str) and "((" in value else ()
+        return Tree(Variables(left) if left else value, place)
 
     def _scalar(self, node: yaml.Node, place: DocumentPlace) -> Any:
         if node.tag in SIGNS:
@@ -277,8 +311,8 @@ class _Planter:
         self._refuse_tag(node, SCALARS, place)
         try:
             value = self._scalars.construct_object(node)
-        except (yaml.YAMLError, ValueError, KeyError):
-            # A document may tag any text: !!int x raises ValueError, !!bool x raises KeyError.
+        except (yaml.YAMLError, ValueError, LookupError):
+            # A document may tag any text: !!int x raises ValueError, !!bool x KeyError, !!int "" IndexError.
             raise _broken(f"'{node.value[:80]}' is not what its tag says", place) from None
         # Papers are JSON, which has no infinite numbers.
         if isinstance(value, float) and not math.isfinite(value):
@@ -316,6 +350,9 @@ class _Planter:
                 brought = {**self._brought(member, path, depth + 1), **brought}
                 continue
             key = self.plant(named, path, depth + 1)
+            if isinstance(key.value, Variables):
+                # Keys that are read are known words; elsewhere a variable may be one, as it may be a value.
+                key.value = str(named.value)
             if not isinstance(key.value, str):
                 raise _broken(f"a key must be text, not {_told(key.value)}", key.place)
             if key.value in own:
@@ -353,6 +390,15 @@ def _is(value: Any, kind: type) -> bool:
 
 def _path(tree: Tree, key: str) -> str:
     return f"{tree.place.path}.{key}" if tree.place.path else key
+
+
+def _with_variables(tree: Tree) -> Iterator[Tree]:
+    """Find what has variables left in it, in the order written."""
+    if isinstance(tree.value, Variables):
+        yield tree
+    inside = tree.value.values() if isinstance(tree.value, dict) else tree.value if isinstance(tree.value, list) else ()
+    for each in inside:
+        yield from _with_variables(each)
 
 
 def _told(value: Any) -> str:

@@ -10,7 +10,7 @@ from tenure.kernel.errors import TenureError
 class BoshErrorKind(enum.Enum):
     """A kind of fault: its name is BOSH's, its value the number that BOSH tells with it.
 
-    Where BOSH's own number has five digits by mistake (16012 – 16015), ours is the six-digit form it was meant to be.
+    Where BOSH's own number has five digits by mistake (16013 – 16015), ours is the six-digit form it was meant to be.
     """
 
     GENERIC = 100

@@ -87,11 +87,15 @@ class Compilation:
 
 @dataclass(frozen=True, slots=True)
 class CloudConfig:
-    """All cloud configs of a site, put together. ``networks`` and ``azs`` keep the order in which they are written."""
+    """All cloud configs of a site, put together. ``networks`` and ``azs`` keep the order in which they are written.
+
+    ``own_addresses`` are restricted in every range: in those that are written, they are among ``restricted`` already.
+    """
 
     azs: Mapping[str, Az] = field(default_factory=dict)
     networks: Mapping[str, CloudNetwork] = field(default_factory=dict)
     compilation: Compilation | None = None
+    own_addresses: tuple[AddressRange, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,10 +1,22 @@
 """Which addresses of a subnet are picked automatically, and which may be asked for by name (static)."""
 
 from bisect import bisect_right
+from collections.abc import Iterable
 
 from tenure.integrations.bosh.model.document_model import CloudNetwork, CloudSubnet
 from tenure.kernel.addressing.addresses import width
 from tenure.kernel.addressing.ranges import AddressRange, merge, subtract
+
+
+def restricted_ranges(
+    whole: AddressRange, reserved: Iterable[AddressRange], own: Iterable[AddressRange], single: Iterable[int]
+) -> list[AddressRange]:
+    """Merge what nobody gets of a range: what is reserved, single addresses, and the allocator's own inside it."""
+    # own_addresses is written once for the whole site: a range of it may reach beyond this subnet.
+    inside = [
+        AddressRange(max(each.first, whole.first), min(each.last, whole.last)) for each in own if each.overlaps(whole)
+    ]
+    return merge([*reserved, *inside, *(AddressRange(place, place) for place in single)])
 
 
 def dynamic_ranges(subnet: CloudSubnet) -> list[AddressRange]:

@@ -83,8 +83,7 @@ def _read_state(ident: str, said: Tree, reader: Reader) -> VmState:
     if said.value is None:
         return VmState(None, place=said.place)
     if not isinstance(said.value, dict):
-        told = f"Property '{said.place.path}' must be a mapping, or null for a VM that did not answer"
-        reader.faults.add(BoshErrorKind.GENERIC, told, said.place)
+        reader.refuse_value(said, "must be a mapping, or null for a VM that did not answer")
         return VmState(None, place=said.place)
     reader.refuse_others(said, STATE_KEYS)
     vm = reader.get(said, "vm", str, needed=True)
@@ -111,7 +110,7 @@ def _check_vm(vm: str, place: DocumentPlace, faults: DocumentFaults) -> None:
 def _read_network(said: Tree, reader: Reader) -> Carries | None:
     """Read the address that a VM has on a network; on a dynamic one the IaaS may not have told any."""
     if not isinstance(said.value, dict):
-        reader.faults.add(BoshErrorKind.GENERIC, f"Property '{said.place.path}' must be a mapping", said.place)
+        reader.refuse_value(said, "must be a mapping")
         return None
     reader.refuse_others(said, (*NETWORK_KEYS, *OTHER_NETWORK_KEYS))
     kind = reader.get(said, "type", str)
@@ -123,7 +122,8 @@ def _read_network(said: Tree, reader: Reader) -> Carries | None:
         return None
     place = said.value["ip"].place
     try:
-        found = parse_address_or_block(ip.strip())
+        # A VM that reports its address with the length of its subnet does not have the whole subnet.
+        found = parse_address_or_block(ip.strip(), strict=True)
     except Invalid as error:
         reader.faults.add(BoshErrorKind.NETWORK_INVALID_IP_RANGE_FORMAT, error.message, place)
         return None

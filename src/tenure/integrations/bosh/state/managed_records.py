@@ -3,11 +3,12 @@
 What the cloud chose (a range, a gateway) is in no cloud config: configs are completed by it whenever they are read.
 """
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 from tenure.integrations.bosh.model.document_model import CloudConfig, CloudNetwork, CloudSubnet
+from tenure.integrations.bosh.model.pool_ranges import restricted_ranges
 from tenure.kernel.addressing.addresses import V4_BASE, parse_address, width
 from tenure.kernel.addressing.ranges import AddressRange, merge, parse_cidr, parse_range
 from tenure.kernel.errors import Conflict, NotFound
@@ -132,20 +133,24 @@ def completed(config: CloudConfig, there: Iterable[Managed]) -> CloudConfig:
     """Return a cloud config with what the cloud chose."""
     known = {each.name: each.subnets for each in there}
     networks = {
-        name: _completed(network, known[name]) if network.managed and name in known else network
+        name: _completed(network, known[name], config.own_addresses) if network.managed and name in known else network
         for name, network in config.networks.items()
     }
     return replace(config, networks=networks)
 
 
-def _completed(network: CloudNetwork, created: Mapping[str, CreatedSubnet]) -> CloudNetwork:
+def _completed(
+    network: CloudNetwork, created: Mapping[str, CreatedSubnet], own: Sequence[AddressRange]
+) -> CloudNetwork:
     subnets = [
-        each if each.name not in created else _as_created(each, created[each.name or ""]) for each in network.subnets
+        each if each.name not in created else as_created(each, created[each.name or ""], own)
+        for each in network.subnets
     ]
     return replace(network, subnets=tuple(subnets))
 
 
-def _as_created(subnet: CloudSubnet, created: CreatedSubnet) -> CloudSubnet:
+def as_created(subnet: CloudSubnet, created: CreatedSubnet, own: Sequence[AddressRange] = ()) -> CloudSubnet:
+    """Return a subnet with what the cloud chose for it."""
     subnet = replace(subnet, cloud_properties={**subnet.cloud_properties, **created.cloud_properties})
     if subnet.range is not None or created.range is None:
         return subnet
@@ -155,7 +160,7 @@ def _as_created(subnet: CloudSubnet, created: CreatedSubnet) -> CloudSubnet:
     servers = [place for place in map(parse_address, subnet.dns) if place in cidr.range]
     # subnet_pools restricts the same in a range that is written; where the cloud chooses, the reader knew no range.
     kept = [cidr.first, cidr.last, *servers, *([] if gateway is None else [gateway])]
-    restricted = merge([*reserved, *(AddressRange(place, place) for place in kept)])
+    restricted = restricted_ranges(cidr.range, reserved, own, kept)
     whole = subnet.prefix == width(V4_BASE)  # as it is where nothing is said, whatever family the cloud chose
     return replace(
         subnet, range=cidr, gateway=gateway, reserved=tuple(reserved), restricted=tuple(restricted),

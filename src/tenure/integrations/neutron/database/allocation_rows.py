@@ -6,7 +6,7 @@ taken, for a lost one would hide a deadlock from Neutron's retries.
 
 import re
 import time
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection
 from typing import Any, NamedTuple
 
 import sqlalchemy as sa
@@ -17,7 +17,6 @@ from tenure.integrations.neutron.database.unreadable_rows import read_column
 from tenure.kernel.addressing.addresses import key
 
 ALLOCATIONS = AllocationRow.__table__
-PAGE = 1000
 _DIGITS = re.compile("04[0-9a-f]{8}|06[0-9a-f]{32}")
 
 
@@ -132,21 +131,6 @@ class SessionBook:
 
     def _place(self, text: str) -> int:
         return read_column(ALLOCATIONS.name, self._subnet, "address", text, place_of)
-
-    def gaps(self, first: int, last: int) -> Iterator[int]:
-        """Yield what nobody holds of a range, lowest first. Costs what lies before the first gap, a page at once."""
-        place = first
-        while place <= last:
-            column = ALLOCATIONS.c.address
-            within = (column >= digits_of(place), column <= digits_of(last))
-            statement = sa.select(column).where(self._mine, *within).order_by(column).limit(PAGE)
-            held: Sequence[int] = [self._place(text) for (text,) in self._session.execute(statement)]
-            for taken in held:
-                yield from range(place, taken)
-                place = taken + 1
-            if len(held) < PAGE:
-                yield from range(place, last + 1)
-                return
 
 
 MYSQL = ("mysql", "mariadb")

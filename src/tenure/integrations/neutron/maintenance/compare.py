@@ -10,7 +10,7 @@ from tenure.integrations.neutron.database.unreadable_rows import Unreadable
 from tenure.integrations.neutron.maintenance.drift import Drift
 from tenure.integrations.neutron.maintenance.held_spans import HeldSpans
 from tenure.integrations.neutron.maintenance.neutron_tables import TrueSubnet
-from tenure.integrations.neutron.transaction.ledger_plan import ledger_owner
+from tenure.integrations.neutron.transaction.ledger_plan import is_ours, ledger_owner
 from tenure.kernel.addressing.addresses import format_address, parse_address
 from tenure.kernel.addressing.ranges import AddressRange, Cidr, parse_cidr
 from tenure.kernel.holdings.holding_model import Holding, State
@@ -193,7 +193,7 @@ class LedgerReading:
 
     def ours(self, holding: Holding) -> bool:
         """Tell whether an owner of this deployment holds it."""
-        return holding.row.owner.startswith(ledger_owner(self.realm, ""))
+        return is_ours(self.realm, holding)
 
 
 def compare_holdings(subnet: str, rows: Rows, reading: LedgerReading) -> list[Drift]:

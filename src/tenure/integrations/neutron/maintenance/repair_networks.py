@@ -14,7 +14,7 @@ from tenure.integrations.neutron.maintenance.repair_rows import locked_record
 from tenure.integrations.neutron.transaction import ledger_plan
 from tenure.integrations.neutron.transaction.ledger_client import Reach
 from tenure.kernel.addressing.ranges import parse_cidr
-from tenure.kernel.errors import Conflict, Invalid, NotFound
+from tenure.kernel.errors import Conflict, Invalid, NotFound, StillInUse
 from tenure.kernel.holdings.holding_model import Holding
 from tenure.kernel.plan.plan_model import Network
 
@@ -96,7 +96,7 @@ class NetworkRepair:
 
     def _against_moving(self, record: SubnetRecord) -> str:
         """Say what keeps a network from going to the space that its subnet is mapped to."""
-        for each in self.foreign(record.id):
+        for each in self.guests(record.id):
             return f"; {each.owner} holds {each.address} in it"
         others = self.others(record)
         for each in self.holdings(record.id):
@@ -105,10 +105,9 @@ class NetworkRepair:
                 return f"; {other} holds {each.address} there"
         return ""
 
-    def foreign(self, subnet: str) -> list[Holding]:
+    def guests(self, subnet: str) -> list[Holding]:
         """List what others than this deployment hold in the network of a subnet."""
-        prefix = ledger_plan.ledger_owner(self.realm, "")
-        return [each for each in self.holdings(subnet) if not each.row.owner.startswith(prefix)]
+        return ledger_plan.guests(self.realm, self.holdings(subnet))
 
     def holdings(self, subnet: str) -> list[Holding]:
         """Read all holdings in the network of a subnet; none if there is no such network."""
@@ -158,8 +157,11 @@ class NetworkRepair:
         """Push the plan; a network of another space goes first, its holdings are missing then."""
         name = self.name(record.id)
         if drift.kind == "network-space":
-            self.reach.ask(lambda ledger: ledger.remove_network(name, cascade=True))
-            self._forget(name)
+            guests = self._removed(record.id)
+            if guests:  # they came since the comparison
+                raise StillInUse(
+                    "network", name, [f"{each.owner} ({each.address})" for each in guests], hint="release them first"
+                )
         self.reach.ask(lambda ledger: ledger_plan.follow(ledger, name, record))
 
     def remove(self, database: Database, subnet: str, *, dry: bool) -> list[Drift]:
@@ -175,13 +177,18 @@ class NetworkRepair:
             self._reread(subnet, self.name(subnet))
             if self.find(subnet) is None:
                 return []
-            foreign = self.foreign(subnet)
-            if foreign:
-                text += f", and {foreign[0].owner} holds {foreign[0].address} in it"
-            elif not dry:
-                self.reach.ask(lambda ledger: ledger.remove_network(self.name(subnet), cascade=True))
-                self._forget(self.name(subnet))
-            return [Drift("network-extra", subnet, text, repairable=not foreign)]
+            guests = self.guests(subnet) if dry else self._removed(subnet)
+            if guests:
+                text += f", and {guests[0].owner} holds {guests[0].address} in it"
+            return [Drift("network-extra", subnet, text, repairable=not guests)]
+
+    def _removed(self, subnet: str) -> list[Holding]:
+        """Remove the network of a subnet, unless it has guests; return what they hold."""
+        name = self.name(subnet)
+        guests = self.reach.ask(lambda ledger: ledger_plan.remove(ledger, self.realm, name))
+        if not guests:
+            self._forget(name)
+        return guests
 
 
 REFUSED = (Conflict, NotFound, Invalid)

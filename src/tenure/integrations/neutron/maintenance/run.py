@@ -295,6 +295,9 @@ class Round:
                 # The record is written and not committed: the subnet is just being made.
                 drift = Drift("network-extra", subnet, f"network {networks.name(subnet)!r} stands for no subnet yet")
                 self.report.note([drift], DriftOutcome.IN_FLIGHT)
+            except REFUSED as error:
+                text = f"network {networks.name(subnet)!r} stands for no subnet; {error}"
+                self.report.note([Drift("network-extra", subnet, text, repairable=False)], DriftOutcome.LEFT)
 
     def _spared(self, networks: NetworkRepair, subnet: str) -> bool:
         """Count what goes with a network of which no subnet is here; tell whether it is to stay for that."""

@@ -7,6 +7,7 @@ row; so it never takes an address from a transaction that is still open, however
 
 import contextlib
 import itertools
+from dataclasses import replace
 from typing import Any
 from uuid import uuid4
 
@@ -133,7 +134,7 @@ class Taking:
         try:
             return self._hold(slot=address, address=address, reserved="refuse")
         except AddressReserved as error:
-            if not self._is_own_gateway(address, error.reason):
+            if error.kept_as != "gateway" or not self._is_own_gateway(address):
                 raise
             return self._hold(slot=address, address=address, reserved="force")
         except AddressInUse as error:
@@ -144,11 +145,10 @@ class Taking:
             return self._keeper.reach.ask(lambda ledger: ledger.holding(self._network, address))
         return None
 
-    def _is_own_gateway(self, address: str, reason: str) -> bool:
-        """Tell whether an address is kept back as the gateway of this very subnet: a router's port may have it."""
+    def _is_own_gateway(self, address: str) -> bool:
+        """Tell whether an address is the gateway of this very subnet: a router's port may have it."""
         gateway = self._subnet.gateway_ip
-        own = gateway is not None and parse_address(gateway) == parse_address(address)
-        return own and reason.startswith("kept back as the gateway")
+        return gateway is not None and parse_address(gateway) == parse_address(address)
 
     def picked(self, policy: Policy) -> int:
         """Take an address that the ledger picks.
@@ -203,11 +203,15 @@ class Taking:
     def _write(self, holding: Holding) -> int | None:
         """Write the row of a holding; None if Neutron's database has another, and the holding is of no use."""
         place = holding.row.first
+        # Noted before the row, as a spare: nothing else knows of the holding if the statement raises, as in a deadlock.
+        # What stays a spare is cancelled when the transaction ends, and the ledger does not pick it again before.
         held = HeldAddress(place, self._owner, holding.generation)
-        written = self._book.grant(place, self._owner, holding.generation)
-        # A spare is noted as well: the ledger cancels it when the transaction ends, and does not pick it again before.
-        self._settlement.note(Took(SubnetAddress(self._subnet, place), held, spare=not written))
-        return place if written else None
+        spare = Took(SubnetAddress(self._subnet, place), held, spare=True)
+        self._settlement.note(spare)
+        if not self._book.grant(place, self._owner, holding.generation):
+            return None
+        self._settlement.amend(spare, replace(spare, spare=False))
+        return place
 
     def _adopt(self, holding: Holding) -> int | None:
         """Take over what an earlier request of the same owner left; None if a transaction stands behind it.
@@ -234,10 +238,10 @@ class Taking:
             self._book.end(place)  # somebody was quicker: it is not to be had any more
             return None
         assert isinstance(fresh, Holding)
+        held = HeldAddress(place, self._owner, fresh.generation)
+        # Noted before the row is changed, and no spare: the row of the owner is there already.
+        self._settlement.note(Took(SubnetAddress(self._subnet, place), held))
         self._book.regrant(place, self._owner, fresh.generation)
-        self._settlement.note(
-            Took(SubnetAddress(self._subnet, place), HeldAddress(place, self._owner, fresh.generation))
-        )
         return place
 
     def _retake_any(self) -> int:

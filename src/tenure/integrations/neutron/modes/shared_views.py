@@ -14,7 +14,7 @@ from tenure.integrations.neutron.database.subnet_records import SubnetRecord
 from tenure.kernel.addressing.addresses import width
 from tenure.kernel.addressing.ranges import parse_cidr
 from tenure.kernel.picking.free_set import FreeSet
-from tenure.kernel.picking.policies import Stripes
+from tenure.kernel.picking.policies import Stripes, first_free
 from tenure.kernel.plan.layout import Layout
 from tenure.kernel.plan.plan_model import Configuration, Network, Policy, Pool, Subnet
 from tenure.ports import Chance
@@ -25,11 +25,32 @@ MOST_KEPT = 1024
 
 NETWORK = "subnet"
 
+ROWS_A_PICK = 100
+"""Rows that may be read for each pick of the lowest: what other processes let go of is seen only by reading again."""
+
 
 class SharedLine(DoubtfulLine):
     """A doubtful line that several threads pick from."""
 
     lock: threading.RLock
+    rows: int = 0
+    """Rows that it was read from."""
+    picks: int = 0
+    """Picks of the lowest since then."""
+
+    def is_due(self) -> bool:
+        """Tell whether to read the subnet before the lowest is picked.
+
+        With few rows it is always so: there the lowest is exact. In a large subnet an address that another process let
+        go of may be missed for as many picks as make a hundredth of the rows.
+        """
+        return not self.loaded or self.picks * ROWS_A_PICK >= self.rows
+
+    def lowest(self) -> int | None:
+        """Pick the lowest number that is believed free. O(log n)."""
+        with self.lock:
+            self.picks += 1
+            return first_free(self.free)
 
     def pick(self, policy: Policy, owner: str, slot: str, attempt: int, chance: Chance) -> int | None:
         """Pick as a doubtful line does."""
@@ -40,6 +61,8 @@ class SharedLine(DoubtfulLine):
 class SharedViews(DoubtfulViews):
     """Doubtful views of several threads: each step is one, the database is asked between steps."""
 
+    lines: dict[LineKey, SharedLine]  # type: ignore[assignment]  # ``open`` makes no others
+
     def __init__(self, layout: Layout, server: str) -> None:
         super().__init__(layout, server)
         # Reentrant, because ``take_number`` calls ``take``.
@@ -47,7 +70,7 @@ class SharedViews(DoubtfulViews):
 
     def open(
         self, key: LineKey, taken: Iterable[tuple[int, int]] = (), *, seen: int = 0, loaded: bool = False
-    ) -> DoubtfulLine:
+    ) -> SharedLine:
         """Begin a line anew."""
         line = self.layout.line(*key)
         view = SharedLine(line, FreeSet(line.size, taken), Stripes(line.size, self._server), seen, loaded)

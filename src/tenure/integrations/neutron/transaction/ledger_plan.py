@@ -1,13 +1,14 @@
 """A subnet of Neutron's as a network of a ledger: one block, its pools, its gateway kept for whoever names it."""
 
-import contextlib
 import logging
 import re
+from collections.abc import Awaitable, Callable, Iterable
+from typing import TypeVar
 
 from tenure.integrations.neutron.database.subnet_records import SubnetRecord
 from tenure.kernel.addressing.addresses import format_address, parse_address
 from tenure.kernel.addressing.ranges import AddressRange, parse_cidr
-from tenure.kernel.errors import AlreadyExists, Conflict, NotFound, StillInUse
+from tenure.kernel.errors import Conflict, NotFound, StillInUse
 from tenure.kernel.holdings.holding_model import Holding, State
 from tenure.kernel.plan.edits import (
     AddNetwork,
@@ -21,10 +22,15 @@ from tenure.kernel.plan.edits import (
     RemoveSubnet,
 )
 from tenure.kernel.plan.plan_model import Network, Policy, Subnet
-from tenure.service.apply.operations import Cancel, Expect, Operation, Release
+from tenure.service.apply.operations import Cancel, Expect, ExpectNoHoldings, Operation, Release
 from tenure.service.ledger.async_ledger import AsyncLedger
 
 LOG = logging.getLogger(__name__)
+
+T = TypeVar("T")
+
+PAGE = 1000
+"""Holdings that are ended in one ``apply``."""
 
 TRIES = 5
 """Times that a plan which somebody else changes meanwhile is looked at anew."""
@@ -51,15 +57,32 @@ def subnet_of(realm: str, network: str) -> str | None:
     return number if number != network and _NUMBER.fullmatch(number) else None
 
 
+def is_ours(realm: str, holding: Holding) -> bool:
+    """Tell whether an owner of this deployment holds it."""
+    return holding.row.owner.startswith(ledger_owner(realm, ""))
+
+
+def guests(realm: str, holdings: Iterable[Holding]) -> list[Holding]:
+    """Return what others than this deployment hold. What cools down belongs to nobody any more."""
+    return [each for each in holdings if each.state is not State.COOLING and not is_ours(realm, each)]
+
+
 async def follow(ledger: AsyncLedger, name: str, subnet: SubnetRecord) -> None:
     """Make the ledger's plan that of a subnet, whatever it was; whoever does the same at once does no harm."""
-    for attempt in range(TRIES):
+    await _until_still(lambda: _follow(ledger, name, subnet))
+
+
+async def _until_still(work: Callable[[], Awaitable[T]]) -> T:
+    """Do work that rests on a reading; it is read again where somebody changed it meanwhile, a few times."""
+    for _ in range(TRIES - 1):
         try:
-            await _follow(ledger, name, subnet)
-            return
-        except (AlreadyExists, Conflict):
-            if attempt == TRIES - 1:
+            return await work()
+        except Conflict:
+            continue
+        except NotFound as error:
+            if error.kind == "network":
                 raise
+    return await work()
 
 
 async def _follow(ledger: AsyncLedger, name: str, subnet: SubnetRecord) -> None:
@@ -80,24 +103,53 @@ async def _follow(ledger: AsyncLedger, name: str, subnet: SubnetRecord) -> None:
 
 async def become(ledger: AsyncLedger, realm: str, number: str, subnet: SubnetRecord | None) -> None:
     """Make the ledger's plan that of a subnet, or nothing where there is none."""
+    name = network_name(realm, number)
     if subnet is not None:
-        await follow(ledger, network_name(realm, number), subnet)
+        await follow(ledger, name, subnet)
         return
-    with contextlib.suppress(NotFound):
-        await _remove(ledger, realm, network_name(realm, number))
+    try:
+        if await remove(ledger, realm, name):
+            LOG.warning("somebody else holds addresses in network %s, whose subnet is gone: it is retired", name)
+            await _until_still(lambda: _retire(ledger, realm, name))
+    except NotFound as error:
+        if error.kind != "network":
+            raise
 
 
-async def _remove(ledger: AsyncLedger, realm: str, name: str) -> None:
-    """Remove a network and what this deployment holds in it; with guests in it, it is retired, and they stay."""
+async def remove(ledger: AsyncLedger, realm: str, name: str) -> list[Holding]:
+    """Remove a network and what this deployment holds in it, unless it has guests; return what they hold.
+
+    NotFound if there is no such network. Cost: O(holdings of the network).
+    """
+    return await _until_still(lambda: _remove(ledger, realm, name))
+
+
+async def _remove(ledger: AsyncLedger, realm: str, name: str) -> list[Holding]:
+    network, holdings = await ledger.network(name), await ledger.holdings(name)
+    found = guests(realm, holdings)
+    if found:
+        return found
+    endings = [_ended(each) for each in holdings if each.state is not State.COOLING]
+    while len(endings) > PAGE:
+        await ledger.apply(endings[:PAGE])
+        del endings[:PAGE]
+    # Expected in the same ``apply``: the cascade, which is there for what cools down, would end what a guest got since.
+    nobody = [
+        ExpectNoHoldings(network=name, range=str(block.cidr.range), state=state)
+        for block in network.subnets
+        for state in State
+        if state is not State.COOLING
+    ]
+    same = Expect(network=name, serial=network.serial, uuid=network.uuid)
+    await ledger.apply([same, *endings, *nobody, RemoveNetwork(network=name, cascade=True)])
+    return []
+
+
+async def _retire(ledger: AsyncLedger, realm: str, name: str) -> None:
+    """Let a network hand out nothing any more, and end what this deployment holds in it."""
     holdings = await ledger.holdings(name)
-    ours = [each for each in holdings if each.owner.startswith(ledger_owner(realm, ""))]
-    # Cooling holdings belong to nobody any more: they keep no network, and go with it by the cascade.
-    endings = [_ended(each) for each in ours if each.state is not State.COOLING]
-    if any(each.state is not State.COOLING for each in holdings if each not in ours):
-        LOG.warning("somebody else holds addresses in network %s, whose subnet is gone: it is retired", name)
-        await ledger.apply([*endings, ModifyNetwork(network=name, retired=True)])
-    else:
-        await ledger.apply([*endings, RemoveNetwork(network=name, cascade=True)])
+    endings = [_ended(each) for each in holdings if is_ours(realm, each) and each.state is not State.COOLING]
+    await ledger.apply([*endings, ModifyNetwork(network=name, retired=True)])
 
 
 def _ended(holding: Holding) -> Operation:

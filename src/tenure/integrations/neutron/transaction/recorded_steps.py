@@ -32,7 +32,7 @@ class SubnetAddress:
 
 @dataclass(frozen=True, slots=True)
 class Took:
-    """An address was held in the ledger, pending; ``spare``: it turned out to be of no use."""
+    """An address was held in the ledger, pending; ``spare``: no row stands for it, so it is cancelled at every end."""
 
     place: SubnetAddress
     held: HeldAddress
@@ -107,6 +107,14 @@ class Settlement:
     def note(self, step: Step) -> None:
         """Note a step in the transaction or savepoint that is open."""
         self.steps.append((_current(self.session), step))
+
+    def amend(self, step: Step, amended: Step) -> None:
+        """Put another step in the place of one that was noted."""
+        for number in reversed(range(len(self.steps))):
+            made_in, noted = self.steps[number]
+            if noted is step:
+                self.steps[number] = (made_in, amended)
+                return
 
     def holds(self, subnet: SubnetRecord, owner: str) -> int:
         """Count what this transaction took for an owner in a subnet."""
