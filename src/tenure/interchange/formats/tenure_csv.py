@@ -5,6 +5,7 @@ from collections.abc import Iterator, Mapping
 from tenure.interchange.formats.labels_cell import labels_cell, read_labels_cell
 from tenure.interchange.formats.source_items import Fault, Item, Oddity, SourceHolding, SourcePlace
 from tenure.interchange.formats.text_tables import columns_of, read_table, written_row
+from tenure.kernel.addressing.addresses import unit_text
 from tenure.kernel.errors import Invalid
 from tenure.kernel.holdings.holding_model import Holding
 
@@ -78,5 +79,4 @@ def holding_row(holding: Holding) -> str:
 
 def address_text(holding: Holding) -> str:
     """Write what is held: an address, or a prefix with its length."""
-    single = holding.row.first == holding.row.last
-    return holding.address if single else f"{holding.address}/{holding.unit}"
+    return unit_text(holding.row.first, holding.row.last)
