@@ -14,6 +14,8 @@ READ = (*NEEDED, "slot", "state", "until", "labels", "description", "carrier", "
 TOLD = ("since", "generation", "request")
 """Written for people and left alone when read: an import makes its own."""
 
+_NETBOXS = " (a table with vrf or status is taken for NetBox's; any other only with format netbox)"
+
 COLUMNS = (*READ, *TOLD)
 
 
@@ -22,7 +24,8 @@ def read_own_csv(text: str, name: str) -> Iterator[Item]:
     columns = columns_of(text)
     if missing := [column for column in NEEDED if column not in columns]:
         place = SourcePlace(name, 1)
-        yield Item(place, Fault(place, missing[0], "missing_column", f"the header has no column {missing[0]!r}"))
+        reason = f"the header has no column {missing[0]!r}; needed are {', '.join(NEEDED)}{_NETBOXS}"
+        yield Item(place, Fault(place, missing[0], "missing_column", reason))
         return
     for column in columns:
         if column not in COLUMNS:
