@@ -13,10 +13,9 @@ unexport PYTHONDONTWRITEBYTECODE
 
 .PHONY: run tour test quick proof check lint bench soak setup clean
 
-run: .venv/.installed  ## the server, with a ledger in the folder run; DEMO=1 fills it with a company first
-	@mkdir -p run
-	@$(if $(DEMO),$(IN)/python examples/demo_company/demo_company.py sqlite:///run/demo.db)
-	@exec $(IN)/tenure serve --store sqlite:///run/$(if $(DEMO),demo,tenure).db $(ARGS)
+run: .venv/.installed  ## the server on tenure.db, which commands in this folder use, too; DEMO=1: on demo.db, with a company in it
+	@$(if $(DEMO),$(IN)/python examples/demo_company/demo_company.py sqlite:///demo.db)
+	@exec $(IN)/tenure serve $(if $(DEMO),--store sqlite:///demo.db) $(ARGS)
 
 tour: .venv/.installed  ## a guided tour of the library's first page
 	@$(IN)/python examples/first_page/tour.py
@@ -52,7 +51,7 @@ setup: .venv/.ready
 .venv/.installed: pyproject.toml constraints.txt
 	@test "$$($(PYTHON) $(NEW_ENOUGH))" = yes || { echo "Tenure needs Python 3.11 or newer; found: $(or $(PYTHON),nothing). Name one: make PYTHON=python3.11 $(MAKECMDGOALS)" >&2; exit 1; }
 	@echo "setting up .venv with $$($(PYTHON) --version)"
-	@$(PYTHON) -m venv .venv && sh tools/install_packages.sh rest
+	@$(PYTHON) -m venv .venv && sh tools/install_packages.sh rest,deployments
 	@touch $@
 
 .venv/.ready: .venv/.installed

@@ -8,13 +8,13 @@ import asyncio
 import contextlib
 import random
 import sys
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from tenure.kernel.errors import PoolExhausted
-from tenure.kernel.holdings.holding_model import Holding
+from tenure.kernel.holdings.holding_model import Change, Holding
 from tenure.kernel.plan.plan_model import Network
 from tenure.kernel.snapshot import Kind, Section
 from tenure.ports import LedgerStore
@@ -209,9 +209,14 @@ async def dated_back(store: LedgerStore, ends: list[int]) -> AsyncIterator[Secti
             times.setdefault(change.at_us, first_us + day * DAY_US + int(place * DAY_US * 10 / 24))
         begin = end
     since = {change.generation: times[change.at_us] for change in reversed(changes)}
-    moved = {
-        Kind.NETWORKS: lambda each: each._replace(network=_made_then(each.network, times)),
-        Kind.CHANGES: lambda each: each._replace(at_us=times[each.at_us]),
+    # The plan is written once, on the first day.
+    edited: dict[int, list[int]] = {}
+    for change in changes:
+        if change.generation is None and change.network is not None:
+            edited.setdefault(change.network, []).append(times[change.at_us])
+    moved: dict[Kind, Callable[[Any], object]] = {
+        Kind.NETWORKS: lambda each: each._replace(network=_made_then(each.network, edited[each.network.id])),
+        Kind.CHANGES: lambda each: _told_then(each, times[each.at_us], since),
         Kind.HOLDINGS: lambda each: each._replace(since_us=since[each.generation]),
     }
     for section in sections:
@@ -219,9 +224,16 @@ async def dated_back(store: LedgerStore, ends: list[int]) -> AsyncIterator[Secti
         yield section if move is None else Section(section.kind, [move(each) for each in section.items])
 
 
-def _made_then(network: Network, times: dict[int, int]) -> Network:
-    made, modified = (times.get(each, each) for each in (network.created_us, network.modified_us))
-    return replace(network, created_us=made, modified_us=modified)
+def _made_then(network: Network, edits: list[int]) -> Network:
+    return replace(network, created_us=edits[0], modified_us=edits[-1])
+
+
+def _told_then(change: Change, at_us: int, since: dict[int | None, int]) -> Change:
+    """Date a change back, and in it the time since which the holding was held that it ended."""
+    details = change.details
+    if "since_us" in details:
+        details = {**details, "since_us": since[change.generation]}
+    return change._replace(at_us=at_us, details=details)
 
 
 def _morning(day: datetime) -> int:

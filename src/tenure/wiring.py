@@ -12,6 +12,7 @@ from urllib.parse import parse_qsl, urlencode, urlsplit, urlunsplit
 
 from tenure.client.server_urls import names_servers, read_servers
 from tenure.kernel.errors import Invalid
+from tenure.kernel.extras import how_to_install
 from tenure.kernel.names import check_seconds, shown
 from tenure.kernel.plan.plan_model import Configuration
 from tenure.ports import LedgerStore
@@ -118,7 +119,7 @@ def _postgres_store() -> "type[PostgresStore]":
         # Another missing module is an error of ours, and must not be reported as a missing driver.
         if error.name != "asyncpg":
             raise
-        raise Invalid("url: PostgreSQL needs a driver: pip install 'tenure[postgres]'", field="url") from None
+        raise Invalid(f"url: PostgreSQL needs a driver: {how_to_install('postgres')}", field="url") from None
     return PostgresStore
 
 
@@ -203,7 +204,7 @@ def _open_remote(url: str, token: str | None) -> AsyncLedger:
     except ModuleNotFoundError as error:
         if error.name not in ("aiohttp", "msgspec"):
             raise
-        raise Invalid("url: a server needs a client: pip install 'tenure[client]'", field="url") from None
+        raise Invalid(f"url: a server needs a client: {how_to_install('client')}", field="url") from None
     return AsyncLedger(RemoteLedger(Transport(read_servers(url), token)))
 
 

@@ -6,6 +6,8 @@ from pathlib import Path
 
 import pytest
 
+import tenure
+
 EXAMPLES = Path(__file__).parents[2] / "examples"
 SCRIPTS = sorted(EXAMPLES.glob("*/*.py"))
 
@@ -27,6 +29,25 @@ def test_an_example_runs_and_says_something(script: Path, tmp_path: Path) -> Non
     printed = run(script, tmp_path)
 
     assert printed.strip()
+
+
+def test_the_history_of_the_demo_company_is_in_the_order_of_time(tmp_path: Path) -> None:
+    run(EXAMPLES / "demo_company" / "demo_company.py", tmp_path)
+
+    with tenure.open(f"sqlite:///{tmp_path / 'demo.db'}") as ledger:
+        times = [change.at for change in ledger.changes(after=0)]
+        networks = ledger.networks()
+        held = [holding for network in networks for holding in ledger.holdings(network.name)]
+        histories = [ledger.history(holding.address, network=holding.network) for holding in held]
+        tenures = [tenure for history in histories for tenure in history.tenures]
+    assert times == sorted(times)
+    assert len([tenure for tenure in tenures if tenure.until]) > 50
+    assert [str(tenure) for tenure in tenures if tenure.since and tenure.until and tenure.until < tenure.since] == []
+    began = {(holding.address, history.tenures[-1].since) for holding, history in zip(held, histories, strict=True)}
+    assert began == {(holding.address, holding.since) for holding in held}
+    weeks = (times[-1] - times[0]).days / 7
+    assert weeks > 5
+    assert [network.name for network in networks if network.created_us > times[100].timestamp() * 1_000_000] == []
 
 
 def test_the_tour_shows_every_statement_of_the_first_page_and_what_it_gave(tmp_path: Path) -> None:

@@ -1,6 +1,7 @@
-"""Pages that show a terminal are played in one: every command runs, and prints what the page says.
+"""Pages that show a terminal are played in one, from top to bottom in one folder, as a reader would paste them.
 
-A YAML block that begins with a comment of nothing but a file's name is that file: a reader saves it where it stands.
+Every command runs, and prints what the page says; so does Python in between. A YAML block that begins with a
+comment of nothing but a file's name is that file: a reader saves it where it stands.
 """
 
 import doctest
@@ -14,7 +15,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parent.parent.parent
-BLOCK = re.compile(r"^```(console|yaml)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+BLOCK = re.compile(r"^```(\w*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 SAVED = re.compile(r"# ([\w.-]+)\n")
 PAGES = [
     path
@@ -31,28 +32,41 @@ SOON_S = 3
 def commands_of(page: str) -> list[tuple[str, str]]:
     """Return every command of a page and what it prints."""
     found: list[tuple[str, str]] = []
+    before = ""
     for kind, text in BLOCK.findall(page):
         saved = SAVED.match(text)
-        if kind == "yaml":
-            found += [(f"cat > {saved[1]} <<'END'\n{text}END", "")] if saved else []
-            continue
-        for line in text.splitlines(keepends=True):
-            if line.startswith("$ "):
-                found.append((line[2:].rstrip("\n"), ""))
-            else:
-                command, printed = found.pop()
-                found.append((command, printed + line))
+        if kind == "yaml" and saved:
+            found.append((f"cat > {saved[1]} <<'END'\n{text}END", ""))
+        elif kind == "python":
+            found.append((f"python <<'END'\n{text}END", ""))
+        elif (before, kind) == ("python", "text"):
+            found.append((found.pop()[0], text))
+        elif kind == "console":
+            found += typed(text)
+        before = kind
     return found
 
 
-def play(commands: list[str], folder: Path) -> list[str]:
-    """Type commands into one shell, and return what each printed."""
+def typed(text: str) -> list[tuple[str, str]]:
+    """Return the commands of one block, and what each prints."""
+    found: list[tuple[str, str]] = []
+    for line in text.splitlines(keepends=True):
+        if line.startswith("$ "):
+            found.append((line[2:].rstrip("\n"), ""))
+        else:
+            command, printed = found.pop()
+            found.append((command, printed + line))
+    return found
+
+
+def play(commands: list[str], folder: Path, **more: str) -> list[str]:
+    """Type commands into one shell, and return what each printed; ``more`` is in its environment."""
     script = "".join(
         f"{command}\n" + (f"sleep {SOON_S}\n" if command.endswith("&") else "") + f"echo {shlex.quote(MARK)}\n"
         for command in commands
     )
     path = os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])
-    environment = {"PATH": path, "HOME": str(folder), "LANG": "C.UTF-8"}
+    environment = {"PATH": path, "HOME": str(folder), "LANG": "C.UTF-8", **more}
     run = subprocess.run(
         ["bash"],
         input=script,
@@ -74,13 +88,17 @@ def test_commands_print_what_the_page_says(page: Path, tmp_path: Path) -> None:
 
     printed = play([command for command, _ in expected], tmp_path)
 
+    assert wrongs(expected, printed) == []
+
+
+def wrongs(expected: list[tuple[str, str]], printed: list[str]) -> list[str]:
+    """Return the commands that printed something else than the page says."""
     checker = doctest.OutputChecker()
-    wrong = [
+    return [
         f"$ {command}\n{was}"
         for (command, says), was in zip(expected, printed, strict=False)
         if not checker.check_output(says, was, FLAGS)
     ]
-    assert wrong == []
 
 
 def test_the_tutorials_are_among_the_pages() -> None:

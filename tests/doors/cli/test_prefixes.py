@@ -30,6 +30,17 @@ def test_a_prefix_is_read_as_it_is_printed(prefixes: Site) -> None:
     assert prefixes.json("holding", "list", "net6", "--after", PREFIX) == []
 
 
+def test_a_prefix_is_printed_with_its_length_wherever_it_is_printed(prefixes: Site) -> None:
+    quiet = prefixes.text("allocate", "net6", "site/a", "--quiet")
+
+    assert quiet == f"{PREFIX}\n"
+    for words in (["show", "net6"], ["show", "site/a"], ["holding", "list", "net6"]):
+        assert PREFIX in prefixes.text(*words).split(), words
+        assert "192.0.2.10/32" not in prefixes.text("show", "net1")
+    assert f"  {PREFIX}  site/a" in prefixes.text("watch", "--once")
+    assert prefixes.text("release-owner", "site/a") == f"site/a no longer holds {PREFIX} in net6\n"
+
+
 def test_a_pending_prefix_is_cancelled_and_a_free_one_waits_for_its_owner(prefixes: Site) -> None:
     prefixes.text("hold", "net6", "site/c")
     [wish] = prefixes.json("preallocation", "add", "net6", "2001:db8:100:7::/64", "site/d")

@@ -18,7 +18,6 @@ READING = [
     ["watch", "--once"],
     ["waiting", "list"],
     ["network", "list"],
-    ["import", "plan.csv", "--dry-run"],
     ["render", "hosts", "net1"],
     ["backup", "x.db"],
     ["allocate", "net1", "instance/x"],

@@ -7,7 +7,7 @@ import pytest
 
 import tenure
 from tenure.interchange.formats.detect import parse_source, read_source
-from tenure.interchange.formats.source_items import Oddity, Remark, Source, SourceHolding
+from tenure.interchange.formats.source_items import Fault, Oddity, Remark, Source, SourceHolding
 from tenure.interchange.importer.import_run import run_import
 
 PREFIXES = """\
@@ -49,6 +49,32 @@ def listed(*entries: dict[str, Any]) -> Source:
 def holdings(source: Source) -> list[SourceHolding]:
     """Return the holdings of a source."""
     return [item.what for item in source.items if isinstance(item.what, SourceHolding)]
+
+
+@pytest.mark.parametrize(
+    "header",
+    ["IP Address,Hostname,Owner", "address,hostname,owner", "Prefix,Site,Comment", "Start address,End address"],
+)
+def test_a_table_without_netboxs_own_columns_is_not_taken_for_netboxs(header: str) -> None:
+    row = "192.0.2.10,192.0.2.11,instance/x"
+    source = parse_source([("hosts.csv", f"{header}\n{row}\n".encode())])
+
+    [item] = source.items
+    assert isinstance(item.what, Fault)
+    assert (item.what.code, item.what.field, item.place.line) == ("missing_column", "network", 1)
+    assert "format netbox" in item.what.reason
+
+
+@pytest.mark.parametrize("header", ["IP Address,VRF", "IP Address,Status", "address,status,dns_name"])
+def test_a_view_of_netbox_with_few_columns_is_still_netboxs(header: str) -> None:
+    assert parse_source([("view.csv", f"{header}\n192.0.2.10/24,\n".encode())]).items != []
+    assert not isinstance(parse_source([("view.csv", f"{header}\n192.0.2.10/24,\n".encode())]).items[0].what, Fault)
+
+
+def test_a_table_is_read_as_netboxs_where_the_caller_says_so() -> None:
+    source = parse_source([("hosts.csv", b"IP Address,Hostname\n192.0.2.10/24,x\n")], format="netbox")
+
+    assert not any(isinstance(item.what, Fault) for item in source.items)
 
 
 async def test_the_tables_of_an_export_become_a_plan_and_holdings() -> None:

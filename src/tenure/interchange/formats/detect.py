@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from tenure.interchange.formats.netbox_reader import GLOBAL, read_netbox
-from tenure.interchange.formats.netbox_records import Record, kind_of, records_of_list, records_of_table
+from tenure.interchange.formats.netbox_records import OF_NETBOX, Record, kind_of, records_of_list, records_of_table
 from tenure.interchange.formats.source_items import Item, Source
 from tenure.interchange.formats.tenure_csv import read_own_csv
 from tenure.interchange.formats.tenure_json import is_own_json, read_own_json
@@ -73,7 +73,8 @@ def _read(text: str, name: str, format: str) -> Iterator[Record | Item]:
         raise Invalid(f"source: {name} is empty", field="source")
     kind = kind_of(columns)
     # NetBox's table of addresses has a column address as ours has; only ours has a column network.
-    if format == "csv" or (format == "auto" and ("network" in columns or kind is None)):
+    netboxs = kind is not None and "network" not in columns and not OF_NETBOX.isdisjoint(columns)
+    if format == "csv" or (format == "auto" and not netboxs):
         return iter(read_own_csv(text, name))
     if kind is None:
         known = "prefix, start_address or address"

@@ -12,6 +12,9 @@ PREFIXES, RANGES, ADDRESSES = "prefixes", "ip-ranges", "ip-addresses"
 TELLING = {PREFIXES: "prefix", RANGES: "start_address", ADDRESSES: "address"}
 """The field by which each kind of record is known."""
 
+OF_NETBOX = frozenset({"vrf", "status"})
+"""Columns by which a table is known as NetBox's: a spreadsheet has a column of addresses, too."""
+
 _ALIASES = {
     "ip_address": "address",
     "pool": "is_pool",

@@ -5,6 +5,7 @@ from collections.abc import Iterator, Mapping
 from tenure.interchange.formats.labels_cell import labels_cell, read_labels_cell
 from tenure.interchange.formats.source_items import Fault, Item, Oddity, SourceHolding, SourcePlace
 from tenure.interchange.formats.text_tables import columns_of, read_table, written_row
+from tenure.kernel.addressing.addresses import unit_text
 from tenure.kernel.errors import Invalid
 from tenure.kernel.holdings.holding_model import Holding
 
@@ -12,6 +13,8 @@ NEEDED = ("network", "address", "owner")
 READ = (*NEEDED, "slot", "state", "until", "labels", "description", "carrier", "plan")
 TOLD = ("since", "generation", "request")
 """Written for people and left alone when read: an import makes its own."""
+
+_NETBOXS = " (a table with vrf or status is taken for NetBox's; any other only with format netbox)"
 
 COLUMNS = (*READ, *TOLD)
 
@@ -21,7 +24,8 @@ def read_own_csv(text: str, name: str) -> Iterator[Item]:
     columns = columns_of(text)
     if missing := [column for column in NEEDED if column not in columns]:
         place = SourcePlace(name, 1)
-        yield Item(place, Fault(place, missing[0], "missing_column", f"the header has no column {missing[0]!r}"))
+        reason = f"the header has no column {missing[0]!r}; needed are {', '.join(NEEDED)}{_NETBOXS}"
+        yield Item(place, Fault(place, missing[0], "missing_column", reason))
         return
     for column in columns:
         if column not in COLUMNS:
@@ -78,5 +82,4 @@ def holding_row(holding: Holding) -> str:
 
 def address_text(holding: Holding) -> str:
     """Write what is held: an address, or a prefix with its length."""
-    single = holding.row.first == holding.row.last
-    return holding.address if single else f"{holding.address}/{holding.unit}"
+    return unit_text(holding.row.first, holding.row.last)

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any, NamedTuple
 
-from tenure.kernel.addressing.addresses import format_address, width
+from tenure.kernel.addressing.addresses import format_address, unit_text, width
 from tenure.kernel.names import Owner
 
 SpaceId = int
@@ -303,7 +303,7 @@ class Holding:
         return f"<Holding {self}, generation {self.generation}>"
 
     def __str__(self) -> str:
-        text = self.address if self.row.first == self.row.last else f"{self.address}/{self.unit}"
+        text = unit_text(self.row.first, self.row.last)
         return f"{text} {self.state} by {self.owner}{self.slot and ' ' + self.slot} in {self.network}"
 
 

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Sequence, Set
 from dataclasses import dataclass, replace
 from datetime import datetime
 
-from tenure.kernel.addressing.addresses import format_address, width
+from tenure.kernel.addressing.addresses import format_address, unit_text
 from tenure.kernel.holdings.actor import asker_of, asker_text
 from tenure.kernel.holdings.holding_model import Change, NetworkId, Row, SpaceId, State, moment
 from tenure.kernel.names import Owner
@@ -69,12 +69,11 @@ class Tenure:
         return format_address(self.last)
 
     def __str__(self) -> str:
-        prefix = "" if self.first == self.last else f"/{width(self.first) - (self.last - self.first).bit_length()}"
         where = self.network or f"network no. {self.network_id}, which is gone"
         began = "an unknown time" if self.since is None else time_text(self.since)
         begun_by = self.begun_text and f" ({self.begun_text})"
         who = f"{self.owner}{self.slot and f' ({self.slot})'}"
-        return f"{self.address}{prefix} {who} in {where}: from {began}{begun_by} {self._end_text()}"
+        return f"{unit_text(self.first, self.last)} {who} in {where}: from {began}{begun_by} {self._end_text()}"
 
     @property
     def begun_text(self) -> str:

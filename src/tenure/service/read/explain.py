@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 
-from tenure.kernel.addressing.addresses import format_address
+from tenure.kernel.addressing.addresses import format_address, unit_text
 from tenure.kernel.errors import AddressOutsideSubnet
 from tenure.kernel.holdings.holding_model import Holding, Row, State, moment
 from tenure.kernel.holdings.tenures import time_text
@@ -92,7 +92,8 @@ def holding_finding(holding: Holding) -> Finding:
 
 def _holding_text(holding: Holding) -> str:
     owner = f"{holding.owner}{holding.slot and f' ({holding.slot})'}"
-    within = "" if holding.row.first == holding.row.last else f", within {holding.address}/{holding.unit}"
+    first, last = holding.row.first, holding.row.last
+    within = "" if first == last else f", within {unit_text(first, last)}"
     where = f"in network {holding.network}{within}"
     since = f"since {time_text(holding.since)}"
     request = f", by request {holding.request}" if holding.request else ""

@@ -43,6 +43,26 @@ def test_an_import_with_faults_names_them_all_and_writes_nothing(site: Site) -> 
     assert site.state() == before
 
 
+def test_a_spreadsheet_is_not_taken_for_netboxs(site: Site) -> None:
+    (site.folder / "hosts.csv").write_text("IP Address,Hostname,Owner\n192.0.2.70,web-7,shop\n")
+    before = site.state()
+    report = site.json("import", "hosts.csv", code=1)
+
+    assert [(fault["field"], fault["line"]) for fault in report["faults"]] == [("network", 1)]
+    assert site.state() == before
+
+
+@pytest.mark.parametrize("words", [["plan.csv"], ["netbox.csv"]], ids=" ".join)
+def test_a_dry_run_where_no_ledger_is_tries_a_new_one_and_leaves_nothing(site: Site, words: list[str]) -> None:
+    new = site.folder / "new.db"
+    report = site.json("import", *words, "--dry-run", "--store", f"sqlite:///{new}", code=1)
+
+    assert (report["ok"], report["written"], new.exists()) == (False, False, False)
+    (site.folder / "all.json").write_text(site.text("export", "--json"), "utf-8")
+    whole = site.json("import", "all.json", "--dry-run", "--store", f"sqlite:///{new}")
+    assert (whole["ok"], whole["new"]["networks"], new.exists()) == (True, 1, False)
+
+
 def test_a_file_that_is_not_there_or_cannot_be_read_is_told(site: Site) -> None:
     assert site.error("import", "nowhere.csv")[0] == 2
     (site.folder / "odd.json").write_text("{")

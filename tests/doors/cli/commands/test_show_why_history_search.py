@@ -27,6 +27,8 @@ def test_the_overview_of_people_is_a_table_with_a_line_a_pool(site: Site) -> Non
         "NETWORK",
         "SPACE",
         "POOL",
+        "FAMILY",
+        "UNIT",
         "SIZE",
         "HELD",
         "PENDING",
@@ -35,7 +37,7 @@ def test_the_overview_of_people_is_a_table_with_a_line_a_pool(site: Site) -> Non
         "FREE",
         "WAITING",
     ]
-    assert line.split() == ["net1", "net1", "pool1", "91", "2", "1", "0", "32", "56", "0"]
+    assert line.split() == ["net1", "net1", "pool1", "ipv4", "address", "91", "2", "1", "0", "32", "56", "0"]
 
 
 def test_the_overview_of_an_empty_ledger_says_how_to_begin(site: Site) -> None:
@@ -43,6 +45,43 @@ def test_the_overview_of_an_empty_ledger_says_how_to_begin(site: Site) -> None:
 
     assert "tenure network add NAME" in site.text("show")
     assert site.json("show") == []
+
+
+@pytest.mark.parametrize("name", [[], ["--name", "both"]], ids=["unnamed", "one name"])
+def test_ipv4_and_ipv6_have_lines_of_their_own(site: Site, name: list[str]) -> None:
+    site.text("network", "add", "dual")
+    site.text("subnet", "add", "dual", "198.51.100.0/29", "--keep-back", "last")
+    site.text("subnet", "add", "dual", "2001:db8::/64", "--keep-back", "last")
+    for span in ("198.51.100.0/30", "2001:db8::/96"):
+        site.text("pool", "add", "dual", span, *name)
+    site.text("allocate", "dual", "instance/lb", "--count", "4", "--subnet", "198.51.100.0/29")
+    four, six = [row for row in site.json("show") if row["network"] == "dual"]
+    lines = [line.split() for line in site.text("show", "dual").splitlines() if line.startswith("dual")]
+
+    assert (four["family"], four["unit"], four["size"], four["held"], four["free"]) == ("ipv4", 32, 4, 4, 0)
+    assert (six["family"], six["unit"], six["size"], six["held"], six["free"]) == ("ipv6", 128, 1 << 32, 0, 1 << 32)
+    assert [line[3:7] for line in lines] == [["ipv4", "address", "4", "4"], ["ipv6", "address", str(1 << 32), "0"]]
+
+
+def test_holdings_of_a_network_without_pools_are_counted_by_family(site: Site) -> None:
+    site.text("network", "add", "bare2")
+    for block, address in (("198.51.100.0/28", "198.51.100.7"), ("2001:db8::/64", "2001:db8::7")):
+        site.text("subnet", "add", "bare2", block)
+        site.text("allocate", "bare2", f"instance/{address.count(':')}", "--address", address)
+
+    rows = [row for row in site.json("show") if row["network"] == "bare2"]
+    assert [(row["family"], row["held"], row["size"]) for row in rows] == [("ipv4", 1, None), ("ipv6", 1, None)]
+
+
+def test_pools_of_prefixes_and_of_addresses_have_lines_of_their_own(site: Site) -> None:
+    site.text("network", "add", "six")
+    site.text("subnet", "add", "six", "2001:db8::/48", "--unit", "56")
+    site.text("subnet", "add", "six", "2001:db8:1::/64")
+    for span in ("2001:db8::/48", "2001:db8:1::/64"):
+        site.text("pool", "add", "six", span, "--name", "all")
+
+    lines = [line.split() for line in site.text("show", "six").splitlines() if line.startswith("six")]
+    assert [line[3:6] for line in lines] == [["ipv6", "/56", "256"], ["ipv6", "address", str(1 << 64)]]
 
 
 def test_a_network_without_pools_is_in_the_overview(site: Site) -> None:

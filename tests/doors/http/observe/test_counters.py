@@ -72,6 +72,21 @@ def test_the_ledger_is_told_as_it_stands(tmp_path: Path) -> None:
     assert [found['tenure_network_waiting_claims{network="net1"}'] for found in (full, later)] == [1, 0]
 
 
+def test_families_have_numbers_of_their_own(tmp_path: Path) -> None:
+    with serving(tmp_path) as server:
+        server.lay_out(block="10.0.0.0/29", pool="10.0.0.2-10.0.0.3")
+        server.ask("POST", "/api/v1/networks/net1/subnets", {"cidr": "2001:db8::/64"}, If_Match="*")
+        server.ask("POST", "/api/v1/networks/net1/pools", {"range": "2001:db8::/64"}, If_Match="*")
+        for owner in ("a", "b", "c"):
+            server.allocate(f"instance/{owner}")
+        found = server.metrics()
+
+    ratios = [
+        found[f'tenure_network_utilisation_ratio{{family="{family}",network="net1"}}'] for family in ("ipv4", "ipv6")
+    ]
+    assert (ratios[0], 0 < ratios[1] < 1e-15) == (1.0, True)
+
+
 def test_both_forms_of_exposition_can_be_read(tmp_path: Path) -> None:
     with serving(tmp_path) as server:
         server.lay_out()

@@ -50,10 +50,44 @@ async def test_utilisation_tells_every_network_with_its_claims_that_wait(client:
     [full] = [item for item in listed["items"] if item["network"] == "full"]
     whole = await client.get("/networks/full/utilisation")
 
-    assert said(full["counts"]) == {"units": 4, "pooled": 4, "held": 4}
+    assert said(full["counts"]["ipv4"]) == {"units": 4, "pooled": 4, "pooled_taken": 4, "held": 4}
     assert full["waiting"] == whole["waiting"] == 1
-    assert whole["counts"] == full["counts"] == whole["subnets"][0]["counts"]
-    assert said(whole["subnets"][0]["pools"][0]["counts"]) == {"units": 4, "pooled": 4, "held": 4}
+    assert whole["counts"] == full["counts"] == {"ipv4": whole["subnets"][0]["counts"], "ipv6": None}
+    assert whole["subnets"][0]["pools"][0]["counts"] == full["counts"]["ipv4"]
+
+
+async def test_families_are_counted_apart(client: Client) -> None:
+    await make(client, "dual", "198.51.100.64/30", keep_back=[])
+    await client.post("/networks/dual/subnets", {"cidr": "2001:db8:64::/64", "keep_back": []})
+    await client.post("/networks/dual/pools", {"range": "2001:db8:64::/64"})
+    for owner in range(4):
+        await client.post("/networks/dual:allocate", {"owner": f"vm/{owner}", "subnet": "198.51.100.64/30"})
+    await client.post("/networks/dual:allocate", {"owner": "vm/six", "subnet": "2001:db8:64::/64"})
+    await client.post("/networks/dual/reserved", {"range": "2001:db8:64::ff"})
+
+    [listed] = [item for item in (await client.get("/utilisation"))["items"] if item["network"] == "dual"]
+    whole = await client.get("/networks/dual/utilisation")
+    told = await client.get("/networks/dual/timeline?hours=1&points=2")
+
+    assert listed["counts"] == whole["counts"]
+    assert said(whole["counts"]["ipv4"]) == {"units": 4, "pooled": 4, "pooled_taken": 4, "held": 4}
+    size = {"units": 1 << 64, "pooled": 1 << 64, "free": (1 << 64) - 2}
+    used = {"held": 1, "reserved": 1, "pooled_taken": 1, "pooled_kept": 1}
+    assert said(whole["counts"]["ipv6"]) == {**size, **used}
+    assert [told[family]["capacity"] for family in ("ipv4", "ipv6")] == [4, 1 << 64]
+    assert [told[family]["points"][-1]["held"] for family in ("ipv4", "ipv6")] == [4, 1]
+
+
+async def test_what_is_held_in_no_pool_does_not_fill_the_pools(client: Client) -> None:
+    await make(client, "beside", "198.51.100.128/28", "198.51.100.130-198.51.100.133")
+    for last in (129, 130, 140):
+        wish = {"owner": f"vm/{last}", "address": f"198.51.100.{last}"}
+        await client.post("/networks/beside:allocate", wish)
+    await client.post("/networks/beside/reserved", {"range": "198.51.100.133"})
+
+    counts = (await client.get("/networks/beside/utilisation"))["counts"]["ipv4"]
+
+    assert [counts[name] for name in ("held", "pooled", "pooled_taken", "pooled_kept", "free")] == [3, 4, 1, 1, 2]
 
 
 async def test_a_claim_that_leaves_no_longer_waits(client: Client) -> None:
@@ -163,9 +197,11 @@ async def test_a_timeline_tells_what_was_held_when(client: Client) -> None:
     told = await client.get("/networks/past/timeline?hours=24&points=25")
     month = await client.get("/networks/past/timeline?hours=744&points=32")
 
-    assert [point["held"] for point in told["points"]] == [0] * 24 + [1]
-    assert (told["step_s"], told["capacity"], told["units"], told["complete_since"]) == (3600, 256, 256, None)
-    assert (month["step_s"], month["points"][-1]["held"], len(month["points"])) == (86400, 1, 32)
+    four = told["ipv4"]
+    assert [point["held"] for point in four["points"]] == [0] * 24 + [1]
+    assert (told["step_s"], four["capacity"], four["units"], told["complete_since"]) == (3600, 256, 256, None)
+    assert (month["step_s"], month["ipv4"]["points"][-1]["held"], len(month["ipv4"]["points"])) == (86400, 1, 32)
+    assert told["ipv6"] is None
 
 
 @pytest.mark.parametrize(
@@ -216,8 +252,8 @@ async def test_changes_through_another_server_are_seen(server: Server, client: C
         told = await client.get("/networks/shared/timeline")
 
     assert mapped["counts"]["held"] == 0
-    assert here["counts"]["held"] == there["counts"]["held"] == counted["counts"]["held"] == 20
-    assert told["points"][-1]["held"] == 20
+    assert here["counts"]["held"] == there["counts"]["held"] == counted["counts"]["ipv4"]["held"] == 20
+    assert told["ipv4"]["points"][-1]["held"] == 20
 
 
 async def test_counts_are_right_while_many_allocate(client: Client) -> None:
@@ -226,10 +262,10 @@ async def test_counts_are_right_while_many_allocate(client: Client) -> None:
     async def clerk(number: int) -> None:
         for turn in range(15):
             await client.post("/networks/busy:allocate", {"owner": f"vm/{number}-{turn}"})
-            counts = (await client.get("/networks/busy/utilisation"))["counts"]
+            counts = (await client.get("/networks/busy/utilisation"))["counts"]["ipv4"]
             assert counts["held"] + counts["free"] + counts["kept_back"] == counts["units"]
             assert counts["held"] > turn
 
     await asyncio.gather(*(clerk(number) for number in range(4)))
 
-    assert (await client.get("/networks/busy/utilisation"))["counts"]["held"] == 60
+    assert (await client.get("/networks/busy/utilisation"))["counts"]["ipv4"]["held"] == 60

@@ -10,9 +10,13 @@ from tenure.kernel.plan.plan_model import Configuration, KeepBack, Network, Subn
 
 Counts = dict[str, int]
 NAMES = (
-    "units", "pooled", "held", "pending", "draining", "cooling", "elsewhere", "reserved", "kept_back", "preallocated",
-    "retired", "outside", "free",
+    "units", "pooled", "pooled_taken", "pooled_kept", "held", "pending", "draining", "cooling", "elsewhere", "reserved",
+    "kept_back", "preallocated", "retired", "outside", "free",
 )  # fmt: skip
+SUMS = {
+    "pooled_taken": {"held", "pending", "draining", "cooling"},
+    "pooled_kept": {"elsewhere", "reserved", "kept_back", "preallocated"},
+}
 
 
 async def recount(ledger: tenure.AsyncLedger) -> dict[str, list[tuple[str, Counts, list[Counts]]]]:
@@ -54,8 +58,9 @@ def _subnet(space: Configuration, network: Network, subnet: Subnet, held: list[H
         kind = _taken(network, unit, nearby) or _barred(space, subnet, unit) or _idle(network, subnet, around)
         whole.update([kind, "units"])
         if around is not None:
-            whole["pooled"] += 1
-            pools[around].update([kind, "units", "pooled"])
+            names = ["pooled", *(name for name, kinds in SUMS.items() if kind in kinds)]
+            whole.update(names)
+            pools[around].update([kind, "units", *names])
     return {name: whole[name] for name in NAMES}, [{name: pool[name] for name in NAMES} for pool in pools]
 
 

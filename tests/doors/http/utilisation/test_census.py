@@ -71,6 +71,8 @@ async def test_reserved_kept_back_and_preallocated_units_are_not_free(counted: C
     assert await counted.counts("net1") == {
         "units": 16,
         "pooled": 16,
+        "pooled_taken": 1,
+        "pooled_kept": 6,
         "held": 1,
         "reserved": 2,
         "kept_back": 3,
@@ -92,8 +94,8 @@ async def test_retired_pools_have_nothing_free(counted: Counted) -> None:
     await ledger.modify_network("net1", retired=True)
     both = await counted.counts("net1")
 
-    assert one == {"units": 16, "pooled": 8, "held": 1, "retired": 3, "free": 4, "outside": 8}
-    assert both == {"units": 16, "pooled": 8, "held": 1, "retired": 7, "outside": 8}
+    assert one == {"units": 16, "pooled": 8, "pooled_taken": 1, "held": 1, "retired": 3, "free": 4, "outside": 8}
+    assert both == {"units": 16, "pooled": 8, "pooled_taken": 1, "held": 1, "retired": 7, "outside": 8}
 
 
 async def test_prefixes_are_counted_as_units(counted: Counted) -> None:
@@ -107,6 +109,8 @@ async def test_prefixes_are_counted_as_units(counted: Counted) -> None:
     assert await counted.counts("net1") == {
         "units": 65536,
         "pooled": 15,
+        "pooled_taken": 1,
+        "pooled_kept": 2,
         "held": 1,
         "kept_back": 1,
         "reserved": 1,
@@ -122,7 +126,9 @@ async def test_a_64_costs_what_its_holdings_cost(counted: Counted) -> None:
     await ledger.add_pool("net1", "2001:db8::/64", policy="random")
     await ledger.allocate_many("net1", owners=[f"vm/{number}" for number in range(20)])
 
-    assert await counted.counts("net1") == {"units": 1 << 64, "pooled": 1 << 64, "held": 20, "free": (1 << 64) - 20}
+    assert await counted.counts("net1") == {
+        "units": 1 << 64, "pooled": 1 << 64, "pooled_taken": 20, "held": 20, "free": (1 << 64) - 20,
+    }  # fmt: skip
 
 
 async def test_a_holding_of_another_network_in_the_space_makes_a_unit_not_free(counted: Counted) -> None:

@@ -9,6 +9,7 @@ from tenure.doors.http.routing.principal import Visitor
 from tenure.doors.http.utilisation.map_view import Stretch, look
 from tenure.doors.http.utilisation.subnet_tally import UnitUse
 from tenure.doors.http.utilisation.trends import Point
+from tenure.kernel.addressing.addresses import Family
 from tenure.ports import LedgerStore
 from tests.contract.providers import Provider
 from tests.doors.http.utilisation.conftest import Counted
@@ -145,8 +146,9 @@ async def test_the_trend_ends_it_at_its_deadline(timed: Counted, clock: StoreClo
         space, network = await timed.census.counted("net")
         assert await timed.census.wait_until(lambda: timed.census.trends.read)
         now_s = clock.now_us // SECOND_US
-        now = Point(now_s, space.total(network, UnitUse.HELD), space.total(network, UnitUse.COOLING))
-        return timed.census.trends.of(network.id).points(now, [now_s, now_s - 2, now_s - 4, now_s - 6])
+        held, cooling = (space.total(network, Family.IPV4, use) for use in (UnitUse.HELD, UnitUse.COOLING))
+        now = Point(now_s, held, cooling)
+        return timed.census.trends.of(network.id, Family.IPV4).points(now, [now_s, now_s - 2, now_s - 4, now_s - 6])
 
     before = [(each.held, each.cooling) for each in await points()]
     await ledger.sweep()

@@ -6,6 +6,7 @@ from datetime import UTC, datetime
 import tenure
 from tenure.doors.http.utilisation.subnet_tally import UnitUse
 from tenure.doors.http.utilisation.trends import DAY_S, FINE_S, KEPT_S, THINNED, Point, Trend, Trends
+from tenure.kernel.addressing.addresses import Family
 from tenure.kernel.holdings.holding_model import Change
 from tests.doors.http.utilisation.conftest import Counted
 from tests.doors.http.utilisation.random_walk import Walker, build
@@ -61,7 +62,7 @@ def test_what_cools_already_and_is_told_to_cool_again_is_counted_once() -> None:
         told = {"because": "cooled off"} if verb == "release" else {}
         trends.follow(Change(seq, (NOW + seq) * 1_000_000, verb, 1, 1, 77, 77, "vm/1", "", 1, None, told))
 
-    points = trends.of(1).points(Point(NOW + 9, 0, 0), [NOW + number for number in range(6)])
+    points = trends.of(1, Family.IPV4).points(Point(NOW + 9, 0, 0), [NOW + number for number in range(6)])
 
     assert [(held, cooling) for _, held, cooling in points] == [(0, 0), (1, 0), (0, 1), (0, 1), (0, 0), (0, 0)]
 
@@ -76,14 +77,15 @@ async def test_the_past_is_read_from_the_log_and_the_present_follows_it(ledger: 
     assert await late.census.wait_until(lambda: late.census.trends.read)
 
     for space, network in late.census.networks():
-        trend = late.census.trends.of(network.id)
-        now = Point(
-            trend.last_s,
-            space.total(network, UnitUse.HELD, UnitUse.PENDING, UnitUse.DRAINING),
-            space.total(network, UnitUse.COOLING),
-        )
-        [begin] = trend.points(now, [0])
-        assert begin == Point(0, 0, 0), network.name
+        for family in space.counts(network):
+            trend = late.census.trends.of(network.id, family)
+            now = Point(
+                trend.last_s,
+                space.total(network, family, UnitUse.HELD, UnitUse.PENDING, UnitUse.DRAINING),
+                space.total(network, family, UnitUse.COOLING),
+            )
+            [begin] = trend.points(now, [0])
+            assert begin == Point(0, 0, 0), (network.name, family)
     assert not late.census.trends.cut
     await late.close()
 
@@ -119,6 +121,6 @@ async def test_a_gap_costs_trends_only_what_was_not_told(ledger: tenure.AsyncLed
     assert await late.census.wait_until(lambda: late.census.trends.read)
 
     alone = await ledger.network("alone")
-    [begin] = late.census.trends.of(alone.id).points(Point(NOW, 4, 0), [0])
+    [begin] = late.census.trends.of(alone.id, Family.IPV6).points(Point(NOW, 4, 0), [0])
     assert (begin, late.census.trends.cut) == (Point(0, 0, 0), False)
     await late.close()

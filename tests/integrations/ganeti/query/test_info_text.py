@@ -3,7 +3,7 @@
 from dataclasses import replace
 
 from tenure.integrations.ganeti.query.info_text import info_lines
-from tenure.integrations.ganeti.query.network_fields import NetworkFacts
+from tenure.integrations.ganeti.query.network_fields import FIELDS, NetworkFacts
 from tenure.kernel.plan import edits
 from tests.integrations.ganeti.plans import holding, instance, nic, of_cases
 from tests.kernel.plans import planned
@@ -15,6 +15,31 @@ def test_n01_info_prints_a_network_without_addresses() -> None:
     assert lines[0] == "Network name: net0"
     assert "  Free: 0 (0.00%)" in lines
     assert "  Subnets: none" in lines
+
+
+def test_info_counts_families_apart() -> None:
+    network = planned(
+        edits.AddNetwork(network="dual"),
+        edits.AddSubnet(network="dual", cidr="192.0.2.0/29", uuid="s1"),
+        edits.AddPool(network="dual", range="192.0.2.2-192.0.2.3"),
+        edits.AddSubnet(network="dual", cidr="2001:db8::/64", uuid="s2"),
+        edits.AddPool(network="dual", range="2001:db8::10-2001:db8::ffff:ffff"),
+    ).network("dual")
+    held = [holding(network, address) for address in ("192.0.2.2", "192.0.2.3", "2001:db8::10")]
+    facts = NetworkFacts(network, held)
+
+    six = (1 << 32) - 16
+    assert info_lines(facts)[7:11] == [
+        "  Size of IPv4 pools: 2",
+        "  Free IPv4: 0 (0.00%)",
+        f"  Size of IPv6 pools: {six}",
+        f"  Free IPv6: {six - 1} (>99.99%)",
+    ]
+    assert FIELDS["families"].read(facts) == {
+        "ipv4": {"size": 2, "free_count": 0, "reserved_count": 2},
+        "ipv6": {"size": six, "free_count": six - 1, "reserved_count": 1},
+    }
+    assert FIELDS["families"].write(FIELDS["families"].read(facts)).startswith("ipv4 0 of 2 free, ipv6 ")
 
 
 def test_info_prints_maps_64_to_a_line_with_the_number_at_both_ends() -> None:

@@ -10,6 +10,7 @@ from tenure.doors.cli.framework.shared_options import claim_options, network_arg
 from tenure.doors.cli.output.json_documents import holding_document
 from tenure.doors.cli.output.print_answer import answer
 from tenure.doors.cli.session import Session, pass_session
+from tenure.kernel.addressing.addresses import unit_text
 from tenure.kernel.holdings.holding_model import Holding
 from tenure.service.apply.operations import GroupKeywords
 from tenure.service.ledger.async_ledger import AsyncLedger
@@ -100,4 +101,8 @@ def _tell_waiting(session: Session, wait_s: float | None) -> None:
 
 
 def _told(session: Session, document: object, holdings: list[Holding], *, quiet: bool) -> None:
-    answer(session, document, "\n".join(holding.address if quiet else str(holding) for holding in holdings))
+    answer(
+        session,
+        document,
+        "\n".join(unit_text(holding.row.first, holding.row.last) if quiet else str(holding) for holding in holdings),
+    )

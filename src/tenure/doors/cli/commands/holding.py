@@ -1,5 +1,6 @@
 """Commands on holdings that exist: release, confirm, cancel, transfer, modify, list."""
 
+from collections.abc import Sequence
 from typing import Any
 
 import click
@@ -18,9 +19,10 @@ from tenure.doors.cli.framework.shared_options import (
     request_option,
     without_option,
 )
-from tenure.doors.cli.output.json_documents import holding_document
+from tenure.doors.cli.output.json_documents import Document, holding_document
 from tenure.doors.cli.output.print_answer import answer, table
 from tenure.doors.cli.session import Session, pass_session
+from tenure.kernel.addressing.addresses import unit_text
 from tenure.kernel.holdings.holding_model import Holding
 
 COLUMNS = {
@@ -65,7 +67,7 @@ def release_owner(session: Session, owner: str, **said: Any) -> None:
     """
     ended = session.run(lambda ledger: ledger.release_owner(owner, **said))
     documents = [holding_document(holding) for holding in ended]
-    lines = [f"{owner} no longer holds {holding.address} in {holding.network}{_by_text(holding)}" for holding in ended]
+    lines = [f"{owner} no longer holds {_ended_text(holding)}" for holding in ended]
     answer(session, documents, "\n".join(lines) or f"{owner} holds nothing")
 
 
@@ -168,12 +170,22 @@ def modify(
 
 def print_holdings(session: Session, holdings: list[Holding], *, nothing: str) -> None:
     """Write holdings as a table."""
-    table(session, [holding_document(holding) for holding in holdings], COLUMNS, nothing=nothing)
+    documents = [holding_document(holding) for holding in holdings] if session.json else holding_rows(holdings)
+    table(session, documents, COLUMNS, nothing=nothing)
+
+
+def holding_rows(holdings: Sequence[Holding]) -> list[Document]:
+    """Write holdings for people: a prefix has its length, which documents keep apart as ``unit``."""
+    return [{**holding_document(each), "address": unit_text(each.row.first, each.row.last)} for each in holdings]
 
 
 def _ended(session: Session, ended: Holding | None, text: str, nothing: str) -> None:
     document = None if ended is None else holding_document(ended)
     answer(session, document, nothing if ended is None else f"{text}{_by_text(ended)}")
+
+
+def _ended_text(holding: Holding) -> str:
+    return f"{unit_text(holding.row.first, holding.row.last)} in {holding.network}{_by_text(holding)}"
 
 
 def _by_text(ended: Holding) -> str:

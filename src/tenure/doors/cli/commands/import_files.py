@@ -61,7 +61,9 @@ def import_files(
     source = read_source(files, format=format)
     with Bar(session, "importing") as bar:
         report, written = session.run(
-            lambda ledger: _moved_in(ledger, source, dry_run, force, batch, bar), may_make=not dry_run
+            lambda ledger: _moved_in(ledger, source, dry_run, force, batch, bar),
+            may_make=not dry_run,
+            try_on_new=dry_run,
         )
     document = {**report.as_document(), "written": written}
     answer(session, document, "\n".join(_lines(report, written)))

@@ -14,6 +14,7 @@ from tenure.doors.cli.output.print_answer import answer, counted
 from tenure.doors.cli.output.progress import Bar
 from tenure.doors.cli.session import Session, pass_session
 from tenure.kernel.errors import Invalid
+from tenure.kernel.extras import how_to_install
 
 if TYPE_CHECKING:
     from tenure.integrations.neutron.maintenance.drift import Drift, DriftReport
@@ -167,7 +168,7 @@ def _loaded(name: str) -> Any:
         # A module of ours that is not found is an error of ours, not a package to be installed.
         if (error.name or "").startswith("tenure"):
             raise
-        raise Invalid(f"neutron: {error.name} is missing: pip install 'tenure[neutron]'") from None
+        raise Invalid(f"neutron: {error.name} is missing: {how_to_install('neutron')}") from None
 
 
 def _tell(

@@ -12,6 +12,7 @@ from tenure.doors.cli.session import Session, pass_session
 from tenure.doors.http.settings import Settings
 from tenure.doors.http.settings_sources import Field, limit_fields, own_fields, read_settings
 from tenure.kernel.errors import Invalid
+from tenure.kernel.extras import how_to_install
 from tenure.wiring import without_secrets
 
 if TYPE_CHECKING:
@@ -58,7 +59,7 @@ def serve(session: Session, config: str | None, check: bool, **said: Any) -> Non
     except ModuleNotFoundError as error:
         if (error.name or "").partition(".")[0] not in PARTS:
             raise
-        raise Invalid(f"serve: {error.name} is missing: pip install 'tenure[rest]'") from None
+        raise Invalid(f"serve: {error.name} is missing: {how_to_install('rest')}") from None
     run_server.check(settings)
     if check:
         _tell(session, settings)
@@ -88,6 +89,7 @@ def _announce(session: Session, ready: "Ready") -> None:
     echo(session, f"Tenure serves {ready.store} at {ready.url}")
     if ready.token is not None:
         echo(session, f"First admin token, shown this once: {ready.token}")
+        echo(session, f"Commands use this server by: export TENURE_SERVER={ready.url} TENURE_TOKEN={ready.token}")
     elif ready.token_file is None:
         told = f"tenure --store {ready.store} token add NAME --scope admin"
         echo(session, f"Log in with a token that you have, or make one: {told}")

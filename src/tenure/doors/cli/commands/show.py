@@ -3,11 +3,12 @@
 from collections import Counter
 from collections.abc import Sequence
 from contextlib import suppress
+from typing import NamedTuple
 
 import click
 
 from tenure.doors.cli.commands.holding import COLUMNS as HOLDING_COLUMNS
-from tenure.doors.cli.commands.holding import print_holdings
+from tenure.doors.cli.commands.holding import holding_rows, print_holdings
 from tenure.doors.cli.commands.network.network_show import plain_network
 from tenure.doors.cli.framework.click_base import command
 from tenure.doors.cli.framework.complete_names import complete_network
@@ -17,7 +18,7 @@ from tenure.doors.cli.output.map_cells import TAKEN, CellKind, panel
 from tenure.doors.cli.output.network_chart import PAGE, chart, held_strokes, print_map
 from tenure.doors.cli.output.print_answer import answer, echo, fields, table, table_lines
 from tenure.doors.cli.session import Session, pass_session
-from tenure.kernel.addressing.addresses import parse_address
+from tenure.kernel.addressing.addresses import Family, family_of, parse_address
 from tenure.kernel.errors import Invalid, NotFound
 from tenure.kernel.holdings.holding_model import Holding
 from tenure.kernel.names import Owner
@@ -31,6 +32,8 @@ COLUMNS = {
     "NETWORK": "network",
     "SPACE": "space",
     "POOL": "pool",
+    "FAMILY": "family",
+    "UNIT": "unit",
     "SIZE": "size",
     "HELD": "held",
     "PENDING": "pending",
@@ -40,6 +43,15 @@ COLUMNS = {
     "WAITING": "waiting",
 }
 SHOWN_HOLDINGS = 50
+
+
+class PoolKey(NamedTuple):
+    """What has a line of its own: a pool, as far as it hands out one size of one family."""
+
+    pool: str | None
+    family: Family | None
+    unit: int | None
+
 
 Answer = Explanation | Sequence[Holding] | tuple[Document, list[Document], list[Holding]]
 
@@ -52,8 +64,8 @@ Answer = Explanation | Sequence[Holding] | tuple[Document, list[Document], list[
 def show(session: Session, what: str | None, as_map: bool, ascii_only: bool | None) -> None:
     """Show everything in a table, or one network, address or owner.
 
-    Sizes count what is handed out: addresses, or prefixes where a subnet hands out those. A claim that waits is
-    counted at every pool that could serve it.
+    Sizes count what is handed out: addresses, or prefixes where a subnet hands out those (UNIT is their length). IPv4
+    and IPv6 have lines of their own. A claim that waits is counted at every pool that could serve it.
 
     For example:
       tenure show
@@ -68,7 +80,12 @@ def show(session: Session, what: str | None, as_map: bool, ascii_only: bool | No
         print_map(session, what, None, ascii_only)
     elif what is None:
         rows = session.run(overview)
-        table(session, rows, COLUMNS, nothing="an empty ledger; `tenure network add NAME` begins a plan")
+        table(
+            session,
+            rows if session.json else pool_rows(rows),
+            COLUMNS,
+            nothing="an empty ledger; `tenure network add NAME` begins a plan",
+        )
     else:
         _print(session, what, session.run(lambda ledger: _look_up(ledger, what)))
 
@@ -102,17 +119,17 @@ def _print(session: Session, what: str, found: Answer) -> None:
 
 def _print_network(session: Session, entry: Document, pools: list[Document], holdings: list[Holding]) -> None:
     entry = {**entry, "space": pools[0]["space"]}
-    documents = [holding_document(holding) for holding in holdings[:SHOWN_HOLDINGS]]
-    more = len(holdings) > SHOWN_HOLDINGS
+    shown, more = holdings[:SHOWN_HOLDINGS], len(holdings) > SHOWN_HOLDINGS
     if session.json:
+        documents = [holding_document(holding) for holding in shown]
         answer(session, {"network": entry, "pools": pools, "holdings": documents, "more_holdings": more}, "")
         return
     echo(session, fields(plain_network(entry)))
-    for columns, rows in ((COLUMNS, pools), (HOLDING_COLUMNS, documents)):
+    for columns, rows in ((COLUMNS, pool_rows(pools)), (HOLDING_COLUMNS, holding_rows(shown))):
         for line in ["", *table_lines(rows, columns)] if rows else []:
             echo(session, line)
     if more:
-        echo(session, f"… and more: `tenure holding list {entry['name']} --after {documents[-1]['last_address']}`")
+        echo(session, f"… and more: `tenure holding list {entry['name']} --after {shown[-1].last_address}`")
 
 
 async def overview(ledger: AsyncLedger, only: str | None = None) -> list[Document]:
@@ -133,38 +150,56 @@ async def _pool_rows(
 ) -> list[Document]:
     held = await held_strokes(ledger, space, network) if any(network.pools()) else []
     barriers = [barrier.range for barrier in Barriers(space)]
-    rows: dict[str | None, Document] = {}
+    rows: dict[PoolKey, Document] = {}
     for subnet, pool in network.pools():
         painted = chart(network, subnet, pool, held, barriers)
         counts = panel(painted.strokes, pool.range).counts
         units = {str(kind): -(-counts[kind] // painted.unit) for kind in (*TAKEN, CellKind.RESERVED, CellKind.FREE)}
         units["size"] = sum(units.values())
-        row = rows.setdefault(pool.name, _row(network, space, pool.name, waiting))
-        row.update({key: (row[key] or 0) + count for key, count in units.items()})
-    return list(rows.values()) or [{**_row(network, space, None, waiting), **await _poolless(ledger, network)}]
+        key = PoolKey(pool.name, subnet.family, subnet.unit)
+        row = rows.setdefault(key, _row(network, space, key, waiting))
+        row.update({name: (row[name] or 0) + count for name, count in units.items()})
+    if rows:
+        return list(rows.values())
+    poolless = await _poolless(ledger, network)
+    return [{**_row(network, space, key, waiting), **taken} for key, taken in poolless.items()]
 
 
-async def _poolless(ledger: AsyncLedger, network: Network) -> dict[str, int]:
+async def _poolless(ledger: AsyncLedger, network: Network) -> dict[PoolKey, dict[str, int]]:
     """Count the holdings of a network that has no pools: each was asked for by its address."""
-    counts = Counter({str(kind): 0 for kind in TAKEN})
+    keys = [PoolKey(None, subnet.family, subnet.unit) for subnet in network.subnets] or [PoolKey(None, None, None)]
+    nothing = {str(kind): 0 for kind in TAKEN}
+    counts = {key: Counter(nothing) for key in keys}
     after: str | None = None
     while page := await ledger.holdings(network.name, after=after, limit=PAGE):
-        counts.update(str(holding.state) for holding in page)
+        for holding in page:
+            key = PoolKey(None, family_of(holding.row.first), holding.unit)
+            counts.setdefault(key, Counter(nothing))[str(holding.state)] += 1
         after = page[-1].last_address
-    return dict(counts)
+    return {key: dict(count) for key, count in counts.items()}
 
 
-def _row(network: Network, space: Configuration, pool: str | None, waiting: Sequence[WaitingClaim]) -> Document:
+def _row(network: Network, space: Configuration, key: PoolKey, waiting: Sequence[WaitingClaim]) -> Document:
     keys = ("size", *map(str, TAKEN), "reserved", "free")
-    served = [claim for claim in waiting if _could_serve(network, pool, claim)]
-    named = {"network": network.name, "space": space.name, "pool": pool}
+    served = [claim for claim in waiting if _could_serve(network, key, claim)]
+    named = {"network": network.name, "space": space.name, **key._asdict()}
     return {**named, **dict.fromkeys(keys), "waiting": len(served)}
 
 
-def _could_serve(network: Network, pool: str | None, claim: WaitingClaim) -> bool:
-    if claim.network != network.name or claim.pool not in (None, pool):
+def pool_rows(documents: Sequence[Document]) -> list[Document]:
+    """Write overviews for people: what is handed out is an address, or a prefix of some length."""
+    return [{**row, "unit": row["unit"] and unit_name(row["unit"], row["family"])} for row in documents]
+
+
+def unit_name(unit: int, family: str) -> str:
+    """Name what a subnet hands out."""
+    return "address" if unit == (32 if family == Family.IPV4 else 128) else f"/{unit}"
+
+
+def _could_serve(network: Network, key: PoolKey, claim: WaitingClaim) -> bool:
+    if claim.network != network.name or claim.pool not in (None, key.pool):
         return False
-    subnets = [subnet for subnet, part in network.pools() if part.name == pool]
+    subnets = [s for s, part in network.pools() if PoolKey(part.name, s.family, s.unit) == key]
     if claim.subnet is not None:
         subnets = [subnet for subnet in subnets if subnet.answers_to(claim.subnet)]
     if claim.zone is not None:

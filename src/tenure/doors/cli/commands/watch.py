@@ -6,6 +6,7 @@ from tenure.doors.cli.framework.click_base import command
 from tenure.doors.cli.output.json_documents import change_document
 from tenure.doors.cli.output.print_answer import cell_text, echo, json_line
 from tenure.doors.cli.session import Session, pass_session
+from tenure.kernel.addressing.addresses import unit_text
 from tenure.kernel.holdings.holding_model import Change
 from tenure.service.ledger.async_ledger import AsyncLedger
 
@@ -38,13 +39,17 @@ def _print(session: Session, change: Change) -> None:
     echo(session, json_line(document) if session.json else _line(change, document["at"]))
 
 
+def _place(change: Change) -> str | None:
+    return None if change.first is None or change.last is None else unit_text(change.first, change.last)
+
+
 def _line(change: Change, at: str) -> str:
     words = [
         f"{change.seq:>6}",
         cell_text(at),
         f"{change.verb:<17}",
         change.network_name or "-",
-        change.address,
+        _place(change),
         change.owner,
         change.slot,
         f"request={change.request}" if change.request else None,

@@ -6,6 +6,7 @@ from types import TracebackType
 import click
 
 from tenure.doors.cli.session import Session
+from tenure.kernel.percent import percent
 
 
 class Bar:
@@ -23,7 +24,7 @@ class Bar:
     def stage(self, name: str, done: int, total: int | None) -> None:
         """Take in how much of a named stage is done."""
         if total:
-            self._show(f"{name} {min(100, done * 100 // total):3d}%")
+            self._show(f"{name} {percent(min(done, total), total, digits=0):>4}")
         else:
             self._show(f"{name} {done:,}" if done else f"{name} ...")
 

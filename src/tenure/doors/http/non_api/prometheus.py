@@ -14,8 +14,6 @@ from prometheus_client.exposition import choose_encoder
 from tenure.doors.http.observe.counters import COUNTED, READ, Series, SeriesType, ServerCounters
 from tenure.doors.http.server_state import Site
 from tenure.doors.http.utilisation.space_count import SpaceCount
-from tenure.doors.http.utilisation.subnet_tally import added
-from tenure.kernel.addressing.addresses import is_v6
 from tenure.kernel.errors import StoreUnavailable
 from tenure.kernel.plan.plan_model import Network
 from tenure.ports import Size
@@ -174,15 +172,9 @@ async def _networks(site: Site) -> list[Metric]:
 
 
 def _numbers(space: SpaceCount, network: Network) -> Iterator[tuple[str, Sequence[float]]]:
-    """Count a network's IPv4 and its IPv6, in the order of ``OF_FAMILY``.
-
-    They are not added up: one address of IPv4 says nothing beside a /64 of IPv6.
-    """
-    for family, six in (("ipv4", False), ("ipv6", True)):
-        blocks = [subnet for subnet in network.subnets if is_v6(subnet.cidr.first) is six]
-        if blocks:
-            counts = added([space.tallies[network.id, subnet.uuid].counts() for subnet in blocks])
-            held = counts["held"] + counts["pending"] + counts["draining"]
-            used = held + counts["cooling"]
-            ratio = used / (used + counts["free"]) if used + counts["free"] else 0.0
-            yield family, (held, counts["free"], counts["cooling"], counts["reserved"], ratio)
+    """Count a network's IPv4 and its IPv6, in the order of ``OF_FAMILY``."""
+    for family, counts in space.counts(network).items():
+        held = counts["held"] + counts["pending"] + counts["draining"]
+        used = held + counts["cooling"]
+        ratio = used / (used + counts["free"]) if used + counts["free"] else 0.0
+        yield family, (held, counts["free"], counts["cooling"], counts["reserved"], ratio)

@@ -13,8 +13,9 @@ from tenure.doors.http.routing.send_response import in_turns
 from tenure.doors.http.utilisation import utilisation_responses
 from tenure.doors.http.utilisation.map_view import Stretch, look
 from tenure.doors.http.utilisation.space_count import SpaceCount
-from tenure.doors.http.utilisation.subnet_tally import Tally, UnitUse, added
-from tenure.doors.http.utilisation.trends import FINE_S, Point
+from tenure.doors.http.utilisation.subnet_tally import Tally, UnitUse
+from tenure.doors.http.utilisation.trends import FINE_S, Point, Trend
+from tenure.kernel.addressing.addresses import Family
 from tenure.kernel.holdings.holding_model import moment
 from tenure.kernel.plan.plan_model import Network, Subnet
 from tenure.wire.http_errors import Overloaded
@@ -89,9 +90,10 @@ async def get_utilisation(call: Call) -> utilisation_responses.NetworkDetail:
     )
 
 
-def _network_counts(space: SpaceCount, network: Network) -> utilisation_responses.Counts:
-    return utilisation_responses.Counts(
-        **added([space.tallies[network.id, subnet.uuid].counts() for subnet in network.subnets])
+def _network_counts(space: SpaceCount, network: Network) -> utilisation_responses.FamilyCounts:
+    counts = space.counts(network)
+    return utilisation_responses.FamilyCounts(
+        **{family: utilisation_responses.PoolCounts(**each) for family, each in counts.items()}
     )
 
 
@@ -102,7 +104,7 @@ def _subnet_use(tallied: tuple[Subnet, Tally]) -> utilisation_responses.SubnetUs
             range=str(pool.range),
             name=pool.name,
             retired=pool.retired,
-            counts=utilisation_responses.Counts(**tally.counts(number)),
+            counts=utilisation_responses.PoolCounts(**tally.counts(number)),
         )
         for number, pool in enumerate(subnet.pools)
     ]
@@ -112,7 +114,7 @@ def _subnet_use(tallied: tuple[Subnet, Tally]) -> utilisation_responses.SubnetUs
         name=subnet.name,
         unit=subnet.unit,
         retired=subnet.retired,
-        counts=utilisation_responses.Counts(**tally.counts()),
+        counts=utilisation_responses.PoolCounts(**tally.counts()),
         pools=pools,
     )
 
@@ -134,7 +136,7 @@ async def get_map(call: Call) -> utilisation_responses.Map:
     "GET", "/networks/{network}/timeline", need=Need.READ, query=TimelineQuery, answer=utilisation_responses.Timeline
 )
 async def get_timeline(call: Call) -> utilisation_responses.Timeline:
-    """Read how many holdings a network had at even times, up to now.
+    """Read how many holdings a network had of each family at even times, up to now.
 
     Points are whole seconds; of more than a day, whole minutes.
     """
@@ -143,29 +145,38 @@ async def get_timeline(call: Call) -> utilisation_responses.Timeline:
         raise Overloaded("the log is still being read; ask again in a moment")
     # After the last await: the network's subnets are looked up in its space, and an edit in between takes them out.
     space, network = await census.counted(call.params["network"])
-    trend = census.trends.of(network.id)
+    trends = {family: census.trends.of(network.id, family) for family in space.counts(network)}
     grain = 1 if call.query.hours * 3600 <= FINE_S else 60
     # The log has the times of the store's clock, which may be ahead of this machine's.
-    now_s = max(math.ceil(time.time()), trend.last_s)
+    now_s = max([math.ceil(time.time()), *(trend.last_s for trend in trends.values())])
     end = -(-now_s // grain) * grain
     step = max(grain, round(call.query.hours * 3600 / (call.query.points - 1) / grain) * grain)
-    since = max(census.trends.since(now_s), trend.cut_s or 0)
-    now = Point(
-        end,
-        space.total(network, UnitUse.HELD, UnitUse.PENDING, UnitUse.DRAINING),
-        space.total(network, UnitUse.COOLING),
-    )
-    times = (end - number * step for number in range(call.query.points))
-    counts = _network_counts(space, network)
+    since = max([census.trends.since(now_s), *(trend.cut_s or 0 for trend in trends.values())])
+    times = [at_s for number in range(call.query.points) if (at_s := end - number * step) >= since]
+    lines = {family: _family_timeline(space, network, family, trend, end, times) for family, trend in trends.items()}
     return utilisation_responses.Timeline(
         seq=census.seen,
         network=network.name,
         step_s=step,
         complete_since=moment(since * 1_000_000) if since else None,
-        capacity=counts.pooled,
-        units=counts.units,
+        **lines,
+    )
+
+
+def _family_timeline(
+    space: SpaceCount, network: Network, family: Family, trend: Trend, end: int, times: list[int]
+) -> utilisation_responses.FamilyTimeline:
+    now = Point(
+        end,
+        space.total(network, family, UnitUse.HELD, UnitUse.PENDING, UnitUse.DRAINING),
+        space.total(network, family, UnitUse.COOLING),
+    )
+    counts = space.counts(network)[family]
+    return utilisation_responses.FamilyTimeline(
+        capacity=counts["pooled"],
+        units=counts["units"],
         points=[
             utilisation_responses.Moment(at=moment(each.at_s * 1_000_000), held=each.held, cooling=each.cooling)
-            for each in trend.points(now, [at_s for at_s in times if at_s >= since])
+            for each in trend.points(now, times)
         ],
     )

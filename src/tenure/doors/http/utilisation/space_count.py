@@ -6,9 +6,10 @@ from heapq import heappop, heappush
 
 from tenure.doors.http.utilisation.page_loader import Feed, HoldingChange
 from tenure.doors.http.utilisation.position_index import Spots
-from tenure.doors.http.utilisation.subnet_tally import Tally, UnitUse
+from tenure.doors.http.utilisation.subnet_tally import Tally, UnitUse, added
 from tenure.doors.http.utilisation.subnet_terrain import Terrain, terrain_of
 from tenure.doors.http.utilisation.tally_router import Router, move
+from tenure.kernel.addressing.addresses import Family
 from tenure.kernel.holdings.deadlines import has_passed
 from tenure.kernel.holdings.holding_model import Change, NetworkId, SpaceId, State
 from tenure.kernel.plan.blocked_ranges import Barriers
@@ -59,9 +60,20 @@ class SpaceCount:
         keys = ((network.id, subnet.uuid) for subnet in network.subnets)
         return self.edits == self.laid_out and all(id(self.tallies[key]) in self._counted_ids for key in keys)
 
-    def total(self, network: Network, *ways: UnitUse) -> int:
-        """Count the units of a network that are taken in some ways."""
-        return sum(self.tallies[network.id, s.uuid].total(taken) for s in network.subnets for taken in ways)
+    def counts(self, network: Network) -> dict[Family, dict[str, int]]:
+        """Count the units of a network, by each family that it has subnets of.
+
+        Families are not added up: one address of IPv4 says nothing beside a /64 of IPv6.
+        """
+        parts: dict[Family, list[dict[str, int]]] = {}
+        for subnet in network.subnets:
+            parts.setdefault(subnet.family, []).append(self.tallies[network.id, subnet.uuid].counts())
+        return {family: added(parts[family]) for family in Family if family in parts}
+
+    def total(self, network: Network, family: Family, *ways: UnitUse) -> int:
+        """Count the units of a network's family that are taken in some ways."""
+        tallies = [self.tallies[network.id, s.uuid] for s in network.subnets if s.family is family]
+        return sum(tally.total(taken) for tally in tallies for taken in ways)
 
     def is_over(self, first: int) -> bool:
         """Return whether the time of the holding at a place is over, as far as was noticed."""

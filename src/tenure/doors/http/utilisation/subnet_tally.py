@@ -3,7 +3,7 @@
 import enum
 from typing import Protocol
 
-from tenure.doors.http.utilisation.subnet_terrain import Terrain, UnitStatus
+from tenure.doors.http.utilisation.subnet_terrain import NO_POOL, Terrain, UnitStatus
 from tenure.kernel.holdings.holding_model import NetworkId, State
 
 
@@ -18,6 +18,20 @@ class UnitUse(enum.StrEnum):
 
 
 TAKEN_BY_STATE = {state: UnitUse(state.value) for state in State}
+
+OF_POOLS: dict[str, str] = {
+    **dict.fromkeys(TAKEN_BY_STATE.values(), "pooled_taken"),
+    **dict.fromkeys(
+        (UnitUse.ELSEWHERE, UnitStatus.RESERVED, UnitStatus.KEPT_BACK, UnitStatus.PREALLOCATED), "pooled_kept"
+    ),
+}
+"""Which sum a unit inside a pool belongs to. What is missing here, free and retired, lies in pools only.
+
+Counted here and not by readers: of a /64, a page would subtract two numbers that its language cannot tell apart.
+"""
+
+COUNTED = ("units", "pooled", "pooled_taken", "pooled_kept", *UnitUse, *UnitStatus)
+"""The names of all counts."""
 
 
 class SubnetObserver(Protocol):
@@ -75,22 +89,22 @@ class Tally:
 
     def counts(self, pool: int | None = None) -> dict[str, int]:
         """Count the units of the subnet, or of one pool of it; each unit is one thing only, so they add up."""
-        found: dict[str, int] = dict.fromkeys((*UnitUse, *UnitStatus), 0)
-        found["units"] = found["pooled"] = 0
+        found: dict[str, int] = dict.fromkeys(COUNTED, 0)
         for number, (standing, where) in enumerate(self.terrain.groups):
             if pool is not None and where != pool:
                 continue
-            left = size = self.terrain.sizes[number]
-            for taken, counts in self._counts.items():
-                found[taken] += counts[number]
-                left -= counts[number]
-            found[standing] += left
+            size = self.terrain.sizes[number]
+            here: dict[str, int] = {taken: counts[number] for taken, counts in self._counts.items()}
+            here[standing] = size - sum(here.values())
+            for name, count in here.items():
+                found[name] += count
+                if where != NO_POOL and name in OF_POOLS:
+                    found[OF_POOLS[name]] += count
             found["units"] += size
-            found["pooled"] += size if where >= 0 else 0
+            found["pooled"] += size if where != NO_POOL else 0
         return found
 
 
 def added(parts: list[dict[str, int]]) -> dict[str, int]:
     """Add counts up."""
-    names = dict.fromkeys(("units", "pooled", *UnitUse, *UnitStatus))
-    return {str(name): sum(part[name] for part in parts) for name in names}
+    return {str(name): sum(part[name] for part in parts) for name in COUNTED}

@@ -1,4 +1,4 @@
-"""How many holdings a network had at a time: the log as a short list of seconds and what changed in each."""
+"""How many holdings a network had, by family and time: the log as a short list of seconds and what changed in each."""
 
 from array import array
 from bisect import bisect_right
@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from typing import NamedTuple
 
 from tenure.doors.http.utilisation.page_loader import HoldingChange
+from tenure.kernel.addressing.addresses import Family, family_of
 from tenure.kernel.holdings.deadlines import COOLED_OFF
 from tenure.kernel.holdings.holding_model import Change, NetworkId, SpaceId, State
 
@@ -97,7 +98,7 @@ class Trend:
 
 
 class Trends:
-    """The trends of all networks. Changes that come before the log's past is read wait until it is."""
+    """The trends of all networks, each family by itself. Changes that come before the past is read wait until it is."""
 
     def __init__(self) -> None:
         self.read = False
@@ -105,7 +106,7 @@ class Trends:
         """Whether the log has more of the past than was read, or had."""
         self.complete_s: int | None = None
         """Since when all that changed is known, where it is cut."""
-        self._trends: dict[NetworkId, Trend] = {}
+        self._trends: dict[tuple[NetworkId, Family], Trend] = {}
         self._cooling: set[tuple[SpaceId | None, int]] = set()
         self._over: set[tuple[SpaceId | None, int]] = set()
         """Where time has ended a holding that no entry of the log has ended yet."""
@@ -151,7 +152,8 @@ class Trends:
         elif place not in self._over and step.until_us is not None:
             self._over.add(place)
             cools = step.before is State.COOLING
-            self._note(step.network, -(-step.until_us // 1_000_000), 0 if cools else -1, -1 if cools else 0)
+            key = (step.network, family_of(step.first))
+            self._note(key, -(-step.until_us // 1_000_000), 0 if cools else -1, -1 if cools else 0)
 
     def take(self, change: Change) -> None:
         """Take a change in, in the order of the log."""
@@ -163,12 +165,12 @@ class Trends:
             return
         held, cooling = self._effect(change, (change.space, change.first))
         if held or cooling:
-            self._note(change.network, -(-change.at_us // 1_000_000), held, cooling)
+            self._note((change.network, family_of(change.first)), -(-change.at_us // 1_000_000), held, cooling)
 
-    def _note(self, network: NetworkId, second: int, held: int, cooling: int) -> None:
-        trend = self._trends.get(network)
+    def _note(self, key: tuple[NetworkId, Family], second: int, held: int, cooling: int) -> None:
+        trend = self._trends.get(key)
         if trend is None:
-            trend = self._trends[network] = Trend()
+            trend = self._trends[key] = Trend()
         trend.note(second, held, cooling)
         self._noted += 1
         # The sum walks over all networks, so it is made seldom.
@@ -203,9 +205,9 @@ class Trends:
             return 0, 1
         return 1, 0
 
-    def of(self, network: NetworkId) -> Trend:
-        """Return the trend of a network; an empty one if nothing ever changed."""
-        return self._trends.get(network) or Trend()
+    def of(self, network: NetworkId, family: Family) -> Trend:
+        """Return the trend of a network's family; an empty one if nothing ever changed."""
+        return self._trends.get((network, family)) or Trend()
 
     def since(self, now_s: int) -> int:
         """Tell since when everything is known; 0 if always."""
@@ -214,4 +216,5 @@ class Trends:
     def forget(self, networks: Iterable[NetworkId]) -> None:
         """Forget networks that are gone."""
         for number in networks:
-            self._trends.pop(number, None)
+            for family in Family:
+                self._trends.pop((number, family), None)

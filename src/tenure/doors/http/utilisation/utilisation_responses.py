@@ -33,13 +33,31 @@ class Counts(responses.Shape, frozen=True, kw_only=True):
     free: Units
 
 
+class PoolCounts(Counts, frozen=True, kw_only=True):
+    """Counts, and how pools are used: ``pooled`` is pooled_taken, pooled_kept, free and retired together.
+
+    pooled_taken: held, pending, draining and cooling ones in pools; pooled_kept: those in pools that are reserved, kept
+    back, pre-allocated, or held by another network.
+    """
+
+    pooled_taken: Units
+    pooled_kept: Units
+
+
+class FamilyCounts(responses.Shape, frozen=True, kw_only=True):
+    """The counts of each family by itself; null where the network has no subnet of it."""
+
+    ipv4: PoolCounts | None = None
+    ipv6: PoolCounts | None = None
+
+
 class PoolUse(responses.Shape, frozen=True, kw_only=True):
     """How much of a range of a pool is in use."""
 
     range: responses.Span
     name: str | None
     retired: bool
-    counts: Counts
+    counts: PoolCounts
 
 
 class SubnetUse(responses.Shape, frozen=True, kw_only=True):
@@ -50,7 +68,7 @@ class SubnetUse(responses.Shape, frozen=True, kw_only=True):
     name: str | None
     unit: int
     retired: bool
-    counts: Counts
+    counts: PoolCounts
     pools: list[PoolUse]
 
 
@@ -63,7 +81,7 @@ class NetworkUse(responses.Shape, frozen=True, kw_only=True):
     retired: bool
     subnets: int
     waiting: int
-    counts: Counts | None
+    counts: FamilyCounts | None
 
 
 class Utilisation(responses.Shape, frozen=True, kw_only=True):
@@ -82,7 +100,7 @@ class NetworkDetail(responses.Shape, frozen=True, kw_only=True):
     space: str
     retired: bool
     waiting: int
-    counts: Counts
+    counts: FamilyCounts
     subnets: list[SubnetUse]
 
 
@@ -147,16 +165,26 @@ class Moment(responses.Shape, frozen=True, kw_only=True):
     cooling: int
 
 
-class Timeline(responses.Shape, frozen=True, kw_only=True):
-    """A network's holdings over time, exact at every point; nothing is told of times before ``complete_since``.
+class FamilyTimeline(responses.Shape, frozen=True, kw_only=True):
+    """A network's holdings of one family over time, exact at every point.
 
-    ``capacity`` and ``units`` are those of the present: what its pools have, and what its subnets have.
+    ``capacity`` and ``units`` are those of the present: what the pools have, and what the subnets have.
+    """
+
+    capacity: Units
+    units: Units
+    points: list[Moment]
+
+
+class Timeline(responses.Shape, frozen=True, kw_only=True):
+    """A network's holdings over time, each family by itself; null where the network has no subnet of it.
+
+    Nothing is told of times before ``complete_since``.
     """
 
     seq: int
     network: str
     step_s: int
     complete_since: responses.Time | None
-    capacity: Units
-    units: Units
-    points: list[Moment]
+    ipv4: FamilyTimeline | None = None
+    ipv6: FamilyTimeline | None = None

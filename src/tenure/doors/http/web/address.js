@@ -5,9 +5,11 @@ import { fill, h, link } from "./dom.js";
 import { findingButtons, findingFacts } from "./panel.js";
 import { changeList, table } from "./parts.js";
 import { to } from "./routes.js";
+import { concerns } from "./touched.js";
 import { byText, count, time } from "./words.js";
 
 const LOOKED_AT = 10000;
+const MOST = 1000;
 
 /** Show one address, in one network or in all it lies in. */
 export async function showAddress(place) {
@@ -18,7 +20,7 @@ export async function showAddress(place) {
 
 class AddressPage {
   constructor(address, network) {
-    Object.assign(this, { title: address, address, network, changes: [], before: null });
+    Object.assign(this, { title: address, address, network, changes: [], before: null, turn: 0 });
     this.why = h("div", {});
     this.history = h("div", {});
     this.log = h("div", {});
@@ -30,12 +32,17 @@ class AddressPage {
   }
 
   async load() {
+    this.turn += 1;
+    const { turn } = this;
     const said = { network: this.network };
     const [why, history] = await Promise.all([
       get(path`/addresses/${this.address}/why`, said), get(path`/addresses/${this.address}/history`, said)]);
+    if (turn !== this.turn) return;
     this.explain(why.findings);
     this.tell(history);
     const { last } = await get("/changes/last");
+    // Read once more meanwhile, and by now perhaps listed.
+    if (turn !== this.turn) return;
     Object.assign(this, { changes: [], before: last });
     await this.older();
   }
@@ -63,23 +70,41 @@ class AddressPage {
 
   /** Look further back in the log, a piece at a time. */
   async older() {
-    const after = Math.max(0, this.before - LOOKED_AT);
+    const { turn, before } = this;
+    const after = Math.max(0, before - LOOKED_AT);
     try {
-      const { items } = await get("/changes", { after, range: this.address, limit: 1000 });
-      this.changes.push(...items.filter((change) => change.seq <= this.before).reverse());
+      const found = await this.between(after, before);
+      if (turn !== this.turn) return;
+      this.changes.push(...found.reverse());
       this.before = after;
     } catch (error) {
       // 410: the log does not reach back that far, so there is nothing older to show.
       if (!(error instanceof Problem) || error.status !== 410) throw error;
       this.before = 0;
     }
+    this.list();
+  }
+
+  /** Read all entries about the address in a piece of the log: an answer has the oldest of them, and where to go on. */
+  async between(after, before) {
+    const found = [];
+    for (let read = after; read < before;) {
+      const { items, next } = await get("/changes", { after: read, range: this.address, limit: MOST });
+      found.push(...items.filter((change) => change.seq <= before));
+      if (next <= read) break;
+      read = next;
+    }
+    return found;
+  }
+
+  list() {
     const fitting = this.changes.filter((change) => !this.network || change.network === this.network);
     fill(this.log, changeList(fitting, { empty: `Nothing in the last ${count(LOOKED_AT, "change")}.` }),
       this.before > 0 && h("button", { type: "button", onclick: () => this.older() }, "Look further back"));
   }
 
   async update(changes) {
-    if (!changes.length || changes.some((change) => change.address === this.address || !change.address)) await this.load();
+    if (!changes.length || changes.some((change) => concerns(change, this.address))) await this.load();
   }
 }
 

@@ -69,7 +69,7 @@ export function parseSpan(text) {
 }
 
 /** Tell how many bits of a range stay the same where it is a block; null where it is none. */
-export function prefixOf(first, last, width) {
+function prefixOf(first, last, width) {
   const size = last - first + 1n;
   if ((size & (size - 1n)) !== 0n || first % size !== 0n) return null;
   return width - (size.toString(2).length - 1);

@@ -12,6 +12,7 @@ const MOST_PAGES = 25;
 const TAKEN = ["held", "pending", "draining", "cooling"];
 const KEPT = ["reserved", "kept_back", "preallocated", "elsewhere"];
 const UNSAID = { slot: "", until: null, labels: {}, description: "" };
+const FAMILIES = { ipv4: "IPv4", ipv6: "IPv6" };
 const NAMES = { kept_back: "kept", preallocated: "waiting" };
 
 /** Read how all networks that we may see are used. */
@@ -24,7 +25,7 @@ export async function allNetworks() {
 
 function summary(use) {
   const counted = use.counts !== null;
-  return { ...summed(use.counts || {}), counted, name: use.network, space: use.space, waiting: use.waiting, retired: use.retired };
+  return { families: byFamily(use.counts || {}), counted, name: use.network, space: use.space, waiting: use.waiting, retired: use.retired };
 }
 
 /** Read which blocks networks have, page by page; `take` gets them as they come. */
@@ -45,9 +46,14 @@ export async function readBlocks(take) {
 export async function useOf(network) {
   const use = await get(path`/networks/${network}/utilisation`);
   const pools = use.subnets.flatMap((subnet) => subnet.pools);
-  return { ...summed(use.counts),
+  return { space: use.space, families: byFamily(use.counts),
     subnets: new Map(use.subnets.map((each) => [each.cidr, summed(each.counts)])),
     pools: new Map(pools.map((each) => [each.range, summed(each.counts)])) };
+}
+
+/** Count each family that a network has by itself: one address of IPv4 says nothing beside a /64 of IPv6. */
+function byFamily(counts) {
+  return Object.entries(FAMILIES).filter(([key]) => counts[key]).map(([key, name]) => ({ name, ...summed(counts[key]) }));
 }
 
 function sum(counts, names) {
@@ -56,13 +62,11 @@ function sum(counts, names) {
 
 /**
  * Count what is held, kept away and free; and, as `inPools`, how the pools are used, which is what fills up.
- * What is held outside of them is so little that it is taken as held inside, as far as there is room.
+ * The server counts pools: here, two numbers of a /64 that differ by a few are the same.
  */
 function summed(counts) {
-  const [held, kept, free, pooled] = [sum(counts, TAKEN), sum(counts, KEPT), counts.free || 0, counts.pooled || 0];
-  const gone = Math.max(0, pooled - free - (counts.retired || 0));
-  const inside = Math.min(held, gone);
-  return { held, kept, free, pooled, inPools: { held: inside, kept: gone - inside, free } };
+  const { free = 0, pooled_taken: held = 0, pooled_kept: kept = 0 } = counts;
+  return { held: sum(counts, TAKEN), kept: sum(counts, KEPT), free, inPools: { held, kept, free } };
 }
 
 /** Read a stretch of a subnet as cells. */
@@ -93,6 +97,7 @@ function nameOf(cell) {
 /** Read how many were held over some hours. */
 export async function timelineOf(network, hours) {
   const line = await get(path`/networks/${network}/timeline`, { hours, points: POINTS });
-  return { points: line.points.map((point) => ({ at: new Date(point.at), held: point.held })), capacity: line.capacity,
-    since: line.complete_since };
+  const families = Object.entries(FAMILIES).filter(([key]) => line[key]).map(([key, name]) => ({ name,
+    points: line[key].points.map((point) => ({ at: new Date(point.at), held: point.held })), capacity: line[key].capacity }));
+  return { families, since: line.complete_since };
 }

@@ -14,13 +14,19 @@ const RECENT = 12;
 const REFRESH_MS = 1000;
 const ORDERS = {
   name: (one, other) => one.name.localeCompare(other.name, "en", { numeric: true }),
-  fullest: (one, other) => fullness(other) - fullness(one) || ORDERS.name(one, other),
-  free: (one, other) => Number(other.free) - Number(one.free) || ORDERS.name(one, other),
+  fullest: (one, other) => fullest(other) - fullest(one) || ORDERS.name(one, other),
+  free: (one, other) => least(other) - least(one) || ORDERS.name(one, other),
   waiting: (one, other) => other.waiting - one.waiting || ORDERS.name(one, other),
 };
 
-function fullness({ inPools: { held, kept, free } }) {
-  return held + kept + free ? held / (held + kept + free) : 0;
+/** A network is as full as the fuller of its families: the IPv4 that ran out counts, not the /64 beside it. */
+function fullest({ families }) {
+  return Math.max(0, ...families.map(({ inPools: { held, kept, free } }) => (held + kept + free ? held / (held + kept + free) : 0)));
+}
+
+/** It has so much free as the scarcer of its families. */
+function least({ families }) {
+  return families.length ? Math.min(...families.map((family) => family.free)) : 0;
 }
 
 // Outside the page object: a reader that comes back sees the blocks at once.
@@ -87,11 +93,16 @@ class Dashboard {
   }
 
   total() {
-    const sum = (name) => this.networks.reduce((all, each) => all + Number(each[name]), 0);
+    const sum = (list, name) => list.reduce((all, each) => all + Number(each[name]), 0);
+    const counts = this.networks.flatMap((network) => network.families);
+    const names = [...new Set(counts.map((family) => family.name))].sort();
     const tile = (value, name, place = null) => h(place ? "a" : "div", { class: "tile", href: place },
       h("b", {}, number(value)), h("span", {}, name));
-    fill(this.totals, tile(this.networks.length, "networks"), tile(sum("held"), "held"), tile(sum("kept"), "reserved or kept back"),
-      tile(sum("free"), "free in pools"), tile(sum("waiting"), "waiting claims", to.claims()));
+    fill(this.totals, tile(this.networks.length, "networks"), names.map((name) => {
+      const family = counts.filter((each) => each.name === name);
+      return [tile(sum(family, "held"), `${name} held`), tile(sum(family, "kept"), `${name} reserved or kept back`),
+        tile(sum(family, "free"), `${name} free in pools`)];
+    }), tile(sum(this.networks, "waiting"), "waiting claims", to.claims()));
   }
 
   wanted() {
@@ -137,6 +148,7 @@ class Dashboard {
     if (!changes.length) this.changes = await recent();
     this.changes = [...changes.filter(ofAddresses).slice(-RECENT).reverse(), ...this.changes].slice(0, RECENT);
     this.changed();
+    if (changes.length && !changes.some(ofAddresses)) return;
     // The server counts by networks: the more there are, the less often all are read.
     this.timer = this.timer || setTimeout(() => this.refresh(), REFRESH_MS * Math.max(1, this.networks.length / 250));
   }
@@ -169,7 +181,8 @@ function row(network) {
   return h("li", {}, h("a", { class: "network", href: to.network(network.name), "data-network": network.name },
     h("span", { class: "name" }, network.name, network.retired && h("em", { class: "muted" }, " retired")),
     h("span", { class: "blocks muted" }, (known.get(network.name) || { blocks: [] }).blocks.join(", ")),
-    bar(network),
-    h("span", { class: "numbers" }, network.counted ? [h("b", {}, usage(network)), ` ${number(network.free)} free`] : "being counted",
-      network.waiting > 0 && h("span", { class: "count" }, `${number(network.waiting)} waiting`))));
+    h("span", { class: "uses" }, network.families.map((family) => [bar(family),
+      h("span", { class: "numbers" }, network.families.length > 1 && `${family.name} `, h("b", {}, usage(family)), ` ${number(family.free)} free`)]),
+      network.families.length === 0 && h("span", { class: "numbers only" }, network.counted ? "no subnet" : "being counted"),
+      network.waiting > 0 && h("span", { class: "numbers only" }, h("span", { class: "count" }, `${number(network.waiting)} waiting`)))));
 }

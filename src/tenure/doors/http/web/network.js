@@ -13,10 +13,10 @@ import { Plot } from "./plot.js";
 import { poolTable, reservedTable, subnetTable } from "./plan.js";
 import { to } from "./routes.js";
 import { actionButton } from "./session.js";
+import { concerns, meets, partsTouched, PARTS } from "./touched.js";
 import { number } from "./words.js";
 
 const REFRESH_MS = 500;
-const OF_PLAN = /^(network|subnet|pool|preallocation)\.|^(un)?reserve$/;
 
 /** Show a network. */
 export async function showNetwork(place) {
@@ -28,7 +28,7 @@ export async function showNetwork(place) {
 
 class NetworkPage {
   constructor(name) {
-    Object.assign(this, { name, title: name, timer: null, planChanged: false, subnet: null, reading: false, outdated: false });
+    Object.assign(this, { name, title: name, timer: null, subnet: null, reading: false, stale: new Set() });
     const again = () => this.refresh();
     this.panel = new AddressPanel(name, again);
     this.map = new MapView(name, {
@@ -53,19 +53,20 @@ class NetworkPage {
       section("claims", "Waiting claims", this.parts.claims));
   }
 
-  /** Read the network and how it is used. */
-  async load() {
-    const [network, use, { items }] = await Promise.all([
-      get(path`/networks/${this.name}`), useOf(this.name), get(path`/networks/${this.name}/claims`)]);
-    Object.assign(this, { network, use, waiting: items });
+  /** Read the network, how it is used and who waits, as far as that is wanted. */
+  async load(wanted = new Set(PARTS)) {
+    const [network, use, waiting] = await Promise.all([
+      wanted.has("plan") ? get(path`/networks/${this.name}`) : this.network,
+      wanted.has("use") ? useOf(this.name) : this.use,
+      wanted.has("claims") ? claimsOf(this.name) : this.waiting]);
+    Object.assign(this, { network, use, waiting });
     if (this.space === undefined) this.space = await spaceNumber(use.space);
     this.describe();
   }
 
   describe() {
     const { network, use } = this;
-    renew(this.parts.head, this.heading(), h("div", { class: "summary" }, bar(use),
-      h("p", {}, h("b", {}, usage(use)), ` – ${number(use.held)} held, ${number(use.kept)} reserved or kept back, ${number(use.free)} free in pools`)));
+    renew(this.parts.head, this.heading(), use.families.map((family) => summary(family, use.families.length > 1)));
     renew(this.parts.subnets, subnetTable(network, use, this.subnet), this.tools());
     renew(this.parts.pools, poolTable(network, use));
     renew(this.parts.reserved, reservedTable(network, () => this.refresh()));
@@ -128,27 +129,36 @@ class NetworkPage {
   }
 
   update(changes) {
-    // Networks of one space share their addresses, so a change in any of them may show here.
-    const ours = changes.filter((change) => change.network === this.name || [null, change.space].includes(this.space));
-    if (this.gone || (changes.length && !ours.length)) return;
-    if (ours.some((change) => OF_PLAN.test(change.verb))) this.planChanged = true;
-    this.timer = this.timer || setTimeout(() => this.refresh(), REFRESH_MS);
+    if (this.gone) return;
+    for (const part of changes.length ? changes.flatMap((change) => this.touched(change)) : PARTS) this.stale.add(part);
+    if (this.stale.size) this.timer = this.timer || setTimeout(() => this.reload(), REFRESH_MS);
   }
 
-  /** Read everything that is shown once more: one reading at a time, and another if something came meanwhile. */
-  async refresh() {
+  /** Name the parts that a change may have altered. Networks of one space share their addresses. */
+  touched(change) {
+    if (change.network !== this.name && ![null, change.space].includes(this.space)) return [];
+    const seen = { map: () => meets(change, this.map.range), panel: () => this.panel.address && concerns(change, this.panel.address) };
+    return partsTouched(change, this.name, this.waiting.length > 0).filter((part) => !seen[part] || seen[part]());
+  }
+
+  /** Read everything that is shown once more. */
+  refresh() {
+    for (const part of PARTS) this.stale.add(part);
+    return this.reload();
+  }
+
+  /** Read what is stale: one reading at a time, and another if something came meanwhile. */
+  async reload() {
     clearTimeout(this.timer);
     this.timer = null;
-    if (this.reading) {
-      this.outdated = true;
-      return;
-    }
+    if (this.reading) return;
     this.reading = true;
     try {
-      do {
-        this.outdated = false;
-        await this.reread();
-      } while (this.outdated);
+      while (this.stale.size) {
+        const wanted = this.stale;
+        this.stale = new Set();
+        await this.reread(wanted);
+      }
     } catch (error) {
       this.gone = error.status === 404;
       throw error;
@@ -157,23 +167,35 @@ class NetworkPage {
     }
   }
 
-  async reread() {
-    await this.load();
-    if (this.planChanged || !this.map.ground) {
-      this.planChanged = false;
+  async reread(wanted) {
+    await this.load(wanted);
+    if (wanted.has("plan") || !this.map.ground) {
       await this.map.again(this.network.subnets);
       this.subnet = this.map.subnet;
       this.describe();
-    } else {
+    } else if (wanted.has("map")) {
       await this.map.refresh();
     }
-    await Promise.all([this.panel.refresh((address) => this.map.cellAt(address)), this.holdings.load(), this.plot.load()]);
+    await Promise.all([
+      wanted.has("panel") && this.panel.refresh((address) => this.map.cellAt(address)),
+      wanted.has("holdings") && this.holdings.load(), wanted.has("plot") && this.plot.load()]);
   }
 
   leave() {
     clearTimeout(this.timer);
     delete byId("main").dataset.block;
   }
+}
+
+async function claimsOf(network) {
+  return (await get(path`/networks/${network}/claims`)).items;
+}
+
+/** Write how a family is used; its name is only written where there are several. */
+function summary(family, named) {
+  const { name, held, kept, free } = family;
+  return h("div", { class: "summary" }, bar(family), h("p", {}, named && `${name} `, h("b", {}, usage(family)),
+    ` – ${number(held)} held, ${number(kept)} reserved or kept back, ${number(free)} free in pools`));
 }
 
 /** Find the number by which the log knows a space: null where we may not see it, and any change may matter. */

@@ -5,9 +5,9 @@ import { to } from "./routes.js";
 import { ago, byText, labels, number, share, time } from "./words.js";
 
 /** Draw how pools are used: held, kept away, free; each part also by its pattern and in words. */
-export function bar({ inPools: { held, kept, free } }) {
+export function bar({ name, inPools: { held, kept, free } }) {
   const whole = held + kept + free;
-  const text = whole ? `Of the pools ${share(held, whole)} held, ${number(kept)} reserved, ${number(free)} free` : "no pool to pick from";
+  const text = (name ? `${name}: ` : "") + (whole ? `Of the pools ${share(held, whole)} held, ${number(kept)} reserved, ${number(free)} free` : "no pool to pick from");
   const parts = [["held", held], ["kept", kept], ["free", free]].map(([kind, part]) => {
     const piece = h("span", { class: `part ${kind}` });
     // Set as properties: the page's policy forbids attributes of style.

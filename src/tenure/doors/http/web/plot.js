@@ -1,7 +1,7 @@
 // How full a network was, over time: a line with its area, and axes that say what they mean.
 
 import { timelineOf } from "./census.js";
-import { fill, h, svg } from "./dom.js";
+import { fill, h, renew, svg } from "./dom.js";
 import { number, time } from "./words.js";
 
 const SPANS = [["1", "1 hour"], ["24", "24 hours"], ["168", "7 days"], ["744", "31 days"]];
@@ -11,16 +11,18 @@ const AGAIN_MS = 5000;
 /** Shows the utilisation of a network over a time that can be chosen. */
 export class Plot {
   constructor(network) {
-    Object.assign(this, { network, read: 0 });
+    Object.assign(this, { network, read: 0, turn: 0 });
     this.span = h("select", { id: "plot-span", onchange: () => this.load(true) },
       SPANS.map(([hours, text]) => h("option", { value: hours, selected: hours === "24" }, text)));
     this.scale = h("select", { id: "plot-scale", onchange: () => this.draw() },
       h("option", { value: "seen" }, "scaled to what was held"), h("option", { value: "all" }, "scaled to all there is"));
+    this.family = h("select", { id: "plot-family", hidden: true, onchange: () => this.draw() });
     this.frame = h("div", { class: "plot-frame" });
     this.width = 0;
     new ResizeObserver(([entry]) => this.resized(Math.floor(entry.contentRect.width))).observe(this.frame);
     this.node = h("div", {}, h("div", { class: "filters" },
       h("label", { for: "plot-span" }, "Held addresses over "), this.span,
+      h("label", { class: "unseen", for: "plot-family" }, "Family"), this.family,
       h("label", { class: "unseen", for: "plot-scale" }, "Scale"), this.scale), this.frame);
   }
 
@@ -28,8 +30,22 @@ export class Plot {
   async load(now = false) {
     if (!now && Date.now() - this.read < AGAIN_MS) return;
     this.read = Date.now();
-    this.line = await timelineOf(this.network, Number(this.span.value));
+    this.turn += 1;
+    const { turn } = this;
+    const line = await timelineOf(this.network, Number(this.span.value));
+    // Another span was chosen meanwhile; an answer that comes late must not replace its answer.
+    if (turn !== this.turn) return;
+    this.line = line;
+    this.offer(line.families.map((family) => family.name));
     this.draw();
+  }
+
+  /** Let the reader choose where there are several families. */
+  offer(names) {
+    const chosen = names.includes(this.family.value) ? this.family.value : names[0];
+    renew(this.family, names.map((name) => h("option", { value: name }, name)));
+    this.family.value = chosen || "";
+    this.family.hidden = names.length < 2;
   }
 
   resized(width) {
@@ -40,7 +56,8 @@ export class Plot {
 
   draw() {
     if (!this.line || !this.width) return;
-    const { points, capacity, since } = this.line;
+    const { families, since } = this.line;
+    const { points, capacity } = families.find((family) => family.name === this.family.value) || { points: [] };
     if (!points.length) {
       fill(this.frame, h("p", { class: "muted" }, "Nothing is known yet."));
       return;

@@ -33,7 +33,7 @@ export function onlyNetworks() {
 }
 
 /** Tell why something may not be done: null where it may. */
-export function hindrance(need, network = null) {
+function hindrance(need, network = null) {
   const self = state.self;
   if (!self) return "Log in to do this.";
   const networks = self.networks || [];

@@ -1,4 +1,4 @@
-// How things are written: numbers, times, shares, owners, what the log says.
+// How things are written: numbers, times, shares, labels.
 
 const SECOND = 1000;
 const STEPS = [["day", 86400], ["hour", 3600], ["minute", 60], ["second", 1]];
@@ -30,7 +30,9 @@ export function share(part, whole) {
   const percent = (100 * Number(part)) / Number(whole);
   if (percent > 0 && percent < 0.1) return "< 0.1 %";
   if (percent < 100 && percent > 99.9) return "> 99.9 %";
-  return `${percent < 10 && percent > 0 ? percent.toFixed(1) : Math.round(percent)} %`;
+  // Near both ends a whole number would say none, or all.
+  const near = (percent > 0 && percent < 10) || (percent > 99 && percent < 100);
+  return `${near ? percent.toFixed(1) : Math.round(percent)} %`;
 }
 
 /** Write a time as it is on the reader's clock. */
@@ -60,13 +62,6 @@ export function since(text) {
 /** Write labels as they are searched for. */
 export function labels(said) {
   return Object.entries(said || {}).map(([name, value]) => (value === "" ? name : `${name}=${value}`));
-}
-
-/** Say in words what an entry of the log tells. */
-export function changeText(change) {
-  const told = change.details || {};
-  const place = told.range || told.cidr || told.pool || told.subnet || told.name || "";
-  return [change.verb, change.address || place].filter(Boolean).join(" ");
 }
 
 /** Write on whose word something was done, and by which request. */

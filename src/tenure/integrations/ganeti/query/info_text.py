@@ -5,7 +5,8 @@ from collections.abc import Iterator
 from tenure.integrations.ganeti.machine_model import Instance
 from tenure.integrations.ganeti.query.network_fields import NetworkFacts, external_text, time_cell, wire_cell, wires
 from tenure.integrations.ganeti.query.used_addresses import FREE, USED, Marks
-from tenure.kernel.addressing.addresses import format_address
+from tenure.kernel.addressing.addresses import FAMILY_NAMES, format_address
+from tenure.kernel.percent import percent
 from tenure.kernel.plan.plan_model import Pool, Subnet
 
 ROW = 64
@@ -28,11 +29,6 @@ def map_lines(picture: str) -> list[str]:
     return [f"{start:>5} {row} {start + len(row) - 1}" for start, row in rows]
 
 
-def share(part: int, whole: int) -> str:
-    """Write a part of a whole in per cent; of nothing it is 0."""
-    return f"{100 * part / whole if whole else 0:.2f}%"
-
-
 def _head(facts: NetworkFacts) -> Iterator[str]:
     network = facts.network
     yield f"Network name: {network.name}"
@@ -45,9 +41,12 @@ def _head(facts: NetworkFacts) -> Iterator[str]:
 
 
 def _amounts(facts: NetworkFacts) -> Iterator[str]:
-    size, free = facts.size, facts.size - facts.used
-    yield f"  Size of pools: {size}"
-    yield f"  Free: {free} ({share(free, size)})"
+    families = facts.families
+    for family, use in families.items():
+        # Named only where there are several: one address of IPv4 says nothing beside a /64 of IPv6.
+        pools, called = ("pools", "") if len(families) == 1 else (f"{FAMILY_NAMES[family]} pools", FAMILY_NAMES[family])
+        yield f"  Size of {pools}: {use.size}"
+        yield f"  Free{called and f' {called}'}: {use.free} ({percent(use.free, use.size)})"
     if not facts.network.subnets:
         yield "  Subnets: none"
 
@@ -67,7 +66,7 @@ def _subnet_lines(subnet: Subnet, marks: Marks) -> Iterator[str]:
 def _pool_lines(pool: Pool, marks: Marks) -> Iterator[str]:
     size, used = pool.range.size, marks.used(pool.range)
     picture = marks.picture(pool.range)
-    yield f"    Pool {pool.range}{_called(pool.name)}: size {size}, used {used} ({share(used, size)})"
+    yield f"    Pool {pool.range}{_called(pool.name)}: size {size}, used {used} ({percent(used, size)})"
     if picture is None:
         yield f"      too large for a map: {used} used, {size - used} free"
         return

@@ -9,12 +9,12 @@ import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, Generic, TypeVar
+from typing import Any, Generic, NamedTuple, TypeVar
 
 from tenure.integrations.ganeti.hook_environment import first_subnet
 from tenure.integrations.ganeti.machine_model import Instance
 from tenure.integrations.ganeti.query.used_addresses import LARGEST_MAP, Marks, external_ranges
-from tenure.kernel.addressing.addresses import format_address
+from tenure.kernel.addressing.addresses import Family, format_address
 from tenure.kernel.errors import Invalid
 from tenure.kernel.holdings.holding_model import Holding, moment
 from tenure.kernel.names import shown
@@ -83,6 +83,18 @@ def _found(name: str, fields: Mapping[str, Field[F]]) -> Field[F]:
     raise Invalid(f"output: no field {shown(name)}; {hint}", field="output")
 
 
+class PoolCount(NamedTuple):
+    """How many addresses pools have, and how many of them are not free."""
+
+    size: int = 0
+    used: int = 0
+
+    @property
+    def free(self) -> int:
+        """Return how many are free."""
+        return self.size - self.used
+
+
 @dataclass(frozen=True)
 class NetworkFacts:
     """A network, all its holdings in whatever state, the instances that may be on it, the others of its space."""
@@ -103,15 +115,24 @@ class NetworkFacts:
         users = (each for each in self.instances if any(nic.network == self.network.uuid for nic in each.nics))
         return sorted(users, key=lambda instance: instance.name)
 
+    @cached_property
+    def families(self) -> dict[Family, PoolCount]:
+        """Count the addresses of all pools, by each family that has one; a network without pools has none of IPv4."""
+        counts: dict[Family, PoolCount] = {}
+        for subnet, pool in self.network.pools():
+            size, used = counts.get(subnet.family, PoolCount())
+            counts[subnet.family] = PoolCount(size + pool.range.size, used + self.marks.used(pool.range))
+        return {family: counts[family] for family in Family if family in counts} or {Family.IPV4: PoolCount()}
+
     @property
     def size(self) -> int:
         """Count the addresses of all pools."""
-        return sum(pool.range.size for _, pool in self.network.pools())
+        return sum(count.size for count in self.families.values())
 
     @property
     def used(self) -> int:
         """Count the addresses of all pools that are not free."""
-        return sum(self.marks.used(pool.range) for _, pool in self.network.pools())
+        return sum(count.used for count in self.families.values())
 
 
 def wires(connections: Iterable[Connection]) -> list[tuple[str, str, str, str]]:
@@ -177,6 +198,17 @@ def _pool_document(pool: Pool, marks: Marks) -> Document:
     }
 
 
+def _families(facts: NetworkFacts) -> Document:
+    return {
+        str(family): {"size": count.size, "free_count": count.free, "reserved_count": count.used}
+        for family, count in facts.families.items()
+    }
+
+
+def _families_cell(families: Document) -> str:
+    return ", ".join(f"{family} {count['free_count']} of {count['size']} free" for family, count in families.items())
+
+
 def _subnets_cell(subnets: Iterable[Document]) -> str:
     return ",".join(subnet["cidr"] for subnet in subnets)
 
@@ -212,4 +244,5 @@ FIELDS: Mapping[str, Field[NetworkFacts]] = by_name(
     Field("subnet_cnt", "SubnetCount", "number of subnets", lambda facts: len(facts.network.subnets)),
     Field("pool_cnt", "PoolCount", "number of pools", lambda facts: sum(1 for _ in facts.network.pools())),
     Field("size", "Size", "addresses of all pools", lambda facts: facts.size),
+    Field("families", "Families", "size and counts of all pools, each family by itself", _families, _families_cell),
 )

@@ -10,6 +10,7 @@ import click
 from tenure.doors.cli.framework.complete_names import complete_deployed_instance, complete_deployment
 from tenure.doors.cli.session import Session
 from tenure.kernel.errors import Invalid
+from tenure.kernel.extras import how_to_install
 
 if TYPE_CHECKING:
     from tenure.integrations.bosh.deployments_api import Deployments
@@ -17,7 +18,7 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 STANDARD_INPUT = "standard input"
-MISSING = "deployment: PyYAML is missing: pip install 'tenure[deployments]'"
+MISSING = f"deployment: PyYAML is missing: {how_to_install('deployments')}"
 
 file_argument = click.argument("file", type=click.Path(path_type=Path, dir_okay=False, allow_dash=True))
 deployment_argument = click.argument("deployment", shell_complete=complete_deployment)

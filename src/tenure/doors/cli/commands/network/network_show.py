@@ -40,7 +40,7 @@ COLUMNS = {
 }
 NOTHING = "no networks; `tenure network add NAME` makes one"
 
-FROM_HOLDINGS = {"free_count", "reserved_count", "map", "subnets"}
+FROM_HOLDINGS = {"free_count", "reserved_count", "map", "subnets", "families"}
 FROM_INSTANCES = {"inst_list", "inst_cnt"}
 """Fields that cost more than the plan: all holdings of a network, all instances."""
 

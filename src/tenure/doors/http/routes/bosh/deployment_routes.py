@@ -25,6 +25,7 @@ from tenure.doors.http.routes.bosh.deployment_schemas import (
 from tenure.doors.http.routing.endpoint import Call, RouteSection
 from tenure.doors.http.routing.principal import Need
 from tenure.kernel.errors import NotFound
+from tenure.kernel.extras import how_to_install
 from tenure.kernel.names import check_name
 from tenure.wire import encode, responses
 from tenure.wire.http_errors import NotInstalled
@@ -35,7 +36,7 @@ if TYPE_CHECKING:
 deployments = RouteSection("deployments", "What manifests want, and what their instances have.", apart=True)
 
 INSTANCE = "/deployments/{deployment}/instances/{instance_group}/{ident}"
-MISSING = "PyYAML is missing, without which no manifest can be read; on the server: pip install 'tenure[deployments]'"
+MISSING = f"PyYAML is missing, without which no manifest can be read; on the server: {how_to_install('deployments')}"
 
 
 @deployments.route("GET", "/cloud-configs", need=Need.READ, answer=responses.Listing[CloudConfig])
