@@ -25,7 +25,7 @@ from tenure.kernel.names import (
     shown,
 )
 from tenure.kernel.plan.plan_model import Configuration, Network
-from tenure.service.allocator.claim import Claim
+from tenure.service.allocator.claim import Claim, exhausted
 from tenure.service.apply.operations import (
     Allocate,
     AllocateRun,
@@ -159,8 +159,8 @@ class RemoteLedger:
                 # without wait_s does not stand in line.
                 left_s = max(deadline - loop.time(), 0.001)
                 return decode.holding(await self._allocated(claim, key, request_id, left_s))
-        except PoolExhausted as error:
-            raise PoolExhausted(claim.network, error.pool, waited_s=wait_s) from None
+        except PoolExhausted:
+            raise exhausted(claim, waited_s=wait_s) from None
 
     @contextlib.asynccontextmanager
     async def _or_leave(self, claim: Claim, request_id: str) -> AsyncIterator[None]:

@@ -8,6 +8,7 @@ from typing import Annotated, Any
 
 from msgspec import Meta
 
+from tenure.kernel.addressing.addresses import Family
 from tenure.kernel.holdings.holding_model import State
 from tenure.kernel.names import CENTURY_S, MAX_LABELS, MAX_NAME, MAX_TEXT
 from tenure.kernel.plan.plan_model import KeepBack, NetworkKind, Policy
@@ -106,6 +107,7 @@ KNOWN: dict[str, Any] = {
     "dns": list[Address],
     "document": dict[str, Any],
     "gateway": Address,
+    "family": Annotated[str, one_of("Only addresses of this family.", Family)],
     "generation": Annotated[int, count("The holding's generation: a late request never meets a later grant.", 17)],
     "group": Annotated[str, told_name("A group of nodes.", "rack1")],
     "ident": Annotated[str, told_name("An instance of the group, by its index or its uuid.", "0")],

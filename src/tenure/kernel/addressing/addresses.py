@@ -5,6 +5,7 @@ Positions of one family are consecutive, the families never meet, and ``key(posi
 so ranges, free sets and stores need no case for the family.
 """
 
+import enum
 import ipaddress
 
 from tenure.kernel.errors import Invalid
@@ -12,12 +13,29 @@ from tenure.kernel.errors import Invalid
 V4_BASE = 4 << 32
 V6_BASE = 6 << 128
 
+
+class Family(enum.StrEnum):
+    """The family of an address, as callers write it."""
+
+    IPV4 = "ipv4"
+    IPV6 = "ipv6"
+
+
 AddressLike = str | ipaddress.IPv4Address | ipaddress.IPv6Address
+
+
+FAMILY_NAMES = {Family.IPV4: "IPv4", Family.IPV6: "IPv6"}
+"""How families are written for people."""
 
 
 def is_v6(position: int) -> bool:
     """Tell the family of a position."""
     return position >= V6_BASE
+
+
+def family_of(position: int) -> Family:
+    """Return the family of a position."""
+    return Family.IPV6 if position >= V6_BASE else Family.IPV4
 
 
 def width(position: int) -> int:
@@ -27,7 +45,7 @@ def width(position: int) -> int:
 
 def family_name(position: int) -> str:
     """Name the family for people."""
-    return "IPv6" if position >= V6_BASE else "IPv4"
+    return FAMILY_NAMES[family_of(position)]
 
 
 def family_span(position: int) -> tuple[int, int]:

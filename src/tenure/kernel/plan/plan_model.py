@@ -9,7 +9,7 @@ from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 
-from tenure.kernel.addressing.addresses import format_address, is_v6, width
+from tenure.kernel.addressing.addresses import Family, family_of, format_address, is_v6, width
 from tenure.kernel.addressing.ranges import AddressRange, Cidr
 from tenure.kernel.errors import NotFound
 from tenure.kernel.holdings.holding_model import NetworkId, SpaceId
@@ -103,6 +103,15 @@ class Subnet:
     def unit_size(self) -> int:
         """Count the addresses of one unit."""
         return 1 << (width(self.cidr.first) - self.unit)
+
+    @property
+    def family(self) -> Family:
+        """Return the family of the subnet's addresses."""
+        return family_of(self.cidr.first)
+
+    def serves_zone(self, zone: str) -> bool:
+        """Return whether a claim that names a zone may be served from here: a subnet without zones serves them all."""
+        return not self.zones or zone in self.zones
 
     def answers_to(self, ident: str) -> bool:
         """Tell whether the subnet is meant by a name, a block or a uuid."""

@@ -17,7 +17,8 @@ from tenure.kernel.plan.layout import Layout
 from tenure.kernel.plan.plan_model import Configuration
 from tenure.ports import Transaction
 from tenure.service.allocator.claim import Claim, Granted, Known, Waiting, claim_document, claim_of
-from tenure.service.allocator.lane import Answer, Serving
+from tenure.service.allocator.existing_holding import Answer
+from tenure.service.allocator.lane import Serving
 from tenure.service.allocator.revocable_grants import revocable
 
 ClaimKey = tuple[int, str, str]

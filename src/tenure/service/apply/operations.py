@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, TypedDict
 
-from tenure.kernel.addressing.addresses import AddressLike, format_address, parse_address
+from tenure.kernel.addressing.addresses import AddressLike, Family, format_address, parse_address
 from tenure.kernel.errors import Invalid
 from tenure.kernel.holdings.holding_model import NO_DETAILS, Holding, Paper, State
 from tenure.kernel.names import (
@@ -17,6 +17,7 @@ from tenure.kernel.names import (
     check_text,
     shown,
 )
+from tenure.kernel.plan.edit_fields import read_member
 from tenure.kernel.plan.edits import KEEP, Edit, Keep
 from tenure.kernel.plan.plan_model import Network, Policy
 from tenure.service.allocator.claim import REACHES, Claim, plain_claim
@@ -43,6 +44,7 @@ class Allocate:
     lasts_s: float | None = None
     key: str | None = None
     zone: str | None = None
+    family: str | None = None
 
     def claim(self) -> Claim:
         """Read it as a claim; Invalid names the field that is wrong."""
@@ -54,20 +56,22 @@ class Allocate:
             address=None if self.address is None else parse_address(self.address),
             pool=None if self.pool is None else check_name(self.pool, field="pool"),
             subnet=None if self.subnet is None else check_name(self.subnet, field="subnet"),
-            policy=None if self.policy is None else _policy(self.policy),
+            policy=None if self.policy is None else read_member(Policy, self.policy, "policy"),
             reserved=self.reserved,
             state=State.PENDING if self.pending else State.HELD,
             lasts_us=None if self.lasts_s is None else check_seconds(self.lasts_s, field="lasts_s"),
             request=None if self.request is None else check_name(self.request, field="request"),
             details=self._details(),
             zone=None if self.zone is None else check_name(self.zone, field="zone"),
+            family=None if self.family is None else read_member(Family, self.family, "family"),
         )
         return claim if self.key is None else claim.under(check_key(self.key))
 
     def _check(self) -> None:
         """Refuse what cannot be said together, and words that are none of those known."""
-        if self.address is not None and (self.pool, self.subnet, self.policy, self.zone) != (None, None, None, None):
-            text = "address: name an address, or a pool, a subnet, a zone and a policy, not both"
+        picked = (self.pool, self.subnet, self.policy, self.zone, self.family)
+        if self.address is not None and any(value is not None for value in picked):
+            text = "address: name an address, or a pool, a subnet, a zone, a family and a policy, not both"
             raise Invalid(text, field="address")
         if self.reserved not in REACHES:
             raise Invalid(f"reserved: {shown(self.reserved)} is none of {', '.join(REACHES)}", field="reserved")
@@ -105,6 +109,7 @@ class GroupKeywords(TypedDict, total=False):
     labels: Mapping[str, str] | None
     request: str | None
     zone: str | None
+    family: str | None
 
 
 class SingleKeywords(GroupKeywords, total=False):
@@ -149,6 +154,7 @@ def keywords_of(claim: Claim) -> dict[str, Any]:
         "pool": claim.pool,
         "subnet": claim.subnet,
         "zone": claim.zone,
+        "family": None if claim.family is None else str(claim.family),
         "policy": None if claim.policy is None else str(claim.policy),
         "reserved": claim.reserved if claim.address is not None else None,  # it is about named addresses only
         "request": claim.request,
@@ -157,13 +163,6 @@ def keywords_of(claim: Claim) -> dict[str, Any]:
         **claim.details,
     }
     return {name: value for name, value in said.items() if value not in (None, "")}
-
-
-def _policy(word: str) -> Policy:
-    try:
-        return Policy(word)
-    except ValueError:
-        raise Invalid(f"policy: {shown(word)} is none of {', '.join(Policy)}", field="policy") from None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -179,6 +178,7 @@ class AllocateRun:
     labels: Mapping[str, str] | None = None
     request: str | None = None
     zone: str | None = None
+    family: str | None = None
 
     def claims(self) -> list[Claim]:
         """Read it as claims, in the order of their addresses."""

@@ -366,7 +366,7 @@ def _shown(waiters: Sequence[Waiter], layout: Layout) -> list[WaitingClaim]:
         WaitingClaim(
             layout.name_of(waiter.network), Owner.trusted(waiter.owner), waiter.slot, place, moment(waiter.since_us),
             moment(waiter.until_us), waiter.document.get("pool"), waiter.document.get("subnet"),
-            waiter.document.get("zone"),
+            waiter.document.get("zone"), waiter.document.get("family"),
         )
         for place, waiter in enumerate(waiters, 1)
         if waiter.network in known

@@ -161,8 +161,10 @@ def _could_serve(network: Network, pool: str | None, claim: WaitingClaim) -> boo
     if claim.subnet is not None:
         subnets = [subnet for subnet in subnets if subnet.answers_to(claim.subnet)]
     if claim.zone is not None:
-        subnets = [subnet for subnet in subnets if not subnet.zones or claim.zone in subnet.zones]
-    return bool(subnets) or (claim.subnet, claim.zone) == (None, None)
+        subnets = [subnet for subnet in subnets if subnet.serves_zone(claim.zone)]
+    if claim.family is not None:
+        subnets = [subnet for subnet in subnets if subnet.family == claim.family]
+    return bool(subnets) or (claim.subnet, claim.zone, claim.family) == (None, None, None)
 
 
 def _is_address(text: str) -> bool:

@@ -7,7 +7,7 @@ import click
 
 from tenure.doors.cli.framework.click_base import with_options
 from tenure.doors.cli.framework.complete_names import complete_network, complete_pool, complete_subnet
-from tenure.kernel.addressing.addresses import format_address
+from tenure.kernel.addressing.addresses import Family, format_address
 from tenure.kernel.addressing.ranges import parse_cidr
 from tenure.kernel.errors import Invalid
 from tenure.kernel.plan.edits import KEEP
@@ -83,6 +83,7 @@ claim_options = with_options(
     click.option("--pool", shell_complete=complete_pool, help="Only from this pool."),
     click.option("--subnet", shell_complete=complete_subnet, help="Only from this subnet."),
     click.option("--zone", metavar="NAME", help="Only from subnets in this zone, or in none."),
+    click.option("--family", type=click.Choice([str(word) for word in Family]), help="Only addresses of this family."),
     policy_option,
     click.option("--reserved", type=click.Choice(REACHES), help="How far --address may reach; refuse unless said."),
     labels_option,
