@@ -96,7 +96,18 @@ Labels = Annotated[
     ),
 ]
 
+AddedLabels = Annotated[
+    dict[str, Text],
+    told(
+        "Labels to add, or to write over; the others stay as they are. `labels` replaces them all.",
+        {"team": "shop"},
+        maxProperties=MAX_LABELS,
+        propertyNames={"minLength": 1, "maxLength": MAX_NAME, "pattern": NAME_PATTERN},
+    ),
+]
+
 KNOWN: dict[str, Any] = {
+    "add_labels": AddedLabels,
     "address": Address,
     "carrier": Annotated[str, told_name("The machine that has the address now.", "vm-17")],
     "cidr": Cidr,
@@ -132,6 +143,7 @@ KNOWN: dict[str, Any] = {
     "prefix": Annotated[str, told_name("How names begin.")],
     "range": Span,
     "reason": Text,
+    "remove_labels": Annotated[list[Name], told("Labels to remove, by name; the others stay as they are.", ["team"])],
     "request": Annotated[str, told_name("By which request of the caller's own this is done.", "ticket-4711")],
     "reserved": Annotated[
         str, one_of("How far a named address may reach into what is reserved or kept back.", REACHES)

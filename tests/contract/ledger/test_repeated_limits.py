@@ -76,7 +76,7 @@ async def test_what_is_held_is_no_answer_where_something_else_is_asked_for(
 ) -> None:
     await ledger.allocate("net", owner="vm/a", pool="v4")
     before = await ledger.last_change()
-    how = {} if "address" in wanted else {"policy": policy}
+    how: dict[str, Any] = {} if "address" in wanted else {"policy": policy}
 
     with pytest.raises(tenure.AlreadyExists) as refusal:
         await ledger.allocate("net", owner="vm/a", **wanted, **how)

@@ -230,9 +230,14 @@ class Transfer(OfHolding):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ModifyHolding(OfHolding):
-    """Change what is written on a holding, or its state: held and draining follow each other."""
+    """Change what is written on a holding, or its state: held and draining follow each other.
+
+    ``labels`` are all that there are to be; ``add_labels`` and ``remove_labels`` leave the others as they are.
+    """
 
     labels: Mapping[str, str] | Keep = KEEP
+    add_labels: Mapping[str, str] | Keep = KEEP
+    remove_labels: Sequence[str] | Keep = KEEP
     description: str | Keep = KEEP
     carrier: str | Keep | None = KEEP
     plan: str | Keep | None = KEEP

@@ -118,9 +118,14 @@ class AsyncLedger:
         tags: Sequence[str] | Keep = KEEP,
         retired: bool | Keep = KEEP,
         labels: Labels | Keep = KEEP,
+        add_labels: Labels | Keep = KEEP,
+        remove_labels: Sequence[str] | Keep = KEEP,
         description: str | Keep = KEEP,
     ) -> Network:
-        """Change a network; ``name`` renames it, holdings and uuid stay."""
+        """Change a network; ``name`` renames it, holdings and uuid stay.
+
+        ``labels`` are all that there are to be; ``add_labels`` and ``remove_labels`` leave the others as they are.
+        """
         return await self._edit(
             edits.ModifyNetwork(
                 network=network,
@@ -130,6 +135,8 @@ class AsyncLedger:
                 tags=tags,
                 retired=retired,
                 labels=labels,
+                add_labels=add_labels,
+                remove_labels=remove_labels,
                 description=description,
             )
         )
@@ -190,9 +197,14 @@ class AsyncLedger:
         keep_back: Sequence[str] | Keep = KEEP,
         retired: bool | Keep = KEEP,
         labels: Labels | Keep = KEEP,
+        add_labels: Labels | Keep = KEEP,
+        remove_labels: Sequence[str] | Keep = KEEP,
         description: str | Keep = KEEP,
     ) -> Network:
-        """Change a subnet, found by name, block or uuid; ``cidr`` grows, shrinks or moves it."""
+        """Change a subnet, found by name, block or uuid; ``cidr`` grows, shrinks or moves it.
+
+        ``labels`` are all that there are to be; ``add_labels`` and ``remove_labels`` leave the others as they are.
+        """
         return await self._edit(
             edits.ModifySubnet(
                 network=network,
@@ -206,6 +218,8 @@ class AsyncLedger:
                 keep_back=keep_back,
                 retired=retired,
                 labels=labels,
+                add_labels=add_labels,
+                remove_labels=remove_labels,
                 description=description,
             )
         )
@@ -252,9 +266,14 @@ class AsyncLedger:
         cooling_s: int | Keep = KEEP,
         retired: bool | Keep = KEEP,
         labels: Labels | Keep = KEEP,
+        add_labels: Labels | Keep = KEEP,
+        remove_labels: Sequence[str] | Keep = KEEP,
         description: str | Keep = KEEP,
     ) -> Network:
-        """Change a pool, found by its name or its exact range."""
+        """Change a pool, found by its name or its exact range.
+
+        ``labels`` are all that there are to be; ``add_labels`` and ``remove_labels`` leave the others as they are.
+        """
         return await self._edit(
             edits.ModifyPool(
                 network=network,
@@ -264,6 +283,8 @@ class AsyncLedger:
                 cooling_s=cooling_s,
                 retired=retired,
                 labels=labels,
+                add_labels=add_labels,
+                remove_labels=remove_labels,
                 description=description,
             )
         )
@@ -501,6 +522,8 @@ class AsyncLedger:
         owner: str,
         generation: int | None = None,
         labels: Mapping[str, str] | Keep = KEEP,
+        add_labels: Mapping[str, str] | Keep = KEEP,
+        remove_labels: Sequence[str] | Keep = KEEP,
         description: str | Keep = KEEP,
         carrier: str | Keep | None = KEEP,
         plan: str | Keep | None = KEEP,
@@ -508,13 +531,18 @@ class AsyncLedger:
         request: str | None = None,
         key: str | None = None,
     ) -> Holding:
-        """Change what is written on a holding, or its state: ``draining`` frees the slot, ``held`` takes it back."""
+        """Change what is written on a holding, or its state: ``draining`` frees the slot, ``held`` takes it back.
+
+        ``labels`` are all that there are to be; ``add_labels`` and ``remove_labels`` leave the others as they are.
+        """
         operation = ModifyHolding(
             network=network,
             address=address,
             owner=owner,
             generation=generation,
             labels=labels,
+            add_labels=add_labels,
+            remove_labels=remove_labels,
             description=description,
             carrier=carrier,
             plan=plan,

@@ -9,10 +9,12 @@ from tenure.doors.cli.framework.click_base import noun, with_options
 from tenure.doors.cli.framework.shared_options import (
     cascade_option,
     changed,
+    changed_labels,
     description_option,
     labels_option,
     network_argument,
     network_choice,
+    relabel_options,
     subnet_argument,
     undo_option,
     without_option,
@@ -39,14 +41,25 @@ COLUMNS = {
 block_options = with_options(
     click.option("--gateway", metavar="ADDRESS", help="Its gateway, which is kept back."),
     click.option("--name", help="A name for it."),
-    click.option("--dns", multiple=True, metavar="ADDRESS", help="A name server; repeat for more."),
+    click.option(
+        "--dns",
+        multiple=True,
+        metavar="ADDRESS",
+        help="A name server, in place of those that there are; repeat for more.",
+    ),
     click.option("--dhcp/--no-dhcp", default=None, help="Whether DHCP serves it."),
-    click.option("--zone", "zones", multiple=True, metavar="NAME", help="An availability zone; repeat for more."),
+    click.option(
+        "--zone",
+        "zones",
+        multiple=True,
+        metavar="NAME",
+        help="An availability zone, in place of those that there are; repeat for more.",
+    ),
     click.option(
         "--keep-back",
         multiple=True,
         type=click.Choice([str(word) for word in KeepBack]),
-        help="What it never hands out by itself; repeat for more.",
+        help="What it never hands out by itself, in place of the usual; repeat for more.",
     ),
     labels_option,
     description_option,
@@ -88,6 +101,7 @@ def add(session: Session, network: str, cidr: str, **said: Any) -> None:
 @subnet_argument
 @click.option("--cidr", help="Grow, shrink or move the block.")
 @block_options
+@relabel_options
 @without_option("gateway", "name", "dns", "zones", "keep-back", "labels", "description")
 @pass_session
 def modify(session: Session, network: str, subnet: str, without: tuple[str, ...], **said: Any) -> None:
@@ -96,8 +110,9 @@ def modify(session: Session, network: str, subnet: str, without: tuple[str, ...]
     For example:
       tenure subnet modify net1 192.0.2.0/24 --name front --without gateway
     """
-    empty: dict[str, Any] = {"gateway": None, "name": None, "labels": {}, "description": ""}
-    wanted = {
+    wanted = changed_labels(said, without)
+    empty: dict[str, Any] = {"gateway": None, "name": None, "description": ""}
+    wanted |= {
         field: changed(value, field.replace("_", "-"), without, empty.get(field, ())) for field, value in said.items()
     }
     _told(session, session.run(lambda ledger: _modified(ledger, network, subnet, wanted)), "changed")

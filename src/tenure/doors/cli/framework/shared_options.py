@@ -55,7 +55,16 @@ address_argument = click.argument("address", callback=read_address)
 owner_argument = click.argument("owner")
 
 labels_option = click.option(
-    "--label", "labels", metavar="NAME=TEXT", multiple=True, callback=read_labels, help="A label; repeat for more."
+    "--label",
+    "labels",
+    metavar="NAME=TEXT",
+    multiple=True,
+    callback=read_labels,
+    help="A label, beside those that there are; repeat for more.",
+)
+relabel_options = with_options(
+    click.option("--no-label", "no_labels", metavar="NAME", multiple=True, help="Remove this label; repeat for more."),
+    click.option("--labels-only", is_flag=True, help="Remove all labels but those of --label."),
 )
 description_option = click.option("--description", metavar="TEXT", help="A few words for people.")
 request_option = click.option("--request", metavar="NAME", help="Name the request; it is kept in the log.")
@@ -98,6 +107,25 @@ claim_options = with_options(
 
 def changed(value: object, field: str, without: Sequence[str], empty: object) -> Any:
     """Return what a modify passes on: the new value, emptiness, or KEEP where nothing was said."""
+    silent = value is None or value == () or value == {}
     if field in without:
+        if not silent:
+            raise click.UsageError(f"--without {field} empties what another option sets; leave one of them out")
         return empty
-    return KEEP if value is None or value == () or value == {} else value
+    return KEEP if silent else value
+
+
+def changed_labels(said: dict[str, Any], without: Sequence[str]) -> dict[str, Any]:
+    """Take what a modify says of labels out of its words; return it as the ledger's keywords."""
+    added, removed, only = said.pop("labels"), said.pop("no_labels"), said.pop("labels_only")
+    if "labels" in without:
+        if added or removed or only:
+            raise click.UsageError("--without labels removes them all; leave out the other words on labels")
+        return {"labels": {}}
+    if only and (removed or not added):
+        raise click.UsageError("--labels-only needs --label and no --no-label; --without labels removes them all")
+    if both := [name for name in removed if name in added]:
+        raise click.UsageError(f"label {both[0]!r} is to be added and removed; leave one of them out")
+    if only:
+        return {"labels": added}
+    return {name: value for name, value in (("add_labels", added), ("remove_labels", removed)) if value}

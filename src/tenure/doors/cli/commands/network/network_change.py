@@ -21,7 +21,9 @@ from tenure.doors.cli.framework.exit_codes import warn
 from tenure.doors.cli.framework.shared_options import (
     cascade_option,
     changed,
+    changed_labels,
     network_argument,
+    relabel_options,
     undo_option,
     without_option,
 )
@@ -71,6 +73,7 @@ def add(session: Session, name: str, space: str | None, **said: Any) -> None:
 @design_options
 @unreserve_option
 @plan_options
+@relabel_options
 @without_option("mac-prefix", "tags", "labels", "description")
 @pass_session
 def modify(session: Session, network: str, without: tuple[str, ...], **said: Any) -> None:
@@ -86,9 +89,9 @@ def modify(session: Session, network: str, without: tuple[str, ...], **said: Any
     """
     words = {
         "kind": changed(said["kind"], "kind", without, None),
-        "mac_prefix": changed(said["mac_prefix"], "mac-prefix", _emptied(said, without), None),
+        "mac_prefix": changed(unless_none(said["mac_prefix"]), "mac-prefix", _emptied(said, without), None),
         "tags": changed(all_tags(said), "tags", without, ()),
-        "labels": changed(said["labels"], "labels", without, {}),
+        **changed_labels(said, without),
         "description": changed(said["description"], "description", without, ""),
     }
     options = network_options(said)
