@@ -11,7 +11,7 @@ from typing import Any, NoReturn
 from tenure.client.event_stream import follow
 from tenure.client.retry_policy import pause_s
 from tenure.client.transport import Query, Transport, id_for, segment, short_key
-from tenure.kernel.addressing.addresses import format_address, parse_address
+from tenure.kernel.addressing.addresses import format_address, parse_unit, unit_text
 from tenure.kernel.errors import Invalid, PoolExhausted, StoreUnavailable, TenureError
 from tenure.kernel.holdings.holding_model import Change, Holding, Paper
 from tenure.kernel.holdings.tenures import History
@@ -219,7 +219,7 @@ class RemoteLedger:
         """Have the server end a holding."""
         check_lingering(operation.lingers_s)
         body: dict[str, Any] = {
-            "address": format_address(parse_address(operation.address)),
+            "address": unit_text(*parse_unit(operation.address)),
             "owner": str(Owner(operation.owner)),
             "generation": check_generation(operation.generation),
             "lingers_s": operation.lingers_s,

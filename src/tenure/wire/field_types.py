@@ -25,6 +25,7 @@ NAME_PATTERN = rf"^[^\s{_DARK}]([^{_DARK}]*[^\s{_DARK}])?$"
 SLOT_PATTERN = rf"^([^\s{_DARK}]([^{_DARK}]*[^\s{_DARK}])?)?$"
 OWNER_PATTERN = r"^([A-Za-z0-9][A-Za-z0-9_.-]*:)?[A-Za-z][A-Za-z0-9_.-]*/" rf"[^{_DARK}]*[^\s{_DARK}]$"
 TEXT_PATTERN = r"^[^\x00-\x08\x0b-\x1f\x7f]*$"
+UNIT_PATTERN = r"^[0-9A-Fa-f:.]+(/[0-9]{1,3})?$"
 CIDR_PATTERN = r"^[0-9A-Fa-f:.]+/[0-9]{1,3}$"
 SPAN_PATTERN = r"^\s*[0-9A-Fa-f:.]+\s*([-+]\s*[0-9A-Fa-f:.]+|/[0-9]{1,3})?\s*$"
 MAC_PATTERN = r"^[0-9A-Fa-f]{2}(:[0-9A-Fa-f]{2}){2}$"
@@ -73,6 +74,15 @@ Owner = Annotated[
 Address = Annotated[
     str, told("An IPv4 or IPv6 address.", "192.0.2.10", maxLength=45, anyOf=[{"format": "ipv4"}, {"format": "ipv6"}])
 ]
+UnitAddress = Annotated[
+    str,
+    told(
+        "An IPv4 or IPv6 address; with a length, such as 2001:db8::/64, only that of what is handed out there.",
+        "192.0.2.10",
+        maxLength=49,
+        pattern=UNIT_PATTERN,
+    ),
+]
 Cidr = Annotated[
     str, told("A block in CIDR form, without host bits.", "192.0.2.0/24", maxLength=49, pattern=CIDR_PATTERN)
 ]
@@ -108,7 +118,7 @@ AddedLabels = Annotated[
 
 KNOWN: dict[str, Any] = {
     "add_labels": AddedLabels,
-    "address": Address,
+    "address": UnitAddress,
     "carrier": Annotated[str, told_name("The machine that has the address now.", "vm-17")],
     "cidr": Cidr,
     "cooling_s": Annotated[

@@ -9,9 +9,9 @@ from collections.abc import Callable
 from dataclasses import replace
 from functools import singledispatch
 
-from tenure.kernel.addressing.addresses import format_address, is_v6, parse_address, width
+from tenure.kernel.addressing.addresses import format_address, is_v6, parse_address, parse_unit, width
 from tenure.kernel.addressing.ranges import AddressRange, Cidr, merge, parse_cidr, parse_range, subtract
-from tenure.kernel.errors import AlreadyExists, Invalid, NotFound, Overlap, StillInUse
+from tenure.kernel.errors import AddressOutsideSubnet, AlreadyExists, Invalid, NotFound, Overlap, StillInUse
 from tenure.kernel.names import Owner, check_name, check_request, check_slot, check_text, shown
 from tenure.kernel.plan import edits
 from tenure.kernel.plan.edit_fields import (
@@ -42,6 +42,7 @@ from tenure.kernel.plan.plan_model import (
     Reserved,
     Subnet,
     address_text,
+    check_unit_length,
     usual_keep_back,
 )
 
@@ -262,10 +263,20 @@ def _(edit: edits.Unreserve, draft: NetworkDraft) -> bool:
 def _(edit: edits.Preallocate, draft: NetworkDraft) -> bool:
     owner, slot = Owner(edit.owner), check_slot(edit.slot)
     notes = new_notes(edit.labels, edit.description)
-    wish = PreAllocation(owner, parse_address(edit.address), slot, check_request(edit.request), notes)
+    place, length = parse_unit(edit.address)
+    if length is not None:
+        check_unit_length(_subnet_around(draft, place, edit.network), place, length)
+    wish = PreAllocation(owner, place, slot, check_request(edit.request), notes)
     draft.waiting().pop((owner, slot), None)  # it stands behind all others, as one that is new
     draft.waiting()[owner, slot] = wish
     return True
+
+
+def _subnet_around(draft: NetworkDraft, place: int, network: str) -> Subnet:
+    try:
+        return draft.around(AddressRange(place, place))[1]
+    except NotFound:
+        raise AddressOutsideSubnet(format_address(place), network) from None
 
 
 @_edit.register

@@ -9,7 +9,17 @@ from tenure.kernel.addressing.ranges import AddressRange, merge, subtract
 from tenure.kernel.errors import AddressOutsideSubnet, AddressReserved, Invalid, NotFound
 from tenure.kernel.names import Owner
 from tenure.kernel.plan.blocked_ranges import Barrier, Barriers, Reach
-from tenure.kernel.plan.plan_model import DEFAULT_POLICY, Configuration, KeepBack, Network, Places, Policy, Pool, Subnet
+from tenure.kernel.plan.plan_model import (
+    DEFAULT_POLICY,
+    Configuration,
+    KeepBack,
+    Network,
+    Places,
+    Policy,
+    Pool,
+    Subnet,
+    check_unit_length,
+)
 from tenure.kernel.plan.pool_line import Line
 
 LineKey = tuple[str, str | None, str | None, str | None, Family | None]
@@ -120,16 +130,8 @@ class Layout:
 
     def check_length(self, network: str, position: int, length: int | None) -> None:
         """Raise unless a length that was said of an address is that of the unit there; without one all is well."""
-        if length is None:
-            return
-        subnet = self.subnet_at(network, position)
-        if length != subnet.unit:
-            address = format_address(position)
-            raise Invalid(
-                f"address: {address}/{length} is not what {subnet.cidr} hands out, which is a /{subnet.unit}; write "
-                f"{address} or {address}/{subnet.unit}",
-                field="address",
-            )
+        if length is not None:
+            check_unit_length(self.subnet_at(network, position), position, length)
 
     def preallocated(self, network: str, owner: Owner, slot: str) -> int | None:
         """Return the position that waits for this owner, if any."""

@@ -39,10 +39,11 @@ def already(claim: Claim, row: Row, layout: Layout) -> Answer:
 def _at_odds(claim: Claim, row: Row, layout: Layout) -> tuple[str, str] | None:
     """Return the field that a holding is at odds with, and the reason."""
     held = format_address(row.first)
+    if claim.address is not None:
+        layout.check_length(claim.network, claim.address, claim.length)
     if claim.address is not None and claim.address != row.first:
         wanted = format_address(claim.address)
         return "address", f"{claim.owner} holds {held} there, not {wanted}; release it first, or use another slot"
-    layout.check_length(claim.network, row.first, claim.length)
     if (broken := layout.broken_limit(line_key(claim), row.first)) is not None:
         hint = f"{claim.owner} holds {held} there, which is not {broken.text}; release it first, or use another slot"
         return broken.field, hint

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Sequence
 from itertools import groupby
 from typing import TypeVar
 
-from tenure.kernel.addressing.addresses import format_address, parse_address
+from tenure.kernel.addressing.addresses import format_address, parse_unit
 from tenure.kernel.errors import AlreadyExists, Conflict, NotFound
 from tenure.kernel.holding_states import moved, rewritten
 from tenure.kernel.holdings.actor import asked
@@ -108,7 +108,7 @@ def _at_different_places(operations: Sequence[H]) -> Iterator[list[H]]:
     group: list[H] = []
     places: set[tuple[str, int]] = set()
     for operation in operations:
-        place = (operation.network, parse_address(operation.address))
+        place = (operation.network, parse_unit(operation.address)[0])
         if place in places:
             yield group
             group, places = [], set()

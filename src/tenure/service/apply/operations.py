@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, TypedDict
 
-from tenure.kernel.addressing.addresses import AddressLike, Family, format_address, parse_address
+from tenure.kernel.addressing.addresses import AddressLike, Family, parse_unit, unit_text
 from tenure.kernel.errors import Invalid
 from tenure.kernel.holdings.holding_model import NO_DETAILS, Holding, Paper, State
 from tenure.kernel.names import (
@@ -49,11 +49,12 @@ class Allocate:
     def claim(self) -> Claim:
         """Read it as a claim; Invalid names the field that is wrong."""
         self._check()
+        place, length = (None, None) if self.address is None else parse_unit(self.address)
         claim = Claim(
             network=check_name(self.network, field="network"),
             owner=Owner(self.owner),
             slot=check_slot(self.slot),
-            address=None if self.address is None else parse_address(self.address),
+            address=place,
             pool=None if self.pool is None else check_name(self.pool, field="pool"),
             subnet=None if self.subnet is None else check_name(self.subnet, field="subnet"),
             policy=None if self.policy is None else read_member(Policy, self.policy, "policy"),
@@ -64,6 +65,7 @@ class Allocate:
             details=self._details(),
             zone=None if self.zone is None else check_name(self.zone, field="zone"),
             family=None if self.family is None else read_member(Family, self.family, "family"),
+            length=length,
         )
         return claim if self.key is None else claim.under(check_key(self.key))
 
@@ -150,7 +152,7 @@ def keywords_of(claim: Claim) -> dict[str, Any]:
     said = {
         "owner": str(claim.owner),
         "slot": claim.slot,
-        "address": None if claim.address is None else format_address(claim.address),
+        "address": None if claim.address is None else unit_text(claim.address, claim.length),
         "pool": claim.pool,
         "subnet": claim.subnet,
         "zone": claim.zone,

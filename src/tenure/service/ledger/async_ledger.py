@@ -9,7 +9,7 @@ from datetime import datetime
 from types import TracebackType
 from typing import Self, Unpack
 
-from tenure.kernel.addressing.addresses import AddressLike, parse_address
+from tenure.kernel.addressing.addresses import AddressLike, parse_unit
 from tenure.kernel.addressing.ranges import NetworkLike
 from tenure.kernel.errors import Invalid
 from tenure.kernel.holdings.holding_model import Change, Holding, Paper
@@ -28,7 +28,7 @@ from tenure.kernel.names import (
 from tenure.kernel.plan import edits
 from tenure.kernel.plan.edit_fields import read_yes_or_no
 from tenure.kernel.plan.edits import KEEP, Keep, Labels, RangeLike
-from tenure.kernel.plan.plan_model import Configuration, Network, Subnet
+from tenure.kernel.plan.plan_model import Configuration, Network, Subnet, check_unit_length
 from tenure.service.allocator.claim import Claim, check_patience
 from tenure.service.apply.operations import (
     Allocate,
@@ -629,8 +629,8 @@ class AsyncLedger:
 
     async def holding(self, network: str, address: AddressLike) -> Holding:
         """Read who holds an address (or the prefix it lies in) in a network."""
-        position = parse_address(address)
-        return await self._end.holding(check_name(network, field="network"), position)
+        name = check_name(network, field="network")
+        return await self._end.holding(name, await self._position(address, name))
 
     async def holdings(
         self,
@@ -651,7 +651,7 @@ class AsyncLedger:
         if network is None:
             raise Invalid("network: name a network or an owner", field="network")
         name = check_name(network, field="network")
-        start = None if after is None else parse_address(after, field="after")
+        start = None if after is None else await self._position(after, name, field="after")
         return await self._end.holdings(name, start, check_limit(limit))
 
     async def holdings_of(self, owners: Sequence[str]) -> list[Holding]:
@@ -685,7 +685,8 @@ class AsyncLedger:
 
     async def why(self, address: AddressLike, *, network: str | None = None) -> Explanation:
         """Explain an address: who, since when, by which request; or why it is not free; in every network it lies in."""
-        return await self._end.why(parse_address(address), _optional_network(network))
+        named = _optional_network(network)
+        return await self._end.why(await self._position(address, named), named)
 
     async def history(self, address: AddressLike, *, network: str | None = None, at: datetime | None = None) -> History:
         """Tell who held an address (or the prefix it lies in), from when until when, and how it ended.
@@ -693,8 +694,24 @@ class AsyncLedger:
         ``at`` asks who held it at a time. Pending and draining are parts of a tenure, cooling comes after it.
         Cost: O(log n) and the tenures of the address.
         """
-        position, time = parse_address(address), check_time(at)
-        return await self._end.history(position, _optional_network(network), time)
+        named, time = _optional_network(network), check_time(at)
+        return await self._end.history(await self._position(address, named), named, time)
+
+    async def _position(self, address: AddressLike, network: str | None, *, field: str = "address") -> int:
+        """Read an address that something is looked up by; a length beside it costs a look at the plan.
+
+        Where several networks have the address, the length need be right in one of them; where none has, there is no
+        unit that it could be compared with.
+        """
+        position, length = parse_unit(address, field=field)
+        if length is None:
+            return position
+        networks = await self._end.networks() if network is None else [await self._end.network(network)]
+        around = [subnet for each in networks for subnet in each.subnets if position in subnet.cidr.range]
+        alike = [subnet for subnet in around if subnet.unit == length]
+        for subnet in (alike or around)[:1]:
+            check_unit_length(subnet, position, length, field)
+        return position
 
     async def search(
         self,

@@ -7,7 +7,7 @@ from dataclasses import replace
 from datetime import datetime
 from functools import partial
 
-from tenure.kernel.addressing.addresses import format_address, parse_address
+from tenure.kernel.addressing.addresses import format_address, parse_unit
 from tenure.kernel.errors import NotFound, PoolExhausted
 from tenure.kernel.holdings.actor import Asker, asked_entry, check_asker
 from tenure.kernel.holdings.deadlines import DEADLINE
@@ -133,7 +133,7 @@ class EngineLedger:
             [answer] = await self.apply([operation], key)
             assert answer is None or isinstance(answer, Holding)
             return answer
-        owner, position = Owner(operation.owner), parse_address(operation.address)
+        owner, (position, length) = Owner(operation.owner), parse_unit(operation.address)
         wanted = ReleaseRequest(
             generation=check_generation(operation.generation),
             request=check_request(operation.request),
@@ -142,6 +142,7 @@ class EngineLedger:
             position=position,
             owner=owner,
             asker=self._asker,
+            length=length,
         )
         ended = await release_holding(wanted, self.server)
         return None if ended is None else holding_of(*ended)

@@ -15,7 +15,6 @@ from tenure.doors.cli.framework.shared_options import (
     labels_option,
     network_argument,
     owner_argument,
-    read_address,
     relabel_options,
     request_option,
     without_option,
@@ -126,7 +125,7 @@ def holding() -> None:
 
 @holding.command("list")
 @network_argument
-@click.option("--after", metavar="ADDRESS", callback=read_address, help="Go on behind this address.")
+@click.option("--after", metavar="ADDRESS", help="Go on behind this address.")
 @click.option("--limit", type=int, metavar="N", help="So many at most.")
 @pass_session
 def list_holdings(session: Session, network: str, after: str | None, limit: int | None) -> None:

@@ -10,7 +10,6 @@ from tenure.doors.cli.commands.holding import print_holdings
 from tenure.doors.cli.commands.network.network_show import plain_network
 from tenure.doors.cli.framework.click_base import command
 from tenure.doors.cli.framework.complete_names import complete_network
-from tenure.doors.cli.framework.shared_options import without_length
 from tenure.doors.cli.output.json_documents import Document, explanation_document, holding_document, network_entry
 from tenure.doors.cli.output.map_cells import TAKEN, CellKind, panel
 from tenure.doors.cli.output.network_chart import PAGE, chart, held_strokes, print_map
@@ -77,7 +76,7 @@ async def _look_up(ledger: AsyncLedger, what: str) -> Answer:
     names = {network.name for network in await ledger.networks()}
     # A network may be named like a block (10.0.0.0/8); then the network is meant.
     if _is_address(what) or (_is_address(what.partition("/")[0]) and what not in names):
-        return await ledger.why(without_length(what))
+        return await ledger.why(what)
     if what not in names and _is_owner(what):
         return await ledger.holdings(owner=what)
     network = await ledger.network(what)

@@ -7,9 +7,7 @@ import click
 
 from tenure.doors.cli.framework.click_base import with_options
 from tenure.doors.cli.framework.complete_names import complete_network, complete_pool, complete_subnet
-from tenure.kernel.addressing.addresses import Family, format_address
-from tenure.kernel.addressing.ranges import parse_cidr
-from tenure.kernel.errors import Invalid
+from tenure.kernel.addressing.addresses import Family
 from tenure.kernel.plan.edits import KEEP
 from tenure.kernel.plan.plan_model import Policy
 from tenure.service.allocator.claim import REACHES
@@ -30,28 +28,12 @@ def read_labels(context: click.Context, parameter: click.Parameter, pairs: Seque
     return labels
 
 
-def read_address(context: click.Context, parameter: click.Parameter, text: str | None) -> str | None:
-    """Read an address, or a prefix as holdings are shown: its first address stands for it."""
-    return None if text is None else without_length(text)
-
-
-def without_length(text: str) -> str:
-    """Return the address of ``address/length``; a length that does not fit is refused."""
-    if "/" not in text:
-        return text
-    try:
-        return format_address(parse_cidr(text, field="address").first)
-    except Invalid as error:
-        hint = "; write an address without a length, and a prefix by its first address"
-        raise Invalid(f"{error}{hint}", field="address") from None
-
-
 network_argument = click.argument("network", shell_complete=complete_network)
 network_choice = click.argument("network", required=False, shell_complete=complete_network)
 subnet_argument = click.argument("subnet", shell_complete=complete_subnet)
 pool_argument = click.argument("pool", shell_complete=complete_pool)
 range_argument = click.argument("range")
-address_argument = click.argument("address", callback=read_address)
+address_argument = click.argument("address")
 owner_argument = click.argument("owner")
 
 labels_option = click.option(
@@ -88,7 +70,7 @@ def without_option(*fields: str) -> Decorator:
 
 claim_options = with_options(
     slot_option,
-    click.option("--address", callback=read_address, help="This address and no other."),
+    click.option("--address", metavar="ADDRESS[/LENGTH]", help="This address and no other; a length is its unit's."),
     click.option("--pool", shell_complete=complete_pool, help="Only from this pool."),
     click.option("--subnet", shell_complete=complete_subnet, help="Only from this subnet."),
     click.option("--zone", metavar="NAME", help="Only from subnets in this zone, or in none."),
