@@ -11,7 +11,7 @@ from typing import Any, NoReturn
 from tenure.client.event_stream import follow
 from tenure.client.retry_policy import pause_s
 from tenure.client.transport import Query, Transport, id_for, segment, short_key
-from tenure.kernel.addressing.addresses import format_address, parse_address
+from tenure.kernel.addressing.addresses import format_address, named_unit_text, parse_unit
 from tenure.kernel.errors import Invalid, PoolExhausted, StoreUnavailable, TenureError
 from tenure.kernel.holdings.holding_model import Change, Holding, Paper
 from tenure.kernel.holdings.tenures import History
@@ -25,7 +25,7 @@ from tenure.kernel.names import (
     shown,
 )
 from tenure.kernel.plan.plan_model import Configuration, Network
-from tenure.service.allocator.claim import Claim
+from tenure.service.allocator.claim import Claim, exhausted
 from tenure.service.apply.operations import (
     Allocate,
     AllocateRun,
@@ -159,8 +159,8 @@ class RemoteLedger:
                 # without wait_s does not stand in line.
                 left_s = max(deadline - loop.time(), 0.001)
                 return decode.holding(await self._allocated(claim, key, request_id, left_s))
-        except PoolExhausted as error:
-            raise PoolExhausted(claim.network, error.pool, waited_s=wait_s) from None
+        except PoolExhausted:
+            raise exhausted(claim, waited_s=wait_s) from None
 
     @contextlib.asynccontextmanager
     async def _or_leave(self, claim: Claim, request_id: str) -> AsyncIterator[None]:
@@ -219,7 +219,7 @@ class RemoteLedger:
         """Have the server end a holding."""
         check_lingering(operation.lingers_s)
         body: dict[str, Any] = {
-            "address": format_address(parse_address(operation.address)),
+            "address": named_unit_text(*parse_unit(operation.address)),
             "owner": str(Owner(operation.owner)),
             "generation": check_generation(operation.generation),
             "lingers_s": operation.lingers_s,

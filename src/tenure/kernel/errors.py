@@ -214,15 +214,24 @@ class PoolExhausted(TenureError):
     code = "pool_exhausted"
 
     def __init__(
-        self, network: str, pool: str | None, *, wanted: int = 1, in_a_row: bool = False, waited_s: float | None = None
+        self,
+        network: str,
+        pool: str | None,
+        *,
+        wanted: int = 1,
+        in_a_row: bool = False,
+        waited_s: float | None = None,
+        family: str | None = None,
     ) -> None:
         place = f"pool {pool!r} of network {network!r}" if pool else f"network {network!r}"
-        what = "no free address" if wanted == 1 else f"not enough free addresses ({wanted} wanted)"
-        what = f"no {wanted} free addresses in a row" if in_a_row else what
+        free = "free" if family is None else f"free {family.replace('ip', 'IP')}"
+        what = f"no {free} address" if wanted == 1 else f"not enough {free} addresses ({wanted} wanted)"
+        what = f"no {wanted} {free} addresses in a row" if in_a_row else what
         waited = "" if waited_s is None else f", after waiting {waited_s:g} s"
         super().__init__(f"{what} in {place}{waited}; add a pool, release addresses, or wait")
         self.network = network
         self.pool = pool
+        self.family = family
         self.wanted = wanted
         self.in_a_row = in_a_row
         self.waited_s = waited_s

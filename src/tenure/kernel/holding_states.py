@@ -7,6 +7,7 @@ from tenure.kernel.addressing.addresses import format_address
 from tenure.kernel.errors import Conflict, Invalid
 from tenure.kernel.holdings.holding_model import Row, State
 from tenure.kernel.names import check_labels, check_name, check_text, shown
+from tenure.kernel.plan.edit_fields import LabelChange
 from tenure.kernel.plan.edits import Keep
 
 MOVES: Mapping[State, frozenset[State]] = {
@@ -62,11 +63,13 @@ def cooling_us(state: State, pool_us: int | None, lingers_us: int = 0) -> int:
             assert_never(state)
 
 
-def rewritten(details: Mapping[str, Any], changes: Mapping[str, object]) -> dict[str, Any]:
-    """Return a holding's details with what is not to be kept written anew; nothing said is left out."""
+def rewritten(details: Mapping[str, Any], labels: LabelChange, changes: Mapping[str, object]) -> dict[str, Any]:
+    """Return a holding's details with what is not to be kept written again; nothing said is left out."""
     checks = {"labels": check_labels, "description": check_text, "carrier": check_name, "plan": check_name}
     new = dict(details)
-    for name, value in changes.items():
+    # Labels that are left as they are stay out of it: they were checked when they were written.
+    relabelled = {} if labels == LabelChange() else {"labels": labels.made(details.get("labels", {}))}
+    for name, value in (relabelled | dict(changes)).items():
         if isinstance(value, Keep):
             continue
         checked = None if value is None else checks[name](value, field=name)

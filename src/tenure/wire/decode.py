@@ -186,6 +186,7 @@ def waiting_claim(shape: responses.WaitingClaim) -> presenter.WaitingClaim:
         pool=shape.pool,
         subnet=shape.subnet,
         zone=shape.zone,
+        family=shape.family,
     )
 
 

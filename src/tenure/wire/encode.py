@@ -306,6 +306,7 @@ def waiting_claim(claim: presenter.WaitingClaim) -> responses.WaitingClaim:
         pool=claim.pool,
         subnet=claim.subnet,
         zone=claim.zone,
+        family=claim.family,
     )
 
 

@@ -8,6 +8,7 @@ from typing import Annotated, Any
 
 from msgspec import Meta
 
+from tenure.kernel.addressing.addresses import Family
 from tenure.kernel.holdings.holding_model import State
 from tenure.kernel.names import CENTURY_S, MAX_LABELS, MAX_NAME, MAX_TEXT
 from tenure.kernel.plan.plan_model import KeepBack, NetworkKind, Policy
@@ -24,6 +25,7 @@ NAME_PATTERN = rf"^[^\s{_DARK}]([^{_DARK}]*[^\s{_DARK}])?$"
 SLOT_PATTERN = rf"^([^\s{_DARK}]([^{_DARK}]*[^\s{_DARK}])?)?$"
 OWNER_PATTERN = r"^([A-Za-z0-9][A-Za-z0-9_.-]*:)?[A-Za-z][A-Za-z0-9_.-]*/" rf"[^{_DARK}]*[^\s{_DARK}]$"
 TEXT_PATTERN = r"^[^\x00-\x08\x0b-\x1f\x7f]*$"
+UNIT_PATTERN = r"^[0-9A-Fa-f:.]+(/[0-9]{1,3})?$"
 CIDR_PATTERN = r"^[0-9A-Fa-f:.]+/[0-9]{1,3}$"
 SPAN_PATTERN = r"^\s*[0-9A-Fa-f:.]+\s*([-+]\s*[0-9A-Fa-f:.]+|/[0-9]{1,3})?\s*$"
 MAC_PATTERN = r"^[0-9A-Fa-f]{2}(:[0-9A-Fa-f]{2}){2}$"
@@ -72,6 +74,15 @@ Owner = Annotated[
 Address = Annotated[
     str, told("An IPv4 or IPv6 address.", "192.0.2.10", maxLength=45, anyOf=[{"format": "ipv4"}, {"format": "ipv6"}])
 ]
+UnitAddress = Annotated[
+    str,
+    told(
+        "An IPv4 or IPv6 address; with a length, such as 2001:db8::/64, only that of what is handed out there.",
+        "192.0.2.10",
+        maxLength=49,
+        pattern=UNIT_PATTERN,
+    ),
+]
 Cidr = Annotated[
     str, told("A block in CIDR form, without host bits.", "192.0.2.0/24", maxLength=49, pattern=CIDR_PATTERN)
 ]
@@ -95,8 +106,19 @@ Labels = Annotated[
     ),
 ]
 
+AddedLabels = Annotated[
+    dict[str, Text],
+    told(
+        "Labels to add, or to write over; the others stay as they are. `labels` replaces them all.",
+        {"team": "shop"},
+        maxProperties=MAX_LABELS,
+        propertyNames={"minLength": 1, "maxLength": MAX_NAME, "pattern": NAME_PATTERN},
+    ),
+]
+
 KNOWN: dict[str, Any] = {
-    "address": Address,
+    "add_labels": AddedLabels,
+    "address": UnitAddress,
     "carrier": Annotated[str, told_name("The machine that has the address now.", "vm-17")],
     "cidr": Cidr,
     "cooling_s": Annotated[
@@ -106,6 +128,7 @@ KNOWN: dict[str, Any] = {
     "dns": list[Address],
     "document": dict[str, Any],
     "gateway": Address,
+    "family": Annotated[str, one_of("Only addresses of this family.", Family)],
     "generation": Annotated[int, count("The holding's generation: a late request never meets a later grant.", 17)],
     "group": Annotated[str, told_name("A group of nodes.", "rack1")],
     "ident": Annotated[str, told_name("An instance of the group, by its index or its uuid.", "0")],
@@ -130,6 +153,7 @@ KNOWN: dict[str, Any] = {
     "prefix": Annotated[str, told_name("How names begin.")],
     "range": Span,
     "reason": Text,
+    "remove_labels": Annotated[list[Name], told("Labels to remove, by name; the others stay as they are.", ["team"])],
     "request": Annotated[str, told_name("By which request of the caller's own this is done.", "ticket-4711")],
     "reserved": Annotated[
         str, one_of("How far a named address may reach into what is reserved or kept back.", REACHES)

@@ -291,6 +291,7 @@ class WaitingClaim(Shape, frozen=True, kw_only=True):
     pool: str | None
     subnet: str | None
     zone: str | None = None
+    family: str | None = None
 
 
 class Withdrawn(Shape, frozen=True, kw_only=True):

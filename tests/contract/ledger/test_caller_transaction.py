@@ -47,6 +47,18 @@ def test_what_the_caller_commits_is_held(ledger: tenure.Ledger, mine: sqlite3.Co
     assert ledger.holding("net", given.address).owner == "machine/web-0"
 
 
+def test_what_is_held_is_no_answer_to_something_else(ledger: tenure.Ledger, mine: sqlite3.Connection) -> None:
+    ledger.add_pool("net", "192.0.2.30-192.0.2.39", name="other")
+    given = ledger.allocate("net", owner="machine/web-0")
+    mine.execute("BEGIN")
+    with pytest.raises(tenure.AlreadyExists, match=f"{given.address}.*'other'"):
+        ledger.inside(mine).allocate("net", owner="machine/web-0", pool="other")
+    again = ledger.inside(mine).allocate("net", owner="machine/web-0")
+    mine.execute("COMMIT")
+
+    assert again == given
+
+
 def test_what_the_caller_rolls_back_never_was(ledger: tenure.Ledger, mine: sqlite3.Connection) -> None:
     before = ledger.last_change()
     mine.execute("BEGIN")

@@ -92,9 +92,11 @@ async def test_a_zone_that_is_no_name_is_refused_by_name(ledger: Ledger, wrong: 
     assert refusal.value.field == "zone"
 
 
-async def test_who_has_an_address_already_is_answered_the_same_in_any_zone(ledger: Ledger) -> None:
+async def test_who_has_an_address_in_another_zone_gets_a_conflict_that_names_both(ledger: Ledger) -> None:
     assert await given(ledger, "z1") == 2
-    assert await given(ledger, "z2") == 2
+    with pytest.raises(tenure.AlreadyExists, match=r"192\.0\.2\.2.*'z2'"):
+        await given(ledger, "z2")
+    assert await given(ledger, None) == 2
     assert await addresses(ledger) == ["192.0.2.2"]
 
 

@@ -4,6 +4,7 @@ from typing import Any
 
 import pytest
 
+from tenure.kernel.addressing.addresses import Family
 from tenure.kernel.holdings.actor import BY, Asker
 from tenure.kernel.holdings.holding_model import State
 from tenure.kernel.names import Owner
@@ -15,7 +16,7 @@ OPS = Asker("token/ops", "abc1")
 
 EVERYTHING = Claim(
     "net1", Owner("vm/a"), "eth0", 7, "pool1", "subnet1", Policy.RANDOM, "force", State.PENDING, 1_500_000, "ticket-1",
-    {"labels": {"a": "b"}}, "key1", b"mark", "z1",
+    {"labels": {"a": "b"}}, "key1", b"mark", "z1", Family.IPV6, 64,
 )  # fmt: skip
 """A claim in which no two fields are alike."""
 
@@ -44,6 +45,8 @@ MARKS: list[tuple[dict[str, Any], str]] = [
     ({"pending": True}, "023157218e76b2e570c5a820334e489d"),
     ({"pending": True, "lasts_s": 1.5}, "a29d5b24f8ea8e8d713e66885a72a19e"),
     ({"zone": "z1"}, "6a4eb2a45c807326febb45c4aa6621b6"),
+    ({"family": "ipv4"}, "f395e4f1b26193ba681e68d86224bd23"),
+    ({"family": "ipv6", "zone": "z1"}, "5d092f814569a6177ad8a3799aaf8630"),
     ({"labels": {}}, "529340ebcbcd6db19f0d527884010dc5"),
     (EVERY_WORD, "74bf09c472ae127798f4970e55b11d04"),
 ]

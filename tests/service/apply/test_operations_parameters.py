@@ -43,6 +43,7 @@ SAMPLES: Mapping[str, Mapping[str, Any]] = {
     "pending": {"pending": True},
     "lasts_s": {"lasts_s": 60.0, "pending": True},
     "zone": {"zone": "z1"},
+    "family": {"family": "ipv6"},
 }
 """Every parameter but network, owner and key with a value that is not its default, and what must be said with it."""
 

@@ -106,6 +106,22 @@ async def test_lowest_is_the_lowest_that_is_free_also_where_another_desk_freed_i
 
 
 @pytest.mark.parametrize("policy", Policy)
+@pytest.mark.parametrize("span", ["10.0.0.10-10.0.0.29", "10.0.0.10"], ids=["room", "full"])
+async def test_what_is_held_is_no_answer_to_something_else(
+    stores: Sequence[EtcdStore], policy: Policy, span: str
+) -> None:
+    one = desk(stores[0], plan(span, policy=policy))
+    first = await one.allocate(read_claim("net", "vm/a"))
+
+    with pytest.raises(AlreadyExists, match=address(first)):
+        await one.allocate(read_claim("net", "vm/a", address="10.0.0.99"))
+    for wanted in ({"pool": "none"}, {"family": "ipv6"}):
+        with pytest.raises(TenureError):
+            await one.allocate(read_claim("net", "vm/a", **wanted))
+    assert await one.allocate(read_claim("net", "vm/a", family="ipv4")) == first
+
+
+@pytest.mark.parametrize("policy", Policy)
 async def test_a_full_pool_is_believed_only_after_the_store_was_asked(
     stores: Sequence[EtcdStore], policy: Policy
 ) -> None:

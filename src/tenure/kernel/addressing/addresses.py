@@ -55,6 +55,9 @@ def family_span(position: int) -> tuple[int, int]:
 
 def parse_address(value: AddressLike, *, field: str = "address") -> int:
     """Turn an address in text (or of the standard library) into its position."""
+    # An interface is an address with a length, which must not get lost; as text it is refused.
+    if isinstance(value, ipaddress.IPv4Interface | ipaddress.IPv6Interface):
+        value = str(value)
     # ``ip_address`` also reads numbers and packed bytes, which no caller means.
     if isinstance(value, str):
         try:
@@ -70,6 +73,28 @@ def parse_address(value: AddressLike, *, field: str = "address") -> int:
     if parsed.scope_id is not None:
         raise Invalid(f"{field}: {str(parsed)[:80]!r} carries a zone, which the ledger cannot hold", field=field)
     return V6_BASE + int(parsed)
+
+
+def parse_unit(value: AddressLike, *, field: str = "address") -> tuple[int, int | None]:
+    """Turn ``address`` or ``address/length`` into a position, and the length that was said, if one was.
+
+    Which length is right, only the plan says: ``plan_model.check_unit_length``.
+    """
+    if isinstance(value, ipaddress.IPv4Interface | ipaddress.IPv6Interface):
+        value = str(value)
+    if not isinstance(value, str) or "/" not in value:
+        return parse_address(value, field=field), None
+    address, _, said = value.partition("/")
+    place = parse_address(address, field=field)
+    if not (said.isascii() and said.isdigit() and int(said) <= width(place)):
+        reason = f"{said[:80]!r} is not a length of {family_name(place)}, which is a number up to {width(place)}"
+        raise Invalid(f"{field}: {reason}", field=field)
+    return place, int(said)
+
+
+def named_unit_text(place: int, length: int | None) -> str:
+    """Write what ``parse_unit`` read."""
+    return format_address(place) if length is None else f"{format_address(place)}/{length}"
 
 
 def format_address(position: int) -> str:

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any, NamedTuple
 
-from tenure.kernel.addressing.addresses import format_address, unit_text, width
+from tenure.kernel.addressing.addresses import Family, family_of, format_address, unit_text, width
 from tenure.kernel.names import Owner
 
 SpaceId = int
@@ -226,6 +226,11 @@ class Holding:
     def last_address(self) -> str:
         """Write the last address of what is held; the same as ``address`` unless a prefix is held."""
         return format_address(self.row.last)
+
+    @property
+    def family(self) -> Family:
+        """Return the family of what is held."""
+        return family_of(self.row.first)
 
     @property
     def unit(self) -> int:

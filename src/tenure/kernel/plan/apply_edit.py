@@ -9,19 +9,20 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import singledispatch
 
-from tenure.kernel.addressing.addresses import format_address, is_v6, parse_address, width
+from tenure.kernel.addressing.addresses import format_address, is_v6, parse_address, parse_unit, width
 from tenure.kernel.addressing.ranges import AddressRange, Cidr, merge, parse_cidr, parse_range, subtract
-from tenure.kernel.errors import AlreadyExists, Invalid, NotFound, StillInUse
+from tenure.kernel.errors import AddressOutsideSubnet, AlreadyExists, Invalid, NotFound, StillInUse
 from tenure.kernel.names import Owner, check_name, check_request, check_slot, check_text, shown
 from tenure.kernel.plan import edits
 from tenure.kernel.plan.edit_fields import (
+    changed_notes,
+    new_notes,
     read_addresses,
     read_flag,
     read_keep_back,
     read_mac_prefix,
     read_member,
     read_names,
-    read_notes,
     read_seconds,
     read_yes_or_no,
     unless_kept,
@@ -41,6 +42,7 @@ from tenure.kernel.plan.plan_model import (
     Reserved,
     Subnet,
     address_text,
+    check_unit_length,
     usual_keep_back,
 )
 
@@ -83,7 +85,7 @@ def new_network(edit: edits.AddNetwork, number: int, uuid: str) -> Network:
         kind=read_member(NetworkKind, edit.kind, "kind"),
         mac_prefix=read_mac_prefix(edit.mac_prefix),
         tags=read_names(edit.tags, "tags"),
-        notes=read_notes(Notes(), edit.labels, edit.description),
+        notes=new_notes(edit.labels, edit.description),
     )
 
 
@@ -101,7 +103,7 @@ def _(edit: edits.ModifyNetwork, draft: NetworkDraft) -> bool:
         mac_prefix=unless_kept(edit.mac_prefix, network.mac_prefix, read_mac_prefix),
         tags=unless_kept(edit.tags, network.tags, lambda tags: read_names(tags, "tags")),
         retired=read_flag(edit.retired, network.retired, "retired"),
-        notes=read_notes(network.notes, edit.labels, edit.description),
+        notes=changed_notes(network.notes, edit),
     )
     return True
 
@@ -137,7 +139,7 @@ def _(edit: edits.AddSubnet, draft: NetworkDraft) -> bool:
         zones=read_names(edit.zones, "zones"),
         unit=unit,
         keep_back=usual if edit.keep_back is None else read_keep_back(edit.keep_back),
-        notes=read_notes(Notes(), edit.labels, edit.description),
+        notes=new_notes(edit.labels, edit.description),
     )
     draft.add(subnet)
     return True
@@ -163,7 +165,7 @@ def _(edit: edits.ModifySubnet, draft: NetworkDraft) -> bool:
             keep_back=unless_kept(edit.keep_back, subnet.keep_back, read_keep_back),
             retired=read_flag(edit.retired, subnet.retired, "retired"),
             pools=tuple(_cut_pools(subnet, cidr)),
-            notes=read_notes(subnet.notes, edit.labels, edit.description),
+            notes=changed_notes(subnet.notes, edit),
         ),
     )
     return True
@@ -194,7 +196,7 @@ def _(edit: edits.AddPool, draft: NetworkDraft) -> bool:
         name=name,
         policy=known or policy or DEFAULT_POLICY,
         cooling_s=read_seconds(edit.cooling_s),
-        notes=read_notes(Notes(), edit.labels, edit.description),
+        notes=new_notes(edit.labels, edit.description),
     )
     draft.add_pool(key, pool)
     return True
@@ -214,7 +216,7 @@ def _(edit: edits.ModifyPool, draft: NetworkDraft) -> bool:
             policy=unless_kept(edit.policy, pool.policy, lambda policy: read_member(Policy, policy, "policy")),
             cooling_s=unless_kept(edit.cooling_s, pool.cooling_s, read_seconds),
             retired=read_flag(edit.retired, pool.retired, "retired"),
-            notes=read_notes(pool.notes, edit.labels, edit.description),
+            notes=changed_notes(pool.notes, edit),
         )
 
     draft.change_pools(lambda pool: [changed(pool)] if id(pool) in chosen else [pool])
@@ -240,7 +242,7 @@ def _(edit: edits.Reserve, draft: NetworkDraft) -> bool:
     wanted = parse_range(edit.range)
     key, subnet = draft.around(wanted)
     reason, request = check_text(edit.reason, field="reason"), check_request(edit.request)
-    kept = Reserved(wanted, reason, request, read_notes(Notes(), edit.labels, edit.description))
+    kept = Reserved(wanted, reason, request, new_notes(edit.labels, edit.description))
     draft.put(key, replace(subnet, reserved=_with_reserved(subnet.reserved, kept)))
     return True
 
@@ -261,11 +263,21 @@ def _(edit: edits.Unreserve, draft: NetworkDraft) -> bool:
 @_edit.register
 def _(edit: edits.Preallocate, draft: NetworkDraft) -> bool:
     owner, slot = Owner(edit.owner), check_slot(edit.slot)
-    notes = read_notes(Notes(), edit.labels, edit.description)
-    wish = PreAllocation(owner, parse_address(edit.address), slot, check_request(edit.request), notes)
+    notes = new_notes(edit.labels, edit.description)
+    place, length = parse_unit(edit.address)
+    if length is not None:
+        check_unit_length(_subnet_around(draft, place, edit.network), place, length)
+    wish = PreAllocation(owner, place, slot, check_request(edit.request), notes)
     draft.waiting().pop((owner, slot), None)  # it stands behind all others, as one that is new
     draft.waiting()[owner, slot] = wish
     return True
+
+
+def _subnet_around(draft: NetworkDraft, place: int, network: str) -> Subnet:
+    try:
+        return draft.around(AddressRange(place, place))[1]
+    except NotFound:
+        raise AddressOutsideSubnet(format_address(place), network) from None
 
 
 @_edit.register

@@ -3,7 +3,7 @@
 import enum
 import re
 from collections.abc import Callable, Sequence
-from typing import TypeVar
+from typing import NamedTuple, Protocol, TypeVar
 
 from tenure.kernel.addressing.addresses import format_address, parse_address
 from tenure.kernel.errors import Invalid
@@ -77,11 +77,66 @@ def read_mac_prefix(value: object) -> str | None:
     return value.lower()
 
 
-def read_notes(old: Notes, labels: Labels | Keep, description: str | Keep) -> Notes:
-    """Read what people write on an object."""
+class LabelChange(NamedTuple):
+    """What a modify says of labels: all that there are to be, or those to add and to remove."""
+
+    all: Labels | Keep = KEEP
+    add: Labels | Keep = KEEP
+    remove: Sequence[str] | Keep = KEEP
+
+    @classmethod
+    def of(cls, change: "ChangesLabels") -> "LabelChange":
+        """Take it from an operation that changes labels."""
+        return cls(change.labels, change.add_labels, change.remove_labels)
+
+    def made(self, old: Labels) -> Labels:
+        """Return the labels as they are then; to remove one that is not there changes nothing."""
+        if isinstance(self.add, Keep) and isinstance(self.remove, Keep):
+            return old if isinstance(self.all, Keep) else check_labels(self.all)
+        if not isinstance(self.all, Keep):
+            text = "labels: name all that there are to be, or those to add and to remove, not both"
+            raise Invalid(text, field="labels")
+        added = {} if isinstance(self.add, Keep) else check_labels(self.add, field="add_labels")
+        gone = () if isinstance(self.remove, Keep) else read_names(self.remove, "remove_labels")
+        if both := [name for name in gone if name in added]:
+            raise Invalid(f"remove_labels: {both[0]!r} is to be added as well", field="remove_labels")
+        return check_labels({name: text for name, text in {**old, **added}.items() if name not in gone})
+
+
+class ChangesLabels(Protocol):
+    """An operation that changes labels."""
+
+    @property
+    def labels(self) -> Labels | Keep:
+        """All that there are to be."""
+
+    @property
+    def add_labels(self) -> Labels | Keep:
+        """Those to add, or to write over."""
+
+    @property
+    def remove_labels(self) -> Sequence[str] | Keep:
+        """Those to remove, by name."""
+
+
+class ChangesNotes(ChangesLabels, Protocol):
+    """An operation that changes labels and description."""
+
+    @property
+    def description(self) -> str | Keep:
+        """A few words for people."""
+
+
+def new_notes(labels: Labels, description: str) -> Notes:
+    """Read what people write on a new object."""
+    return Notes(check_labels(labels), check_text(description, field="description"))
+
+
+def changed_notes(old: Notes, change: ChangesNotes) -> Notes:
+    """Read what people write on an object that is there."""
     return Notes(
-        old.labels if isinstance(labels, Keep) else check_labels(labels),
-        old.description if isinstance(description, Keep) else check_text(description, field="description"),
+        LabelChange.of(change).made(old.labels),
+        unless_kept(change.description, old.description, lambda text: check_text(text, field="description")),
     )
 
 

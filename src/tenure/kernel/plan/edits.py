@@ -1,6 +1,7 @@
 """Edits of the address plan, as values: what ``apply`` takes and the log tells.
 
 An edit carries what the user wrote; ``apply_edit`` reads and checks it. ``KEEP`` in a modify means: leave as it is.
+``labels`` of a modify are all that there are to be; ``add_labels`` and ``remove_labels`` leave the others as they are.
 """
 
 import dataclasses
@@ -87,6 +88,8 @@ class ModifyNetwork(Edit):
     tags: Sequence[str] | Keep = KEEP
     retired: bool | Keep = KEEP
     labels: Labels | Keep = KEEP
+    add_labels: Labels | Keep = KEEP
+    remove_labels: Sequence[str] | Keep = KEEP
     description: str | Keep = KEEP
 
 
@@ -134,6 +137,8 @@ class ModifySubnet(Edit):
     keep_back: Sequence[str] | Keep = KEEP
     retired: bool | Keep = KEEP
     labels: Labels | Keep = KEEP
+    add_labels: Labels | Keep = KEEP
+    remove_labels: Sequence[str] | Keep = KEEP
     description: str | Keep = KEEP
 
 
@@ -173,6 +178,8 @@ class ModifyPool(Edit):
     cooling_s: int | Keep = KEEP
     retired: bool | Keep = KEEP
     labels: Labels | Keep = KEEP
+    add_labels: Labels | Keep = KEEP
+    remove_labels: Sequence[str] | Keep = KEEP
     description: str | Keep = KEEP
 
 

@@ -2,14 +2,35 @@
 
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterator
+from typing import NamedTuple
 
-from tenure.kernel.addressing.addresses import format_address
+from tenure.kernel.addressing.addresses import FAMILY_NAMES, Family, format_address
 from tenure.kernel.addressing.ranges import AddressRange, merge, subtract
 from tenure.kernel.errors import AddressOutsideSubnet, AddressReserved, Invalid, NotFound
 from tenure.kernel.names import Owner
 from tenure.kernel.plan.blocked_ranges import Barrier, Barriers, Reach
-from tenure.kernel.plan.plan_model import DEFAULT_POLICY, Configuration, KeepBack, Network, Places, Policy, Pool, Subnet
+from tenure.kernel.plan.plan_model import (
+    DEFAULT_POLICY,
+    Configuration,
+    KeepBack,
+    Network,
+    Places,
+    Policy,
+    Pool,
+    Subnet,
+    check_unit_length,
+)
 from tenure.kernel.plan.pool_line import Line
+
+LineKey = tuple[str, str | None, str | None, str | None, Family | None]
+"""A network, and where they are named a pool, a subnet, a zone and a family: what a claim may be served from."""
+
+
+class BrokenLimit(NamedTuple):
+    """What a claim asks for and an address is not: the field that says so, and its words."""
+
+    field: str
+    text: str
 
 
 class Layout:
@@ -19,7 +40,7 @@ class Layout:
         self.configuration = configuration
         self.mixed_units = configuration.mixed_units
         self._places: dict[str, Places] = {}
-        self._lines: dict[tuple[str, str | None, str | None, str | None], Line] = {}
+        self._lines: dict[LineKey, Line] = {}
         self._names = {network.id: name for name, network in configuration.networks.items()}
         self._shown: dict[str, tuple[int, str | None]] = {}
         self._policies: dict[str, frozenset[Policy]] = {}
@@ -51,23 +72,35 @@ class Layout:
             found = self._shown[subnet.uuid] = (subnet.cidr.prefix, gateway)
         return found
 
-    def line(self, network: str, pool: str | None = None, subnet: str | None = None, zone: str | None = None) -> Line:
-        """Lay out a network's pools, or those of one name, of one subnet, or of subnets in one zone; built once."""
-        wanted = (network, pool, subnet, zone)
+    def line(
+        self,
+        network: str,
+        pool: str | None = None,
+        subnet: str | None = None,
+        zone: str | None = None,
+        family: Family | None = None,
+    ) -> Line:
+        """Lay out a network's pools, or those of one name, subnet, zone or family; built once."""
+        wanted = (network, pool, subnet, zone, family)
         if wanted not in self._lines:
-            self._lines[wanted] = self._lay(self.configuration.network(network), pool, subnet, zone)
+            self._lines[wanted] = self._lay(self.configuration.network(network), *wanted[1:])
         return self._lines[wanted]
 
-    def _lay(self, network: Network, name: str | None, subnet_ident: str | None, zone: str | None) -> Line:
+    def _lay(
+        self, network: Network, name: str | None, subnet_ident: str | None, zone: str | None, family: Family | None
+    ) -> Line:
         pools = network.pools_named(name) if name is not None else list(network.pools())
         if subnet_ident is not None:
             chosen = network.subnet(subnet_ident)
             pools = [(subnet, pool) for subnet, pool in pools if subnet == chosen]
         if zone is not None:
-            pools = [(subnet, pool) for subnet, pool in pools if not subnet.zones or zone in subnet.zones]
+            pools = [(subnet, pool) for subnet, pool in pools if subnet.serves_zone(zone)]
+        if family is not None:
+            pools = [(subnet, pool) for subnet, pool in pools if subnet.family is family]
         if not pools:
+            kind = "pool" if family is None else f"{FAMILY_NAMES[family]} pool"
             hint = "add one with add_pool, or name the address you want"
-            raise NotFound("pool", name or "", network=network.name, hint=hint)
+            raise NotFound(kind, name or "", network=network.name, hint=hint, field="pool")
         # Gateways are among the barriers of the space already.
         own = [AddressRange(p, p) for s in network.subnets for p, why in s.kept_back() if why != KeepBack.GATEWAY]
         blocked = merge([*own, *(barrier.range for barrier in self._barriers)])
@@ -76,6 +109,29 @@ class Layout:
         open_pools = [] if network.retired else [(s, p) for s, p in pools if not (s.retired or p.retired)]
         runs = (run for subnet, pool in open_pools for run in _runs(subnet, pool, blocked))
         return Line(runs, policies.pop() if len(policies) == 1 else DEFAULT_POLICY)
+
+    def broken_limit(self, key: LineKey, position: int) -> BrokenLimit | None:
+        """Return the first of the limits that an address of the network does not keep; None if it keeps them all.
+
+        ``_lay`` chooses pools by the same limits. A retired pool counts here, and so does an address that is reserved
+        by now: a holding stays what it was. NotFound if the pool or the subnet is not there.
+        """
+        name, pool, subnet, zone, family = key
+        network, around = self.configuration.network(name), self.subnet_at(name, position)
+        if pool is not None and not any(position in part.range for _, part in network.pools_named(pool)):
+            return BrokenLimit("pool", f"in pool {pool!r}")
+        if subnet is not None and network.subnet(subnet) != around:
+            return BrokenLimit("subnet", f"in subnet {subnet!r}")
+        if zone is not None and not around.serves_zone(zone):
+            return BrokenLimit("zone", f"in zone {zone!r}")
+        if family is not None and around.family is not family:
+            return BrokenLimit("family", f"of family {family}")
+        return None
+
+    def check_length(self, network: str, position: int, length: int | None) -> None:
+        """Raise unless a length that was said of an address is that of the unit there; without one all is well."""
+        if length is not None:
+            check_unit_length(self.subnet_at(network, position), position, length)
 
     def preallocated(self, network: str, owner: Owner, slot: str) -> int | None:
         """Return the position that waits for this owner, if any."""

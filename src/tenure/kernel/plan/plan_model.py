@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 
 from tenure.kernel.addressing.addresses import Family, family_of, format_address, is_v6, width
 from tenure.kernel.addressing.ranges import AddressRange, Cidr
-from tenure.kernel.errors import NotFound
+from tenure.kernel.errors import Invalid, NotFound
 from tenure.kernel.holdings.holding_model import NetworkId, SpaceId
 from tenure.kernel.names import Owner
 
@@ -109,6 +109,10 @@ class Subnet:
         """Return the family of the subnet's addresses."""
         return family_of(self.cidr.first)
 
+    def serves_zone(self, zone: str) -> bool:
+        """Return whether a claim that names a zone may be served from here: a subnet without zones serves them all."""
+        return not self.zones or zone in self.zones
+
     def answers_to(self, ident: str) -> bool:
         """Tell whether the subnet is meant by a name, a block or a uuid."""
         # Writing the block out is the dear part, and a plan has thousands of subnets to ask.
@@ -130,6 +134,23 @@ class Subnet:
         # A link-local gateway lies outside of the block and keeps nothing back.
         if KeepBack.GATEWAY in self.keep_back and self.gateway is not None and self.gateway in self.cidr.range:
             yield self.gateway, KeepBack.GATEWAY
+
+
+def check_unit_length(subnet: Subnet, position: int, length: int | None, field: str = "address") -> None:
+    """Raise unless ``address/length`` names a unit of the subnet; without a length all is well.
+
+    This is the one rule for every verb that takes an address.
+    """
+    if length is None:
+        return
+    first = format_address(subnet.unit_at(position).first)
+    if length != subnet.unit:
+        reason = f"{subnet.cidr} hands out /{subnet.unit}, not /{length}"
+    elif subnet.unit_at(position).first != position:
+        reason = f"{format_address(position)} lies inside {first}/{subnet.unit}"
+    else:
+        return
+    raise Invalid(f"{field}: {reason}; write {first} or {first}/{subnet.unit}", field=field)
 
 
 class Places:

@@ -12,6 +12,7 @@ from typing import Protocol, TypeVar
 
 from tenure.kernel.errors import (
     AddressReserved,
+    AlreadyExists,
     Conflict,
     Invalid,
     KeyReused,
@@ -26,7 +27,8 @@ from tenure.kernel.plan.plan_model import Policy
 from tenure.ports import Chance
 from tenure.service.allocator.claim import Claim, Granted
 from tenure.service.allocator.doubtful_view import BLIND, DoubtfulLine, DoubtfulViews
-from tenure.service.allocator.lane import already, in_use, line_key, wanted_address
+from tenure.service.allocator.existing_holding import Answer, already, line_key, wanted_address, wanted_unit
+from tenure.service.allocator.lane import in_use
 from tenure.service.allocator.revocable_grants import callers_of
 
 T = TypeVar("T")
@@ -41,7 +43,7 @@ UNKNOWN_REPEATS = 3
 """Times a lost answer is asked for again before the caller is told that the outcome is unknown."""
 
 
-MAYBE_STALE = (NotFound, AddressReserved, Invalid)
+MAYBE_STALE = (NotFound, AddressReserved, AlreadyExists, Invalid)
 """What the plan, as this server last read it, says no with: believed only after reading it again."""
 
 
@@ -83,8 +85,8 @@ class AllocationEngine(Protocol):
         """Serve the claim from exact views; None if the layout is stale."""
         ...
 
-    async def mine(self, layout: Layout, claim: Claim) -> Row | None:
-        """Return what the claim's owner holds in this slot, if anything."""
+    async def mine(self, layout: Layout, claim: Claim) -> Answer | None:
+        """Answer the claim by what its owner holds in this slot, or by what it was answered under its key, if any."""
         ...
 
     async def former(self, layout: Layout, claim: Claim) -> int | None:
@@ -105,6 +107,7 @@ async def allocate(claim: Claim, desk: AllocationEngine) -> Granted:
     layout = desk.known_layout(claim.network) or await desk.layout(claim.network)
     for attempt in range(PATIENCE):
         version = layout.configuration.version
+        answer: Answer | None
         try:
             answer = await _attempt(claim, layout, desk)
         except MAYBE_STALE:
@@ -112,10 +115,9 @@ async def allocate(claim: Claim, desk: AllocationEngine) -> Granted:
             if layout.configuration.version > version:
                 continue
             # The plan may have changed since this very claim was granted: then the answer stays the same (I6).
-            row = await desk.mine(layout, claim)
-            if row is None:
+            answer = await desk.mine(layout, claim)
+            if answer is None:
                 raise
-            answer = already(claim, row, layout)
         if isinstance(answer, Granted):
             return answer
         if isinstance(answer, TenureError):
@@ -132,7 +134,7 @@ async def _attempt(claim: Claim, layout: Layout, desk: AllocationEngine) -> Gran
     if layout.mixed_units or layout.configuration.queued:
         return await desk.serve_in_lane(layout, claim)
     if address is not None:
-        unit = layout.check_wanted(claim.network, address, claim.owner, claim.slot, claim.reserved)
+        unit = wanted_unit(claim, address, layout)
         wish = claim.at(layout, unit.first, unit.last)
         verdict = await _asked(desk, layout, claim, wish)
         if verdict.outcome is Outcome.TAKEN and verdict.row is not None and verdict.row.until_us is not None:

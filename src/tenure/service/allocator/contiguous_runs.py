@@ -3,15 +3,16 @@
 from collections.abc import Sequence
 from itertools import pairwise
 
-from tenure.kernel.errors import Conflict, PoolExhausted
+from tenure.kernel.errors import Conflict
 from tenure.kernel.holdings.holding_model import Outcome, Row
 from tenure.kernel.holdings.log_entries import grant_entry
 from tenure.kernel.picking.contiguous import run_at_or_after
 from tenure.kernel.picking.policies import POLICIES
 from tenure.ports import Chance, Transaction
-from tenure.service.allocator.claim import Claim, Granted
+from tenure.service.allocator.claim import Claim, Granted, exhausted
 from tenure.service.allocator.exact_view import ExactLine, ExactViews
-from tenure.service.allocator.lane import Restart, Serving, all_or_none, already, exact_line, line_key
+from tenure.service.allocator.existing_holding import already, line_key
+from tenure.service.allocator.lane import Restart, Serving, all_or_none, exact_line
 from tenure.service.allocator.revocable_grants import report
 
 
@@ -24,16 +25,16 @@ async def serve_run(
     # All slots are looked up before anything is picked: a run that is asked for again gets the same answer (I6).
     rows = await tx.rows_for([(network, claim.owner, claim.slot) for claim in claims])
     if any(rows):
+        answers = _held_already(exact, claims, rows)
         # Before the answer: from here on no server may give the holdings back.
-        rows = [None if row is None else await report(tx, row) for row in rows]
-        return _held_already(exact, claims, rows)
+        return [Granted(await report(tx, answer.row), answer.layout) for answer in answers]
     view = await exact_line(tx, exact, line_key(claims[0]))
     number = _pick(view, claims, chance)
     # Before the refusal: a deadline may have passed since the views were brought up to date.
     if number is None and await serving.sweep():
         number = _pick(view, claims, chance)
     if number is None:
-        raise PoolExhausted(claims[0].network, claims[0].pool, wanted=len(claims), in_a_row=True)
+        raise exhausted(claims[0], wanted=len(claims), in_a_row=True)
     wishes = [claim.at(exact.layout, *view.line.unit(number + index)) for index, claim in enumerate(claims)]
     verdicts = await tx.insert(exact.layout.configuration.space, wishes)
     if any(verdict.outcome is not Outcome.GRANTED for verdict in verdicts):

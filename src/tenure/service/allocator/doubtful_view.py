@@ -9,16 +9,13 @@ from dataclasses import dataclass
 
 from tenure.kernel.picking.free_set import FreeSet
 from tenure.kernel.picking.policies import FEW, POLICIES, Stripes
-from tenure.kernel.plan.layout import Layout
+from tenure.kernel.plan.layout import Layout, LineKey
 from tenure.kernel.plan.plan_model import Policy
 from tenure.kernel.plan.pool_line import Line
 from tenure.ports import Chance
 
 BLIND = 1 << 20
 """Lines longer than this are first tried without reading who holds what: a pick there is nearly always free."""
-
-LineKey = tuple[str, str | None, str | None, str | None]
-"""A network, and where they are named a pool, a subnet and a zone."""
 
 
 @dataclass(slots=True)

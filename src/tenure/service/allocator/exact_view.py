@@ -8,9 +8,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from tenure.kernel.picking.free_set import FreeSet
-from tenure.kernel.plan.layout import Layout
+from tenure.kernel.plan.layout import Layout, LineKey
 from tenure.ports import Effects
-from tenure.service.allocator.doubtful_view import FreeLine, LineKey
+from tenure.service.allocator.doubtful_view import FreeLine
 
 NOTHING_TO_LEARN = 1 << 62
 """A number that no log reaches."""

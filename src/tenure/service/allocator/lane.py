@@ -14,16 +14,16 @@ from collections.abc import Collection, Sequence
 
 from tenure.kernel.addressing.addresses import format_address
 from tenure.kernel.addressing.ranges import AddressRange
-from tenure.kernel.errors import AddressInUse, AddressReserved, AlreadyExists, KeyReused, PoolExhausted, TenureError
+from tenure.kernel.errors import AddressInUse, AddressReserved, KeyReused, PoolExhausted, TenureError
 from tenure.kernel.holdings.holding_model import Entry, Outcome, Reply, Row, State, Verdict, Wish, moment
 from tenure.kernel.holdings.idempotency import replayed, reply_to
 from tenure.kernel.holdings.log_entries import grant_entry, overdue_entry
 from tenure.kernel.picking.policies import POLICIES
-from tenure.kernel.plan.layout import Layout
+from tenure.kernel.plan.layout import LineKey
 from tenure.ports import Chance, Transaction
-from tenure.service.allocator.claim import Claim, Granted, Known
-from tenure.service.allocator.doubtful_view import LineKey
+from tenure.service.allocator.claim import Claim, Granted, Known, exhausted
 from tenure.service.allocator.exact_view import ExactLine, ExactViews
+from tenure.service.allocator.existing_holding import Answer, already, line_key, wanted_address, wanted_unit
 from tenure.service.allocator.overdue_pages import PAGE, MuchDue
 from tenure.service.allocator.revocable_grants import (
     callers_of,
@@ -35,23 +35,9 @@ from tenure.service.allocator.revocable_grants import (
     unmarked,
 )
 
-Answer = Granted | TenureError
-
 
 class Restart(Exception):
     """The transaction met something it should have known: run it again from the start."""
-
-
-def line_key(claim: Claim) -> LineKey:
-    """Name the line a claim is served from."""
-    return (claim.network, claim.pool, claim.subnet, claim.zone)
-
-
-def wanted_address(claim: Claim, layout: Layout) -> int | None:
-    """Return the one address that will do: the one that was named, or the one that waits for this owner."""
-    if claim.address is not None:
-        return claim.address
-    return layout.preallocated(claim.network, claim.owner, claim.slot)
 
 
 async def catch_up(tx: Transaction, exact: ExactViews) -> None:
@@ -228,13 +214,15 @@ class Serving:
         stored = {_twin(claim): row for claim, row in zip(claims, rows, strict=True) if row is not None}
         for index, claim in zip(asked, claims, strict=True):
             if (row := stored.get(_twin(claim))) is not None:
-                # Before the answer: from here on no other server may give the holding back. Claims of one owner see
-                # the mark as the one before them left it.
-                stored[_twin(claim)] = row = await report(self._tx, row, claim)
-                answer = already(claim, reported(row), self._layout)
-                # A waiting caller on the mark may still give the holding back; every other caller must leave it alone.
-                known = isinstance(answer, Granted) and not (callers_of(row) and callers_of(claim))
-                self._answers[index] = Known(*answer) if known and isinstance(answer, Granted) else answer
+                answer = already(claim, row, self._layout)
+                if isinstance(answer, Granted):
+                    # Before the answer: from here on no other server may give the holding back. Claims of one owner
+                    # see the mark as the one before them left it.
+                    stored[_twin(claim)] = row = await report(self._tx, row, claim)
+                    # A waiting caller on the mark may still give it back; every other caller must leave it alone.
+                    told = Granted if callers_of(row) and callers_of(claim) else Known
+                    answer = told(reported(row), self._layout)
+                self._answers[index] = answer
         return [index for index in indexes if self._answers[index] is None]
 
     async def _round(self, open_claims: list[int]) -> list[int]:
@@ -326,9 +314,10 @@ class Serving:
             if claim.key in bodies and bodies[claim.key] != claim.body:
                 self._answers[index] = KeyReused(claim.key or "")
             elif _twin(claim) in rows:
-                row = rows[_twin(claim)]
-                callers[_twin(claim)] = await report_twin(self._tx, row, callers[_twin(claim)], claim)
-                self._answers[index] = already(claim, row, self._layout)
+                answer = already(claim, row := rows[_twin(claim)], self._layout)
+                if isinstance(answer, Granted):
+                    callers[_twin(claim)] = await report_twin(self._tx, row, callers[_twin(claim)], claim)
+                self._answers[index] = answer
             else:
                 left.append(index)
         return left
@@ -337,7 +326,7 @@ class Serving:
         layout = self._layout
         address = wanted_address(claim, layout)
         if address is not None:
-            unit = layout.check_wanted(claim.network, address, claim.owner, claim.slot, claim.reserved)
+            unit = wanted_unit(claim, address, layout)
             if not await self._make_room(unit):
                 reason = "kept for an owner who waits for one"
                 raise AddressReserved(format_address(unit.first), reason, kept_as="waiting")
@@ -353,7 +342,7 @@ class Serving:
         if number is None and await self.sweep():
             number = view.pick(policy, claim.owner, claim.slot, 0, self._chance)
         if number is None:
-            raise PoolExhausted(claim.network, claim.pool)
+            raise exhausted(claim)
         return claim.at(layout, *view.line.unit(number))
 
     async def _former_number(self, view: ExactLine, claim: Claim) -> int | None:
@@ -368,8 +357,9 @@ def all_or_none(claims: Sequence[Claim], answers: Sequence[Answer | None]) -> li
     failed = next((answer for answer in answers if isinstance(answer, TenureError)), None)
     if isinstance(failed, PoolExhausted):
         # The group asked for several addresses, and the refusal names their number.
-        wanted = sum((claim.network, claim.pool) == (failed.network, failed.pool) for claim in claims)
-        raise PoolExhausted(failed.network, failed.pool, wanted=wanted)
+        place = (failed.network, failed.pool, failed.family)
+        wanted = sum((claim.network, claim.pool, claim.family) == place for claim in claims)
+        raise PoolExhausted(failed.network, failed.pool, wanted=wanted, family=failed.family)
     if failed is not None:
         raise failed
     return [answer for answer in answers if isinstance(answer, Granted)]
@@ -389,17 +379,6 @@ async def exact_line(tx: Transaction, exact: ExactViews, key: LineKey) -> ExactL
     seen = await tx.last_change()
     spans = await tx.spans(exact.layout.configuration.space, line.lowest, line.highest) if line.size else []
     return exact.adopt(key, spans, seen)
-
-
-def already(claim: Claim, row: Row, layout: Layout) -> Answer:
-    """Answer a claim whose owner's slot holds something: that, unless another address or a firmer hold is wanted."""
-    if claim.address is not None and not row.first <= claim.address <= row.last:
-        hint = f"{claim.owner} holds {format_address(row.first)} there; release it first, or use another slot"
-    elif row.state is State.PENDING and claim.state is State.HELD:
-        hint = f"{format_address(row.first)} is pending for {claim.owner}; confirm it, or cancel it first"
-    else:
-        return Granted(row, layout)
-    return AlreadyExists("holding", f"{claim.owner} in {claim.network}", hint=hint, field="owner")
 
 
 def in_use(wish: Wish, verdict: Verdict) -> TenureError:

@@ -27,7 +27,8 @@ from tenure.service.allocator.claim import (
     claim_of,
     wanted_by,
 )
-from tenure.service.allocator.lane import Answer, Serving
+from tenure.service.allocator.existing_holding import Answer
+from tenure.service.allocator.lane import Serving
 from tenure.service.allocator.revocable_grants import revocable
 
 ClaimKey = tuple[int, str, str]

@@ -5,7 +5,7 @@ This code awaits nothing but the transaction.
 
 from collections.abc import Mapping, MutableMapping, Sequence
 
-from tenure.kernel.addressing.addresses import AddressLike, format_address, parse_address
+from tenure.kernel.addressing.addresses import AddressLike, format_address, parse_unit
 from tenure.kernel.errors import AddressOutsideSubnet, Conflict, Invalid, NotFound, NotOwner
 from tenure.kernel.holding_states import cooling_us
 from tenure.kernel.holdings.actor import Asker
@@ -199,8 +199,8 @@ class Ground:
         """Check what names a holding; return its network's number, and whatever begins at the address."""
         space = self.space_of(check_name(network, field="network"))
         check_generation(generation)
-        place = parse_address(address)
-        check_begins_unit(self.layout(space), network, place)
+        place, length = parse_unit(address)
+        check_begins_unit(self.layout(space), network, place, length)
         # Each reading serves once: the operation may change the row that it looked at.
         if (space, place) in self._ahead:
             row = self._ahead.pop((space, place))
@@ -220,7 +220,7 @@ class Ground:
         places: dict[SpaceId, list[int]] = {}
         for operation in operations:
             space = self.space_of(check_name(operation.network, field="network"))
-            places.setdefault(space, []).append(parse_address(operation.address))
+            places.setdefault(space, []).append(parse_unit(operation.address)[0])
         for space, named in places.items():
             for start in range(0, len(named), ROWS_AT_ONCE):
                 part = named[start : start + ROWS_AT_ONCE]
@@ -292,8 +292,9 @@ class Ground:
             return False
 
 
-def check_begins_unit(layout: Layout, network: str, place: int) -> None:
-    """Raise unless an address lies in a subnet of the network and begins what is handed out there."""
+def check_begins_unit(layout: Layout, network: str, place: int, length: int | None) -> None:
+    """Raise unless an address lies in a subnet of the network and names what is handed out there."""
+    layout.check_length(network, place, length)
     subnet = layout.subnet_at(network, place)
     first = subnet.unit_at(place).first
     if first != place:

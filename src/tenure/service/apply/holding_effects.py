@@ -4,7 +4,7 @@ from collections.abc import Iterator, Sequence
 from itertools import groupby
 from typing import TypeVar
 
-from tenure.kernel.addressing.addresses import format_address, parse_address
+from tenure.kernel.addressing.addresses import format_address, parse_unit
 from tenure.kernel.errors import AlreadyExists, Conflict, NotFound, nobody_holds
 from tenure.kernel.holding_states import moved, rewritten
 from tenure.kernel.holdings.actor import asked, ended_row
@@ -12,6 +12,7 @@ from tenure.kernel.holdings.deadlines import is_over
 from tenure.kernel.holdings.holding_model import Outcome, Row, SpaceId, State, Wish
 from tenure.kernel.holdings.log_entries import confirm_entry, cool_entry, modify_entry, transfer_entry
 from tenure.kernel.names import Owner, check_lingering, check_request, check_slot
+from tenure.kernel.plan.edit_fields import LabelChange
 from tenure.service.allocator.claim import Claim, Granted
 from tenure.service.allocator.contiguous_runs import serve_run
 from tenure.service.allocator.lane import Restart, Serving, all_or_none
@@ -111,7 +112,7 @@ def _at_different_places(operations: Sequence[H]) -> Iterator[list[H]]:
     group: list[H] = []
     places: set[tuple[str, int]] = set()
     for operation in operations:
-        place = (operation.network, parse_address(operation.address))
+        place = (operation.network, parse_unit(operation.address)[0])
         if place in places:
             yield group
             group, places = [], set()
@@ -198,8 +199,9 @@ async def _modify(ground: Ground, operation: ModifyHolding) -> Granted:
     row = await ground.find(operation.network, operation.address, owner, operation.generation)
     if row is None:
         raise _nobody(operation.network, operation.address)
-    wanted = {name: getattr(operation, name) for name in ("labels", "description", "carrier", "plan")}
-    new = row._replace(state=moved(row, operation.state), details=rewritten(row.details, wanted))
+    wanted = {name: getattr(operation, name) for name in ("description", "carrier", "plan")}
+    details = rewritten(row.details, LabelChange.of(operation), wanted)
+    new = row._replace(state=moved(row, operation.state), details=details)
     # A change that changes nothing is not logged.
     if new != row:
         await ground.tx.rewrite([new])

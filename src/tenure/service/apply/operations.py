@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, TypedDict
 
-from tenure.kernel.addressing.addresses import AddressLike, format_address, parse_address
+from tenure.kernel.addressing.addresses import AddressLike, Family, named_unit_text, parse_unit
 from tenure.kernel.errors import Invalid
 from tenure.kernel.holdings.holding_model import NO_DETAILS, Holding, Paper, State
 from tenure.kernel.names import (
@@ -17,6 +17,7 @@ from tenure.kernel.names import (
     check_text,
     shown,
 )
+from tenure.kernel.plan.edit_fields import read_member
 from tenure.kernel.plan.edits import KEEP, Edit, Keep
 from tenure.kernel.plan.plan_model import Network, Policy
 from tenure.service.allocator.claim import REACHES, Claim, plain_claim
@@ -43,31 +44,36 @@ class Allocate:
     lasts_s: float | None = None
     key: str | None = None
     zone: str | None = None
+    family: str | None = None
 
     def claim(self) -> Claim:
         """Read it as a claim; Invalid names the field that is wrong."""
         self._check()
+        place, length = (None, None) if self.address is None else parse_unit(self.address)
         claim = Claim(
             network=check_name(self.network, field="network"),
             owner=Owner(self.owner),
             slot=check_slot(self.slot),
-            address=None if self.address is None else parse_address(self.address),
+            address=place,
             pool=None if self.pool is None else check_name(self.pool, field="pool"),
             subnet=None if self.subnet is None else check_name(self.subnet, field="subnet"),
-            policy=None if self.policy is None else _policy(self.policy),
+            policy=None if self.policy is None else read_member(Policy, self.policy, "policy"),
             reserved=self.reserved,
             state=State.PENDING if self.pending else State.HELD,
             lasts_us=None if self.lasts_s is None else check_seconds(self.lasts_s, field="lasts_s"),
             request=None if self.request is None else check_name(self.request, field="request"),
             details=self._details(),
             zone=None if self.zone is None else check_name(self.zone, field="zone"),
+            family=None if self.family is None else read_member(Family, self.family, "family"),
+            length=length,
         )
         return claim if self.key is None else claim.under(check_key(self.key))
 
     def _check(self) -> None:
         """Refuse what cannot be said together, and words that are none of those known."""
-        if self.address is not None and (self.pool, self.subnet, self.policy, self.zone) != (None, None, None, None):
-            text = "address: name an address, or a pool, a subnet, a zone and a policy, not both"
+        picked = (self.pool, self.subnet, self.policy, self.zone, self.family)
+        if self.address is not None and any(value is not None for value in picked):
+            text = "address: name an address, or a pool, a subnet, a zone, a family and a policy, not both"
             raise Invalid(text, field="address")
         if self.reserved not in REACHES:
             raise Invalid(f"reserved: {shown(self.reserved)} is none of {', '.join(REACHES)}", field="reserved")
@@ -105,6 +111,7 @@ class GroupKeywords(TypedDict, total=False):
     labels: Mapping[str, str] | None
     request: str | None
     zone: str | None
+    family: str | None
 
 
 class SingleKeywords(GroupKeywords, total=False):
@@ -145,10 +152,11 @@ def keywords_of(claim: Claim) -> dict[str, Any]:
     said = {
         "owner": str(claim.owner),
         "slot": claim.slot,
-        "address": None if claim.address is None else format_address(claim.address),
+        "address": None if claim.address is None else named_unit_text(claim.address, claim.length),
         "pool": claim.pool,
         "subnet": claim.subnet,
         "zone": claim.zone,
+        "family": None if claim.family is None else str(claim.family),
         "policy": None if claim.policy is None else str(claim.policy),
         "reserved": claim.reserved if claim.address is not None else None,  # it is about named addresses only
         "request": claim.request,
@@ -157,13 +165,6 @@ def keywords_of(claim: Claim) -> dict[str, Any]:
         **claim.details,
     }
     return {name: value for name, value in said.items() if value not in (None, "")}
-
-
-def _policy(word: str) -> Policy:
-    try:
-        return Policy(word)
-    except ValueError:
-        raise Invalid(f"policy: {shown(word)} is none of {', '.join(Policy)}", field="policy") from None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -179,6 +180,7 @@ class AllocateRun:
     labels: Mapping[str, str] | None = None
     request: str | None = None
     zone: str | None = None
+    family: str | None = None
 
     def claims(self) -> list[Claim]:
         """Read it as claims, in the order of their addresses."""
@@ -230,9 +232,14 @@ class Transfer(OfHolding):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ModifyHolding(OfHolding):
-    """Change what is written on a holding, or its state: held and draining follow each other."""
+    """Change what is written on a holding, or its state: held and draining follow each other.
+
+    ``labels`` are all that there are to be; ``add_labels`` and ``remove_labels`` leave the others as they are.
+    """
 
     labels: Mapping[str, str] | Keep = KEEP
+    add_labels: Mapping[str, str] | Keep = KEEP
+    remove_labels: Sequence[str] | Keep = KEEP
     description: str | Keep = KEEP
     carrier: str | Keep | None = KEEP
     plan: str | Keep | None = KEEP

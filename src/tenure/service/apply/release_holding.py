@@ -34,6 +34,7 @@ class ReleaseRequest(NamedTuple):
     request: str | None = None
     lingers_us: int = 0
     asker: Asker | None = None
+    length: int | None = None
 
 
 class ReleaseEngine(Protocol):
@@ -85,7 +86,7 @@ async def _held(wanted: ReleaseRequest, layout: Layout, desk: ReleaseEngine) -> 
     A refusal may rest on an old plan, so it is said only under the newest one.
     """
     try:
-        check_begins_unit(layout, wanted.network, wanted.position)
+        check_begins_unit(layout, wanted.network, wanted.position, wanted.length)
         row = await desk.row_at(layout.configuration.space, wanted.position)
         if row is not None and row.state is not State.COOLING and not await _is_nobodys(row, wanted, desk):
             check_holder(row, _number(layout, wanted), wanted.owner, wanted.generation, wanted.network)

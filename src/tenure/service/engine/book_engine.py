@@ -15,16 +15,16 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TypeVar
 
-from tenure.kernel.errors import Conflict, Invalid, NotFound, PoolExhausted, StoreUnavailable, TenureError
+from tenure.kernel.errors import Conflict, Invalid, NotFound, StoreUnavailable, TenureError
 from tenure.kernel.holdings.holding_model import OWNED, Outcome, Row, SpaceId, Ticket, Verdict, Wish
 from tenure.kernel.picking.policies import first_free
-from tenure.kernel.plan.layout import Layout
+from tenure.kernel.plan.layout import Layout, LineKey
 from tenure.kernel.plan.plan_model import Configuration
 from tenure.ports import Book, Chance, Failed
 from tenure.service.allocator.allocation import allocate, insist
-from tenure.service.allocator.claim import Claim, Granted
-from tenure.service.allocator.doubtful_view import DoubtfulLine, DoubtfulViews, LineKey
-from tenure.service.allocator.lane import already, line_key
+from tenure.service.allocator.claim import Claim, Granted, exhausted
+from tenure.service.allocator.doubtful_view import DoubtfulLine, DoubtfulViews
+from tenure.service.allocator.existing_holding import Answer, already, line_key
 from tenure.service.engine.batcher import Batcher
 
 T = TypeVar("T")
@@ -164,11 +164,14 @@ class BookEngine:
     async def catch_up(self, layout: Layout) -> None:
         """Leave the doubtful views as they are: a book's log is for watchers, and reading again is cheaper."""
 
-    async def mine(self, layout: Layout, claim: Claim) -> Row | None:
-        """Return what the claim's owner holds in this slot, if anything."""
-        key = (layout.configuration.network(claim.network).id, claim.slot)
+    async def mine(self, layout: Layout, claim: Claim) -> Answer | None:
+        """Answer the claim by what its owner holds in this slot, if anything."""
+        configuration = layout.configuration
+        slot = (configuration.space, configuration.network(claim.network).id, claim.slot)
         rows = await self.store.by_owner([claim.owner])
-        return next((row for row in rows if (row.network, row.slot) == key and row.state in OWNED), None)
+        held = (row for row in rows if (row.space, row.network, row.slot) == slot and row.state in OWNED)
+        row = next(held, None)
+        return None if row is None else already(claim, row, layout)
 
     async def former(self, layout: Layout, claim: Claim) -> int | None:
         """Return nothing: a book does not note where owners were."""
@@ -237,12 +240,8 @@ class BookEngine:
 
     async def _held_already(self, layout: Layout, claim: Claim) -> Granted:
         """Answer a claim that met a full pool: with what it holds, or with the news."""
-        network = layout.configuration.network(claim.network).id
-        mine = (layout.configuration.space, network, claim.slot)
-        for row in await self.store.by_owner([claim.owner]):
-            if (row.space, row.network, row.slot) == mine and row.state in OWNED:
-                return _raised(already(claim, row, layout))
-        raise PoolExhausted(claim.network, claim.pool)
+        mine = await self.mine(layout, claim)
+        return _raised(exhausted(claim) if mine is None else mine)
 
     async def pause(self, attempt: int) -> None:
         """Let others go on for a moment."""

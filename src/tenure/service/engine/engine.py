@@ -16,13 +16,14 @@ from tenure.kernel.holdings.holding_model import Holding, Row, SpaceId, Ticket, 
 from tenure.kernel.holdings.idempotency import replayed
 from tenure.kernel.names import Owner, check_lingering, check_name
 from tenure.kernel.plan.edits import AddNetwork
-from tenure.kernel.plan.layout import Layout
+from tenure.kernel.plan.layout import Layout, LineKey
 from tenure.ports import Chance, Failed, Guard, KeyTaken, LedgerStore, Transaction
 from tenure.service.allocator.allocation import UNKNOWN_REPEATS, worse
 from tenure.service.allocator.claim import Claim, Granted, Waiting
-from tenure.service.allocator.doubtful_view import DoubtfulLine, DoubtfulViews, LineKey
+from tenure.service.allocator.doubtful_view import DoubtfulLine, DoubtfulViews
 from tenure.service.allocator.exact_view import ExactViews
-from tenure.service.allocator.lane import Restart, line_key
+from tenure.service.allocator.existing_holding import Answer, already, line_key
+from tenure.service.allocator.lane import Restart
 from tenure.service.allocator.overdue_pages import MuchDue, sweep_pages
 from tenure.service.allocator.revocable_grants import report, report_kept, reported
 from tenure.service.allocator.waiting_line import Seat
@@ -248,21 +249,23 @@ class Engine:
             self.tidier.now_and_then()
         return await self.store.grant(*key, wishes)
 
-    async def mine(self, layout: Layout, claim: Claim) -> Row | None:
-        """Return what the claim was answered under its key, or what its owner holds in this slot, if anything."""
+    async def mine(self, layout: Layout, claim: Claim) -> Answer | None:
+        """Answer the claim by what its owner holds in this slot, or by what it was answered under its key, if any."""
         wish = claim.at(layout, 0, 0)
 
-        async def look(tx: Transaction) -> Row | None:
+        async def look(tx: Transaction) -> Answer | None:
             # In the lane, because a give-back may be about to end the row that is reported here.
             await tx.guard([layout.configuration.space], Guard.LANE)
             [reply] = [None] if wish.key is None else await tx.replies([wish.key])
             if reply is None:
                 [row] = await tx.rows_for([wish.claim])
-                return None if row is None else await report(tx, row)
+                answer = None if row is None else already(claim, row, layout)
+                # What is refused was reported to nobody.
+                return Granted(await report(tx, answer.row), layout) if isinstance(answer, Granted) else answer
             if (before := replayed(wish, reply).row) is None:
                 raise KeyReused(reply.key)
             await report_kept(tx, before, claim)
-            return reported(before)
+            return Granted(reported(before), layout)
 
         return await self.store.transact(look)
 

@@ -13,13 +13,13 @@ from functools import partial
 from tenure.kernel.errors import NotFound, StoreUnavailable, TenureError
 from tenure.kernel.holdings.holding_model import Row, SpaceId
 from tenure.kernel.holdings.log_entries import grant_entry
-from tenure.kernel.plan.layout import Layout
+from tenure.kernel.plan.layout import Layout, LineKey
 from tenure.ports import Chance, Guard, KeyTaken, LedgerStore, NotAll, Transaction
 from tenure.service.allocator.allocation import UNKNOWN_REPEATS, insist, worse
 from tenure.service.allocator.claim import Claim, Granted, Waiting
-from tenure.service.allocator.doubtful_view import LineKey
 from tenure.service.allocator.exact_view import ExactViews, renewable, renewed
-from tenure.service.allocator.lane import Answer, Restart, Serving, line_key, quick_picks
+from tenure.service.allocator.existing_holding import Answer, line_key
+from tenure.service.allocator.lane import Restart, Serving, quick_picks
 from tenure.service.allocator.overdue_pages import MuchDue, sweep_pages
 from tenure.service.allocator.waiting_line import ClaimKey, Queue, Seat, key_of
 from tenure.service.engine.lost_try import Tried, granted_since

@@ -13,13 +13,13 @@ from collections.abc import Callable, Coroutine
 from dataclasses import dataclass, field
 from typing import Protocol
 
-from tenure.kernel.errors import Conflict, CursorExpired, NotFound, PoolExhausted, StoreUnavailable
+from tenure.kernel.errors import Conflict, CursorExpired, NotFound, StoreUnavailable
 from tenure.kernel.holdings.holding_model import NetworkId, Row, SpaceId, Waiter
 from tenure.kernel.holdings.log_entries import waiting_entry
 from tenure.kernel.plan.layout import Layout
 from tenure.ports import Guard, LedgerStore, Transaction
 from tenure.service.allocator.allocation import insist, worse
-from tenure.service.allocator.claim import Claim, Granted, Known, Waiting
+from tenure.service.allocator.claim import Claim, Granted, Known, Waiting, exhausted
 from tenure.service.allocator.revocable_grants import Departed, give_back, new_caller
 from tenure.service.allocator.waiting_line import Seat
 
@@ -122,7 +122,7 @@ class WaitingRooms:
         """Wait for an address in order of arrival, so long at most; leaving early leaves nothing behind."""
         guest = await self._received(claim, wait_s, self._leave)
         if not guest.answer.done():
-            raise guest.doubt or PoolExhausted(claim.network, claim.pool, waited_s=wait_s)
+            raise guest.doubt or exhausted(claim, waited_s=wait_s)
         return guest.answer.result()
 
     async def stay(self, claim: Claim, wait_s: float, lasts_us: int) -> Granted | Waiting:

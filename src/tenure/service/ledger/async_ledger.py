@@ -9,7 +9,7 @@ from datetime import datetime
 from types import TracebackType
 from typing import Self, Unpack
 
-from tenure.kernel.addressing.addresses import AddressLike, parse_address
+from tenure.kernel.addressing.addresses import AddressLike, parse_unit
 from tenure.kernel.addressing.ranges import NetworkLike
 from tenure.kernel.errors import Invalid
 from tenure.kernel.holdings.holding_model import Change, Holding, Paper
@@ -28,7 +28,7 @@ from tenure.kernel.names import (
 from tenure.kernel.plan import edits
 from tenure.kernel.plan.edit_fields import read_yes_or_no
 from tenure.kernel.plan.edits import KEEP, Keep, Labels, RangeLike
-from tenure.kernel.plan.plan_model import Configuration, Network, Subnet
+from tenure.kernel.plan.plan_model import Configuration, Network, Subnet, check_unit_length
 from tenure.service.allocator.claim import Claim, check_patience
 from tenure.service.apply.operations import (
     Allocate,
@@ -118,9 +118,14 @@ class AsyncLedger:
         tags: Sequence[str] | Keep = KEEP,
         retired: bool | Keep = KEEP,
         labels: Labels | Keep = KEEP,
+        add_labels: Labels | Keep = KEEP,
+        remove_labels: Sequence[str] | Keep = KEEP,
         description: str | Keep = KEEP,
     ) -> Network:
-        """Change a network; ``name`` renames it, holdings and uuid stay."""
+        """Change a network; ``name`` renames it, holdings and uuid stay.
+
+        ``labels`` are all that there are to be; ``add_labels`` and ``remove_labels`` leave the others as they are.
+        """
         return await self._edit(
             edits.ModifyNetwork(
                 network=network,
@@ -130,6 +135,8 @@ class AsyncLedger:
                 tags=tags,
                 retired=retired,
                 labels=labels,
+                add_labels=add_labels,
+                remove_labels=remove_labels,
                 description=description,
             )
         )
@@ -190,9 +197,14 @@ class AsyncLedger:
         keep_back: Sequence[str] | Keep = KEEP,
         retired: bool | Keep = KEEP,
         labels: Labels | Keep = KEEP,
+        add_labels: Labels | Keep = KEEP,
+        remove_labels: Sequence[str] | Keep = KEEP,
         description: str | Keep = KEEP,
     ) -> Network:
-        """Change a subnet, found by name, block or uuid; ``cidr`` grows, shrinks or moves it."""
+        """Change a subnet, found by name, block or uuid; ``cidr`` grows, shrinks or moves it.
+
+        ``labels`` are all that there are to be; ``add_labels`` and ``remove_labels`` leave the others as they are.
+        """
         return await self._edit(
             edits.ModifySubnet(
                 network=network,
@@ -206,6 +218,8 @@ class AsyncLedger:
                 keep_back=keep_back,
                 retired=retired,
                 labels=labels,
+                add_labels=add_labels,
+                remove_labels=remove_labels,
                 description=description,
             )
         )
@@ -252,9 +266,14 @@ class AsyncLedger:
         cooling_s: int | Keep = KEEP,
         retired: bool | Keep = KEEP,
         labels: Labels | Keep = KEEP,
+        add_labels: Labels | Keep = KEEP,
+        remove_labels: Sequence[str] | Keep = KEEP,
         description: str | Keep = KEEP,
     ) -> Network:
-        """Change a pool, found by its name or its exact range."""
+        """Change a pool, found by its name or its exact range.
+
+        ``labels`` are all that there are to be; ``add_labels`` and ``remove_labels`` leave the others as they are.
+        """
         return await self._edit(
             edits.ModifyPool(
                 network=network,
@@ -264,6 +283,8 @@ class AsyncLedger:
                 cooling_s=cooling_s,
                 retired=retired,
                 labels=labels,
+                add_labels=add_labels,
+                remove_labels=remove_labels,
                 description=description,
             )
         )
@@ -501,6 +522,8 @@ class AsyncLedger:
         owner: str,
         generation: int | None = None,
         labels: Mapping[str, str] | Keep = KEEP,
+        add_labels: Mapping[str, str] | Keep = KEEP,
+        remove_labels: Sequence[str] | Keep = KEEP,
         description: str | Keep = KEEP,
         carrier: str | Keep | None = KEEP,
         plan: str | Keep | None = KEEP,
@@ -508,13 +531,18 @@ class AsyncLedger:
         request: str | None = None,
         key: str | None = None,
     ) -> Holding:
-        """Change what is written on a holding, or its state: ``draining`` frees the slot, ``held`` takes it back."""
+        """Change what is written on a holding, or its state: ``draining`` frees the slot, ``held`` takes it back.
+
+        ``labels`` are all that there are to be; ``add_labels`` and ``remove_labels`` leave the others as they are.
+        """
         operation = ModifyHolding(
             network=network,
             address=address,
             owner=owner,
             generation=generation,
             labels=labels,
+            add_labels=add_labels,
+            remove_labels=remove_labels,
             description=description,
             carrier=carrier,
             plan=plan,
@@ -601,8 +629,8 @@ class AsyncLedger:
 
     async def holding(self, network: str, address: AddressLike) -> Holding:
         """Read who holds an address (or the prefix it lies in) in a network."""
-        position = parse_address(address)
-        return await self._end.holding(check_name(network, field="network"), position)
+        name = check_name(network, field="network")
+        return await self._end.holding(name, await self._position(address, name))
 
     async def holdings(
         self,
@@ -623,7 +651,7 @@ class AsyncLedger:
         if network is None:
             raise Invalid("network: name a network or an owner", field="network")
         name = check_name(network, field="network")
-        start = None if after is None else parse_address(after, field="after")
+        start = None if after is None else await self._position(after, name, field="after")
         return await self._end.holdings(name, start, check_limit(limit))
 
     async def holdings_of(self, owners: Sequence[str]) -> list[Holding]:
@@ -657,7 +685,8 @@ class AsyncLedger:
 
     async def why(self, address: AddressLike, *, network: str | None = None) -> Explanation:
         """Explain an address: who, since when, by which request; or why it is not free; in every network it lies in."""
-        return await self._end.why(parse_address(address), _optional_network(network))
+        named = _optional_network(network)
+        return await self._end.why(await self._position(address, named), named)
 
     async def history(self, address: AddressLike, *, network: str | None = None, at: datetime | None = None) -> History:
         """Tell who held an address (or the prefix it lies in), from when until when, and how it ended.
@@ -665,8 +694,24 @@ class AsyncLedger:
         ``at`` asks who held it at a time. Pending and draining are parts of a tenure, cooling comes after it.
         Cost: O(log n) and the tenures of the address.
         """
-        position, time = parse_address(address), check_time(at)
-        return await self._end.history(position, _optional_network(network), time)
+        named, time = _optional_network(network), check_time(at)
+        return await self._end.history(await self._position(address, named), named, time)
+
+    async def _position(self, address: AddressLike, network: str | None, *, field: str = "address") -> int:
+        """Read an address that something is looked up by; a length beside it costs a look at the plan.
+
+        Where several networks have the address, the length need be right in one of them; where none has, there is no
+        unit that it could be compared with.
+        """
+        position, length = parse_unit(address, field=field)
+        if length is None:
+            return position
+        networks = await self._end.networks() if network is None else [await self._end.network(network)]
+        around = [subnet for each in networks for subnet in each.subnets if position in subnet.cidr.range]
+        alike = [subnet for subnet in around if subnet.unit == length]
+        for subnet in (alike or around)[:1]:
+            check_unit_length(subnet, position, length, field)
+        return position
 
     async def search(
         self,

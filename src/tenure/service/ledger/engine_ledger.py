@@ -5,7 +5,7 @@ from collections.abc import AsyncIterator, Mapping, Sequence
 from datetime import datetime
 from functools import partial
 
-from tenure.kernel.addressing.addresses import format_address, parse_address
+from tenure.kernel.addressing.addresses import format_address, parse_unit
 from tenure.kernel.errors import NotFound, PoolExhausted, nobody_holds
 from tenure.kernel.holdings.actor import Asker, asked_entry, check_asker, ended_row
 from tenure.kernel.holdings.deadlines import DEADLINE
@@ -130,7 +130,7 @@ class EngineLedger:
             [answer] = await self.apply([operation], key)
             assert answer is None or isinstance(answer, Holding)
             return answer
-        owner, position = Owner(operation.owner), parse_address(operation.address)
+        owner, (position, length) = Owner(operation.owner), parse_unit(operation.address)
         wanted = ReleaseRequest(
             generation=check_generation(operation.generation),
             request=check_request(operation.request),
@@ -139,6 +139,7 @@ class EngineLedger:
             position=position,
             owner=owner,
             asker=self._asker,
+            length=length,
         )
         ended = await release_holding(wanted, self.server)
         if ended is None:
@@ -364,7 +365,7 @@ def _shown(waiters: Sequence[Waiter], layout: Layout) -> list[WaitingClaim]:
         WaitingClaim(
             layout.name_of(waiter.network), Owner.trusted(waiter.owner), waiter.slot, place, moment(waiter.since_us),
             _gives_up(waiter), waiter.document.get("pool"), waiter.document.get("subnet"),
-            waiter.document.get("zone"),
+            waiter.document.get("zone"), waiter.document.get("family"),
         )
         for place, waiter in enumerate(waiters, 1)
         if waiter.network in known

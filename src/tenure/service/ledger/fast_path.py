@@ -15,7 +15,7 @@ from tenure.kernel.plan.layout import Layout
 from tenure.kernel.plan.plan_model import Policy
 from tenure.service.allocator.claim import Claim, Granted
 from tenure.service.allocator.doubtful_view import DoubtfulViews
-from tenure.service.allocator.lane import line_key, wanted_address
+from tenure.service.allocator.existing_holding import line_key, wanted_address
 from tenure.service.allocator.waiting_line import Seat
 from tenure.service.ledger.async_ledger import AsyncLedger
 from tenure.service.ledger.engine_ledger import server_of

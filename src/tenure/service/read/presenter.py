@@ -37,6 +37,7 @@ class WaitingClaim:
     pool: str | None = None
     subnet: str | None = None
     zone: str | None = None
+    family: str | None = None
 
 
 def holding_of(row: Row, layout: Layout) -> Holding:

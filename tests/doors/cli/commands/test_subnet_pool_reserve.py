@@ -1,5 +1,8 @@
 """Commands on the plan: what they change, what they print, what their documents say."""
 
+from collections.abc import Callable, Sequence
+from typing import Any
+
 import pytest
 
 from tenure.doors.cli.output.json_keys import NETWORK, POOL, PREALLOCATION, RESERVED, SUBNET
@@ -161,3 +164,69 @@ def test_wide_letters_keep_a_table_aligned(site: Site) -> None:
 
     assert first.index("manual") == head.index("KIND")
     assert second.index("manual") == head.index("KIND") - 4
+
+
+LABELLED = [
+    ("network", "modify", "lab"),
+    ("subnet", "modify", "lab", "203.0.113.0/24"),
+    ("pool", "modify", "lab", "labelled"),
+    ("holding", "modify", "lab", "203.0.113.10", "instance/labelled"),
+]
+"""Every command that changes labels."""
+
+
+@pytest.fixture
+def lab(site: Site) -> Callable[[Sequence[str]], dict[str, str]]:
+    """Put two labels on a network, a subnet, a pool and a holding; give what reads those of one of them."""
+    had = ("--label", "hostname=web-0", "--label", "mac=aa")
+    site.json("network", "add", "lab", *had)
+    site.json("subnet", "add", "lab", "203.0.113.0/24", *had)
+    site.json("pool", "add", "lab", "203.0.113.10-203.0.113.19", "--name", "labelled", *had)
+    site.json("allocate", "lab", "instance/labelled", *had)
+
+    def labels(command: Sequence[str]) -> dict[str, str]:
+        found: dict[str, Any] = site.json("network", "show", "lab")
+        if command[0] == "holding":
+            [found] = site.json("holding", "list", "lab")
+        if command[0] in ("subnet", "pool"):
+            [found] = site.json(command[0], "list", "lab")
+        read: dict[str, str] = found["labels"]
+        return read
+
+    return labels
+
+
+@pytest.mark.parametrize("command", LABELLED, ids=lambda command: command[0])
+def test_a_label_is_added_to_those_that_there_are(
+    site: Site, lab: Callable[[Sequence[str]], dict[str, str]], command: Sequence[str]
+) -> None:
+    site.json(*command, "--label", "team=shop")
+    assert lab(command) == {"hostname": "web-0", "mac": "aa", "team": "shop"}
+    site.json(*command, "--label", "team=bank", "--no-label", "mac")
+    assert lab(command) == {"hostname": "web-0", "team": "bank"}
+    site.json(*command, "--label", "rack=4", "--labels-only")
+    assert lab(command) == {"rack": "4"}
+    site.json(*command, "--without", "labels")
+    assert lab(command) == {}
+
+
+@pytest.mark.parametrize("command", LABELLED, ids=lambda command: command[0])
+@pytest.mark.parametrize(
+    "said",
+    [
+        ("--labels-only",),
+        ("--labels-only", "--label", "a=b", "--no-label", "mac"),
+        ("--without", "labels", "--label", "a=b"),
+        ("--without", "labels", "--no-label", "mac"),
+        ("--without", "description", "--description", "x"),
+        ("--label", "mac=b", "--no-label", "mac"),
+    ],
+    ids=" ".join,
+)
+def test_words_about_labels_that_contradict_each_other_are_refused(
+    site: Site, lab: Callable[[Sequence[str]], dict[str, str]], command: Sequence[str], said: Sequence[str]
+) -> None:
+    code, error = site.error(*command, *said)
+
+    assert (code, error["code"]) == (2, "usage") or error["code"] == "invalid"
+    assert lab(command) == {"hostname": "web-0", "mac": "aa"}

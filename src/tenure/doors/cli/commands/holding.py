@@ -9,13 +9,14 @@ from tenure.doors.cli.framework.click_base import command, noun, with_options
 from tenure.doors.cli.framework.shared_options import (
     address_argument,
     changed,
+    changed_labels,
     description_option,
     generation_option,
     key_option,
     labels_option,
     network_argument,
     owner_argument,
-    read_address,
+    relabel_options,
     request_option,
     without_option,
 )
@@ -126,7 +127,7 @@ def holding() -> None:
 
 @holding.command("list")
 @network_argument
-@click.option("--after", metavar="ADDRESS", callback=read_address, help="Go on behind this address.")
+@click.option("--after", metavar="ADDRESS", help="Go on behind this address.")
 @click.option("--limit", type=int, metavar="N", help="So many at most.")
 @pass_session
 def list_holdings(session: Session, network: str, after: str | None, limit: int | None) -> None:
@@ -142,6 +143,7 @@ def list_holdings(session: Session, network: str, after: str | None, limit: int 
 @holding.command("modify")
 @of_holding
 @labels_option
+@relabel_options
 @description_option
 @click.option("--carrier", metavar="NAME", help="The machine that carries the address now.")
 @click.option("--plan", metavar="NAME", help="The operation it belongs to.")
@@ -158,8 +160,9 @@ def modify(
     For example:
       tenure holding modify net1 192.0.2.10 instance/web-0 --label team=shop --carrier vm-17
     """
-    empty: dict[str, Any] = {"labels": {}, "description": ""}
-    wanted = {field: changed(value, field, without, empty.get(field)) for field, value in said.items()}
+    wanted = changed_labels(said, without)
+    empty: dict[str, Any] = {"description": ""}
+    wanted |= {field: changed(value, field, without, empty.get(field)) for field, value in said.items()}
     held = session.run(
         lambda ledger: ledger.modify_holding(
             network, address, owner=owner, generation=generation, request=request, key=key, **wanted

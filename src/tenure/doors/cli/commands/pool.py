@@ -10,6 +10,7 @@ from tenure.doors.cli.framework.complete_names import complete_pool
 from tenure.doors.cli.framework.exit_codes import unless_nothing, warn_beside_list
 from tenure.doors.cli.framework.shared_options import (
     changed,
+    changed_labels,
     description_option,
     labels_option,
     network_argument,
@@ -18,6 +19,7 @@ from tenure.doors.cli.framework.shared_options import (
     policy_option,
     pool_argument,
     range_argument,
+    relabel_options,
     undo_option,
     without_option,
 )
@@ -84,6 +86,7 @@ def add(session: Session, network: str, range: str, check: bool, **said: Any) ->
 @network_argument
 @pool_argument
 @pool_options
+@relabel_options
 @without_option("name", "labels", "description")
 @pass_session
 def modify(session: Session, network: str, pool: str, without: tuple[str, ...], **said: Any) -> None:
@@ -92,8 +95,9 @@ def modify(session: Session, network: str, pool: str, without: tuple[str, ...], 
     For example:
       tenure pool modify net1 pool1 --policy random --cooling 60
     """
-    empty: dict[str, Any] = {"name": None, "labels": {}, "description": ""}
-    wanted = {field: changed(value, field, without, empty.get(field)) for field, value in said.items()}
+    wanted = changed_labels(said, without)
+    empty: dict[str, Any] = {"name": None, "description": ""}
+    wanted |= {field: changed(value, field, without, empty.get(field)) for field, value in said.items()}
     made = session.run(lambda ledger: ledger.modify_pool(network, pool, **wanted))
     _told(session, made, f"changed pool {pool} of network {network}")
 

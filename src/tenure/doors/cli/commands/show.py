@@ -12,7 +12,6 @@ from tenure.doors.cli.commands.holding import holding_rows, print_holdings
 from tenure.doors.cli.commands.network.network_show import plain_network
 from tenure.doors.cli.framework.click_base import command
 from tenure.doors.cli.framework.complete_names import complete_network
-from tenure.doors.cli.framework.shared_options import without_length
 from tenure.doors.cli.output.json_documents import Document, explanation_document, holding_document, network_entry
 from tenure.doors.cli.output.map_cells import TAKEN, CellKind, panel
 from tenure.doors.cli.output.network_chart import PAGE, chart, held_strokes, print_map
@@ -95,7 +94,7 @@ async def _look_up(ledger: AsyncLedger, what: str) -> Answer:
     names = {network.name for network in await ledger.networks()}
     # A network may be named like a block (10.0.0.0/8); then the network is meant.
     if _is_address(what) or (_is_address(what.partition("/")[0]) and what not in names):
-        return await ledger.why(without_length(what))
+        return await ledger.why(what)
     if what not in names and _is_owner(what):
         return await ledger.holdings(owner=what)
     network = await ledger.network(what)
@@ -203,8 +202,10 @@ def _could_serve(network: Network, key: PoolKey, claim: WaitingClaim) -> bool:
     if claim.subnet is not None:
         subnets = [subnet for subnet in subnets if subnet.answers_to(claim.subnet)]
     if claim.zone is not None:
-        subnets = [subnet for subnet in subnets if not subnet.zones or claim.zone in subnet.zones]
-    return bool(subnets) or (claim.subnet, claim.zone) == (None, None)
+        subnets = [subnet for subnet in subnets if subnet.serves_zone(claim.zone)]
+    if claim.family is not None:
+        subnets = [subnet for subnet in subnets if subnet.family == claim.family]
+    return bool(subnets) or (claim.subnet, claim.zone, claim.family) == (None, None, None)
 
 
 def _is_address(text: str) -> bool:

@@ -10,11 +10,13 @@ from tenure.doors.cli.framework.exit_codes import warn
 from tenure.doors.cli.framework.shared_options import (
     cascade_option,
     changed,
+    changed_labels,
     description_option,
     labels_option,
     network_argument,
     network_choice,
     no_check_option,
+    relabel_options,
     subnet_argument,
     undo_option,
     without_option,
@@ -44,14 +46,25 @@ COLUMNS = {
 block_options = with_options(
     click.option("--gateway", metavar="ADDRESS", help="Its gateway, which is kept back."),
     click.option("--name", help="A name for it."),
-    click.option("--dns", multiple=True, metavar="ADDRESS", help="A name server; repeat for more."),
+    click.option(
+        "--dns",
+        multiple=True,
+        metavar="ADDRESS",
+        help="A name server, in place of those that there are; repeat for more.",
+    ),
     click.option("--dhcp/--no-dhcp", default=None, help="Whether DHCP serves it."),
-    click.option("--zone", "zones", multiple=True, metavar="NAME", help="An availability zone; repeat for more."),
+    click.option(
+        "--zone",
+        "zones",
+        multiple=True,
+        metavar="NAME",
+        help="An availability zone, in place of those that there are; repeat for more.",
+    ),
     click.option(
         "--keep-back",
         multiple=True,
         type=click.Choice([str(word) for word in KeepBack]),
-        help="What it never hands out by itself; repeat for more.",
+        help="What it never hands out by itself, in place of the usual; repeat for more.",
     ),
     labels_option,
     description_option,
@@ -98,6 +111,7 @@ def add(session: Session, network: str, cidr: str, check: bool, **said: Any) -> 
 @subnet_argument
 @click.option("--cidr", help="Grow, shrink or move the block.")
 @block_options
+@relabel_options
 @without_option("gateway", "name", "dns", "zones", "keep-back", "labels", "description")
 @no_check_option
 @pass_session
@@ -107,8 +121,9 @@ def modify(session: Session, network: str, subnet: str, without: tuple[str, ...]
     For example:
       tenure subnet modify net1 192.0.2.0/24 --name front --without gateway
     """
-    empty: dict[str, Any] = {"gateway": None, "name": None, "labels": {}, "description": ""}
-    wanted = {
+    wanted = changed_labels(said, without)
+    empty: dict[str, Any] = {"gateway": None, "name": None, "description": ""}
+    wanted |= {
         field: changed(value, field.replace("_", "-"), without, empty.get(field, ())) for field, value in said.items()
     }
     _told(session, session.run(lambda ledger: _modified(ledger, network, subnet, wanted, check=check)), "changed")

@@ -7,9 +7,7 @@ import click
 
 from tenure.doors.cli.framework.click_base import with_options
 from tenure.doors.cli.framework.complete_names import complete_network, complete_pool, complete_subnet
-from tenure.kernel.addressing.addresses import format_address
-from tenure.kernel.addressing.ranges import parse_cidr
-from tenure.kernel.errors import Invalid
+from tenure.kernel.addressing.addresses import Family
 from tenure.kernel.plan.edits import KEEP
 from tenure.kernel.plan.plan_model import Policy
 from tenure.service.allocator.claim import REACHES
@@ -30,32 +28,25 @@ def read_labels(context: click.Context, parameter: click.Parameter, pairs: Seque
     return labels
 
 
-def read_address(context: click.Context, parameter: click.Parameter, text: str | None) -> str | None:
-    """Read an address, or a prefix as holdings are shown: its first address stands for it."""
-    return None if text is None else without_length(text)
-
-
-def without_length(text: str) -> str:
-    """Return the address of ``address/length``; a length that does not fit is refused."""
-    if "/" not in text:
-        return text
-    try:
-        return format_address(parse_cidr(text, field="address").first)
-    except Invalid as error:
-        hint = "; write an address without a length, and a prefix by its first address"
-        raise Invalid(f"{error}{hint}", field="address") from None
-
-
 network_argument = click.argument("network", shell_complete=complete_network)
 network_choice = click.argument("network", required=False, shell_complete=complete_network)
 subnet_argument = click.argument("subnet", shell_complete=complete_subnet)
 pool_argument = click.argument("pool", shell_complete=complete_pool)
 range_argument = click.argument("range")
-address_argument = click.argument("address", callback=read_address)
+address_argument = click.argument("address")
 owner_argument = click.argument("owner")
 
 labels_option = click.option(
-    "--label", "labels", metavar="NAME=TEXT", multiple=True, callback=read_labels, help="A label; repeat for more."
+    "--label",
+    "labels",
+    metavar="NAME=TEXT",
+    multiple=True,
+    callback=read_labels,
+    help="A label, beside those that there are; repeat for more.",
+)
+relabel_options = with_options(
+    click.option("--no-label", "no_labels", metavar="NAME", multiple=True, help="Remove this label; repeat for more."),
+    click.option("--labels-only", is_flag=True, help="Remove all labels but those of --label."),
 )
 description_option = click.option("--description", metavar="TEXT", help="A few words for people.")
 request_option = click.option("--request", metavar="NAME", help="Name the request; it is kept in the log.")
@@ -79,10 +70,11 @@ def without_option(*fields: str) -> Decorator:
 
 claim_options = with_options(
     slot_option,
-    click.option("--address", callback=read_address, help="This address and no other."),
+    click.option("--address", metavar="ADDRESS[/LENGTH]", help="This address and no other; a length is its unit's."),
     click.option("--pool", shell_complete=complete_pool, help="Only from this pool."),
     click.option("--subnet", shell_complete=complete_subnet, help="Only from this subnet."),
     click.option("--zone", metavar="NAME", help="Only from subnets in this zone, or in none."),
+    click.option("--family", type=click.Choice([str(word) for word in Family]), help="Only addresses of this family."),
     policy_option,
     click.option("--reserved", type=click.Choice(REACHES), help="How far --address may reach; refuse unless said."),
     labels_option,
@@ -97,9 +89,28 @@ claim_options = with_options(
 
 def changed(value: object, field: str, without: Sequence[str], empty: object) -> Any:
     """Return what a modify passes on: the new value, emptiness, or KEEP where nothing was said."""
+    silent = value is None or value == () or value == {}
     if field in without:
+        if not silent:
+            raise click.UsageError(f"--without {field} empties what another option sets; leave one of them out")
         return empty
-    return KEEP if value is None or value == () or value == {} else value
+    return KEEP if silent else value
+
+
+def changed_labels(said: dict[str, Any], without: Sequence[str]) -> dict[str, Any]:
+    """Take what a modify says of labels out of its words; return it as the ledger's keywords."""
+    added, removed, only = said.pop("labels"), said.pop("no_labels"), said.pop("labels_only")
+    if "labels" in without:
+        if added or removed or only:
+            raise click.UsageError("--without labels removes them all; leave out the other words on labels")
+        return {"labels": {}}
+    if only and (removed or not added):
+        raise click.UsageError("--labels-only needs --label and no --no-label; --without labels removes them all")
+    if both := [name for name in removed if name in added]:
+        raise click.UsageError(f"label {both[0]!r} is to be added and removed; leave one of them out")
+    if only:
+        return {"labels": added}
+    return {name: value for name, value in (("add_labels", added), ("remove_labels", removed)) if value}
 
 
 no_check_option = click.option(

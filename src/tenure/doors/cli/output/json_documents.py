@@ -129,6 +129,7 @@ def waiting_document(claim: WaitingClaim) -> Document:
         "pool": claim.pool,
         "subnet": claim.subnet,
         "zone": claim.zone,
+        "family": claim.family,
     }
 
 

@@ -135,6 +135,7 @@ WAITING: Keys = {
     "pool": "the pool it wants, or null",
     "subnet": "the subnet it wants, or null",
     "zone": "the zone it wants, or null",
+    "family": "the family it wants, `ipv4` or `ipv6`, or null",
 }
 
 FINDING: Keys = {

@@ -10,7 +10,6 @@ from typing import Any
 from tenure.integrations.neutron.database import subnet_records
 from tenure.integrations.neutron.database.allocation_rows import SessionBook
 from tenure.integrations.neutron.modes.shared_views import SharedLine, SharedViews
-from tenure.kernel.errors import PoolExhausted
 from tenure.kernel.holdings.holding_model import Outcome, Row, State, Verdict, Wish
 from tenure.kernel.picking.free_set import FreeSet
 from tenure.kernel.picking.policies import POLICIES, first_free
@@ -18,9 +17,9 @@ from tenure.kernel.plan.layout import Layout
 from tenure.kernel.plan.plan_model import Policy
 from tenure.ports import Chance
 from tenure.service.allocator.allocation import TRIES
-from tenure.service.allocator.claim import Claim, Granted
+from tenure.service.allocator.claim import Claim, Granted, exhausted
 from tenure.service.allocator.doubtful_view import DoubtfulLine, DoubtfulViews, FreeLine
-from tenure.service.allocator.lane import line_key
+from tenure.service.allocator.existing_holding import Answer, line_key
 
 
 class SessionAllocator:
@@ -60,7 +59,7 @@ class SessionAllocator:
     async def catch_up(self, layout: Layout) -> None:
         """Leave the views as they are: the database has no log of ours."""
 
-    async def mine(self, layout: Layout, claim: Claim) -> Row | None:
+    async def mine(self, layout: Layout, claim: Claim) -> Answer | None:
         """Return nothing: a port may hold any number of addresses in a subnet."""
         return None
 
@@ -123,7 +122,7 @@ class SessionAllocator:
             line = layout.line(*line_key(claim))
             reading = FreeLine(line, FreeSet(line.size, self._taken(claim, held)))
             if first_free(reading.free) is None:
-                raise PoolExhausted(claim.network, claim.pool)
+                raise exhausted(claim)
             while (number := reading.pick(policy, claim.owner, claim.slot, 0, self.chance)) is not None:
                 # Each number is asked for once in a reading, whatever the answer, so that the inner loop ends, too.
                 reading.free.take(number, number)

@@ -15,10 +15,10 @@ from tenure.kernel.addressing.addresses import width
 from tenure.kernel.addressing.ranges import parse_cidr
 from tenure.kernel.picking.free_set import FreeSet
 from tenure.kernel.picking.policies import Stripes, first_free
-from tenure.kernel.plan.layout import Layout
+from tenure.kernel.plan.layout import Layout, LineKey
 from tenure.kernel.plan.plan_model import Configuration, Network, Policy, Pool, Subnet
 from tenure.ports import Chance
-from tenure.service.allocator.doubtful_view import DoubtfulLine, DoubtfulViews, LineKey
+from tenure.service.allocator.doubtful_view import DoubtfulLine, DoubtfulViews
 
 MOST_KEPT = 1024
 """Subnets whose views a process keeps; the one that was not used for longest goes."""

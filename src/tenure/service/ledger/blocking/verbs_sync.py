@@ -55,9 +55,14 @@ class BlockingVerbs:
         tags: Sequence[str] | Keep = KEEP,
         retired: bool | Keep = KEEP,
         labels: Labels | Keep = KEEP,
+        add_labels: Labels | Keep = KEEP,
+        remove_labels: Sequence[str] | Keep = KEEP,
         description: str | Keep = KEEP,
     ) -> Network:
-        """Change a network; ``name`` renames it, holdings and uuid stay."""
+        """Change a network; ``name`` renames it, holdings and uuid stay.
+
+        ``labels`` are all that there are to be; ``add_labels`` and ``remove_labels`` leave the others as they are.
+        """
         return self._portal.run(
             self._ledger.modify_network(
                 network,
@@ -67,6 +72,8 @@ class BlockingVerbs:
                 tags=tags,
                 retired=retired,
                 labels=labels,
+                add_labels=add_labels,
+                remove_labels=remove_labels,
                 description=description,
             )
         )
@@ -125,9 +132,14 @@ class BlockingVerbs:
         keep_back: Sequence[str] | Keep = KEEP,
         retired: bool | Keep = KEEP,
         labels: Labels | Keep = KEEP,
+        add_labels: Labels | Keep = KEEP,
+        remove_labels: Sequence[str] | Keep = KEEP,
         description: str | Keep = KEEP,
     ) -> Network:
-        """Change a subnet, found by name, block or uuid; ``cidr`` grows, shrinks or moves it."""
+        """Change a subnet, found by name, block or uuid; ``cidr`` grows, shrinks or moves it.
+
+        ``labels`` are all that there are to be; ``add_labels`` and ``remove_labels`` leave the others as they are.
+        """
         return self._portal.run(
             self._ledger.modify_subnet(
                 network,
@@ -141,6 +153,8 @@ class BlockingVerbs:
                 keep_back=keep_back,
                 retired=retired,
                 labels=labels,
+                add_labels=add_labels,
+                remove_labels=remove_labels,
                 description=description,
             )
         )
@@ -181,9 +195,14 @@ class BlockingVerbs:
         cooling_s: int | Keep = KEEP,
         retired: bool | Keep = KEEP,
         labels: Labels | Keep = KEEP,
+        add_labels: Labels | Keep = KEEP,
+        remove_labels: Sequence[str] | Keep = KEEP,
         description: str | Keep = KEEP,
     ) -> Network:
-        """Change a pool, found by its name or its exact range."""
+        """Change a pool, found by its name or its exact range.
+
+        ``labels`` are all that there are to be; ``add_labels`` and ``remove_labels`` leave the others as they are.
+        """
         return self._portal.run(
             self._ledger.modify_pool(
                 network,
@@ -193,6 +212,8 @@ class BlockingVerbs:
                 cooling_s=cooling_s,
                 retired=retired,
                 labels=labels,
+                add_labels=add_labels,
+                remove_labels=remove_labels,
                 description=description,
             )
         )
@@ -393,6 +414,8 @@ class BlockingVerbs:
         owner: str,
         generation: int | None = None,
         labels: Mapping[str, str] | Keep = KEEP,
+        add_labels: Mapping[str, str] | Keep = KEEP,
+        remove_labels: Sequence[str] | Keep = KEEP,
         description: str | Keep = KEEP,
         carrier: str | Keep | None = KEEP,
         plan: str | Keep | None = KEEP,
@@ -400,7 +423,10 @@ class BlockingVerbs:
         request: str | None = None,
         key: str | None = None,
     ) -> Holding:
-        """Change what is written on a holding, or its state: ``draining`` frees the slot, ``held`` takes it back."""
+        """Change what is written on a holding, or its state: ``draining`` frees the slot, ``held`` takes it back.
+
+        ``labels`` are all that there are to be; ``add_labels`` and ``remove_labels`` leave the others as they are.
+        """
         return self._portal.run(
             self._ledger.modify_holding(
                 network,
@@ -408,6 +434,8 @@ class BlockingVerbs:
                 owner=owner,
                 generation=generation,
                 labels=labels,
+                add_labels=add_labels,
+                remove_labels=remove_labels,
                 description=description,
                 carrier=carrier,
                 plan=plan,

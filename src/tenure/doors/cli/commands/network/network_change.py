@@ -21,7 +21,9 @@ from tenure.doors.cli.framework.exit_codes import unless_nothing, warn
 from tenure.doors.cli.framework.shared_options import (
     cascade_option,
     changed,
+    changed_labels,
     network_argument,
+    relabel_options,
     undo_option,
     without_option,
 )
@@ -83,6 +85,7 @@ def add(session: Session, context: click.Context, name: str, space: str | None, 
 @design_options
 @unreserve_option
 @plan_options
+@relabel_options
 @without_option("mac-prefix", "tags", "labels", "description")
 @hook_options
 @click.pass_context
@@ -103,9 +106,9 @@ def modify(session: Session, context: click.Context, network: str, without: tupl
     """
     words = {
         "kind": changed(said["kind"], "kind", without, None),
-        "mac_prefix": changed(said["mac_prefix"], "mac-prefix", _emptied(said, without), None),
+        "mac_prefix": changed(unless_none(said["mac_prefix"]), "mac-prefix", _emptied(said, without), None),
         "tags": changed(all_tags(said), "tags", without, ()),
-        "labels": changed(said["labels"], "labels", without, {}),
+        **changed_labels(said, without),
         "description": changed(said["description"], "description", without, ""),
     }
     options = network_options(said)

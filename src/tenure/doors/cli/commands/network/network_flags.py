@@ -40,7 +40,9 @@ def _deprecated(key: str, metavar: str, meaning: str) -> Any:
 plan_options = with_options(
     click.option("--kind", type=click.Choice([str(kind) for kind in NetworkKind]), help="What it is to machines."),
     click.option("-m", "--mac-prefix", metavar="MAC", help="How the MAC addresses on it begin; or none."),
-    click.option("--tag", "tags", multiple=True, metavar="WORD", help="A tag; repeat for more."),
+    click.option(
+        "--tag", "tags", multiple=True, metavar="WORD", help="A tag, in place of those that there are; repeat for more."
+    ),
     click.option(
         "--tags", "tag_lists", multiple=True, metavar="WORD,…", callback=read_tags, help="Tags, between commas."
     ),
