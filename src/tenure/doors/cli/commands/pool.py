@@ -34,6 +34,7 @@ COLUMNS = {
     "SUBNET": "subnet",
     "POLICY": "policy",
     "COOLING (s)": "cooling_s",
+    "RANK": "rank",
     "RETIRED": "retired",
     "LABELS": "labels",
 }
@@ -42,6 +43,7 @@ pool_options = with_options(
     click.option("--name", help="A name for it."),
     policy_option,
     click.option("--cooling", "cooling_s", type=int, metavar="SECONDS", help="How long a released address rests."),
+    click.option("--rank", type=int, metavar="N", help="Lower ones are picked from first, by lowest; 0 unless said."),
     labels_option,
     description_option,
 )
@@ -71,7 +73,7 @@ def add(session: Session, network: str, range: str, **said: Any) -> None:
       tenure pool add net1 192.0.2.200+10 --policy random
     """
     # The options are shared with modify, where None leaves a field as it is; a new pool gets the defaults.
-    said["cooling_s"] = said["cooling_s"] or 0
+    said["cooling_s"], said["rank"] = said["cooling_s"] or 0, said["rank"] or 0
     said["description"] = said["description"] or ""
     made = session.run(lambda ledger: ledger.add_pool(network, range, **said))
     _told(session, made, f"added {range} to the pools of network {network}")
