@@ -104,6 +104,7 @@ def pool(written: plan.Pool) -> responses.Pool:
         policy=str(written.policy),
         cooling_s=written.cooling_s,
         retired=written.retired,
+        rank=written.rank,
         labels=dict(written.notes.labels),
         description=written.notes.description,
     )

@@ -11,6 +11,7 @@ from msgspec import Meta
 from tenure.kernel.addressing.addresses import Family
 from tenure.kernel.holdings.holding_model import State
 from tenure.kernel.names import CENTURY_S, MAX_LABELS, MAX_NAME, MAX_TEXT
+from tenure.kernel.plan.edit_fields import MOST_RANK
 from tenure.kernel.plan.plan_model import KeepBack, NetworkKind, Policy
 from tenure.service.allocator.claim import REACHES
 
@@ -152,6 +153,7 @@ KNOWN: dict[str, Any] = {
     "pool": Annotated[str, told_name("A pool, by its name or its exact range.", "pool1")],
     "prefix": Annotated[str, told_name("How names begin.")],
     "range": Span,
+    "rank": Annotated[int, count("*lowest* picks from pools of a lower rank first.", 1, most=MOST_RANK)],
     "reason": Text,
     "remove_labels": Annotated[list[Name], told("Labels to remove, by name; the others stay as they are.", ["team"])],
     "request": Annotated[str, told_name("By which request of the caller's own this is done.", "ticket-4711")],

@@ -74,6 +74,7 @@ class Pool(Shape, frozen=True, kw_only=True):
     policy: str
     cooling_s: int
     retired: bool
+    rank: int = 0
     labels: Labels
     description: str
 

@@ -107,8 +107,9 @@ class ImportedNetwork:
         for old in around.pools:
             if old.range == wanted:
                 self._check_twice("pool", "range", wanted)
-                same = (old.name, old.policy, old.cooling_s) == (pool.name, pool.policy, pool.cooling_s)
-                return [] if same else [Differs("range", "the ledger's pool differs in name, policy or cooling time")]
+                if all(getattr(old, name) == getattr(pool, name) for name in ("name", "policy", "cooling_s", "rank")):
+                    return []
+                return [Differs("range", "the ledger's pool differs in name, policy, cooling time or rank")]
         if over := self._pools.over(wanted.first, wanted.last):
             raise Overlap(f"pool {wanted}", f"pool {AddressRange(*over)}", field="range")
         if pool.name and self._policies.setdefault(pool.name, pool.policy) != pool.policy:

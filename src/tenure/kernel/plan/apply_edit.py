@@ -23,6 +23,7 @@ from tenure.kernel.plan.edit_fields import (
     read_mac_prefix,
     read_member,
     read_names,
+    read_rank,
     read_seconds,
     read_yes_or_no,
     unless_kept,
@@ -196,6 +197,7 @@ def _(edit: edits.AddPool, draft: NetworkDraft) -> bool:
         name=name,
         policy=known or policy or DEFAULT_POLICY,
         cooling_s=read_seconds(edit.cooling_s),
+        rank=read_rank(edit.rank),
         notes=new_notes(edit.labels, edit.description),
     )
     draft.add_pool(key, pool)
@@ -215,6 +217,7 @@ def _(edit: edits.ModifyPool, draft: NetworkDraft) -> bool:
             ),
             policy=unless_kept(edit.policy, pool.policy, lambda policy: read_member(Policy, policy, "policy")),
             cooling_s=unless_kept(edit.cooling_s, pool.cooling_s, read_seconds),
+            rank=unless_kept(edit.rank, pool.rank, read_rank),
             retired=read_flag(edit.retired, pool.retired, "retired"),
             notes=changed_notes(pool.notes, edit),
         )

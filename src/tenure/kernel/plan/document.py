@@ -70,6 +70,7 @@ def pool_document(pool: Pool) -> Document:
         "policy": str(pool.policy),
         "cooling_s": pool.cooling_s,
         "retired": pool.retired,
+        "rank": pool.rank,
         **_notes_document(pool.notes),
     }
 
@@ -140,6 +141,7 @@ def _read_pool(document: Document) -> Pool:
         policy=Policy(document["policy"]),
         cooling_s=document["cooling_s"],
         retired=document["retired"],
+        rank=document.get("rank", 0),  # documents of before have none
         notes=_read_notes(document),
     )
 

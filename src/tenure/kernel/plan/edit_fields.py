@@ -15,6 +15,8 @@ T = TypeVar("T")
 U = TypeVar("U")
 E = TypeVar("E", bound=enum.StrEnum)
 
+MOST_RANK = 1000
+
 _MAC_PREFIX = re.compile(r"[0-9a-f]{2}(:[0-9a-f]{2}){2}")
 
 
@@ -65,6 +67,13 @@ def read_seconds(value: object) -> int:
     """Read for how long a pool cools."""
     if not isinstance(value, int) or isinstance(value, bool) or not 0 <= value <= 366 * 86400:
         raise Invalid(f"cooling_s: a number of seconds up to a year is needed, not {shown(value)}", field="cooling_s")
+    return value
+
+
+def read_rank(value: object) -> int:
+    """Read which place a pool has among those of its network."""
+    if not isinstance(value, int) or isinstance(value, bool) or not 0 <= value <= MOST_RANK:
+        raise Invalid(f"rank: a number from 0 to {MOST_RANK} is needed, not {shown(value)}", field="rank")
     return value
 
 

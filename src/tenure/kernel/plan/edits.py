@@ -162,6 +162,7 @@ class AddPool(Edit):
     name: str | None = None
     policy: str | None = None
     cooling_s: int = 0
+    rank: int = 0
     labels: Labels = field(default_factory=dict)
     description: str = ""
 
@@ -176,6 +177,7 @@ class ModifyPool(Edit):
     name: str | Keep | None = KEEP
     policy: str | Keep = KEEP
     cooling_s: int | Keep = KEEP
+    rank: int | Keep = KEEP
     retired: bool | Keep = KEEP
     labels: Labels | Keep = KEEP
     add_labels: Labels | Keep = KEEP

@@ -101,6 +101,8 @@ class Layout:
             kind = "pool" if family is None else f"{FAMILY_NAMES[family]} pool"
             hint = "add one with add_pool, or name the address you want"
             raise NotFound(kind, name or "", network=network.name, hint=hint, field="pool")
+        # Stable: pools of one rank stay as they are written.
+        pools.sort(key=lambda pair: pair[1].rank)
         # Gateways are among the barriers of the space already.
         own = [AddressRange(p, p) for s in network.subnets for p, why in s.kept_back() if why != KeepBack.GATEWAY]
         blocked = merge([*own, *(barrier.range for barrier in self._barriers)])

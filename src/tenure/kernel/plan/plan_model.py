@@ -56,7 +56,10 @@ class Notes:
 
 @dataclass(frozen=True, slots=True)
 class Pool:
-    """A range to pick from. Pools of one name are one pool of several ranges, in written order."""
+    """A range to pick from. Pools of one name are one pool of several ranges, in written order.
+
+    Where pools are picked from together, *lowest* takes those of a lower ``rank`` first.
+    """
 
     range: AddressRange
     name: str | None = None
@@ -64,6 +67,7 @@ class Pool:
     cooling_s: int = 0
     retired: bool = False
     notes: Notes = field(default_factory=Notes)
+    rank: int = 0
 
 
 @dataclass(frozen=True, slots=True)

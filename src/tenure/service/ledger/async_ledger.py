@@ -240,10 +240,14 @@ class AsyncLedger:
         name: str | None = None,
         policy: str | None = None,
         cooling_s: int = 0,
+        rank: int = 0,
         labels: Labels | None = None,
         description: str = "",
     ) -> Network:
-        """Add a range to pick from; a name that exists gains a range."""
+        """Add a range to pick from; a name that exists gains a range.
+
+        Where pools are picked from together, *lowest* takes those of a lower ``rank`` first.
+        """
         return await self._edit(
             edits.AddPool(
                 network=network,
@@ -251,6 +255,7 @@ class AsyncLedger:
                 name=name,
                 policy=policy,
                 cooling_s=cooling_s,
+                rank=rank,
                 labels={} if labels is None else labels,
                 description=description,
             )
@@ -264,6 +269,7 @@ class AsyncLedger:
         name: str | Keep | None = KEEP,
         policy: str | Keep = KEEP,
         cooling_s: int | Keep = KEEP,
+        rank: int | Keep = KEEP,
         retired: bool | Keep = KEEP,
         labels: Labels | Keep = KEEP,
         add_labels: Labels | Keep = KEEP,
@@ -281,6 +287,7 @@ class AsyncLedger:
                 name=name,
                 policy=policy,
                 cooling_s=cooling_s,
+                rank=rank,
                 retired=retired,
                 labels=labels,
                 add_labels=add_labels,

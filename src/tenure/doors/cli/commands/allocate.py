@@ -37,7 +37,10 @@ def allocate(
 ) -> None:
     """Give an address to an owner: this one, or the next free one that the policy picks.
 
-    Asking again with the same owner and slot gives the same answer. Ctrl-C withdraws a claim that waits.
+    Asking again with the same owner and slot gives the same answer, if that is what is asked for; else it is refused.
+    All pools of a network are picked from together, by rank and then as they are written: where those of one family
+    are full, the address is of the other, unless --family, --pool or --subnet says which. Ctrl-C withdraws a claim
+    that waits.
 
     For example:
       tenure allocate net1 instance/web-1

@@ -37,6 +37,7 @@ COLUMNS = {
     "SUBNET": "subnet",
     "POLICY": "policy",
     "COOLING (s)": "cooling_s",
+    "RANK": "rank",
     "RETIRED": "retired",
     "LABELS": "labels",
 }
@@ -45,6 +46,7 @@ pool_options = with_options(
     click.option("--name", help="A name for it."),
     policy_option,
     click.option("--cooling", "cooling_s", type=int, metavar="SECONDS", help="How long a released address rests."),
+    click.option("--rank", type=int, metavar="N", help="Lower ones are picked from first, by lowest; 0 unless said."),
     labels_option,
     description_option,
 )
@@ -75,7 +77,7 @@ def add(session: Session, network: str, range: str, check: bool, **said: Any) ->
       tenure pool add net1 192.0.2.200+10 --policy random
     """
     # The options are shared with modify, where None leaves a field as it is; a new pool gets the defaults.
-    said["cooling_s"] = said["cooling_s"] or 0
+    said["cooling_s"], said["rank"] = said["cooling_s"] or 0, said["rank"] or 0
     said["description"] = said["description"] or ""
     edit = AddPool(network=network, range=range, **said)
     made = session.run(lambda ledger: edited_plan(ledger, edit, check=check))

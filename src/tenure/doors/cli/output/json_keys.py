@@ -54,6 +54,7 @@ POOL: Keys = {
     "policy": f"{', '.join(_POLICIES[:-1])} or {_POLICIES[-1]}",
     "cooling_s": "seconds a released address rests",
     "retired": "whether nothing is picked from it",
+    "rank": "lower ones are picked from first",
     **NOTES,
 }
 

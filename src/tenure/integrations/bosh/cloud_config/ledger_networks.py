@@ -164,7 +164,7 @@ def _add_pool(name: str, wanted: AddressRange, set_by_hand: Iterable[ledgers.Poo
     said = next((pool for pool in set_by_hand if pool.range.overlaps(wanted)), ledgers.Pool(wanted))
     added = AddPool(
         network=name, range=wanted, name=said.name, policy=str(said.policy), cooling_s=said.cooling_s,
-        labels=said.notes.labels, description=said.notes.description,
+        rank=said.rank,        labels=said.notes.labels, description=said.notes.description,
     )  # fmt: skip
     return [added, ModifyPool(network=name, pool=str(wanted), retired=True)] if said.retired else [added]
 

@@ -175,13 +175,24 @@ class BlockingVerbs:
         name: str | None = None,
         policy: str | None = None,
         cooling_s: int = 0,
+        rank: int = 0,
         labels: Labels | None = None,
         description: str = "",
     ) -> Network:
-        """Add a range to pick from; a name that exists gains a range."""
+        """Add a range to pick from; a name that exists gains a range.
+
+        Where pools are picked from together, *lowest* takes those of a lower ``rank`` first.
+        """
         return self._portal.run(
             self._ledger.add_pool(
-                network, range, name=name, policy=policy, cooling_s=cooling_s, labels=labels, description=description
+                network,
+                range,
+                name=name,
+                policy=policy,
+                cooling_s=cooling_s,
+                rank=rank,
+                labels=labels,
+                description=description,
             )
         )
 
@@ -193,6 +204,7 @@ class BlockingVerbs:
         name: str | Keep | None = KEEP,
         policy: str | Keep = KEEP,
         cooling_s: int | Keep = KEEP,
+        rank: int | Keep = KEEP,
         retired: bool | Keep = KEEP,
         labels: Labels | Keep = KEEP,
         add_labels: Labels | Keep = KEEP,
@@ -210,6 +222,7 @@ class BlockingVerbs:
                 name=name,
                 policy=policy,
                 cooling_s=cooling_s,
+                rank=rank,
                 retired=retired,
                 labels=labels,
                 add_labels=add_labels,
