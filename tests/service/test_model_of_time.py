@@ -69,6 +69,13 @@ class Model:
         """List what is overdue."""
         return [a for a, row in self.rows.items() if row.until_us is not None and row.until_us <= self.now_us]
 
+    def held_for(self, address: str, owner: str) -> Held | None:
+        """Return the holding at an address as an owner sees it: what is overdue is nobody's but its owner's."""
+        row = self.rows.get(address)
+        if row is None or row.state == "cooling" or (row.owner != owner and address in self.late()):
+            return None
+        return row
+
     def sweep(self) -> list[str]:
         """Remove what is overdue."""
         late = self.late()
@@ -240,8 +247,8 @@ class TimeMachine(RuleBasedStateMachine):
 
     @rule(address=addresses, owner=owners)
     def confirm(self, address: str, owner: str) -> None:
-        row = self.model.rows.get(address)
-        if row is None or row.state == "cooling":
+        row = self.model.held_for(address, owner)
+        if row is None:
             with self.refused(tenure.NotFound):
                 self.ledger.confirm("net", address, owner=owner)
         elif row.owner != owner:
@@ -254,8 +261,8 @@ class TimeMachine(RuleBasedStateMachine):
 
     @rule(address=addresses, owner=owners, verb=st.sampled_from(["cancel", "release"]))
     def end(self, address: str, owner: str, verb: str) -> None:
-        row, call = self.model.rows.get(address), getattr(self.ledger, verb)
-        if row is None or row.state == "cooling":
+        row, call = self.model.held_for(address, owner), getattr(self.ledger, verb)
+        if row is None:
             before = self.ledger.last_change()
             assert call("net", address, owner=owner) is None
             assert self.ledger.last_change() == before
@@ -290,18 +297,16 @@ class TimeMachine(RuleBasedStateMachine):
 
     @rule(address=addresses, owner=owners, state=st.sampled_from(["held", "draining"]))
     def move(self, address: str, owner: str, state: str) -> None:
-        row = self.model.rows.get(address)
+        row = self.model.held_for(address, owner)
         taken = self.model.mine(owner, row.slot) if row is not None else None
         if (
             row is None
-            or row.state == "cooling"
             or row.owner != owner
             or row.state == "pending"
             or ((row.state, state) == ("draining", "held") and taken is not None)
         ):
-            if row is not None and (row.owner, row.state, state) == (owner, "pending", "held"):
-                return  # a pending one becomes held by being confirmed, which has its own rule
-            with self.refused(tenure.NotFound, tenure.Conflict):
+            # A pending one becomes held by being confirmed only, so that is Invalid.
+            with self.refused(tenure.NotFound, tenure.Conflict, tenure.Invalid):
                 self.ledger.modify_holding("net", address, owner=owner, state=state)
             return
         row.state = state
@@ -313,12 +318,15 @@ class TimeMachine(RuleBasedStateMachine):
         if one == other or any(a not in rows or rows[a].state not in ("pending", "held") for a in (one, other)):
             return
         pairs = [(one, rows[one], rows[other]), (other, rows[other], rows[one])]
-        self.ledger.apply(
-            [
-                tenure.Transfer(network="net", address=a, owner=row.owner, to=to.owner, to_slot=to.slot)
-                for a, row, to in pairs
-            ]
-        )
+        transfers = [
+            tenure.Transfer(network="net", address=a, owner=row.owner, to=to.owner, to_slot=to.slot)
+            for a, row, to in pairs
+        ]
+        if {one, other} & set(self.model.late()):
+            with self.refused(tenure.NotFound):  # what is overdue is nobody's to hand on
+                self.ledger.apply(transfers)
+            return
+        self.ledger.apply(transfers)
         for address, row, to in pairs:
             rows[address] = Held(to.owner, to.slot, row.state, row.until_us)
 
