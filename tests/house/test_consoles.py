@@ -59,10 +59,18 @@ def typed(text: str) -> list[tuple[str, str]]:
     return found
 
 
+def _looked_at(command: str) -> str:
+    """Write how a reader looks at a command in the background; at a server until it says that it serves."""
+    written = re.search(r"^tenure serve .*?> (\S+)", command)
+    if written is None:
+        return f"sleep {SOON_S}\n"
+    return f"for turn in $(seq 600); do test -s {written[1]} && break; sleep 0.1; done; sleep 1\n"
+
+
 def play(commands: list[str], folder: Path, **more: str) -> list[str]:
     """Type commands into one shell, and return what each printed; ``more`` is in its environment."""
     script = "".join(
-        f"{command}\n" + (f"sleep {SOON_S}\n" if command.endswith("&") else "") + f"echo {shlex.quote(MARK)}\n"
+        f"{command}\n" + (_looked_at(command) if command.endswith("&") else "") + f"echo {shlex.quote(MARK)}\n"
         for command in commands
     )
     path = os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])
@@ -76,7 +84,7 @@ def play(commands: list[str], folder: Path, **more: str) -> list[str]:
         stderr=subprocess.STDOUT,
         text=True,
         encoding="utf-8",
-        timeout=120,
+        timeout=300,
         check=False,
     )
     return run.stdout.split(MARK + "\n")
