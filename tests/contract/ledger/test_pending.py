@@ -122,7 +122,9 @@ async def test_a_cancelled_holding_is_free_at_once(ledger: tenure.AsyncLedger) -
     pending = await ledger.hold("net", owner="vm/a", lasts_s=60)
     cursor = await ledger.last_change()
 
-    assert await ledger.cancel("net", pending.address, owner="vm/a", request="r-2") == pending
+    cancelled = await ledger.cancel("net", pending.address, owner="vm/a", request="r-2")
+    assert cancelled is not None
+    assert cancelled.row == pending.row._replace(request="r-2")
     assert await ledger.cancel("net", pending.address, owner="vm/a") is None
     [told] = await news(ledger, cursor)
     assert (told.verb, told.request) == ("release", "r-2")
