@@ -1,6 +1,7 @@
 """Small plans that several suites start from."""
 
 import tenure
+from tenure.kernel.holdings.holding_model import Row
 
 
 async def small_plan(ledger: tenure.AsyncLedger, *, network: str = "net", space: str | None = None) -> None:
@@ -18,3 +19,8 @@ async def addresses(ledger: tenure.AsyncLedger, network: str = "net") -> list[st
 def last(address: str) -> int:
     """Return the last number of an IPv4 address."""
     return int(address.rpartition(".")[2])
+
+
+def without_asker(holding: tenure.Holding) -> Row:
+    """Return a holding's row without what names a request: an answer names the request that ended it."""
+    return holding.row._replace(request=None, details={})

@@ -6,6 +6,7 @@ import pytest
 
 import tenure
 from tenure.kernel.holdings.holding_model import moment
+from tests.contract.ledger.plan import without_asker
 from tests.contract.ledger.timing import let_deadlines_pass, news, row_at, store_of, verbs
 
 COOLS = 60
@@ -28,7 +29,7 @@ async def test_a_released_address_cools_from_the_release_on(ledger: tenure.Async
     row = await row_at(ledger, given.address)
 
     assert answer is not None
-    assert answer.row == given.row._replace(request="r-1")
+    assert (answer.request, without_asker(answer)) == ("r-1", without_asker(given))
     assert row.until_us is not None
     assert row == given.row._replace(state=tenure.State.COOLING, until_us=row.until_us)
     assert before_us <= row.until_us - COOLS * 1_000_000 <= after_us
@@ -57,7 +58,8 @@ async def test_releases_at_the_same_time_cool_once(ledger: tenure.AsyncLedger) -
     calls = (ledger.release("net", given.address, owner="vm/a") for _ in range(5))
     answers = await asyncio.gather(*calls)
 
-    assert sorted(answers, key=lambda answer: answer is None) == [given, None, None, None, None]
+    [ended] = [answer for answer in answers if answer is not None]
+    assert without_asker(ended) == without_asker(given)
     assert await verbs(ledger, cursor) == ["cool"]
 
 
