@@ -24,7 +24,13 @@ PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
 def made(*words: str) -> list[str]:
     """Return the commands that make would run for a target."""
     told = subprocess.run(
-        ["make", "-n", "-o", ".venv/.installed", *words], cwd=ROOT, capture_output=True, text=True, check=True
+        ["make", "--no-print-directory", "-n", "-o", ".venv/.installed", *words],
+        cwd=ROOT,
+        # A make around this one, as in `make test`, would hand its own flags down.
+        env={name: value for name, value in os.environ.items() if not name.startswith("MAKE")},
+        capture_output=True,
+        text=True,
+        check=True,
     )
     return told.stdout.splitlines()
 

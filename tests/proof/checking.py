@@ -8,7 +8,7 @@ from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence
 from typing import NamedTuple
 
-from tests.proof.history import ASKING, NEVER, Call, History, Tenancy
+from tests.proof.history import ASKING, ENDING, NEVER, Call, History, Tenancy
 from tests.proof.plan import Plan
 from tests.proof.windows import Window, windows
 
@@ -80,10 +80,15 @@ def _only_expected_errors(history: History) -> Iterator[Finding]:
 
 def _one_generation_one_tenancy(history: History) -> Iterator[Finding]:
     known: dict[tuple[str, int], Tenancy] = {}
-    answered = [tenancy for call in history.calls for tenancy in call.rows]
-    for tenancy in [*answered, *history.final]:
-        if known.setdefault(tenancy.key, tenancy) != tenancy:
-            yield Finding("doubled", f"one generation, two holders: {known[tenancy.key]} and {tenancy}")
+    holders: dict[tuple[str, int], Tenancy] = {}
+    answered = [(tenancy, call.verb in ENDING) for call in history.calls for tenancy in call.rows]
+    for tenancy, ended in [*answered, *((tenancy, False) for tenancy in history.final)]:
+        # What ends a holding is answered with the request of the end, all else with that of the grant.
+        holder = tenancy._replace(request=None)
+        if holders.setdefault(tenancy.key, holder) != holder:
+            yield Finding("doubled", f"one generation, two holders: {holders[tenancy.key]} and {tenancy}")
+        elif not ended and known.setdefault(tenancy.key, tenancy) != tenancy:
+            yield Finding("doubled", f"one generation, two requests: {known[tenancy.key]} and {tenancy}")
 
 
 def _never_two_at_once(every: Sequence[Window], by: Callable[[Tenancy], object], kind: str) -> Iterator[Finding]:

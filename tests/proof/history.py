@@ -20,6 +20,9 @@ NEVER = math.inf
 ASKING = ("allocate", "allocate_many", "hold")
 """Calls that may be granted something."""
 
+ENDING = ("release", "release_owner", "cancel", "sweep")
+"""Calls that are answered with what they ended."""
+
 
 class Tenancy(NamedTuple):
     """One holding from grant to release. An address and a generation are one of them, for ever."""

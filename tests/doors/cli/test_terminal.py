@@ -270,7 +270,7 @@ def test_names_of_machines_are_completed(machines: Site) -> None:
     assert completed(machines, "tenure node add x --group s") == ["spare"]
     assert completed(machines, "tenure network connect lan d") == ["default"]
     assert completed(machines, "tenure network info l") == ["lan"]
-    assert completed(machines, "tenure instance m") == ["modify"]
+    assert completed(machines, "tenure instance m") == ["modify", "move"]
 
 
 def test_completion_reads_the_store_that_stands_before(site: Site) -> None:

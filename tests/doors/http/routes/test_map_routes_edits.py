@@ -57,7 +57,8 @@ async def test_utilisation_is_answered_though_a_subnet_goes_meanwhile(
     told = await get_utilisation(asked(counted))
 
     assert [subnet.cidr for subnet in told.subnets] == ["192.0.2.0/28", "198.51.100.0/28"]
-    assert told.counts.units == sum(subnet.counts.units for subnet in told.subnets)
+    assert told.counts.ipv4 is not None
+    assert told.counts.ipv4.units == sum(subnet.counts.units for subnet in told.subnets)
 
 
 async def test_a_timeline_is_answered_though_a_subnet_goes_meanwhile(
@@ -69,7 +70,8 @@ async def test_a_timeline_is_answered_though_a_subnet_goes_meanwhile(
 
     told = await get_timeline(asked(counted))
 
-    assert told.units == 16
+    assert told.ipv4 is not None
+    assert told.ipv4.units == 16
 
 
 def _once(monkeypatch: pytest.MonkeyPatch, before: Any, work: Callable[..., Awaitable[Any]]) -> Any:

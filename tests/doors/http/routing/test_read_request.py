@@ -365,7 +365,7 @@ async def test_a_verb_on_an_odd_name_is_not_taken_for_the_name(admin: Client) ->
     await good(admin, "POST", "/networks", {"name": "net1:allocate"})
     problem = await refused(admin, 404, "not_found", "POST", "/networks/net1%3Aallocate:allocate", {"owner": "vm/a"})
 
-    assert "of network net1:allocate" in problem["detail"]
+    assert "of network 'net1:allocate'" in problem["detail"]
     assert (await admin.get("/networks/net1%3Aallocate"))["name"] == "net1:allocate"
     assert (await admin.ask("GET", "/networks/net1:allocate")).code == "method_not_allowed"
 
