@@ -42,7 +42,7 @@ labels_option = click.option(
     metavar="NAME=TEXT",
     multiple=True,
     callback=read_labels,
-    help="A label, beside those that there are; repeat for more.",
+    help="A label; a modify adds it to those that there are. Repeat for more.",
 )
 relabel_options = with_options(
     click.option("--no-label", "no_labels", metavar="NAME", multiple=True, help="Remove this label; repeat for more."),
