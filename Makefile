@@ -3,7 +3,7 @@
 NEW_ENOUGH = -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null && echo yes
 PYTHON ?= $(firstword $(foreach name,python3.11 python3.12 python3.13 python3 python,$(if $(shell $(name) $(NEW_ENOUGH)),$(name))))
 IN = .venv/bin
-# Files of tests lie in memory where the machine has room: tests kill processes, not disks, and on a disk a third of the time is syncing.
+# Files of tests lie in memory where the machine has room: tests kill processes, not disks, so a sync to a disk proves nothing more.
 IN_MEMORY = $(shell test -w /dev/shm && df -Pk /dev/shm 2>/dev/null | awk 'NR == 2 && $$4 > 4000000 {print "TMPDIR=/dev/shm"}')
 PYTEST = $(IN_MEMORY) $(IN)/pytest -n $(or $(WORKERS),$(shell nproc 2>/dev/null || echo 2)) --dist loadgroup
 QUICK = tests/kernel tests/service tests/wire tests/house/test_layout.py tests/house/test_names.py tests/contract
