@@ -5,11 +5,16 @@ PYTHON ?= $(firstword $(foreach name,python3.11 python3.12 python3.13 python3 py
 IN = .venv/bin
 # Files of tests lie in memory where the machine has room: tests kill processes, not disks, so a sync to a disk proves nothing more.
 IN_MEMORY = $(shell test -w /dev/shm && df -Pk /dev/shm 2>/dev/null | awk 'NR == 2 && $$4 > 4000000 {print "TMPDIR=/dev/shm"}')
-PYTEST = $(IN_MEMORY) $(IN)/pytest -n $(or $(WORKERS),$(shell nproc 2>/dev/null || echo 2)) --dist loadgroup
+# One worker more than there are cores: a fifth of the time a test waits for a server, a deadline or a browser.
+PYTEST = $(IN_MEMORY) $(IN)/pytest -n $(or $(WORKERS),$(shell echo $$(($$(nproc 2>/dev/null || echo 2) + 1)))) --dist loadgroup
 QUICK = tests/kernel tests/service tests/wire tests/house/test_layout.py tests/house/test_names.py tests/contract
 
 # Where the surroundings forbid it, every one of the hundreds of processes that tests start would compile the package anew.
 unexport PYTHONDONTWRITEBYTECODE
+
+# mypy needs one core for half a minute, so it runs beside the tests; its report comes last, where it is seen.
+TYPES_BESIDE = $(IN)/mypy >.venv/types 2>&1 & types=$$!;
+AND_TYPES = && tests=0 || tests=$$?; wait $$types && sound=0 || sound=$$?; cat .venv/types; exit $$((tests + sound))
 
 .PHONY: run tour test quick proof check lint bench soak setup clean
 
@@ -20,14 +25,14 @@ run: .venv/.installed  ## the server on tenure.db, which commands in this folder
 tour: .venv/.installed  ## a guided tour of the library's first page
 	@$(IN)/python examples/first_page/tour.py
 
-test: check  ## the checks, then every promise once
-	$(PYTEST)
+test: lint  ## the checks, and every promise once
+	@$(TYPES_BESIDE) $(PYTEST) $(AND_TYPES)
 
 quick: lint  ## for people who edit: under a minute, no server is started
 	TENURE_STORES=memory $(PYTEST) $(QUICK)
 
-proof: check  ## everything on every store, in every mode, with full budgets
-	TENURE_PROOF=1 $(PYTEST)
+proof: lint  ## everything on every store, in every mode, with full budgets
+	@$(TYPES_BESIDE) TENURE_PROOF=1 $(PYTEST) $(AND_TYPES)
 
 check: lint  ## format, lint, types, import contracts, generated code
 	$(IN)/mypy

@@ -42,6 +42,7 @@ async def test_each_driver_allocates_in_processes_of_neutrons_and_gives_everythi
     assert samples[replace(full, servers=2)].store_us > 0  # told in hundredths of a second: few calls may take none
 
 
+@pytest.mark.proof
 async def test_a_row_that_is_not_there_ends_the_run(bench: NeutronBench) -> None:
     filled = case("sqlite", DATABASE, 50, SMALL)
     await bench.measure(filled)
@@ -52,6 +53,7 @@ async def test_a_row_that_is_not_there_ends_the_run(bench: NeutronBench) -> None
         await bench.measure(filled)
 
 
+@pytest.mark.proof
 def test_a_process_of_neutrons_that_fails_ends_the_run(capfd: pytest.CaptureFixture[str]) -> None:
     child = Child(Site(LEDGER, "sqlite://", "10.0.0.0/24", 0))
     try:

@@ -16,6 +16,7 @@ GENERATED: set[str] = set()
 
 LONGEST_FUNCTION, P90_FUNCTION, MEDIAN_FUNCTION = 60, 25, 8
 
+DOCSTRING = re.compile(r'(\s*#.*\n)*\s*r?"""')
 MACHINE_PATH = re.compile(r"""(?:^|[\s"'(=:`])/(?:home|root|Users|mnt|work|opt|var/tmp|tmp)/[\w.-]+""")
 TEXT = {".py", ".md", ".sql", ".toml", ".txt", ".yaml", ".yml", ".json", ".cfg", ".ini", ""}
 SKIPPED = {
@@ -82,8 +83,8 @@ def test_the_usual_function_of_the_package_is_short() -> None:
 
 
 def test_every_module_with_something_in_it_says_what_it_is() -> None:
-    trees = {name_of(path): ast.parse(path.read_text("utf-8")) for path in MODULES}
-    silent = [name for name, tree in trees.items() if tree.body and not ast.get_docstring(tree)]
+    texts = {name_of(path): path.read_text("utf-8") for path in MODULES}
+    silent = [name for name, text in texts.items() if text.strip() and not DOCSTRING.match(text)]
 
     assert silent == []
 

@@ -18,9 +18,10 @@ from tenure.wiring import open_store
 from tests.contract.providers import Provider, ledger_providers
 from tests.infrastructure.postgres import fresh_schema
 from tests.interchange.million import made_contents, make_ledger
+from tests.scale import runs
 
 LASTING = [provider for provider in ledger_providers() if provider.abilities.survives_restart]
-MANY = 50_000
+MANY = runs(5_000, 50_000, proof=50_000)
 
 
 @pytest.fixture(params=LASTING, ids=lambda provider: provider.name)
@@ -55,7 +56,7 @@ def names(folder: Path) -> list[str]:
     return sorted(path.name for path in folder.iterdir())
 
 
-async def test_fifty_thousand_holdings_are_the_same_from_sqlite_to_postgres_and_back(tmp_path: Path) -> None:
+async def test_thousands_of_holdings_are_the_same_from_sqlite_to_postgres_and_back(tmp_path: Path) -> None:
     first, last = url_of(tmp_path / "first.db"), url_of(tmp_path / "last.db")
     made = await make_ledger(first, MANY)
 

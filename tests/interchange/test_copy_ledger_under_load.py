@@ -19,7 +19,7 @@ from tests.interchange.million import make_ledger
 from tests.scale import runs
 
 SHARED = [provider for provider in ledger_providers() if provider.abilities.shared_by_processes]
-HOLDINGS = 10_000
+HOLDINGS = runs(3_000, 10_000, proof=10_000)
 Held = dict[tuple[int | None, int | None], tuple[str | None, str | None, int | None]]
 
 

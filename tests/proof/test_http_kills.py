@@ -9,9 +9,10 @@ from tests.proof.http_pair import fragile_http
 from tests.proof.plan import timely_plan
 from tests.proof.rounds import kill_round
 from tests.proof.test_fill import seen_by
+from tests.scale import PROOF, runs
 
-SECONDS = 4.0
-KILLS = 3
+SECONDS = 4.0 if PROOF else 2.0
+KILLS = runs(2, 3, proof=3)
 
 
 async def test_what_servers_answered_survives_kills_of_clients_and_of_a_server_under_load() -> None:

@@ -6,9 +6,9 @@ In ``make test`` SQLite stands for them, and ``test_http_kills`` kills servers o
 import pytest
 
 from tests.proof.rounds import FRAGILE, kill_round
-from tests.scale import in_proof
+from tests.scale import PROOF, in_proof
 
-SECONDS = 3.0
+SECONDS = 3.0 if PROOF else 2.0
 
 
 @pytest.mark.parametrize("store", ["sqlite", *map(in_proof, sorted({*FRAGILE} - {"sqlite"}))])

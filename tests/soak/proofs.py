@@ -74,7 +74,7 @@ def networks_machine(seed: int, rounds: int) -> Figures:
 
 def http_requests(seed: int, rounds: int) -> Figures:
     """Ask the HTTP door all that its OpenAPI document allows and forbids, many more times."""
-    return _examined(rounds * EXAMPLES_A_ROUND, "tests/doors/http/openapi/test_schemathesis.py")
+    return _examined(rounds * EXAMPLES_A_ROUND, "tests/doors/http/openapi/generated_requests.py")
 
 
 def vms_in_the_making(seed: int, rounds: int) -> Figures:

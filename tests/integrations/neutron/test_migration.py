@@ -16,10 +16,13 @@ from alembic.migration import MigrationContext
 import tenure
 from tenure.kernel.addressing.addresses import key, parse_address
 from tests.infrastructure import mariadb, postgres
+from tests.scale import in_proof
 
 with warnings.catch_warnings():
     warnings.simplefilter("ignore")  # what Neutron imports is deprecated in places
     from tenure.integrations.neutron.database.tables import AllocationRow, DeploymentRow, SubnetRow
+
+pytestmark = pytest.mark.xdist_group("neutron-migration")  # the databases that ``upgraded`` makes are dear
 
 VERSIONS = Path(tenure.__file__).parent / "integrations" / "neutron" / "migration" / "alembic_migrations" / "versions"
 TABLES: list[sa.Table] = [row.__table__ for row in (SubnetRow, AllocationRow, DeploymentRow)]
@@ -128,7 +131,7 @@ def test_the_tables_are_those_of_the_models(rolled_back: sa.Connection) -> None:
 
 
 # Not on SQLite: Neutron's own revisions do not run there.
-@pytest.mark.parametrize(("kind", "revision"), [("postgresql", LAST_ON_POSTGRESQL), ("mariadb", "heads")])
+@pytest.mark.parametrize(("kind", "revision"), [in_proof("postgresql", LAST_ON_POSTGRESQL), ("mariadb", "heads")])
 def test_the_tables_come_to_stand_beside_neutrons(kind: str, revision: str) -> None:
     with PLACES[kind]() as url:
         run_tool(url, "--subproject", "neutron", "upgrade", revision)

@@ -1,10 +1,11 @@
-"""A hundred thousand rows with fifty faults: all are named with their lines, and nothing is written."""
+"""Many rows with fifty faults: all are named with their lines, and nothing is written."""
 
 import tenure
 from tenure.interchange.importer.import_run import plan_import, run_import
 from tests.interchange.importer.planted import planted_table, prepare
+from tests.scale import runs
 
-ROWS = 100_000
+ROWS = runs(20_000, 100_000, proof=100_000)
 
 
 async def test_a_dry_run_names_every_planted_fault_with_its_line_and_writes_nothing() -> None:

@@ -8,9 +8,9 @@ import pytest
 from tests.infrastructure.postgres import THROWN_AWAY, private_postgres
 from tests.proof.fire import acts
 from tests.proof.fire.fire_rounds import FireRound, Setting, fire_round, on_postgres, on_sqlite
-from tests.scale import in_proof
+from tests.scale import PROOF, in_proof
 
-SECONDS = 3.0
+SECONDS = 3.0 if PROOF else 2.0
 SEED = 1
 
 

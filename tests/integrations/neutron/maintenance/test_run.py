@@ -8,8 +8,10 @@ import pytest
 from tenure.kernel.errors import Conflict
 from tests.integrations.neutron.maintenance.maintenance_site import DATABASES, Site, built, digits, kinds, places
 from tests.integrations.neutron.stage.kinds import site_kinds
+from tests.scale import runs
 
 with_every_kind = pytest.mark.parametrize("kind", site_kinds())
+ADDRESSES = runs(2_000, 10_000, proof=10_000)
 
 POOL = [("10.0.0.2", "10.0.0.100"), ("10.0.0.120", "10.0.0.254")]
 
@@ -42,14 +44,14 @@ def assert_settled(site: Site) -> None:
 
 
 @with_every_kind
-def test_ten_thousand_addresses_are_brought_in_and_then_there_is_nothing_to_tell(kind: tuple[str, str]) -> None:
+def test_thousands_of_addresses_are_brought_in_and_then_there_is_nothing_to_tell(kind: tuple[str, str]) -> None:
     with built(*kind) as site:
         for number in range(3):
             net = f"10.{number}"
             subnet = site.subnet(f"{net}.0.0/20", [(f"{net}.0.2", f"{net}.15.254")], f"{net}.0.1")
-            site.ports(subnet, places(f"{net}.0.1", 3000))
+            site.ports(subnet, places(f"{net}.0.1", ADDRESSES * 3 // 10))
         six = site.subnet("2001:db8::/64", [("2001:db8::2", "2001:db8::ffff:ffff:ffff:ffff")], "2001:db8::1")
-        site.ports(six, places("2001:db8::1000", 1000))
+        site.ports(six, places("2001:db8::1000", ADDRESSES // 10))
         before = site.everything()
         foreseen = site.move_in(dry=True)
         untouched = site.everything()
@@ -58,8 +60,8 @@ def test_ten_thousand_addresses_are_brought_in_and_then_there_is_nothing_to_tell
 
         assert untouched == before
         assert foreseen.counts == report.counts
-        assert report.counts["row-missing"] == 10_000
-        assert (report.agreed, report.left, report.subnets, report.addresses) == (True, [], 4, 10_000)
+        assert report.counts["row-missing"] == ADDRESSES
+        assert (report.agreed, report.left, report.subnets, report.addresses) == (True, [], 4, ADDRESSES)
         assert_settled(site)
 
 

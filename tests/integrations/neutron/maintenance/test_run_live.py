@@ -5,8 +5,9 @@ from typing import Any
 
 from tests.integrations.neutron.maintenance.maintenance_site import site_of
 from tests.integrations.neutron.stage.deployment import Deployment
+from tests.scale import runs
 
-WORKERS, EACH, TIMES = 3, 8, 8
+WORKERS, EACH, TIMES = 3, runs(3, 8, proof=8), runs(3, 8, proof=8)
 
 LATE = {"holding-pending", "holding-extra"}
 """What a server has committed and not yet told the ledger: whoever tells it first does no harm."""

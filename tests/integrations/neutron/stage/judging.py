@@ -1,5 +1,6 @@
 """A judge of what a crowd did: nothing doubled at any time, nothing leaked, exhausted only when that is true."""
 
+import ipaddress
 import itertools
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -10,8 +11,6 @@ from tests.integrations.neutron.stage.deployment import Book, Deployment, deploy
 from tests.integrations.neutron.stage.server import Server
 
 EIGHT = 8
-ADDRESSES = 253
-"""What a /24 has for ports: neither network nor broadcast nor gateway."""
 
 Event = dict[str, Any]
 
@@ -64,9 +63,17 @@ def is_made(event: Event) -> bool:
     return bool(event["verb"] == "create" and event["status"] == 201)
 
 
-def crowd_round(deployment: Deployment, server: Server, times: int, deletes: int = ADDRESSES) -> Round:
-    """Let eight processes fill a /24, change so many ports of theirs each, and delete so many: all, to empty it."""
-    network, subnet = deployment.subnet("10.0.0.0/24")
+def addresses_of(cidr: str) -> int:
+    """Return how many addresses a subnet has for ports: neither network nor broadcast nor gateway."""
+    return ipaddress.ip_network(cidr).num_addresses - 3
+
+
+def crowd_round(
+    deployment: Deployment, server: Server, times: int, cidr: str = "10.0.0.0/24", deletes: int | None = None
+) -> Round:
+    """Let eight processes fill a subnet, change so many ports of theirs each, and delete so many: all, to empty it."""
+    addresses = addresses_of(cidr)
+    network, subnet = deployment.subnet(cidr)
     round_ = Round()
 
     def play(verb: str, ports: Sequence[Sequence[str]]) -> list[list[str]]:
@@ -74,13 +81,13 @@ def crowd_round(deployment: Deployment, server: Server, times: int, deletes: int
 
     ports = play("fill", [[]] * EIGHT)
     made = sum(map(len, ports))
-    round_.find("lost", abs(ADDRESSES - made), f"{made} ports filled {ADDRESSES} addresses")
-    compare(round_, deployment.books(subnet), ADDRESSES)
+    round_.find("lost", abs(addresses - made), f"{made} ports filled {addresses} addresses")
+    compare(round_, deployment.books(subnet), addresses)
     play("churn", ports)
-    compare(round_, deployment.books(subnet), ADDRESSES)
+    compare(round_, deployment.books(subnet), addresses)
     gone = [port.removeprefix("port/") for port in deployment.in_neutron(subnet).values()][:deletes]
     play("empty", [gone[number::EIGHT] for number in range(EIGHT)])
-    compare(round_, deployment.books(subnet), ADDRESSES - deletes)
+    compare(round_, deployment.books(subnet), addresses - len(gone))
     judge(round_)
     return round_
 

@@ -19,9 +19,10 @@ from tenure.ports import LedgerStore
 from tests.contract.providers import Provider, ledger_providers
 from tests.integrations.ganeti.files.crowds import addresses_of, crowd_document
 from tests.integrations.ganeti.files.test_round_trips import contents
+from tests.scale import in_proof, runs
 
 INSTANCES = 300
-KILLS = 5
+KILLS = runs(3, 5, proof=5)
 LONGEST_PAUSE_S = 0.03
 ROOT = Path(__file__).parents[5]
 LASTING = [provider for provider in ledger_providers() if provider.abilities.survives_restart]
@@ -74,7 +75,7 @@ async def all_of(ledger: tenure.AsyncLedger) -> list[Any]:
     return [plan, [paper for paper in papers if paper.kind != "cluster"], holdings]
 
 
-@pytest.mark.parametrize("seed", [1, 2])
+@pytest.mark.parametrize("seed", [1, in_proof(2)])
 @pytest.mark.parametrize("provider", LASTING, ids=lambda provider: provider.name)
 async def test_an_import_killed_anywhere_is_run_again_and_nobody_was_given_an_address_of_its(
     provider: Provider[LedgerStore], seed: int

@@ -1,6 +1,8 @@
 """schemathesis on the OpenAPI document: no 5xx, every answer as documented, what is wrong is refused.
 
-``TENURE_EXAMPLES`` asks for more examples than a check has time for.
+``test_generated_requests`` runs this module in a pytest of its own: schemathesis makes its cases at collection, and
+every worker would make all of them, of which it runs a part. ``TENURE_EXAMPLES`` asks for more examples than a check
+has time for.
 """
 
 import asyncio

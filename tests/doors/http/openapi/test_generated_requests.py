@@ -1,0 +1,24 @@
+"""Requests that schemathesis makes of the OpenAPI document meet a server that keeps to it."""
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+MODULE = Path(__file__).with_name("generated_requests.py")
+AT_LEAST = 80
+"""How many operations are tried, at least: a run that collects nothing must not pass."""
+
+
+@pytest.mark.parametrize("promise", ["what_the_document_allows_is_understood", "what_the_document_forbids_is_refused"])
+def test_the_document_is_kept_to_by(promise: str) -> None:
+    # The module runs in a process of its own so that only that process makes the cases; see there.
+    command = [sys.executable, "-m", "pytest", "-q", "-n", "0", "-p", "no:cacheprovider", f"{MODULE}::test_{promise}"]
+    ran = subprocess.run(command, capture_output=True, encoding="utf-8", check=False)
+
+    assert ran.returncode == 0, ran.stdout + ran.stderr
+    passed = re.search(r"(\d+) passed", ran.stdout)
+    assert passed, ran.stdout
+    assert int(passed[1]) >= AT_LEAST
