@@ -1,0 +1,97 @@
+"""Where the API server is, and what this process shows it: from a kubeconfig, an exec plug-in, or a pod's service account.
+
+``kubernetes_asyncio`` reads these; nothing else of it is used (docs/why/0029 has the figures).
+"""
+
+import os
+import ssl
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+from kubernetes_asyncio.client import Configuration
+from kubernetes_asyncio.config import ConfigException
+from kubernetes_asyncio.config.incluster_config import SERVICE_HOST_ENV_NAME, load_incluster_config
+from kubernetes_asyncio.config.kube_config import load_kube_config
+
+NAMESPACE_FILE = Path("/var/run/secrets/kubernetes.io/serviceaccount/namespace")
+
+
+class CredentialsMissing(Exception):
+    """There is no usable configuration of a cluster; the message says what was looked for."""
+
+
+@dataclass(frozen=True)
+class Access:
+    """A server, how to trust it, and what to show it."""
+
+    server: str
+    tls: ssl.SSLContext | None
+    authorization: str | None
+    server_name: str | None = None
+    proxy: str | None = None
+
+
+Loader = Callable[[], Awaitable[Access]]
+"""Read the credentials again, all of them: tokens and certificates are replaced while processes run."""
+
+
+def from_kubeconfig(path: str | None = None, context: str | None = None) -> Loader:
+    """Return a loader for a kubeconfig: ``path``, else ``KUBECONFIG``, else the file in the home folder."""
+
+    async def load() -> Access:
+        configuration = Configuration()
+        try:
+            await load_kube_config(
+                path or os.environ.get("KUBECONFIG"), context, configuration, persist_config=False
+            )  # fmt: skip
+        except (ConfigException, OSError) as error:
+            raise CredentialsMissing(f"kubeconfig: {error}") from error
+        return _access(configuration)
+
+    return load
+
+
+def from_service_account() -> Loader:
+    """Return a loader for the service account of the pod in which this process runs."""
+
+    async def load() -> Access:
+        configuration = Configuration()
+        try:
+            load_incluster_config(configuration, try_refresh_token=False)
+        except (ConfigException, OSError) as error:
+            raise CredentialsMissing(f"service account: {error}") from error
+        return _access(configuration)
+
+    return load
+
+
+def found(kubeconfig: str | None = None, context: str | None = None) -> Loader:
+    """Return the loader that fits: a kubeconfig that is named, else the pod's service account, else a kubeconfig."""
+    if kubeconfig or context or SERVICE_HOST_ENV_NAME not in os.environ:
+        return from_kubeconfig(kubeconfig, context)
+    return from_service_account()
+
+
+def own_namespace() -> str:
+    """Return the namespace of the pod in which this process runs, else ``default``."""
+    try:
+        return NAMESPACE_FILE.read_text("utf-8").strip() or "default"
+    except OSError:
+        return "default"
+
+
+def _access(read: Configuration) -> Access:
+    tls = _tls(read) if read.host.startswith("https") else None
+    token = read.api_key.get("BearerToken")
+    return Access(read.host, tls, token, read.tls_server_name, read.proxy)
+
+
+def _tls(read: Configuration) -> ssl.SSLContext:
+    context = ssl.create_default_context(cafile=read.ssl_ca_cert or None)
+    if not read.verify_ssl:
+        context.check_hostname = False
+        context.verify_mode = ssl.CERT_NONE
+    if read.cert_file:
+        context.load_cert_chain(read.cert_file, read.key_file)
+    return context

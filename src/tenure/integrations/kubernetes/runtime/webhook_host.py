@@ -1,0 +1,135 @@
+"""The HTTPS server that an API server asks before it stores an object (admission v1)."""
+
+import asyncio
+import base64
+import logging
+import ssl
+import time
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import orjson
+from aiohttp import web
+
+from tenure.integrations.kubernetes.runtime.resource_types import Object
+
+LOG = logging.getLogger(__name__)
+
+LARGEST_BODY = 8 * 1024 * 1024
+"""Twice the largest object with its old state, which is 1.5 MiB each."""
+
+
+@dataclass(frozen=True)
+class AdmissionRequest:
+    """What somebody wants to do to an object."""
+
+    uid: str
+    operation: str
+    kind: str
+    namespace: str
+    name: str
+    user: str
+    object: Object | None
+    before: Object | None
+    dry_run: bool
+
+
+@dataclass(frozen=True)
+class Decision:
+    """Whether it may be done; all faults in one text, and what is changed before."""
+
+    faults: Sequence[str] = ()
+    warnings: Sequence[str] = ()
+    patch: Sequence[Object] = ()
+    code: int = 422
+    reason: str = "Invalid"
+
+
+Admission = Callable[[AdmissionRequest], Awaitable[Decision]]
+
+
+@dataclass
+class WebhookHost:
+    """Serves admissions by path. Stateless, on every replica; never waits for the leader (KP2)."""
+
+    admissions: dict[str, Admission] = field(default_factory=dict)
+    within_s: float = 4.0
+    """Shorter than the 5 s after which the API server gives up, so that the refusal says why."""
+    took_s: list[float] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        self._tls = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+        self._tls.minimum_version = ssl.TLSVersion.TLSv1_2
+        self.has_certificate = False
+
+    def use_certificate(self, certificate: Path, key: Path) -> None:
+        """Show this certificate to all who connect from now on; connections that are open go on with the old one."""
+        self._tls.load_cert_chain(certificate, key)
+        self.has_certificate = True
+
+    async def start(self, host: str, port: int) -> tuple[web.AppRunner, int]:
+        """Listen, and return what stops it, and the port."""
+        app = web.Application(client_max_size=LARGEST_BODY)
+        app.router.add_post("/{path:.*}", self._answer)
+        runner = web.AppRunner(app, access_log=None)
+        await runner.setup()
+        site = web.TCPSite(runner, host, port, ssl_context=self._tls)
+        await site.start()
+        return runner, int(runner.addresses[0][1])
+
+    async def _answer(self, asked: web.Request) -> web.Response:
+        admission = self.admissions.get(asked.path)
+        if admission is None:
+            return web.Response(status=404, text=f"no admission under {asked.path}")
+        try:
+            request = _request(orjson.loads(await asked.read()))
+        except (orjson.JSONDecodeError, KeyError, TypeError) as error:
+            return web.Response(status=400, text=f"not an AdmissionReview of admission.k8s.io/v1: {error!r}")
+        began = time.monotonic()
+        decision = await self._decide(admission, request)
+        self.took_s.append(time.monotonic() - began)
+        return web.Response(body=orjson.dumps(_review(request, decision)), content_type="application/json")
+
+    async def _decide(self, admission: Admission, request: AdmissionRequest) -> Decision:
+        try:
+            async with asyncio.timeout(self.within_s):
+                return await admission(request)
+        except TimeoutError:
+            fault = f"no decision within {self.within_s:g} s; try again"
+            return Decision([fault], code=504, reason="Timeout")
+        except Exception:
+            # A fault of ours must not look like a fault of the object.
+            LOG.exception("admission of %s %s/%s", request.kind, request.namespace, request.name)
+            return Decision(["the webhook failed; its log says why"], code=500, reason="InternalError")
+
+
+def _request(review: Object) -> AdmissionRequest:
+    if review["apiVersion"] != "admission.k8s.io/v1":
+        raise KeyError(review["apiVersion"])
+    told: dict[str, Any] = review["request"]
+    return AdmissionRequest(
+        uid=told["uid"],
+        operation=told["operation"],
+        kind=told["kind"]["kind"],
+        namespace=told.get("namespace", ""),
+        name=told.get("name", ""),
+        user=(told.get("userInfo") or {}).get("username", ""),
+        object=told.get("object"),
+        before=told.get("oldObject"),
+        dry_run=bool(told.get("dryRun")),
+    )
+
+
+def _review(request: AdmissionRequest, decision: Decision) -> Object:
+    response: Object = {"uid": request.uid, "allowed": not decision.faults}
+    if decision.warnings:
+        response["warnings"] = list(decision.warnings)
+    if decision.faults:
+        message = "; ".join(decision.faults)
+        response["status"] = {"message": message, "reason": decision.reason, "code": decision.code}
+    elif decision.patch:
+        response["patchType"] = "JSONPatch"
+        response["patch"] = base64.b64encode(orjson.dumps(list(decision.patch))).decode()
+    return {"apiVersion": "admission.k8s.io/v1", "kind": "AdmissionReview", "response": response}
