@@ -59,8 +59,8 @@ OLD: list[tuple[list[Any], Any, str]] = [
     (
         ["networks", NET1, "gateway"],
         "192.0.2.0",
-        f"{N1}.gateway: 192.0.2.0 is the network or broadcast address of 192.0.2.0/28, so network net1 has no gateway"
-        " there; give it another one (`gnt-network modify --gateway ADDRESS net1`)",
+        (f"{N1}.gateway: 192.0.2.0 is the network or broadcast address of 192.0.2.0/28, so network net1 has no gateway"
+        " there; give it another one (`gnt-network modify --gateway ADDRESS net1`)"),
     ),
     (["networks", NET1, "gateway"], "192.0.2.15", f"{N1}.gateway: 192.0.2.15 is the network or broadcast address"),
     (["networks", NET1, "gateway"], "router", f"{N1}.gateway: 'router' is not an IPv4 or IPv6 address"),

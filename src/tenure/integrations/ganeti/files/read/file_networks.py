@@ -90,7 +90,9 @@ def check_gateways(part: Part, network: NetworkFile) -> None:
         problem = "" if subnet.gateway is None else unusable_gateway(subnet.gateway, subnet.cidr)
         if problem:
             place = part.at("gateway" if network.form == TODAY else f"subnets[{index}].gateway")
-            way_out = f"give it another one (`gnt-network modify --gateway ADDRESS {network.name}`) and take the new file"
+            way_out = (
+                f"give it another one (`gnt-network modify --gateway ADDRESS {network.name}`) and take the new file"
+            )
             part.faults.add(place, f"{problem}, so network {network.name} has no gateway there; {way_out}")
 
 
