@@ -1,15 +1,16 @@
 """What becomes of addresses when a later file is followed: an address that stays with its instance is never given up.
 
 An address that a NIC of another instance had, or that was marked without a NIC, is handed over, so that nobody else can
-have it in between. One that no NIC has any more is released, unless the file still marks it as used.
+have it in between. One that no NIC has any more is released, unless the file still marks it as used. A mark without a
+NIC goes only with its network or subnet.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import count
 
-from tenure.integrations.ganeti.files.file_model import INSTANCES, ORPHAN
+from tenure.integrations.ganeti.files.file_model import INSTANCES, NETWORKS, ORPHAN
 from tenure.integrations.ganeti.files.ledger_snapshot import holdings_in
 from tenure.integrations.ganeti.files.load.address_owners import Grant
 from tenure.integrations.ganeti.files.load.cluster_target import ClusterTarget, by_uuid
@@ -55,7 +56,7 @@ async def _held(ledger: AsyncLedger, target: ClusterTarget) -> dict[Place, Holdi
     return {
         (network.uuid, holding.address): holding
         for network in target.snapshot.networks.values()
-        if network.uuid in wanted
+        if network.uuid in wanted or not target.stays(NETWORKS, network.uuid)
         async for holding in holdings_in(ledger, network.name)
     }
 
@@ -106,6 +107,7 @@ class _Planner:
             if place not in will and (holding := self.held.get(place)) is not None:
                 self._leave(moves, place, owner, holding)
         self._beside_nics(moves, had, will)
+        self._marks_without_ground(moves, will)
         return moves
 
     @cached_property
@@ -157,6 +159,14 @@ class _Planner:
         """Tell whether an address is a NIC's of a file, marked without a NIC, or the instance's own beside its NICs."""
         return holding.owner in (had, self.target.owners.get(instance.uuid), ORPHAN)
 
+    def _marks_without_ground(self, moves: AddressMoves, will: Collection[Place]) -> None:
+        """Release addresses that were marked without a NIC where the file has no network or no subnet any more."""
+        for place, holding in self.held.items():
+            network = self.target.networks.get(place[0])
+            gone = network is None or network.subnet_at(holding.row.first) is None
+            if gone and holding.owner == ORPHAN and place not in will:
+                moves.releases.append(_released(holding))
+
     def _leave(self, moves: AddressMoves, place: Place, owner: str, holding: Holding) -> None:
         """Release an address that no NIC of the file has, or keep it if the file marks it as used all the same."""
         network, address = place
@@ -165,11 +175,7 @@ class _Planner:
         if any(parse_address(address) in piece for piece in self.settled.orphans.get(network, ())):
             moves.transfers.append(_handed(holding, ORPHAN, address))
             return
-        moves.releases.append(
-            Release(
-                network=holding.network, address=address, owner=owner, generation=holding.generation, request=REQUEST
-            )
-        )
+        moves.releases.append(_released(holding))
 
     def _beside_nics(
         self, moves: AddressMoves, had: Mapping[Place, str], will: Mapping[Place, tuple[Instance, str]]
@@ -196,6 +202,13 @@ def _places(instance: Instance) -> Iterator[tuple[Place, str]]:
 
 def _slots(nic: Nic) -> Iterator[str]:
     return (f"{nic.uuid[:MARKED]}/{number}" for number in count())
+
+
+def _released(holding: Holding) -> Release:
+    return Release(
+        network=holding.network, address=holding.address, owner=holding.owner, generation=holding.generation,
+        request=REQUEST,
+    )  # fmt: skip
 
 
 def _handed(holding: Holding, owner: str, slot: str) -> Transfer:

@@ -46,7 +46,7 @@ from tenure.integrations.ganeti.network_lookup import Outrun, settled, unchanged
 from tenure.integrations.ganeti.options.network_edits import Design
 from tenure.kernel.addressing.addresses import parse_address
 from tenure.kernel.addressing.ranges import AddressRange
-from tenure.kernel.errors import Conflict, TenureError
+from tenure.kernel.errors import AddressInUse, Conflict, TenureError
 from tenure.kernel.plan.edits import AddNetwork, Disconnect, RemoveNetwork, Reserve, Unreserve
 from tenure.kernel.plan.plan_model import Network
 from tenure.service.apply.operations import (
@@ -90,7 +90,7 @@ async def follow_import(
         except TenureError as error:
             if await ledger.last_change() != moment:
                 raise Outrun(error) from None
-            raise _refused(error) from None
+            raise _refused(error, cluster) from None
         return work.done()
 
     plan = await settled(attempt)
@@ -110,8 +110,12 @@ async def try_to_follow(ledger: AsyncLedger, cluster: ClusterConfiguration) -> I
         return replace(plan, conflicts=[error.message.removeprefix(NOT_WRITTEN)])
 
 
-def _refused(error: TenureError) -> TenureError:
+def _refused(error: TenureError, file: ClusterConfiguration) -> TenureError:
     """Return the same error, so that its code and its field stay, with words that say what became of the file."""
+    if isinstance(error, AddressInUse):
+        position = parse_address(error.address)
+        gated = [each.name for each in file.networks if any(subnet.gateway == position for subnet in each.subnets)]
+        error.message = "".join(f"network {name!r} has the gateway {error.address}: " for name in gated) + error.message
     if not error.message.startswith(NOT_WRITTEN):
         error.message = NOT_WRITTEN + error.message
     return error
