@@ -27,7 +27,7 @@ from tenure.integrations.ganeti.files.load.import_operations import (
     network_filling,
     network_frame,
 )
-from tenure.integrations.ganeti.files.load.import_plan import Followed, ImportPlan, plan_import
+from tenure.integrations.ganeti.files.load.import_plan import FollowedAddresses, ImportPlan, plan_import
 from tenure.integrations.ganeti.files.load.network_changes import follow_network
 from tenure.integrations.ganeti.files.unknown_fields_papers import FILE, plain_objects
 from tenure.integrations.ganeti.instance_records import marks_of, waiting_for
@@ -148,7 +148,7 @@ class _Work:
         networks = {uuid: network.name for uuid, network in self.target.networks.items()}
         grants = {networks[uuid]: grants for uuid, grants in self.moves.grants.items() if grants}
         grants.update((network.name, self._grants(network)) for network in self._new_networks())
-        followed = Followed(len(self.moves.transfers), len(self.moves.releases))
+        followed = FollowedAddresses(len(self.moves.transfers), len(self.moves.releases))
         return replace(self.plan, grants={name: each for name, each in grants.items() if each}, followed=followed)
 
     def operations(self) -> list[Operation]:

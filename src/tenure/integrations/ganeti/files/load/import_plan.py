@@ -53,7 +53,7 @@ DIFFERS = (
 
 
 @dataclass(frozen=True, slots=True)
-class Followed:
+class FollowedAddresses:
     """What became of addresses when differences were followed: handed over to another owner or slot, or released."""
 
     handed_over: int = 0
@@ -84,7 +84,7 @@ class ImportPlan:
     differences: Sequence[ClusterDifference] = ()
     again: bool = False
     target: ClusterTarget | None = None
-    followed: Followed | None = None
+    followed: FollowedAddresses | None = None
 
     @property
     def in_the_way(self) -> list[str]:
