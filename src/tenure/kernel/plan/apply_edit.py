@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import singledispatch
 
-from tenure.kernel.addressing.addresses import format_address, is_v6, parse_address, parse_unit, width
+from tenure.kernel.addressing.addresses import format_address, is_v6, parse_unit, width
 from tenure.kernel.addressing.ranges import AddressRange, Cidr, merge, parse_cidr, parse_range, subtract
 from tenure.kernel.errors import AddressOutsideSubnet, AlreadyExists, Invalid, NotFound, StillInUse
 from tenure.kernel.names import Owner, check_name, check_request, check_slot, check_text, shown
@@ -19,6 +19,7 @@ from tenure.kernel.plan.edit_fields import (
     new_notes,
     read_addresses,
     read_flag,
+    read_gateway,
     read_keep_back,
     read_mac_prefix,
     read_member,
@@ -27,6 +28,7 @@ from tenure.kernel.plan.edit_fields import (
     read_seconds,
     read_yes_or_no,
     unless_kept,
+    unusable_gateway,
 )
 from tenure.kernel.plan.edits import Keep
 from tenure.kernel.plan.network_draft import NetworkDraft
@@ -387,22 +389,14 @@ def _moved_block(subnet: Subnet) -> Callable[[object], Cidr]:
 
 
 def _gateway(value: object, cidr: Cidr) -> int | None:
-    if value is None:
-        return None
-    gateway = parse_address(value, field="gateway")  # type: ignore[arg-type]  # parse_address refuses other types itself
-    # fe80::/10: IPv6 routers announce a link-local address, which lies in no block.
-    link_local = is_v6(gateway) and (gateway >> 118) & 0x3FF == 0x3FA
-    if gateway not in cidr.range and not (link_local and is_v6(cidr.first)):
-        raise Invalid(f"gateway: {format_address(gateway)} lies outside {cidr}", field="gateway")
-    return gateway
+    return None if value is None else read_gateway(value, cidr)
 
 
 def _new_gateway(value: object, cidr: Cidr) -> int | None:
-    """Read a gateway; the first and the last address of an IPv4 block are refused: no machine can have them."""
+    """Read a gateway; one that no machine can have is refused."""
     gateway = _gateway(value, cidr)
-    if gateway in (cidr.first, cidr.last) and not is_v6(cidr.first) and cidr.prefix <= 30:
-        text = f"{format_address(gateway)} is the network or broadcast address of {cidr}"
-        raise Invalid(f"gateway: {text}", field="gateway")
+    if gateway is not None and (problem := unusable_gateway(gateway, cidr)):
+        raise Invalid(f"gateway: {problem}", field="gateway")
     return gateway
 
 

@@ -254,12 +254,15 @@ GANETI_IMPORT: Keys = {
     "form": "form of the file: `today` or `revised`",
     "ok": "whether nothing is in the way",
     "written": "whether it was written",
+    "applied": "whether differences were carried out",
     "counts": "how many of each section are new, addresses of NICs, and addresses that no NIC has (`orphans`)",
     "new": "names of what is new, by section",
     "present": "names of what is there already, by section",
     "findings": "what is odd, each with `place` and `reason`",
     "conflicts": "what is in the way, in words",
-    "differences": "how the ledger differs from a later file: `kind`, `name`, `reason` and `command`, or an empty text",
+    "differences": "how the ledger differs (if `applied`: differed) from a later file: `kind`, `name`, `reason` and "
+    "`command`",
+    "moved": "what `--apply` does to addresses: `handed_over` and `released`; null without it",
 }
 
 NEUTRON: Keys = {
