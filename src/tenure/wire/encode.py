@@ -7,6 +7,7 @@ from json.encoder import encode_basestring as quoted
 from typing import Any
 
 import msgspec
+from msgspec import UNSET
 
 from tenure.kernel.addressing.addresses import format_address, width
 from tenure.kernel.holdings import holding_model, tenures
@@ -52,6 +53,7 @@ def holding(held: holding_model.Holding) -> responses.Holding:
         request_id=None if by is None else by[1],
         space=row.space,
         network_number=row.network,
+        warnings=[*held.warnings] if held.warnings else UNSET,
     )
 
 
@@ -61,10 +63,10 @@ def granted_json(granted: Granted) -> bytes:
     Plain holdings, which nearly every allocation is answered with, are written by hand in some 2 µs: on the usual way
     two objects are made of a row before it is encoded, which takes twice as long.
     """
-    row, layout = granted
+    row, layout, warnings = granted
     by = row.details.get(BY)
-    if row.state is not State.HELD or row.until_us is not None or by is None or len(row.details) > 1:
-        return _encode(holding(presenter.holding_of(row, layout)))
+    if warnings or row.state is not State.HELD or row.until_us is not None or by is None or len(row.details) > 1:
+        return _encode(holding(presenter.holding_of(row, layout, warnings)))
     network = layout.name_of(row.network)
     prefix, gateway = layout.shown(network, row.first)
     first = format_address(row.first)

@@ -7,7 +7,7 @@ from datetime import datetime
 from typing import Annotated, Any, Generic, TypeVar
 
 import msgspec
-from msgspec import Meta
+from msgspec import UNSET, Meta, UnsetType
 
 Address = Annotated[str, Meta(description="An IPv4 or IPv6 address.", examples=["192.0.2.10"])]
 Cidr = Annotated[str, Meta(description="A block in CIDR form.", examples=["192.0.2.0/24"])]
@@ -41,7 +41,10 @@ class Listing(Shape, Generic[T], frozen=True, kw_only=True):
 
 
 class Holding(Shape, frozen=True, kw_only=True):
-    """An address (or prefix) held by an owner."""
+    """An address (or prefix) held by an owner.
+
+    ``warnings`` are there where a request was answered with a holding from before that is not written as it says.
+    """
 
     address: Address
     last_address: Address
@@ -64,6 +67,7 @@ class Holding(Shape, frozen=True, kw_only=True):
     request_id: str | None
     space: int
     network_number: int
+    warnings: list[str] | UnsetType = UNSET
 
 
 class Pool(Shape, frozen=True, kw_only=True):

@@ -7,7 +7,7 @@ Times are microseconds since 1970 by the store's clock.
 
 import enum
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any, NamedTuple
 
@@ -210,12 +210,16 @@ class Change(NamedTuple):
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Holding:
-    """An address held by an owner, as users see it."""
+    """An address held by an owner, as users see it.
+
+    ``warnings`` name what a request said of a holding that was there before, and what is not so; readings have none.
+    """
 
     network: str
     row: Row
     prefix: int
     gateway: str | None = None
+    warnings: tuple[str, ...] = field(default=(), compare=False)
 
     @property
     def address(self) -> str:

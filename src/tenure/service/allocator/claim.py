@@ -91,10 +91,11 @@ _NO_MORE = _rest_of(Claim("", Owner.trusted("")))
 
 
 class Granted(NamedTuple):
-    """A claim's answer: the row, and the layout it was granted under."""
+    """A claim's answer: the row, the layout it was granted under, and what the claim says that the row has not."""
 
     row: Row
     layout: Layout
+    warnings: tuple[str, ...] = ()
 
 
 class Known(Granted):

@@ -27,7 +27,7 @@ async def serve_run(
     if any(rows):
         answers = _held_already(exact, claims, rows)
         # Before the answer: from here on no server may give the holdings back.
-        return [Granted(await report(tx, answer.row), answer.layout) for answer in answers]
+        return [answer._replace(row=await report(tx, answer.row)) for answer in answers]
     view = await exact_line(tx, exact, line_key(claims[0]))
     number = _pick(view, claims, chance)
     # Before the refusal: a deadline may have passed since the views were brought up to date.

@@ -22,7 +22,7 @@ from tenure.service.allocator.allocation import UNKNOWN_REPEATS, worse
 from tenure.service.allocator.claim import Claim, Granted, Waiting
 from tenure.service.allocator.doubtful_view import DoubtfulLine, DoubtfulViews
 from tenure.service.allocator.exact_view import ExactViews
-from tenure.service.allocator.existing_holding import Answer, already, line_key
+from tenure.service.allocator.existing_holding import Answer, already, line_key, with_warnings
 from tenure.service.allocator.lane import Restart
 from tenure.service.allocator.overdue_pages import MuchDue, sweep_pages
 from tenure.service.allocator.revocable_grants import report, report_kept, reported
@@ -261,11 +261,11 @@ class Engine:
                 [row] = await tx.rows_for([wish.claim])
                 answer = None if row is None else already(claim, row, layout)
                 # What is refused was reported to nobody.
-                return Granted(await report(tx, answer.row), layout) if isinstance(answer, Granted) else answer
+                return answer._replace(row=await report(tx, answer.row)) if isinstance(answer, Granted) else answer
             if (before := replayed(wish, reply).row) is None:
                 raise KeyReused(reply.key)
             await report_kept(tx, before, claim)
-            return Granted(reported(before), layout)
+            return with_warnings(claim, Granted(reported(before), layout))
 
         return await self.store.transact(look)
 

@@ -6,8 +6,9 @@ from typing import Any
 import click
 
 from tenure.doors.cli.framework.click_base import command
+from tenure.doors.cli.framework.exit_codes import warn
 from tenure.doors.cli.framework.shared_options import claim_options, network_argument, owner_argument
-from tenure.doors.cli.output.json_documents import holding_document
+from tenure.doors.cli.output.json_documents import Document, holding_document
 from tenure.doors.cli.output.print_answer import answer
 from tenure.doors.cli.session import Session, pass_session
 from tenure.kernel.addressing.addresses import unit_text
@@ -38,6 +39,8 @@ def allocate(
     """Give an address to an owner: this one, or the next free one that the policy picks.
 
     Asking again with the same owner and slot gives the same answer, if that is what is asked for; else it is refused.
+    The holding stays as it is: where it has not the labels, description, carrier or plan that are asked for, a warning
+    says so, and `tenure holding modify` changes them.
     All pools of a network are picked from together, by rank and then as they are written: where those of one family
     are full, the address is of the other, unless --family, --pool or --subnet says which. Ctrl-C withdraws a claim
     that waits.
@@ -53,12 +56,12 @@ def allocate(
             raise click.UsageError("--contiguous needs --count: how many in a row?")
         _tell_waiting(session, said["wait_s"])
         found = session.run(lambda ledger: ledger.allocate(network, owner=owner, **_said(said)))
-        _told(session, holding_document(found), [found], quiet=quiet)
+        _told(session, _document(found), [found], quiet=quiet)
         return
     if wrong := [f"--{name.removesuffix('_s')}" for name in ONLY_ONE if said[name]]:
         raise click.UsageError(f"{wrong[0]} is for one address; leave it out, or leave out --count")
     several = session.run(lambda ledger: _many(ledger, network, owner, count, contiguous, said))
-    _told(session, [holding_document(holding) for holding in several], several, quiet=quiet)
+    _told(session, [_document(holding) for holding in several], several, quiet=quiet)
 
 
 @command("hold")
@@ -75,7 +78,7 @@ def hold(session: Session, network: str, owner: str, quiet: bool, **said: Any) -
       tenure hold net1 instance/web-3 --lasts 600
     """
     found = session.run(lambda ledger: ledger.hold(network, owner=owner, **_said(said)))
-    _told(session, holding_document(found), [found], quiet=quiet)
+    _told(session, _document(found), [found], quiet=quiet)
 
 
 async def _many(
@@ -103,7 +106,12 @@ def _tell_waiting(session: Session, wait_s: float | None) -> None:
         click.echo(f"waiting up to {wait_s:g} s where nothing is free; Ctrl-C withdraws the claim", err=True)
 
 
+def _document(holding: Holding) -> Document:
+    return {**holding_document(holding), "warnings": list(holding.warnings)}
+
+
 def _told(session: Session, document: object, holdings: list[Holding], *, quiet: bool) -> None:
+    warn(session, (text for holding in holdings for text in holding.warnings))
     answer(
         session,
         document,

@@ -102,6 +102,7 @@ A_HOLDING: Json = {
     "request_id": "deploy-42",
     "space": 1,
     "network_number": 1,
+    "warnings": ["instance/web-0 has held 192.0.2.10 since 2026-02-03 04:05:06 UTC; unchanged: deadline, none"],
 }
 
 A_CHANGE: Json = {
