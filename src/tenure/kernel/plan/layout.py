@@ -2,6 +2,7 @@
 
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterator
+from itertools import groupby
 from typing import NamedTuple
 
 from tenure.kernel.addressing.addresses import FAMILY_NAMES, Family, format_address
@@ -109,8 +110,11 @@ class Layout:
         policies = {pool.policy for _, pool in pools}
         # Retired pools are left out only now: a line of retired pools alone is full, not unknown.
         open_pools = [] if network.retired else [(s, p) for s, p in pools if not (s.retired or p.retired)]
-        runs = (run for subnet, pool in open_pools for run in _runs(subnet, pool, blocked))
-        return Line(runs, policies.pop() if len(policies) == 1 else DEFAULT_POLICY)
+        first, *later = [
+            [run for subnet, pool in of_one_rank for run in _runs(subnet, pool, blocked)]
+            for _, of_one_rank in groupby(open_pools, key=lambda pair: pair[1].rank)
+        ] or [[]]
+        return Line(first, policies.pop() if len(policies) == 1 else DEFAULT_POLICY, later=later)
 
     def broken_limit(self, key: LineKey, position: int) -> BrokenLimit | None:
         """Return the first of the limits that an address of the network does not keep; None if it keeps them all.

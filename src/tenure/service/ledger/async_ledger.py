@@ -246,7 +246,7 @@ class AsyncLedger:
     ) -> Network:
         """Add a range to pick from; a name that exists gains a range.
 
-        Where pools are picked from together, *lowest* takes those of a lower ``rank`` first.
+        Where pools are picked from together, those of the lowest ``rank`` that has room are picked from.
         """
         return await self._edit(
             edits.AddPool(

@@ -46,7 +46,7 @@ pool_options = with_options(
     click.option("--name", help="A name for it."),
     policy_option,
     click.option("--cooling", "cooling_s", type=int, metavar="SECONDS", help="How long a released address rests."),
-    click.option("--rank", type=int, metavar="N", help="Lower ones are picked from first, by lowest; 0 unless said."),
+    click.option("--rank", type=int, metavar="N", help="Pools of a lower one are picked from first; 0 unless said."),
     labels_option,
     description_option,
 )
