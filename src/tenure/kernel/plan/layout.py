@@ -1,7 +1,7 @@
 """Quick answers about a configuration: which subnet, what is blocked, which line a wish is served from."""
 
 from bisect import bisect_left, bisect_right
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from itertools import groupby
 from typing import NamedTuple
 
@@ -90,36 +90,22 @@ class Layout:
     def _lay(
         self, network: Network, name: str | None, subnet_ident: str | None, zone: str | None, family: Family | None
     ) -> Line:
-        pools = network.pools_named(name) if name is not None else list(network.pools())
-        if subnet_ident is not None:
-            chosen = network.subnet(subnet_ident)
-            pools = [(subnet, pool) for subnet, pool in pools if subnet == chosen]
-        if zone is not None:
-            pools = [(subnet, pool) for subnet, pool in pools if subnet.serves_zone(zone)]
-        if family is not None:
-            pools = [(subnet, pool) for subnet, pool in pools if subnet.family is family]
-        if not pools:
-            kind = "pool" if family is None else f"{FAMILY_NAMES[family]} pool"
-            hint = "add one with add_pool, or name the address you want"
-            raise NotFound(kind, name or "", network=network.name, hint=hint, field="pool")
-        # Stable: pools of one rank stay as they are written.
-        pools.sort(key=lambda pair: pair[1].rank)
+        pools = pools_of_line(network, name, subnet_ident, zone, family)
         # Gateways are among the barriers of the space already.
         own = [AddressRange(p, p) for s in network.subnets for p, why in s.kept_back() if why != KeepBack.GATEWAY]
         blocked = merge([*own, *(barrier.range for barrier in self._barriers)])
-        policies = {pool.policy for _, pool in pools}
         # Retired pools are left out only now: a line of retired pools alone is full, not unknown.
         open_pools = [] if network.retired else [(s, p) for s, p in pools if not (s.retired or p.retired)]
         first, *later = [
             [run for subnet, pool in of_one_rank for run in _runs(subnet, pool, blocked)]
             for _, of_one_rank in groupby(open_pools, key=lambda pair: pair[1].rank)
         ] or [[]]
-        return Line(first, policies.pop() if len(policies) == 1 else DEFAULT_POLICY, later=later)
+        return Line(first, policy_of_line(pools), later=later)
 
     def broken_limit(self, key: LineKey, position: int) -> BrokenLimit | None:
         """Return the first of the limits that an address of the network does not keep; None if it keeps them all.
 
-        ``_lay`` chooses pools by the same limits. A retired pool counts here, and so does an address that is reserved
+        ``pools_of_line`` chooses pools by the same limits. A retired pool counts here, and so does an address that is reserved
         by now: a holding stays what it was. NotFound if the pool or the subnet is not there.
         """
         name, pool, subnet, zone, family = key
@@ -207,6 +193,32 @@ class Layout:
                 text = f"kept back as the {why} address of {subnet.cidr}"
                 return Barrier(AddressRange(position, position), network, text, kept_back=why)
         return next((each for each in self._barriers.over(unit) if not each.spares(owner, slot, reach)), None)
+
+
+def pools_of_line(
+    network: Network, name: str | None, subnet_ident: str | None, zone: str | None, family: Family | None
+) -> list[tuple[Subnet, Pool]]:
+    """Return the pools that a claim with these limits is served from, in the order they are picked from."""
+    pools = network.pools_named(name) if name is not None else list(network.pools())
+    if subnet_ident is not None:
+        chosen = network.subnet(subnet_ident)
+        pools = [(subnet, pool) for subnet, pool in pools if subnet == chosen]
+    if zone is not None:
+        pools = [(subnet, pool) for subnet, pool in pools if subnet.serves_zone(zone)]
+    if family is not None:
+        pools = [(subnet, pool) for subnet, pool in pools if subnet.family is family]
+    if not pools:
+        kind = "pool" if family is None else f"{FAMILY_NAMES[family]} pool"
+        hint = "add one with add_pool, or name the address you want"
+        raise NotFound(kind, name or "", network=network.name, hint=hint, field="pool")
+    # Stable: pools of one rank stay as they are written.
+    return sorted(pools, key=lambda pair: pair[1].rank)
+
+
+def policy_of_line(pools: Iterable[tuple[Subnet, Pool]]) -> Policy:
+    """Return the policy of pools that are picked from together: theirs, if they have one in common."""
+    policies = {pool.policy for _, pool in pools}
+    return policies.pop() if len(policies) == 1 else DEFAULT_POLICY
 
 
 def _pool_around(ordered: tuple[list[int], list[Pool]], position: int) -> Pool | None:

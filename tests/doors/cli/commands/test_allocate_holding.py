@@ -12,7 +12,7 @@ def test_an_allocation_prints_a_sentence_a_document_or_the_bare_address(site: Si
     assert site.text("allocate", "net1", "instance/a") == "192.0.2.11 held by instance/a in net1\n"
     assert site.text("allocate", "net1", "instance/a", "-q") == "192.0.2.11\n"
     document = site.json("allocate", "net1", "instance/a")
-    assert list(document) == list(HOLDING)
+    assert list(document) == [*HOLDING, "warnings"]
     assert document["since"].endswith("Z")
     assert (document["address"], document["prefix"], document["gateway"]) == ("192.0.2.11", 24, "192.0.2.1")
 
