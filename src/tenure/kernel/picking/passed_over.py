@@ -7,7 +7,6 @@ from tenure.kernel.picking.policies import POLICIES
 from tenure.kernel.plan.layout import LineKey, policy_of_line, pools_of_line
 from tenure.kernel.plan.plan_model import Network, Policy, Pool, Subnet
 
-
 Passed = Sequence[tuple[Subnet, Pool]]
 """Pools that were passed over, each with its subnet."""
 
@@ -15,8 +14,8 @@ Passed = Sequence[tuple[Subnet, Pool]]
 def passed_over(network: Network, key: LineKey, policy: Policy | None, position: int) -> Passed:
     """Return the pools of an earlier rank, or of the other family, that a fresh pick of this address found full.
 
-    No policy picks from a rank while an earlier rank has room. Inside a rank only an ascending policy passes pools over.
-    A policy that prefers the former address may have come back to it; so nothing is known then.
+    No policy picks from a rank while an earlier rank has room. Inside a rank only an ascending policy passes pools
+    over. A policy that prefers the former address may have come back to it; so nothing is known then.
     """
     pools = [(s, p) for s, p in pools_of_line(network, *key[1:]) if not (s.retired or p.retired)]
     rules = POLICIES[policy or policy_of_line(pools)]

@@ -12,7 +12,6 @@ from typing import NamedTuple
 
 from tenure.kernel.plan.plan_model import Policy
 
-
 Run = tuple[int, int, int]
 """Units at consecutive addresses: the first position, the size of a unit, and how many there are."""
 
