@@ -54,6 +54,10 @@ class Layout:
         """Name a network by its number."""
         return self._names[network]
 
+    def has_network(self, network: int) -> bool:
+        """Return whether the space has a network of this number."""
+        return network in self._names
+
     def subnet_at(self, network: str, position: int) -> Subnet:
         """Find the subnet of a network that a position lies in. O(log subnets)."""
         places = self._places.get(network)
@@ -105,8 +109,8 @@ class Layout:
     def broken_limit(self, key: LineKey, position: int) -> BrokenLimit | None:
         """Return the first of the limits that an address of the network does not keep; None if it keeps them all.
 
-        A retired pool counts here, and so does an address that is reserved by now: a holding stays what it was. NotFound
-        if the pool or the subnet is not there.
+        A retired pool counts here, and so does an address that is reserved by now: a holding stays what it was.
+        NotFound if the pool or the subnet is not there.
         """
         name, pool, subnet, zone, family = key
         network, around = self.configuration.network(name), self.subnet_at(name, position)
