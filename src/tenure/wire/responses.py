@@ -122,6 +122,12 @@ class Subnet(Shape, frozen=True, kw_only=True):
     description: str
 
 
+class AddedSubnet(Subnet, frozen=True, kw_only=True):
+    """A new block of a network; ``warnings`` tell what adding it did beside that."""
+
+    warnings: list[str] = []
+
+
 class Connection(Shape, frozen=True, kw_only=True):
     """How a network reaches a group of nodes."""
 
