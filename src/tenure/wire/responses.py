@@ -16,6 +16,8 @@ Span = Annotated[
 ]
 Name = Annotated[str, Meta(min_length=1, max_length=255, examples=["net1"])]
 OwnerText = Annotated[str, Meta(description="kind/id, or realm:kind/id.", examples=["instance/web-0"])]
+FamilyName = Annotated[str, Meta(description="`ipv4` or `ipv6`.", examples=["ipv4"])]
+"""Empty where an older server answered, which does not say it."""
 Labels = dict[str, str]
 
 Time = Annotated[datetime, Meta(tz=True, description="RFC 3339.", examples=["2026-02-03T04:05:06.789Z"])]
@@ -49,6 +51,7 @@ class Holding(Shape, frozen=True, kw_only=True):
     address: Address
     last_address: Address
     unit: int
+    family: FamilyName = ""
     network: str
     prefix: int
     gateway: str | None
@@ -121,6 +124,12 @@ class Subnet(Shape, frozen=True, kw_only=True):
     retired: bool
     labels: Labels
     description: str
+
+
+class AddedSubnet(Subnet, frozen=True, kw_only=True):
+    """A new block of a network; ``warnings`` tell what adding it did beside that."""
+
+    warnings: list[str] = []
 
 
 class Connection(Shape, frozen=True, kw_only=True):

@@ -33,7 +33,6 @@ from tenure.kernel.plan.edit_fields import (
 from tenure.kernel.plan.edits import Keep
 from tenure.kernel.plan.network_draft import NetworkDraft
 from tenure.kernel.plan.plan_model import (
-    DEFAULT_POLICY,
     Configuration,
     Connection,
     Network,
@@ -190,20 +189,26 @@ def _(edit: edits.AddPool, draft: NetworkDraft) -> bool:
     if subnet.unit_at(wanted.first + subnet.unit_size - 1).last > wanted.last:
         raise Invalid(f"range: {wanted} holds no whole /{subnet.unit}, the unit of {subnet.cidr}", field="range")
     name = _pool_name(edit.name)
-    known = draft.policy_of(name)
-    policy = read_member(Policy, edit.policy, "policy") if edit.policy is not None else None
-    if known is not None and policy not in (None, known):
-        raise Invalid(f"policy: pool {name!r} picks {known}; one name has one policy", field="policy")
+    known = None if name is None else draft.first_named(name)
+    whole = as_of_pool(edit, known or Pool(wanted))
     pool = Pool(
         range=wanted,
         name=name,
-        policy=known or policy or DEFAULT_POLICY,
-        cooling_s=read_seconds(edit.cooling_s),
-        rank=read_rank(edit.rank),
+        policy=read_member(Policy, whole.policy, "policy"),
+        cooling_s=read_seconds(whole.cooling_s),
+        rank=read_rank(whole.rank),
         notes=new_notes(edit.labels, edit.description),
     )
+    if known is not None and pool.policy is not known.policy:
+        raise Invalid(f"policy: pool {name!r} picks {known.policy}; one name has one policy", field="policy")
     draft.add_pool(key, pool)
     return True
+
+
+def as_of_pool(edit: edits.AddPool, pool: Pool) -> edits.AddPool:
+    """Let an edit that adds a range say what the pool is, where it says nothing."""
+    fields = {name: getattr(pool, name) for name in ("policy", "cooling_s", "rank") if getattr(edit, name) is None}
+    return replace(edit, **fields)
 
 
 @_edit.register

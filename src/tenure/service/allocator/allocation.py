@@ -186,7 +186,9 @@ async def _pick(claim: Claim, layout: Layout, policy: Policy, desk: AllocationEn
 
 async def _open(claim: Claim, layout: Layout, views: DoubtfulViews, desk: AllocationEngine) -> DoubtfulLine:
     """Begin a view of the claim's line: blind where it is long, for then nearly every pick is free."""
-    if layout.line(*line_key(claim)).size > BLIND:
+    ranks = layout.line(*line_key(claim)).ranks
+    # The view picks from the first rank only, so the length of that rank counts.
+    if ranks and ranks[0].size > BLIND:
         return views.open(line_key(claim))
     return await desk.load(layout, claim)
 

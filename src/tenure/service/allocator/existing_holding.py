@@ -36,7 +36,7 @@ def already(claim: Claim, row: Row, layout: Layout) -> Answer:
     if wrong is None:
         return with_warnings(claim, Granted(row, layout))
     field, hint = wrong
-    return AlreadyExists("holding", f"{claim.owner} in {claim.network}", hint=hint, field=field)
+    return AlreadyExists("holding", _place(claim), hint=hint, field=field)
 
 
 def _at_odds(claim: Claim, row: Row, layout: Layout) -> tuple[str, str] | None:
@@ -89,6 +89,11 @@ def _time(at_us: int) -> str:
     return moment(at_us).strftime("%Y-%m-%d %H:%M:%S UTC")
 
 
+def _place(claim: Claim) -> str:
+    """Name where an owner has one address: its slot in a network; of many claims only this says which is meant."""
+    return f"{claim.owner}{claim.slot and f' ({claim.slot})'} in {claim.network}"
+
+
 def wanted_address(claim: Claim, layout: Layout) -> int | None:
     """Return the one address that will do: the one that was named, or the one that waits for this owner."""
     if claim.address is not None:
@@ -101,7 +106,6 @@ def wanted_unit(claim: Claim, address: int, layout: Layout) -> AddressRange:
     if claim.address is None and (broken := layout.broken_limit(line_key(claim), address)) is not None:
         waits = f"{format_address(address)} waits for {claim.owner} there, which is not {broken.text}"
         hint = f"{waits}; remove the pre-allocation, or use another slot"
-        name = f"{claim.owner} in {claim.network}"
-        raise AlreadyExists("pre-allocation", name, hint=hint, field=broken.field)
+        raise AlreadyExists("pre-allocation", _place(claim), hint=hint, field=broken.field)
     layout.check_length(claim.network, address, claim.length)
     return layout.check_wanted(claim.network, address, claim.owner, claim.slot, claim.reserved)

@@ -364,9 +364,9 @@ def all_or_none(claims: Sequence[Claim], answers: Sequence[Answer | None]) -> li
     failed = next((answer for answer in answers if isinstance(answer, TenureError)), None)
     if isinstance(failed, PoolExhausted):
         # The group asked for several addresses, and the refusal names their number.
-        place = (failed.network, failed.pool, failed.family)
-        wanted = sum((claim.network, claim.pool, claim.family) == place for claim in claims)
-        raise PoolExhausted(failed.network, failed.pool, wanted=wanted, family=failed.family)
+        place = (failed.network, failed.pool, failed.subnet, failed.zone, failed.family)
+        alike = [claim for claim in claims if line_key(claim) == place]
+        raise exhausted(alike[0], wanted=len(alike))
     if failed is not None:
         raise failed
     return [answer for answer in answers if isinstance(answer, Granted)]

@@ -157,6 +157,7 @@ WITH guard AS (
            (extract(epoch FROM clock_timestamp()) * 1000000)::bigint, 'release', gone.space, gone.network, gone.first,
            gone.last, gone.owner, gone.slot, gone.generation, gone.by_request,
            '{"since_us":' || gone.since_us || coalesce(',"request":' || to_json(gone.request)::text, '')
+               || coalesce(',"began_by":' || (gone.details::json -> 'by')::text, '')
                || coalesce(',"by":' || gone.asker, '') || '}'
     FROM counted, gone
 )
@@ -197,6 +198,7 @@ WITH guard AS (
            CASE WHEN gone.cools_until IS NULL THEN 'release' ELSE 'cool' END, gone.space, gone.network, gone.first,
            gone.last, gone.owner, gone.slot, gone.generation, gone.by_request,
            '{"since_us":' || gone.since_us || coalesce(',"request":' || to_json(gone.request)::text, '')
+               || coalesce(',"began_by":' || (gone.details::json -> 'by')::text, '')
                || coalesce(',"until_us":' || gone.cools_until, '') || coalesce(',"by":' || gone.asker, '') || '}'
     FROM counted, gone
 )

@@ -223,3 +223,17 @@ def test_a_claim_is_withdrawn(site: Site) -> None:
 
     assert site.json("waiting", "withdraw", "full", "instance/w") == {"withdrawn": True}
     assert site.text("waiting", "withdraw", "full", "instance/w") == "instance/w does not wait in full\n"
+
+
+def test_a_conflict_of_one_of_several_names_its_slot(site: Site) -> None:
+    site.text("allocate", "net1", "instance/lb", "--slot", "2", "--address", "203.0.113.6")
+    error = site.error("allocate", "net1", "instance/lb", "--count", "4", "--pool", "pool1")[1]
+
+    assert (error["code"], error["field"]) == ("already_exists", "pool")
+    assert error["name"] == "instance/lb (2) in net1"
+    assert "203.0.113.6" in error["message"]
+
+
+def test_network_info_shows_labels_to_people_and_to_scripts(site: Site) -> None:
+    assert "  Labels: team=shop\n" in site.text("network", "info", "net1")
+    assert site.json("network", "info", "net1")[0]["labels"] == {"team": "shop"}

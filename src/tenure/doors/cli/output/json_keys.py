@@ -14,6 +14,7 @@ HOLDING: Keys = {
     "address": "the address, or the first of a prefix",
     "last_address": "the last address of what is held; the same unless a prefix is held",
     "unit": "prefix length of what is held: 32 or 128 for one address",
+    "family": "`ipv4` or `ipv6`",
     "network": "name of the network",
     "prefix": "prefix length of the subnet",
     "gateway": "gateway of the subnet, or null",

@@ -84,6 +84,7 @@ A_HOLDING: Json = {
     "address": "192.0.2.10",
     "last_address": "192.0.2.10",
     "unit": 32,
+    "family": "ipv4",
     "network": "net1",
     "prefix": 24,
     "gateway": "192.0.2.1",
