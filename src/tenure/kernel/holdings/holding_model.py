@@ -178,6 +178,17 @@ class Entry(NamedTuple):
     details: Mapping[str, Any] = NO_DETAILS
 
 
+class Rewrite(NamedTuple):
+    """A row that is to be written again if it is still as it was seen, and what the log is told of it.
+
+    State, deadline and details may differ between the two; everything else is the same.
+    """
+
+    seen: Row
+    row: Row
+    entry: Entry
+
+
 class Change(NamedTuple):
     """One entry of the ordered log."""
 
