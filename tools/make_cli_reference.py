@@ -42,6 +42,9 @@ COMPLETION = """## Completion
 
 ```sh
 eval "$(tenure completion bash)"        # in ~/.bashrc; likewise zsh in ~/.zshrc
+```
+
+```fish
 tenure completion fish | source         # in ~/.config/fish/config.fish
 ```
 

@@ -1,118 +1,142 @@
-"""Pages that show a terminal are played in one, from top to bottom in one folder, as a reader would paste them.
+"""Pages are played in a shell as a reader would paste them: what they show is printed, what they do not show works.
 
-Every command runs, and prints what the page says; so does Python in between. A YAML block that begins with a
-comment of nothing but a file's name is that file: a reader saves it where it stands.
+Every block of commands is played, here or where ``ELSEWHERE`` says; a line that no test can run is in ``UNPLAYED`` with
+the reason. A new block is played because it is there, so it works or fails a test.
 """
 
-import doctest
-import os
-import re
 import shlex
 import subprocess
-import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-ROOT = Path(__file__).parent.parent.parent
-BLOCK = re.compile(r"^```(\w*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
-SAVED = re.compile(r"# ([\w.-]+)\n")
-PAGES = [
-    path
-    for path in (ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md")))
-    if "```console\n" in path.read_text("utf-8")
-]
-MARK = "-- end of what a command printed --"
-FLAGS = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
+from tests.doors.cli.test_reference import EXAMPLES
+from tests.house.page_player import (
+    PAGES,
+    PASTED,
+    ROOT,
+    Command,
+    Played,
+    blocks_of,
+    commands_of,
+    goes_on,
+    has_commands,
+    lines_of,
+    play,
+    wrongs,
+)
+from tests.house.page_surroundings import MAKERS, surroundings_of
+from tests.infrastructure.quick_tenure import quick_path
 
-SOON_S = 3
-"""How long a reader looks at a command in the background before he types the next one."""
+ELSEWHERE = {
+    "README.md": "test_first_steps.py plays it beside `make run`, with the real programs",
+    "docs/reference/cli.md": "tests/doors/cli/test_reference.py runs each example on a site of its own",
+}
+"""Pages that another test plays."""
 
+UNPLAYED = {
+    "README.md": {
+        "make run": "test_first_steps.py runs what it runs, and plays the page beside it",
+        "make test": "it is this very run",
+    },
+    "docs/howto/neutron.md": {
+        "pip install": "it takes packages from an index",
+        "neutron-db-manage": "it needs a whole Neutron's tables: tests/integrations/neutron/test_migration.py runs it",
+    },
+    "docs/howto/serve.md": {"pip install": "it takes packages from an index"},
+}
+"""Lines of pages, by how they begin, that cannot be played, and why."""
 
-def commands_of(page: str) -> list[tuple[str, str]]:
-    """Return every command of a page and what it prints."""
-    found: list[tuple[str, str]] = []
-    before = ""
-    for kind, text in BLOCK.findall(page):
-        saved = SAVED.match(text)
-        if kind == "yaml" and saved:
-            found.append((f"cat > {saved[1]} <<'END'\n{text}END", ""))
-        elif kind == "python":
-            found.append((f"python <<'END'\n{text}END", ""))
-        elif (before, kind) == ("python", "text"):
-            found.append((found.pop()[0], text))
-        elif kind == "console":
-            found += typed(text)
-        before = kind
-    return found
+KINDS = PASTED | {"", "fish", "ini", "json", "py", "python", "text", "toml", "yaml"}
+"""The kinds of blocks: what is pasted into a shell is called by one of two names."""
 
-
-def typed(text: str) -> list[tuple[str, str]]:
-    """Return the commands of one block, and what each prints."""
-    found: list[tuple[str, str]] = []
-    for line in text.splitlines(keepends=True):
-        if line.startswith("$ "):
-            found.append((line[2:].rstrip("\n"), ""))
-        else:
-            command, printed = found.pop()
-            found.append((command, printed + line))
-    return found
-
-
-def _looked_at(command: str) -> str:
-    """Write how a reader looks at a command in the background; at a server until it says that it serves."""
-    written = re.search(r"^tenure serve .*?> (\S+)", command)
-    if written is None:
-        return f"sleep {SOON_S}\n"
-    return f"for turn in $(seq 600); do test -s {written[1]} && break; sleep 0.1; done; sleep 1\n"
+REFERENCE = ROOT / "docs" / "reference" / "cli.md"
+PLAYED = [page for page in PAGES if has_commands(page) and page.relative_to(ROOT).as_posix() not in ELSEWHERE]
+NEUTRON = ("tenure.integrations.neutron.maintenance.run", "tenure.integrations.neutron.maintenance.neutron_settings")
 
 
-def play(commands: list[str], folder: Path, **more: str) -> list[str]:
-    """Type commands into one shell, and return what each printed; ``more`` is in its environment."""
-    script = "".join(
-        f"{command}\n" + (_looked_at(command) if command.endswith("&") else "") + f"echo {shlex.quote(MARK)}\n"
-        for command in commands
-    )
-    path = os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])
-    environment = {"PATH": path, "HOME": str(folder), "LANG": "C.UTF-8", **more}
-    run = subprocess.run(
-        ["bash"],
-        input=script,
-        cwd=folder,
-        env=environment,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        text=True,
-        encoding="utf-8",
-        timeout=300,
-        check=False,
-    )
-    return run.stdout.split(MARK + "\n")
+def name_of(page: Path) -> str:
+    """Name a page by its path."""
+    return page.relative_to(ROOT).as_posix()
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.relative_to(ROOT).as_posix())
-def test_commands_print_what_the_page_says(page: Path, tmp_path: Path) -> None:
-    expected = commands_of(page.read_text("utf-8"))
-
-    printed = play([command for command, _ in expected], tmp_path)
-
-    assert wrongs(expected, printed) == []
-
-
-def wrongs(expected: list[tuple[str, str]], printed: list[str]) -> list[str]:
-    """Return the commands that printed something else than the page says."""
-    checker = doctest.OutputChecker()
+def playable(name: str) -> list[Command]:
+    """Return the commands of a page that can be played."""
+    never = tuple(UNPLAYED.get(name, ()))
     return [
-        f"$ {command}\n{was}"
-        for (command, says), was in zip(expected, printed, strict=False)
-        if not checker.check_output(says, was, FLAGS)
+        each for each in commands_of((ROOT / name).read_text("utf-8")) if not (never and each.text.startswith(never))
     ]
+
+
+@pytest.fixture(scope="module")
+def front() -> Iterator[Path]:
+    """Give programs that are quick to begin."""
+    with quick_path() as folder:
+        yield folder
+
+
+@pytest.fixture(scope="module")
+def neutrons_front() -> Iterator[Path]:
+    """Give the same with a Neutron in it, which takes seconds to import."""
+    with quick_path(*NEUTRON) as folder:
+        yield folder
+
+
+@pytest.mark.parametrize("page", PLAYED, ids=name_of)
+def test_commands_print_what_the_page_says(
+    page: Path, tmp_path: Path, front: Path, request: pytest.FixtureRequest
+) -> None:
+    if page.name == "neutron.md":
+        front = request.getfixturevalue("neutrons_front")
+    with surroundings_of(name_of(page), tmp_path) as here:
+        expected = here.around(playable(name_of(page)))
+
+        played = play([command.text for command in expected], tmp_path, front, **here.environment)
+
+    assert wrongs(expected, played, here.findings) == []
 
 
 def test_the_tutorials_are_among_the_pages() -> None:
     tutorials = ROOT / "docs" / "tutorial"
 
-    assert {tutorials / "shared-site.md", tutorials / "networks.md", tutorials / "deployments.md"} <= set(PAGES)
+    assert {tutorials / "shared-site.md", tutorials / "networks.md", tutorials / "deployments.md"} <= set(PLAYED)
+
+
+def test_examples_of_the_reference_are_read_by_a_shell_as_the_test_that_runs_them_reads_them() -> None:
+    blocks = [text for kind, text in blocks_of(REFERENCE.read_text("utf-8")) if kind == "sh" and "eval" not in text]
+    spoken = "tenure() { printf '%s\\0' \"$@\"; printf '\\n'; }\n" + "".join(blocks)
+
+    read = subprocess.run(["bash", "-e"], input=spoken, capture_output=True, text=True, check=True).stdout
+
+    assert [line.split("\0")[:-1] for line in read.splitlines()] == EXAMPLES
+
+
+def test_completion_is_switched_on_as_the_reference_says(tmp_path: Path, front: Path) -> None:
+    [line] = [each.text for each in commands_of(REFERENCE.read_text("utf-8")) if "eval" in each.text]
+
+    switched_on, asked = play([line, "complete -p tenure"], tmp_path, front)
+
+    assert (switched_on.code, asked.code) == (0, 0)
+    assert "tenure" in asked.printed
+
+
+def test_what_is_not_played_is_on_its_page() -> None:
+    lines = {name: [each.text for each in commands_of((ROOT / name).read_text("utf-8"))] for name in UNPLAYED}
+    missing = [
+        (name, begin)
+        for name, never in UNPLAYED.items()
+        for begin in never
+        if not any(line.startswith(begin) for line in lines[name])
+    ]
+
+    assert missing == []
+    assert [name for name in (*ELSEWHERE, *MAKERS) if not has_commands(ROOT / name)] == []
+
+
+@pytest.mark.parametrize("page", PAGES, ids=name_of)
+def test_a_block_says_of_which_kind_it_is(page: Path) -> None:
+    assert {kind for kind, _ in blocks_of(page.read_text("utf-8"))} <= KINDS
 
 
 def test_a_file_that_a_page_shows_is_saved_where_it_stands(tmp_path: Path) -> None:
@@ -120,7 +144,30 @@ def test_a_file_that_a_page_shows_is_saved_where_it_stands(tmp_path: Path) -> No
     page = show.format("") + f"```yaml\n{file}```\n\n" + show.format(file)
     expected = commands_of(page)
 
-    missing, _, shown, _ = play([command for command, _ in expected], tmp_path)
+    missing, _, shown = play([command.text for command in expected], tmp_path)
 
-    assert "No such file" in missing
-    assert shown == expected[-1][1] == file
+    assert "No such file" in missing.printed
+    assert shown.printed == expected[-1].prints == file
+
+
+def test_a_block_in_a_list_is_found_and_a_line_that_goes_on_is_one_command() -> None:
+    page = "1. First:\n\n   ```sh\n   echo a \\\n     b\n   echo c   # why\n   ```\n"
+
+    assert commands_of(page) == [Command("echo a \\\n  b"), Command("echo c   # why")]
+
+
+def test_a_command_that_fails_or_prints_something_else_is_found(tmp_path: Path) -> None:
+    page = "```sh\ntrue\nfalse\n```\n\n```console\n$ echo a\nb\n```\n"
+    expected = commands_of(page)
+
+    found = wrongs(expected, play([command.text for command in expected], tmp_path))
+
+    assert found == ["$ false\n[1]", "$ echo a\na\n[0]"]
+    assert wrongs([*expected, Command("echo c")], [Played("", 0)] * 2)[-1] == "$ echo c\nwas not reached"
+
+
+def test_a_server_that_is_not_in_the_background_is_stopped() -> None:
+    assert goes_on("tenure serve     # as it is")
+    assert not goes_on("tenure serve --check")
+    assert not goes_on("tenure serve > log &")
+    assert shlex.split(lines_of("tenure serve\n")[0]) == ["tenure", "serve"]

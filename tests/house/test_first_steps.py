@@ -2,7 +2,6 @@
 
 import json
 import os
-import re
 import shlex
 import subprocess
 import sys
@@ -11,14 +10,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-import click
-import pytest
-
-from tenure.doors.cli.main import main
-from tests.house.test_consoles import BLOCK, ROOT, commands_of, play, wrongs
-
-README = (ROOT / "README.md").read_text("utf-8")
-PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
+from tests.house.page_player import ROOT, Command, commands_of, play, wrongs
+from tests.house.test_consoles import playable
 
 
 def made(*words: str) -> list[str]:
@@ -66,34 +59,32 @@ def networks(exported: dict[str, str]) -> list[str]:
         return [item["network"] for item in json.load(answer)["items"]]
 
 
-@pytest.mark.parametrize("through", ["the folder", "the server"])
-def test_commands_beside_make_run_use_its_ledger_and_the_page_shows_what_they_did(tmp_path: Path, through: str) -> None:
+def readme(exported: dict[str, str]) -> list[Command]:
+    """Return the commands of the README as a reader pastes them beside `make run`, and one more in another folder.
+
+    The line to export comes where the page speaks of it: what stands before uses the folder's ledger, the rest the
+    server. The files of the last block are those of the tutorial, as it says.
+    """
+    commands = playable("README.md")
+    tutorial = commands_of((ROOT / "docs" / "tutorial" / "deployments.md").read_text("utf-8"))
+    files = [next(each for each in tutorial if f"cat > {name}" in each.text) for name in ("cloud.yml", "shop.yml")]
+    over_http = next(place for place, each in enumerate(commands) if "$TENURE_SERVER" in each.text)
+    export = Command("export " + " ".join(f"{name}={value}" for name, value in exported.items()))
+    elsewhere = Command("mkdir elsewhere && cd elsewhere && tenure network add mine && test ! -e tenure.db")
+    return [*files, *commands[:over_http], export, *commands[over_http:], elsewhere]
+
+
+def test_the_readme_can_be_pasted_beside_make_run_and_the_page_shows_what_it_did(tmp_path: Path) -> None:
     with make_run(tmp_path) as exported:
-        more = exported if through == "the server" else {}
-        play(["tenure network add mine"], tmp_path, **more)
-
-        assert networks(exported) == ["mine"]
-    if through == "the folder":
-        assert (tmp_path / "tenure.db").exists()
-
-
-def test_the_readme_can_be_pasted_beside_make_run(tmp_path: Path) -> None:
-    expected = commands_of(README)
-    [over_http] = [text for kind, text in BLOCK.findall(README) if kind == "sh" and "curl" in text]
-    with make_run(tmp_path) as exported:
-        printed = play([command for command, _ in expected], tmp_path, **exported)
-        # The reader ends the stream of events by Ctrl-C.
-        answers = play(
-            [line.replace("--no-buffer", "--no-buffer --max-time 2") for line in over_http.splitlines()],
-            tmp_path,
-            **exported,
-        )
+        expected = readme(exported)
+        played = play([command.text for command in expected], tmp_path)
         shown = networks(exported)
 
-    assert wrongs(expected, printed) == []
-    assert {"net1", "lab", "lan"} <= set(shown)
-    assert '"owner":"instance/api-0"' in answers[0]
-    assert "event: change" in answers[1]
+    assert wrongs(expected, played) == []
+    assert {"net1", "lab", "lan", "mine"} <= set(shown)
+    [allocated, streamed] = [was.printed for each, was in zip(expected, played, strict=True) if "curl" in each.text]
+    assert '"owner":"instance/api-0"' in allocated
+    assert "event: change" in streamed
 
 
 def test_the_demo_has_a_ledger_of_its_own() -> None:
@@ -110,24 +101,3 @@ def test_make_run_installs_what_the_tutorials_need() -> None:
     )
 
     assert rule.endswith("install_packages.sh rest,deployments")
-
-
-def lines_of(page: Path) -> Iterator[str]:
-    """Yield the command lines of a page that are not played: what a reader adapts before he pastes it."""
-    for kind, text in BLOCK.findall(page.read_text("utf-8")):
-        if kind == "sh":
-            for line in text.replace("\\\n", "").splitlines():
-                if line.startswith("tenure "):
-                    yield line
-
-
-@pytest.mark.parametrize("page", [page for page in PAGES if list(lines_of(page))], ids=lambda page: page.name)
-def test_command_lines_that_are_not_played_can_be_read(page: Path) -> None:
-    for line in lines_of(page):
-        words = shlex.split(re.split(r" [|&;]", line)[0], comments=True)[1:]
-        context = main.make_context("tenure", words)
-        # As click itself descends into groups, but nothing is done.
-        while isinstance(context.command, click.Group):
-            name, command, rest = context.command.resolve_command(context, [*context._protected_args, *context.args])
-            assert command is not None, line
-            context = command.make_context(name, rest, parent=context)

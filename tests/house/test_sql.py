@@ -53,6 +53,14 @@ UNKEYED = (None, None, None)
 
 ENTRY = (["note"] * SOME, ONES, ONES, HELD, HELD, OWNERS, EMPTY, ONES, NOTHING, NOTHING)
 
+PARTS = list(range(SOME))
+DEADLINES = [(1 << 60) + n if n % 2 == 0 else None for n in GENERATIONS]
+REWRITES = (
+    PARTS, ONES, HELD, GENERATIONS, ONES, DEADLINES, NOTHING,
+    ONES, NOTHING, NOTHING, ["confirm"] * SOME, NOTHING, NOTHING,
+)  # fmt: skip
+"""Rows as they are, each in a group of its own, that are to lose their deadlines."""
+
 CASES: dict[str, list[tuple[Any, ...]]] = {
     "try_log": [(-1,)],
     "grant": [
@@ -77,6 +85,12 @@ CASES: dict[str, list[tuple[Any, ...]]] = {
         (1, ONES, HELD, OWNERS, GENERATIONS, NOTHING, [True] * SOME, 1, ASKERS, [60_000_000] * SOME),
         (1, ONES, HELD, OWNERS, NOTHING, NOTHING, [False] * SOME, None, NOTHING, [0] * SOME),
         (1, ONES, HELD, NEW, NOTHING, NOTHING, [False] * SOME, None, NOTHING, [60_000_000] * SOME),
+    ],
+    "rewrite_unchanged": [
+        (1, 1, *REWRITES),
+        (1, 2, *REWRITES),
+        (1, 1, PARTS, ONES, FREE, *REWRITES[3:]),
+        (1, 1, ONES, [SOME] * SOME, *REWRITES[2:]),
     ],
     "rows_at": [(1, HELD), (1, FREE)],
     "lock_rows_at": [(1, HELD)],

@@ -10,6 +10,7 @@ PRELOADED = (
     "tenure.stores.postgres.store",
     "tests.integrations.bosh.conformance.crowd",
     "tests.integrations.bosh.kills.dying",
+    "tests.integrations.ganeti.files.load.follow_process",
     "tests.integrations.neutron.stage.child",
 )
 

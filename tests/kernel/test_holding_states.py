@@ -4,8 +4,8 @@ from itertools import product
 
 import pytest
 
-from tenure.kernel.holding_states import MOVES, cooling_us
-from tenure.kernel.holdings.holding_model import State
+from tenure.kernel.holding_states import MOVES, confirmed, cooling_us
+from tenure.kernel.holdings.holding_model import Row, State
 
 USED = (State.HELD, State.DRAINING, State.COOLING)
 
@@ -51,3 +51,13 @@ def test_states_follow_each_other_only_as_written_down(before: State, after: Sta
     }
 
     assert (after in MOVES[before]) == ((before, after) in allowed)
+
+
+@pytest.mark.parametrize("state", State)
+def test_only_what_is_pending_is_changed_by_a_confirmation(state: State) -> None:
+    row = Row(1, 1, 5, 5, "vm/a", "", state, 7, 100, 200, "r", {"labels": {"a": "b"}})
+
+    held = confirmed(row)
+
+    assert held == (row._replace(state=State.HELD, until_us=None) if state is State.PENDING else row)
+    assert held.state is row.state or held.state in MOVES[row.state]

@@ -9,7 +9,18 @@ from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, 
 from typing import Any, TypeVar, cast
 
 from tenure.kernel.errors import StoreUnavailable
-from tenure.kernel.holdings.holding_model import Change, NetworkId, Outcome, Paper, Row, SpaceId, Ticket, Verdict, Wish
+from tenure.kernel.holdings.holding_model import (
+    Change,
+    NetworkId,
+    Outcome,
+    Paper,
+    Rewrite,
+    Row,
+    SpaceId,
+    Ticket,
+    Verdict,
+    Wish,
+)
 from tenure.kernel.plan.plan_model import Configuration
 from tenure.kernel.run_inline import run_inline
 from tenure.kernel.snapshot import Section
@@ -99,6 +110,15 @@ class SimulatedStore:
             return await self.world.truth.transact(lambda tx: serial_grants.release_rows(tx, space, tickets, version))
 
         return await self._call(effect, lambda: not self.world.guarded(space, (Guard.LANE, Guard.EDIT)))
+
+    async def rewrite_unchanged(
+        self, space: SpaceId, version: int, groups: Sequence[Sequence[Rewrite]]
+    ) -> Sequence[bool]:
+        """Write rows again as one statement, in the lane."""
+        return await self._call(
+            lambda: self.world.truth.rewrite_unchanged(space, version, groups),
+            lambda: not self.world.guarded(space, (Guard.LANE, Guard.EDIT)),
+        )
 
     async def transact(self, work: Callable[[Transaction], Awaitable[T]]) -> T:
         """Run work step by step among others; commit at one point."""

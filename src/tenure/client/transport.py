@@ -118,7 +118,8 @@ class Transport:
         deadline = loop.time() + self.servers.within_s
         tries, doubtful = 0, False
         while True:
-            if self.closed:
+            # Closing begins with one session, and may wait long before it comes to the other.
+            if self.closed or session.closed:
                 raise Conflict(CLOSED)
             answer = await self._sent(session, request)
             if not isinstance(answer, FailedTry):
@@ -155,7 +156,7 @@ class Transport:
         except (aiohttp.ClientError, TimeoutError, OSError) as error:
             failed = retry_policy.never_answered(error, base, changes=request.changes)
         except RuntimeError:
-            if not self.closed:
+            if not session.closed:
                 raise
             raise Conflict(CLOSED) from None  # the session was closed under us
         if self._at == at:
@@ -178,6 +179,10 @@ class Transport:
             if self._at == at:
                 self._at = (at + 1) % len(self.servers.bases)
             raise retry_policy.never_answered(error, base, changes=False).error from error
+        except RuntimeError:
+            if not self._patient.closed:
+                raise
+            raise Conflict(CLOSED) from None
 
     async def close(self) -> None:
         """Finish what was asked, send away whoever waits, and close all connections. Closing twice is once."""

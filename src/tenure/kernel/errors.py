@@ -13,7 +13,7 @@
     │   ├── StillInUse          (kind, name, holders, addresses)
     │   ├── NotOwner            (address, owner, holder)
     │   └── KeyReused           the idempotency key stands for another request (key)
-    ├── PoolExhausted           nothing free where the wish may be served (network, pool)
+    ├── PoolExhausted           nothing free where the wish may be served (network, pool, subnet, zone, family)
     ├── CursorExpired           the log no longer reaches back that far (oldest)
     └── StoreUnavailable        (outcome: "none" or "unknown")
 
@@ -222,8 +222,12 @@ class PoolExhausted(TenureError):
         in_a_row: bool = False,
         waited_s: float | None = None,
         family: str | None = None,
+        subnet: str | None = None,
+        zone: str | None = None,
     ) -> None:
-        place = f"pool {pool!r} of network {network!r}" if pool else f"network {network!r}"
+        limits = {"pool": pool, "subnet": subnet, "zone": zone}
+        named = ", ".join(f"{kind} {name!r}" for kind, name in limits.items() if name)
+        place = f"{named} of network {network!r}" if named else f"network {network!r}"
         free = "free" if family is None else f"free {family.replace('ip', 'IP')}"
         what = f"no {free} address" if wanted == 1 else f"not enough {free} addresses ({wanted} wanted)"
         what = f"no {wanted} {free} addresses in a row" if in_a_row else what
@@ -231,6 +235,8 @@ class PoolExhausted(TenureError):
         super().__init__(f"{what} in {place}{waited}; add a pool, release addresses, or wait")
         self.network = network
         self.pool = pool
+        self.subnet = subnet
+        self.zone = zone
         self.family = family
         self.wanted = wanted
         self.in_a_row = in_a_row

@@ -43,6 +43,13 @@ def moved(row: Row, wanted: object) -> State:
     return state
 
 
+def confirmed(row: Row) -> Row:
+    """Return a holding as it is once it is confirmed: held, without a deadline; the same row if it was held before."""
+    if OWN_VERBS.get((row.state, State.HELD)) != "confirm":
+        return row
+    return row._replace(state=State.HELD, until_us=None)
+
+
 def cooling_us(state: State, pool_us: int | None, lingers_us: int = 0) -> int:
     """Return for how many microseconds an address cools when its holding ends; 0 if it is free at once.
 

@@ -7,6 +7,7 @@ from tenure.kernel.holdings.holding_model import (
     Change,
     NetworkId,
     Paper,
+    Rewrite,
     Row,
     SpaceId,
     Ticket,
@@ -113,6 +114,17 @@ class LedgerStore(Book, Protocol):
         Only under the given version, and only if nothing in the space was freed since ``frees`` was read: then an
         address that was the lowest free one to a reader of that time, and can be had, still is. Nor if the time of a
         holding there is over: its address is free, and may be lower. Offered by stores with the ability ``quick_lane``.
+        """
+        ...
+
+    async def rewrite_unchanged(
+        self, space: SpaceId, version: int, groups: Sequence[Sequence[Rewrite]]
+    ) -> Sequence[bool]:
+        """Write rows again and log it, in the lane, in one call: each group whole, or not at all.
+
+        Returns for each group whether it was written. It is not where a row is no longer as it was seen, or where the
+        lane was not to be had at once. No two rewrites of a call are at one position. Raises Stale, and does nothing,
+        if the configuration has another version.
         """
         ...
 

@@ -1,10 +1,22 @@
-"""Plain grants and releases for stores whose transactions run one after the other."""
+"""Plain grants, releases and rewrites for stores whose transactions run one after the other."""
 
 from collections.abc import Sequence
 
 from tenure.kernel.holding_states import cooling_us
 from tenure.kernel.holdings.actor import Asker, asked_entry
-from tenure.kernel.holdings.holding_model import AGAIN, DUE, Entry, Outcome, Row, SpaceId, State, Ticket, Verdict, Wish
+from tenure.kernel.holdings.holding_model import (
+    AGAIN,
+    DUE,
+    Entry,
+    Outcome,
+    Rewrite,
+    Row,
+    SpaceId,
+    State,
+    Ticket,
+    Verdict,
+    Wish,
+)
 from tenure.kernel.holdings.idempotency import replayed, reply_to
 from tenure.kernel.holdings.log_entries import cool_entry, grant_entry, release_entry
 from tenure.ports import Guard, Stale, Transaction
@@ -55,6 +67,22 @@ async def release_rows(
         await tx.log(entries)
     # A cooling row was released before, so a repeated release finds nothing and leaves the cooling alone.
     return [None if row is not None and row.state is State.COOLING else row for row in rows]
+
+
+async def rewrite_rows(
+    tx: Transaction, space: SpaceId, version: int, groups: Sequence[Sequence[Rewrite]]
+) -> Sequence[bool]:
+    """Write each group of rows again, and log it, if all rows of the group are still as they were seen."""
+    if (await tx.guard([space], Guard.LANE)).get(space) != version:
+        raise Stale
+    places = [each.seen.first for group in groups for each in group]
+    found = dict(zip(places, await tx.rows_at(space, places), strict=True))
+    unchanged = [all(found[each.seen.first] == each.seen for each in group) for group in groups]
+    written = [each for group, same in zip(groups, unchanged, strict=True) if same for each in group]
+    if written:
+        await tx.rewrite([each.row for each in written])
+        await tx.log([each.entry for each in written])
+    return unchanged
 
 
 async def _end(tx: Transaction, ended: Sequence[tuple[Row, Ticket]]) -> list[Entry]:

@@ -6,6 +6,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import msgspec
+from msgspec import UNSET
 
 from tenure.kernel.addressing.addresses import parse_address
 from tenure.kernel.holdings import holding_model, tenures
@@ -43,7 +44,8 @@ def holding(shape: responses.Holding) -> holding_model.Holding:
         request=shape.request,
         details=_details(shape),
     )
-    return holding_model.Holding(shape.network, row, shape.prefix, shape.gateway)
+    warnings = () if shape.warnings is UNSET else tuple(shape.warnings)
+    return holding_model.Holding(shape.network, row, shape.prefix, shape.gateway, warnings)
 
 
 def _details(shape: responses.Holding) -> dict[str, Any]:

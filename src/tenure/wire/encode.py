@@ -7,8 +7,9 @@ from json.encoder import encode_basestring as quoted
 from typing import Any
 
 import msgspec
+from msgspec import UNSET
 
-from tenure.kernel.addressing.addresses import format_address, width
+from tenure.kernel.addressing.addresses import family_of, format_address, width
 from tenure.kernel.holdings import holding_model, tenures
 from tenure.kernel.holdings.actor import BY
 from tenure.kernel.holdings.holding_model import State, moment
@@ -34,6 +35,7 @@ def holding(held: holding_model.Holding) -> responses.Holding:
         address=address,
         last_address=address if row.first == row.last else held.last_address,
         unit=held.unit,
+        family=held.family.value,
         network=held.network,
         prefix=held.prefix,
         gateway=held.gateway,
@@ -52,6 +54,7 @@ def holding(held: holding_model.Holding) -> responses.Holding:
         request_id=None if by is None else by[1],
         space=row.space,
         network_number=row.network,
+        warnings=[*held.warnings] if held.warnings else UNSET,
     )
 
 
@@ -61,10 +64,10 @@ def granted_json(granted: Granted) -> bytes:
     Plain holdings, which nearly every allocation is answered with, are written by hand in some 2 µs: on the usual way
     two objects are made of a row before it is encoded, which takes twice as long.
     """
-    row, layout = granted
+    row, layout, warnings = granted
     by = row.details.get(BY)
-    if row.state is not State.HELD or row.until_us is not None or by is None or len(row.details) > 1:
-        return _encode(holding(presenter.holding_of(row, layout)))
+    if warnings or row.state is not State.HELD or row.until_us is not None or by is None or len(row.details) > 1:
+        return _encode(holding(presenter.holding_of(row, layout, warnings)))
     network = layout.name_of(row.network)
     prefix, gateway = layout.shown(network, row.first)
     first = format_address(row.first)
@@ -72,8 +75,8 @@ def granted_json(granted: Granted) -> bytes:
     unit = width(row.first) - (row.last - row.first).bit_length()
     # encode_basestring leaves letters beyond ASCII as they are, as the encoder does.
     return (
-        f'{{"address":"{first}","last_address":"{last}","unit":{unit},"network":{quoted(network)},"prefix":{prefix},'
-        f'"gateway":{_optional(gateway)},"owner":{quoted(row.owner)},"slot":{quoted(row.slot)},"state":"held",'
+        f'{{"address":"{first}","last_address":"{last}","unit":{unit},"family":"{family_of(row.first)}",'
+        f'"network":{quoted(network)},"prefix":{prefix},"gateway":{_optional(gateway)},"owner":{quoted(row.owner)},"slot":{quoted(row.slot)},"state":"held",'
         f'"generation":{row.generation},"since":{_moment_json(row.since_us)},"until":null,'
         f'"request":{_optional(row.request)},"labels":{{}},"description":"","carrier":null,"plan":null,'
         f'"actor":{quoted(by[0])},"request_id":{_optional(by[1])},"space":{row.space},'

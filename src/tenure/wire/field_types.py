@@ -153,7 +153,7 @@ KNOWN: dict[str, Any] = {
     "pool": Annotated[str, told_name("A pool, by its name or its exact range.", "pool1")],
     "prefix": Annotated[str, told_name("How names begin.")],
     "range": Span,
-    "rank": Annotated[int, count("*lowest* picks from pools of a lower rank first.", 1, most=MOST_RANK)],
+    "rank": Annotated[int, count("Pools of a lower rank are picked from first.", 1, most=MOST_RANK)],
     "reason": Text,
     "remove_labels": Annotated[list[Name], told("Labels to remove, by name; the others stay as they are.", ["team"])],
     "request": Annotated[str, told_name("By which request of the caller's own this is done.", "ticket-4711")],

@@ -7,7 +7,7 @@ from datetime import datetime
 from typing import Annotated, Any, Generic, TypeVar
 
 import msgspec
-from msgspec import Meta
+from msgspec import UNSET, Meta, UnsetType
 
 Address = Annotated[str, Meta(description="An IPv4 or IPv6 address.", examples=["192.0.2.10"])]
 Cidr = Annotated[str, Meta(description="A block in CIDR form.", examples=["192.0.2.0/24"])]
@@ -16,6 +16,8 @@ Span = Annotated[
 ]
 Name = Annotated[str, Meta(min_length=1, max_length=255, examples=["net1"])]
 OwnerText = Annotated[str, Meta(description="kind/id, or realm:kind/id.", examples=["instance/web-0"])]
+FamilyName = Annotated[str, Meta(description="`ipv4` or `ipv6`.", examples=["ipv4"])]
+"""Empty where an older server answered, which does not say it."""
 Labels = dict[str, str]
 
 Time = Annotated[datetime, Meta(tz=True, description="RFC 3339.", examples=["2026-02-03T04:05:06.789Z"])]
@@ -41,11 +43,15 @@ class Listing(Shape, Generic[T], frozen=True, kw_only=True):
 
 
 class Holding(Shape, frozen=True, kw_only=True):
-    """An address (or prefix) held by an owner."""
+    """An address (or prefix) held by an owner.
+
+    ``warnings`` are there where a request was answered with a holding from before that is not written as it says.
+    """
 
     address: Address
     last_address: Address
     unit: int
+    family: FamilyName = ""
     network: str
     prefix: int
     gateway: str | None
@@ -64,6 +70,7 @@ class Holding(Shape, frozen=True, kw_only=True):
     request_id: str | None
     space: int
     network_number: int
+    warnings: list[str] | UnsetType = UNSET
 
 
 class Pool(Shape, frozen=True, kw_only=True):
@@ -117,6 +124,12 @@ class Subnet(Shape, frozen=True, kw_only=True):
     retired: bool
     labels: Labels
     description: str
+
+
+class AddedSubnet(Subnet, frozen=True, kw_only=True):
+    """A new block of a network; ``warnings`` tell what adding it did beside that."""
+
+    warnings: list[str] = []
 
 
 class Connection(Shape, frozen=True, kw_only=True):

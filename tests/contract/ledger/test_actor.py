@@ -212,7 +212,31 @@ async def test_history_tells_who_began_and_who_ended_a_tenure(
     await bobs.allocate("net", owner="vm/c", address=held.address)
 
     first, second, third = await ledger.history(held.address)
-    assert (first.begun_text, first.ended_text) == ("request granted", "token/bob, request handed on")
+    assert (first.begun_text, first.ended_text) == ("token/ann, request granted", "token/bob, request handed on")
     assert (second.begun_text, second.ended_text) == ("token/bob, request handed on", "token/ann, request r-1")
     assert (third.begun_text, third.ended_text) == ("token/bob, request r-2", "")
     assert str(second).endswith(", released (token/ann, request r-1)")
+
+
+async def test_the_history_names_who_began_and_who_ended_each_tenure(
+    ledger: tenure.AsyncLedger, anns: tenure.AsyncLedger
+) -> None:
+    bobs = ledger.asked_by("token/bob", request_id="r-2")
+    await ledger.modify_pool("net", "pool", cooling_s=0)
+    first = await anns.allocate("net", owner="vm/a", request="ticket-1")
+    await bobs.transfer("net", first.address, owner="vm/a", to="vm/b")
+    await anns.release("net", first.address, owner="vm/b", request="ticket-2")
+    again = await bobs.allocate("net", owner="vm/c", address=first.address)
+    await ledger.release("net", again.address, owner="vm/c")
+    await ledger.modify_pool("net", "pool", cooling_s=600)
+    await anns.allocate("net", owner="vm/d", address=first.address)
+    await bobs.release("net", first.address, owner="vm/d")
+
+    found = await ledger.history(first.address)
+    assert [(each.actor, each.request_id, each.ended_actor, each.ended_request_id) for each in found] == [
+        (*ANN, "token/bob", "r-2"),
+        ("token/bob", "r-2", *ANN),
+        ("token/bob", "r-2", None, None),
+        (*ANN, "token/bob", "r-2"),
+    ]
+    assert (found.tenures[0].request, found.tenures[1].ended_by) == ("ticket-1", "ticket-2")

@@ -18,7 +18,7 @@ pytestmark = pytest.mark.every_store
 
 Act = Callable[[tenure.AsyncLedger], Awaitable[Any]]
 
-WRITES = ("transact", "grant", "grant_unless_freed", "release")
+WRITES = ("transact", "grant", "grant_unless_freed", "release", "rewrite_unchanged")
 TEN = "192.0.2.10"
 
 
@@ -47,6 +47,16 @@ async def let_go(other: tenure.AsyncLedger) -> None:
         await other.release("net", holding.address, owner="vm/new")
 
 
+async def release_by_generation(ledger: tenure.AsyncLedger) -> tenure.Holding | None:
+    generation = (await ledger.holding("net", TEN)).generation
+    return await ledger.release("net", TEN, owner="vm/held", generation=generation)
+
+
+async def confirm_by_generation(ledger: tenure.AsyncLedger) -> tenure.Holding:
+    generation = (await ledger.holding("net", "192.0.2.11")).generation
+    return await ledger.confirm("net", "192.0.2.11", owner="vm/pending", generation=generation)
+
+
 def held_ten(answer: Any) -> bool:
     return isinstance(answer, tenure.Holding) and (answer.address, answer.owner) == (TEN, "vm/held")
 
@@ -62,9 +72,7 @@ CASES: dict[str, Case] = {
     "a release, and another owner gets the address": Case(
         lambda ledger: ledger.release("net", TEN, owner="vm/held"), taken_by_another, held_ten
     ),
-    "a release that names the generation": Case(
-        lambda ledger: ledger.release("net", TEN, owner="vm/held", generation=1), taken_by_another, held_ten
-    ),
+    "a release that names the generation": Case(release_by_generation, taken_by_another, held_ten),
     "a release in an apply": Case(
         lambda ledger: ledger.apply([tenure.Release(network="net", address=TEN, owner="vm/held")]),
         taken_again,
@@ -87,6 +95,21 @@ CASES: dict[str, Case] = {
         lambda ledger: ledger.confirm("net", "192.0.2.11", owner="vm/pending"),
         lambda other: other.release("net", "192.0.2.11", owner="vm/pending"),
         lambda answer: answer.owner == "vm/pending",
+    ),
+    "a confirmation that names the generation, and the holding is handed over": Case(
+        confirm_by_generation,
+        lambda other: other.transfer("net", "192.0.2.11", owner="vm/pending", to="vm/to"),
+        lambda answer: (answer.owner, answer.state) == ("vm/pending", "held"),
+    ),
+    "two confirmations in an apply, and one of the holdings ends": Case(
+        lambda ledger: ledger.apply(
+            [
+                tenure.Confirm(network="net", address="192.0.2.12", owner="vm/pending"),
+                tenure.Confirm(network="net", address="192.0.2.11", owner="vm/pending"),
+            ]
+        ),
+        lambda other: other.release("net", "192.0.2.12", owner="vm/pending"),
+        lambda answer: [each.address for each in answer] == ["192.0.2.12", "192.0.2.11"],
     ),
     "a cancellation, and its owner holds it again": Case(
         lambda ledger: ledger.cancel("net", "192.0.2.11", owner="vm/pending"),
@@ -131,6 +154,7 @@ async def plan(ledger: tenure.AsyncLedger, embedded: None) -> None:
     await ledger.add_pool("net", "192.0.2.10-192.0.2.100", name="pool")
     await ledger.allocate("net", owner="vm/held")
     await ledger.hold("net", owner="vm/pending")
+    await ledger.hold("net", owner="vm/pending", slot="second")
 
 
 class Loss:
@@ -229,6 +253,58 @@ async def test_a_release_that_came_to_nothing_is_not_called_done_when_the_holdin
     assert [each.address for each in await other.holdings(owner="vm/next")] == [TEN]
 
 
+async def test_a_confirmation_that_came_to_nothing_is_not_called_done_when_the_holding_was_cancelled(
+    ledger: tenure.AsyncLedger, other: tenure.AsyncLedger
+) -> None:
+    store = server_of(ledger).store
+
+    async def losing(*words: Any, **more: Any) -> Any:
+        await other.cancel("net", "192.0.2.11", owner="vm/pending")
+        raise tenure.StoreUnavailable("nothing arrived", outcome="unknown")
+
+    store.rewrite_unchanged = losing  # type: ignore[method-assign]
+
+    with pytest.raises(tenure.NotFound):
+        await ledger.asked_by("token/ops", request_id="r-1").confirm("net", "192.0.2.11", owner="vm/pending")
+
+
+async def test_a_confirmation_that_another_request_made_is_told_apart_when_the_holding_ended(
+    ledger: tenure.AsyncLedger, other: tenure.AsyncLedger
+) -> None:
+    store = server_of(ledger).store
+    rewrite = store.rewrite_unchanged
+
+    async def losing(*words: Any, **more: Any) -> Any:
+        store.rewrite_unchanged = rewrite  # type: ignore[method-assign]  # a store in memory is the other's, too
+        await other.asked_by("token/dev", request_id="r-2").confirm("net", "192.0.2.11", owner="vm/pending")
+        await other.release("net", "192.0.2.11", owner="vm/pending")
+        raise tenure.StoreUnavailable("nothing arrived", outcome="unknown")
+
+    store.rewrite_unchanged = losing  # type: ignore[method-assign]
+
+    with pytest.raises(tenure.NotFound):
+        await ledger.asked_by("token/ops", request_id="r-1").confirm("net", "192.0.2.11", owner="vm/pending")
+
+
+async def test_a_confirmation_whose_part_of_the_log_was_trimmed_after_a_loss_is_unknown(
+    ledger: tenure.AsyncLedger, other: tenure.AsyncLedger
+) -> None:
+    store = server_of(ledger).store
+    rewrite = store.rewrite_unchanged
+
+    async def losing(*words: Any, **more: Any) -> Any:
+        await rewrite(*words, **more)
+        await other.release("net", "192.0.2.11", owner="vm/pending")
+        await other.trim_changes(before=await other.last_change())
+        raise tenure.StoreUnavailable("the answer was lost", outcome="unknown")
+
+    store.rewrite_unchanged = losing  # type: ignore[method-assign]
+
+    with pytest.raises(tenure.StoreUnavailable) as caught:
+        await ledger.confirm("net", "192.0.2.11", owner="vm/pending")
+    assert caught.value.outcome == "unknown"
+
+
 async def test_a_release_that_cannot_be_looked_up_after_a_loss_is_unknown(ledger: tenure.AsyncLedger) -> None:
     store = server_of(ledger).store
     release = store.release
@@ -252,6 +328,7 @@ UNKNOWN: dict[str, Act] = {
     name: CASES[name].ask
     for name in (
         "a release in an apply",
+        "a confirmation, and the holding ends",
         "a transfer that is taken back",
         "words on a holding that others write over",
         "a subnet that others remove",

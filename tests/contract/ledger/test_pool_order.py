@@ -54,7 +54,7 @@ async def test_a_new_pool_may_have_a_rank_and_the_plan_shows_it(ledger: Ledger) 
     assert await ledger.verify() == []
 
 
-@pytest.mark.parametrize("wrong", [-1, 1001, "1", True, None, 1.5])
+@pytest.mark.parametrize("wrong", [-1, 1001, "1", True, 1.5])
 async def test_a_rank_that_is_none_is_refused_by_name(ledger: Ledger, wrong: Any) -> None:
     with pytest.raises(tenure.Invalid) as modified:
         await ledger.modify_pool("net", "v6", rank=wrong)
@@ -62,3 +62,30 @@ async def test_a_rank_that_is_none_is_refused_by_name(ledger: Ledger, wrong: Any
         await ledger.add_pool("net", "192.0.2.30", rank=wrong)
 
     assert (modified.value.field, added.value.field) == ("rank", "rank")
+
+
+async def test_a_pool_that_is_changed_needs_a_rank_that_is_one(ledger: Ledger) -> None:
+    with pytest.raises(tenure.Invalid, match="rank"):
+        await ledger.modify_pool("net", "v6", rank=None)  # type: ignore[arg-type]
+
+
+async def test_a_range_that_is_added_to_a_pool_is_like_its_others(ledger: Ledger) -> None:
+    await ledger.modify_pool("net", "v4", rank=3, cooling_s=60, policy="random")
+    await ledger.add_pool("net", "192.0.2.30", name="v4")
+    network = await ledger.add_pool("net", "192.0.2.40", name="v4", rank=0, cooling_s=0)
+
+    parts = [(pool.policy, pool.rank, pool.cooling_s) for _, pool in network.pools() if pool.name == "v4"]
+    assert parts == [("random", 3, 60), ("random", 3, 60), ("random", 0, 0)]
+
+
+async def test_the_first_range_of_a_pool_is_the_one_that_later_ones_are_like_also_in_one_apply(ledger: Ledger) -> None:
+    await ledger.apply(
+        [
+            tenure.AddPool(network="net", range="192.0.2.30", name="both", rank=2),
+            tenure.AddPool(network="net", range="2001:db8::30", name="both", rank=1),
+            tenure.AddPool(network="net", range="192.0.2.40", name="both"),
+        ]
+    )
+    network = await ledger.network("net")
+
+    assert [pool.rank for _, pool in network.pools() if pool.name == "both"] == [1, 2, 1]

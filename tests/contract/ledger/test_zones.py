@@ -64,7 +64,7 @@ async def test_a_zone_that_no_pool_serves_is_told(ledger: Ledger) -> None:
     with pytest.raises(tenure.NotFound) as refusal:
         await given(ledger, "nowhere")
 
-    assert refusal.value.field == "pool"
+    assert refusal.value.field == "zone"
     assert await addresses(ledger) == []
 
 

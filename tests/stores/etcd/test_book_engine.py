@@ -79,6 +79,20 @@ async def test_three_desks_fill_a_pool_to_the_last_address(stores: Sequence[Etcd
     assert [type(answer) for answer in refused] == [PoolExhausted] * 4
 
 
+@pytest.mark.parametrize("policy", Policy)
+async def test_desks_fill_the_first_rank_before_the_second(stores: Sequence[EtcdStore], policy: Policy) -> None:
+    ranges = {"10.0.0.20-10.0.0.23": 1, "10.0.0.10-10.0.0.13": 0}
+    pools = tuple(Pool(parse_range(each), policy=policy, rank=rank) for each, rank in ranges.items())
+    subnet = Subnet(parse_cidr("10.0.0.0/16"), "subnet-uuid", pools=pools)
+    ranked = Configuration(SPACE, "site", 1, {"net": Network(NETWORK, "net", "uuid", subnets=(subnet,))})
+    desks = [desk(store, ranked, f"desk-{n}") for n, store in enumerate(stores)]
+
+    given = [await desks[n % 3].allocate(read_claim("net", f"vm/{n}")) for n in range(8)]
+
+    assert {address(granted) for granted in given[:4]} == {f"10.0.0.{n}" for n in range(10, 14)}
+    assert {address(granted) for granted in given[4:]} == {f"10.0.0.{n}" for n in range(20, 24)}
+
+
 async def test_a_line_is_read_once_for_all_who_wait_for_it(
     stores: Sequence[EtcdStore], monkeypatch: pytest.MonkeyPatch
 ) -> None:

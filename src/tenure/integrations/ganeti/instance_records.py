@@ -1,6 +1,7 @@
 """Instances as the ledger keeps them: papers read and put together with holdings, and the marks that find them."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 
 from tenure.integrations.ganeti.machine_model import (
     IDENTITY,
@@ -10,15 +11,19 @@ from tenure.integrations.ganeti.machine_model import (
     PLACEMENT,
     Document,
     Instance,
+    Nic,
     check_word,
     owner_of,
     read_instance,
 )
 from tenure.integrations.ganeti.network_lookup import NetworkLookup
-from tenure.kernel.errors import NotFound
+from tenure.kernel.addressing.addresses import format_address
+from tenure.kernel.errors import Conflict, NotFound
 from tenure.kernel.holdings.holding_model import Holding, Paper, State
+from tenure.kernel.plan.edits import Edit, Preallocate, RemovePreallocation
+from tenure.kernel.plan.plan_model import Network, PreAllocation
 from tenure.service.apply.cluster_rules import NO_NETWORK
-from tenure.service.apply.operations import Operation, RemovePaper, WritePaper
+from tenure.service.apply.operations import Operation, RemovePaper, Transfer, WritePaper
 from tenure.service.ledger.async_ledger import AsyncLedger
 
 Marks = Mapping[tuple[str, str], Document]
@@ -130,3 +135,40 @@ def instance_papers(instance: Instance) -> list[Operation]:
     """Return the operations that write a new instance: its paper and its marks."""
     paper = Paper(INSTANCE, instance.name, 0, instance.document())
     return [WritePaper(kind=paper.kind, name=paper.name, document=paper.document), *mark_changes(None, instance)]
+
+
+def transfers(holdings: Iterable[Holding], owners: Mapping[str, str]) -> list[Transfer]:
+    """Return what hands holdings over to the new names of their owners, in the same slots."""
+    return [
+        Transfer(
+            network=each.network, address=each.address, owner=each.owner, generation=each.generation,
+            to=owners[each.owner], to_slot=each.slot,
+        )
+        for each in holdings
+        # A pending holding belongs to a command that the new name makes void, and a cooling one was given back.
+        if each.owner in owners and each.state in (State.HELD, State.DRAINING)
+    ]  # fmt: skip
+
+
+def waiting_for(network: Network, owners: Mapping[str, str]) -> list[Edit]:
+    """Return what lets the pre-allocated addresses of a network wait for the new names of their owners."""
+    moved = [each for each in network.preallocations if each.owner in owners]
+    # All go before any comes: two owners may have changed names.
+    gone = [RemovePreallocation(network=network.name, owner=each.owner, slot=each.slot) for each in moved]
+    return [*gone, *(_preallocated(network, each, owners[each.owner]) for each in moved)]
+
+
+def _preallocated(network: Network, wish: PreAllocation, owner: str) -> Preallocate:
+    return Preallocate(
+        network=network.name, owner=owner, address=format_address(wish.position), slot=wish.slot,
+        labels=wish.notes.labels, description=wish.notes.description, request=wish.request,
+    )  # fmt: skip
+
+
+def rewired(nic: Nic, network: Network, group: str) -> Nic:
+    """Return a NIC on a network, with the mode, link and VLAN by which the network reaches the group."""
+    wires = network.connection(group)
+    if wires is None:
+        hint = f"`tenure network connect {network.name} {group}` connects it"
+        raise Conflict(f"network {network.name!r} is not connected to group {group!r}; {hint}", field="network")
+    return replace(nic, network=network.uuid, mode=wires.mode, link=wires.link, vlan=wires.vlan)

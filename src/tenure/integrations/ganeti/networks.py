@@ -8,7 +8,7 @@ from uuid import uuid4
 
 from tenure.integrations.ganeti.cluster import Cluster, refuse_strangers, structure
 from tenure.integrations.ganeti.hooks import Hooking, HookResult
-from tenure.integrations.ganeti.machine_model import DEFAULT_LINK, DEFAULT_MODE, MODES, NIC
+from tenure.integrations.ganeti.machine_model import DEFAULT_LINK, DEFAULT_MODE, INSTANCE, MODES, NIC
 from tenure.integrations.ganeti.network_hooks import (
     ADD,
     CONNECT,
@@ -27,9 +27,9 @@ from tenure.kernel.names import shown
 from tenure.kernel.plan.apply_edit import new_network
 from tenure.kernel.plan.edits import KEEP, AddNetwork, Connect, Disconnect, ModifyNetwork, RemoveNetwork
 from tenure.kernel.plan.new_ground import opened_ground
-from tenure.kernel.plan.plan_model import Network
+from tenure.kernel.plan.plan_model import Connection, Network
 from tenure.service.apply import cluster_rules
-from tenure.service.apply.operations import ExpectNoPapers, IgnoreConflicts, Operation, Shown
+from tenure.service.apply.operations import ExpectNoPapers, IgnoreConflicts, Operation, Shown, WritePaper
 from tenure.service.ledger.async_ledger import AsyncLedger
 
 NO_WORDS: Mapping[str, Any] = MappingProxyType({})
@@ -171,8 +171,13 @@ class Networks:
         link: str = DEFAULT_LINK,
         vlan: str = "",
         check: bool = True,
+        replaces: bool = False,
     ) -> Changed:
-        """Connect a network to groups, or to all; where it is connected already nothing changes."""
+        """Connect a network to groups, or to all; where it is connected already nothing changes.
+
+        ``replaces``: where it is connected in another way, it is connected in this one, and NICs that were wired in the
+        old way are wired in the new one, in the same step.
+        """
         wire = {"mode": _checked_mode(mode or DEFAULT_MODE), "link": link or DEFAULT_LINK, "vlan": vlan}
 
         async def attempt() -> Changed:
@@ -181,18 +186,41 @@ class Networks:
             network = await self.find(ident)
             chosen = await self._chosen(groups)
             fresh = [group for group in chosen if network.connection(group) is None]
-            warnings = tuple(_already(network, group) for group in chosen if group not in fresh)
-            if not fresh:
+            lines = [line for group in chosen if (line := network.connection(group)) is not None]
+            other = [line for line in lines if replaces and line != Connection(line.group, **wire)]
+            warnings = tuple(_already(network, line.group) for line in lines if not replaces)
+            if not fresh and not other:
                 return Changed(network, warnings)
             if check:
                 blocks = [subnet.cidr.range for subnet in network.subnets]
                 refuse_strangers(network.name, await self._cluster.strangers(fresh), blocks)
-            same = unchanged(network)
-            wires = [Connect(network=network.name, group=group, **wire) for group in fresh]
-            answers, hooks = await self._apply(CONNECT, network, [lock, same, *wires], fresh)
+            groups_wired = [*fresh, *(line.group for line in other)]
+            wires = [Connect(network=network.name, group=group, **wire) for group in groups_wired]
+            rewired = [paper for line in other for paper in await self._rewired(network, line, wire)]
+            every = [lock, unchanged(network), *wires, *rewired]
+            answers, hooks = await self._apply(CONNECT, network, every, groups_wired)
             return Changed(_last(answers), warnings, hooks)
 
         return await settled(attempt)
+
+    async def _rewired(self, network: Network, line: Connection, wire: Mapping[str, str]) -> list[Operation]:
+        """Wire the NICs on a network in a group again that are wired as it was connected there."""
+        old = {"mode": line.mode, "link": line.link, "vlan": line.vlan}
+        marks = await self._ledger.papers(NIC, prefix=f"{network.uuid}/{line.group}/")
+        found: list[Operation] = []
+        for name in dict.fromkeys(cluster_rules.instance_of_mark(mark.name) for mark in marks):
+            try:
+                paper = await self._ledger.paper(INSTANCE, name)
+            except NotFound as error:  # it went meanwhile: then the network is no longer as it was read, either
+                raise Outrun(error) from None
+            nics = [
+                {**nic, **wire} if nic["network"] == network.uuid and old.items() <= nic.items() else nic
+                for nic in paper.document["nics"]
+            ]
+            if nics != paper.document["nics"]:
+                document = {**paper.document, "nics": nics, "serial": paper.document["serial"] + 1}
+                found.append(WritePaper(kind=INSTANCE, name=name, document=document, revision=paper.revision))
+        return found
 
     async def disconnect(self, ident: str, groups: Sequence[str] = ()) -> Changed:
         """Take a network off groups, or off all; refused while a NIC there uses it, with or without an address."""
@@ -256,7 +284,7 @@ def _last(answers: Sequence[Shown]) -> Network:
 
 
 def _already(network: Network, group: str) -> str:
-    return f"network {network.name} is connected to group {group} already; nothing was changed there"
+    return f"network {network.name} is connected to group {group} already; nothing was changed there (--replace does)"
 
 
 def _not_there(network: Network, group: str) -> str:

@@ -13,9 +13,9 @@ from typing import TypeVar
 from tenure.kernel.addressing.addresses import format_address
 from tenure.kernel.addressing.ranges import AddressRange, merge, parse_cidr, parse_range, subtract
 from tenure.kernel.errors import AddressOutsideSubnet, AlreadyExists, Invalid, Overlap, outside_subnets
-from tenure.kernel.plan.apply_edit import edited
+from tenure.kernel.plan.apply_edit import as_of_pool, edited
 from tenure.kernel.plan.edits import AddPool, AddSubnet, Connect, Preallocate, Reserve
-from tenure.kernel.plan.plan_model import Configuration, Network, Policy, PreAllocation, Subnet
+from tenure.kernel.plan.plan_model import Configuration, Network, Pool, PreAllocation, Subnet
 
 E = TypeVar("E", AddPool, AddSubnet, Connect, Reserve, Preallocate)
 
@@ -55,7 +55,10 @@ class ImportedNetwork:
         self._subnets = {subnet.cidr.first: subnet for subnet in network.subnets}
         self._blocks = DisjointRanges((subnet.cidr.first, subnet.cidr.last) for subnet in network.subnets)
         self._pools = DisjointRanges((pool.range.first, pool.range.last) for _, pool in network.pools())
-        self._policies: dict[str, Policy] = {pool.name: pool.policy for _, pool in network.pools() if pool.name}
+        self._named: dict[str, Pool] = {}
+        for _, pool in network.pools():
+            if pool.name is not None:
+                self._named.setdefault(pool.name, pool)
         self._idents = {ident for subnet in network.subnets for ident in (subnet.name, subnet.uuid) if ident}
         self._from_source: set[tuple[str, int]] = set()
         self._waiting = {(wish.owner, wish.slot): wish for wish in network.preallocations}
@@ -98,22 +101,21 @@ class ImportedNetwork:
         """Add a pool; where the range is one already, tell how it differs instead."""
         wanted = parse_range(edit.range)
         around = self._around(wanted)
-        if edit.policy is None and isinstance(edit.name, str) and edit.name in self._policies:
-            # One name has one policy: a range that names none takes that of its pool.
-            edit = replace(edit, policy=self._policies[edit.name])
+        old = next((pool for pool in around.pools if pool.range == wanted), None)
+        like = old or (self._named.get(edit.name) if isinstance(edit.name, str) else None)
+        whole = edit if like is None else as_of_pool(edit, like)
         # Without the subnet's other pools, which would make n pools cost n²; overlaps are looked up below.
-        changed = self._edited((replace(around, pools=()),), edit).subnets[0]
-        pool = changed.pools[0]
-        for old in around.pools:
-            if old.range == wanted:
-                self._check_twice("pool", "range", wanted)
-                if all(getattr(old, name) == getattr(pool, name) for name in ("name", "policy", "cooling_s", "rank")):
-                    return []
-                return [Differs("range", "the ledger's pool differs in name, policy, cooling time or rank")]
+        [pool] = self._edited((replace(around, pools=()),), whole).subnets[0].pools
+        if old is not None:
+            self._check_twice("pool", "range", wanted)
+            if all(getattr(old, name) == getattr(pool, name) for name in ("name", "policy", "cooling_s", "rank")):
+                return []
+            return [Differs("range", "the ledger's pool differs in name, policy, cooling time or rank")]
         if over := self._pools.over(wanted.first, wanted.last):
             raise Overlap(f"pool {wanted}", f"pool {AddressRange(*over)}", field="range")
-        if pool.name and self._policies.setdefault(pool.name, pool.policy) != pool.policy:
-            problem = f"policy: pool {pool.name!r} picks {self._policies[pool.name]}; one name has one policy"
+        first = pool if pool.name is None else self._named.setdefault(pool.name, pool)
+        if first.policy != pool.policy:
+            problem = f"policy: pool {pool.name!r} picks {first.policy}; one name has one policy"
             raise Invalid(problem, field="policy")
         self._pools.add(wanted.first, wanted.last)
         self._subnets[around.cidr.first] = replace(around, pools=(*around.pools, pool))

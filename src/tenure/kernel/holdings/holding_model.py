@@ -7,7 +7,7 @@ Times are microseconds since 1970 by the store's clock.
 
 import enum
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any, NamedTuple
 
@@ -178,6 +178,17 @@ class Entry(NamedTuple):
     details: Mapping[str, Any] = NO_DETAILS
 
 
+class Rewrite(NamedTuple):
+    """A row that is to be written again if it is still as it was seen, and what the log is told of it.
+
+    State, deadline and details may differ between the two; everything else is the same.
+    """
+
+    seen: Row
+    row: Row
+    entry: Entry
+
+
 class Change(NamedTuple):
     """One entry of the ordered log."""
 
@@ -210,12 +221,16 @@ class Change(NamedTuple):
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Holding:
-    """An address held by an owner, as users see it."""
+    """An address held by an owner, as users see it.
+
+    ``warnings`` name what a request said of a holding that was there before, and what is not so; readings have none.
+    """
 
     network: str
     row: Row
     prefix: int
     gateway: str | None = None
+    warnings: tuple[str, ...] = field(default=(), compare=False)
 
     @property
     def address(self) -> str:

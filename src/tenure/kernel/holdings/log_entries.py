@@ -3,12 +3,15 @@
 from collections.abc import Mapping
 from typing import Any
 
-from tenure.kernel.holdings.actor import Asker, asked, asked_entry
+from tenure.kernel.holdings.actor import BY, Asker, asked, asked_entry
 from tenure.kernel.holdings.deadlines import COOLED_OFF, DEADLINE
 from tenure.kernel.holdings.holding_model import Entry, Paper, Row, State, Waiter
 
 KEPT_REQUEST, SHOWN_REQUEST = "request", "began_request"
 """How entries that end a holding name the request by which it began: in stores, and to users."""
+
+BEGAN_BY = "began_by"
+"""How they name on whose word it began: the actor, and the request of a door, or null."""
 
 
 def grant_entry(row: Row) -> Entry:
@@ -43,10 +46,16 @@ def release_entry(row: Row, request: str | None, because: str | None = None) -> 
 
 
 def _began(row: Row) -> dict[str, Any]:
-    """Tell since when, and by which request, a holding that ends was held: grants are not indexed by address."""
+    """Tell since when, by which request and on whose word a holding that ends was held.
+
+    Grants are not indexed by address, so the history of an address reads it here. ``queries.sql`` of PostgreSQL writes
+    the same.
+    """
     began: dict[str, Any] = {"since_us": row.since_us}
     if row.request is not None:
         began[KEPT_REQUEST] = row.request
+    if BY in row.details:
+        began[BEGAN_BY] = row.details[BY]
     return began
 
 

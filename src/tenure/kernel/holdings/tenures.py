@@ -11,6 +11,7 @@ from datetime import datetime
 from tenure.kernel.addressing.addresses import format_address, unit_text
 from tenure.kernel.holdings.actor import asker_of, asker_text
 from tenure.kernel.holdings.holding_model import Change, NetworkId, Row, SpaceId, State, moment
+from tenure.kernel.holdings.log_entries import BEGAN_BY
 from tenure.kernel.names import Owner
 
 
@@ -47,7 +48,7 @@ class Tenure:
     state: State | None = None
     request: str | None = None
     actor: str | None = None
-    """On whose word it began, and below by which request of a door; of a grant that has ended the log does not say."""
+    """On whose word it began, and below by which request of a door, where they are known."""
     request_id: str | None = None
     ended_by: str | None = None
     ended_actor: str | None = None
@@ -219,7 +220,10 @@ class _Past:
         assert change.first is not None
         assert change.last is not None
         begun, confirmed = self._begun.pop(change.space, None), self._confirmed.pop(change.space, None)
-        (actor, request_id), (ended_actor, ended_request_id) = _asker(begun), _asker(change)
+        began_by = change.details.get(BEGAN_BY)
+        # An entry of before ``BEGAN_BY`` was written says nothing; of what a transfer began, the transfer's entry does.
+        actor, request_id = _asker(begun) if began_by is None else began_by
+        ended_actor, ended_request_id = _asker(change)
         return Tenure(
             space=change.space,
             network_id=change.network,

@@ -156,6 +156,22 @@ class FreeSet:
             del self._firsts[chunk], self._lasts[chunk], self._chunk_ends[chunk]
 
 
+class FreePart:
+    """A part of a free set, numbered from 0: what a policy sees of the numbers that it may pick from."""
+
+    __slots__ = ("_free", "_start", "size")
+
+    def __init__(self, free: FreeSet, start: int, size: int) -> None:
+        self.size = size
+        self._free = free
+        self._start = start
+
+    def at_or_after(self, number: int) -> int | None:
+        """Return the lowest free number of the part that is not below ``number``."""
+        found = self._free.at_or_after(self._start + number)
+        return None if found is None or found >= self._start + self.size else found - self._start
+
+
 def _gaps(size: int, taken: Iterable[tuple[int, int]]) -> Iterator[tuple[int, int]]:
     start = 0
     for first, last in taken:

@@ -11,7 +11,6 @@ from dataclasses import dataclass
 from hashlib import blake2b
 from typing import Protocol, assert_never
 
-from tenure.kernel.picking.free_set import FreeSet
 from tenure.kernel.plan.plan_model import Policy
 
 STRIPE = 256
@@ -29,13 +28,23 @@ class Chance(Protocol):
         ...
 
 
+class FreeNumbers(Protocol):
+    """Free numbers 0..size-1 to pick from: a ``FreeSet``, or a part of one."""
+
+    size: int
+
+    def at_or_after(self, number: int, /) -> int | None:
+        """Return the lowest free number that is not below ``number``."""
+        ...
+
+
 class Pick(Protocol):
     """Picks a free number for an owner's slot, or returns None if nothing is free.
 
     ``attempt`` counts the picks before this one that turned out to be taken.
     """
 
-    def __call__(self, free: FreeSet, owner: str, slot: str, attempt: int, chance: Chance, /) -> int | None:
+    def __call__(self, free: FreeNumbers, owner: str, slot: str, attempt: int, chance: Chance, /) -> int | None:
         """Pick a number."""
         ...
 
@@ -56,12 +65,12 @@ class PolicyRules:
     """Any number is as good as another, so a server may keep to its own stripes of a long line."""
 
 
-def first_free(free: FreeSet) -> int | None:
+def first_free(free: FreeNumbers) -> int | None:
     """Pick the lowest free number."""
     return free.at_or_after(0)
 
 
-def from_point(free: FreeSet, point: int) -> int | None:
+def from_point(free: FreeNumbers, point: int) -> int | None:
     """Pick the free number at or after a point, around the end if need be."""
     found = free.at_or_after(point)
     return free.at_or_after(0) if found is None and point else found
@@ -75,18 +84,18 @@ def hashed_point(size: int, owner: str, slot: str, attempt: int = 0) -> int:
     return int.from_bytes(digest, "big") % size
 
 
-def _pick_lowest(free: FreeSet, owner: str, slot: str, attempt: int, chance: Chance, /) -> int | None:
+def _pick_lowest(free: FreeNumbers, owner: str, slot: str, attempt: int, chance: Chance, /) -> int | None:
     return free.at_or_after(0)
 
 
-def _pick_random(free: FreeSet, owner: str, slot: str, attempt: int, chance: Chance, /) -> int | None:
+def _pick_random(free: FreeNumbers, owner: str, slot: str, attempt: int, chance: Chance, /) -> int | None:
     if not free.size:
         return None
     # Sixteen bits more than needed make the bias of the remainder too small to see.
     return from_point(free, chance.getrandbits(free.size.bit_length() + 16) % free.size)
 
 
-def _pick_hashed(free: FreeSet, owner: str, slot: str, attempt: int, chance: Chance, /) -> int | None:
+def _pick_hashed(free: FreeNumbers, owner: str, slot: str, attempt: int, chance: Chance, /) -> int | None:
     return from_point(free, hashed_point(free.size, owner, slot, attempt)) if free.size else None
 
 
@@ -135,7 +144,7 @@ class Stripes:
         # By hash and not in sequence: servers in neighbouring stripes would meet at the very next stripe.
         return hashed_point(stripes, self._server, "stripe", turn) * STRIPE
 
-    def pick(self, free: FreeSet, offset: int) -> int | None:
+    def pick(self, free: FreeNumbers, offset: int) -> int | None:
         """Pick from the current stripe, from a chance offset below ``STRIPE``; a full stripe is left behind.
 
         After a few full stripes in a row the line is nearly full: any free number will do.

@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import singledispatch
 
-from tenure.kernel.addressing.addresses import format_address, is_v6, parse_address, parse_unit, width
+from tenure.kernel.addressing.addresses import format_address, is_v6, parse_unit, width
 from tenure.kernel.addressing.ranges import AddressRange, Cidr, merge, parse_cidr, parse_range, subtract
 from tenure.kernel.errors import AddressOutsideSubnet, AlreadyExists, Invalid, NotFound, StillInUse
 from tenure.kernel.names import Owner, check_name, check_request, check_slot, check_text, shown
@@ -19,6 +19,7 @@ from tenure.kernel.plan.edit_fields import (
     new_notes,
     read_addresses,
     read_flag,
+    read_gateway,
     read_keep_back,
     read_mac_prefix,
     read_member,
@@ -27,11 +28,11 @@ from tenure.kernel.plan.edit_fields import (
     read_seconds,
     read_yes_or_no,
     unless_kept,
+    unusable_gateway,
 )
 from tenure.kernel.plan.edits import Keep
 from tenure.kernel.plan.network_draft import NetworkDraft
 from tenure.kernel.plan.plan_model import (
-    DEFAULT_POLICY,
     Configuration,
     Connection,
     Network,
@@ -188,20 +189,26 @@ def _(edit: edits.AddPool, draft: NetworkDraft) -> bool:
     if subnet.unit_at(wanted.first + subnet.unit_size - 1).last > wanted.last:
         raise Invalid(f"range: {wanted} holds no whole /{subnet.unit}, the unit of {subnet.cidr}", field="range")
     name = _pool_name(edit.name)
-    known = draft.policy_of(name)
-    policy = read_member(Policy, edit.policy, "policy") if edit.policy is not None else None
-    if known is not None and policy not in (None, known):
-        raise Invalid(f"policy: pool {name!r} picks {known}; one name has one policy", field="policy")
+    known = None if name is None else draft.first_named(name)
+    whole = as_of_pool(edit, known or Pool(wanted))
     pool = Pool(
         range=wanted,
         name=name,
-        policy=known or policy or DEFAULT_POLICY,
-        cooling_s=read_seconds(edit.cooling_s),
-        rank=read_rank(edit.rank),
+        policy=read_member(Policy, whole.policy, "policy"),
+        cooling_s=read_seconds(whole.cooling_s),
+        rank=read_rank(whole.rank),
         notes=new_notes(edit.labels, edit.description),
     )
+    if known is not None and pool.policy is not known.policy:
+        raise Invalid(f"policy: pool {name!r} picks {known.policy}; one name has one policy", field="policy")
     draft.add_pool(key, pool)
     return True
+
+
+def as_of_pool(edit: edits.AddPool, pool: Pool) -> edits.AddPool:
+    """Let an edit that adds a range say what the pool is, where it says nothing."""
+    fields = {name: getattr(pool, name) for name in ("policy", "cooling_s", "rank") if getattr(edit, name) is None}
+    return replace(edit, **fields)
 
 
 @_edit.register
@@ -387,22 +394,14 @@ def _moved_block(subnet: Subnet) -> Callable[[object], Cidr]:
 
 
 def _gateway(value: object, cidr: Cidr) -> int | None:
-    if value is None:
-        return None
-    gateway = parse_address(value, field="gateway")  # type: ignore[arg-type]  # parse_address refuses other types itself
-    # fe80::/10: IPv6 routers announce a link-local address, which lies in no block.
-    link_local = is_v6(gateway) and (gateway >> 118) & 0x3FF == 0x3FA
-    if gateway not in cidr.range and not (link_local and is_v6(cidr.first)):
-        raise Invalid(f"gateway: {format_address(gateway)} lies outside {cidr}", field="gateway")
-    return gateway
+    return None if value is None else read_gateway(value, cidr)
 
 
 def _new_gateway(value: object, cidr: Cidr) -> int | None:
-    """Read a gateway; the first and the last address of an IPv4 block are refused: no machine can have them."""
+    """Read a gateway; one that no machine can have is refused."""
     gateway = _gateway(value, cidr)
-    if gateway in (cidr.first, cidr.last) and not is_v6(cidr.first) and cidr.prefix <= 30:
-        text = f"{format_address(gateway)} is the network or broadcast address of {cidr}"
-        raise Invalid(f"gateway: {text}", field="gateway")
+    if gateway is not None and (problem := unusable_gateway(gateway, cidr)):
+        raise Invalid(f"gateway: {problem}", field="gateway")
     return gateway
 
 

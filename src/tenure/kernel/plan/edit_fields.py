@@ -5,7 +5,8 @@ import re
 from collections.abc import Callable, Sequence
 from typing import NamedTuple, Protocol, TypeVar
 
-from tenure.kernel.addressing.addresses import format_address, parse_address
+from tenure.kernel.addressing.addresses import format_address, is_v6, parse_address
+from tenure.kernel.addressing.ranges import Cidr
 from tenure.kernel.errors import Invalid
 from tenure.kernel.names import check_labels, check_name, check_text, shown
 from tenure.kernel.plan.edits import KEEP, Keep, Labels
@@ -84,6 +85,23 @@ def read_mac_prefix(value: object) -> str | None:
     if not isinstance(value, str) or not _MAC_PREFIX.fullmatch(value.lower()):
         raise Invalid(f"mac_prefix: {shown(value)} is not of the form aa:bb:cc", field="mac_prefix")
     return value.lower()
+
+
+def read_gateway(value: object, cidr: Cidr, field: str = "gateway") -> int:
+    """Read a gateway: an address of the block, or of IPv6 a link-local one."""
+    gateway = parse_address(value, field=field)  # type: ignore[arg-type]  # parse_address refuses other types itself
+    # fe80::/10: IPv6 routers announce a link-local address, which lies in no block.
+    link_local = is_v6(gateway) and (gateway >> 118) & 0x3FF == 0x3FA
+    if gateway not in cidr.range and not (link_local and is_v6(cidr.first)):
+        raise Invalid(f"{field}: {format_address(gateway)} lies outside {cidr}", field=field)
+    return gateway
+
+
+def unusable_gateway(gateway: int, cidr: Cidr) -> str:
+    """Say why no machine can have a gateway's address, or nothing: the first and the last one of an IPv4 block."""
+    if gateway in (cidr.first, cidr.last) and not is_v6(cidr.first) and cidr.prefix <= 30:
+        return f"{format_address(gateway)} is the network or broadcast address of {cidr}"
+    return ""
 
 
 class LabelChange(NamedTuple):

@@ -154,15 +154,18 @@ class RemoveSubnet(Edit):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AddPool(Edit):
-    """Add a range to pick from; a name that exists gains a range."""
+    """Add a range to pick from; a name that exists gains a range.
+
+    Policy, cooling and rank that are not said (None) are those of the pool's first range; of a new pool the defaults.
+    """
 
     verb = "pool.add"
 
     range: RangeLike
     name: str | None = None
     policy: str | None = None
-    cooling_s: int = 0
-    rank: int = 0
+    cooling_s: int | None = None
+    rank: int | None = None
     labels: Labels = field(default_factory=dict)
     description: str = ""
 

@@ -1,7 +1,8 @@
 """Quick answers about a configuration: which subnet, what is blocked, which line a wish is served from."""
 
 from bisect import bisect_left, bisect_right
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from itertools import groupby
 from typing import NamedTuple
 
 from tenure.kernel.addressing.addresses import FAMILY_NAMES, Family, format_address
@@ -53,6 +54,10 @@ class Layout:
         """Name a network by its number."""
         return self._names[network]
 
+    def has_network(self, network: int) -> bool:
+        """Return whether the space has a network of this number."""
+        return network in self._names
+
     def subnet_at(self, network: str, position: int) -> Subnet:
         """Find the subnet of a network that a position lies in. O(log subnets)."""
         places = self._places.get(network)
@@ -89,46 +94,30 @@ class Layout:
     def _lay(
         self, network: Network, name: str | None, subnet_ident: str | None, zone: str | None, family: Family | None
     ) -> Line:
-        pools = network.pools_named(name) if name is not None else list(network.pools())
-        if subnet_ident is not None:
-            chosen = network.subnet(subnet_ident)
-            pools = [(subnet, pool) for subnet, pool in pools if subnet == chosen]
-        if zone is not None:
-            pools = [(subnet, pool) for subnet, pool in pools if subnet.serves_zone(zone)]
-        if family is not None:
-            pools = [(subnet, pool) for subnet, pool in pools if subnet.family is family]
-        if not pools:
-            kind = "pool" if family is None else f"{FAMILY_NAMES[family]} pool"
-            hint = "add one with add_pool, or name the address you want"
-            raise NotFound(kind, name or "", network=network.name, hint=hint, field="pool")
-        # Stable: pools of one rank stay as they are written.
-        pools.sort(key=lambda pair: pair[1].rank)
+        pools = pools_of_line(network, name, subnet_ident, zone, family)
         # Gateways are among the barriers of the space already.
         own = [AddressRange(p, p) for s in network.subnets for p, why in s.kept_back() if why != KeepBack.GATEWAY]
         blocked = merge([*own, *(barrier.range for barrier in self._barriers)])
-        policies = {pool.policy for _, pool in pools}
         # Retired pools are left out only now: a line of retired pools alone is full, not unknown.
         open_pools = [] if network.retired else [(s, p) for s, p in pools if not (s.retired or p.retired)]
-        runs = (run for subnet, pool in open_pools for run in _runs(subnet, pool, blocked))
-        return Line(runs, policies.pop() if len(policies) == 1 else DEFAULT_POLICY)
+        first, *later = [
+            [run for subnet, pool in of_one_rank for run in _runs(subnet, pool, blocked)]
+            for _, of_one_rank in groupby(open_pools, key=lambda pair: pair[1].rank)
+        ] or [[]]
+        return Line(first, policy_of_line(pools), later=later)
 
     def broken_limit(self, key: LineKey, position: int) -> BrokenLimit | None:
         """Return the first of the limits that an address of the network does not keep; None if it keeps them all.
 
-        ``_lay`` chooses pools by the same limits. A retired pool counts here, and so does an address that is reserved
-        by now: a holding stays what it was. NotFound if the pool or the subnet is not there.
+        A retired pool counts here, and so does an address that is reserved by now: a holding stays what it was.
+        NotFound if the pool or the subnet is not there.
         """
         name, pool, subnet, zone, family = key
         network, around = self.configuration.network(name), self.subnet_at(name, position)
         if pool is not None and not any(position in part.range for _, part in network.pools_named(pool)):
             return BrokenLimit("pool", f"in pool {pool!r}")
-        if subnet is not None and network.subnet(subnet) != around:
-            return BrokenLimit("subnet", f"in subnet {subnet!r}")
-        if zone is not None and not around.serves_zone(zone):
-            return BrokenLimit("zone", f"in zone {zone!r}")
-        if family is not None and around.family is not family:
-            return BrokenLimit("family", f"of family {family}")
-        return None
+        limits = _limits(network, subnet, zone, family)
+        return next((limit for limit, is_kept in limits if not is_kept(around)), None)
 
     def check_length(self, network: str, position: int, length: int | None) -> None:
         """Raise unless a length that was said of an address is that of the unit there; without one all is well."""
@@ -203,6 +192,61 @@ class Layout:
                 text = f"kept back as the {why} address of {subnet.cidr}"
                 return Barrier(AddressRange(position, position), network, text, kept_back=why)
         return next((each for each in self._barriers.over(unit) if not each.spares(owner, slot, reach)), None)
+
+
+def _limits(
+    network: Network, subnet: str | None, zone: str | None, family: Family | None
+) -> Iterator[tuple[BrokenLimit, Callable[[Subnet], bool]]]:
+    """Yield what a claim asks of the subnet that it is served from, and whether a subnet keeps that."""
+    if subnet is not None:
+        chosen = network.subnet(subnet)
+        yield BrokenLimit("subnet", f"in subnet {subnet!r}"), lambda each: each == chosen
+    if zone is not None:
+        yield BrokenLimit("zone", f"in zone {zone!r}"), lambda each: each.serves_zone(zone)
+    if family is not None:
+        yield BrokenLimit("family", f"of family {family}"), lambda each: each.family is family
+
+
+def pools_of_line(
+    network: Network, name: str | None, subnet: str | None, zone: str | None, family: Family | None
+) -> list[tuple[Subnet, Pool]]:
+    """Return the pools that a claim with these limits is served from, in the order they are picked from."""
+    pools = network.pools_named(name) if name is not None else list(network.pools())
+    kept = [] if name is None else [f"pool {name!r}"]
+    for limit, is_kept in _limits(network, subnet, zone, family):
+        left = [pair for pair in pools if is_kept(pair[0])]
+        if pools and not left:
+            raise _nothing_left(network, kept, limit, family, [subnet for subnet, _ in pools])
+        pools = left
+        kept.append(limit.text.removeprefix("in "))
+    if not pools:
+        raise NotFound("pool", name or "", network=network.name, hint=ADD_POOL, field="pool")
+    # Stable: pools of one rank stay as they are written.
+    return sorted(pools, key=lambda pair: pair[1].rank)
+
+
+ADD_POOL = "add one with add_pool, or name the address you want"
+
+
+def _nothing_left(
+    network: Network, kept: Sequence[str], limit: BrokenLimit, family: Family | None, left: Sequence[Subnet]
+) -> NotFound:
+    """Return the error of limits that no pool keeps together: what was ``left`` in the last step keeps those before."""
+    where = f"{', '.join(kept)} of network {network.name!r}" if kept else f"network {network.name!r}"
+    if limit.field != "family" or family is None:
+        problem = f"{where} has no pool {limit.text}"
+        return NotFound("pool", "", network=network.name, problem=problem, hint=ADD_POOL, field=limit.field)
+    wanted = FAMILY_NAMES[family]
+    others = ", ".join(sorted({FAMILY_NAMES[subnet.family] for subnet in left}))
+    problem = f"{where} is {others}, not {wanted}" if kept else ""
+    kind = f"{wanted} pool"
+    return NotFound(kind, "", network=network.name, problem=problem, hint=ADD_POOL, field=limit.field)
+
+
+def policy_of_line(pools: Iterable[tuple[Subnet, Pool]]) -> Policy:
+    """Return the policy of pools that are picked from together: theirs, if they have one in common."""
+    policies = {pool.policy for _, pool in pools}
+    return policies.pop() if len(policies) == 1 else DEFAULT_POLICY
 
 
 def _pool_around(ordered: tuple[list[int], list[Pool]], position: int) -> Pool | None:

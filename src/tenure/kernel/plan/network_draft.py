@@ -12,7 +12,7 @@ from typing import Any
 from tenure.kernel.addressing.ranges import AddressRange
 from tenure.kernel.errors import NotFound, outside_subnets
 from tenure.kernel.names import Owner
-from tenure.kernel.plan.plan_model import Network, Policy, Pool, PreAllocation, Subnet
+from tenure.kernel.plan.plan_model import Network, Pool, PreAllocation, Subnet
 
 Waiting = dict[tuple[Owner, str], PreAllocation]
 
@@ -27,7 +27,7 @@ class NetworkDraft:
         self._next = len(network.subnets)
         self._names: _Names | None = None
         self._places: _Places | None = None
-        self._policies: dict[str, Policy] | None = None
+        self._first_named: dict[str, tuple[int, Pool]] | None = None
         self._waiting: Waiting | None = None
 
     @property
@@ -95,7 +95,7 @@ class NetworkDraft:
         key, self._next = self._next, self._next + 1
         self._subnets[key] = subnet
         self._index(key, subnet)
-        self._policies = None if subnet.pools else self._policies
+        self._first_named = None if subnet.pools else self._first_named
 
     def put(self, key: int, new: Subnet) -> None:
         """Put a changed subnet in the place of the one with this number."""
@@ -108,13 +108,13 @@ class NetworkDraft:
         if moved:
             self._index(key, new)
         if old.pools != new.pools:
-            self._policies = None
+            self._first_named = None
 
     def remove(self, key: int) -> None:
         """Remove the subnet with this number."""
         self._unindex(key, self._subnets[key])
         gone = self._subnets.pop(key)
-        self._policies = None if gone.pools else self._policies
+        self._first_named = None if gone.pools else self._first_named
 
     def _index(self, key: int, subnet: Subnet) -> None:
         if self._names is not None:
@@ -132,22 +132,26 @@ class NetworkDraft:
         """Yield the pools in written order: subnets first, then pools."""
         return (pool for subnet in self._subnets.values() for pool in subnet.pools)
 
-    def policy_of(self, name: str | None) -> Policy | None:
-        """Return the policy of the first pool of a name; None if no pool goes by it."""
-        if self._policies is None:
-            self._policies = {}
-            for pool in self.pools():
-                if pool.name is not None:
-                    self._policies.setdefault(pool.name, pool.policy)
-        return None if name is None else self._policies.get(name)
+    def first_named(self, name: str) -> Pool | None:
+        """Return the first range of a pool, in written order; None if no pool goes by the name."""
+        if self._first_named is None:
+            self._first_named = {}
+            for key, subnet in self._subnets.items():
+                for pool in subnet.pools:
+                    if pool.name is not None:
+                        self._first_named.setdefault(pool.name, (key, pool))
+        found = self._first_named.get(name)
+        return None if found is None else found[1]
 
     def add_pool(self, key: int, pool: Pool) -> None:
         """Add a pool to the subnet with this number, behind its others."""
         subnet = self._subnets[key]
         self._subnets[key] = replace(subnet, pools=(*subnet.pools, pool))
-        # All pools of one name have one policy (``AddPool`` sees to it), so the order does not matter here.
-        if self._policies is not None and pool.name is not None:
-            self._policies.setdefault(pool.name, pool.policy)
+        # It is the first of its name where all others of the name are in later subnets.
+        if self._first_named is not None and pool.name is not None:
+            known = self._first_named.get(pool.name)
+            if known is None or key < known[0]:
+                self._first_named[pool.name] = (key, pool)
 
     def change_pools(self, change: Callable[[Pool], Sequence[Pool]]) -> None:
         """Put what ``change`` makes of each pool in its place. O(pools)."""
@@ -155,7 +159,7 @@ class NetworkDraft:
             pools = tuple(new for pool in subnet.pools for new in change(pool))
             if pools != subnet.pools:
                 self._subnets[key] = replace(subnet, pools=pools)
-        self._policies = None
+        self._first_named = None
 
     def waiting(self) -> Waiting:
         """Return the pre-allocations by owner and slot, to be changed in place."""

@@ -58,7 +58,7 @@ class Notes:
 class Pool:
     """A range to pick from. Pools of one name are one pool of several ranges, in written order.
 
-    Where pools are picked from together, *lowest* takes those of a lower ``rank`` first.
+    Where pools are picked from together, those of the lowest ``rank`` that has room are picked from.
     """
 
     range: AddressRange

@@ -1,14 +1,26 @@
 """A pool laid out as a line: the units a wish may be served from, numbered in the order *lowest* picks them.
 
 Reserved, kept back and pre-allocated addresses are left out when the line is laid, so a pick can never meet them, and
-policies work on plain numbers whatever the family, the unit, or the order the ranges were written in.
+policies work on plain numbers whatever the family, the unit, or the order the ranges were written in. Pools of a lower
+rank come first, and no policy picks from a rank while an earlier rank has room.
 """
 
 from bisect import bisect_right
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from tenure.kernel.plan.plan_model import Policy
+
+Run = tuple[int, int, int]
+"""Units at consecutive addresses: the first position, the size of a unit, and how many there are."""
+
+
+class RankPart(NamedTuple):
+    """The numbers of a line that pools of one rank have: ``start..start+size-1``."""
+
+    start: int
+    size: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,18 +41,31 @@ class Piece:
 class Line:
     """The units of one pool (or of a whole network), numbered in the order they are handed out."""
 
-    def __init__(self, runs: Iterable[tuple[int, int, int]], policy: Policy) -> None:
-        """Lay runs of (first position, unit size, count) behind each other."""
+    def __init__(self, runs: Iterable[Run], policy: Policy, *, later: Iterable[Iterable[Run]] = ()) -> None:
+        """Lay runs behind each other: those of the first rank, then those of each later rank."""
         self.policy = policy
         self.pieces: list[Piece] = []
         self.size = 0
-        for first, unit_size, count in runs:
-            self.pieces.append(Piece(self.size, first, unit_size, count))
-            self.size += count
+        self.ranks: list[RankPart] = []
+        """The parts that are picked from one after the other. A rank of no units is none; so an empty line has none."""
+        for of_one_rank in (runs, *later):
+            self._lay(of_one_rank)
         self.ascending = all(a.first < b.first for a, b in zip(self.pieces, self.pieces[1:], strict=False))
         self._starts = [piece.start for piece in self.pieces]
         self._by_position = sorted(self.pieces, key=lambda piece: piece.first)
         self._firsts = [piece.first for piece in self._by_position]
+
+    def _lay(self, runs: Iterable[Run]) -> None:
+        start = self.size
+        for first, unit_size, count in runs:
+            self.pieces.append(Piece(self.size, first, unit_size, count))
+            self.size += count
+        if self.size > start:
+            self.ranks.append(RankPart(start, self.size - start))
+
+    def rank_of(self, number: int) -> RankPart:
+        """Return the part of one rank that a number lies in."""
+        return next(part for part in self.ranks if number < part.start + part.size)
 
     @property
     def lowest(self) -> int:

@@ -1,9 +1,11 @@
 """What edits of a network did beside what they say: pools that were cut, or nothing at all."""
 
+from collections.abc import Sequence
 from dataclasses import replace
 
+from tenure.kernel.addressing.addresses import format_address
 from tenure.kernel.addressing.ranges import AddressRange, subtract
-from tenure.kernel.plan.plan_model import Network, Pool, Subnet
+from tenure.kernel.plan.plan_model import KeepBack, Network, Pool, Subnet
 
 NOTHING_CHANGED = "nothing was changed: it is so already"
 
@@ -13,14 +15,46 @@ def side_effects(before: Network, after: Network) -> list[str]:
     if replace(after, serial=before.serial, modified_us=before.modified_us) == before:
         return [NOTHING_CHANGED]
     return [
-        f"pool {pool.name or pool.range} was cut from {pool.range.size} to {left} addresses: {pool.range} lies in "
-        f"{subnet.cidr} only in part"
-        if left
-        else f"pool {pool.name or pool.range} ({pool.range.size} addresses) is gone: {subnet.cidr} does not cover it"
+        _cut_text(before, pool, left, subnet)
         for old, subnet in _moved(before, after)
         for pool in old.pools
         if (left := _left(pool, subnet)) < pool.range.size
     ]
+
+
+def _cut_text(before: Network, pool: Pool, left: int, subnet: Subnet) -> str:
+    """Write what a shrink did to a range of a pool; a pool of several ranges still has the others."""
+    several = pool.name is not None and len(before.pools_named(pool.name)) > 1
+    which = f"range {pool.range} of pool {pool.name}" if several else f"pool {pool.name or pool.range}"
+    if not left:
+        return f"{which} ({pool.range.size} addresses) is gone: {subnet.cidr} does not cover it"
+    lies = "it" if several else pool.range
+    return f"{which} was cut from {pool.range.size} to {left} addresses: {lies} lies in {subnet.cidr} only in part"
+
+
+def newly_kept_back(before: Network, after: Network) -> list[tuple[Subnet, int, KeepBack]]:
+    """List the addresses that a subnet keeps back because its block is another one: network, broadcast and the like."""
+    return [
+        (subnet, position, why)
+        for old, subnet in _moved(before, after)
+        for position, why in subnet.kept_back()
+        if why is not KeepBack.GATEWAY and position not in dict(old.kept_back())
+    ]
+
+
+def kept_back_text(subnet: Subnet, position: int, why: KeepBack, holders: Sequence[str]) -> str | None:
+    """Write that an address that could be picked, or is held, is kept back now; None if it is neither."""
+    pool = next((pool for pool in subnet.pools if position in pool.range), None)
+    if pool is None and not holders:
+        return None
+    where = "" if pool is None else f" of pool {pool.name or pool.range}"
+    holds = "".join(f"; {holder} holds it and keeps it" for holder in holders)
+    return f"{format_address(position)}{where} is the {why} address of {subnet.cidr} now and is not picked{holds}"
+
+
+def unreserved_already(subnet: Subnet, hole: AddressRange) -> list[str]:
+    """Write which parts of a range that is no longer to be reserved were not."""
+    return [f"{piece} was not reserved" for piece in subtract(hole, [each.range for each in subnet.reserved])]
 
 
 def lost_pool_ground(before: Network, after: Network) -> list[AddressRange]:

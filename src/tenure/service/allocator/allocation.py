@@ -27,7 +27,14 @@ from tenure.kernel.plan.plan_model import Policy
 from tenure.ports import Chance
 from tenure.service.allocator.claim import Claim, Granted
 from tenure.service.allocator.doubtful_view import BLIND, DoubtfulLine, DoubtfulViews
-from tenure.service.allocator.existing_holding import Answer, already, line_key, wanted_address, wanted_unit
+from tenure.service.allocator.existing_holding import (
+    Answer,
+    already,
+    line_key,
+    wanted_address,
+    wanted_unit,
+    with_warnings,
+)
 from tenure.service.allocator.lane import in_use
 from tenure.service.allocator.revocable_grants import callers_of
 
@@ -179,7 +186,9 @@ async def _pick(claim: Claim, layout: Layout, policy: Policy, desk: AllocationEn
 
 async def _open(claim: Claim, layout: Layout, views: DoubtfulViews, desk: AllocationEngine) -> DoubtfulLine:
     """Begin a view of the claim's line: blind where it is long, for then nearly every pick is free."""
-    if layout.line(*line_key(claim)).size > BLIND:
+    ranks = layout.line(*line_key(claim)).ranks
+    # The view picks from the first rank only, so the length of that rank counts.
+    if ranks and ranks[0].size > BLIND:
         return views.open(line_key(claim))
     return await desk.load(layout, claim)
 
@@ -251,8 +260,10 @@ async def _settled(
         return None
     if verdict.outcome is Outcome.REPLAYED and callers_of(verdict.row):
         return await desk.serve_in_lane(layout, claim)  # it may still be given back: only there it can be reported
-    if verdict.outcome in (Outcome.GRANTED, Outcome.REPLAYED):
+    if verdict.outcome is Outcome.GRANTED:
         return Granted(verdict.row, layout)
+    if verdict.outcome is Outcome.REPLAYED:
+        return with_warnings(claim, Granted(verdict.row, layout))
     if verdict.outcome is Outcome.ALREADY and (claim.key is not None or callers_of(verdict.row)):
         return await desk.serve_in_lane(layout, claim)  # only there the answer can be kept, and the row reported
     if verdict.outcome is Outcome.ALREADY:

@@ -91,10 +91,11 @@ _NO_MORE = _rest_of(Claim("", Owner.trusted("")))
 
 
 class Granted(NamedTuple):
-    """A claim's answer: the row, and the layout it was granted under."""
+    """A claim's answer: the row, the layout it was granted under, and what the claim says that the row has not."""
 
     row: Row
     layout: Layout
+    warnings: tuple[str, ...] = ()
 
 
 class Known(Granted):
@@ -157,7 +158,7 @@ def exhausted(claim: Claim, *, wanted: int = 1, in_a_row: bool = False, waited_s
     """Return the error of a claim for which nothing is free."""
     return PoolExhausted(
         claim.network, claim.pool, wanted=wanted, in_a_row=in_a_row, waited_s=waited_s,
-        family=claim.family and str(claim.family),
+        family=claim.family and str(claim.family), subnet=claim.subnet, zone=claim.zone,
     )  # fmt: skip
 
 

@@ -8,6 +8,7 @@ from tenure.kernel.holdings.holding_model import Outcome, Row
 from tenure.kernel.holdings.log_entries import grant_entry
 from tenure.kernel.picking.contiguous import run_at_or_after
 from tenure.kernel.picking.policies import POLICIES
+from tenure.kernel.plan.pool_line import RankPart
 from tenure.ports import Chance, Transaction
 from tenure.service.allocator.claim import Claim, Granted, exhausted
 from tenure.service.allocator.exact_view import ExactLine, ExactViews
@@ -27,7 +28,7 @@ async def serve_run(
     if any(rows):
         answers = _held_already(exact, claims, rows)
         # Before the answer: from here on no server may give the holdings back.
-        return [Granted(await report(tx, answer.row), answer.layout) for answer in answers]
+        return [answer._replace(row=await report(tx, answer.row)) for answer in answers]
     view = await exact_line(tx, exact, line_key(claims[0]))
     number = _pick(view, claims, chance)
     # Before the refusal: a deadline may have passed since the views were brought up to date.
@@ -48,13 +49,22 @@ async def serve_run(
 
 
 def _pick(view: ExactLine, claims: Sequence[Claim], chance: Chance) -> int | None:
-    """Pick where a run begins: the first that fits, from the point the policy looks from."""
+    """Pick where a run begins: the first that fits, in the first rank that has one, from where the policy looks."""
+    for rank in view.line.ranks:
+        if (found := _pick_from(view, rank, claims, chance)) is not None:
+            return found
+    return None
+
+
+def _pick_from(view: ExactLine, rank: RankPart, claims: Sequence[Claim], chance: Chance) -> int | None:
     policy = claims[0].policy or view.line.policy
-    point = 0
+    point, end = rank.start, rank.start + rank.size
     if not POLICIES[policy].ascending:
-        point = view.pick(policy, claims[0].owner, claims[0].slot, 0, chance) or 0
-    found = run_at_or_after(view.line, view.free, point, len(claims))
-    return run_at_or_after(view.line, view.free, 0, len(claims)) if found is None and point else found
+        point = view.pick_from(rank, policy, claims[0].owner, claims[0].slot, 0, chance) or rank.start
+    found = run_at_or_after(view.line, view.free, point, len(claims), below=end)
+    if found is None and point > rank.start:
+        return run_at_or_after(view.line, view.free, rank.start, len(claims), below=point)
+    return found
 
 
 def _held_already(exact: ExactViews, claims: Sequence[Claim], rows: Sequence[Row | None]) -> list[Granted]:

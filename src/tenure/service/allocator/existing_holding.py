@@ -4,14 +4,17 @@ Every way of asking rests on this: the lane, the doubtful pick, runs, ``apply``,
 transaction. An address that is not what the claim asks for is never its answer.
 """
 
-from tenure.kernel.addressing.addresses import format_address
+from tenure.kernel.addressing.addresses import format_address, unit_text
 from tenure.kernel.addressing.ranges import AddressRange
 from tenure.kernel.errors import AlreadyExists, TenureError
-from tenure.kernel.holdings.holding_model import Row, State
+from tenure.kernel.holdings.holding_model import Row, State, moment
 from tenure.kernel.plan.layout import Layout, LineKey
 from tenure.service.allocator.claim import Claim, Granted
 
 Answer = Granted | TenureError
+
+WRITTEN = ("labels", "description", "carrier", "plan")
+"""What a claim has written on its holding, and ``modify_holding`` can change."""
 
 
 def line_key(claim: Claim) -> LineKey:
@@ -31,9 +34,9 @@ def already(claim: Claim, row: Row, layout: Layout) -> Answer:
     except TenureError as error:
         return error
     if wrong is None:
-        return Granted(row, layout)
+        return with_warnings(claim, Granted(row, layout))
     field, hint = wrong
-    return AlreadyExists("holding", f"{claim.owner} in {claim.network}", hint=hint, field=field)
+    return AlreadyExists("holding", _place(claim), hint=hint, field=field)
 
 
 def _at_odds(claim: Claim, row: Row, layout: Layout) -> tuple[str, str] | None:
@@ -52,6 +55,45 @@ def _at_odds(claim: Claim, row: Row, layout: Layout) -> tuple[str, str] | None:
     return None
 
 
+def with_warnings(claim: Claim, granted: Granted) -> Granted:
+    """Add warnings to an answer with a holding from before, where it is not written as the claim says.
+
+    The holding stays as it is: a request that is repeated late must not undo what was modified since. The warnings
+    follow from the claim and the row alone, so an answer that is kept under a key has the same ones each time.
+    """
+    row = granted.row
+    unchanged = [name for name in WRITTEN if name in claim.details and not _is_written(name, claim, row)]
+    said = [f"unchanged: {', '.join(unchanged)} (modify the holding to change that)"] if unchanged else []
+    # A claim for a firm hold says nothing of a deadline, and is never answered with a pending holding.
+    if claim.state is State.PENDING and row.state is not State.PENDING:
+        said.append(f"it is {row.state}, not pending, and has no deadline")
+    elif claim.state is State.PENDING and claim.lasts_us != _lasts_us(row):
+        said.append(f"unchanged: deadline, {'none' if row.until_us is None else _time(row.until_us)}")
+    if not said:
+        return granted
+    before = f"{row.owner} has held {unit_text(row.first, row.last)} since {_time(row.since_us)}"
+    return granted._replace(warnings=tuple(f"{before}; {text}" for text in said))
+
+
+def _is_written(name: str, claim: Claim, row: Row) -> bool:
+    """Return whether a row has what the claim says; it may have labels that the claim does not name."""
+    said, written = claim.details[name], row.details.get(name)
+    return said.items() <= (written or {}).items() if name == "labels" else bool(said == written)
+
+
+def _lasts_us(row: Row) -> int | None:
+    return None if row.until_us is None else row.until_us - row.since_us
+
+
+def _time(at_us: int) -> str:
+    return moment(at_us).strftime("%Y-%m-%d %H:%M:%S UTC")
+
+
+def _place(claim: Claim) -> str:
+    """Name where an owner has one address: its slot in a network; of many claims only this says which is meant."""
+    return f"{claim.owner}{claim.slot and f' ({claim.slot})'} in {claim.network}"
+
+
 def wanted_address(claim: Claim, layout: Layout) -> int | None:
     """Return the one address that will do: the one that was named, or the one that waits for this owner."""
     if claim.address is not None:
@@ -64,7 +106,6 @@ def wanted_unit(claim: Claim, address: int, layout: Layout) -> AddressRange:
     if claim.address is None and (broken := layout.broken_limit(line_key(claim), address)) is not None:
         waits = f"{format_address(address)} waits for {claim.owner} there, which is not {broken.text}"
         hint = f"{waits}; remove the pre-allocation, or use another slot"
-        name = f"{claim.owner} in {claim.network}"
-        raise AlreadyExists("pre-allocation", name, hint=hint, field=broken.field)
+        raise AlreadyExists("pre-allocation", _place(claim), hint=hint, field=broken.field)
     layout.check_length(claim.network, address, claim.length)
     return layout.check_wanted(claim.network, address, claim.owner, claim.slot, claim.reserved)

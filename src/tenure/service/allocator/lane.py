@@ -23,7 +23,14 @@ from tenure.kernel.plan.layout import LineKey
 from tenure.ports import Chance, Transaction
 from tenure.service.allocator.claim import Claim, Granted, Known, exhausted
 from tenure.service.allocator.exact_view import ExactLine, ExactViews
-from tenure.service.allocator.existing_holding import Answer, already, line_key, wanted_address, wanted_unit
+from tenure.service.allocator.existing_holding import (
+    Answer,
+    already,
+    line_key,
+    wanted_address,
+    wanted_unit,
+    with_warnings,
+)
 from tenure.service.allocator.overdue_pages import PAGE, MuchDue
 from tenure.service.allocator.revocable_grants import (
     callers_of,
@@ -188,7 +195,7 @@ class Serving:
                     self._answers[index] = KeyReused(reply.key)
                 else:
                     await report_kept(self._tx, row, claim)
-                    self._answers[index] = Known(reported(row), self._layout)
+                    self._answers[index] = with_warnings(claim, Known(reported(row), self._layout))
 
     async def _keep_replies(self) -> None:
         """Keep the new answers of claims with an idempotency key, one a key, in the effect's own transaction."""
@@ -221,7 +228,7 @@ class Serving:
                     stored[_twin(claim)] = row = await report(self._tx, row, claim)
                     # A waiting caller on the mark may still give it back; every other caller must leave it alone.
                     told = Granted if callers_of(row) and callers_of(claim) else Known
-                    answer = told(reported(row), self._layout)
+                    answer = told(reported(row), self._layout, answer.warnings)
                 self._answers[index] = answer
         return [index for index in indexes if self._answers[index] is None]
 
@@ -357,9 +364,9 @@ def all_or_none(claims: Sequence[Claim], answers: Sequence[Answer | None]) -> li
     failed = next((answer for answer in answers if isinstance(answer, TenureError)), None)
     if isinstance(failed, PoolExhausted):
         # The group asked for several addresses, and the refusal names their number.
-        place = (failed.network, failed.pool, failed.family)
-        wanted = sum((claim.network, claim.pool, claim.family) == place for claim in claims)
-        raise PoolExhausted(failed.network, failed.pool, wanted=wanted, family=failed.family)
+        place = (failed.network, failed.pool, failed.subnet, failed.zone, failed.family)
+        alike = [claim for claim in claims if line_key(claim) == place]
+        raise exhausted(alike[0], wanted=len(alike))
     if failed is not None:
         raise failed
     return [answer for answer in answers if isinstance(answer, Granted)]

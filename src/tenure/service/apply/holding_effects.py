@@ -6,7 +6,7 @@ from typing import TypeVar
 
 from tenure.kernel.addressing.addresses import format_address, parse_unit
 from tenure.kernel.errors import AlreadyExists, Conflict, NotFound, nobody_holds
-from tenure.kernel.holding_states import moved, rewritten
+from tenure.kernel.holding_states import confirmed, moved, rewritten
 from tenure.kernel.holdings.actor import asked, ended_row
 from tenure.kernel.holdings.deadlines import is_over
 from tenure.kernel.holdings.holding_model import Outcome, Row, SpaceId, State, Wish
@@ -166,11 +166,11 @@ async def confirm(ground: Ground, operation: Confirm) -> Granted:
     row = await ground.find(operation.network, operation.address, Owner(operation.owner), operation.generation)
     if row is None:
         raise _nobody(operation.network, operation.address, "its deadline may have passed; allocate again")
-    if row.state is State.PENDING:
-        row = row._replace(state=State.HELD, until_us=None)
-        await ground.tx.rewrite([row])
-        ground.entries.append(confirm_entry(row, check_request(operation.request)))
-    return Granted(row, ground.layout(row.space))
+    held = confirmed(row)
+    if held != row:
+        await ground.tx.rewrite([held])
+        ground.entries.append(confirm_entry(held, check_request(operation.request)))
+    return Granted(held, ground.layout(row.space))
 
 
 async def cancel(ground: Ground, operation: Cancel) -> Granted | None:

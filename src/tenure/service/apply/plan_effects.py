@@ -6,17 +6,23 @@ from itertools import groupby
 from typing import NamedTuple
 
 from tenure.kernel.addressing.addresses import format_address
-from tenure.kernel.addressing.ranges import AddressRange
+from tenure.kernel.addressing.ranges import AddressRange, parse_range
 from tenure.kernel.errors import AddressInUse, AlreadyExists, StillInUse
 from tenure.kernel.holdings.deadlines import is_over
 from tenure.kernel.holdings.holding_model import Entry, NetworkId, Row, SpaceId, State
 from tenure.kernel.names import check_name
 from tenure.kernel.plan.apply_edit import edit_draft, new_network, with_network
-from tenure.kernel.plan.edits import AddNetwork, Edit, RemoveNetwork, RemoveSubnet
+from tenure.kernel.plan.edits import AddNetwork, Edit, RemoveNetwork, RemoveSubnet, Unreserve
 from tenure.kernel.plan.invariants import judge, lost_ground, new_gateways
 from tenure.kernel.plan.network_draft import NetworkDraft
 from tenure.kernel.plan.plan_model import Configuration, Network, Subnet
-from tenure.kernel.plan.side_effects import lost_pool_ground, side_effects
+from tenure.kernel.plan.side_effects import (
+    kept_back_text,
+    lost_pool_ground,
+    newly_kept_back,
+    side_effects,
+    unreserved_already,
+)
 from tenure.service.allocator.lane import Restart
 from tenure.service.allocator.overdue_pages import PAGE, MuchDue
 from tenure.service.apply.cluster_rules import keep_apart
@@ -91,6 +97,9 @@ async def _edit_network(ground: Ground, name: str, edits: Sequence[Edit]) -> lis
             await _keep_draft(ground, space, name, draft if done else None)
             for subnet in gone:
                 await _evict(ground, space, network.id, subnet.cidr.range)
+        if isinstance(edit, Unreserve):
+            hole = parse_range(edit.range)
+            ground.warnings.setdefault(network.id, []).extend(unreserved_already(draft.reserving(hole)[1], hole))
         there = edit_draft(draft, edit)
         ground.entries.append(Entry(edit.verb, space, network.id, details=edit.told()))
         done += 1
@@ -165,6 +174,10 @@ async def _note_side_effects(ground: Ground, old: Configuration | None, new: Con
             if held:
                 count = f"{held} or more" if held >= EVICT_PAGE else held
                 told.append(f"of {piece}, which lies in no pool any more, {count} are held and stay held")
+        for subnet, position, why in newly_kept_back(known, network):
+            rows = await standing(ground, new.space, AddressRange(position, position), network.id)
+            text = kept_back_text(subnet, position, why, [row.owner for row in rows])
+            told.extend([] if text is None else [text])
         ground.warnings[network.id] = told
 
 

@@ -65,7 +65,8 @@ def _written(answer: Shown) -> Any:
     if isinstance(answer, list):
         return [_written(each) for each in answer]
     if isinstance(answer, Holding):
-        return {"holding": [answer.network, row_document(answer.row), answer.prefix, answer.gateway]}
+        written = {"holding": [answer.network, row_document(answer.row), answer.prefix, answer.gateway]}
+        return written | ({"warnings": answer.warnings} if answer.warnings else {})
     if isinstance(answer, Paper):
         return {"paper": list(answer)}
     if isinstance(answer, Network):
@@ -98,4 +99,4 @@ def _read(written: Any) -> Shown:
 
 def _holding(written: Any) -> Holding:
     network, row, prefix, gateway = written["holding"]
-    return Holding(network, read_row_document(row), prefix, gateway)
+    return Holding(network, read_row_document(row), prefix, gateway, tuple(written.get("warnings", ())))

@@ -19,7 +19,8 @@ from tenure.kernel.errors import Conflict, Invalid, NotFound, StoreUnavailable, 
 from tenure.kernel.holdings.holding_model import OWNED, Outcome, Row, SpaceId, Ticket, Verdict, Wish
 from tenure.kernel.picking.policies import first_free
 from tenure.kernel.plan.layout import Layout, LineKey
-from tenure.kernel.plan.plan_model import Configuration
+from tenure.kernel.plan.plan_model import Configuration, Policy
+from tenure.kernel.plan.pool_line import RankPart
 from tenure.ports import Book, Chance, Failed
 from tenure.service.allocator.allocation import allocate, insist
 from tenure.service.allocator.claim import Claim, Granted, exhausted
@@ -38,10 +39,16 @@ EVERYBODY = 1 << 30
 
 @dataclass(frozen=True, slots=True)
 class LineReading:
-    """A line as the store had it, and whether anything was free on it."""
+    """A line as the store had it, and the first rank that had room on it; None if the line was full."""
 
     view: DoubtfulLine
-    full: bool
+    rank: RankPart | None
+
+    def pick(self, policy: Policy, claim: Claim, attempt: int, chance: Chance) -> int | None:
+        """Pick a number of that rank; None if the line was full, or what was free is taken by now."""
+        if self.rank is None or self.rank.start == 0:
+            return self.view.pick(policy, claim.owner, claim.slot, attempt, chance)
+        return self.view.pick_from(self.rank, policy, claim.owner, claim.slot, attempt, chance)
 
 
 class BookEngine:
@@ -147,11 +154,12 @@ class BookEngine:
         spans = await self._spans(space, line.lowest, line.highest) if line.size else []
         view = self.doubtful(layout).open(name, line.taken(spans), loaded=True)
         # Before the marks below: a pool is full only if the store's own holdings fill it.
-        full = first_free(view.free) is None
+        lowest = first_free(view.free)
+        rank = None if lowest is None else line.rank_of(lowest)
         for asked_in, first, last in self._asked:
             if asked_in == space:  # asked for by this desk and not heard about: a poor pick, but not a reason to say no
                 view.take(first, last)
-        return [LineReading(view, full)] * len(layouts)
+        return [LineReading(view, rank)] * len(layouts)
 
     async def _spans(self, space: SpaceId, first: int, last: int) -> list[tuple[int, int]]:
         spans: list[tuple[int, int]] = []
@@ -215,10 +223,10 @@ class BookEngine:
         """Serve the claim from fresh readings; None if nothing is decided yet."""
         for attempt in range(ROUNDS):
             reading = await self._reading(layout, claim)
-            if reading.full:
+            if reading.rank is None:
                 return await self._held_already(layout, claim)
             policy = claim.policy or reading.view.line.policy
-            number = reading.view.pick(policy, claim.owner, claim.slot, attempt, self.chance)
+            number = reading.pick(policy, claim, attempt, self.chance)
             if number is None:
                 continue  # others of this desk took the last ones, and may yet give some back
             answer = await self._settle(layout, claim.at(layout, *reading.view.line.unit(number)))

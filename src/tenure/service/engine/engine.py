@@ -22,7 +22,7 @@ from tenure.service.allocator.allocation import UNKNOWN_REPEATS, worse
 from tenure.service.allocator.claim import Claim, Granted, Waiting
 from tenure.service.allocator.doubtful_view import DoubtfulLine, DoubtfulViews
 from tenure.service.allocator.exact_view import ExactViews
-from tenure.service.allocator.existing_holding import Answer, already, line_key
+from tenure.service.allocator.existing_holding import Answer, already, line_key, with_warnings
 from tenure.service.allocator.lane import Restart
 from tenure.service.allocator.overdue_pages import MuchDue, sweep_pages
 from tenure.service.allocator.revocable_grants import report, report_kept, reported
@@ -31,6 +31,7 @@ from tenure.service.apply.apply_operations import Applying
 from tenure.service.apply.operations import EXPECTING, Cancel, Operation, Release, ReleaseOwner, Shown, networks_of
 from tenure.service.apply.stored_replies import known_answer, reply_of
 from tenure.service.engine.batcher import AnswerReceiver, Batcher
+from tenure.service.engine.confirmations import Confirmations
 from tenure.service.engine.lanes import RESTARTS, Attended, Lanes
 from tenure.service.engine.lost_try import Tried, granted_since
 from tenure.service.engine.meter import Meter, metered
@@ -86,6 +87,7 @@ class Engine:
         self._lane_batches: Batcher[SpaceId, tuple[Layout, Seat], Attended] = Batcher(
             metered(self.lanes.serve, None if meter is None else meter.lane), largest=largest, at_once=4
         )
+        self._confirmations = Confirmations(self)
         self.doubts: dict[Asker | None, int] = {}
         """Requests whose first try was lost before they took the usual way, and the newest number from before it."""
         self.rooms = WaitingRooms(self)
@@ -261,11 +263,11 @@ class Engine:
                 [row] = await tx.rows_for([wish.claim])
                 answer = None if row is None else already(claim, row, layout)
                 # What is refused was reported to nobody.
-                return Granted(await report(tx, answer.row), layout) if isinstance(answer, Granted) else answer
+                return answer._replace(row=await report(tx, answer.row)) if isinstance(answer, Granted) else answer
             if (before := replayed(wish, reply).row) is None:
                 raise KeyReused(reply.key)
             await report_kept(tx, before, claim)
-            return Granted(reported(before), layout)
+            return with_warnings(claim, Granted(reported(before), layout))
 
         return await self.store.transact(look)
 
@@ -349,7 +351,37 @@ class Engine:
             self.tidier.now_and_then()
         tried: Tried[list[Shown]] = Tried()
         lost: StoreUnavailable | None = None
-        for attempt in range(RESTARTS):
+        # Under a key the answer is kept in the transaction of its effect.
+        if key is None:
+            try:
+                results = await self._confirmations.confirm(operations, asker, tried)
+            except StoreUnavailable as error:
+                if error.outcome != "unknown":
+                    raise
+                lost = error
+            else:
+                if results is not None:
+                    return self._counted(operations, results)
+        results = await self._apply(operations, key, body, asker, tried, lost)
+        _give_back_released(self._doubtful, operations, results)
+        return self._counted(operations, results)
+
+    def _counted(self, operations: Sequence[Operation], results: list[Shown]) -> list[Shown]:
+        if self._meter is not None:
+            self._meter.applied(operations, results)
+        return results
+
+    async def _apply(
+        self,
+        operations: Sequence[Operation],
+        key: str | None,
+        body: bytes,
+        asker: Asker | None,
+        tried: Tried[list[Shown]],
+        lost: StoreUnavailable | None,
+    ) -> list[Shown]:
+        """Make operations one transaction, again where that can help; ``lost``: a try before has an unknown outcome."""
+        for attempt in range(0 if lost is None else 1, RESTARTS):
             spaces: list[SpaceId] = []
             try:
                 # Found afresh in each attempt: networks may come and go between two attempts.
@@ -372,9 +404,6 @@ class Engine:
                 self.forget(space)
             for space in spaces:
                 self.rooms.wake(space)
-            _give_back_released(self._doubtful, operations, results)
-            if self._meter is not None:
-                self._meter.applied(operations, results)
             return results
         raise Conflict("the ledger kept changing while the operations were applied; try again")
 
@@ -461,7 +490,7 @@ class Engine:
         # The rooms close while the engine is still open, because their last turns go through the lane.
         await self.rooms.close()
         self._closed = True
-        for batcher in (self._grants, self._looks, self._releases, self._lane_batches):
+        for batcher in (self._grants, self._looks, self._releases, self._lane_batches, self._confirmations):
             await batcher.drain()
         await self.tidier.finish()
         await self.size.finish()

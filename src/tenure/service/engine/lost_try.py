@@ -23,15 +23,24 @@ PAGE = 1000
 
 @dataclass(slots=True)
 class Tried(Generic[T]):
-    """What the last run of a transaction logged, under which number, and what it was to answer."""
+    """What the last try logged, under which number or behind which, and what it was to answer."""
 
     entries: Sequence[Entry] = ()
     number: int = 0
     answer: T | None = None
+    after: int | None = None
 
     def note(self, entries: Sequence[Entry], number: int, answer: T) -> None:
         """Note what a run is about to commit; the numbers of a commit follow each other and end with ``number``."""
-        self.entries, self.number, self.answer = entries, number, answer
+        self.entries, self.number, self.answer, self.after = entries, number, answer, None
+
+    def note_sent(self, entries: Sequence[Entry], after: int, answer: T) -> None:
+        """Note what a single statement is about to commit; its numbers are not known, but are higher than ``after``."""
+        self.entries, self.answer, self.after = entries, answer, after
+
+    def forget(self) -> None:
+        """Forget what a try was to do: it is known to have done nothing."""
+        self.entries, self.answer, self.after = (), None, None
 
     async def committed_answer(self, tx: Transaction) -> T | None:
         """Return the answer of the run before, if that was committed; None if there was none, or it was not.
@@ -40,12 +49,34 @@ class Tried(Generic[T]):
         """
         if not self.entries:
             return None
+        if self.after is not None:
+            return self.answer if await _are_behind(tx, self.after, self.entries) else None
         written = await tx.changes(self.number - len(self.entries), limit=len(self.entries))
         # The log has passed the number and has fewer entries: some were trimmed, and the outcome cannot be known.
         if len(written) < len(self.entries) and await tx.last_change() >= self.number:
-            raise StoreUnavailable("the log was trimmed past a request whose answer was lost", outcome="unknown")
+            raise _trimmed()
         same = len(written) == len(self.entries) and all(map(_is, written, self.entries))
         return self.answer if same else None
+
+
+def _trimmed() -> StoreUnavailable:
+    return StoreUnavailable("the log was trimmed past a request whose answer was lost", outcome="unknown")
+
+
+async def _are_behind(tx: Transaction, after: int, entries: Sequence[Entry]) -> bool:
+    """Return whether the log has entries behind a number. O(changes behind the number)."""
+    wanted = {(entry.verb, entry.generation): entry for entry in entries}
+    while wanted and (page := await tx.changes(after, limit=PAGE)):
+        if page[0].seq > after + 1:
+            raise _trimmed()
+        for change in page:
+            entry = wanted.get((change.verb, change.generation))
+            if entry is not None and _is(change, entry):
+                del wanted[change.verb, change.generation]
+        after = page[-1].seq
+    if wanted and await tx.last_change() > after:
+        raise _trimmed()
+    return not wanted
 
 
 def _is(change: Change, entry: Entry) -> bool:

@@ -239,14 +239,14 @@ class AsyncLedger:
         *,
         name: str | None = None,
         policy: str | None = None,
-        cooling_s: int = 0,
-        rank: int = 0,
+        cooling_s: int | None = None,
+        rank: int | None = None,
         labels: Labels | None = None,
         description: str = "",
     ) -> Network:
-        """Add a range to pick from; a name that exists gains a range.
+        """Add a range to pick from; a name that exists gains a range, which is like its others where nothing is said.
 
-        Where pools are picked from together, *lowest* takes those of a lower ``rank`` first.
+        Where pools are picked from together, those of the lowest ``rank`` that has room are picked from.
         """
         return await self._edit(
             edits.AddPool(

@@ -40,11 +40,11 @@ class WaitingClaim:
     family: str | None = None
 
 
-def holding_of(row: Row, layout: Layout) -> Holding:
+def holding_of(row: Row, layout: Layout, warnings: tuple[str, ...] = ()) -> Holding:
     """Show a row as users see it."""
     network = layout.name_of(row.network)
     prefix, gateway = layout.shown(network, row.first)
-    return Holding(network, reported(row), prefix, gateway)
+    return Holding(network, reported(row), prefix, gateway, warnings)
 
 
 def known_holdings(rows: Sequence[Row], layout: Layout) -> list[Holding]:

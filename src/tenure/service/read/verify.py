@@ -15,6 +15,7 @@ from tenure.kernel.plan.invariants import judge
 from tenure.kernel.plan.layout import Layout
 from tenure.kernel.plan.plan_model import Configuration
 from tenure.ports import Guard, LedgerStore, Transaction
+from tenure.service.read.own_addresses import OwnAddresses, own_addresses
 from tenure.service.read.whole_log import log_begins, oldest_kept, whole_log
 
 
@@ -36,6 +37,12 @@ Finding = tuple[Breach, Places]
 
 NOWHERE: Places = frozenset()
 
+PAPERS = (-1, -1)
+"""The place of all papers: a finding that rests on one of them is dropped if any changed."""
+
+MACHINES = "machines"
+"""The name of the rule that two machines never have one address, and of what its doors check of machines."""
+
 
 async def verify(store: LedgerStore) -> list[Breach]:
     """Check the whole ledger; an empty list is a clean one. Memory grows with the ledger.
@@ -45,10 +52,13 @@ async def verify(store: LedgerStore) -> list[Breach]:
     """
     began = await store.last_change()
     findings: list[Finding] = []
+    machines = await own_addresses(store)
+    now_us = await store.now_us()
     for space, _ in await store.spaces():
         configuration = await store.configuration(space)
         if configuration is not None:
-            findings.extend([finding async for finding in _space_breaches(store, configuration)])
+            occupied = OwnAddresses(configuration, machines, now_us)
+            findings.extend([finding async for finding in _space_breaches(store, configuration, occupied)])
             findings.extend([(breach, NOWHERE) for breach in await _line_breaches(store, configuration)])
     findings.extend([finding async for finding in _log_breaches(store)])
     if not findings:
@@ -62,6 +72,8 @@ async def _touched(store: LedgerStore, after: int) -> set[tuple[int, int]] | Non
     touched: set[tuple[int, int]] = set()
     async for page in whole_log(store, after):
         for change in page:
+            if change.verb.startswith("paper."):
+                touched.add(PAPERS)
             # These change neither the plan nor a holding.
             if change.verb in ("wait", "leave", "trim") or change.verb.startswith("paper."):
                 continue
@@ -71,7 +83,9 @@ async def _touched(store: LedgerStore, after: int) -> set[tuple[int, int]] | Non
     return touched
 
 
-async def _space_breaches(store: LedgerStore, configuration: Configuration) -> AsyncIterator[Finding]:
+async def _space_breaches(
+    store: LedgerStore, configuration: Configuration, occupied: OwnAddresses
+) -> AsyncIterator[Finding]:
     try:
         judge(configuration)
     except TenureError as error:
@@ -86,6 +100,8 @@ async def _space_breaches(store: LedgerStore, configuration: Configuration) -> A
                 others = (place for place in (previous, row) if place is not None)
                 first = claims.get(hash((row.network, row.owner, row.slot)), row.first)
                 yield breach, frozenset({(row.space, first), *((other.space, other.first) for other in others)})
+            for text in occupied.held_by(row, layout) if layout.has_network(row.network) else ():
+                yield Breach(MACHINES, text), frozenset({PAPERS, (row.space, row.first)})
             if row.state in OWNED:
                 claims.setdefault(hash((row.network, row.owner, row.slot)), row.first)
             previous = row

@@ -16,6 +16,7 @@ from tenure.kernel.holdings.holding_model import (
     NetworkId,
     Paper,
     Reply,
+    Rewrite,
     Row,
     SpaceId,
     Ticket,
@@ -31,7 +32,7 @@ from tenure.stores.memory.log_archive import MemoryArchive
 from tenure.stores.memory.log_index import ChangesByAddress
 from tenure.stores.memory.papers import copied
 from tenure.stores.memory.transaction import ClaimKey, MemoryTransaction, SpaceBook
-from tenure.stores.serial_grants import grant_rows, release_rows
+from tenure.stores.serial_grants import grant_rows, release_rows, rewrite_rows
 
 T = TypeVar("T")
 
@@ -136,6 +137,12 @@ class MemoryStore:
     ) -> Sequence[Verdict] | None:
         """Decline: a transaction of its own costs nothing more here."""
         return None
+
+    async def rewrite_unchanged(
+        self, space: SpaceId, version: int, groups: Sequence[Sequence[Rewrite]]
+    ) -> Sequence[bool]:
+        """Write rows again if they are still as they were seen: one transaction for all."""
+        return await self.transact(lambda tx: rewrite_rows(tx, space, version, groups))
 
     async def spaces(self) -> Sequence[tuple[SpaceId, str]]:
         """List spaces."""

@@ -157,6 +157,7 @@ WITH guard AS (
            (extract(epoch FROM clock_timestamp()) * 1000000)::bigint, 'release', gone.space, gone.network, gone.first,
            gone.last, gone.owner, gone.slot, gone.generation, gone.by_request,
            '{"since_us":' || gone.since_us || coalesce(',"request":' || to_json(gone.request)::text, '')
+               || coalesce(',"began_by":' || (gone.details::json -> 'by')::text, '')
                || coalesce(',"by":' || gone.asker, '') || '}'
     FROM counted, gone
 )
@@ -197,10 +198,49 @@ WITH guard AS (
            CASE WHEN gone.cools_until IS NULL THEN 'release' ELSE 'cool' END, gone.space, gone.network, gone.first,
            gone.last, gone.owner, gone.slot, gone.generation, gone.by_request,
            '{"since_us":' || gone.since_us || coalesce(',"request":' || to_json(gone.request)::text, '')
+               || coalesce(',"began_by":' || (gone.details::json -> 'by')::text, '')
                || coalesce(',"until_us":' || gone.cools_until, '') || coalesce(',"by":' || gone.asker, '') || '}'
     FROM counted, gone
 )
 SELECT space, network, first, last, owner, slot, state, generation, since_us, until_us, request, details FROM gone
+
+-- :name rewrite_unchanged
+-- :cost O(k log n): k rows; the rows of a group are written only if all of them are as they were seen
+WITH guard AS MATERIALIZED (
+    SELECT id FROM space WHERE id = $1 AND version = $2 FOR NO KEY UPDATE
+), wanted AS MATERIALIZED (
+    SELECT * FROM unnest($3::integer[], $4::integer[], $5::bytea[], $6::bigint[], $7::smallint[], $8::bigint[], $9::text[],
+                         $10::smallint[], $11::bigint[], $12::text[], $13::text[], $14::text[], $15::text[])
+        WITH ORDINALITY
+        AS wanted (part, size, first, generation, seen_state, seen_until_us, seen_details, state, until_us, details,
+                   verb, request, told, number)
+    ORDER BY first
+), found AS MATERIALIZED (
+    SELECT wanted.*, held.network, held.last, held.owner, held.slot, held.since_us,
+           count(*) OVER (PARTITION BY wanted.part) AS unchanged
+    FROM guard, wanted CROSS JOIN LATERAL (
+        SELECT * FROM holding WHERE space = guard.id AND first = wanted.first OFFSET 0 FOR UPDATE) AS held
+    WHERE held.generation = wanted.generation AND held.state = wanted.seen_state
+      AND held.until_us IS NOT DISTINCT FROM wanted.seen_until_us
+      AND held.details IS NOT DISTINCT FROM wanted.seen_details
+), ready AS MATERIALIZED (
+    SELECT * FROM found WHERE unchanged = size
+), written AS (
+    INSERT INTO holding (space, network, first, last, owner, slot, state, generation, since_us, until_us, details)
+    SELECT $1, network, first, last, owner, slot, state, generation, since_us, until_us, details FROM ready
+    ON CONFLICT (space, first)
+        DO UPDATE SET state = excluded.state, until_us = excluded.until_us, details = excluded.details
+), counted AS (
+    UPDATE ledger SET seq = seq + (SELECT count(*) FROM ready) WHERE id = 1 AND EXISTS (SELECT FROM ready)
+    RETURNING seq
+), logged AS (
+    INSERT INTO change (seq, at_us, verb, space, network, first, last, owner, slot, generation, request, details)
+    SELECT counted.seq + 1 - row_number() OVER (ORDER BY ready.number DESC),
+           (extract(epoch FROM clock_timestamp()) * 1000000)::bigint, ready.verb, $1, ready.network, ready.first, ready.last,
+           ready.owner, ready.slot, ready.generation, ready.request, ready.told
+    FROM counted, ready
+)
+SELECT ready.part, (SELECT seq FROM counted) AS seq FROM guard LEFT JOIN ready ON true
 
 -- :name end_sessions
 -- :cost O(sessions of the database server)

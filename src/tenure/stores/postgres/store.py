@@ -16,7 +16,18 @@ import asyncpg
 
 from tenure.kernel.addressing.addresses import key
 from tenure.kernel.errors import CursorExpired, Invalid, StoreUnavailable
-from tenure.kernel.holdings.holding_model import AGAIN, Change, NetworkId, Paper, Row, SpaceId, Ticket, Verdict, Wish
+from tenure.kernel.holdings.holding_model import (
+    AGAIN,
+    Change,
+    NetworkId,
+    Paper,
+    Rewrite,
+    Row,
+    SpaceId,
+    Ticket,
+    Verdict,
+    Wish,
+)
 from tenure.kernel.plan.plan_model import Configuration
 from tenure.kernel.snapshot import Section
 from tenure.ports import Abilities, Effects, Failed, Size, Stale, Transaction
@@ -26,6 +37,7 @@ from tenure.stores.postgres.grants import Released, grant_on, granted, release_o
 from tenure.stores.postgres.hot_connections import HotConnection, HotConnections, give_name, name_of, new_name
 from tenure.stores.postgres.log_archive import read_archived, read_changes_at
 from tenure.stores.postgres.papers import paper_range
+from tenure.stores.postgres.row_rewrites import rewrite_on
 from tenure.stores.postgres.sql import SQL
 from tenure.stores.postgres.transaction import (
     CallersPostgresTransaction,
@@ -245,6 +257,16 @@ class PostgresStore:
             return None
         given = {record[0]: record for record in records}
         return [granted(space, wish, given[first]) for first, wish in zip(columns[1], wishes, strict=True)]
+
+    async def rewrite_unchanged(
+        self, space: SpaceId, version: int, groups: Sequence[Sequence[Rewrite]]
+    ) -> Sequence[bool]:
+        """Write rows again if they are still as they were seen: one statement, one round trip, one commit."""
+        try:
+            return await self._hot_call(lambda hot: rewrite_on(hot, space, version, groups))
+        except STUCK:
+            # PostgreSQL undid the statement. A transaction of the pool waits longer for the lane.
+            return [False] * len(groups)
 
     async def _grant_one_by_one(self, space: SpaceId, version: int, wishes: Sequence[Wish]) -> list[Verdict | Failed]:
         """Grant wishes one after the other. Each has an outcome of its own; once one failed, the rest is not tried."""

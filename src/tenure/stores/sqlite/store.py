@@ -12,11 +12,21 @@ from typing import TypeVar
 
 from tenure.kernel.addressing.addresses import key
 from tenure.kernel.errors import Invalid, StoreUnavailable
-from tenure.kernel.holdings.holding_model import Change, NetworkId, Paper, Row, SpaceId, Ticket, Verdict, Wish
+from tenure.kernel.holdings.holding_model import (
+    Change,
+    NetworkId,
+    Paper,
+    Rewrite,
+    Row,
+    SpaceId,
+    Ticket,
+    Verdict,
+    Wish,
+)
 from tenure.kernel.plan.plan_model import Configuration
 from tenure.kernel.snapshot import Section
 from tenure.ports import Abilities, Effects, Size, Transaction
-from tenure.stores.serial_grants import grant_rows, release_rows
+from tenure.stores.serial_grants import grant_rows, release_rows, rewrite_rows
 from tenure.stores.sql_files import read_row
 from tenure.stores.sqlite.connection import connect, failed, for_reading, migrate, try_write, write
 from tenure.stores.sqlite.dump import read_contents, write_contents
@@ -199,6 +209,12 @@ class SqliteStore:
     ) -> Sequence[Verdict] | None:
         """Decline: a transaction of its own costs nothing more here."""
         return None
+
+    async def rewrite_unchanged(
+        self, space: SpaceId, version: int, groups: Sequence[Sequence[Rewrite]]
+    ) -> Sequence[bool]:
+        """Write rows again if they are still as they were seen: one transaction for all."""
+        return await self.transact(lambda tx: rewrite_rows(tx, space, version, groups))
 
     async def spaces(self) -> Sequence[tuple[SpaceId, str]]:
         """List spaces."""

@@ -12,7 +12,7 @@ def test_an_allocation_prints_a_sentence_a_document_or_the_bare_address(site: Si
     assert site.text("allocate", "net1", "instance/a") == "192.0.2.11 held by instance/a in net1\n"
     assert site.text("allocate", "net1", "instance/a", "-q") == "192.0.2.11\n"
     document = site.json("allocate", "net1", "instance/a")
-    assert list(document) == list(HOLDING)
+    assert list(document) == [*HOLDING, "warnings"]
     assert document["since"].endswith("Z")
     assert (document["address"], document["prefix"], document["gateway"]) == ("192.0.2.11", 24, "192.0.2.1")
 
@@ -45,6 +45,39 @@ def test_an_allocation_passes_on_all_that_is_said(site: Site) -> None:
         }
         == found
     )
+
+
+def test_a_repeated_request_with_other_words_warns_and_leaves_the_holding(site: Site) -> None:
+    asked = ["allocate", "net1", "instance/web-0", "--label", "team=lab", "--carrier", "vm-2"]
+    before = site.state()
+
+    result, document = site.call(*asked), site.json(*asked)
+
+    [warning] = document["warnings"]
+    assert warning.startswith("instance/web-0 has held 192.0.2.10 since 2")
+    assert warning.endswith("; unchanged: labels, carrier (modify the holding to change that)")
+    assert result.stdout == "192.0.2.10 held by instance/web-0 in net1\n"
+    assert result.stderr == f"tenure: warning: {warning}\n"
+    assert document["labels"] == {"team": "shop"}
+    assert site.json("allocate", "net1", "instance/web-0", "--label", "team=shop")["warnings"] == []
+    assert site.state() == before
+
+
+def test_several_holdings_from_before_warn_one_by_one(site: Site) -> None:
+    asked = ["allocate", "net1", "instance/lb", "--count", "2"]
+    site.text(*asked)
+
+    told = site.json(*asked, "--label", "team=lab")
+    shown = site.call(*asked, "--label", "team=lab")
+
+    assert [len(each["warnings"]) for each in told] == [1, 1]
+    assert shown.stderr.count("tenure: warning: ") == 2
+
+
+def test_a_hold_from_before_warns_of_another_deadline(site: Site) -> None:
+    [warning] = site.json("hold", "net1", "instance/web-9", "--lasts", "600")["warnings"]
+
+    assert warning.endswith("; unchanged: deadline, none")
 
 
 def test_a_named_address_reaches_as_far_as_it_is_told(site: Site) -> None:
@@ -190,3 +223,17 @@ def test_a_claim_is_withdrawn(site: Site) -> None:
 
     assert site.json("waiting", "withdraw", "full", "instance/w") == {"withdrawn": True}
     assert site.text("waiting", "withdraw", "full", "instance/w") == "instance/w does not wait in full\n"
+
+
+def test_a_conflict_of_one_of_several_names_its_slot(site: Site) -> None:
+    site.text("allocate", "net1", "instance/lb", "--slot", "2", "--address", "203.0.113.6")
+    error = site.error("allocate", "net1", "instance/lb", "--count", "4", "--pool", "pool1")[1]
+
+    assert (error["code"], error["field"]) == ("already_exists", "pool")
+    assert error["name"] == "instance/lb (2) in net1"
+    assert "203.0.113.6" in error["message"]
+
+
+def test_network_info_shows_labels_to_people_and_to_scripts(site: Site) -> None:
+    assert "  Labels: team=shop\n" in site.text("network", "info", "net1")
+    assert site.json("network", "info", "net1")[0]["labels"] == {"team": "shop"}

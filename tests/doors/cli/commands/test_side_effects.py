@@ -7,6 +7,7 @@ import pytest
 from tests.doors.cli.site import Site
 
 CUT = "pool pool1 was cut from 91 to 6 addresses: 192.0.2.10-192.0.2.100 lies in 192.0.2.0/28 only in part"
+LAST = "192.0.2.15 of pool pool1 is the broadcast address of 192.0.2.0/28 now and is not picked"
 
 
 @pytest.fixture
@@ -33,9 +34,10 @@ def test_a_shrink_says_what_it_cut_from_a_pool(plain: Site, words: list[str], sc
 
     assert result.exit_code == 0, result.output
     if scripted:
-        assert json.loads(result.stdout)["warnings"] == [CUT]
+        assert json.loads(result.stdout)["warnings"] == [CUT, LAST]
     else:
         assert f"warning: {CUT}\n" in result.stderr
+        assert f"warning: {LAST}\n" in result.stderr
 
 
 @pytest.mark.parametrize("pool", ["192.0.2.10-192.0.2.20", "pool1"])
@@ -76,3 +78,13 @@ def test_an_edit_without_side_effects_warns_of_nothing(plain: Site) -> None:
     result = plain.call("subnet", "modify", "lan", "a", "--name", "b")
 
     assert (result.stdout, result.stderr) == ("changed subnet 192.0.2.0/24 of network lan\n", "")
+
+
+@pytest.mark.parametrize("scripted", [False, True])
+def test_lifting_more_than_is_reserved_says_so(plain: Site, scripted: bool) -> None:
+    plain.text("reserve", "add", "lan", "192.0.2.200-192.0.2.201")
+    result = plain.call("reserve", "remove", "lan", "192.0.2.200-192.0.2.210", *(["--json"] if scripted else []))
+
+    rest = "192.0.2.202-192.0.2.210 was not reserved"
+    assert result.exit_code == 0, result.output
+    assert json.loads(result.stderr) == {"warnings": [rest]} if scripted else rest in result.stderr

@@ -169,3 +169,11 @@ def test_the_list_is_a_table_for_people(site: Site) -> None:
 
     assert head.split() == ["NAME", "SCOPES", "CREATED", "BY", "EXPIRES", "REVOKED", "ID"]
     assert row.startswith("ops   allocate:net1,read  ")
+
+
+def test_a_scope_for_a_network_that_is_not_there_names_the_option_that_allows_it(site: Site) -> None:
+    result = site.call("token", "add", "early", "--scope", "allocate:missing")
+
+    assert result.exit_code == 2
+    assert "no network 'missing'" in result.stderr
+    assert "--allow-missing" in result.stderr

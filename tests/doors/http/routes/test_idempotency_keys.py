@@ -153,3 +153,21 @@ async def test_a_token_that_was_made_under_a_key_is_not_told_again(admin: Client
 
     assert first.json["token"].startswith("tnr_")
     assert again.json == {**first.json, "token": None}
+
+
+async def test_an_owner_that_holds_its_address_is_answered_with_warnings_the_same_each_time(admin: Client) -> None:
+    await lay(admin)
+    path, first = "/networks/net1:allocate", {"owner": "pod/words", "labels": {"team": "shop"}}
+    given = await good(admin, "POST", path, first)
+    other = {"owner": "pod/words", "labels": {"team": "lab"}}
+    warned = await good(admin, "POST", path, other, headers=key("words"))
+    edit = {"owner": "pod/words", "add_labels": {"team": "lab"}}
+    await good(admin, "POST", f"/networks/net1/holdings/{given.json['address']}:modify", edit)
+    again = await good(admin, "POST", path, other, headers=key("words"))
+
+    assert "warnings" not in given.json
+    [warning] = warned.json["warnings"]
+    assert "unchanged: labels" in warning
+    assert warned.json["labels"] == {"team": "shop"}
+    assert again.body == warned.body
+    assert "warnings" not in (await good(admin, "POST", path, other)).json

@@ -1,7 +1,7 @@
 """Uploads in the same moment, and uploads over what is held in other units: what is in force is what is laid out."""
 
 import asyncio
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from typing import Any
 
 import pytest
@@ -13,6 +13,9 @@ from tenure.integrations.bosh.cloud_config.site_survey import moved_by_upload
 from tenure.integrations.bosh.model.bosh_errors import BoshErrorKind, Refused, Rejected
 from tenure.integrations.bosh.state.instance_state import CONFIG
 from tenure.integrations.bosh.verbs import report_vm
+from tenure.kernel.holdings.holding_model import Paper
+from tenure.stores.postgres.transaction import PostgresTransaction
+from tests.infrastructure.postgres import emptied_schema
 from tests.integrations.bosh.conformance.recorder import Recorder, managed_config
 from tests.integrations.bosh.conformance.town import Document, Town, app, config, lab, manifest
 
@@ -44,6 +47,37 @@ async def test_a_network_that_another_upload_brings_in_that_moment_stays(
         await town.run(manifest("alpha", app(network="n2")))
 
     assert await town.has("alpha") == {"app/0": {"n2": "172.20.6.2"}}
+
+
+def both_at(monkeypatch: pytest.MonkeyPatch, verb: str) -> list[str]:
+    """Let two transactions of PostgreSQL come to a verb before either goes on; return who came, in order."""
+    met, came, do = asyncio.Barrier(2), list[str](), getattr(PostgresTransaction, verb)
+
+    async def together(tx: PostgresTransaction, papers: Sequence[Paper]) -> Any:
+        came.append(papers[0].kind)
+        if len(came) <= 2:
+            await met.wait()
+        return await do(tx, papers)
+
+    monkeypatch.setattr(PostgresTransaction, verb, together)
+    return came
+
+
+@pytest.mark.parametrize("name", ["default", "second"])
+async def test_of_two_first_uploads_at_once_the_later_one_comes_after_the_earlier(
+    monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    async with emptied_schema() as url, await tenure.open_async(url) as one, await tenure.open_async(url) as two:
+        came = both_at(monkeypatch, "add_papers")
+        text = config(lab(range="172.20.6.0/28", gateway="172.20.6.1"), name="n2")
+        await asyncio.gather(Town(one).upload(config()), Town(two).upload(text, name))
+
+        assert len(came) >= 2
+        assert len(await one.papers(CONFIG)) == len({"default", name})
+        both = ["lab"], ["n2"]
+        found = [network.name for network in await one.networks()]
+        assert found == ["lab", "n2"] if name == "second" else found in both
+        assert await one.verify() == []
 
 
 async def test_two_configs_that_go_only_one_at_a_time_are_not_both_accepted(

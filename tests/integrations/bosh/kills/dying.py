@@ -1,21 +1,13 @@
 """Processes that do steps of the story, and die at a chosen call of the store: before it, or after it."""
 
 import asyncio
-import inspect
-import os
-from collections.abc import Callable, Sequence
-from typing import Any
+from collections.abc import Sequence
 
 import tenure
 from tenure.integrations.bosh.deployments_api import Deployments
-from tenure.stores.postgres.store import PostgresStore
-from tenure.stores.sqlite.store import SqliteStore
+from tests.infrastructure.mortal_stores import DIED, make_mortal
 from tests.integrations.bosh import processes
 from tests.integrations.bosh.kills.story import STEPS
-
-DIED = 9
-QUIET = ("close", "inside", "open", "held", "contents", "fill")
-"""What is no question to the store, or answers bit by bit."""
 
 
 def live(url: str, steps: Sequence[str], *, dies_at: int | None = None, after: bool = False) -> bool:
@@ -35,29 +27,5 @@ async def _do(url: str, steps: Sequence[str], dies_at: int | None, *, after: boo
         for step in steps[:-1]:
             await STEPS[step](door)
         if dies_at is not None:
-            _make_mortal(dies_at, after=after)
+            make_mortal(dies_at, after=after)
         await STEPS[steps[-1]](door)
-
-
-def _make_mortal(dies_at: int, *, after: bool) -> None:
-    """Count the calls of every store of this process from now on, and die at one of them as if by ``kill -9``."""
-    calls = 0
-
-    def mortal(method: Callable[..., Any]) -> Callable[..., Any]:
-        async def called(*words: Any, **more: Any) -> Any:
-            nonlocal calls
-            calls += 1
-            fatal = calls == dies_at
-            if fatal and not after:
-                os._exit(DIED)
-            answer = await method(*words, **more)
-            if fatal:
-                os._exit(DIED)
-            return answer
-
-        return called
-
-    for store in (SqliteStore, PostgresStore):
-        for name, method in inspect.getmembers(store, inspect.iscoroutinefunction):
-            if not name.startswith("_") and name not in QUIET:
-                setattr(store, name, mortal(method))

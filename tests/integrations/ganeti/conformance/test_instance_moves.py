@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+import tenure
 from tests.integrations.ganeti.conformance.door import Door
 
 SECOND = (
@@ -70,6 +71,25 @@ def test_what_an_instance_holds_beside_its_nics_follows_its_name(web: Door) -> N
 
     assert ("192.0.2.50", "vip", "held") in held(web, "instance/shop")
     assert held(web, "instance/web") == []
+
+
+def test_what_is_pre_allocated_to_an_instance_waits_for_its_new_name(web: Door) -> None:
+    web.do("network add spare", "subnet add spare 198.51.100.0/28")
+    with tenure.open(web.url) as ledger:
+        ledger.preallocate("net1", "instance/web", "192.0.2.60", slot="vip", labels={"team": "shop"})
+        ledger.preallocate("spare", "instance/web", "198.51.100.4")
+        ledger.preallocate("spare", "instance/other", "198.51.100.5")
+    web.do("instance rename web shop")
+    with tenure.open(web.url) as ledger:
+        waiting = [each for name in ("net1", "spare") for each in ledger.network(name).preallocations]
+
+    assert [(each.owner, each.slot, dict(each.notes.labels)) for each in waiting] == [
+        ("instance/shop", "vip", {"team": "shop"}),
+        ("instance/other", "", {}),
+        ("instance/shop", "", {}),
+    ]
+    assert web.ask("allocate spare instance/shop")["address"] == "198.51.100.4"
+    web.refuse("allocate spare instance/web --address 198.51.100.5", "instance/other")
 
 
 def test_a_rename_to_a_taken_or_bad_name_changes_nothing(web: Door) -> None:

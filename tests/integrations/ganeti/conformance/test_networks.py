@@ -73,6 +73,25 @@ def test_n07_a_name_is_given_once(door: Door) -> None:
     door.refuse("network add site", "pass --space='site'")
 
 
+def wires(door: Door, instance: str) -> list[str]:
+    """List how the NICs of an instance are wired."""
+    return [f"{nic['mode']} {nic['link']}{nic['vlan']}" for nic in door.ask(f"instance info {instance}")["nics"]]
+
+
+def test_a_connection_is_replaced_with_the_wires_of_the_nics_on_it(door: Door) -> None:
+    door.do("instance add web --net 0:ip=pool,network=net1 --net 1:link=br100")
+    held = [each["address"] for each in door.ask("holding list net1")]
+    told = door.unchanged("network connect net1 default -N mode=routed,link=rt1").stderr
+    door.do("network connect net1 default -N mode=openvswitch,link=ovs1,vlan=.7 --replace")
+
+    assert "is connected to group default already; nothing was changed there (--replace does)" in told
+    assert "ovs1" in door.do("network info net1").stdout
+    assert wires(door, "web") == ["openvswitch ovs1.7", "bridged br100"]
+    assert [each["address"] for each in door.ask("holding list net1")] == held
+    door.unchanged("network connect net1 default -N mode=openvswitch,link=ovs1,vlan=.7 --replace")
+    assert "clean" in door.do("verify").stdout
+
+
 def test_n08_a_connected_network_stays(door: Door) -> None:
     """N08."""
     door.refuse("network remove net1", "group default")

@@ -5,6 +5,7 @@ from dataclasses import replace
 from tenure.integrations.ganeti.query.info_text import info_lines
 from tenure.integrations.ganeti.query.network_fields import FIELDS, NetworkFacts
 from tenure.kernel.plan import edits
+from tenure.kernel.plan.plan_model import Notes
 from tests.integrations.ganeti.plans import holding, instance, nic, of_cases
 from tests.kernel.plans import planned
 
@@ -90,3 +91,14 @@ def test_info_prints_maps_64_to_a_line_with_the_number_at_both_ends() -> None:
         "  Used by 1 instance:",
         "    web: 0:192.0.2.10+10.0.0.8, 2:no IP",
     ]
+
+
+def test_info_shows_labels_and_description_where_there_are_any() -> None:
+    network = replace(of_cases(), notes=Notes({"team": "shop", "tier": "web"}, "for the shop"))
+    facts = NetworkFacts(network)
+
+    assert "  Labels: team=shop, tier=web" in info_lines(facts)
+    assert "  Description: for the shop" in info_lines(facts)
+    assert FIELDS["labels"].read(facts) == {"team": "shop", "tier": "web"}
+    assert FIELDS["labels"].write(FIELDS["labels"].read(facts)) == "team=shop, tier=web"
+    assert FIELDS["description"].read(facts) == "for the shop"

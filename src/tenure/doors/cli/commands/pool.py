@@ -45,8 +45,10 @@ COLUMNS = {
 pool_options = with_options(
     click.option("--name", help="A name for it."),
     policy_option,
-    click.option("--cooling", "cooling_s", type=int, metavar="SECONDS", help="How long a released address rests."),
-    click.option("--rank", type=int, metavar="N", help="Lower ones are picked from first, by lowest; 0 unless said."),
+    click.option(
+        "--cooling", "cooling_s", type=int, metavar="SECONDS", help="How long a released address rests; 0 unless said."
+    ),
+    click.option("--rank", type=int, metavar="N", help="Pools of a lower one are picked from first; 0 unless said."),
     labels_option,
     description_option,
 )
@@ -70,14 +72,14 @@ def pool() -> None:
 def add(session: Session, network: str, range: str, check: bool, **said: Any) -> None:
     """Add a range to pick from; a name that exists gains a range.
 
-    A range is one address, first-last, a block, or start+size.
+    A range is one address, first-last, a block, or start+size. A range of a pool that exists has its policy, cooling
+    and rank unless said otherwise; the policy is one for all.
 
     For example:
       tenure pool add net1 192.0.2.128/26 --name front --cooling 300
       tenure pool add net1 192.0.2.200+10 --policy random
     """
-    # The options are shared with modify, where None leaves a field as it is; a new pool gets the defaults.
-    said["cooling_s"], said["rank"] = said["cooling_s"] or 0, said["rank"] or 0
+    # The option is shared with modify, where None leaves the description as it is.
     said["description"] = said["description"] or ""
     edit = AddPool(network=network, range=range, **said)
     made = session.run(lambda ledger: edited_plan(ledger, edit, check=check))

@@ -10,7 +10,7 @@ from tenure.doors.cli.output.print_answer import answer
 from tenure.doors.cli.output.progress import Bar
 from tenure.doors.cli.session import Session, pass_session
 from tenure.service.ledger.async_ledger import AsyncLedger
-from tenure.service.read.verify import Breach
+from tenure.service.read.verify import MACHINES, Breach
 
 
 @command("verify")
@@ -37,7 +37,7 @@ def verify(session: Session, context: click.Context) -> None:
 async def _breaches(ledger: AsyncLedger) -> list[Breach]:
     from tenure.integrations.ganeti.query.verify_machines import verify_machines
 
-    return [*await ledger.verify(), *(Breach("machines", text) for text in await verify_machines(ledger))]
+    return [*await ledger.verify(), *(Breach(MACHINES, text) for text in await verify_machines(ledger))]
 
 
 @command("sweep")

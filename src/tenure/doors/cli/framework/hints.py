@@ -83,6 +83,8 @@ LISTED = {
     "network": "`tenure network list` lists them",
     "subnet": "`tenure subnet list {network}` lists them",
     "pool": "`tenure pool list {network}` lists them",
+    "IPv4 pool": "`tenure pool list {network}` lists its pools",
+    "IPv6 pool": "`tenure pool list {network}` lists its pools",
     "IPv4 subnet": "`tenure subnet list {network}` lists its subnets",
     "IPv6 subnet": "`tenure subnet list {network}` lists its subnets",
     "connection": "`tenure network info {network}` shows what it is connected to",
@@ -121,6 +123,7 @@ IN_USE_HINTS = {
 
 NODE_ADDRESS = "give the node another address, or pass `--no-conflicts-check`"
 FORM = "`--form revised` can say it"
+LATER_NETWORK = "`tenure network list` lists them; `--allow-missing` lets scopes name networks that come later"
 PLAN = (
     "`tenure deployment show DEPLOYMENT INSTANCE` names the plan that it waits for, and those of earlier VMs; `--plan` "
     "says which one you mean"
@@ -129,6 +132,8 @@ PLANLESS = (
     "`tenure deployment show DEPLOYMENT INSTANCE` tells of the earlier VMs, and what to say of them; "
     "`tenure deployment apply FILE` gives the VM that it waits for a plan"
 )
+NO_NETWORK = "there is no network"
+"""By these words a refusal is known of scopes that name a network which is not there."""
 NAMES_NO_PLAN = "deploy again"
 """By these words a refusal is known that no ``--plan`` helps against: what is waited for has none."""
 
@@ -198,11 +203,21 @@ def _special_hint(error: TenureError, command: str) -> str | None:
         return _in_use_hint(error, command)
     if isinstance(error, AddressReserved) and (found := RESERVED_HINTS.get(error.kept_as or "")):
         return found
-    if error.code == "conflict" and error.field == "form":
-        return FORM
-    if error.code == "conflict" and error.field == "plan" and noun == "deployment":
-        return PLANLESS if NAMES_NO_PLAN in error.message else PLAN
-    return {"instance": INSTANCE_HINTS, "deployment": DEPLOYMENT_HINTS}.get(noun, {}).get(error.code)
+    return _field_hint(error, noun) or {"instance": INSTANCE_HINTS, "deployment": DEPLOYMENT_HINTS}.get(noun, {}).get(
+        error.code
+    )
+
+
+def _field_hint(error: TenureError, noun: str) -> str | None:
+    """Say what helps against an error of one field."""
+    match (noun, error.code, error.field):
+        case (_, "conflict", "form"):
+            return FORM
+        case ("deployment", "conflict", "plan"):
+            return PLANLESS if NAMES_NO_PLAN in error.message else PLAN
+        case ("token", "invalid", "scopes") if NO_NETWORK in error.message:
+            return LATER_NETWORK
+    return None
 
 
 def _missing_hint(kind: str, noun: str) -> str | None:

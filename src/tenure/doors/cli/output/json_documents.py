@@ -26,6 +26,7 @@ def holding_document(holding: Holding) -> Document:
         "address": holding.address,
         "last_address": holding.last_address,
         "unit": holding.unit,
+        "family": str(holding.family),
         "network": holding.network,
         "prefix": holding.prefix,
         "gateway": holding.gateway,

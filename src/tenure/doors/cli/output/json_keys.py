@@ -14,6 +14,7 @@ HOLDING: Keys = {
     "address": "the address, or the first of a prefix",
     "last_address": "the last address of what is held; the same unless a prefix is held",
     "unit": "prefix length of what is held: 32 or 128 for one address",
+    "family": "`ipv4` or `ipv6`",
     "network": "name of the network",
     "prefix": "prefix length of the subnet",
     "gateway": "gateway of the subnet, or null",
@@ -254,12 +255,15 @@ GANETI_IMPORT: Keys = {
     "form": "form of the file: `today` or `revised`",
     "ok": "whether nothing is in the way",
     "written": "whether it was written",
+    "applied": "whether differences were carried out",
     "counts": "how many of each section are new, addresses of NICs, and addresses that no NIC has (`orphans`)",
     "new": "names of what is new, by section",
     "present": "names of what is there already, by section",
     "findings": "what is odd, each with `place` and `reason`",
     "conflicts": "what is in the way, in words",
-    "differences": "how the ledger differs from a later file: `kind`, `name`, `reason` and `command`, or an empty text",
+    "differences": "how the ledger differs (if `applied`: differed) from a later file: `kind`, `name`, `reason` and "
+    "`command`",
+    "moved": "what `--apply` does to addresses: `handed_over` and `released`; null without it",
 }
 
 NEUTRON: Keys = {
@@ -349,7 +353,8 @@ ANSWERS: dict[str, str] = {
     "network remove": '`{"removed": {…}}` with the name, and `hooks` (a list of hooks)',
     "reserve add, remove, list": "a list of reserved ranges",
     "preallocation add, remove, list": "a list of pre-allocations",
-    "allocate, hold, confirm, transfer, holding modify": "a holding; with `--count` a list of holdings",
+    "allocate, hold": "a holding and `warnings`; with `--count` a list of these",
+    "confirm, transfer, holding modify": "a holding",
     "release, cancel": "the holding that ended, or null",
     "release-owner, sweep": "a list of the holdings that ended",
     "holding list, show OWNER": "a list of holdings",

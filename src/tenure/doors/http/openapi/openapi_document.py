@@ -216,6 +216,8 @@ def _good(endpoint: Endpoint, schemas: Schemas) -> Json:
     head: Json = {"X-Request-Id": {"$ref": "#/components/headers/request_id"}}
     if endpoint.rests is not Rests.NOTHING and endpoint.answer is not None:
         head["ETag"] = {"$ref": "#/components/headers/etag"}
+    if endpoint.answer is None and endpoint.edits and endpoint.rests is Rests.NEEDS:
+        head["X-Warnings"] = {"$ref": "#/components/headers/warnings"}
     if endpoint.answer is None:
         return {"204": {"description": "Done.", "headers": head}}
     told: Json = {

@@ -84,6 +84,7 @@ A_HOLDING: Json = {
     "address": "192.0.2.10",
     "last_address": "192.0.2.10",
     "unit": 32,
+    "family": "ipv4",
     "network": "net1",
     "prefix": 24,
     "gateway": "192.0.2.1",
@@ -102,6 +103,7 @@ A_HOLDING: Json = {
     "request_id": "deploy-42",
     "space": 1,
     "network_number": 1,
+    "warnings": ["instance/web-0 has held 192.0.2.10 since 2026-02-03 04:05:06 UTC; unchanged: deadline, none"],
 }
 
 A_CHANGE: Json = {

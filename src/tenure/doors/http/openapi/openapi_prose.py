@@ -47,6 +47,11 @@ HEADERS: Json = {
         "description": "The request's name in the server's log and in the ledger's: the caller's own, or a new one.",
         "schema": {"type": "string"},
     },
+    "warnings": {
+        "description": "What the edit did beside what was asked: a list of texts in JSON. Absent where there is "
+        "nothing to say; answers with a body have `warnings` there.",
+        "schema": {"type": "string"},
+    },
     "etag": {"description": "Which reading this is.", "schema": {"type": "string"}},
     "retry_after": {"description": "Seconds after which to try again.", "schema": {"type": "integer", "minimum": 1}},
 }

@@ -6,7 +6,7 @@ import msgspec
 from msgspec import Meta
 
 from tenure.doors.http.routing.endpoint import Call, Rests, RouteSection
-from tenure.doors.http.routing.etags import edited, tell_etag
+from tenure.doors.http.routing.etags import edited, edited_away, tell_etag
 from tenure.doors.http.routing.pages import Paged, page_of
 from tenure.doors.http.routing.principal import Need
 from tenure.kernel.names import check_name
@@ -91,7 +91,7 @@ async def modify_network(call: Call) -> responses.Network:
 @networks.route("DELETE", "/networks/{network}", need=Need.ADMIN, query=Removal, rests=Rests.NEEDS)
 async def remove_network(call: Call) -> None:
     """Remove a network that nobody uses; with cascade all its holdings end with it."""
-    await edited(call, edits.RemoveNetwork(network=call.params["network"], cascade=call.query.cascade))
+    await edited_away(call, edits.RemoveNetwork(network=call.params["network"], cascade=call.query.cascade))
 
 
 @networks.route(

@@ -1,7 +1,7 @@
 """Pools of a network."""
 
 from tenure.doors.http.routing.endpoint import Call, Rests, RouteSection
-from tenure.doors.http.routing.etags import edited, tell_etag
+from tenure.doors.http.routing.etags import edited, edited_away, tell_etag
 from tenure.doors.http.routing.principal import Need
 from tenure.kernel.errors import NotFound
 from tenure.kernel.plan import edits
@@ -78,4 +78,4 @@ async def modify_pool(call: Call) -> responses.Network:
 )
 async def remove_pool(call: Call) -> None:
     """Remove a pool by name, or a range from all pools it touches; holdings stay."""
-    await edited(call, edits.RemovePool(**call.params))
+    await edited_away(call, edits.RemovePool(**call.params))

@@ -3,7 +3,7 @@
 import msgspec
 
 from tenure.doors.http.routing.endpoint import Call, Rests, RouteSection
-from tenure.doors.http.routing.etags import edited, tell_etag
+from tenure.doors.http.routing.etags import edited, edited_away, tell_etag
 from tenure.doors.http.routing.principal import Need
 from tenure.kernel.plan import edits
 from tenure.wire import encode, field_types, responses
@@ -55,4 +55,4 @@ async def preallocate(call: Call) -> responses.Network:
 )
 async def remove_preallocation(call: Call) -> None:
     """Forget that an address waits for an owner."""
-    await edited(call, edits.RemovePreallocation(**call.params, slot=call.query.slot))
+    await edited_away(call, edits.RemovePreallocation(**call.params, slot=call.query.slot))

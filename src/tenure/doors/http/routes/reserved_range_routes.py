@@ -1,7 +1,7 @@
 """Reserved ranges of a network."""
 
 from tenure.doors.http.routing.endpoint import Call, Rests, RouteSection
-from tenure.doors.http.routing.etags import edited, tell_etag
+from tenure.doors.http.routing.etags import edited, edited_away, tell_etag
 from tenure.doors.http.routing.principal import Need
 from tenure.kernel.plan import edits
 from tenure.wire import encode, responses
@@ -46,4 +46,4 @@ async def reserve(call: Call) -> responses.Network:
 )
 async def unreserve(call: Call) -> None:
     """Lift a reservation, wholly or in part."""
-    await edited(call, edits.Unreserve(**call.params))
+    await edited_away(call, edits.Unreserve(**call.params))

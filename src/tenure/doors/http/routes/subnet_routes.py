@@ -1,8 +1,10 @@
 """Subnets of a network."""
 
+import msgspec
+
 from tenure.doors.http.routes.network_routes import Removal
 from tenure.doors.http.routing.endpoint import Call, Rests, RouteSection
-from tenure.doors.http.routing.etags import edited, tell_etag
+from tenure.doors.http.routing.etags import edited, edited_away, tell_etag
 from tenure.doors.http.routing.principal import Need
 from tenure.kernel.plan import edits
 from tenure.wire import encode, responses
@@ -30,15 +32,15 @@ async def list_subnets(call: Call) -> responses.Listing[responses.Subnet]:
     "/networks/{network}/subnets",
     need=Need.ADMIN,
     body=body_of(edits.AddSubnet, without=("network", "uuid")),
-    answer=responses.Subnet,
+    answer=responses.AddedSubnet,
     status=201,
     rests=Rests.TELLS,
 )
-async def add_subnet(call: Call) -> responses.Subnet:
+async def add_subnet(call: Call) -> responses.AddedSubnet:
     """Add a block to a network."""
     changed = await edited(call, read_body(edits.AddSubnet, call.body, network=call.params["network"]))
     # The ledger appends new subnets.
-    return changed.subnets[-1]
+    return responses.AddedSubnet(**msgspec.structs.asdict(changed.subnets[-1]), warnings=changed.warnings)
 
 
 @subnets.route(
@@ -67,4 +69,4 @@ async def modify_subnet(call: Call) -> responses.Network:
 @subnets.route("DELETE", "/networks/{network}/subnets/{subnet}", need=Need.ADMIN, query=Removal, rests=Rests.NEEDS)
 async def remove_subnet(call: Call) -> None:
     """Remove a subnet with its pools and reserved ranges; with cascade its holdings end with it."""
-    await edited(call, edits.RemoveSubnet(**call.params, cascade=call.query.cascade))
+    await edited_away(call, edits.RemoveSubnet(**call.params, cascade=call.query.cascade))

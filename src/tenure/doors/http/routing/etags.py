@@ -5,6 +5,9 @@ A holding is known by its generation and a mark of all that is written on it, a 
 revision. What ``If-Match`` says is made sure of inside the transaction that makes the change.
 """
 
+import json
+from collections.abc import Sequence
+
 from tenure.doors.http.routing.endpoint import Call
 from tenure.kernel.errors import Conflict, NotOwner
 from tenure.kernel.holdings.fingerprint import mark_of
@@ -16,6 +19,10 @@ from tenure.wire import encode, responses
 from tenure.wire.http_errors import PreconditionFailed
 
 ANY = "*"
+WARNINGS = "x-warnings"
+"""The header of an answer without body that says what an edit did beside what was asked."""
+LONGEST_WARNINGS = 4000
+"""Characters of that header: proxies refuse heads of more than 8 kB."""
 RESTED_ON = frozenset({"serial", "mark", "generation"})
 """Fields of a Conflict that tell that a thing is no longer as it was read."""
 
@@ -59,6 +66,22 @@ async def edited(call: Call, edit: Edit) -> responses.Network:
         return None  # type: ignore[return-value]  # removed: those routes answer nothing
     tell_etag(call, network)
     return encode.network(network)
+
+
+async def edited_away(call: Call, edit: Edit) -> None:
+    """Make one edit that removes something: the answer has no body, so its head says what the edit did beside that."""
+    network = await edited(call, edit)
+    if network is not None and network.warnings:
+        call.head[WARNINGS] = warnings_text(network.warnings)
+
+
+def warnings_text(warnings: Sequence[str]) -> str:
+    """Write warnings as a list in JSON, in ASCII; of many as many as a head can carry, and how many more there are."""
+    for kept in range(len(warnings), 0, -1):
+        more = [f"and {len(warnings) - kept} more"] if kept < len(warnings) else []
+        if len(text := json.dumps([*warnings[:kept], *more])) <= LONGEST_WARNINGS:
+            return text
+    return json.dumps([f"{len(warnings)} warnings"])
 
 
 async def applied(call: Call, operations: list[Operation]) -> list[object]:

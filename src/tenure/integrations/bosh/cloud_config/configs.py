@@ -42,6 +42,9 @@ from tenure.kernel.plan.plan_model import Network
 from tenure.service.apply.operations import Expect, ExpectPaper, Operation, RemovePaper, WritePaper
 from tenure.service.ledger.async_ledger import AsyncLedger
 
+PAPERS = (MODE, CONFIG)
+"""The kinds of papers that an upload writes."""
+
 EMPTY = "networks: [{name: none, type: dynamic}]"
 """A cloud config without any addresses; one without any network is none."""
 
@@ -165,8 +168,8 @@ async def _put(ledger: AsyncLedger, name: str, text: str | None, *, space: str, 
             await (ledger.rehearse if dry else ledger.apply)([*rests, write, *ground.operations])
             return Uploaded([*warnings, *ground.warnings], ground.changed)
 
-    # AlreadyExists of the mode means that another upload was faster; of a network, that its name is taken for good.
-    return await until_done(attempt, unless=lambda error: isinstance(error, AlreadyExists) and error.kind != MODE)
+    # AlreadyExists of a paper means that another upload was faster; of a network, that its name is taken for good.
+    return await until_done(attempt, unless=lambda error: isinstance(error, AlreadyExists) and error.kind not in PAPERS)
 
 
 def _written(name: str, text: str | None, revision: int) -> Operation:

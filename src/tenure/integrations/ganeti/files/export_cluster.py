@@ -12,7 +12,7 @@ from tenure.integrations.ganeti.files.file_model import (
     Form,
     Json,
 )
-from tenure.integrations.ganeti.files.ledger_snapshot import Snapshot, read_ledger
+from tenure.integrations.ganeti.files.ledger_snapshot import Snapshot, check_units, read_ledger
 from tenure.integrations.ganeti.files.unknown_fields import NESTS, restored
 from tenure.integrations.ganeti.files.unknown_fields_papers import FILE, Plain, plain_objects
 from tenure.integrations.ganeti.files.write_documents import nics_not_today, not_today, odd_today
@@ -36,6 +36,7 @@ async def export_cluster(ledger: AsyncLedger, form: Form, *, warn: Warn | None =
     if form not in (TODAY, REVISED):
         raise Invalid(f"form: {shown(form)} is none of {TODAY}, {REVISED}", field="form")
     snapshot = await read_ledger(ledger)
+    check_units(snapshot.networks.values())
     if form == TODAY:
         check_today(snapshot.cluster, warn)
     return write_snapshot(snapshot, form)

@@ -13,6 +13,7 @@ from tenure.integrations.ganeti.machine_model import Group, Instance, Node
 from tenure.kernel.addressing.addresses import width
 from tenure.kernel.addressing.ranges import AddressRange, Cidr, merge
 from tenure.kernel.plan.plan_model import Connection, KeepBack, usual_keep_back
+from tenure.service.apply.cluster_rules import ORPHAN as ORPHAN
 
 Form = Literal["today", "revised"]
 TODAY: Form = "today"
@@ -20,9 +21,6 @@ REVISED: Form = "revised"
 
 GANETI = "ganeti"
 """The kind of papers that keep what a file says and the ledger has no word for."""
-
-ORPHAN = "ganeti/orphan"
-"""Who holds the addresses that a file marks as used and no NIC has."""
 
 NETWORKS, GROUPS, NODES, INSTANCES = "networks", "nodegroups", "nodes", "instances"
 SECTIONS = (GROUPS, NODES, NETWORKS, INSTANCES)

@@ -61,7 +61,6 @@ async def read_ledger(ledger: AsyncLedger) -> Snapshot:
 
 async def _read(ledger: AsyncLedger) -> Snapshot:
     networks = await ledger.networks()
-    _check_units(networks)
     slots: dict[str, dict[tuple[str, str], str]] = {}
     files: list[NetworkFile] = []
     for network in networks:
@@ -74,7 +73,7 @@ async def _read(ledger: AsyncLedger) -> Snapshot:
                 own[place] = holding.address
             elif holding.state is State.DRAINING:  # it may have left its slot to another
                 own.setdefault(place, holding.address)
-        files.append(settled_network(_network(network), used))
+        files.append(settled_network(network_file(network), used))
     groups = tuple(read_group(paper) for paper in await ledger.papers(GROUP))
     nodes = tuple(read_node(paper) for paper in await ledger.papers(NODE))
     papers = await ledger.papers(INSTANCE)
@@ -94,7 +93,7 @@ async def holdings_in(ledger: AsyncLedger, network: str) -> AsyncIterator[Holdin
         after = page[-1].last_address
 
 
-def _check_units(networks: Iterable[Network]) -> None:
+def check_units(networks: Iterable[Network]) -> None:
     """Refuse what neither form has a word for."""
     odd = [
         f"subnet {subnet.cidr} of network {network.name} hands out /{subnet.unit}"
@@ -106,7 +105,8 @@ def _check_units(networks: Iterable[Network]) -> None:
         raise Conflict(f"a Ganeti file knows single addresses only: {'; '.join(odd)}", field="unit")
 
 
-def _network(network: Network) -> NetworkFile:
+def network_file(network: Network) -> NetworkFile:
+    """Return a network as a file would have it, but for the addresses in use."""
     waiting = [single(wish.position) for wish in network.preallocations]
     subnets = tuple(_subnet(subnet, waiting) for subnet in network.subnets)
     return NetworkFile(

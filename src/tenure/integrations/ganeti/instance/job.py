@@ -6,8 +6,8 @@
 
 What an operation takes is pending until it commits: nobody else can have it, and it shows no holder. What it gives
 back cools until the operation ends, so that hooks can take it off the wire before somebody else gets it. What a renamed
-instance holds is handed over to its new name. Commit is one ``apply`` of holdings and papers: of two commands on one
-instance, neither can lose what the other did.
+instance holds, and what is pre-allocated to it, is handed over to its new name. Commit is one ``apply`` of holdings and
+papers: of two commands on one instance, neither can lose what the other did.
 """
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
@@ -16,11 +16,11 @@ from dataclasses import dataclass, field, replace
 
 from tenure.integrations.ganeti.cluster import refuse_inside, structure
 from tenure.integrations.ganeti.instance.nics import Take
-from tenure.integrations.ganeti.instance_records import mark_changes
+from tenure.integrations.ganeti.instance_records import mark_changes, transfers, waiting_for
 from tenure.integrations.ganeti.machine_model import IDENTITY, INSTANCE, NODE, Instance, NicIp, Node
 from tenure.integrations.ganeti.network_lookup import NetworkLookup, Outrun, apply_fresh, settled, unchanged
 from tenure.kernel.errors import Conflict, NotFound, PoolExhausted, TenureError
-from tenure.kernel.holdings.holding_model import Holding, State
+from tenure.kernel.holdings.holding_model import Holding
 from tenure.kernel.plan.plan_model import Network
 from tenure.service.apply.operations import (
     Allocate,
@@ -32,7 +32,6 @@ from tenure.service.apply.operations import (
     Release,
     RemovePaper,
     Shown,
-    Transfer,
     WritePaper,
 )
 from tenure.service.ledger.async_ledger import AsyncLedger
@@ -114,7 +113,7 @@ class Job:
             moving, leaving = self._moving(networks), self._leaving(networks)
             staying = [each for each in leaving if each not in moving]
             early, late = self._releases(moving, networks), self._releases(staying, networks, lingers_s)
-            last = [*await self._transfers(), *self._papers()]
+            last = [*await self._renamed(), *self._papers()]
             try:
                 answers = await apply_fresh(self.ledger, [*first, *early, *grants, *late, *last])
             except PoolExhausted:  # then what the instance gives back may be what it gets
@@ -330,20 +329,16 @@ class Job:
             own.append(WritePaper(kind=INSTANCE, name=self.after.name, document=document, revision=known))
         return [*own, *mark_changes(self.before, self.after)]
 
-    async def _transfers(self) -> list[Transfer]:
-        """Hand all that a renamed instance holds over to its new name, in the same slots."""
+    async def _renamed(self) -> list[Operation]:
+        """Hand all that a renamed instance holds, and what is pre-allocated to it, over to its new name."""
         if self.before is None or not self.renames:
             return []
-        old, new = self.before.owner, self.instance.owner
-        return [
-            Transfer(
-                network=each.network, address=each.address, owner=old, generation=each.generation, to=new,
-                to_slot=each.slot,
-            )
-            for each in await self.ledger.holdings(owner=old)
-            # A pending holding belongs to a command that this one makes void, and a cooling one was given back.
-            if each.state in (State.HELD, State.DRAINING)
-        ]  # fmt: skip
+        owners = {self.before.owner: self.instance.owner}
+        moved: list[Operation] = [*transfers(await self.ledger.holdings(owner=self.before.owner), owners)]
+        for network in await NetworkLookup(self.ledger).every():
+            waiting = waiting_for(network, owners)
+            moved.extend([unchanged(network), *waiting] if waiting else [])
+        return moved
 
     def _fill(self, addresses: Mapping[str, str]) -> None:
         """Note which addresses the slots got."""

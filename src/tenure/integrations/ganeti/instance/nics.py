@@ -7,12 +7,13 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from uuid import uuid4
 
+from tenure.integrations.ganeti.instance_records import rewired
 from tenure.integrations.ganeti.machine_model import DEFAULT_LINK, DEFAULT_MAC_PREFIX, DEFAULT_MODE, Nic, NicIp
 from tenure.integrations.ganeti.options.nic_drafts import NicDraft
 from tenure.integrations.ganeti.options.nic_grammar import NicWish
 from tenure.integrations.ganeti.options.option_errors import blamed
 from tenure.kernel.addressing.addresses import parse_address
-from tenure.kernel.errors import AddressInUse, AddressOutsideSubnet, AlreadyExists, Conflict, Invalid, NotFound
+from tenure.kernel.errors import AddressInUse, AddressOutsideSubnet, AlreadyExists, Invalid, NotFound
 from tenure.kernel.plan.edits import Keep
 from tenure.kernel.plan.plan_model import Network
 
@@ -160,15 +161,6 @@ def _attached(nic: Nic, wish: NicWish, network: Network, group: str) -> Nic:
         if not isinstance(getattr(wish, word), Keep):
             raise Invalid(f"{word}= may not be given with a network: the NIC inherits it from network {network.name}")
     return rewired(nic, network, group)
-
-
-def rewired(nic: Nic, network: Network, group: str) -> Nic:
-    """Return a NIC on a network, with the mode, link and VLAN by which the network reaches the group."""
-    wires = network.connection(group)
-    if wires is None:
-        hint = f"`tenure network connect {network.name} {group}` connects it"
-        raise Conflict(f"network {network.name!r} is not connected to group {group!r}; {hint}", field="network")
-    return replace(nic, network=network.uuid, mode=wires.mode, link=wires.link, vlan=wires.vlan)
 
 
 def _loose(nic: Nic, wish: NicWish) -> Nic:

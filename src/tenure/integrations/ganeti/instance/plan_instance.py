@@ -15,10 +15,9 @@ from tenure.integrations.ganeti.instance.nics import (
     Shape,
     loose_options,
     mac_prefix,
-    rewired,
     shape,
 )
-from tenure.integrations.ganeti.instance_records import load_instance
+from tenure.integrations.ganeti.instance_records import load_instance, rewired
 from tenure.integrations.ganeti.machine_model import (
     INSTANCE,
     MAC,

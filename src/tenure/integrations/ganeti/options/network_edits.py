@@ -268,7 +268,13 @@ def _unreserve(design: Design, hole: AddressRange) -> bool:
         pieces = hole.minus(AddressRange(gateway, gateway))
         # The gateway may be the first address of the block as well: then that mark has to stay, too.
         lifted -= {why for why in lifted if marks[why] == gateway}
-    touched = [piece for piece in pieces if any(kept.range.overlaps(piece) for kept in subnet.reserved)]
+    # Only what is reserved, so that the ledger has nothing to warn of again.
+    touched = [
+        AddressRange(max(kept.range.first, piece.first), min(kept.range.last, piece.last))
+        for piece in pieces
+        for kept in subnet.reserved
+        if kept.range.overlaps(piece)
+    ]
     for piece in touched:
         design.edit(Unreserve(network=name, range=piece))
         design.lifted.append(piece)

@@ -3,7 +3,14 @@
 from collections.abc import Iterator
 
 from tenure.integrations.ganeti.machine_model import Instance
-from tenure.integrations.ganeti.query.network_fields import NetworkFacts, external_text, time_cell, wire_cell, wires
+from tenure.integrations.ganeti.query.network_fields import (
+    NetworkFacts,
+    external_text,
+    labels_cell,
+    time_cell,
+    wire_cell,
+    wires,
+)
 from tenure.integrations.ganeti.query.used_addresses import FREE, USED, Marks
 from tenure.kernel.addressing.addresses import FAMILY_NAMES, format_address
 from tenure.kernel.percent import percent
@@ -38,6 +45,10 @@ def _head(facts: NetworkFacts) -> Iterator[str]:
     yield f"  Modified: {time_cell(network.modified_us / 1_000_000)}"
     yield f"  MAC prefix: {network.mac_prefix or 'none'}"
     yield f"  Tags: {', '.join(network.tags) or 'none'}"
+    if network.notes.labels:
+        yield f"  Labels: {labels_cell(network.notes.labels)}"
+    if network.notes.description:
+        yield f"  Description: {network.notes.description}"
 
 
 def _amounts(facts: NetworkFacts) -> Iterator[str]:

@@ -42,6 +42,11 @@ def time_cell(seconds: float) -> str:
     return f"{moment(round(seconds * 1_000_000)):%Y-%m-%d %H:%M:%S} UTC"
 
 
+def labels_cell(labels: Mapping[str, str]) -> str:
+    """Write labels for people."""
+    return ", ".join(f"{name}={text}" for name, text in labels.items())
+
+
 def wire_cell(connections: Iterable[tuple[str, str, str, str]]) -> str:
     """Write each (group or network, mode, link, vlan)."""
     return ", ".join(f"{name} ({', '.join(filter(None, wire))})" for name, *wire in connections)
@@ -240,6 +245,8 @@ FIELDS: Mapping[str, Field[NetworkFacts]] = by_name(
     Field("uuid", "UUID", "the network's uuid", lambda facts: facts.network.uuid),
     Field("serial_no", "SerialNo", "how often it was changed, from 1", lambda facts: facts.network.serial),
     Field("tags", "Tags", "the network's tags", lambda facts: list(facts.network.tags)),
+    Field("labels", "Labels", "the network's labels", lambda facts: dict(facts.network.notes.labels), labels_cell),
+    Field("description", "Description", "a few words for people", lambda facts: facts.network.notes.description),
     Field("subnets", "Subnets", "subnets in order, each with its pools", _subnets, _subnets_cell),
     Field("subnet_cnt", "SubnetCount", "number of subnets", lambda facts: len(facts.network.subnets)),
     Field("pool_cnt", "PoolCount", "number of pools", lambda facts: sum(1 for _ in facts.network.pools())),

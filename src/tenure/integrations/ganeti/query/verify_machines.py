@@ -5,7 +5,6 @@ It disagrees only where somebody changed holdings, networks or papers behind the
 """
 
 from collections.abc import Iterable, Iterator
-from contextlib import suppress
 
 from tenure.integrations.ganeti.instance_records import load_instances, marks_of
 from tenure.integrations.ganeti.machine_model import (
@@ -17,19 +16,13 @@ from tenure.integrations.ganeti.machine_model import (
     NODE,
     PLACEMENT,
     Instance,
-    Node,
     owner_of,
     read_node,
 )
 from tenure.integrations.ganeti.network_lookup import NetworkLookup
-from tenure.kernel.addressing.addresses import format_address, parse_address
-from tenure.kernel.errors import NotFound
 from tenure.kernel.holdings.holding_model import Paper, State
 from tenure.kernel.plan.plan_model import Network
 from tenure.service.ledger.async_ledger import AsyncLedger
-
-GATEWAYS = ("router/", "gateway/", "ganeti/orphan")
-"""How the owners begin that may hold the address of a gateway: the router itself, or a mark of a file without a NIC."""
 
 MARKS = (NIC, MAC, PLACEMENT, IDENTITY)
 
@@ -64,7 +57,6 @@ async def _look(ledger: AsyncLedger) -> list[str]:
         if instance.name in papers:
             found.extend(_lost(instance, papers[instance.name]))
         found.extend(await _strays(ledger, instance, networks))
-    found.extend(await _own_addresses(ledger, networks.values(), nodes.values()))
     identities = {(IDENTITY, node.uuid) for node in nodes.values()}
     return [*found, *await _marks(ledger, instances, identities)]
 
@@ -97,35 +89,6 @@ async def _strays(ledger: AsyncLedger, instance: Instance, networks: dict[str, N
         # A pending holding belongs to an operation that is under way, and a cooling one was given back.
         if holding.state in (State.HELD, State.DRAINING) and (uuids.get(holding.network), holding.slot) not in slots
     ]
-
-
-async def _own_addresses(ledger: AsyncLedger, networks: Iterable[Network], nodes: Iterable[Node]) -> list[str]:
-    """Find what is held on the address of a node or a gateway: two machines would answer to it.
-
-    The machine itself may hold it, as ``node/NAME``, or as ``router/NAME`` or ``gateway/NAME``. Cost: one reading for
-    each gateway, and for each node's address in each network around it.
-    """
-    own = [
-        (address, (f"node/{node.name}",), f"an address of node {node.name}")
-        for node in nodes
-        for address in node.addresses
-    ]
-    found: list[str] = []
-    for network in networks:
-        gateways = [
-            (format_address(subnet.gateway), GATEWAYS, f"the gateway of {subnet.cidr}")
-            for subnet in network.subnets
-            if subnet.gateway is not None and subnet.gateway in subnet.cidr.range
-        ]
-        inside = [
-            each for each in own if any(parse_address(each[0]) in subnet.cidr.range for subnet in network.subnets)
-        ]
-        for address, owners, what in [*gateways, *inside]:
-            with suppress(NotFound):
-                holding = await ledger.holding(network.name, address)
-                if holding.state is not State.COOLING and not holding.owner.startswith(owners):
-                    found.append(f"network {network.name}: {address} is {what}, and {holding.owner} holds it")
-    return found
 
 
 async def _marks(ledger: AsyncLedger, instances: Iterable[Instance], others: set[tuple[str, str]]) -> list[str]:

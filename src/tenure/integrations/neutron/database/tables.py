@@ -53,7 +53,10 @@ class AllocationRow(model_base.BASEV2):  # type: ignore[misc]  # Neutron's libra
 
 
 class DeploymentRow(model_base.BASEV2):  # type: ignore[misc]  # Neutron's library has no types
-    """What all servers of a deployment must agree on; there is one row."""
+    """What all servers of a deployment must agree on, and the number by which a ledger knows it: a row for each.
+
+    ``agreement_lock`` says which row is which.
+    """
 
     __tablename__ = "tenure_deployment"
 

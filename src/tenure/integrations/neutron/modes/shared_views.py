@@ -13,8 +13,7 @@ from collections.abc import Iterable
 from tenure.integrations.neutron.database.subnet_records import SubnetRecord
 from tenure.kernel.addressing.addresses import width
 from tenure.kernel.addressing.ranges import parse_cidr
-from tenure.kernel.picking.free_set import FreeSet
-from tenure.kernel.picking.policies import Stripes, first_free
+from tenure.kernel.picking.policies import first_free
 from tenure.kernel.plan.layout import Layout, LineKey
 from tenure.kernel.plan.plan_model import Configuration, Network, Policy, Pool, Subnet
 from tenure.ports import Chance
@@ -72,8 +71,7 @@ class SharedViews(DoubtfulViews):
         self, key: LineKey, taken: Iterable[tuple[int, int]] = (), *, seen: int = 0, loaded: bool = False
     ) -> SharedLine:
         """Begin a line anew."""
-        line = self.layout.line(*key)
-        view = SharedLine(line, FreeSet(line.size, taken), Stripes(line.size, self._server), seen, loaded)
+        view = SharedLine.begin(self.layout.line(*key), taken, self._server, seen=seen, loaded=loaded)
         # One lock for all lines of a subnet: a pick from one of them is marked on the others.
         view.lock = self._lock
         with self._lock:

@@ -40,7 +40,7 @@ def test_an_import_that_is_repeated_finds_everything_there(machines: Site) -> No
     machines.text(*IMPORT)
     before = machines.state()
 
-    assert machines.text(*IMPORT).endswith("written: nothing\n")
+    assert machines.text(*IMPORT).endswith("nothing to do: this file was brought in before\n")
     assert machines.json(*IMPORT)["present"]["networks"] == ["net7"]
     assert machines.state() == before
 

@@ -15,7 +15,20 @@ from tenure.integrations.ganeti.instance.plan_instance import InstanceOptions, M
 from tenure.integrations.ganeti.instances import Instances
 from tenure.integrations.ganeti.query.verify_machines import verify_machines
 from tests.integrations.ganeti.conformance.door import Door
-from tests.integrations.ganeti.files.documents import DB, DEFAULT, NET1, NODE1, NODE2, WEB, Json, bits, brought_in, nic
+from tests.integrations.ganeti.files.documents import (
+    DB,
+    DEFAULT,
+    NET1,
+    NET2,
+    NODE1,
+    NODE2,
+    RACK,
+    WEB,
+    Json,
+    bits,
+    brought_in,
+    nic,
+)
 from tests.integrations.ganeti.files.documents import old_document as first_document
 
 NEW_GROUP, NEW_NODE = "99999999-0000-4000-8000-000000000001", "99999999-0000-4000-8000-000000000002"
@@ -135,9 +148,81 @@ async def test_a_change_of_a_network_and_of_its_wires_is_a_difference(ledger: te
     document["networks"][NET1]["tags"] = ["other"]
     document["nodegroups"][DEFAULT]["networks"][NET1]["link"] = "br77"
 
-    group, network = await shown(ledger, document)
-    assert group == "group default: the networks that reach it, or how, differ"
-    assert network.startswith("network net1: its subnets, pools, reserved addresses, tags or MAC prefix differ; ")
+    assert await shown(ledger, document) == [
+        "network net1: its tags differ; `tenure network modify … net1`",
+        (
+            "network net1: reaches group default by bridged br77 in the file; "
+            "`tenure network connect net1 default -N mode=bridged,link=br77 --replace`"
+        ),
+    ]
+
+
+async def test_each_connection_that_differs_is_shown_with_the_command_that_makes_or_cuts_it(
+    ledger: tenure.AsyncLedger,
+) -> None:
+    await brought_in(ledger, first_document())
+    document = later(first_document())
+    document["nodegroups"][DEFAULT]["name"] = "rack0"
+    document["networks"][NET1]["name"] = "lan"
+    del document["nodegroups"][DEFAULT]["networks"][NET1]
+    document["nodegroups"][RACK]["networks"][NET2] = {"mode": "openvswitch", "link": "ovs1", "vlan": ".9"}
+
+    assert await shown(ledger, document) == [
+        "group default: is called rack0 in the file; `tenure group rename default rack0`",
+        "network net1: is called lan in the file; `tenure network rename net1 lan`",
+        "network net1: does not reach group rack0 in the file; `tenure network disconnect lan rack0`",
+        (
+            "network net2: reaches group rack by openvswitch ovs1 .9 in the file; "
+            "`tenure network connect net2 rack -N mode=openvswitch,link=ovs1,vlan=.9`"
+        ),
+    ]
+
+
+async def test_a_new_group_is_connected_to_the_networks_that_were_there(ledger: tenure.AsyncLedger) -> None:
+    await brought_in(ledger, first_document())
+    document = later(first_document())
+    wires = {NET1: {"mode": "routed", "link": "rt9", "vlan": ""}}
+    document["nodegroups"][NEW_GROUP] = {"name": "rack9", "uuid": NEW_GROUP, "networks": wires, "serial_no": 1}
+    await brought_in(ledger, document)
+
+    line = (await ledger.network("net1")).connection("rack9")
+    assert line is not None
+    assert (line.mode, line.link) == ("routed", "rt9")
+    assert await export_cluster(ledger, "today") == document
+
+
+async def test_what_no_file_brought_in_is_no_difference_and_stays(ledger: tenure.AsyncLedger) -> None:
+    await brought_in(ledger, first_document())
+    await ledger.add_network("other")
+    await ledger.add_subnet("other", "2001:db8:9::/48", unit=64)
+    await Instances(ledger).add("by-hand", ["0:ip=192.0.2.11,network=net1"], InstanceOptions(node="node1"))
+    document = later(first_document())
+
+    assert await shown(ledger, document) == []
+    await brought_in(ledger, document)
+    assert (await Instances(ledger).find("by-hand")).nics[0].addresses == ["192.0.2.11"]
+
+
+async def test_what_the_ledger_keeps_away_on_its_own_word_is_no_difference(ledger: tenure.AsyncLedger) -> None:
+    await brought_in(ledger, first_document())
+    await ledger.preallocate("net1", "instance/later", "192.0.2.12")
+    await ClusterEdits(ledger).set_master("192.0.2.13")
+
+    assert await shown(ledger, later(first_document())) == []
+
+
+async def test_a_block_that_only_got_larger_in_todays_form_is_the_same_subnet(ledger: tenure.AsyncLedger) -> None:
+    await brought_in(ledger, first_document())
+    document = later(first_document())
+    network = document["networks"][NET2]
+    network.update(network="10.0.0.0/23", reservations=bits(512, 77), ext_reservations=bits(512, 511))
+    before = await shown(ledger, document)
+    uuid = (await ledger.network("net2")).subnets[0].uuid
+    await ledger.modify_subnet("net2", uuid, cidr="10.0.0.0/23")
+    await ledger.add_pool("net2", "10.0.1.0/24")
+
+    assert before == ["network net2: its subnets, pools, reserved addresses differ; `tenure network modify … net2`"]
+    assert "subnets" not in str(await shown(ledger, document))
 
 
 async def test_an_instance_that_moved_and_took_other_links_is_one_difference(ledger: tenure.AsyncLedger) -> None:
@@ -161,7 +246,7 @@ async def test_a_take_over_that_was_broken_off_is_run_again(
         each["os"] = "other"
     plan = await plan_import(read_cluster(document), ledger)
     with monkeypatch.context() as patch:
-        patch.setattr("tenure.integrations.ganeti.files.load.import_cluster._file_paper", None)
+        patch.setattr("tenure.integrations.ganeti.files.load.import_cluster.file_paper", None)
         with pytest.raises(TypeError):
             await run_import(ledger, plan)
     await brought_in(ledger, document)

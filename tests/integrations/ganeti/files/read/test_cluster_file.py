@@ -56,6 +56,13 @@ OLD: list[tuple[list[Any], Any, str]] = [
     (["networks", NET1, "network6"], "10.0.0.0/8", f"{N1}.network6: 10.0.0.0/8 is a block of IPv4"),
     (["networks", NET1, "network6"], DROP, f"{N1}.gateway6: stands without network6"),
     (["networks", NET1, "gateway"], "192.0.2.99", f"{N1}.gateway: 192.0.2.99 lies outside 192.0.2.0/28"),
+    (
+        ["networks", NET1, "gateway"],
+        "192.0.2.0",
+        (f"{N1}.gateway: 192.0.2.0 is the network or broadcast address of 192.0.2.0/28, so network net1 has no gateway"
+        " there; give it another one (`gnt-network modify --gateway ADDRESS net1`)"),
+    ),
+    (["networks", NET1, "gateway"], "192.0.2.15", f"{N1}.gateway: 192.0.2.15 is the network or broadcast address"),
     (["networks", NET1, "gateway"], "router", f"{N1}.gateway: 'router' is not an IPv4 or IPv6 address"),
     (["networks", NET1, "mac_prefix"], "zz", f"{N1}.mac_prefix: 'zz' is not of the form aa:bb:cc"),
     (["networks", NET1, "mac_prefix"], "aa:bb", f"{N1}.mac_prefix: 'aa:bb' is not of the form aa:bb:cc"),
@@ -98,6 +105,7 @@ NEW: list[tuple[list[Any], Any, str]] = [
     (["name"], "subnet2", f"{N1}.subnets: two subnets have the name subnet2"),
     (["name"], "192.0.2.5", f"{S1}.name: "),
     (["dhcp"], 1, f"{S1}.dhcp: true or false is needed, not 1"),
+    (["gateway"], "192.0.2.0", f"{S1}.gateway: 192.0.2.0 is the network or broadcast address of 192.0.2.0/24"),
     (["gateway"], "10.0.0.1", f"{S1}.gateway: 10.0.0.1 lies outside 192.0.2.0/24"),
     (["pools"], "x", f"{S1}.pools: a list is needed"),
     (["pools", 0], "x", f"{S1}.pools[0]: an object is needed"),

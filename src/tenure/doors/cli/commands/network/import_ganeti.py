@@ -42,19 +42,24 @@ file_path = click.Path(path_type=Path, dir_okay=False)
     help=f"The file of a running instance, NAME{SUFFIX}, to be compared; repeat for more.",
 )
 @click.option("--dry-run", is_flag=True, help="Only tell what would be made, and what is in the way.")
+@click.option(
+    "--apply", "follows", is_flag=True, help="Follow what a later file has otherwise than the ledger, all in one step."
+)
 @click.pass_context
 @pass_session
 def import_ganeti(
-    session: Session, context: click.Context, file: Path, runtimes: tuple[Path, ...], dry_run: bool
+    session: Session, context: click.Context, file: Path, runtimes: tuple[Path, ...], dry_run: bool, follows: bool
 ) -> None:
     """Move in networks, groups, nodes and instances from a Ganeti config.data, of today's form or the revised one.
 
     Nothing of the file is lost: `tenure network export-ganeti` writes it back. An import that was broken off is simply
     run again. A later file of the same cluster is compared with the ledger: --dry-run shows each difference, and the
-    command that follows it; when there is none left, the later file takes the place of the earlier one.
+    command that follows it. --apply follows all of them in one step, wholly or not at all, and no address that stays
+    is given up; with --dry-run it says whether that can be done. Then the later file takes the place of the earlier.
 
     For example:
       tenure network import-ganeti config.data --dry-run
+      tenure network import-ganeti config.data --apply
       tenure network import-ganeti config.data --runtime web-7.runtime
     """
     from tenure.integrations.ganeti.files.read.cluster_file import read_file
@@ -63,11 +68,13 @@ def import_ganeti(
     running = _compared(cluster, runtimes)
     with Bar(session, "importing") as bar:
         plan = session.run(
-            lambda ledger: _moved_in(ledger, cluster, dry_run, bar), may_make=not dry_run, try_on_new=dry_run
+            lambda ledger: _moved_in(ledger, cluster, bar, dry_run=dry_run, follows=follows),
+            may_make=not dry_run,
+            try_on_new=dry_run,
         )
     written = not dry_run
     answer(session, _document(plan, running, written), "\n".join(_lines(plan, running, written)))
-    if plan.conflicts:
+    if plan.in_the_way:
         context.exit(FINDINGS)
 
 
@@ -96,9 +103,14 @@ def _compared(cluster: "ClusterConfiguration", runtimes: Sequence[Path]) -> "Rem
     return found
 
 
-async def _moved_in(ledger: AsyncLedger, cluster: "ClusterConfiguration", dry_run: bool, bar: Bar) -> "ImportPlan":
+async def _moved_in(
+    ledger: AsyncLedger, cluster: "ClusterConfiguration", bar: Bar, *, dry_run: bool, follows: bool
+) -> "ImportPlan":
+    from tenure.integrations.ganeti.files.load.follow_file import follow_import, try_to_follow
     from tenure.integrations.ganeti.files.load.import_cluster import plan_import, run_import
 
+    if follows:
+        return await (try_to_follow(ledger, cluster) if dry_run else follow_import(ledger, cluster, progress=bar))
     plan = await plan_import(cluster, ledger)
     if not dry_run:
         await run_import(ledger, plan, progress=bar)
@@ -108,14 +120,16 @@ async def _moved_in(ledger: AsyncLedger, cluster: "ClusterConfiguration", dry_ru
 def _document(plan: "ImportPlan", running: "Remarks", written: bool) -> dict[str, Any]:
     return {
         "form": plan.settled.cluster.form,
-        "ok": not plan.conflicts,
+        "ok": not plan.in_the_way,
         "written": written,
+        "applied": written and plan.followed is not None,
         "counts": plan.counts,
         "new": {section: list(names) for section, names in plan.new.items()},
         "present": {section: list(names) for section, names in plan.present.items()},
         "findings": [{"place": place, "reason": reason} for place, reason in _remarks(plan, running)],
-        "conflicts": list(plan.conflicts),
+        "conflicts": plan.in_the_way,
         "differences": [dataclasses.asdict(each) for each in plan.differences],
+        "moved": None if plan.followed is None else dataclasses.asdict(plan.followed),
     }
 
 
@@ -124,10 +138,10 @@ def _remarks(plan: "ImportPlan", running: "Remarks") -> "Remarks":
 
 
 def _lines(plan: "ImportPlan", running: "Remarks", written: bool) -> Iterator[str]:
-    for conflict in plan.conflicts:
+    for conflict in plan.in_the_way:
         yield f"in the way: {conflict}"
     for difference in plan.differences:
-        yield f"differs: {difference}"
+        yield f"followed: {difference.text}" if written else f"differs: {difference}"
     for place, reason in _remarks(plan, running):
         yield f"oddity: {place}: {reason}"
     for section, names in plan.present.items():
@@ -136,10 +150,19 @@ def _lines(plan: "ImportPlan", running: "Remarks", written: bool) -> Iterator[st
     for section, names in plan.new.items():
         if names and not written:
             yield f"  {WORDS.get(section, section)}: {_some(names)}"
-    if plan.again and not plan.conflicts:
+    yield from ["nothing to do: this file was brought in before"] if plan.done else _end(plan, written)
+
+
+def _end(plan: "ImportPlan", written: bool) -> Iterator[str]:
+    """Say what became of all of it, or would become."""
+    if plan.followed is not None:
+        moved = {"handed over": plan.followed.handed_over, "released": plan.followed.released}
+        said = ", ".join(f"{counted({'addresses': count})} {what}" for what, count in moved.items() if count)
+        yield f"{'all followed' if written else 'all can be followed'} in one step{f': {said}' if said else ''}"
+    if plan.again and not plan.in_the_way:
         yield f"the file {'takes' if written else 'would take'} the place of the one that was brought in before"
     counts = {WORDS.get(kind, kind): count for kind, count in plan.counts.items()}
-    verb = "written" if written else "nothing can be written; new would be" if plan.conflicts else "would be written"
+    verb = "written" if written else "nothing can be written; new would be" if plan.in_the_way else "would be written"
     yield f"{verb}: {counted(counts) or 'nothing'}"
 
 

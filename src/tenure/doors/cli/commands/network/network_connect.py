@@ -70,6 +70,12 @@ def list_tags(session: Session, network: str) -> None:
     metavar="KEY=VALUE,…",
     help="mode= bridged, routed or openvswitch, link= and vlan=.",
 )
+@click.option(
+    "--replace",
+    "replaces",
+    is_flag=True,
+    help="Where it is connected in another way, connect it in this one, with the NICs.",
+)
 @no_check_option
 @hook_options
 @click.pass_context
@@ -80,16 +86,20 @@ def connect(
     """Connect a network to groups of nodes, or to all: how NICs on it are wired there.
 
     Unless said otherwise a NIC is bridged to xen-br0, without vlan. Where the network is connected already, nothing is
-    changed.
+    changed, unless --replace is given: then NICs that are wired in the old way are wired in the new one, in the same
+    step.
 
     For example:
       tenure network connect net1 default -N mode=bridged,link=br100
+      tenure network connect net1 default -N mode=bridged,link=br200 --replace
     """
     from tenure.integrations.ganeti.options.network_grammar import read_connection_option
 
     wire = {} if parameters is None else read_connection_option(parameters)
-    check = said["check"]
-    made = run_hooked(session, said, lambda networks: networks.connect(network, groups, check=check, **wire))
+    check, replaces = said["check"], said["replaces"]
+    made = run_hooked(
+        session, said, lambda networks: networks.connect(network, groups, check=check, replaces=replaces, **wire)
+    )
     names = ", ".join(
         f"{each.group} ({wire_text(each.mode, each.link, each.vlan)})" for each in made.network.connections
     )

@@ -6,7 +6,7 @@ their networks, before the instances, so that nobody else is given one in betwee
 """
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from itertools import islice
 from typing import TypeVar
@@ -17,6 +17,7 @@ from tenure.integrations.ganeti.files.load.import_network import NetworkSteps, S
 from tenure.integrations.ganeti.files.load.import_operations import (
     group_operations,
     instance_operations,
+    network_connections,
     node_operations,
 )
 from tenure.integrations.ganeti.files.load.import_plan import ImportPlan, plan_import
@@ -39,8 +40,8 @@ Progress = Callable[[int, int], object]
 
 async def run_import(ledger: AsyncLedger, plan: ImportPlan, progress: Progress | None = None) -> None:
     """Make what a plan calls new. Conflict, and nothing is changed, while something stands in the way."""
-    if plan.conflicts:
-        raise _refused("nothing was written", plan.conflicts)
+    if plan.in_the_way:
+        raise _refused("nothing was written", plan.in_the_way)
     if plan.done:
         return
     try:
@@ -55,21 +56,25 @@ async def _take_over(ledger: AsyncLedger, plan: ImportPlan) -> None:
     The paper of the whole file comes last: until then the later file is compared with the ledger again.
     """
     new = {(section, name) for section, names in plan.new.items() for name in names}
-    old = [plain for plain in plain_objects(plan.settled.cluster) if (plain.section, plain.name) not in new]
-    wanted = {plain.paper: _object_paper(plan, plain) for plain in old}
+    operations = object_papers(plan, [p for p in plain_objects(plan.settled.cluster) if (p.section, p.name) not in new])
+    for chunk in _cut(iter(operations)):
+        await _make(ledger, chunk)
+    await _make(ledger, [file_paper(plan, plan.papers[FILE].revision, done=True)])
+
+
+def object_papers(plan: ImportPlan, objects: Iterable[Plain]) -> list[Operation]:
+    """Keep what a file says of objects beside the ledger's words, and nothing of those that it no longer has."""
+    wanted = {plain.paper: _object_paper(plan, plain) for plain in objects}
     made = {plain.paper for plain in plain_objects(plan.settled.cluster)}
     stale = [
         RemovePaper(kind=GANETI, name=name, revision=paper.revision)
         for name, paper in plan.papers.items()
         if name not in made and name != FILE
     ]
-    operations: list[Operation] = [
+    return [
         *stale,
         *(each for name, each in wanted.items() if name not in plan.papers or not _same(plan.papers[name], each)),
     ]
-    for chunk in _cut(iter(operations)):
-        await _make(ledger, chunk)
-    await _make(ledger, [_file_paper(plan, plan.papers[FILE].revision, done=True)])
 
 
 def _same(paper: Paper, wanted: WritePaper) -> bool:
@@ -80,7 +85,7 @@ async def _run(ledger: AsyncLedger, plan: ImportPlan, progress: Progress | None)
     """Take the steps of a plan, one after the other."""
     if FILE not in plan.papers:
         # Before anything else is written: from here on an import of another file is refused.
-        await _make(ledger, [_file_paper(plan, 0, done=False)])
+        await _make(ledger, [file_paper(plan, 0, done=False)])
     made, total = 0, sum(plan.counts.values())
     for count, operations in _steps(plan):
         await _make(ledger, operations)
@@ -93,7 +98,7 @@ async def _run(ledger: AsyncLedger, plan: ImportPlan, progress: Progress | None)
     # Read anew: another import of the same file may have come to the end first.
     known = await ledger.paper(GANETI, FILE)
     if not known.document["done"]:
-        await _make(ledger, [_file_paper(plan, known.revision, done=True)])
+        await _make(ledger, [file_paper(plan, known.revision, done=True)])
 
 
 def _node_gone(error: Conflict | NotFound, plan: ImportPlan) -> Conflict:
@@ -111,8 +116,8 @@ async def _explain(error: Conflict, now: ImportPlan) -> None:
     """Tell why a step was refused, by what the ledger has now; somebody else may have taken it."""
     if now.done:
         return
-    if now.conflicts:
-        raise _refused("the import was broken off", now.conflicts) from error
+    if now.in_the_way:
+        raise _refused("the import was broken off", now.in_the_way) from error
     if isinstance(error, AlreadyExists) or error.field == "revision":  # by this file's, or it would be in the way
         hint = "it was left to go on; run this again if it does not come to its end"
         raise Conflict(f"another import of this file is under way; {hint}", field="file") from error
@@ -157,7 +162,9 @@ def _steps(plan: ImportPlan) -> Iterator[Step]:
     groups = [group for group in cluster.groups if group.name in new[GROUPS]]
     if groups:
         made = [operation for group in groups for operation in group_operations(group)]
-        yield len(groups), [*papers(GROUPS, [group.name for group in groups]), *made]
+        old = [each for each in cluster.networks if each.name not in new[NETWORKS]]
+        wired = [each for network in old for each in network_connections(network, {group.name for group in groups})]
+        yield len(groups), [*papers(GROUPS, [group.name for group in groups]), *made, *wired]
     for nodes in _cut(node for node in cluster.nodes if node.name in new[NODES]):
         made = [operation for node in nodes for operation in node_operations(node)]
         yield len(nodes), [*papers(NODES, [node.name for node in nodes]), *made]
@@ -201,7 +208,8 @@ def _object_paper(plan: ImportPlan, plain: Plain) -> WritePaper:
     return _paper(plain.paper, kept_of(plan.settled.cluster, plain), 0 if known is None else known.revision)
 
 
-def _file_paper(plan: ImportPlan, revision: int, *, done: bool) -> WritePaper:
+def file_paper(plan: ImportPlan, revision: int, *, done: bool) -> WritePaper:
+    """Keep what a file says of the whole, and whether all of it was brought in."""
     return _paper(FILE, kept_of_file(plan.settled.cluster, done=done), revision)
 
 

@@ -1,6 +1,6 @@
 """What an import asks of the ledger for each object of a file."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 
 from tenure.integrations.ganeti.cluster import node_papers
 from tenure.integrations.ganeti.files.file_model import ORPHAN, NetworkFile, SubnetFile
@@ -41,7 +41,7 @@ def network_frame(network: NetworkFile) -> Iterator[Operation]:
             gateway=None if subnet.gateway is None else format_address(subnet.gateway),
             name=subnet.name,
             dhcp=subnet.dhcp,
-            keep_back=sorted(_kept_back(subnet)),
+            keep_back=sorted(kept_back(subnet)),
             uuid=subnet.uuid,
         )
 
@@ -57,13 +57,20 @@ def network_filling(network: NetworkFile) -> Iterator[Operation]:
     yield from as_in_the_file(network)
     for subnet in network.subnets:
         yield from (AddPool(network=name, range=pool.range, name=pool.name) for pool in subnet.pools)
-        kept = _kept_back(subnet)
+        kept = kept_back(subnet)
         # Automatic marks stay automatic (U16): the subnet keeps them back by itself, and they follow its block.
         automatic = sorted({place for why, place in subnet.automatic() if why in kept and place is not None})
         for piece in subnet.external or ():
             yield from (Reserve(network=name, range=rest) for rest in subtract(piece, map(single, automatic)))
-    for line in network.connections:
-        yield Connect(network=name, group=line.group, mode=line.mode, link=line.link, vlan=line.vlan)
+    yield from network_connections(network, {line.group for line in network.connections})
+
+
+def network_connections(network: NetworkFile, groups: Collection[str]) -> Iterator[Operation]:
+    """Connect a network to those of its groups that are named."""
+    lines = [line for line in network.connections if line.group in groups]
+    yield from as_in_the_file(network) if lines else ()
+    for line in lines:
+        yield Connect(network=network.name, group=line.group, mode=line.mode, link=line.link, vlan=line.vlan)
 
 
 def shut(network: NetworkFile) -> list[Operation]:
@@ -79,11 +86,11 @@ def unshut(network: NetworkFile) -> list[Operation]:
 
 def kept_gateways(network: NetworkFile) -> set[int]:
     """Return the gateways that are kept back: the ledger lets nobody hold one when it comes, only afterwards."""
-    own = [(subnet.gateway, _kept_back(subnet)) for subnet in network.subnets if subnet.gateway is not None]
+    own = [(subnet.gateway, kept_back(subnet)) for subnet in network.subnets if subnet.gateway is not None]
     return {gateway for gateway, kept in own if KeepBack.GATEWAY in kept}
 
 
-def _kept_back(subnet: SubnetFile) -> set[KeepBack]:
+def kept_back(subnet: SubnetFile) -> set[KeepBack]:
     """Return which automatic marks a subnet has: those that are external, and that of a gateway yet to come."""
     external = subnet.external or ()
     return {why for why, place in subnet.automatic() if place is None or any(place in piece for piece in external)}

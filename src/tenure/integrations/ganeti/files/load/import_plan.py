@@ -17,6 +17,8 @@ from tenure.integrations.ganeti.files.file_model import (
 from tenure.integrations.ganeti.files.ledger_snapshot import read_ledger
 from tenure.integrations.ganeti.files.load.address_owners import Grant, Tenants, grants_of
 from tenure.integrations.ganeti.files.load.cluster_differences import ClusterDifference, differences
+from tenure.integrations.ganeti.files.load.cluster_target import KINDS, ClusterTarget
+from tenure.integrations.ganeti.files.load.network_changes import aligned
 from tenure.integrations.ganeti.files.read.merge_marks import MergedConfiguration, settle
 from tenure.integrations.ganeti.files.unknown_fields_papers import (
     FILE,
@@ -45,22 +47,28 @@ from tenure.service.ledger.async_ledger import AsyncLedger
 Names = dict[str, list[str]]
 
 DIFFERS = (
-    "another Ganeti file was brought in before, and the ledger differs from this one; follow what the dry run shows, "
-    "then run this again. Differences"
+    "another Ganeti file was brought in before, and the ledger differs from this one; --apply follows what the dry run "
+    "shows, or follow it by the commands and run this again. Differences"
 )
 
-KINDS = {GROUPS: GROUP, NODES: NODE, NETWORKS: "network", INSTANCES: INSTANCE}
-"""What one object of a section is called."""
+
+@dataclass(frozen=True, slots=True)
+class FollowedAddresses:
+    """What became of addresses when differences were followed: handed over to another owner or slot, or released."""
+
+    handed_over: int = 0
+    released: int = 0
 
 
 @dataclass(frozen=True, slots=True)
 class ImportPlan:
-    """What an import would do, by name and section. While there are conflicts it does nothing.
+    """What an import would do, by name and section. While something is ``in_the_way`` it does nothing.
 
     ``done``: this very file was brought in before, wholly; nothing is left to do. ``opened``: new networks that an
     import that was broken off left half made. ``grants``: the addresses that are still to be granted, by network.
     ``nodes``: the revisions of the nodes that are there, by name. ``master``: the master's address in the
-    ledger. ``again``: an earlier file was brought in; ``differences``: how the ledger differs from this one.
+    ledger. ``again``: an earlier file was brought in; ``differences``: how the ledger differs from this one, with
+    ``target``, the cluster to bring it to. ``followed``: they were (or, rehearsed, can be) followed in one step.
     """
 
     settled: MergedConfiguration
@@ -75,6 +83,14 @@ class ImportPlan:
     master: Master = field(default_factory=Master)
     differences: Sequence[ClusterDifference] = ()
     again: bool = False
+    target: ClusterTarget | None = None
+    followed: FollowedAddresses | None = None
+
+    @property
+    def in_the_way(self) -> list[str]:
+        """List what keeps an import from being made: conflicts, and differences that are still to be followed."""
+        left = [f"{DIFFERS}: {len(self.differences)}"] if self.differences and self.followed is None else []
+        return [*left, *self.conflicts]
 
     @property
     def findings(self) -> Sequence[FileRemark]:
@@ -97,6 +113,7 @@ class _Standing:
         self, uuids: Mapping[str, Mapping[str, str]], spaces: Sequence[Configuration], nodes: Sequence[Node]
     ) -> None:
         self.nodes = {node.name: node for node in nodes}
+        self.spaces = spaces
         self._uuids = uuids
         self._names = {section: {uuid: name for name, uuid in known.items()} for section, known in uuids.items()}
         self._spaces = {space.name for space in spaces}
@@ -128,7 +145,31 @@ class _Standing:
             other = self._names[plain.section][plain.uuid]
             yield f"{kind} {plain.name!r} has the uuid of {kind} {other!r}, {plain.uuid}"
         elif plain.section == NETWORKS and plain.name in self._spaces:
-            yield f"space {plain.name!r} exists already, and network {plain.name!r} needs one of its own"
+            yield _needs_space(plain.name)
+
+    def name_conflicts(self, target: ClusterTarget) -> Iterator[str]:
+        """Say which names of networks are taken: by a space, or by a network that gets another name itself.
+
+        A new network may take the space of one that goes. A renamed one may not: the ledger gives a name to one network
+        at a time.
+        """
+        known = target.snapshot.networks
+        left = {
+            space.name: [each for each in space.networks.values() if not target.goes(NETWORKS, each.uuid)]
+            for space in self.spaces
+        }
+        names = {name for space in self.spaces for name in (space.name, *space.networks)}
+        for network in target.file.networks:
+            old = known.get(network.uuid)
+            if old is None and left.get(network.name):
+                yield _needs_space(network.name)
+            elif old is not None and old.name != network.name and network.name in names:
+                problem = f"network {old.name!r} is called {network.name!r} in the file, and that name is still in use"
+                yield f"{problem}; `tenure network rename` frees it"
+
+
+def _needs_space(network: str) -> str:
+    return f"space {network!r} exists already, and network {network!r} needs one of its own"
 
 
 async def plan_import(cluster: ClusterConfiguration, ledger: AsyncLedger) -> ImportPlan:
@@ -154,13 +195,13 @@ async def plan_import(cluster: ClusterConfiguration, ledger: AsyncLedger) -> Imp
     plan = _plan_objects(settled, papers, standing) if same else await _plan_again(settled, papers, standing, ledger)
     master = read_master(await ledger.papers(MASTER))
     plan = replace(plan, nodes={name: node.revision for name, node in standing.nodes.items()}, master=master)
-    in_the_way = [
-        *plan.conflicts,
-        *_master_conflicts(master, settled.cluster),
-        *([] if plan.again else _group_conflicts(standing.nodes, settled.cluster, plan.present[NODES])),
-        *_mac_conflicts(macs, settled.cluster, plan.new[INSTANCES]),
-    ]
-    plan = replace(plan, conflicts=in_the_way)
+    if not plan.again:
+        first = [
+            *_master_conflicts(master, settled.cluster),
+            *_group_conflicts(standing.nodes, settled.cluster, plan.present[NODES]),
+            *_mac_conflicts(macs, settled.cluster, plan.new[INSTANCES]),
+        ]
+        plan = replace(plan, conflicts=[*plan.conflicts, *first])
     # Who holds the addresses of new instances can be told only when the networks are those of the file.
     return plan if plan.differences else await _with_grants(plan, standing, ledger)
 
@@ -170,19 +211,20 @@ async def _plan_again(
 ) -> ImportPlan:
     """Compare a later file of the cluster with the ledger: what is new is made, other differences are in the way."""
     snapshot = await read_ledger(ledger)
-    half = {plain.name for plain in plain_objects(settled.cluster) if _is_half_made(plain, papers)}
-    whole = tuple(network for network in snapshot.cluster.networks if network.name not in half)
-    found = differences(settled.cluster, replace(snapshot.cluster, networks=whole))
-    there = {(each.section, each.uuid) for each in plain_objects(replace(snapshot.cluster, networks=whole))}
+    known = snapshot.networks
+    networks = (aligned(each, known[each.uuid]) if each.uuid in known else each for each in settled.cluster.networks)
+    settled = replace(settled, cluster=replace(settled.cluster, networks=tuple(networks)))
+    target = ClusterTarget(settled.cluster, snapshot)
+    half = frozenset(plain.name for plain in plain_objects(settled.cluster) if _is_half_made(plain, papers))
+    there = {(each.section, each.uuid) for each in plain_objects(snapshot.cluster) if each.name not in half}
     new, present = _nothing(), _nothing()
-    conflicts = [f"{DIFFERS}: {len(found)}"] if found else []
     for plain in plain_objects(settled.cluster):
-        known = (plain.section, plain.uuid) in there
-        (present if known else new)[plain.section].append(plain.name)
-        if not known and plain.name not in half:
-            conflicts.extend(standing.conflicts(plain))
-    opened = frozenset(half)
-    return ImportPlan(settled, conflicts, new, present, papers, opened=opened, differences=found, again=True)
+        (present if (plain.section, plain.uuid) in there else new)[plain.section].append(plain.name)
+    conflicts = [*target.problems, *standing.name_conflicts(target)]
+    found = differences(target, half)
+    return ImportPlan(
+        settled, conflicts, new, present, papers, opened=half, differences=found, again=True, target=target
+    )
 
 
 def _nothing() -> Names:

@@ -25,7 +25,7 @@ from tenure.integrations.ganeti.files.json_parts import (
     text,
 )
 from tenure.integrations.ganeti.files.read.file_instances import InstanceReferences, Wire, read_instance, used_once
-from tenure.integrations.ganeti.files.read.file_networks import read_network
+from tenure.integrations.ganeti.files.read.file_networks import check_gateways, read_network
 from tenure.integrations.ganeti.machine_model import (
     DEFAULT_LINK,
     DEFAULT_MODE,
@@ -70,7 +70,7 @@ def examine(document: object) -> tuple[ClusterConfiguration, FileFaults]:
     _check_kind(whole)
     keys: dict[tuple[str, str], str] = {}
     # Each section is read when those are known that it refers to: groups name networks, nodes groups, instances both.
-    networks = _section(whole, NETWORKS, keys, read_network)
+    networks = _section(whole, NETWORKS, keys, _network)
     homes = _section(whole, GROUPS, keys, lambda part, uuid, name: (Group(name, uuid), part))
     groups = [group for group, _ in homes]
     lines = _connections(homes, {network.uuid: network for network in networks})
@@ -114,6 +114,12 @@ def _section(
         keys[section, uuid] = key
         found.append(read(part, uuid, name))
     return found
+
+
+def _network(part: Part, uuid: str, name: str) -> NetworkFile:
+    network = read_network(part, uuid, name)
+    check_gateways(part, network)
+    return network
 
 
 def _uuid(part: Part, section: str, key: str, name: str) -> str:

@@ -11,7 +11,7 @@ from tenure.kernel.addressing.addresses import family_name, format_address, is_v
 from tenure.kernel.addressing.ranges import AddressRange, Cidr, merge, parse_cidr, parse_range, sized_range
 from tenure.kernel.errors import Invalid
 from tenure.kernel.names import check_name, shown
-from tenure.kernel.plan.edit_fields import read_mac_prefix
+from tenure.kernel.plan.edit_fields import read_gateway, read_mac_prefix, unusable_gateway
 
 OLD_FIELDS = ("network", "gateway", "network6", "gateway6", "reservations", "ext_reservations")
 """What only today's form has."""
@@ -58,12 +58,12 @@ def _old_subnets(part: Part, uuid: str) -> list[SubnetFile]:
         marks = part.read("reservations", lambda bits, field: read_bits(bits, cidr.range, field=field), None)
         external = part.read("ext_reservations", lambda bits, field: read_bits(bits, cidr.range, field=field), None)
         pool = PoolFile(cidr.range, None, marks)
-        gateway = part.read("gateway", lambda value, field: _gateway(value, cidr, field), None)
+        gateway = part.read("gateway", lambda value, field: read_gateway(value, cidr, field), None)
         made = made_uuid(uuid, str(cidr))
         subnets.append(SubnetFile(cidr, made, gateway=gateway, pools=(pool,), external=external))
     six = part.read("network6", _block6, None)
     if six is not None:
-        gateway = part.read("gateway6", lambda value, field: _gateway(value, six, field), None)
+        gateway = part.read("gateway6", lambda value, field: read_gateway(value, six, field), None)
         subnets.append(SubnetFile(six, made_uuid(uuid, str(six)), gateway=gateway))
     elif part.has("gateway6") and not part.has("network6"):
         part.faults.add(part.at("gateway6"), "stands without network6")
@@ -84,13 +84,16 @@ def _of_version(cidr: Cidr, v6: bool, field: str) -> Cidr:
     return cidr
 
 
-def _gateway(value: object, cidr: Cidr, field: str) -> int:
-    gateway = parse_address(value, field=field)  # type: ignore[arg-type]
-    # fe80::/10: the ten highest bits of the address; above them a position has its IP version.
-    link_local = is_v6(gateway) and (gateway >> 118) & 0x3FF == 0x3FA
-    if gateway not in cidr.range and not (link_local and is_v6(cidr.first)):
-        raise Invalid(f"{field}: {format_address(gateway)} lies outside {cidr}", field=field)
-    return gateway
+def check_gateways(part: Part, network: NetworkFile) -> None:
+    """Note gateways that no machine can have: the ledger would refuse them in the middle of an import."""
+    for index, subnet in enumerate(network.subnets):
+        problem = "" if subnet.gateway is None else unusable_gateway(subnet.gateway, subnet.cidr)
+        if problem:
+            place = part.at("gateway" if network.form == TODAY else f"subnets[{index}].gateway")
+            way_out = (
+                f"give it another one (`gnt-network modify --gateway ADDRESS {network.name}`) and take the new file"
+            )
+            part.faults.add(place, f"{problem}, so network {network.name} has no gateway there; {way_out}")
 
 
 def _subnets(part: Part, uuid: str) -> list[SubnetFile]:
@@ -119,7 +122,7 @@ def _subnet(part: Part, network: str) -> SubnetFile | None:
         cidr,
         part.read("uuid", lambda value, field: check_name(value, field=field), made_uuid(network, str(cidr))),
         part.read("name", _name, None),
-        part.read("gateway", lambda value, field: _gateway(value, cidr, field), None),
+        part.read("gateway", lambda value, field: read_gateway(value, cidr, field), None),
         part.read("dhcp", _yes_or_no, False),
         tuple(pools),
         part.read(word, lambda value, field: _externals(value, cidr, field), None),

@@ -1,0 +1,331 @@
+"""A later file of a cluster followed: all that differs, and all that is new, is written in one ``apply``.
+
+The ledger ends as the file says, or as it was. What was read is of one moment; where something changed since, all is
+read and decided again.
+"""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any
+
+from tenure.integrations.ganeti.cluster import structure
+from tenure.integrations.ganeti.files.file_model import (
+    NETWORKS,
+    ORPHAN,
+    ClusterConfiguration,
+    NetworkFile,
+)
+from tenure.integrations.ganeti.files.ledger_snapshot import network_file
+from tenure.integrations.ganeti.files.load.address_moves import AddressMoves, plan_moves, renamed_owners
+from tenure.integrations.ganeti.files.load.address_owners import Grant, grants_of
+from tenure.integrations.ganeti.files.load.cluster_target import ClusterTarget, by_uuid
+from tenure.integrations.ganeti.files.load.import_cluster import Progress, file_paper, object_papers, run_import
+from tenure.integrations.ganeti.files.load.import_operations import (
+    allocations,
+    kept_gateways,
+    network_filling,
+    network_frame,
+)
+from tenure.integrations.ganeti.files.load.import_plan import FollowedAddresses, ImportPlan, plan_import
+from tenure.integrations.ganeti.files.load.network_changes import follow_network
+from tenure.integrations.ganeti.files.unknown_fields_papers import FILE, plain_objects
+from tenure.integrations.ganeti.instance_records import marks_of, waiting_for
+from tenure.integrations.ganeti.machine_model import (
+    GROUP,
+    IDENTITY,
+    INSTANCE,
+    NODE,
+    PLACEMENT,
+    ClusterMachine,
+    Instance,
+    Node,
+    master_paper,
+)
+from tenure.integrations.ganeti.network_lookup import Outrun, settled, unchanged
+from tenure.integrations.ganeti.options.network_edits import Design
+from tenure.kernel.addressing.addresses import parse_address
+from tenure.kernel.addressing.ranges import AddressRange
+from tenure.kernel.errors import AddressInUse, Conflict, TenureError
+from tenure.kernel.plan.edits import AddNetwork, Disconnect, RemoveNetwork, Reserve, Unreserve
+from tenure.kernel.plan.plan_model import Network
+from tenure.service.apply.operations import (
+    ExpectNoHoldings,
+    ExpectNoPapers,
+    IgnoreConflicts,
+    Operation,
+    RemovePaper,
+    WritePaper,
+)
+from tenure.service.ledger.async_ledger import AsyncLedger
+
+NOT_WRITTEN = "nothing was written: "
+
+Mark = tuple[str, str]
+MachineMove = tuple[ClusterMachine, ClusterMachine | None]
+"""A node or the master as it was, and as it will be (None: it goes)."""
+
+
+async def follow_import(
+    ledger: AsyncLedger, cluster: ClusterConfiguration, *, rehearsed: bool = False, progress: Progress | None = None
+) -> ImportPlan:
+    """Bring a file in, with all differences from the ledger followed in one step; or only rehearse that.
+
+    Conflict, and nothing is changed, where something stands in the way. Return what was done.
+    """
+
+    async def attempt() -> ImportPlan:
+        moment = await ledger.last_change()
+        lock = await structure(ledger)
+        plan = await plan_import(cluster, ledger)
+        if not plan.differences or plan.target is None:
+            return plan
+        work = _Work(plan, plan.target, await plan_moves(ledger, plan.target, plan.settled))
+        if await ledger.last_change() != moment:
+            raise Outrun(Conflict("the ledger keeps changing while it is read; import when less is done", field="file"))
+        try:
+            work.check()
+            operations = [lock, *work.operations()]
+            await (ledger.rehearse(operations) if rehearsed else ledger.apply(operations))
+        except TenureError as error:
+            if await ledger.last_change() != moment:
+                raise Outrun(error) from None
+            raise _refused(error, cluster) from None
+        return work.done()
+
+    plan = await settled(attempt)
+    if plan.followed is None and not rehearsed:
+        await run_import(ledger, plan, progress)
+    return plan
+
+
+async def try_to_follow(ledger: AsyncLedger, cluster: ClusterConfiguration) -> ImportPlan:
+    """Rehearse the same; what stands in the way is among the plan's conflicts."""
+    try:
+        return await follow_import(ledger, cluster, rehearsed=True)
+    except TenureError as error:
+        plan = await plan_import(cluster, ledger)
+        if plan.conflicts:
+            return plan
+        return replace(plan, conflicts=[error.message.removeprefix(NOT_WRITTEN)])
+
+
+def _refused(error: TenureError, file: ClusterConfiguration) -> TenureError:
+    """Return the same error, so that its code and its field stay, with words that say what became of the file."""
+    if isinstance(error, AddressInUse):
+        position = parse_address(error.address)
+        gated = [each.name for each in file.networks if any(subnet.gateway == position for subnet in each.subnets)]
+        error.message = "".join(f"network {name!r} has the gateway {error.address}: " for name in gated) + error.message
+    if not error.message.startswith(NOT_WRITTEN):
+        error.message = NOT_WRITTEN + error.message
+    return error
+
+
+@dataclass(frozen=True)
+class _Work:
+    """All that is done to follow one file, in an order in which everything finds what it needs."""
+
+    plan: ImportPlan
+    target: ClusterTarget
+    moves: AddressMoves
+
+    def check(self) -> None:
+        """Raise if something of the ledger's is in the way, or if it takes more than one step."""
+        gateways = [
+            f"network {network.name!r} is new, and a NIC has its gateway {grant.address}, which takes another step; "
+            "follow the differences by their commands, then import without --apply"
+            for network in self._new_networks()
+            for grant in self._grants(network)
+            if grant.position in kept_gateways(network)
+        ]
+        conflicts = [*self.plan.conflicts, *self.moves.problems, *gateways]
+        if conflicts:
+            more = f" (and {len(conflicts) - 1} more)" if len(conflicts) > 1 else ""
+            raise Conflict(f"{NOT_WRITTEN}{conflicts[0]}{more}", field="file")
+
+    def done(self) -> ImportPlan:
+        """Return the plan with what was done."""
+        networks = {uuid: network.name for uuid, network in self.target.networks.items()}
+        grants = {networks[uuid]: grants for uuid, grants in self.moves.grants.items() if grants}
+        grants.update((network.name, self._grants(network)) for network in self._new_networks())
+        followed = FollowedAddresses(len(self.moves.transfers), len(self.moves.releases))
+        return replace(self.plan, grants={name: each for name, each in grants.items() if each}, followed=followed)
+
+    def operations(self) -> list[Operation]:
+        """Return the operations: holdings go and change hands before the plan changes, and come after it did."""
+        known = self.target.snapshot.networks
+        touched = [network for network in known.values() if self._is_touched(network)]
+        granted = [
+            each
+            for uuid, grants in self.moves.grants.items()
+            if uuid in known
+            for each in allocations(self.target.networks[uuid].name, grants)
+        ]
+        return [
+            *(unchanged(network) for network in touched),
+            *self.moves.releases,
+            *self.moves.transfers,
+            *(operation for network in touched for operation in self._network(network)),
+            *(operation for network in self._new_networks() for operation in self._new_network(network)),
+            *granted,
+            *self._papers(),
+        ]
+
+    def _is_touched(self, network: Network) -> bool:
+        """Tell whether a network is one of the file's, or may have to follow a group, a node or an instance."""
+        return not self.target.stays(NETWORKS, network.uuid) or self._designs[network.uuid].edits != []
+
+    def _network(self, network: Network) -> Iterator[Operation]:
+        """Edit a network of the ledger, or remove it."""
+        name = network.name
+        if self.target.goes(NETWORKS, network.uuid):
+            yield from (Disconnect(network=name, group=line.group) for line in network.connections)
+            yield RemoveNetwork(network=name)
+            return
+        design = self._designs[network.uuid]
+        if design.edits:
+            yield IgnoreConflicts(network=name)
+            reserved = [edit for edit in design.edits if isinstance(edit, Reserve) and edit.reason]
+            # A node's new address must be nobody's; where the file itself gives it to a NIC, it is not reserved.
+            new = [edit.range for edit in reserved if edit.range in self._new_own]
+            yield from (ExpectNoHoldings(network=name, range=str(each)) for each in new)
+            yield from design.edits
+
+    @cached_property
+    def _designs(self) -> dict[str, Design]:
+        known = self.target.snapshot.networks.values()
+        return {each.uuid: self._design(each) for each in known if not self.target.goes(NETWORKS, each.uuid)}
+
+    def _design(self, network: Network) -> Design:
+        design = Design(network)
+        self._follow_machines(design)
+        for edit in waiting_for(network, renamed_owners(self.target)):
+            design.edit(edit)
+        wanted = self.target.networks.get(network.uuid)
+        lines = self.target.lines(network)
+        # A network of the ledger's own only follows the names of groups.
+        follow_network(design, wanted or network_file(design.network), lines)
+        return design
+
+    @cached_property
+    def _machine_moves(self) -> list[MachineMove]:
+        nodes: list[MachineMove] = [(node, self.target.nodes.get(node.uuid)) for node in self.target.ledger.nodes]
+        master, ip = self.target.snapshot.master, self.target.file.master_ip
+        return [*nodes, (master, master if ip is None else replace(master, ip=ip))]
+
+    @cached_property
+    def _new_own(self) -> set[AddressRange]:
+        """Return the addresses that a node or the master gets and no machine of the cluster had."""
+        moves = self._machine_moves
+        before = {address for old, _ in moves for address in old.addresses}
+        after = {address for _, new in moves if new is not None for address in new.addresses}
+        return {_single(address) for address in after - before}
+
+    def _follow_machines(self, design: Design) -> None:
+        """Let the reserved addresses of nodes and of the master follow their names and addresses."""
+        name, network = design.network.name, design.network
+        moved = {old.reason: new for old, new in self._machine_moves if new is None or _own(old) != _own(new)}
+        kept = [each for subnet in network.subnets for each in subnet.reserved if each.reason in moved]
+        for each in kept:
+            design.edit(Unreserve(network=name, range=each.range))
+        for old, new in self._machine_moves:
+            if new is None or old.reason not in moved:
+                continue
+            for address in new.addresses:
+                was = any(parse_address(address) in each.range for each in kept if each.reason == old.reason)
+                fresh = (
+                    address not in old.addresses
+                    and (network.uuid, address) not in self._held
+                    and _inside(network, address)
+                )
+                if was or fresh:
+                    design.edit(Reserve(network=name, range=_single(address), reason=new.reason))
+
+    @cached_property
+    def _held(self) -> set[tuple[str | None, str]]:
+        """Return the addresses that NICs will have, each with its network."""
+        nics = [nic for instance in self.moves.instances.values() for nic in instance.nics]
+        return {(nic.network, address) for nic in nics for address in nic.addresses}
+
+    def _new_networks(self) -> list[NetworkFile]:
+        return [each for each in self.target.file.networks if each.uuid not in self.target.snapshot.networks]
+
+    def _grants(self, network: NetworkFile) -> list[Grant]:
+        """List the addresses of a new network that are held: those of NICs, and those that are marked without one."""
+        marked = [grant for grant in grants_of(self.plan.settled)[network.uuid] if grant.owner == ORPHAN]
+        return [*self.moves.grants.get(network.uuid, ()), *marked]
+
+    def _new_network(self, network: NetworkFile) -> Iterator[Operation]:
+        names = {each.name for each in self.target.snapshot.networks.values()}
+        for operation in network_frame(network):
+            # The name of a network that goes in the same step: its space is there still, and empty by now.
+            if isinstance(operation, AddNetwork) and network.name in names:
+                operation = replace(operation, space=network.name)  # noqa: PLW2901
+            yield operation
+        yield from network_filling(network)
+        yield from allocations(network.name, self._grants(network))
+
+    def _papers(self) -> Iterator[Operation]:
+        """Write groups, nodes, the master, instances with their marks, and what the file says beside."""
+        target = self.target
+        yield from _written(GROUP, target.ledger.groups, target.groups.values())
+        yield from _written(NODE, target.ledger.nodes, target.nodes.values())
+        yield from _written(INSTANCE, target.ledger.instances, self.moves.instances.values())
+        before, after = by_uuid(target.ledger.nodes), target.nodes
+        yield from (RemovePaper(kind=IDENTITY, name=uuid, revision=1) for uuid in before if uuid not in after)
+        yield from (WritePaper(kind=IDENTITY, name=uuid, document={}) for uuid in after if uuid not in before)
+        ip, master = target.file.master_ip, target.snapshot.master
+        if ip not in (None, master.ip):
+            yield master_paper(replace(master, ip=ip))
+        yield from self._marks()
+        yield from object_papers(self.plan, plain_objects(self.plan.settled.cluster))
+        yield file_paper(self.plan, self.plan.papers[FILE].revision, done=True)
+
+    def _marks(self) -> Iterator[Operation]:
+        """Bring the marks up to date: all that go before any comes, so that two instances may change names or MACs."""
+        before, after = by_uuid(self.target.ledger.instances), self.moves.instances
+        changed = [uuid for uuid in {**before, **after} if before.get(uuid) != after.get(uuid)]
+        old, new = _all_marks(before.get(uuid) for uuid in changed), _all_marks(after.get(uuid) for uuid in changed)
+        places = [node.name for node in self.target.ledger.nodes if self._is_relocated(node)]
+        # All marks of a node that changes place go, also those that come again: one that is left then is of an instance
+        # that was not read.
+        again = {(kind, name) for kind, name in old if kind == PLACEMENT and name.partition("/")[0] in places}
+        gone = [mark for mark in old if mark in again or new.get(mark) != old[mark]]
+        made = [mark for mark in new if mark in again or old.get(mark) != new[mark]]
+        yield from (RemovePaper(kind=kind, name=name, revision=1) for kind, name in gone)
+        yield from (ExpectNoPapers(kind=PLACEMENT, prefix=f"{name}/") for name in places)
+        yield from (WritePaper(kind=kind, name=name, document=new[kind, name]) for kind, name in made)
+
+    def _is_relocated(self, node: Node) -> bool:
+        new = self.target.nodes.get(node.uuid)
+        return new is None or (node.name, node.group) != (new.name, new.group)
+
+
+def _written(kind: str, before: Iterable[Any], after: Iterable[Any]) -> Iterator[Operation]:
+    """Return what writes the papers of objects: over the revision that was read where a paper of that name is there."""
+    old, new = {each.name: each for each in before}, {each.name: each for each in after}
+    for name, each in old.items():
+        if name not in new:
+            yield RemovePaper(kind=kind, name=name, revision=each.revision)
+    for name, each in new.items():
+        known = old.get(name)
+        if known is None or known.document() != each.document():
+            revision = 0 if known is None else known.revision
+            yield WritePaper(kind=kind, name=name, document=each.document(), revision=revision)
+
+
+def _all_marks(instances: Iterable[Instance | None]) -> dict[Mark, Mapping[str, Any]]:
+    return {mark: document for instance in instances for mark, document in marks_of(instance).items()}
+
+
+def _own(machine: ClusterMachine) -> tuple[str, Sequence[str]]:
+    return machine.reason, machine.addresses
+
+
+def _single(address: str) -> AddressRange:
+    position = parse_address(address)
+    return AddressRange(position, position)
+
+
+def _inside(network: Network, address: str) -> bool:
+    return any(parse_address(address) in subnet.cidr.range for subnet in network.subnets)

@@ -1,0 +1,80 @@
+"""An address that was picked from a later pool because the earlier ones were full: the command line says so."""
+
+import json
+
+import pytest
+
+from tests.doors.cli.site import Site
+
+FULL = "pool four (IPv4) of network lan was full, so the IPv6 address 2001:db8::10 was picked from a later pool"
+
+
+@pytest.fixture
+def dual(site: Site) -> Site:
+    """Give a network of both families, with one IPv4 address that is held."""
+    site.text("network", "add", "lan")
+    site.text("subnet", "add", "lan", "192.0.2.0/24", "--name", "v4")
+    site.text("subnet", "add", "lan", "2001:db8::/64", "--name", "v6")
+    site.text("pool", "add", "lan", "192.0.2.10", "--name", "four")
+    site.text("pool", "add", "lan", "2001:db8::10-2001:db8::ff", "--name", "six")
+    site.text("allocate", "lan", "pod/0")
+    return site
+
+
+@pytest.mark.parametrize("verb", ["allocate", "hold"])
+def test_an_address_of_the_other_family_names_the_full_pool(dual: Site, verb: str) -> None:
+    result = dual.call(verb, "lan", "pod/1")
+
+    assert result.exit_code == 0, result.output
+    assert result.stdout.startswith("2001:db8::10 ")
+    assert result.stderr == f"tenure: warning: {FULL}\n"
+
+
+@pytest.mark.parametrize("verb", ["allocate", "hold"])
+def test_scripts_find_the_family_and_the_warning_in_the_answer(dual: Site, verb: str) -> None:
+    result = dual.call(verb, "lan", "pod/1", "--json")
+
+    document = json.loads(result.stdout)
+    assert (document["family"], document["warnings"], result.stderr) == ("ipv6", [FULL], "")
+    assert dual.json("holding", "list", "lan")[0]["family"] == "ipv4"
+
+
+@pytest.mark.parametrize("limit", [["--family", "ipv6"], ["--pool", "six"], ["--subnet", "v6"]])
+def test_what_was_asked_for_needs_no_warning(dual: Site, limit: list[str]) -> None:
+    assert dual.json("allocate", "lan", "pod/1", *limit)["warnings"] == []
+
+
+def test_the_same_answer_again_needs_no_warning(dual: Site) -> None:
+    dual.text("allocate", "lan", "pod/1")
+
+    assert dual.json("allocate", "lan", "pod/1")["warnings"] == []
+
+
+def test_neither_a_named_address_nor_one_that_waits_for_its_owner_needs_a_warning(dual: Site) -> None:
+    dual.text("preallocation", "add", "lan", "2001:db8::20", "pod/2")
+
+    assert dual.json("allocate", "lan", "pod/1", "--address", "2001:db8::30")["warnings"] == []
+    assert dual.json("allocate", "lan", "pod/2")["warnings"] == []
+
+
+def test_several_addresses_have_one_warning_beside_their_list(dual: Site) -> None:
+    result = dual.call("allocate", "lan", "pod/1", "--count", "3", "--json")
+
+    told = FULL.replace("2001:db8::10 was", "2001:db8::10 and 2 more were")
+    assert len(json.loads(result.stdout)) == 3
+    assert json.loads(result.stderr) == {"warnings": [told]}
+
+
+def test_a_later_rank_names_the_earlier_pools_that_were_full(dual: Site) -> None:
+    dual.text("pool", "add", "lan", "192.0.2.99", "--name", "spare", "--rank", "2", "--policy", "random")
+    dual.text("pool", "modify", "lan", "four", "--policy", "random")
+    dual.text("pool", "modify", "lan", "six", "--rank", "3", "--policy", "random")
+
+    assert dual.json("allocate", "lan", "pod/1")["warnings"] == [
+        "pool four (IPv4) of network lan was full, so the IPv4 address 192.0.2.99 was picked from a later pool"
+    ]
+    assert "pools four (IPv4), spare (IPv4) of network lan were full" in dual.call("allocate", "lan", "pod/2").stderr
+
+
+def test_where_chance_decides_between_families_nothing_is_said_of_full_pools(dual: Site) -> None:
+    assert dual.json("allocate", "lan", "pod/1", "--policy", "random")["warnings"] == []
