@@ -46,6 +46,7 @@ class Informer:
         namespace: str = "",
         indexers: Mapping[str, Indexer] | None = None,
         labels: str = "",
+        fields: str = "",
         trim: Callable[[Object], None] | None = None,
         silent_s: float = SILENT_S,
         page: int = PAGE,
@@ -58,7 +59,8 @@ class Informer:
         """Whether the server has this kind."""
         self._client = client
         self._path = kind.path(namespace)
-        self._query = {"labelSelector": labels} if labels else {}
+        selectors = {"labelSelector": labels, "fieldSelector": fields}
+        self._query = {name: text for name, text in selectors.items() if text}
         self._trim = trim or drop_managed_fields
         self._silent_s = silent_s
         self._page = page

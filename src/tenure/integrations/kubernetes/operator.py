@@ -1,0 +1,141 @@
+"""``tenure operator``: the process that runs controllers in a cluster. It starts, answers probes, leads, and stops."""
+
+import asyncio
+import contextlib
+import logging
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Protocol
+
+from tenure.integrations.kubernetes.operator_probes import Sample, serve_probes
+from tenure.integrations.kubernetes.operator_settings import OperatorSettings
+from tenure.integrations.kubernetes.runtime import credentials
+from tenure.integrations.kubernetes.runtime.api_client import ApiClient
+from tenure.integrations.kubernetes.runtime.event_recorder import EventRecorder
+from tenure.integrations.kubernetes.runtime.leader_lease import LeaderLease
+from tenure.integrations.kubernetes.runtime.runtime_meter import RuntimeMeter
+
+LOG = logging.getLogger(__name__)
+
+
+@dataclass
+class OperatorContext:
+    """What controllers are given."""
+
+    settings: OperatorSettings
+    client: ApiClient
+    lease: LeaderLease
+    events: EventRecorder
+    meter: RuntimeMeter
+
+
+class Controller(Protocol):
+    """A part of the operator that looks after some kinds."""
+
+    name: str
+
+    def not_ready(self) -> Mapping[str, str]:
+        """Return what this part still waits for."""
+        ...
+
+    async def follow(self) -> None:
+        """Keep caches up to date, on every replica, until cancelled."""
+        ...
+
+    async def lead(self) -> None:
+        """Do the work, on the leader, until cancelled."""
+        ...
+
+
+MakeController = Callable[[OperatorContext], Controller]
+CONTROLLERS: dict[str, MakeController] = {}
+"""Every controller that ``--controllers`` may name."""
+
+
+@dataclass
+class Running:
+    """An operator at work."""
+
+    context: OperatorContext
+    controllers: list[Controller]
+    port: int
+    stopping: asyncio.Event = field(default_factory=asyncio.Event)
+
+
+@contextlib.asynccontextmanager
+async def started(settings: OperatorSettings) -> AsyncIterator[Running]:
+    """Run an operator for as long as the block; at its end the lease is given up, so that another replica follows."""
+    meter = RuntimeMeter()
+    load = credentials.found(settings.kubeconfig, settings.context)
+    # The lease has a session of its own: whatever the controllers' requests wait for, it is renewed (KP11).
+    async with ApiClient(load, meter=meter) as client, ApiClient(load, in_flight=2) as lease_client:
+        lease = LeaderLease(lease_client, settings.own_namespace, settings.lease, settings.identity)
+        context = OperatorContext(settings, client, lease, EventRecorder(client, "tenure-operator", meter), meter)
+        controllers = [CONTROLLERS[name](context) for name in settings.controllers]
+        probes, port = await serve_probes(
+            settings.host, settings.port, lambda: _missing(controllers), lambda: _samples(context)
+        )
+        try:
+            async with _at_work(context, controllers):
+                yield Running(context, controllers, port)
+        finally:
+            await probes.cleanup()
+
+
+async def run_until(settings: OperatorSettings, stopped: asyncio.Event, ready: Callable[[Running], None]) -> None:
+    """Run an operator until it is told to stop."""
+    async with started(settings) as running:
+        if not running.controllers:
+            LOG.warning("no controllers are chosen (--controllers): nothing is done but answering probes")
+        ready(running)
+        await stopped.wait()
+        LOG.info("stopping")
+
+
+@contextlib.asynccontextmanager
+async def _at_work(context: OperatorContext, controllers: list[Controller]) -> AsyncIterator[None]:
+    tasks = [asyncio.create_task(each.follow(), name=f"{each.name}: follow") for each in controllers]
+    tasks += [
+        asyncio.create_task(context.events.run(), name="events"),
+        asyncio.create_task(context.lease.run(lambda: _lead(controllers)), name="lease"),
+    ]
+    watch = asyncio.create_task(_first_failure(tasks))
+    try:
+        yield
+    finally:
+        for task in (watch, *tasks):
+            task.cancel()
+        await asyncio.gather(watch, *tasks, return_exceptions=True)
+
+
+async def _first_failure(tasks: list[asyncio.Task[None]]) -> None:
+    """Say loudly that a part has ended, which none does by itself."""
+    done, _ = await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
+    for task in done:
+        LOG.critical("%s ended: %r", task.get_name(), None if task.cancelled() else task.exception())
+
+
+async def _lead(controllers: list[Controller]) -> None:
+    works: list[Awaitable[None]] = [each.lead() for each in controllers]
+    if works:
+        await asyncio.gather(*works)
+    else:
+        await asyncio.Event().wait()
+
+
+def _missing(controllers: list[Controller]) -> Mapping[str, str]:
+    return {name: reason for each in controllers for name, reason in each.not_ready().items()}
+
+
+def _samples(context: OperatorContext) -> Iterator[Sample]:
+    meter = context.meter
+    yield Sample("tenure_operator_leader", "1 on the replica that leads.", "gauge", float(context.lease.leads))
+    yield Sample("tenure_operator_requests_total", "Requests to the API server.", "counter", meter.requests)
+    yield Sample("tenure_operator_throttled_total", "Requests answered with 429.", "counter", meter.throttled)
+    yield Sample("tenure_operator_credentials_renewed_total", "Credentials read again.", "counter", meter.renewed)
+    yield Sample("tenure_operator_events_dropped_total", "Events not written.", "counter", meter.events_dropped)
+    for kind, count in sorted(meter.relists.items()):
+        yield Sample("tenure_operator_relists_total", "Whole lists read.", "counter", count, {"kind": kind})
+    for kind, count in sorted(meter.drift.items()):
+        help = "Objects in which a cache differed from a list."
+        yield Sample("tenure_operator_cache_drift_total", help, "counter", count, {"kind": kind})

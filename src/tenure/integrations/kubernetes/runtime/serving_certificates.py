@@ -1,0 +1,94 @@
+"""Certificates for webhooks: a CA that signs one certificate and is then forgotten, so nothing of it can be stolen."""
+
+import datetime
+import ipaddress
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from cryptography import x509
+from cryptography.hazmat.primitives import hashes, serialization
+from cryptography.hazmat.primitives.asymmetric import ec
+from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
+
+CLOCKS_APART = datetime.timedelta(minutes=5)
+
+
+@dataclass(frozen=True)
+class ServingCertificate:
+    """A key, its certificate, and the CA that vouches for it, each as PEM."""
+
+    certificate: bytes
+    key: bytes
+    authority: bytes
+
+
+def make_certificate(names: Sequence[str], lasts: datetime.timedelta) -> ServingCertificate:
+    """Make a certificate for names and addresses, with a CA of its own, whose key is not kept."""
+    now = datetime.datetime.now(datetime.UTC)
+    life = (now - CLOCKS_APART, now + lasts)
+    authority_key, key = (ec.generate_private_key(ec.SECP256R1()) for _ in range(2))
+    issuer = _name(f"Tenure webhooks {now:%Y-%m-%d %H:%M:%S}")
+    authority = (
+        _begun(issuer, issuer, authority_key.public_key(), life)
+        .add_extension(x509.BasicConstraints(ca=True, path_length=0), critical=True)
+        .add_extension(x509.SubjectKeyIdentifier.from_public_key(authority_key.public_key()), critical=False)
+        .sign(authority_key, hashes.SHA256())
+    )
+    certificate = (
+        _begun(_name(names[0]), issuer, key.public_key(), life)
+        .add_extension(x509.BasicConstraints(ca=False, path_length=None), critical=True)
+        .add_extension(x509.SubjectAlternativeName([_alternative(name) for name in names]), critical=False)
+        .add_extension(x509.ExtendedKeyUsage([ExtendedKeyUsageOID.SERVER_AUTH]), critical=False)
+        .add_extension(
+            x509.AuthorityKeyIdentifier.from_issuer_public_key(authority_key.public_key()), critical=False
+        )
+        .sign(authority_key, hashes.SHA256())
+    )
+    private = key.private_bytes(
+        serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption()
+    )
+    return ServingCertificate(_pem(certificate), private, _pem(authority))
+
+
+def ends(certificate: bytes) -> datetime.datetime:
+    """Return when a certificate ends."""
+    return x509.load_pem_x509_certificate(certificate).not_valid_after_utc
+
+
+def names_of(certificate: bytes) -> set[str]:
+    """Return the names and addresses a certificate is for."""
+    read = x509.load_pem_x509_certificate(certificate)
+    names = read.extensions.get_extension_for_class(x509.SubjectAlternativeName).value
+    addresses = {str(address) for address in names.get_values_for_type(x509.IPAddress)}
+    return {*names.get_values_for_type(x509.DNSName), *addresses}
+
+
+def living(authorities: bytes, now: datetime.datetime) -> bytes:
+    """Return those of several CAs that have not ended."""
+    read = x509.load_pem_x509_certificates(authorities) if authorities.strip() else []
+    return b"".join(_pem(each) for each in read if each.not_valid_after_utc > now)
+
+
+def _begun(
+    subject: x509.Name,
+    issuer: x509.Name,
+    key: ec.EllipticCurvePublicKey,
+    life: tuple[datetime.datetime, datetime.datetime],
+) -> x509.CertificateBuilder:
+    begins, ends = life
+    return x509.CertificateBuilder(issuer, subject, key, x509.random_serial_number(), begins, ends)
+
+
+def _name(text: str) -> x509.Name:
+    return x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, text[:64])])
+
+
+def _alternative(name: str) -> x509.GeneralName:
+    try:
+        return x509.IPAddress(ipaddress.ip_address(name))
+    except ValueError:
+        return x509.DNSName(name)
+
+
+def _pem(certificate: x509.Certificate) -> bytes:
+    return certificate.public_bytes(serialization.Encoding.PEM)
