@@ -81,3 +81,9 @@ async def test_what_is_pending_past_its_deadline_is_held_by_nobody(ledger: Ledge
     await asyncio.sleep(0.01)
 
     assert await ledger.verify() == []
+
+
+async def test_a_gateway_that_its_subnet_does_not_keep_back_may_be_any_owner(ledger: Ledger) -> None:
+    await ledger.add_subnet("net", "10.0.0.0/24", gateway="10.0.0.1", keep_back=["network", "broadcast"])
+
+    assert await held(ledger, "10.0.0.1", "instance/router") == []

@@ -9,7 +9,7 @@ from tenure.kernel.holdings.deadlines import is_over
 from tenure.kernel.holdings.holding_model import Paper, Row, State
 from tenure.kernel.names import Owner
 from tenure.kernel.plan.layout import Layout
-from tenure.kernel.plan.plan_model import Configuration
+from tenure.kernel.plan.plan_model import Configuration, KeepBack
 from tenure.ports import LedgerStore
 from tenure.service.apply.cluster_rules import MASTER, NODE, ORPHAN, own_positions
 
@@ -56,11 +56,12 @@ class OwnAddresses:
     def __init__(self, configuration: Configuration, machines: Sequence[OwnAddress], now_us: int) -> None:
         gateways = [
             # What a cluster's file marks as taken without a NIC may be the router.
-            OwnAddress(subnet.gateway, f"the gateway of {subnet.cidr}", ORPHAN, AT_GATEWAYS)
+            OwnAddress(position, f"the gateway of {subnet.cidr}", ORPHAN, AT_GATEWAYS)
             for network in configuration.networks.values()
             for subnet in network.subnets
-            # A link-local gateway lies outside of the block.
-            if subnet.gateway is not None and subnet.gateway in subnet.cidr.range
+            # A subnet that does not keep its gateway back lets any owner be the router.
+            for position, why in subnet.kept_back()
+            if why is KeepBack.GATEWAY
         ]
         self._own = sorted(dict.fromkeys([*machines, *gateways]))
         self._positions = [own.position for own in self._own]

@@ -7,6 +7,7 @@ from typing import Any
 import tenure
 from tenure.integrations.ganeti.files.load.import_cluster import ImportPlan, plan_import, run_import
 from tenure.integrations.ganeti.files.read.cluster_file import read_file
+from tenure.service.read.verify import MACHINES
 
 Json = dict[str, Any]
 
@@ -126,6 +127,11 @@ def new_document() -> Json:
     ]
     made["instances"][DB]["nics"] = [nic(4, ip=["192.0.2.200"], network=NET1)]
     return made
+
+
+async def breaches(ledger: tenure.AsyncLedger) -> list[tenure.Breach]:
+    """Find what breaks the ledger's own invariants; a file may well put an instance on the address of a gateway."""
+    return [breach for breach in await ledger.verify() if breach.invariant != MACHINES]
 
 
 async def brought_in(ledger: tenure.AsyncLedger, document: Json) -> ImportPlan:
