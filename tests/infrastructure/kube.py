@@ -1,0 +1,242 @@
+"""A real Kubernetes API server for tests: kube-apiserver on etcd, on loopback, one for a run and private ones to be killed.
+
+The programs are built by ``tools/build_kube.py``. ``NO_KUBE=1`` leaves out what needs them. The run's server is started
+by the first process that needs it and found by the others through the run's folder; a test has a namespace of its own.
+"""
+
+import json
+import os
+import secrets
+import signal
+import socket
+import ssl
+import subprocess
+import time
+import unittest
+import urllib.error
+import urllib.request
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+from tests.infrastructure.postgres import RUN_FOLDER, once_a_run
+from tools.build_kube import CannotBuild, folder_with
+
+WITHOUT = "NO_KUBE"
+START_S = 120
+ADMIN, OPERATOR, NOBODY = "admin-token", "operator-token", "nobody-token"
+TOKENS = f"""{ADMIN},admin,uid-admin,"system:masters"
+{OPERATOR},system:serviceaccount:tenure-system:tenure-operator,uid-operator,"system:serviceaccounts,system:authenticated"
+{NOBODY},nobody,uid-nobody
+"""
+"""The operator's token stands for its ServiceAccount: what the shipped roles do not allow, it may not do (KP7)."""
+
+
+def left_out() -> bool:
+    """Say whether the tests are to run without Kubernetes."""
+    return os.environ.get(WITHOUT) == "1"
+
+
+def headline() -> str:
+    """Say in a line whether there is a Kubernetes in this run."""
+    if left_out():
+        return f"Kubernetes: LEFT OUT, ITS TESTS ARE SKIPPED ({WITHOUT}=1)"
+    try:
+        return f"Kubernetes: {folder_with(build=False).name}"
+    except CannotBuild as error:
+        return f"Kubernetes: MISSING, ITS TESTS WILL FAIL: {error}"
+
+
+class KubeServer:
+    """An etcd and an API server in a folder, on ports that they keep when they are started again."""
+
+    def __init__(self, folder: Path, extra: Sequence[str] = ()) -> None:
+        self.folder = folder
+        self._extra = tuple(extra)
+        self._ports_file = folder / "ports"
+
+    @property
+    def url(self) -> str:
+        """Return where the API server is."""
+        return f"https://127.0.0.1:{self._ports[0]}"
+
+    @property
+    def _ports(self) -> tuple[int, int, int]:
+        api, etcd, peer = map(int, self._ports_file.read_text("utf-8").split())
+        return api, etcd, peer
+
+    @property
+    def authority(self) -> Path:
+        """Return the file with the certificate that the server shows."""
+        return self.folder / "certs" / "apiserver.crt"
+
+    def create(self) -> None:
+        """Make what the servers need before their first start."""
+        self.folder.mkdir(parents=True, exist_ok=True)
+        self._ports_file.write_text(" ".join(map(str, _free_ports(3))), "utf-8")
+        (self.folder / "tokens.csv").write_text(TOKENS, "utf-8")
+        key = ["openssl", "genrsa", "-out", str(self.folder / "sa.key"), "2048"]
+        subprocess.run(key, check=True, capture_output=True)
+
+    def start(self) -> None:
+        """Start both servers, which outlive this process, and wait until the API server is ready."""
+        self.start_etcd()
+        self.start_api_server()
+
+    def start_etcd(self) -> None:
+        """Start etcd, without waiting."""
+        _, client, peer = self._ports
+        urls = [f"http://127.0.0.1:{port}" for port in (client, peer)]
+        self._begin(
+            "etcd", "--data-dir", str(self.folder / "etcd"), "--log-level", "error", "--unsafe-no-fsync",
+            "--listen-client-urls", urls[0], "--advertise-client-urls", urls[0],
+            "--listen-peer-urls", urls[1], "--initial-advertise-peer-urls", urls[1],
+            "--initial-cluster", f"default={urls[1]}", "--quota-backend-bytes", str(2 << 30),
+        )  # fmt: skip
+
+    def start_api_server(self) -> None:
+        """Start the API server and wait until it is ready."""
+        api, etcd, _ = self._ports
+        account = str(self.folder / "sa.key")
+        self._begin(
+            "kube-apiserver", f"--etcd-servers=http://127.0.0.1:{etcd}", "--bind-address=127.0.0.1",
+            "--advertise-address=127.0.0.1", f"--secure-port={api}", f"--cert-dir={self.folder / 'certs'}",
+            "--service-account-issuer=https://kubernetes.default.svc", f"--service-account-key-file={account}",
+            f"--service-account-signing-key-file={account}", f"--token-auth-file={self.folder / 'tokens.csv'}",
+            "--authorization-mode=RBAC", "--disable-admission-plugins=ServiceAccount",
+            "--enable-admission-plugins=OwnerReferencesPermissionEnforcement",
+            "--service-cluster-ip-range=10.0.0.0/24", "--endpoint-reconciler-type=none", *self._extra,
+        )  # fmt: skip
+        deadline = time.monotonic() + START_S
+        while not self.is_ready():
+            if time.monotonic() > deadline or not _alive(self.pid("kube-apiserver")):
+                raise RuntimeError((self.folder / "kube-apiserver.log").read_text("utf-8")[-3000:])
+            time.sleep(0.1)
+
+    def pid(self, name: str) -> int:
+        """Return the process number of a server."""
+        return int((self.folder / f"{name}.pid").read_text("utf-8"))
+
+    def is_ready(self) -> bool:
+        """Say whether the API server serves."""
+        try:
+            return self.ask("GET", "/readyz?exclude=etcd-readiness") == "ok"
+        except (OSError, urllib.error.URLError):
+            return False
+
+    def ask(self, method: str, path: str, body: Any = None, token: str = ADMIN) -> Any:
+        """Ask the API server something as somebody, without any of our own code in between."""
+        data = None if body is None else json.dumps(body).encode()
+        headers = {"Authorization": f"Bearer {token}", "Content-Type": "application/json"}
+        request = urllib.request.Request(self.url + path, data, headers, method=method)  # noqa: S310 - ours
+        with urllib.request.urlopen(request, timeout=30, context=self._tls()) as answer:  # noqa: S310
+            text = answer.read().decode()
+        return json.loads(text) if text.startswith(("{", "[")) else text
+
+    def kubeconfig(self, token: str = ADMIN) -> Path:
+        """Write a kubeconfig for whoever has a token."""
+        path = self.folder / f"kubeconfig-{token}"
+        cluster = {"server": self.url, "certificate-authority": str(self.authority)}
+        document = {
+            "apiVersion": "v1",
+            "kind": "Config",
+            "current-context": "c",
+            "clusters": [{"name": "c", "cluster": cluster}],
+            "contexts": [{"name": "c", "context": {"cluster": "c", "user": "u", "namespace": "default"}}],
+            "users": [{"name": "u", "user": {"token": token}}],
+        }
+        path.write_text(json.dumps(document), "utf-8")
+        return path
+
+    def kill(self, name: str) -> None:
+        """Kill a server (``kill -9``) and wait until it is gone."""
+        _end(self.pid(name), signal.SIGKILL)
+
+    def stop(self) -> None:
+        """Stop both servers, if they run."""
+        for name in ("kube-apiserver", "etcd"):
+            if (self.folder / f"{name}.pid").exists():
+                _end(self.pid(name), signal.SIGKILL)
+
+    def _begin(self, name: str, *words: str) -> None:
+        program = folder_with(("etcd", "kube-apiserver"), build=False) / name
+        pid_file, log = self.folder / f"{name}.pid", self.folder / f"{name}.log"
+        # It is the child of no process of the run, so that the run's other processes can use it after this one.
+        aside = ["sh", "-c", '"$@" >>"$0" 2>&1 & echo $! >"$PID_FILE"', str(log), str(program), *words]
+        environment = {**os.environ, "PID_FILE": str(pid_file)}
+        quiet = subprocess.DEVNULL
+        subprocess.run(
+            aside, check=True, env=environment, stdin=quiet, stdout=quiet, stderr=quiet, start_new_session=True
+        )
+
+    def _tls(self) -> ssl.SSLContext:
+        if self.authority.exists():
+            return ssl.create_default_context(cafile=self.authority)
+        raise ConnectionError("the server has no certificate yet")
+
+
+def shared_kube() -> KubeServer:
+    """Return the run's server; the first to ask starts it."""
+    if left_out():
+        raise unittest.SkipTest(f"Kubernetes is left out: {WITHOUT}=1")
+    server = KubeServer(Path(os.environ[RUN_FOLDER]) / "kube")
+    with once_a_run("kube") as first:
+        if first:
+            server.create()
+            server.start()
+    return server
+
+
+@contextmanager
+def private_kube(extra: Sequence[str] = ()) -> Iterator[KubeServer]:
+    """Give a server that nobody else uses, to be killed and started again."""
+    if left_out():
+        raise unittest.SkipTest(f"Kubernetes is left out: {WITHOUT}=1")
+    with TemporaryDirectory(prefix="tenure-kube-", ignore_cleanup_errors=True) as folder:
+        server = KubeServer(Path(folder), extra)
+        server.create()
+        try:
+            server.start()
+            yield server
+        finally:
+            server.stop()
+
+
+@contextmanager
+def fresh_namespace(server: KubeServer, labels: Mapping[str, str] | None = None) -> Iterator[str]:
+    """Give a namespace that nobody used before."""
+    name = f"t-{secrets.token_hex(5)}"
+    metadata = {"name": name, "labels": dict(labels or {})}
+    server.ask("POST", "/api/v1/namespaces", {"apiVersion": "v1", "kind": "Namespace", "metadata": metadata})
+    yield name
+
+
+def _free_ports(count: int) -> list[int]:
+    sockets = [socket.socket() for _ in range(count)]
+    try:
+        for each in sockets:
+            each.bind(("127.0.0.1", 0))
+        return [each.getsockname()[1] for each in sockets]
+    finally:
+        for each in sockets:
+            each.close()
+
+
+def _alive(pid: int) -> bool:
+    try:
+        with open(f"/proc/{pid}/stat", encoding="utf-8") as stat:
+            return stat.read().rsplit(")", 1)[1].split()[0] != "Z"
+    except OSError:
+        return False
+
+
+def _end(pid: int, number: signal.Signals) -> None:
+    if _alive(pid):
+        os.kill(pid, number)
+    deadline = time.monotonic() + START_S
+    while _alive(pid):
+        if time.monotonic() > deadline:
+            raise RuntimeError(f"process {pid} did not end")
+        time.sleep(0.02)
