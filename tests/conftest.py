@@ -46,11 +46,25 @@ def pytest_report_header(config: pytest.Config) -> list[str]:
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Leave for ``make proof`` what only it runs."""
+    """Leave for ``make proof`` what only it runs; let one worker run what shares a fixture of its module or package."""
     if not PROOF:
         later = [item for item in items if is_for_proof(item)]
         items[:] = [item for item in items if not is_for_proof(item)]
         config.hook.pytest_deselected(items=later)
+    for item in items:
+        if item.get_closest_marker("xdist_group") is None and (place := _shared_place(item)):
+            item.add_marker(pytest.mark.xdist_group(place))
+
+
+def _shared_place(item: pytest.Item) -> str:
+    """Return the module or package whose fixtures a test shares with others: every worker would make them again."""
+    if not isinstance(item, pytest.Function):
+        return ""
+    fixtures = item._fixtureinfo.name2fixturedefs.values()
+    scopes = {definitions[-1].scope for definitions in fixtures}
+    if "package" in scopes:
+        return str(item.path.parent)
+    return str(item.path) if "module" in scopes else ""
 
 
 @pytest.fixture(params=by_store(ledger_providers()))

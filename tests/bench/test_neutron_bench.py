@@ -65,6 +65,7 @@ def test_a_process_of_neutrons_that_fails_ends_the_run(capfd: pytest.CaptureFixt
     assert "[tenure] ledger is not set" in capfd.readouterr().err
 
 
+@pytest.mark.proof
 def test_a_run_names_the_pairs_of_neutron_and_measures_only_those_that_are_wanted(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -28,8 +28,10 @@ MADE_UP = re.compile(
 
 
 ASKER = re.compile(r'("(?:ended_)?(?:actor|request_id)": )(?:null|"[^"]*")|  (?:actor|request_id)=\S+')
-ENDER = re.compile(r"token/\w+, request \w+$", re.MULTILINE)
+CALLER = re.compile(r"token/\w+, request \w+")
 """On whose word: a server knows its caller by the token, a store knows nobody."""
+WIDTH = re.compile(r"(?<=\S) {2,}")
+"""How far a column goes, which hangs on what is in it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,8 +62,8 @@ class Twins:
 
 
 def _told(result: Result) -> tuple[int, str, str]:
-    unnamed = [ASKER.sub(r"\1", ENDER.sub("-", text)) for text in (result.stdout, result.stderr)]
-    out, err = (MADE_UP.sub("…", text) for text in unnamed)
+    unnamed = [ASKER.sub(r"\1", CALLER.sub("-", text)) for text in (result.stdout, result.stderr)]
+    out, err = (WIDTH.sub("  ", MADE_UP.sub("…", text)) for text in unnamed)
     return result.exit_code, out, err
 
 
