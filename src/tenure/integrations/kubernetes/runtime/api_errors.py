@@ -53,6 +53,10 @@ def error_of(status: int, document: object, retry_after_s: float | None = None) 
     return kind(status, reason, message, retry_after_s)
 
 
+FAILED_TEST = "the server rejected our request due to an error in our request"
+"""All that a server says of a JSON patch whose ``test`` did not hold; of a wrong object it says what is wrong."""
+
+
 def is_failed_test(message: str) -> bool:
     """Say whether a JSON patch was refused because its ``test`` did not hold."""
-    return "testing value" in message or "test failed" in message
+    return message.startswith(FAILED_TEST)

@@ -1,0 +1,118 @@
+"""``tenure operator``: controllers in a Kubernetes cluster."""
+
+import asyncio
+import json
+import logging
+import signal
+import sys
+import time
+from typing import TYPE_CHECKING
+
+import click
+
+from tenure.doors.cli.framework.click_base import command
+from tenure.doors.cli.output.print_answer import echo, json_line
+from tenure.doors.cli.session import Session, pass_session
+from tenure.kernel.errors import Invalid
+from tenure.kernel.extras import how_to_install
+
+if TYPE_CHECKING:
+    from tenure.integrations.kubernetes.operator import Running
+
+# The extra `kubernetes` installs these; any other module that is not found is an error of ours.
+PARTS = ("aiohttp", "orjson", "kubernetes_asyncio", "cryptography")
+
+
+@command("operator")
+@click.option("--kubeconfig", metavar="FILE", help="How to reach the cluster [default: the pod's own account, else $KUBECONFIG].")
+@click.option("--context", metavar="NAME", help="Another context of the kubeconfig than its current one.")
+@click.option("--namespaces", metavar="A,B", default="", help="Work in these namespaces only [default: all].")
+@click.option("--controllers", metavar="A,B", default="", help="Which controllers to run.")
+@click.option("--own-namespace", metavar="NAME", help="Where lease and certificate are kept [default: the pod's].")
+@click.option("--host", default="127.0.0.1", show_default=True, help="Where /livez, /readyz and /metrics are served.")
+@click.option("--port", type=click.IntRange(0, 65535), default=8081, show_default=True, help="0 takes a free one.")
+@click.option("--log", type=click.Choice(["text", "json"]), default="text", show_default=True, help="How log lines look.")
+@pass_session
+def operator(
+    session: Session,
+    kubeconfig: str | None,
+    context: str | None,
+    namespaces: str,
+    controllers: str,
+    own_namespace: str | None,
+    host: str,
+    port: int,
+    log: str,
+) -> None:
+    """Run controllers in a Kubernetes cluster, until SIGTERM or Ctrl-C.
+
+    Several replicas may run: one of them leads and writes, the others are ready to follow. There are no controllers yet
+    in this version, so it answers probes, takes part in the election, and says so.
+
+    For example:
+      tenure operator --kubeconfig admin.conf --port 8081
+    """
+    try:
+        from tenure.integrations.kubernetes import operator as shell
+        from tenure.integrations.kubernetes.operator_settings import OperatorSettings
+        from tenure.integrations.kubernetes.runtime.credentials import CredentialsMissing, own_namespace as pods
+    except ModuleNotFoundError as error:
+        if (error.name or "").partition(".")[0] not in PARTS:
+            raise
+        raise Invalid(f"operator: {error.name} is missing: {how_to_install('kubernetes')}") from None
+    chosen = _names(controllers)
+    if unknown := [name for name in chosen if name not in shell.CONTROLLERS]:
+        there = ", ".join(sorted(shell.CONTROLLERS)) or "none yet"
+        raise Invalid(f"--controllers: there is no {unknown[0]!r}; there are: {there}")
+    settings = OperatorSettings(
+        kubeconfig, context, _names(namespaces), chosen, own_namespace or pods(), host=host, port=port
+    )
+    _log_to_stderr(log)
+    try:
+        asyncio.run(_run(session, settings, shell))
+    except CredentialsMissing as error:
+        raise Invalid(f"--kubeconfig: {error}") from None
+
+
+async def _run(session: Session, settings: object, shell: object) -> None:
+    stopped = asyncio.Event()
+    loop = asyncio.get_running_loop()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        loop.add_signal_handler(number, stopped.set)
+    await shell.run_until(settings, stopped, lambda running: _announce(session, running))  # type: ignore[attr-defined]
+
+
+def _names(text: str) -> tuple[str, ...]:
+    return tuple(filter(None, (part.strip() for part in text.split(","))))
+
+
+def _announce(session: Session, running: "Running") -> None:
+    settings = running.context.settings
+    url = f"http://{settings.host}:{running.port}"
+    names = [each.name for each in running.controllers]
+    if session.json:
+        echo(session, json_line({"url": url, "identity": settings.identity, "controllers": names}))
+        return
+    echo(session, f"Tenure's operator {settings.identity} answers probes at {url}")
+    echo(session, f"Controllers: {', '.join(names)}" if names else "There are no controllers to run: nothing is written but the lease.")
+
+
+class _JsonLines(logging.Formatter):
+    def format(self, record: logging.LogRecord) -> str:
+        told = {
+            "at": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(record.created)),
+            "level": record.levelname.lower(),
+            "logger": record.name,
+            "message": record.getMessage(),
+        }
+        if record.exc_info:
+            told["exception"] = self.formatException(record.exc_info)
+        return json.dumps(told, ensure_ascii=False)
+
+
+def _log_to_stderr(form: str) -> None:
+    handler = logging.StreamHandler(sys.stderr)
+    handler.setFormatter(_JsonLines() if form == "json" else logging.Formatter("%(levelname)s %(message)s"))
+    logger = logging.getLogger("tenure")
+    logger.handlers[:] = [handler]
+    logger.setLevel(logging.INFO)
