@@ -4,7 +4,6 @@ import asyncio
 import logging
 import random
 from collections.abc import Callable, Iterable, Mapping
-from typing import Any
 
 import orjson
 
@@ -143,17 +142,15 @@ class Informer:
             try:
                 async with self._client.stream(self._path, query, self._silent_s) as lines:
                     async for line in lines:
-                        version = max(version, self._take(orjson.loads(line)))
+                        version = max(version, self._take(*_event(line)))
             except ApiUnreachable as error:
                 # Also how a silent watch ends. The next one begins where this one was, so nothing is missed.
                 LOG.debug("%s: %s", self.kind.plural, error)
             # A server that closes every watch at once must not be asked in a tight loop.
             await asyncio.sleep(FIRST_PAUSE_S * random.uniform(0.5, 1.5))
 
-    def _take(self, event: Mapping[str, Any]) -> int:
+    def _take(self, kind: str, object: Object) -> int:
         """Take in one event of a watch and return its version."""
-        object: Object = event["object"]
-        kind = event["type"]
         if kind == "ERROR":
             raise error_of(int(object.get("code") or 500), object)
         version = version_of(object)
@@ -175,6 +172,16 @@ class Informer:
             if delta is not None:
                 for handler in self._handlers:
                     handler(delta)
+
+
+def _event(line: bytes) -> tuple[str, Object]:
+    """Read an event of a watch; what is none raises ``ValueError``."""
+    match orjson.loads(line):
+        case {"type": "ERROR", "object": dict(status)}:
+            return "ERROR", status
+        case {"type": str(kind), "object": {"metadata": {"resourceVersion": str()}} as object}:
+            return kind, object
+    raise ValueError(f"not an event of a watch: {line[:200]!r}")
 
 
 def drop_managed_fields(object: Object) -> None:

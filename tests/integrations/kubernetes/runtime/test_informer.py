@@ -1,0 +1,199 @@
+"""A cache that follows a server which misbehaves: nothing is missed, nothing that is gone stays."""
+
+import asyncio
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+
+import pytest
+
+from tenure.integrations.kubernetes.runtime.api_client import ApiClient
+from tenure.integrations.kubernetes.runtime.informer import Informer
+from tenure.integrations.kubernetes.runtime.object_cache import Delta
+from tenure.integrations.kubernetes.runtime.resource_types import ResourceType
+from tenure.integrations.kubernetes.runtime.runtime_meter import RuntimeMeter
+from tests.integrations.kubernetes.runtime.crooked_server import (
+    CrookedServer,
+    breaks_off,
+    crooked,
+    page,
+    refuses,
+    says,
+    watches,
+)
+from tests.integrations.kubernetes.runtime.test_object_cache import made
+
+THING = ResourceType("example.org", "v1", "things", "Thing")
+SILENT = watches(then="silent")
+
+
+@pytest.fixture
+async def server() -> AsyncIterator[CrookedServer]:
+    async with crooked() as started:
+        started.otherwise = SILENT
+        yield started
+
+
+class Followed:
+    """An informer at work, and what it said."""
+
+    def __init__(self, informer: Informer, meter: RuntimeMeter) -> None:
+        self.informer = informer
+        self.meter = meter
+        self.deltas: list[Delta] = []
+        informer.on_change(self.deltas.append)
+
+    @property
+    def names(self) -> dict[str, int]:
+        return {each["metadata"]["name"]: int(each["metadata"]["resourceVersion"]) for each in self.informer.cache}
+
+    async def until(self, holds: Callable[[], bool]) -> None:
+        async with asyncio.timeout(10):
+            while not holds():
+                await asyncio.sleep(0.01)
+
+
+@asynccontextmanager
+async def following(server: CrookedServer, silent_s: float = 60) -> AsyncIterator[Followed]:
+    meter = RuntimeMeter()
+    async with ApiClient(server.load, timeout_s=2) as client:
+        followed = Followed(Informer(client, THING, namespace="n", silent_s=silent_s, page=2, meter=meter), meter)
+        task = asyncio.create_task(followed.informer.run())
+        try:
+            yield followed
+        finally:
+            task.cancel()
+            await asyncio.gather(task, return_exceptions=True)
+
+
+async def test_a_list_is_read_page_by_page_and_watched_from_its_version_on(server: CrookedServer) -> None:
+    server.answers = [page(7, made("a", 1), made("b", 2), more="x"), page(7, made("c", 3)), watches(("ADDED", made("d", 8)), then="silent")]
+    async with following(server) as followed:
+        await followed.until(lambda: len(followed.names) == 4)
+
+    first, second, watch = server.asked[:3]
+    assert (first.query["limit"], "continue" in first.query, second.query["continue"]) == ("2", False, "x")
+    assert (watch.query["resourceVersion"], watch.query["allowWatchBookmarks"]) == ("7", "true")
+
+
+async def test_a_list_that_expires_half_way_begins_again(server: CrookedServer) -> None:
+    server.answers = [
+        page(7, made("a", 1), made("b", 2), more="x"),
+        refuses(410, "Expired"),
+        page(9, made("a", 1), more="y"),
+        page(9, made("c", 8)),
+    ]
+    async with following(server) as followed:
+        await followed.until(followed.informer.synced.is_set)
+        await followed.until(lambda: followed.names == {"a": 1, "c": 8})
+
+    assert "continue" not in server.asked[2].query
+
+
+async def test_a_watch_whose_version_is_forgotten_is_followed_by_a_list_and_what_is_gone_is_said(
+    server: CrookedServer,
+) -> None:
+    gone = {"kind": "Status", "code": 410, "reason": "Expired", "message": "too old resource version"}
+    server.answers = [
+        page(7, made("a", 1), made("b", 2)),
+        watches(("ERROR", gone)),
+        page(20, made("b", 2), made("c", 15)),
+    ]
+    async with following(server) as followed:
+        await followed.until(lambda: followed.names == {"b": 2, "c": 15})
+
+    assert [delta.key[1] for delta in followed.deltas if delta.after is None] == ["a"]
+    assert followed.meter.relists == {"things": 2}
+
+
+async def test_a_watch_that_is_refused_with_410_is_followed_by_a_list(server: CrookedServer) -> None:
+    server.answers = [page(7, made("a", 1)), refuses(410, "Gone"), page(9)]
+    async with following(server) as followed:
+        await followed.until(lambda: followed.meter.relists == {"things": 2})
+        await followed.until(lambda: followed.names == {})
+
+
+@pytest.mark.parametrize("then", ["end", "break"])
+async def test_a_watch_that_ends_is_resumed_where_it_was_without_a_list(server: CrookedServer, then: str) -> None:
+    server.answers = [
+        page(7, made("a", 1)),
+        watches(("ADDED", made("b", 9)), ("BOOKMARK", {"metadata": {"resourceVersion": "12"}}), then=then),
+        watches(("DELETED", made("a", 13)), then="silent"),
+    ]
+    async with following(server) as followed:
+        await followed.until(lambda: followed.names == {"b": 9})
+        await followed.until(lambda: len(server.asked) == 3)
+
+    assert server.asked[2].query["resourceVersion"] == "12"
+    assert followed.meter.relists == {"things": 1}
+
+
+async def test_events_that_come_late_or_twice_change_nothing(server: CrookedServer) -> None:
+    server.answers = [
+        page(7, made("a", 5)),
+        watches(
+            ("MODIFIED", made("a", 4)), ("MODIFIED", made("a", 8)), ("MODIFIED", made("a", 8)),
+            ("MODIFIED", made("a", 6)), ("ADDED", made("z", 9)), then="silent",
+        ),
+    ]  # fmt: skip
+    async with following(server) as followed:
+        await followed.until(lambda: "z" in followed.names)
+
+    assert followed.names == {"a": 8, "z": 9}
+    assert len(followed.deltas) == 3
+
+
+async def test_a_silent_watch_is_replaced(server: CrookedServer) -> None:
+    server.answers = [page(7), SILENT, watches(("ADDED", made("a", 8)), then="silent")]
+    async with following(server, silent_s=0.1) as followed:
+        await followed.until(lambda: followed.names == {"a": 8})
+
+    assert server.asked[2].query["resourceVersion"] == "7"
+
+
+@pytest.mark.parametrize("nonsense", [b"{half", b"[]", b'{"type": "ADDED"}', b"\xff\xfe"])
+async def test_an_event_that_cannot_be_read_is_followed_by_a_list(server: CrookedServer, nonsense: bytes) -> None:
+    server.answers = [page(7), watches(nonsense, then="silent"), page(9, made("a", 8))]
+    async with following(server) as followed:
+        await followed.until(lambda: followed.names == {"a": 8})
+
+
+@pytest.mark.parametrize("failure", [refuses(500, "InternalError"), refuses(403, "Forbidden"), breaks_off(), says(b"x")])
+async def test_a_list_that_fails_is_tried_again(server: CrookedServer, failure: object) -> None:
+    server.answers = [failure, failure, page(3, made("a", 2))]  # type: ignore[list-item]
+    async with following(server) as followed:
+        await followed.until(lambda: followed.names == {"a": 2})
+    assert followed.informer.is_there
+
+
+async def test_a_kind_that_is_not_there_is_empty_until_it_comes(server: CrookedServer) -> None:
+    """KP6."""
+    server.answers = [refuses(404, "NotFound"), page(3, made("a", 2)), refuses(404, "NotFound"), refuses(404, "NotFound"), page(9)]
+    async with following(server) as followed:
+        await followed.until(followed.informer.synced.is_set)
+        assert (followed.informer.is_there, followed.names) == (False, {})
+        await followed.until(lambda: [delta.after is None for delta in followed.deltas] == [False, True])
+        await followed.until(lambda: followed.informer.is_there and len(server.asked) >= 5)
+        assert followed.names == {}
+
+
+async def test_own_writes_are_read_at_once(server: CrookedServer) -> None:
+    server.answers = [page(7, made("a", 5)), SILENT]
+    async with following(server) as followed:
+        await followed.until(followed.informer.synced.is_set)
+        followed.informer.wrote(made("a", 9))
+        followed.informer.wrote(made("b", 10))
+        followed.informer.deleted(made("b", 10))
+
+        assert followed.names == {"a": 9}
+        assert [delta.key[1] for delta in followed.deltas] == ["a", "a", "b", "b"]
+
+
+async def test_a_cache_that_drifted_is_mended_and_counted(server: CrookedServer) -> None:
+    """KP13."""
+    server.answers = [page(7, made("a", 5), made("b", 6)), SILENT, page(12, made("a", 9))]
+    async with following(server) as followed:
+        await followed.until(lambda: len(server.asked) == 2)
+
+        assert await followed.informer.compare() == 2
+        assert followed.names == {"a": 9}
+        assert followed.meter.drift == {"things": 2}

@@ -1,0 +1,98 @@
+"""A queue gives each key once, never to two workers, and later if it failed."""
+
+import asyncio
+from collections import Counter
+
+import pytest
+
+from tenure.integrations.kubernetes.runtime import work_queue
+from tenure.integrations.kubernetes.runtime.work_queue import WorkQueue
+
+
+async def test_a_thousand_additions_of_a_key_are_one_pass() -> None:
+    queue: WorkQueue[str] = WorkQueue()
+    for _ in range(1000):
+        queue.add("a")
+    queue.add("b")
+
+    assert [await queue.take(), await queue.take()] == ["a", "b"]
+    assert len(queue) == 0
+
+
+async def test_a_key_that_is_added_while_it_is_worked_on_comes_again_and_only_then() -> None:
+    queue: WorkQueue[str] = WorkQueue()
+    queue.add("a")
+    key = await queue.take()
+    queue.add("a")
+    queue.add("a")
+
+    with pytest.raises(TimeoutError):
+        await asyncio.wait_for(queue.take(), 0.02)
+    queue.done(key)
+    assert await queue.take() == "a"
+    queue.done("a")
+    with pytest.raises(TimeoutError):
+        await asyncio.wait_for(queue.take(), 0.02)
+
+
+async def test_what_is_to_come_later_comes_at_the_earliest_of_its_times() -> None:
+    queue: WorkQueue[str] = WorkQueue()
+    queue.add_after("late", 0.05)
+    queue.add_after("a", 60)
+    queue.add_after("a", 0.01)
+
+    assert [await asyncio.wait_for(queue.take(), 5) for _ in range(2)] == ["a", "late"]
+    with pytest.raises(TimeoutError):
+        await asyncio.wait_for(queue.take(), 0.02)
+
+
+async def test_a_key_that_fails_waits_longer_each_time_up_to_a_limit_and_others_do_not() -> None:
+    queue: WorkQueue[str] = WorkQueue(longest_delay_s=1.0)
+    delays = [queue.failed("a") for _ in range(12)]
+
+    assert all(later > earlier for earlier, later in zip(delays[:5], delays[1:6], strict=True))
+    assert max(delays) <= 1.2
+    assert queue.failed("b") < 0.05
+    queue.succeeded("a")
+    assert queue.failed("a") < 0.05
+
+
+async def test_workers_never_have_one_key_at_once_and_miss_no_change() -> None:
+    queue: WorkQueue[int] = WorkQueue()
+    at_work: Counter[int] = Counter()
+    seen: dict[int, int] = {}
+    state: Counter[int] = Counter()
+
+    async def handle(key: int) -> None:
+        at_work[key] += 1
+        assert at_work[key] == 1
+        read = state[key]
+        await asyncio.sleep(0.001)
+        seen[key] = read
+        at_work[key] -= 1
+        if read % 7 == 3:
+            raise RuntimeError("a pass that fails")
+
+    work = asyncio.create_task(queue.work(handle, 4, lambda key, error, delay_s: None))
+    for number in range(400):
+        state[number % 5] += 1
+        queue.add(number % 5)
+        if number % 10 == 0:
+            await asyncio.sleep(0)
+    async with asyncio.timeout(10):
+        while any(seen.get(key) != state[key] for key in state) or len(queue):
+            await asyncio.sleep(0.01)
+    work.cancel()
+    await asyncio.gather(work, return_exceptions=True)
+
+
+def test_the_age_of_the_oldest_key_is_known(monkeypatch: pytest.MonkeyPatch) -> None:
+    now = 100.0
+    monkeypatch.setattr(work_queue.time, "monotonic", lambda: now)
+    queue: WorkQueue[str] = WorkQueue()
+    assert queue.oldest_s == 0.0
+    queue.add("a")
+    now = 107.0
+    queue.add("b")
+
+    assert queue.oldest_s == 7.0
