@@ -11,7 +11,7 @@ import tenure
 from tenure.ports import LedgerStore
 from tenure.service.read.verify import MACHINES
 from tests.contract.providers import Provider, book_providers, ledger_providers
-from tests.infrastructure import chromium, mariadb
+from tests.infrastructure import chromium, kube, mariadb
 from tests.infrastructure.postgres import PostgresServer, private_postgres, run_folder
 from tests.profiles import load_profile
 from tests.scale import PROOF, by_store, is_for_proof
@@ -42,7 +42,7 @@ def pytest_report_header(config: pytest.Config) -> list[str]:
     """Tell which stores are under test, and which databases under Neutron."""
     tiers = ", ".join(f"{provider.name} ({provider.tier})" for provider in book_providers())
     scope = "every store, mode and piece (proof)" if PROOF else "every promise once (make proof runs the rest)"
-    return [f"scope: {scope}", f"stores under test: {tiers}", mariadb.headline(), chromium.headline()]
+    return [f"scope: {scope}", f"stores under test: {tiers}", mariadb.headline(), chromium.headline(), kube.headline()]
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:

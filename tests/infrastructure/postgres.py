@@ -125,7 +125,8 @@ def private_postgres(settings: dict[str, str] | None = None) -> Iterator[Postgre
 @contextmanager
 def run_folder() -> Iterator[Path]:
     """Make the folder that all processes of a run share; at the end stop the servers that were started in it."""
-    from tests.infrastructure.mariadb import MariadbServer  # it looks here for the run's folder
+    from tests.infrastructure.kube import KubeServer  # both look here for the run's folder
+    from tests.infrastructure.mariadb import MariadbServer
 
     folder = Path(tempfile.mkdtemp(prefix="tenure-run-"))
     folder.chmod(0o755)
@@ -137,6 +138,7 @@ def run_folder() -> Iterator[Path]:
         if (folder / "postgres" / "data" / "postmaster.pid").exists():
             PostgresServer(folder / "postgres").stop()
         MariadbServer(folder / "mariadb").stop()
+        KubeServer(folder / "kube").stop()
         shutil.rmtree(folder, ignore_errors=True)
 
 

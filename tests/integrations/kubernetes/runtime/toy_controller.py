@@ -1,0 +1,91 @@
+"""A controller without any subject: for each ConfigMap with the label ``toy=seed`` it keeps one with ``toy=echo``.
+
+Run as a program it is a replica: ``python -m … KUBECONFIG NAMESPACE IDENTITY``. It notes each write in its output.
+"""
+
+import asyncio
+import sys
+from typing import Any
+
+from tenure.integrations.kubernetes.runtime.api_client import ApiClient
+from tenure.integrations.kubernetes.runtime.api_errors import ApiError, ApiUnreachable, ObjectExists, WriteConflict
+from tenure.integrations.kubernetes.runtime.credentials import Loader, from_kubeconfig
+from tenure.integrations.kubernetes.runtime.informer import Informer
+from tenure.integrations.kubernetes.runtime.leader_lease import LeaderLease, LeaseTimes
+from tenure.integrations.kubernetes.runtime.patches import guarded
+from tenure.integrations.kubernetes.runtime.resource_types import Key, Object, ResourceType, key_of
+from tenure.integrations.kubernetes.runtime.work_queue import WorkQueue
+
+CONFIG_MAP = ResourceType("", "v1", "configmaps", "ConfigMap")
+TIMES = LeaseTimes(lasts_s=3.0, stops_s=2.0, every_s=0.3)
+WORKERS = 8
+
+
+def label(object: Object) -> str:
+    return str((object["metadata"].get("labels") or {}).get("toy", ""))
+
+
+class ToyController:
+    """Echoes seeds: creates, corrects and deletes echoes, as long as it leads."""
+
+    def __init__(self, client: ApiClient, lease: LeaderLease, namespace: str, identity: str) -> None:
+        self.namespace = namespace
+        self.identity = identity
+        self.informer = Informer(client, CONFIG_MAP, namespace=namespace, labels="toy", silent_s=5)
+        self.queue: WorkQueue[str] = WorkQueue(longest_delay_s=1.0)
+        self.writes = 0
+        self._client, self._lease = client, lease
+        self.informer.on_change(lambda delta: self.queue.add(delta.key[1].removesuffix("-echo")))
+
+    async def lead(self) -> None:
+        """Compare with a consistent list first (KP5), then work."""
+        await self.informer.synced.wait()
+        await self.informer.compare()
+        for object in self.informer.cache:
+            self.queue.add(key_of(object)[1].removesuffix("-echo"))
+        await self.queue.work(self._settle, WORKERS, lambda key, error, delay_s: None)
+
+    async def _settle(self, name: str) -> None:
+        seed, echo = (self.informer.cache.get(self._key(each)) for each in (name, f"{name}-echo"))
+        wanted = seed["data"] if seed is not None and label(seed) == "seed" else None
+        if (echo["data"] if echo is not None else None) == wanted:
+            return
+        self._lease.check()
+        try:
+            await self._write(name, echo, wanted)
+        except (ObjectExists, WriteConflict):
+            await self.informer.compare()  # somebody else wrote: look before the next try
+            raise
+        self.writes += 1
+
+    async def _write(self, name: str, echo: Object | None, wanted: Any) -> None:
+        metadata = {"namespace": self.namespace, "name": f"{name}-echo", "labels": {"toy": "echo"}}
+        if echo is None:
+            self.informer.wrote(await self._client.create(CONFIG_MAP, {"metadata": metadata, "data": wanted}))
+        elif wanted is None:
+            await self._client.delete(CONFIG_MAP, echo)
+            self.informer.deleted(echo)
+        else:
+            step = {"op": "replace", "path": "/data", "value": wanted}
+            self.informer.wrote(await self._client.patch(CONFIG_MAP, echo, guarded(echo, step)))
+
+    def _key(self, name: str) -> Key:
+        return self.namespace, name
+
+
+async def replica(load: Loader, namespace: str, identity: str) -> None:
+    """Run a replica until cancelled; an API server that is away at the start is waited for."""
+    while True:
+        try:
+            async with ApiClient(load, timeout_s=5) as client, ApiClient(load, in_flight=2, timeout_s=1) as lease_client:
+                lease = LeaderLease(lease_client, "tenure-system", f"toy-{namespace}", identity, TIMES)
+                toy = ToyController(client, lease, namespace, identity)
+                async with asyncio.TaskGroup() as group:
+                    group.create_task(toy.informer.run())
+                    group.create_task(lease.run(toy.lead))
+        except (ApiError, ApiUnreachable):
+            await asyncio.sleep(0.5)
+
+
+if __name__ == "__main__":
+    asyncio.run(replica(from_kubeconfig(sys.argv[1]), sys.argv[2], sys.argv[3]))
