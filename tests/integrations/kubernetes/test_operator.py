@@ -1,0 +1,125 @@
+"""``tenure operator`` in a real cluster: it starts, answers probes, leads, and stops; with two replicas one leads."""
+
+import json
+import signal
+import subprocess
+import sys
+import time
+import urllib.error
+import urllib.request
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tenure.integrations.kubernetes.runtime.resource_types import LEASE
+from tests.infrastructure.kube import NOBODY, OPERATOR, KubeServer
+
+LEASE_PATH = LEASE.path("tenure-system", "tenure-operator")
+
+
+class Replica:
+    """A running operator, as it says of itself where it is."""
+
+    def __init__(self, process: subprocess.Popen[str]) -> None:
+        self.process = process
+        assert process.stdout is not None
+        self.said: dict[str, Any] = json.loads(process.stdout.readline())
+
+    def get(self, path: str) -> tuple[int, str]:
+        """Ask it something."""
+        try:
+            with urllib.request.urlopen(self.said["url"] + path, timeout=10) as answer:  # noqa: S310 - our own server
+                return answer.status, answer.read().decode()
+        except urllib.error.HTTPError as error:
+            return error.code, error.read().decode()
+
+    def leads(self) -> bool:
+        return "tenure_operator_leader 1\n" in self.get("/metrics")[1]
+
+    def stop(self, number: int = signal.SIGTERM) -> tuple[int, str]:
+        """Stop it, and return its exit code and its log."""
+        self.process.send_signal(number)
+        _, log = self.process.communicate(timeout=20)
+        return self.process.returncode, log
+
+
+def command(*words: str) -> list[str]:
+    return [sys.executable, "-m", "tenure.doors.cli.main", "operator", *words, "--json"]
+
+
+@contextmanager
+def operator(kubeconfig: Path, *words: str) -> Iterator[Replica]:
+    place = ["--kubeconfig", str(kubeconfig), "--own-namespace", "tenure-system", "--port", "0", "--log", "json"]
+    process = subprocess.Popen(command(*place, *words), stdout=subprocess.PIPE, stderr=subprocess.PIPE, encoding="utf-8")
+    try:
+        yield Replica(process)
+    finally:
+        process.kill()
+        process.communicate(timeout=10)
+
+
+def until(holds: Any, within_s: float = 40) -> None:
+    deadline = time.monotonic() + within_s
+    while not holds():
+        assert time.monotonic() < deadline
+        time.sleep(0.1)
+
+
+def test_an_operator_answers_probes_leads_and_stops_in_peace(kube: KubeServer) -> None:
+    with operator(kube.kubeconfig(OPERATOR)) as replica:
+        assert replica.said["controllers"] == []
+        assert replica.get("/livez") == (200, "ok\n")
+        assert replica.get("/readyz") == (200, "ok\n")
+        until(replica.leads)
+        assert kube.ask("GET", LEASE_PATH)["spec"]["holderIdentity"] == replica.said["identity"]
+        status, metrics = replica.get("/metrics")
+        code, log = replica.stop()
+
+    assert status == 200
+    assert "# TYPE tenure_operator_requests_total counter\n" in metrics
+    assert code == 0
+    lines = [json.loads(line) for line in log.splitlines()]
+    assert any("no controllers" in line["message"] for line in lines)
+    assert {line["level"] for line in lines} <= {"info", "warning"}
+    assert kube.ask("GET", LEASE_PATH)["spec"]["holderIdentity"] in ("", None)
+
+
+def test_of_two_replicas_the_other_leads_when_the_first_stops(kube: KubeServer) -> None:
+    with operator(kube.kubeconfig(OPERATOR)) as first:
+        until(first.leads)
+        with operator(kube.kubeconfig(OPERATOR)) as second:
+            time.sleep(1)
+            assert not second.leads()
+            assert second.get("/readyz")[0] == 200
+            assert first.stop(signal.SIGINT)[0] == 0
+            until(second.leads, 10)
+
+
+def test_an_operator_without_rights_lives_and_does_not_lead(kube: KubeServer) -> None:
+    with operator(kube.kubeconfig(NOBODY)) as replica:
+        time.sleep(1)
+        assert replica.get("/livez")[0] == 200
+        assert not replica.leads()
+        code, log = replica.stop()
+
+    assert code == 0
+    assert "forbidden" in log
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (("--kubeconfig", "/nowhere/kubeconfig"), "--kubeconfig"),
+        (("--controllers", "metal9"), "there is no 'metal9'"),
+        (("--port", "70000"), "70000"),
+    ],
+)
+def test_what_is_wrong_is_named(words: tuple[str, ...], said: str) -> None:
+    ran = subprocess.run(command(*words), capture_output=True, encoding="utf-8", check=False, timeout=60)
+
+    assert ran.returncode == 2
+    assert said in ran.stderr
+    assert "Traceback" not in ran.stderr
