@@ -9,6 +9,7 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from pathlib import Path
 
+import yaml
 from kubernetes_asyncio.client import Configuration
 from kubernetes_asyncio.config import ConfigException
 from kubernetes_asyncio.config.incluster_config import SERVICE_HOST_ENV_NAME, load_incluster_config
@@ -42,11 +43,11 @@ def from_kubeconfig(path: str | None = None, context: str | None = None) -> Load
     async def load() -> Access:
         configuration = Configuration()
         try:
-            await load_kube_config(
-                path or os.environ.get("KUBECONFIG"), context, configuration, persist_config=False
-            )  # fmt: skip
-        except (ConfigException, OSError) as error:
-            raise CredentialsMissing(f"kubeconfig: {error}") from error
+            place = path or os.environ.get("KUBECONFIG")
+            await load_kube_config(place, context, configuration, persist_config=False)
+        # The library looks into what it has read without asking whether it is a mapping.
+        except (ConfigException, OSError, yaml.YAMLError, TypeError, AttributeError) as error:
+            raise CredentialsMissing(f"kubeconfig: {error or type(error).__name__}") from error
         return _access(configuration)
 
     return load

@@ -72,7 +72,7 @@ class EventRecorder:
         return {
             "apiVersion": EVENT.api_version,
             "kind": EVENT.kind,
-            "metadata": {"namespace": namespace or "default", "generateName": f"{name[:200]}."},
+            "metadata": {"namespace": namespace or "default", "generateName": f"{name[:200]}-"},
             "eventTime": now,
             "reportingController": self._controller,
             "reportingInstance": socket.gethostname()[:128],

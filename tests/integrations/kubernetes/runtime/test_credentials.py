@@ -1,0 +1,122 @@
+"""Credentials from a kubeconfig, an exec plug-in and a service account; what expires is read again."""
+
+import asyncio
+import base64
+import json
+import stat
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+from kubernetes_asyncio.config import incluster_config
+
+from tenure.integrations.kubernetes.runtime import credentials
+from tenure.integrations.kubernetes.runtime.api_client import ApiClient
+from tenure.integrations.kubernetes.runtime.api_errors import ApiError
+from tenure.integrations.kubernetes.runtime.credentials import CredentialsMissing, from_kubeconfig, from_service_account
+from tenure.integrations.kubernetes.runtime.runtime_meter import RuntimeMeter
+from tests.infrastructure.kube import ADMIN, KubeServer
+
+
+def kubeconfig(folder: Path, server: KubeServer, user: dict[str, Any], **cluster: Any) -> str:
+    written = json.loads(server.kubeconfig().read_text("utf-8"))
+    written["users"][0]["user"] = user
+    written["clusters"][0]["cluster"].update(cluster)
+    path = folder / "config"
+    path.write_text(json.dumps(written), "utf-8")
+    return str(path)
+
+
+async def version(load: credentials.Loader, meter: RuntimeMeter | None = None) -> str:
+    async with ApiClient(load, meter=meter) as client:
+        return str((await client.get("/version"))["gitVersion"])
+
+
+async def test_a_certificate_may_stand_in_the_file_itself(kube: KubeServer, tmp_path: Path) -> None:
+    text = base64.b64encode(kube.authority.read_bytes()).decode()
+    path = kubeconfig(tmp_path, kube, {"token": ADMIN}, **{"certificate-authority-data": text})
+
+    assert (await version(from_kubeconfig(path))).startswith("v1.")
+
+
+async def test_a_server_that_is_not_trusted_is_not_asked(kube: KubeServer, tmp_path: Path) -> None:
+    other = tmp_path / "other.crt"
+    from tenure.integrations.kubernetes.runtime.serving_certificates import make_certificate
+    import datetime
+
+    other.write_bytes(make_certificate(["127.0.0.1"], datetime.timedelta(days=1)).authority)
+    path = kubeconfig(tmp_path, kube, {"token": ADMIN}, **{"certificate-authority": str(other)})
+
+    with pytest.raises(Exception, match="certificate verify failed"):
+        await version(from_kubeconfig(path))
+
+
+async def test_an_exec_plug_in_is_asked_again_when_its_token_has_expired(kube: KubeServer, tmp_path: Path) -> None:
+    count, plugin = tmp_path / "count", tmp_path / "plugin.py"
+    plugin.write_text(
+        f"""#!{sys.executable}
+import json, pathlib
+count = pathlib.Path({str(count)!r})
+asked = int(count.read_text()) + 1 if count.exists() else 1
+count.write_text(str(asked))
+token = "expired" if asked == 1 else {ADMIN!r}
+print(json.dumps({{"apiVersion": "client.authentication.k8s.io/v1", "kind": "ExecCredential", "status": {{"token": token}}}}))
+""",
+        "utf-8",
+    )
+    plugin.chmod(plugin.stat().st_mode | stat.S_IXUSR)
+    user = {"exec": {"apiVersion": "client.authentication.k8s.io/v1", "command": str(plugin), "interactiveMode": "Never"}}
+    meter = RuntimeMeter()
+
+    assert (await version(from_kubeconfig(kubeconfig(tmp_path, kube, user)), meter)).startswith("v1.")
+    assert (count.read_text("utf-8"), meter.renewed) == ("2", 1)
+
+
+async def test_the_token_of_a_service_account_is_read_again_when_it_has_expired(
+    kube: KubeServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """KP17."""
+    token = tmp_path / "token"
+    token.write_text("expired", "utf-8")
+    host, port = kube.url.removeprefix("https://").split(":")
+    monkeypatch.setenv("KUBERNETES_SERVICE_HOST", host)
+    monkeypatch.setenv("KUBERNETES_SERVICE_PORT", port)
+    load = incluster_config.load_incluster_config
+    monkeypatch.setattr(
+        credentials,
+        "load_incluster_config",
+        lambda configuration, **words: load(
+            configuration, token_filename=str(token), cert_filename=str(kube.authority), **words
+        ),
+    )
+    async with ApiClient(from_service_account()) as client:
+        with pytest.raises(ApiError, match="401"):
+            await client.get("/api/v1/nodes")
+        token.write_text(ADMIN, "utf-8")
+        assert (await client.get("/api/v1/nodes"))["items"] == []
+
+
+async def test_credentials_that_expire_under_load_cost_no_request(kube: KubeServer, tmp_path: Path) -> None:
+    path = Path(kubeconfig(tmp_path, kube, {"token": "expired"}))
+    async with ApiClient(from_kubeconfig(str(path))) as client:
+        kubeconfig(tmp_path, kube, {"token": ADMIN})
+        answers = await asyncio.gather(*(client.get("/api/v1/nodes") for _ in range(100)))
+
+    assert all(answer["items"] == [] for answer in answers)
+
+
+@pytest.mark.parametrize("text", ["", "{", "[]", '{"kind": "Config"}', '{"contexts": [], "current-context": "c"}'])
+async def test_a_kubeconfig_that_says_nothing_useful_is_refused_with_a_reason(tmp_path: Path, text: str) -> None:
+    path = tmp_path / "config"
+    path.write_text(text, "utf-8")
+
+    with pytest.raises(CredentialsMissing, match="kubeconfig: "):
+        await from_kubeconfig(str(path))()
+
+
+async def test_a_process_outside_of_a_cluster_has_no_service_account(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("KUBERNETES_SERVICE_HOST", raising=False)
+
+    with pytest.raises(CredentialsMissing, match="service account: "):
+        await from_service_account()()
