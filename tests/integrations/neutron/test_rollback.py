@@ -5,9 +5,12 @@ from uuid import uuid4
 import pytest
 
 from tests.integrations.neutron.stage.deployment import Deployment
+from tests.integrations.neutron.stage.kinds import ledger_first
 from tests.integrations.neutron.stage.ports import SMALL, book_of, change_of, fill, number_of
 from tests.integrations.neutron.stage.server import Refused
 from tests.integrations.neutron.stage.settings import Answer, port_of
+
+pytestmark = ledger_first
 
 
 def test_a_port_is_in_every_book(deployment: Deployment) -> None:

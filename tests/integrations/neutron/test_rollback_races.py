@@ -6,9 +6,12 @@ from typing import Any
 import pytest
 
 from tests.integrations.neutron.stage.deployment import Deployment
+from tests.integrations.neutron.stage.kinds import ledger_first
 from tests.integrations.neutron.stage.ports import SMALL, address_of, book_of, change_of, fill, number_of
 from tests.integrations.neutron.stage.server import Server
 from tests.integrations.neutron.stage.settings import Answer, port_of
+
+pytestmark = ledger_first
 
 
 @pytest.fixture(scope="module")

@@ -3,8 +3,11 @@
 from typing import Any
 
 from tests.integrations.neutron.stage.deployment import Deployment
+from tests.integrations.neutron.stage.kinds import ledger_first
 from tests.integrations.neutron.stage.ports import SMALL, book_of
 from tests.integrations.neutron.stage.settings import Answer
+
+pytestmark = ledger_first
 
 LOW = [{"start": "10.0.0.10", "end": "10.0.0.12"}]
 HIGH = [{"start": "10.0.0.100", "end": "10.0.0.102"}]

@@ -7,9 +7,9 @@ import pytest
 
 from tests.integrations.neutron.maintenance.maintenance_site import Site, built, digits, kinds, site_of
 from tests.integrations.neutron.stage.deployment import Deployment
-from tests.integrations.neutron.stage.kinds import each_once, site_kinds, some
+from tests.integrations.neutron.stage.kinds import LEDGER_ONCE, each_once, site_kinds, some
 
-KINDS = site_kinds(("postgresql", "ledger"), ("mariadb", "ledger"), ("mariadb", "database"))
+KINDS = site_kinds(("postgresql", "ledger"), ("mariadb", "ledger"), ("mariadb", "database"), once=LEDGER_ONCE)
 CARRIED = ["10.60.0.7", "10.60.0.8", "10.60.0.9"]
 
 

@@ -3,6 +3,7 @@
 ``make test`` runs each mode once and each database once; ``make proof`` runs all pairs.
 """
 
+from collections.abc import Sequence
 from itertools import product
 from typing import Any
 
@@ -13,21 +14,26 @@ from tests.integrations.neutron.stage.deployment import DATABASES, MODES
 EACH_ONCE = (("database", "mariadb"), ("ledger", "postgresql"))
 
 
-def kinds(*chosen: tuple[str, str]) -> list[Any]:
-    """Return kinds of deployments, these or all, as parameters of the fixture ``deployment``."""
+LEDGER_ONCE = (("ledger", "postgresql"),)
+
+
+def kinds(*chosen: tuple[str, str], once: Sequence[tuple[str, str]] = EACH_ONCE) -> list[Any]:
+    """Return kinds, these or all, as parameters of ``deployment``; ``make test`` runs those of ``once``."""
     every = list(product(MODES, DATABASES))
     return [
-        pytest.param(kind, id="-".join(kind), marks=[pytest.mark.xdist_group(f"neutron-{kind[1]}"), *_scope(kind)])
+        pytest.param(
+            kind, id="-".join(kind), marks=[pytest.mark.xdist_group(f"neutron-{kind[1]}"), *_scope(kind, once)]
+        )
         for kind in every
         if kind in (chosen or every)
     ]
 
 
-def site_kinds(*chosen: tuple[str, str]) -> list[Any]:
+def site_kinds(*chosen: tuple[str, str], once: Sequence[tuple[str, str]] = EACH_ONCE) -> list[Any]:
     """Return kinds, as ``kinds`` does, for sites, which name the database first."""
     every = list(product(DATABASES, MODES))
     return [
-        pytest.param(kind, id="-".join(kind), marks=_scope((kind[1], kind[0])))
+        pytest.param(kind, id="-".join(kind), marks=_scope((kind[1], kind[0]), once))
         for kind in every
         if kind in (chosen or every)
     ]
@@ -38,8 +44,8 @@ def mode_and_database() -> list[Any]:
     return [pytest.param(*kind, id="-".join(kind), marks=_scope(kind)) for kind in product(MODES, DATABASES)]
 
 
-def _scope(kind: tuple[str, str]) -> list[pytest.MarkDecorator]:
-    return [] if kind in EACH_ONCE else [pytest.mark.proof]
+def _scope(kind: tuple[str, str], once: Sequence[tuple[str, str]] = EACH_ONCE) -> list[pytest.MarkDecorator]:
+    return [] if kind in once else [pytest.mark.proof]
 
 
 def some(*chosen: tuple[str, str]) -> pytest.MarkDecorator:
@@ -49,6 +55,9 @@ def some(*chosen: tuple[str, str]) -> pytest.MarkDecorator:
 
 each_once = some(*EACH_ONCE)
 """For what does not depend on how a mode and a database go together: each mode, and each database, once."""
+
+ledger_first = pytest.mark.parametrize("deployment", kinds(once=LEDGER_ONCE), indirect=True)
+"""For what is taken back: in mode ``database`` Neutron's own transaction does it; ``make test`` has mode ``ledger``."""
 
 with_a_ledger = some(("ledger", "postgresql"), ("ledger", "mariadb"))
 with_one_ledger = some(("ledger", "postgresql"))
