@@ -16,7 +16,7 @@ unexport PYTHONDONTWRITEBYTECODE
 TYPES_BESIDE = $(IN)/mypy >.venv/types 2>&1 & types=$$!;
 AND_TYPES = && tests=0 || tests=$$?; wait $$types && sound=0 || sound=$$?; cat .venv/types; exit $$((tests + sound))
 
-.PHONY: run tour test quick proof check lint bench soak setup clean
+.PHONY: run tour test quick proof check lint bench soak kube setup clean
 
 run: .venv/.installed  ## the server on tenure.db, which commands in this folder use, too; DEMO=1: on demo.db, with a company in it
 	@$(if $(DEMO),$(IN)/python examples/demo_company/demo_company.py sqlite:///demo.db)
@@ -51,6 +51,9 @@ bench: .venv/.ready  ## the engine against the raw limits of its stores, in one 
 soak: .venv/.ready  ## twenty rounds of kill and restart under load
 	$(IN)/python -m tests.soak
 
+kube: .venv/.ready  ## a Kubernetes API server on loopback to play with, until Ctrl-C
+	@exec $(IN)/python -m tests.infrastructure.kube
+
 setup: .venv/.ready
 
 .venv/.installed: pyproject.toml constraints.txt
@@ -62,6 +65,7 @@ setup: .venv/.ready
 .venv/.ready: .venv/.installed
 	@echo "installing the tools and the servers that tests run on"
 	@sh tools/install_servers.sh & servers=$$!; sh tools/install_packages.sh dev && wait $$servers
+	@$(IN)/python tools/build_kube.py etcd kube-apiserver >/dev/null || echo "tests that need Kubernetes will FAIL" >&2
 	@touch $@
 
 clean:

