@@ -41,6 +41,7 @@ from tenure.integrations.ganeti.machine_model import (
     GROUP,
     IDENTITY,
     INSTANCE,
+    NIC,
     NODE,
     PLACEMENT,
     ClusterMachine,
@@ -318,18 +319,27 @@ class _Work:
 
     def _marks(self) -> Iterator[Operation]:
         """Bring the marks up to date: all that go before any comes, so that two instances may change names or MACs."""
-        before, after = by_uuid(self.target.ledger.instances), self.moves.instances
-        changed = [uuid for uuid in {**before, **after} if before.get(uuid) != after.get(uuid)]
-        old, new = _all_marks(before.get(uuid) for uuid in changed), _all_marks(after.get(uuid) for uuid in changed)
-        places = [node.name for node in self.target.ledger.nodes if self._is_relocated(node)]
-        # All marks of a node that changes place go, also those that come again: one that is left then is of an instance
-        # that was not read.
-        again = {(kind, name) for kind, name in old if kind == PLACEMENT and name.partition("/")[0] in places}
+        old, new = _all_marks(self.target.ledger.instances), _all_marks(self.moves.instances.values())
+        # All marks of a node that changes place and of a network or connection that goes are removed, also those that
+        # come again: one that is left then is of an instance or a NIC that was not read.
+        places = [(PLACEMENT, f"{node.name}/") for node in self.target.ledger.nodes if self._is_relocated(node)]
+        cleared = [*places, *((NIC, prefix) for prefix in self._going_lines())]
+        prefixes = tuple(f"{kind}:{prefix}" for kind, prefix in cleared)
+        again = {(kind, name) for kind, name in old if f"{kind}:{name}".startswith(prefixes)}
         gone = [mark for mark in old if mark in again or new.get(mark) != old[mark]]
         made = [mark for mark in new if mark in again or old.get(mark) != new[mark]]
         yield from (RemovePaper(kind=kind, name=name, revision=1) for kind, name in gone)
-        yield from (ExpectNoPapers(kind=PLACEMENT, prefix=f"{name}/") for name in places)
+        yield from (ExpectNoPapers(kind=kind, prefix=prefix) for kind, prefix in cleared)
         yield from (WritePaper(kind=kind, name=name, document=new[kind, name]) for kind, name in made)
+
+    def _going_lines(self) -> Iterator[str]:
+        """Yield how the marks of NICs begin whose network goes, or is no longer connected to their group."""
+        for network in self.target.snapshot.networks.values():
+            if self.target.goes(NETWORKS, network.uuid):
+                yield f"{network.uuid}/"
+                continue
+            left = {line.group for line in self.target.lines(network)}
+            yield from (f"{network.uuid}/{line.group}/" for line in network.connections if line.group not in left)
 
     def _is_relocated(self, node: Node) -> bool:
         new = self.target.nodes.get(node.uuid)
@@ -357,7 +367,7 @@ def _uncooled(network: Network, releases: Iterable[Release]) -> Iterator[Operati
             yield ModifyPool(network=network.name, pool=str(pool.range), cooling_s=0)
 
 
-def _all_marks(instances: Iterable[Instance | None]) -> dict[Mark, Mapping[str, Any]]:
+def _all_marks(instances: Iterable[Instance]) -> dict[Mark, Mapping[str, Any]]:
     return {mark: document for instance in instances for mark, document in marks_of(instance).items()}
 
 
