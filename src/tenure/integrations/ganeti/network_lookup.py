@@ -73,7 +73,7 @@ class NetworkLookup:
         return [self._by_name[name] for name in sorted(self._by_name)]
 
     async def spaces(self) -> dict[str, SpaceId]:
-        """Tell which space each network is in, by uuid."""
+        """Return the space that each network is in, by uuid."""
         spaces = await self._ledger.spaces()
         return {network.uuid: space.space for space in spaces for network in space.networks.values()}
 

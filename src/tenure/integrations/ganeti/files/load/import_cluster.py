@@ -113,7 +113,7 @@ def _node_gone(error: Conflict | NotFound, plan: ImportPlan) -> Conflict:
 
 
 async def _explain(error: Conflict, now: ImportPlan) -> None:
-    """Tell why a step was refused, by what the ledger has now; somebody else may have taken it."""
+    """Raise why a step was refused, by what the ledger has now; return if another import took the step."""
     if now.done:
         return
     if now.in_the_way:
