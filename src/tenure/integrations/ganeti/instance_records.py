@@ -86,7 +86,7 @@ async def _reread(ledger: AsyncLedger, instance: Instance) -> Instance:
 
 
 def _is_whole(instance: Instance, paper: Paper) -> bool:
-    """Tell whether every address was found that the paper speaks of."""
+    """Return whether every address was found that the paper speaks of."""
     return all(
         len(nic.ips) == len(told["ips"]) for nic, told in zip(instance.nics, paper.document["nics"], strict=True)
     )

@@ -137,7 +137,7 @@ def _variables(operation: str, job: Job, networks: Mapping[str, Network], *, pos
 
 
 def _is_passing(error: TenureError) -> bool:
-    """Tell whether deciding afresh helps: the instance changed meanwhile, or a made-up MAC is somebody's."""
+    """Return whether deciding afresh helps: the instance changed meanwhile, or a made-up MAC is somebody's."""
     return error.field == "revision" or (isinstance(error, AlreadyExists) and error.kind == MAC)
 
 

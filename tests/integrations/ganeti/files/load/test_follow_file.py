@@ -419,6 +419,54 @@ async def test_a_change_that_came_between_reading_and_writing_is_seen(
     assert (await Instances(ledger).find("web2")).node == "first"
 
 
+def _without_net2(document: Json) -> None:
+    del document["networks"][NET2], document["nodegroups"][DEFAULT]["networks"][NET2]
+    del document["instances"][WEB]["nics"][1]
+
+
+def _without_the_line_of_net2(document: Json) -> None:
+    """Cut a network off a group in which a NIC of the file stays on it."""
+    del document["nodegroups"][DEFAULT]["networks"][NET2]
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        (_without_net2, "network 'net2' is no longer in the file, and instance 'late'"),
+        (_without_the_line_of_net2, "network 'net2' is not connected to group 'default' in the file, and instance"),
+    ],
+)
+async def test_a_nic_without_an_address_that_came_between_reading_and_writing_keeps_its_network(
+    ledger: tenure.AsyncLedger, monkeypatch: pytest.MonkeyPatch, change: Callable[[Json], None], words: str
+) -> None:
+    await brought_in(ledger, old_document())
+    document = later(old_document())
+    change(document)
+    apply = ledger.apply
+
+    async def outrun(operations: Any) -> Any:
+        monkeypatch.setattr(ledger, "apply", apply)
+        await Instances(ledger).add("late", ["0:network=net2"], InstanceOptions(node="node1"))
+        return await apply(operations)
+
+    monkeypatch.setattr(ledger, "apply", outrun)
+    with pytest.raises(tenure.Conflict) as refused:
+        await follow_import(ledger, read_cluster(document))
+
+    assert words in refused.value.message
+    assert (await ledger.network("net2")).connection("default") is not None
+    assert await verify_machines(ledger) == []
+
+
+async def test_a_connection_goes_under_nics_that_the_file_leaves_on_it(ledger: tenure.AsyncLedger) -> None:
+    await brought_in(ledger, old_document())
+    document = later(old_document())
+    _without_the_line_of_net2(document)
+    await followed(ledger, document)
+
+    assert (await ledger.network("net2")).connections == ()
+
+
 def test_the_command_line_shows_the_differences_and_then_follows_them(tmp_path: Path) -> None:
     door, file = Door(f"sqlite:///{tmp_path / 'tenure.db'}"), tmp_path / "config.data"
     file.write_text(json.dumps(old_document()), "utf-8")

@@ -140,7 +140,7 @@ class _Planner:
     def _arrive(
         self, moves: AddressMoves, place: Place, instance: Instance, slot: str, had: Mapping[Place, str]
     ) -> None:
-        """Let a NIC have an address: it has it, gets it from the one who has it, or takes it."""
+        """Let a NIC have an address: it has it, gets it from its holder, or takes it."""
         network, address = place
         holding = self.held.get(place)
         if holding is None or holding.state is State.COOLING:
@@ -156,15 +156,15 @@ class _Planner:
             moves.transfers.append(_handed(holding, instance.owner, slot))
 
     def _may_hand_over(self, holding: Holding, instance: Instance, had: str | None) -> bool:
-        """Tell whether an address is a NIC's of a file, marked without a NIC, or the instance's own beside its NICs."""
+        """Return whether an address is a NIC's of a file, marked without one, or the instance's own beside its NICs."""
         return holding.owner in (had, self.target.owners.get(instance.uuid), ORPHAN)
 
     def _marks_without_ground(self, moves: AddressMoves, will: Collection[Place]) -> None:
-        """Release addresses that were marked without a NIC where the file has no network or no subnet any more."""
+        """Release addresses that were marked without a NIC where their network or subnet goes."""
         for place, holding in self.held.items():
-            network = self.target.networks.get(place[0])
-            gone = network is None or network.subnet_at(holding.row.first) is None
-            if gone and holding.owner == ORPHAN and place not in will:
+            if holding.owner != ORPHAN or place in will:
+                continue
+            if self.target.loses(place[0], holding.row.first):
                 moves.releases.append(_released(holding))
 
     def _leave(self, moves: AddressMoves, place: Place, owner: str, holding: Holding) -> None:

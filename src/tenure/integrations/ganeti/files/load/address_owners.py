@@ -67,12 +67,12 @@ class Tenants:
         return cls(network, Layout(space), found)
 
     def has(self, grant: Grant) -> bool:
-        """Tell whether the address is held as it is to be."""
+        """Return whether the address is held as it is to be."""
         held = self._own.get((Owner.trusted(grant.owner), grant.slot))
         return held is not None and held.state is State.HELD and held.row.first == held.row.last == grant.position
 
     def conflicts(self, grants: Iterable[Grant]) -> Iterator[str]:
-        """Tell what stands in the way of those that are not held as they are to be."""
+        """List what stands in the way of addresses that are not held as they are to be."""
         return (text for grant in grants if not self.has(grant) for text in self._conflicts(grant))
 
     def _conflicts(self, grant: Grant) -> Iterator[str]:
