@@ -77,10 +77,20 @@ async def edited_away(call: Call, edit: Edit) -> None:
 
 def warnings_text(warnings: Sequence[str]) -> str:
     """Write warnings as a list in JSON, in ASCII; of many as many as a head can carry, and how many more there are."""
-    for kept in range(len(warnings), 0, -1):
-        more = [f"and {len(warnings) - kept} more"] if kept < len(warnings) else []
-        if len(text := json.dumps([*warnings[:kept], *more])) <= LONGEST_WARNINGS:
-            return text
+    written: list[str] = []
+    length = 0
+    for text in map(json.dumps, warnings):
+        length += len(text) + len(", ")
+        if length > LONGEST_WARNINGS:  # no more can fit, so no more are written: there may be thousands
+            break
+        written.append(text)
+    else:
+        return f"[{', '.join(written)}]"
+    while written:
+        more = json.dumps(f"and {len(warnings) - len(written)} more")
+        if len(head := f"[{', '.join([*written, more])}]") <= LONGEST_WARNINGS:
+            return head
+        written.pop()
     return json.dumps([f"{len(warnings)} warnings"])
 
 
