@@ -1,5 +1,6 @@
 """``tenure allocate`` and ``tenure hold``: addresses for owners."""
 
+import contextlib
 import sys
 from collections.abc import Awaitable, Callable, Sequence
 from functools import partial
@@ -105,9 +106,12 @@ async def _noted(ledger: AsyncLedger, network: str, owner: str, said: dict[str, 
     """
     plan, before = await _held_before(ledger, network, owner, said)
     holdings = await ask(ledger)
-    if plan is None:
-        return _Given(holdings, [])
-    return _Given(holdings, _notes(plan, said, [each for each in holdings if each.generation not in before]))
+    notes: list[str] = []
+    if plan is not None:
+        # The plan is from before: it may lack the pool that served. Notes never cost the answer.
+        with contextlib.suppress(TenureError):
+            notes = _notes(plan, said, [each for each in holdings if each.generation not in before])
+    return _Given(holdings, notes)
 
 
 async def _one(ledger: AsyncLedger, verb: str, network: str, owner: str, said: dict[str, Any]) -> list[Holding]:
