@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 
 from tenure.kernel.addressing.addresses import family_name, format_address
 from tenure.kernel.picking.policies import POLICIES
-from tenure.kernel.plan.layout import LineKey, policy_of_line, pools_of_line
+from tenure.kernel.plan.layout import LineKey, open_pools
 from tenure.kernel.plan.plan_model import Network, Policy, Pool, Subnet
 
 Passed = Sequence[tuple[Subnet, Pool]]
@@ -17,8 +17,8 @@ def passed_over(network: Network, key: LineKey, policy: Policy | None, position:
     No policy picks from a rank while an earlier rank has room. Inside a rank only an ascending policy passes pools
     over. A policy that prefers the former address may have come back to it; so nothing is known then.
     """
-    pools = [(s, p) for s, p in pools_of_line(network, *key[1:]) if not (s.retired or p.retired)]
-    rules = POLICIES[policy or policy_of_line(pools)]
+    pools, usual = open_pools(network, *key[1:])
+    rules = POLICIES[policy or usual]
     place = next((place for place, (_, pool) in enumerate(pools) if position in pool.range), None)
     if place is None or rules.prefers_former:
         return []
