@@ -30,7 +30,7 @@ def passed_over(network: Network, key: LineKey, policy: Policy | None, position:
     ]
 
 
-def told_passed_over(network: Network, full: Mapping[int, Passed], lack: str = "full") -> list[str]:
+def describe_passed_over(network: Network, full: Mapping[int, Passed], lack: str = "full") -> list[str]:
     """Write for people which addresses were picked from later pools because these pools were full."""
     by_pools: dict[str, list[int]] = {}
     for position, pools in full.items():
@@ -40,9 +40,9 @@ def told_passed_over(network: Network, full: Mapping[int, Passed], lack: str = "
             were = f"pool {next(iter(named))}" if len(named) == 1 else f"pools {', '.join(named)}"
             verb = "was" if len(named) == 1 else "were"
             by_pools.setdefault(f"{were} of network {network.name} {verb} {lack}", []).append(position)
-    return [f"{reason}, so {_told_picks(picks)} from a later pool" for reason, picks in by_pools.items()]
+    return [f"{reason}, so {_describe_picks(picks)} from a later pool" for reason, picks in by_pools.items()]
 
 
-def _told_picks(positions: Sequence[int]) -> str:
+def _describe_picks(positions: Sequence[int]) -> str:
     first = f"the {family_name(positions[0])} address {format_address(positions[0])}"
     return f"{first} was picked" if len(positions) == 1 else f"{first} and {len(positions) - 1} more were picked"

@@ -17,7 +17,7 @@ from tenure.doors.cli.session import Session, pass_session
 from tenure.kernel.addressing.addresses import Family, unit_text
 from tenure.kernel.errors import StoreUnavailable, TenureError
 from tenure.kernel.holdings.holding_model import Holding
-from tenure.kernel.picking.passed_over import passed_over, told_passed_over
+from tenure.kernel.picking.passed_over import describe_passed_over, passed_over
 from tenure.kernel.plan.plan_model import Network, Policy
 from tenure.service.apply.operations import GroupKeywords
 from tenure.service.ledger.async_ledger import AsyncLedger
@@ -60,16 +60,16 @@ def allocate(
     if count is None:
         if contiguous:
             raise click.UsageError("--contiguous needs --count: how many in a row?")
-        _tell_waiting(session, said["wait_s"])
+        _print_waiting(session, said["wait_s"])
         ask = partial(_one, verb="allocate", network=network, owner=owner, said=said)
-        _told_one(session, session.run(lambda ledger: _noted(ledger, network, owner, said, ask)), quiet=quiet)
+        _print_one(session, session.run(lambda ledger: _noted(ledger, network, owner, said, ask)), quiet=quiet)
         return
     if wrong := [f"--{name.removesuffix('_s')}" for name in ONLY_ONE if said[name]]:
         raise click.UsageError(f"{wrong[0]} is for one address; leave it out, or leave out --count")
     many = partial(_many, network=network, owner=owner, count=count, contiguous=contiguous, said=said)
     given = session.run(lambda ledger: _noted(ledger, network, owner, {**said, "contiguous": contiguous}, many))
     warn_beside_list(session, given.notes)
-    _told(session, [_document(holding) for holding in given.holdings], given.holdings, quiet=quiet)
+    _print(session, [_document(holding) for holding in given.holdings], given.holdings, quiet=quiet)
 
 
 @command("hold")
@@ -86,7 +86,7 @@ def hold(session: Session, network: str, owner: str, quiet: bool, **said: Any) -
       tenure hold net1 instance/web-3 --lasts 600
     """
     ask = partial(_one, verb="hold", network=network, owner=owner, said=said)
-    _told_one(session, session.run(lambda ledger: _noted(ledger, network, owner, said, ask)), quiet=quiet)
+    _print_one(session, session.run(lambda ledger: _noted(ledger, network, owner, said, ask)), quiet=quiet)
 
 
 Ask = Callable[[AsyncLedger], Awaitable[list[Holding]]]
@@ -144,7 +144,7 @@ def _notes(plan: Network, said: dict[str, Any], fresh: list[Holding]) -> list[st
     policy = said["policy"] and Policy(said["policy"])
     picked = [each.row.first for each in fresh if (each.owner, each.slot) not in waited]
     lack = "without so many in a row" if said.get("contiguous") else "full"
-    return told_passed_over(plan, {place: passed_over(plan, key, policy, place) for place in picked}, lack)
+    return describe_passed_over(plan, {place: passed_over(plan, key, policy, place) for place in picked}, lack)
 
 
 async def _many(
@@ -167,7 +167,7 @@ def _said(said: dict[str, Any]) -> dict[str, Any]:
     return {name: value for name, value in said.items() if value is not None and value != {}}
 
 
-def _tell_waiting(session: Session, wait_s: float | None) -> None:
+def _print_waiting(session: Session, wait_s: float | None) -> None:
     if wait_s and sys.stderr.isatty() and not session.json:
         click.echo(f"waiting up to {wait_s:g} s where nothing is free; Ctrl-C withdraws the claim", err=True)
 
@@ -176,12 +176,12 @@ def _document(holding: Holding, notes: Sequence[str] = ()) -> Document:
     return {**holding_document(holding), "warnings": [*holding.warnings, *notes]}
 
 
-def _told_one(session: Session, given: _Given, *, quiet: bool) -> None:
+def _print_one(session: Session, given: _Given, *, quiet: bool) -> None:
     warn(session, given.notes)
-    _told(session, _document(given.holdings[0], given.notes), given.holdings, quiet=quiet)
+    _print(session, _document(given.holdings[0], given.notes), given.holdings, quiet=quiet)
 
 
-def _told(session: Session, document: object, holdings: list[Holding], *, quiet: bool) -> None:
+def _print(session: Session, document: object, holdings: list[Holding], *, quiet: bool) -> None:
     warn(session, (text for holding in holdings for text in holding.warnings))
     answer(
         session,

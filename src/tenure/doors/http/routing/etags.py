@@ -56,21 +56,31 @@ def _bare(etag: str) -> str:
 
 
 async def edited(call: Call, edit: Edit) -> responses.Network:
-    """Make one edit under the idempotency key and, where the caller said so, only on the network he has read."""
+    """Make one edit as ``_edited`` does, and return the network, which is still there."""
+    network = await _edited(call, edit)
+    assert network is not None, "only the removal of a network leaves none"
+    return network
+
+
+async def _edited(call: Call, edit: Edit) -> responses.Network | None:
+    """Make one edit under the idempotency key and, where the caller said so, only on the network he has read.
+
+    Returns None if the edit removed the network.
+    """
     operations: list[Operation] = [edit]
     # A network that is only being added has no earlier reading to rest on.
     if call.if_match is not None and _bare(call.if_match) != ANY and not isinstance(edit, AddNetwork):
         operations.insert(0, _expectation(call.if_match, edit.network))
     network = (await applied(call, operations))[-1]
     if not isinstance(network, Network):
-        return None  # type: ignore[return-value]  # removed: those routes answer nothing
+        return None
     tell_etag(call, network)
     return encode.network(network)
 
 
 async def edited_away(call: Call, edit: Edit) -> None:
     """Make one edit that removes something: the answer has no body, so its head says what the edit did beside that."""
-    network = await edited(call, edit)
+    network = await _edited(call, edit)
     if network is not None and network.warnings:
         call.head[WARNINGS] = warnings_text(network.warnings)
 
