@@ -23,16 +23,23 @@
 from collections.abc import Sequence
 from typing import Literal
 
+Case = Literal["missing_network", "awaited_vm_without_plan"]
+"""Which of several errors of one code and field it is, where programs need to know: a scope names a network that is not
+there; a report may be about one VM or another, and the VM that is waited for has no plan to name it by."""
+
 
 class TenureError(Exception):
     """Root of all errors that Tenure raises on purpose."""
 
     code = "error"
+    case: Case | None = None
 
-    def __init__(self, message: str, *, field: str | None = None) -> None:
+    def __init__(self, message: str, *, field: str | None = None, case: Case | None = None) -> None:
         super().__init__(message)
         self.message = message
         self.field = field
+        if case is not None:  # else it is no attribute of the error itself, and no field of its documents
+            self.case = case
 
 
 class Invalid(TenureError):

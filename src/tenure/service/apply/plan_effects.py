@@ -99,7 +99,8 @@ async def _edit_network(ground: Ground, name: str, edits: Sequence[Edit]) -> lis
                 await _evict(ground, space, network.id, subnet.cidr.range)
         if isinstance(edit, Unreserve):
             hole = parse_range(edit.range)
-            ground.warnings.setdefault(network.id, []).extend(unreserved_already(draft.reserving(hole)[1], hole))
+            reserved = (kept.range for kept in draft.reserving(hole)[1].reserved)
+            ground.warnings.setdefault(network.id, []).extend(unreserved_already(hole, reserved))
         there = edit_draft(draft, edit)
         ground.entries.append(Entry(edit.verb, space, network.id, details=edit.told()))
         done += 1

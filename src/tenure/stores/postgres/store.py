@@ -43,9 +43,9 @@ from tenure.stores.postgres.transaction import (
     CallersPostgresTransaction,
     PostgresTransaction,
     key_columns,
+    log_details_column,
     read_effects,
     read_rows_within,
-    told_column,
     wish_columns,
 )
 from tenure.stores.sql_files import check_version, load_migrations, read_change, read_paper, read_row, read_spans
@@ -249,7 +249,7 @@ class PostgresStore:
     ) -> Sequence[Verdict] | None:
         """Create all holdings or none, if nothing was freed since: one statement, one round trip, one commit."""
         columns = wish_columns(wishes)
-        values = (space, version, frees, *columns, told_column(wishes), *key_columns(wishes))
+        values = (space, version, frees, *columns, log_details_column(wishes), *key_columns(wishes))
         try:
             records = await self._hot_call(lambda hot: hot.fetch("grant_unless_freed", *values))
         except (asyncpg.DivisionByZeroError, *STUCK):

@@ -93,8 +93,8 @@ def said(column: list[T]) -> list[T] | None:
     return None if all(value is None for value in column) else column
 
 
-def told_column(wishes: Sequence[Wish]) -> list[str | None] | None:
-    """Write what the log tells of wishes beyond their columns; the deadline, which only the store knows, it adds."""
+def log_details_column(wishes: Sequence[Wish]) -> list[str | None] | None:
+    """Write what the log has of wishes beyond their columns; the deadline, which only the store knows, it adds."""
     if all(wish.state is State.HELD and not wish.details for wish in wishes):
         return None
     return [dump_details(grant_details(wish.state, None, wish.details)) for wish in wishes]
@@ -161,7 +161,7 @@ class PostgresTransaction(PostgresPapers):
     ) -> tuple[Sequence[Row], int]:
         """Create and log all of the holdings, in one round trip."""
         columns = wish_columns(wishes)
-        values = (space, version, frees, *columns, told_column(wishes), *key_columns(wishes))
+        values = (space, version, frees, *columns, log_details_column(wishes), *key_columns(wishes))
         try:
             records = await self._all("grant_unless_freed", *values)
         except (asyncpg.DivisionByZeroError, asyncpg.UniqueViolationError):

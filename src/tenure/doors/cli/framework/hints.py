@@ -132,10 +132,6 @@ PLANLESS = (
     "`tenure deployment show DEPLOYMENT INSTANCE` tells of the earlier VMs, and what to say of them; "
     "`tenure deployment apply FILE` gives the VM that it waits for a plan"
 )
-NO_NETWORK = "there is no network"
-"""By these words a refusal is known of scopes that name a network which is not there."""
-NAMES_NO_PLAN = "deploy again"
-"""By these words a refusal is known that no ``--plan`` helps against: what is waited for has none."""
 
 INSTANCE_HINTS = {
     "address_reserved": "`--force` lets externally reserved addresses be had, too",
@@ -214,8 +210,9 @@ def _field_hint(error: TenureError, noun: str) -> str | None:
         case (_, "conflict", "form"):
             return FORM
         case ("deployment", "conflict", "plan"):
-            return PLANLESS if NAMES_NO_PLAN in error.message else PLAN
-        case ("token", "invalid", "scopes") if NO_NETWORK in error.message:
+            # No ``--plan`` helps where the VM that is waited for has none.
+            return PLANLESS if error.case == "awaited_vm_without_plan" else PLAN
+        case ("token", "invalid", "scopes") if error.case == "missing_network":
             return LATER_NETWORK
     return None
 

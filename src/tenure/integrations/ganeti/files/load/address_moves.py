@@ -10,7 +10,7 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import count
 
-from tenure.integrations.ganeti.files.file_model import INSTANCES, NETWORKS, ORPHAN
+from tenure.integrations.ganeti.files.file_model import INSTANCES, NETWORKS
 from tenure.integrations.ganeti.files.ledger_snapshot import holdings_in
 from tenure.integrations.ganeti.files.load.address_owners import Grant
 from tenure.integrations.ganeti.files.load.cluster_target import ClusterTarget, by_uuid
@@ -23,6 +23,7 @@ from tenure.kernel.addressing.addresses import parse_address
 from tenure.kernel.holdings.holding_model import Holding, State
 from tenure.service.apply.operations import Release, Transfer
 from tenure.service.ledger.async_ledger import AsyncLedger
+from tenure.service.read.own_addresses import ORPHAN
 
 Place = tuple[str, str]
 """A network (its uuid) and an address of it."""

@@ -4,7 +4,6 @@ from bisect import bisect_right
 from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
-from tenure.integrations.ganeti.files.file_model import ORPHAN
 from tenure.integrations.ganeti.files.ledger_snapshot import holdings_in
 from tenure.integrations.ganeti.files.read.merge_marks import MergedConfiguration
 from tenure.kernel.addressing.addresses import format_address, parse_address
@@ -14,6 +13,7 @@ from tenure.kernel.names import Owner
 from tenure.kernel.plan.layout import Layout
 from tenure.kernel.plan.plan_model import Configuration
 from tenure.service.ledger.async_ledger import AsyncLedger
+from tenure.service.read.own_addresses import ORPHAN
 
 
 class Grant(NamedTuple):

@@ -10,12 +10,7 @@ from functools import cached_property
 from typing import Any
 
 from tenure.integrations.ganeti.cluster import structure
-from tenure.integrations.ganeti.files.file_model import (
-    NETWORKS,
-    ORPHAN,
-    ClusterConfiguration,
-    NetworkFile,
-)
+from tenure.integrations.ganeti.files.file_model import NETWORKS, ClusterConfiguration, NetworkFile
 from tenure.integrations.ganeti.files.ledger_snapshot import network_file
 from tenure.integrations.ganeti.files.load.address_moves import AddressMoves, plan_moves, renamed_owners
 from tenure.integrations.ganeti.files.load.address_owners import Grant, grants_of
@@ -66,6 +61,7 @@ from tenure.service.apply.operations import (
     WritePaper,
 )
 from tenure.service.ledger.async_ledger import AsyncLedger
+from tenure.service.read.own_addresses import ORPHAN
 
 NOT_WRITTEN = "nothing was written"
 

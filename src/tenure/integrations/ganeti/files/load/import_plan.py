@@ -9,7 +9,6 @@ from tenure.integrations.ganeti.files.file_model import (
     INSTANCES,
     NETWORKS,
     NODES,
-    ORPHAN,
     SECTIONS,
     ClusterConfiguration,
     FileRemark,
@@ -43,6 +42,7 @@ from tenure.integrations.ganeti.machine_model import (
 from tenure.kernel.holdings.holding_model import Paper
 from tenure.kernel.plan.plan_model import Configuration
 from tenure.service.ledger.async_ledger import AsyncLedger
+from tenure.service.read.own_addresses import ORPHAN
 
 Names = dict[str, list[str]]
 
