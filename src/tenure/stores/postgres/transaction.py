@@ -144,6 +144,9 @@ async def explain_refused(connection: Any, space: SpaceId, wishes: Sequence[Wish
 class PostgresTransaction(PostgresPapers):
     """The ledger's verbs on a connection with an open transaction (READ COMMITTED)."""
 
+    newest = 0
+    """The highest number that was appended to the log here."""
+
     async def guard(self, spaces: Sequence[SpaceId], strength: Guard) -> dict[SpaceId, int]:
         """Lock the spaces' rows in order."""
         return {record[0]: record[1] for record in await self._all(GUARDS[strength], list(spaces))}
@@ -323,7 +326,8 @@ class PostgresTransaction(PostgresPapers):
             [entry.request for entry in entries],
             [dump_details(entry.details) for entry in entries],
         )
-        return int(await self._value("log", *columns))
+        self.newest = int(await self._value("log", *columns))
+        return self.newest
 
     async def trim(self, before: int) -> None:
         """Drop old changes."""

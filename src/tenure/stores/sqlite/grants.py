@@ -61,6 +61,8 @@ class Prepared:
         self._values[LOOKS] = 1
         self._deadlines = [place for place, wish in enumerate(wishes) if wish.lasts_us is not None]
         self._generation = self._now_us = 0
+        self.newest = 0
+        """The number of the last grant in the log."""
 
     def __len__(self) -> int:
         return len(self._wishes)
@@ -76,7 +78,7 @@ class Prepared:
             row = wished(self._space, self._wishes[place], 0, now_us)
             values[place * COLUMNS + UNTIL] = row.until_us
             values[place * COLUMNS + LOG_DETAILS] = dump_details(grant_details(row.state, row.until_us, row.details))
-        self._generation, self._now_us = generation, now_us
+        self._generation, self._now_us, self.newest = generation, now_us, seq + count
         return values
 
     def verdicts(self) -> list[Verdict]:
