@@ -151,7 +151,7 @@ def transfers(holdings: Iterable[Holding], owners: Mapping[str, str]) -> list[Tr
 
 
 FOLLOWING = (State.HELD, State.DRAINING)
-"""What belongs to a name: a pending holding belongs to a command that a new name makes void, a cooling one to nobody."""
+"""What belongs to a name: a pending holding is of a command that a new name makes void, a cooling one of nobody."""
 
 
 def held_already(holdings: Iterable[Holding], owners: Mapping[str, str]) -> list[str]:

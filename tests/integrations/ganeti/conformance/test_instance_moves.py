@@ -175,7 +175,7 @@ def test_a_move_that_cannot_be_is_refused_by_name(web: Door) -> None:
     web.do("group add island", "group add empty", "node add node4 --group island")
 
     web.refuse("instance move web --node node4", "network 'net1' is not connected to group 'island'")
-    web.refuse("instance move web --group empty", "in group empty")
+    web.refuse("instance move web --group empty", "no node is in group 'empty'")
     web.refuse("instance move web --node nowhere", "no node 'nowhere'")
     web.refuse("instance move web", "--node")
     web.refuse("instance move web --node node2 --group rack2", "--node")
