@@ -9,8 +9,8 @@
     │   ├── AddressInUse        (address, holder)
     │   ├── AddressReserved     (address, reason, kept_as)
     │   ├── AddressCovered      (address)
-    │   ├── Overlap             (first, second)
-    │   ├── StillInUse          (kind, name, holders, addresses)
+    │   ├── Overlap             (first, second; network)
+    │   ├── StillInUse          (kind, name, holders, addresses; network)
     │   ├── NotOwner            (address, owner, holder)
     │   └── KeyReused           the idempotency key stands for another request (key)
     ├── PoolExhausted           nothing free where the wish may be served (network, pool, subnet, zone, family)
@@ -164,10 +164,12 @@ class Overlap(Conflict):
 
     code = "overlap"
 
-    def __init__(self, first: str, second: str, *, field: str) -> None:
+    def __init__(self, first: str, second: str, *, field: str, network: str = "") -> None:
         super().__init__(f"{first} overlaps {second}", field=field)
         self.first = first
         self.second = second
+        if network:
+            self.network = network
 
 
 class StillInUse(Conflict):
@@ -184,6 +186,7 @@ class StillInUse(Conflict):
         hint: str = "release them, retire it, or pass cascade=True",
         addresses: Sequence[str] = (),
         field: str | None = None,
+        network: str = "",
     ) -> None:
         shown = ", ".join(holders[:3]) + (", …" if len(holders) > 3 else "")
         super().__init__(f"{kind} {name!r} is still in use by {shown}; {hint}", field=field)
@@ -191,6 +194,8 @@ class StillInUse(Conflict):
         self.name = name
         self.holders = holders
         self.addresses = list(addresses)
+        if network:
+            self.network = network
 
 
 class NotOwner(Conflict):

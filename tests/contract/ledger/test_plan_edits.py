@@ -184,8 +184,9 @@ async def test_a_subnet_goes_with_its_holdings_and_what_waited_there_for_an_owne
     await ledger.preallocate("net1", "vm/b", "192.0.2.11")
     await ledger.allocate("net1", owner="vm/a")
 
-    with pytest.raises(tenure.AddressOutsideSubnet):
+    with pytest.raises(tenure.StillInUse, match=r"vm/b \(192\.0\.2\.11 waits for it\)") as refusal:
         await ledger.remove_subnet("net1", "old", cascade=True)
+    assert (refusal.value.network, refusal.value.addresses) == ("net1", ["192.0.2.11"])
     await ledger.apply(
         [
             tenure.RemoveSubnet(network="net1", subnet="old", cascade=True),

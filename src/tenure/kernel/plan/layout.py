@@ -242,6 +242,8 @@ def _nothing_left(network: Network, kept: Sequence[str], limit: BrokenLimit, lef
     wanted = FAMILY_NAMES[limit.family]
     others = ", ".join(sorted({FAMILY_NAMES[subnet.family] for subnet in left}))
     problem = f"{where} is {others}, not {wanted}" if kept else ""
+    if kept and kept[-1].startswith("zone "):  # of no family itself: subnets that name no zone serve it, too
+        problem = f"{where} has no {wanted} pool"
     kind = f"{wanted} pool"
     return NotFound(kind, "", network=network.name, problem=problem, hint=ADD_POOL, field=limit.field)
 

@@ -35,7 +35,7 @@ async def test_a_pool_that_goes_from_under_holdings_says_how_many_stay(admin: Cl
     answer = await good(admin, "DELETE", f"{NET1}/pools/{held}", headers=ANY)
 
     assert json.loads(answer.headers["X-Warnings"]) == [
-        f"of {held}, which lies in no pool any more, 1 are held and stay held"
+        f"of {held}, which lies in no pool any more, 1 is held and stays held"
     ]
 
 

@@ -129,11 +129,16 @@ def unless_nothing(text: str, network: Network) -> str:
     return f"nothing to change in network {network.name}" if NOTHING_CHANGED in network.warnings else text
 
 
-def warn_beside_list(session: Session, warnings: Sequence[str]) -> None:
-    """Write warnings to standard error; for scripts as a document, because the answer is a list and has no place."""
+def warn_beside_list(session: Session, warnings: Sequence[str], hint: str | None = None) -> None:
+    """Write warnings to standard error; for scripts as a document, because the answer is a list and has no place.
+
+    A ``hint`` says what to do about them.
+    """
     if session.json and warnings:
-        click.echo(json.dumps({"warnings": list(warnings)}), err=True)
+        click.echo(json.dumps({"warnings": list(warnings), **({"hint": hint} if hint else {})}), err=True)
     warn(session, warnings)
+    if hint and not session.json:
+        click.echo(f"  {hint}", err=True, color=session.colour)
 
 
 def file_problem(error: OSError) -> str:

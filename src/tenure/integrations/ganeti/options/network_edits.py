@@ -51,7 +51,7 @@ class Design:
         self.edits: list[Edit] = []
         self.warnings: list[str] = []
         self.lifted: list[AddressRange] = []
-        self._state = Configuration(0, network.name, networks={network.name: network})
+        self._state = self._first = Configuration(0, network.name, networks={network.name: network})
         self._passed: list[tuple[str, str, Configuration]] = []
 
     @property
@@ -72,10 +72,10 @@ class Design:
     def judge(self) -> None:
         """Judge the final state; blame the first option behind which the fault was there."""
         try:
-            judge(self._state)
+            judge(self._state, self._first)
         except TenureError as error:
             for option, text, state in self._passed:
-                if _fault(state) == _known_by(error):
+                if _fault(state, self._first) == _known_by(error):
                     raise blame(error, option, text) from None
             raise
 
@@ -122,9 +122,9 @@ def _roles(network: Network, address: str) -> tuple[bool, bool, bool]:
     )
 
 
-def _fault(state: Configuration) -> str | None:
+def _fault(state: Configuration, before: Configuration) -> str | None:
     try:
-        judge(state)
+        judge(state, before)
     except TenureError as error:
         return _known_by(error)
     return None

@@ -233,6 +233,34 @@ async def test_what_a_renamed_instance_holds_and_waits_for_beside_its_nics_follo
     assert [each.owner for each in (await ledger.network("net2")).preallocations] == ["instance/shop"]
 
 
+async def test_a_renamed_instance_never_drops_what_waits_for_its_new_name(ledger: tenure.AsyncLedger) -> None:
+    await brought_in(ledger, old_document())
+    await ledger.preallocate("net2", "instance/web.example.org", "10.0.0.9")
+    await ledger.preallocate("net2", "instance/shop", "10.0.0.10")
+    document = later(old_document())
+    document["instances"][WEB]["name"] = "shop"
+    before = await ledger.network("net2")
+
+    for attempt in (follow_import, lambda *said: follow_import(*said, rehearsed=True)):
+        with pytest.raises(tenure.Conflict) as refusal:
+            await attempt(ledger, read_cluster(document))
+        assert "10.0.0.9 waits for instance/web.example.org" in refusal.value.message
+        assert "`tenure preallocation remove net2 instance/shop`" in refusal.value.message
+    assert await ledger.network("net2") == before
+
+
+async def test_a_name_that_holds_something_is_given_to_no_instance(ledger: tenure.AsyncLedger) -> None:
+    await brought_in(ledger, old_document())
+    await ledger.allocate("net1", owner="instance/shop", slot="new", address="192.0.2.11")
+    document = later(old_document())
+    document["instances"][WEB]["name"] = "shop"
+
+    with pytest.raises(tenure.Conflict, match=r"instance/shop holds 192\.0\.2\.11 in network 'net1' already"):
+        await follow_import(ledger, read_cluster(document))
+    await ledger.release("net1", "192.0.2.11", owner="instance/shop")
+    await followed(ledger, document)
+
+
 async def test_nodes_and_the_master_take_their_reserved_addresses_along(ledger: tenure.AsyncLedger) -> None:
     first = old_document()
     first["cluster"]["master_ip"] = "192.0.2.20"

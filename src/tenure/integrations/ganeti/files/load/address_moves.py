@@ -17,7 +17,7 @@ from tenure.integrations.ganeti.files.load.cluster_target import ClusterTarget, 
 from tenure.integrations.ganeti.files.load.import_operations import REQUEST
 from tenure.integrations.ganeti.files.read.file_instances import MARKED
 from tenure.integrations.ganeti.files.read.merge_marks import MergedConfiguration
-from tenure.integrations.ganeti.instance_records import transfers
+from tenure.integrations.ganeti.instance_records import held_already, transfers
 from tenure.integrations.ganeti.machine_model import Instance, Nic, NicIp
 from tenure.kernel.addressing.addresses import parse_address
 from tenure.kernel.holdings.holding_model import Holding, State
@@ -64,7 +64,7 @@ async def _held(ledger: AsyncLedger, target: ClusterTarget) -> dict[Place, Holdi
 
 async def _of_renamed(ledger: AsyncLedger, target: ClusterTarget) -> list[Holding]:
     found: list[Holding] = []
-    for owner in renamed_owners(target):
+    for owner in {name for pair in renamed_owners(target).items() for name in pair}:
         found.extend(await ledger.holdings(owner=owner))
     return found
 
@@ -181,11 +181,13 @@ class _Planner:
     def _beside_nics(
         self, moves: AddressMoves, had: Mapping[Place, str], will: Mapping[Place, tuple[Instance, str]]
     ) -> None:
-        """Hand over what renamed instances hold beside their NICs."""
+        """Hand over what renamed instances hold beside their NICs, unless their new names hold something."""
         uuids = {network.name: network.uuid for network in self.target.snapshot.networks.values()}
         places = {(uuids[each.network], each.address): each for each in self.of_renamed}
         beside = [each for place, each in places.items() if place not in had and place not in will]
-        moves.transfers.extend(transfers(beside, renamed_owners(self.target)))
+        owners = renamed_owners(self.target)
+        moves.problems.extend(held_already(beside, owners))
+        moves.transfers.extend(transfers(beside, owners))
 
 
 def _counted(made: Instance, before: Instance) -> Instance:
