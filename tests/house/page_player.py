@@ -24,7 +24,7 @@ PASTED = {"sh", "console"}
 """The kinds of blocks that a reader pastes into a shell."""
 
 SOON_S = 3
-"""How long a reader looks at a command in the background before he types the next one."""
+"""How long a reader looks at a command in the background before typing the next command."""
 
 CURL = "fail-with-body\nsilent\nshow-error\n"
 """What `curl` reads in the home of every page: an answer that is an error fails the command."""
@@ -50,7 +50,7 @@ def blocks_of(page: str) -> list[tuple[str, str]]:
 
 
 def has_commands(page: Path) -> bool:
-    """Tell whether a page has something to paste."""
+    """Return whether a page has something to paste."""
     return any(kind in PASTED for kind, _ in blocks_of(page.read_text("utf-8")))
 
 
@@ -100,14 +100,14 @@ def lines_of(text: str) -> list[str]:
 
 
 def goes_on(command: str) -> bool:
-    """Tell whether a reader ends a command by Ctrl-C: a server, a stream."""
+    """Return whether a reader ends a command by Ctrl-C: a server, a stream."""
     words = shlex.split(command, comments=True)
     serves = words[:2] == ["tenure", "serve"] and not {"--check", "&"} & set(words)
     return serves or "--no-buffer" in words
 
 
 def _line(command: str) -> str:
-    """Write a command as it is typed, with what a reader does before he types the next one."""
+    """Write a command as it is typed, with what a reader does before typing the next command."""
     if goes_on(command):
         # Ctrl-C does not reach what a shell without a terminal has in the background; a server stops alike for both.
         ended = f"{_until('out.going')}kill $!; wait $!; ended=$?; cat out.going\n"

@@ -13,7 +13,7 @@ from tests.infrastructure.postgres import schema_in_thread
 
 @dataclass(frozen=True, kw_only=True)
 class Surroundings:
-    """What a reader of a page has done before, and what his site has in place of the names that the page uses."""
+    """What a reader of a page has done before, and what the site has in place of the names that the page uses."""
 
     before: tuple[str, ...] = ()
     within: Mapping[str, str] = field(default_factory=dict)

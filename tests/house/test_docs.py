@@ -169,7 +169,7 @@ def test_every_word_of_a_choice_is_in_the_reference(choice: type[enum.StrEnum]) 
 
 @pytest.mark.parametrize("error", ERRORS, ids=lambda error: error.code)
 def test_an_error_is_in_the_reference_with_its_code_and_data(error: type[errors.TenureError]) -> None:
-    data = set(inspect.signature(error).parameters) - {"message", "of", "problem", "hint", "field"}
+    data = set(inspect.signature(error).parameters) - {"message", "of", "problem", "hint", "field", "case"}
 
     [row] = [line for line in page("errors.md").splitlines() if line.startswith(f"| `{error.code}` |")]
 

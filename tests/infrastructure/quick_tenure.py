@@ -160,10 +160,8 @@ def _code_of(work: Callable[[], object]) -> int:
 def _call(line: socket.socket) -> NoReturn:
     """Become the called program: its files, folder, environment; at the end say the exit code."""
     head, files, _, _ = socket.recv_fds(line, 4, 3)
-    left, said = int.from_bytes(head, "big"), b""
-    while len(said) < left:
-        said += line.recv(left - len(said))
-    name, words, folder, environment, umask = marshal.loads(said)  # noqa: S302
+    call = _received(line, int.from_bytes(head, "big"))
+    name, words, folder, environment, umask = marshal.loads(call)  # noqa: S302
     for number, file in enumerate(files):
         os.dup2(file, number)
         os.close(file)
@@ -184,6 +182,17 @@ def _call(line: socket.socket) -> NoReturn:
     finally:
         line.sendall(bytes([code & 0xFF]))
         os._exit(code & 0xFF)
+
+
+def _received(line: socket.socket, size: int) -> bytes:
+    """Return what the caller hands over; end the process if the caller was killed meanwhile."""
+    received = b""
+    while len(received) < size:
+        more = line.recv(size - len(received))
+        if not more:
+            os._exit(1)
+        received += more
+    return received
 
 
 if __name__ == "__main__":

@@ -1,6 +1,8 @@
 """The quick `tenure` of shells does what the real one does."""
 
 import os
+import select
+import socket
 import subprocess
 import sys
 import time
@@ -86,3 +88,21 @@ def test_what_serves_is_the_real_program(front: Path, tmp_path: Path) -> None:
     _, shown, _ = typed(script, tmp_path, front)
 
     assert shown.split()[1:] == [str(Path(sys.executable).parent / "tenure"), "serve", "--port", "0", "--log", "json"]
+
+
+@pytest.mark.parametrize("said", [b"", b"half of a call"])
+def test_a_caller_that_is_killed_while_it_hands_its_call_over_leaves_no_process_behind(
+    said: bytes, front: Path
+) -> None:
+    ours, theirs = os.pipe()
+    with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as line:
+        line.connect(str(front / "line"))
+        socket.send_fds(line, [(100).to_bytes(4, "big")], [theirs] * 3)
+        line.sendall(said)
+    os.close(theirs)
+
+    # The other end of the pipe is open only in the fork.
+    ended, _, _ = select.select([ours], [], [], 10)
+
+    assert ended
+    os.close(ours)

@@ -9,8 +9,8 @@
     │   ├── AddressInUse        (address, holder)
     │   ├── AddressReserved     (address, reason, kept_as)
     │   ├── AddressCovered      (address)
-    │   ├── Overlap             (first, second)
-    │   ├── StillInUse          (kind, name, holders, addresses)
+    │   ├── Overlap             (first, second; network)
+    │   ├── StillInUse          (kind, name, holders, addresses; network)
     │   ├── NotOwner            (address, owner, holder)
     │   └── KeyReused           the idempotency key stands for another request (key)
     ├── PoolExhausted           nothing free where the wish may be served (network, pool, subnet, zone, family)
@@ -23,16 +23,23 @@
 from collections.abc import Sequence
 from typing import Literal
 
+Case = Literal["missing_network", "awaited_vm_without_plan"]
+"""Which of several errors of one code and field it is, where programs need to know: a scope names a network that is not
+there; a report may be about one VM or another, and the VM that is waited for has no plan to name it by."""
+
 
 class TenureError(Exception):
     """Root of all errors that Tenure raises on purpose."""
 
     code = "error"
+    case: Case | None = None
 
-    def __init__(self, message: str, *, field: str | None = None) -> None:
+    def __init__(self, message: str, *, field: str | None = None, case: Case | None = None) -> None:
         super().__init__(message)
         self.message = message
         self.field = field
+        if case is not None:  # else it is no attribute of the error itself, and no field of its documents
+            self.case = case
 
 
 class Invalid(TenureError):
@@ -157,10 +164,12 @@ class Overlap(Conflict):
 
     code = "overlap"
 
-    def __init__(self, first: str, second: str, *, field: str) -> None:
+    def __init__(self, first: str, second: str, *, field: str, network: str = "") -> None:
         super().__init__(f"{first} overlaps {second}", field=field)
         self.first = first
         self.second = second
+        if network:
+            self.network = network
 
 
 class StillInUse(Conflict):
@@ -177,6 +186,7 @@ class StillInUse(Conflict):
         hint: str = "release them, retire it, or pass cascade=True",
         addresses: Sequence[str] = (),
         field: str | None = None,
+        network: str = "",
     ) -> None:
         shown = ", ".join(holders[:3]) + (", …" if len(holders) > 3 else "")
         super().__init__(f"{kind} {name!r} is still in use by {shown}; {hint}", field=field)
@@ -184,6 +194,8 @@ class StillInUse(Conflict):
         self.name = name
         self.holders = holders
         self.addresses = list(addresses)
+        if network:
+            self.network = network
 
 
 class NotOwner(Conflict):

@@ -76,7 +76,8 @@ def granted_json(granted: Granted) -> bytes:
     # encode_basestring leaves letters beyond ASCII as they are, as the encoder does.
     return (
         f'{{"address":"{first}","last_address":"{last}","unit":{unit},"family":"{family_of(row.first)}",'
-        f'"network":{quoted(network)},"prefix":{prefix},"gateway":{_optional(gateway)},"owner":{quoted(row.owner)},"slot":{quoted(row.slot)},"state":"held",'
+        f'"network":{quoted(network)},"prefix":{prefix},"gateway":{_optional(gateway)},'
+        f'"owner":{quoted(row.owner)},"slot":{quoted(row.slot)},"state":"held",'
         f'"generation":{row.generation},"since":{_moment_json(row.since_us)},"until":null,'
         f'"request":{_optional(row.request)},"labels":{{}},"description":"","carrier":null,"plan":null,'
         f'"actor":{quoted(by[0])},"request_id":{_optional(by[1])},"space":{row.space},'

@@ -127,7 +127,7 @@ class Subnet(Shape, frozen=True, kw_only=True):
 
 
 class AddedSubnet(Subnet, frozen=True, kw_only=True):
-    """A new block of a network; ``warnings`` tell what adding it did beside that."""
+    """A new block of a network; ``warnings`` say what else adding it did."""
 
     warnings: list[str] = []
 

@@ -1,5 +1,7 @@
 """Small plans that several suites start from."""
 
+from typing import Any
+
 import tenure
 from tenure.kernel.holdings.holding_model import Row
 
@@ -24,3 +26,8 @@ def last(address: str) -> int:
 def without_asker(holding: tenure.Holding) -> Row:
     """Return a holding's row without what names a request: an answer names the request that ended it."""
     return holding.row._replace(request=None, details={})
+
+
+def ending(change: tenure.Change) -> dict[str, Any]:
+    """Return the details of an entry that ends a holding, but not on whose word it began: only servers know."""
+    return {name: value for name, value in change.details.items() if name != "began_by"}

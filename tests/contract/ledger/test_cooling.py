@@ -6,7 +6,7 @@ import pytest
 
 import tenure
 from tenure.kernel.holdings.holding_model import moment
-from tests.contract.ledger.plan import without_asker
+from tests.contract.ledger.plan import ending, without_asker
 from tests.contract.ledger.timing import let_deadlines_pass, news, row_at, store_of, verbs
 
 COOLS = 60
@@ -35,7 +35,7 @@ async def test_a_released_address_cools_from_the_release_on(ledger: tenure.Async
     assert before_us <= row.until_us - COOLS * 1_000_000 <= after_us
     [told] = await news(ledger, cursor)
     assert (told.verb, told.owner, told.generation, told.request) == ("cool", "vm/a", given.generation, "r-1")
-    assert told.details == {"since_us": given.row.since_us, "until_us": row.until_us}
+    assert ending(told) == {"since_us": given.row.since_us, "until_us": row.until_us}
 
 
 async def test_releasing_again_changes_nothing_and_answers_nothing(ledger: tenure.AsyncLedger) -> None:
@@ -118,7 +118,7 @@ async def test_a_full_pool_serves_what_has_cooled_off(ledger: tenure.AsyncLedger
     assert (await ledger.allocate("net", owner="vm/b", pool="pool", policy=policy)).address == given[1].address
     told = await news(ledger, cursor)
     assert [(each.verb, each.owner) for each in told] == [("release", "vm/a"), ("grant", "vm/b")]
-    assert told[0].details == {"since_us": given[1].row.since_us, "because": "cooled off"}
+    assert ending(told[0]) == {"since_us": given[1].row.since_us, "because": "cooled off"}
 
 
 async def test_a_named_claim_gets_what_has_cooled_off(ledger: tenure.AsyncLedger) -> None:

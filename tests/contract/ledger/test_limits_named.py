@@ -55,6 +55,7 @@ async def test_a_full_place_is_named_with_all_that_was_asked_for(
         ({"pool": "v4", "subnet": "SIX"}, "pool 'v4' of network 'net' has no pool in subnet 'SIX'", "subnet"),
         ({"zone": "z1", "subnet": "SIX"}, "subnet 'SIX' of network 'net' has no pool in zone 'z1'", "zone"),
         ({"zone": "z3"}, "network 'net' has no pool in zone 'z3'", "zone"),
+        ({"zone": "z1", "family": "ipv6"}, "zone 'z1' of network 'net' has no IPv6 pool", "family"),
     ],
 )
 async def test_limits_that_no_pool_keeps_together_are_named(
@@ -72,3 +73,19 @@ async def test_a_family_that_the_network_has_not_is_named(ledger: Ledger) -> Non
 
     with pytest.raises(tenure.NotFound, match="no IPv6 pool of network 'net'"):
         await ledger.allocate("net", owner="vm/a", family="ipv6")
+
+
+async def test_a_subnet_without_zone_does_not_make_a_zone_one_of_its_family(ledger: Ledger) -> None:
+    await ledger.modify_subnet("net", "FOUR", zones=[])
+
+    with pytest.raises(tenure.NotFound, match="zone 'nope' of network 'net' has no IPv6 pool"):
+        await ledger.allocate("net", owner="vm/a", zone="nope", family="ipv6")
+    # A subnet that names no zone serves every zone.
+    assert (await ledger.allocate("net", owner="vm/a", zone="nope")).address == "192.0.2.10"
+
+
+async def test_a_zone_that_no_subnet_serves_is_not_waited_for(ledger: Ledger) -> None:
+    await ledger.allocate_many("net", owners=["vm/a", "vm/b"])
+
+    with pytest.raises(tenure.NotFound, match="has no pool in zone 'typo'"):
+        await ledger.allocate("net", owner="vm/c", zone="typo", wait_s=60)

@@ -305,6 +305,60 @@ async def test_a_confirmation_whose_part_of_the_log_was_trimmed_after_a_loss_is_
     assert caught.value.outcome == "unknown"
 
 
+@pytest.mark.parametrize("arrives", [True, False], ids=["committed", "never arrived"])
+async def test_a_log_that_was_trimmed_before_the_ledger_was_opened_leaves_no_doubt_of_a_confirmation(
+    ledger: tenure.AsyncLedger, place: str, arrives: bool
+) -> None:
+    await ledger.trim_changes(before=await ledger.last_change())
+    async with await another(ledger, place) as opened:
+        store, before = server_of(opened).store, await ledger.last_change()
+        rewrite = store.rewrite_unchanged
+
+        async def losing(*words: Any, **more: Any) -> Any:
+            store.rewrite_unchanged = rewrite  # type: ignore[method-assign]
+            if arrives:
+                await rewrite(*words, **more)
+            raise tenure.StoreUnavailable("the answer was lost", outcome="unknown")
+
+        store.rewrite_unchanged = losing  # type: ignore[method-assign]
+
+        answer = await opened.confirm("net", "192.0.2.11", owner="vm/pending")
+
+    assert answer == await ledger.holding("net", "192.0.2.11")
+    assert [change.verb async for change in ledger.changes(after=before)] == ["confirm"]
+
+
+async def test_a_log_that_others_trimmed_before_a_confirmation_leaves_no_doubt_of_it(
+    ledger: tenure.AsyncLedger, other: tenure.AsyncLedger
+) -> None:
+    await other.trim_changes(before=await other.last_change())
+    store = server_of(ledger).store
+    rewrite = store.rewrite_unchanged
+
+    async def losing(*words: Any, **more: Any) -> Any:
+        await rewrite(*words, **more)
+        store.rewrite_unchanged = rewrite  # type: ignore[method-assign]
+        raise tenure.StoreUnavailable("the answer was lost", outcome="unknown")
+
+    store.rewrite_unchanged = losing  # type: ignore[method-assign]
+
+    assert (await ledger.confirm("net", "192.0.2.11", owner="vm/pending")).state == "held"
+
+
+@pytest.mark.parametrize("write", ["a grant", "a confirmation", "an apply"])
+async def test_the_newest_number_is_known_without_a_look_after_every_write(
+    ledger: tenure.AsyncLedger, other: tenure.AsyncLedger, write: str
+) -> None:
+    if write == "a grant":
+        await ledger.allocate("net", owner="vm/new", policy="random")
+    elif write == "a confirmation":
+        await ledger.confirm("net", "192.0.2.11", owner="vm/pending")
+    else:
+        await ledger.modify_holding("net", TEN, owner="vm/held", description="words")
+
+    assert server_of(ledger).store.newest == await other.last_change()
+
+
 async def test_a_release_that_cannot_be_looked_up_after_a_loss_is_unknown(ledger: tenure.AsyncLedger) -> None:
     store = server_of(ledger).store
     release = store.release

@@ -5,7 +5,7 @@ from datetime import timedelta
 import pytest
 
 import tenure
-from tests.contract.ledger.plan import small_plan, without_asker
+from tests.contract.ledger.plan import ending, small_plan, without_asker
 from tests.contract.ledger.timing import let_deadlines_pass, news, row_at, store_of, verbs
 
 
@@ -128,7 +128,7 @@ async def test_a_cancelled_holding_is_free_at_once(ledger: tenure.AsyncLedger) -
     assert await ledger.cancel("net", pending.address, owner="vm/a") is None
     [told] = await news(ledger, cursor)
     assert (told.verb, told.request) == ("release", "r-2")
-    assert told.details == {"since_us": pending.row.since_us, "because": "cancelled"}
+    assert ending(told) == {"since_us": pending.row.since_us, "because": "cancelled"}
     assert (await ledger.allocate("net", owner="vm/b")).address == pending.address
 
 

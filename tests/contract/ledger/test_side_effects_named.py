@@ -34,6 +34,16 @@ async def test_a_reservation_that_is_lifted_names_what_was_not_reserved(
     assert list(network.warnings) == rest
 
 
+async def test_of_many_parts_that_were_not_reserved_a_few_are_named(ledger: Ledger) -> None:
+    await ledger.apply([tenure.Reserve(network="net", range=f"192.0.2.{last}") for last in range(128, 256, 2)])
+
+    network = await ledger.unreserve("net", "192.0.2.128/25")
+
+    assert network.warnings[0] == "192.0.2.129 was not reserved"
+    assert network.warnings[-1] == "and 54 more parts of 192.0.2.128-192.0.2.255 were not reserved"
+    assert len(network.warnings) == 11
+
+
 async def test_what_is_not_reserved_at_all_is_still_refused(ledger: Ledger) -> None:
     with pytest.raises(tenure.NotFound, match="reserved range"):
         await ledger.unreserve("net", "192.0.2.60")

@@ -3,7 +3,7 @@
 import pytest
 
 import tenure
-from tests.contract.ledger.plan import small_plan
+from tests.contract.ledger.plan import ending, small_plan
 from tests.contract.ledger.timing import (
     another,
     in_line,
@@ -46,9 +46,7 @@ async def test_what_is_overdue_goes_and_the_log_says_why(ledger: tenure.AsyncLed
         (pending.address, "pending"),
         (cooling.address, "cooling"),
     ]
-    details = [{name: told for name, told in each.details.items() if name != "began_by"} for each in logged]
-    found = zip(logged, details, strict=True)
-    assert [(each.verb, each.owner, each.generation, told) for each, told in found] == [
+    assert [(each.verb, each.owner, each.generation, ending(each)) for each in logged] == [
         ("release", "vm/a", pending.generation, {"since_us": pending.row.since_us, "because": "deadline"}),
         ("release", "vm/b", cooling.generation, {"since_us": cooling.row.since_us, "because": "cooled off"}),
     ]

@@ -192,6 +192,52 @@ async def test_a_nic_gets_the_wires_that_there_are_when_it_is_committed(site: Si
     assert (nic.mode, nic.link) == ("routed", "rt9")
 
 
+async def test_an_instance_that_comes_while_a_connection_is_replaced_is_wired_in_the_new_way(site: Site) -> None:
+    await site.instances.add("web", ["0:ip=pool,network=net1"], ANY)
+    ledger = site.outrun_by(lambda: site.instances.add("late", ["0:ip=pool,network=net1"], ANY))
+
+    await Networks(ledger).connect("net1", mode="routed", link="rt9", replaces=True)
+
+    assert await _wires(site) == {"web": [("routed", "rt9")], "late": [("routed", "rt9")]}
+    assert await verify_machines(site.ledger) == []
+
+
+async def test_a_nic_that_comes_while_a_connection_is_replaced_is_wired_in_the_new_way(site: Site) -> None:
+    await site.instances.add("web", ["0:ip=pool,network=net1"], ANY)
+    ledger = site.outrun_by(lambda: site.instances.modify("web", ["-1:add,network=net1"], ANY))
+
+    await Networks(ledger).connect("net1", mode="routed", link="rt9", replaces=True)
+
+    assert await _wires(site) == {"web": [("routed", "rt9"), ("routed", "rt9")]}
+
+
+async def test_an_instance_that_goes_while_a_connection_is_replaced_does_not_keep_it(site: Site) -> None:
+    await site.instances.add("web", ["0:ip=pool,network=net1"], ANY)
+    await site.instances.add("db", ["0:ip=pool,network=net1"], ANY)
+    ledger = site.outrun_by(lambda: site.instances.remove("db"))
+
+    await Networks(ledger).connect("net1", mode="routed", link="rt9", replaces=True)
+
+    assert await _wires(site) == {"web": [("routed", "rt9")]}
+    assert await verify_machines(site.ledger) == []
+
+
+async def test_an_instance_that_comes_behind_the_hooks_of_a_replaced_connection_refuses_it(
+    site: Site, tmp_path: Path
+) -> None:
+    ledger = site.outrun_by(lambda: site.instances.add("late", ["0:ip=pool,network=net1"], ANY))
+    hooks = _hooks(tmp_path, "network-connect-pre.d")
+
+    with pytest.raises(tenure.Conflict, match="instance late came to network net1 in group default meanwhile"):
+        await Networks(ledger, hooks).connect("net1", mode="routed", link="rt9", replaces=True)
+
+    assert await _wires(site) == {"late": [("bridged", "br1")]}
+
+
+async def _wires(site: Site) -> dict[str, list[tuple[str, str]]]:
+    return {each.name: [(nic.mode, nic.link) for nic in each.nics] for each in await site.instances.every()}
+
+
 async def test_a_network_that_was_replaced_is_another_one(site: Site) -> None:
     job = await plan_add(site.ledger, "web", ["0:ip=pool,network=net1"], ANY)
     await site.networks.disconnect("net1")

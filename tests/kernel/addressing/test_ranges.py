@@ -1,14 +1,25 @@
 """Ranges and blocks, against plain sets."""
 
 import ipaddress
+from collections.abc import Iterable, Iterator
 from itertools import pairwise
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tenure.kernel.addressing import ranges as ranges_module
 from tenure.kernel.addressing.addresses import V4_BASE, parse_address
-from tenure.kernel.addressing.ranges import AddressRange, Cidr, merge, parse_cidr, parse_range, sized_range, subtract
+from tenure.kernel.addressing.ranges import (
+    AddressRange,
+    Cidr,
+    merge,
+    parse_cidr,
+    parse_range,
+    sized_range,
+    subtract,
+    subtract_each,
+)
 from tenure.kernel.errors import Invalid
 from tenure.kernel.names import shown
 from tests.kernel.strategies import cidrs, ranges
@@ -73,6 +84,28 @@ def test_subtract_is_the_difference_of_sets_in_order(whole: AddressRange, holes:
 
     assert addresses(*left) == addresses(whole) - addresses(*holes)
     assert left == sorted(left)
+
+
+@given(st.lists(small, max_size=6), st.lists(small, max_size=6))
+def test_each_of_several_ranges_loses_what_the_holes_cover(
+    wholes: list[AddressRange], holes: list[AddressRange]
+) -> None:
+    for whole, left in subtract_each(wholes, holes):
+        assert left == list(subtract(whole, merge(holes)))
+
+
+def test_several_ranges_look_only_at_the_holes_that_are_near(monkeypatch: pytest.MonkeyPatch) -> None:
+    looked: list[AddressRange] = []
+
+    def looking(whole: AddressRange, holes: Iterable[AddressRange]) -> Iterator[AddressRange]:
+        return subtract(whole, (looked.append(hole) or hole for hole in holes))  # type: ignore[func-returns-value]
+
+    monkeypatch.setattr(ranges_module, "subtract", looking)
+    every_second = [AddressRange(V4_BASE + place, V4_BASE + place) for place in range(0, 4000, 2)]
+    pairs = list(subtract_each(every_second, every_second))
+
+    assert len(pairs) == 2000
+    assert len(looked) <= 2 * 2000
 
 
 def test_merge_never_joins_the_two_families() -> None:

@@ -27,6 +27,24 @@ def test_an_edit_tells_what_was_asked_and_nothing_else() -> None:
 @pytest.mark.parametrize(
     ("edit", "told"),
     [
+        (edits.AddPool(network="n", range="192.0.2.1"), {"range": "192.0.2.1"}),
+        (
+            edits.AddPool(network="n", range="192.0.2.1", cooling_s=0, rank=0),
+            {"range": "192.0.2.1", "cooling_s": 0, "rank": 0},
+        ),
+        (edits.AddSubnet(network="n", cidr="192.0.2.0/24"), {"cidr": "192.0.2.0/24"}),
+        (edits.AddSubnet(network="n", cidr="192.0.2.0/24", keep_back=[]), {"cidr": "192.0.2.0/24", "keep_back": []}),
+    ],
+)
+def test_nothing_and_none_at_all_that_were_said_differ_from_what_was_not_said(
+    edit: edits.Edit, told: dict[str, object]
+) -> None:
+    assert edit.told() == {"network": "n", **told}
+
+
+@pytest.mark.parametrize(
+    ("edit", "told"),
+    [
         (edits.ModifyNetwork(network="n", retired=False), {"retired": False}),
         (edits.ModifySubnet(network="n", subnet="s", gateway=None), {"subnet": "s", "gateway": None}),
         (edits.ModifyPool(network="n", pool="p", cooling_s=0, name=None), {"pool": "p", "cooling_s": 0, "name": None}),

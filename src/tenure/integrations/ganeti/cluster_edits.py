@@ -180,14 +180,9 @@ class ClusterEdits:
         papers = [] if renamed is None else _group_papers(*renamed)
         papers += [paper for move in moves for paper in _node_papers(*move)]
         wired = {uuid for follower in followers for uuid in follower.networks}
-        try:
-            changes = _in_networks(networks, edits, expected=wired if links is not None else ())
-            following = [operation for follower in followers for operation in follower.operations]
-            await apply_fresh(self._ledger, [lock, *changes, *papers, *following])
-        except StillInUse as error:
-            if error.kind == PLACEMENT:  # an instance came to one of the nodes meanwhile
-                raise Outrun(error) from None
-            raise
+        changes = _in_networks(networks, edits, expected=wired if links is not None else ())
+        following = [operation for follower in followers for operation in follower.operations]
+        await apply_fresh(self._ledger, [lock, *changes, *papers, *following], marks=PLACEMENT)
         return True
 
     async def _followers(

@@ -128,7 +128,7 @@ def _subnets_of(nic: Nic, network: Network) -> list[Subnet]:
 
 
 def _beyond_today(network: Network) -> bool:
-    """Tell whether today's Ganeti could not express a network: it has one subnet a family at most, and no dhcp."""
+    """Return whether today's Ganeti could not express a network: it has one subnet a family at most, and no dhcp."""
     families = [is_v6(subnet.cidr.first) for subnet in network.subnets]
     return len(families) > len(set(families)) or any(subnet.dhcp for subnet in network.subnets)
 

@@ -20,6 +20,7 @@ from tenure.integrations.ganeti.network_lookup import NetworkLookup
 from tenure.kernel.addressing.addresses import format_address
 from tenure.kernel.errors import Conflict, NotFound
 from tenure.kernel.holdings.holding_model import Holding, Paper, State
+from tenure.kernel.names import Owner
 from tenure.kernel.plan.edits import Edit, Preallocate, RemovePreallocation
 from tenure.kernel.plan.plan_model import Network, PreAllocation
 from tenure.service.apply.cluster_rules import NO_NETWORK
@@ -86,7 +87,7 @@ async def _reread(ledger: AsyncLedger, instance: Instance) -> Instance:
 
 
 def _is_whole(instance: Instance, paper: Paper) -> bool:
-    """Tell whether every address was found that the paper speaks of."""
+    """Return whether every address was found that the paper speaks of."""
     return all(
         len(nic.ips) == len(told["ips"]) for nic, told in zip(instance.nics, paper.document["nics"], strict=True)
     )
@@ -145,17 +146,52 @@ def transfers(holdings: Iterable[Holding], owners: Mapping[str, str]) -> list[Tr
             to=owners[each.owner], to_slot=each.slot,
         )
         for each in holdings
-        # A pending holding belongs to a command that the new name makes void, and a cooling one was given back.
-        if each.owner in owners and each.state in (State.HELD, State.DRAINING)
+        if each.owner in owners and each.state in FOLLOWING
     ]  # fmt: skip
 
 
+FOLLOWING = (State.HELD, State.DRAINING)
+"""What belongs to a name: a pending holding is of a command that a new name makes void, a cooling one of nobody."""
+
+
+def held_already(holdings: Iterable[Holding], owners: Mapping[str, str]) -> list[str]:
+    """Say what the new names of owners hold already: handing over to them would mix two owners' addresses.
+
+    A new name that is itself given up for another is free: what it holds leaves with its owner.
+    """
+    new = set(owners.values()) - set(owners)
+    return [
+        f"{each.owner} holds {each.address} in network {each.network!r} already; `tenure release {each.network} "
+        f"{each.address} {each.owner}` lets it go"
+        for each in holdings
+        if each.owner in new and each.state in FOLLOWING
+    ]
+
+
 def waiting_for(network: Network, owners: Mapping[str, str]) -> list[Edit]:
-    """Return what lets the pre-allocated addresses of a network wait for the new names of their owners."""
+    """Return what lets the pre-allocated addresses of a network wait for the new names of their owners.
+
+    Conflict where an address waits for the new name already: an owner's slot has one, so the other would be lost.
+    """
     moved = [each for each in network.preallocations if each.owner in owners]
+    _refuse_two_for_one(network, moved, owners)
     # All go before any comes: two owners may have changed names.
     gone = [RemovePreallocation(network=network.name, owner=each.owner, slot=each.slot) for each in moved]
     return [*gone, *(_preallocated(network, each, owners[each.owner]) for each in moved)]
+
+
+def _refuse_two_for_one(network: Network, moved: Iterable[PreAllocation], owners: Mapping[str, str]) -> None:
+    staying = {(each.owner, each.slot): each for each in network.preallocations if each.owner not in owners}
+    for wish in moved:
+        other = staying.get((Owner(owners[wish.owner]), wish.slot))
+        if other is not None:
+            slot = f" --slot {other.slot}" if other.slot else ""
+            raise Conflict(
+                f"{format_address(wish.position)} waits for {wish.owner} in network {network.name!r}, and "
+                f"{format_address(other.position)} for {other.owner}, its new name; "
+                f"`tenure preallocation remove {network.name} {other.owner}{slot}` gives up the latter",
+                field="name",
+            )
 
 
 def _preallocated(network: Network, wish: PreAllocation, owner: str) -> Preallocate:

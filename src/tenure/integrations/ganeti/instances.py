@@ -17,7 +17,7 @@ from tenure.integrations.ganeti.instance.plan_instance import (
     plan_rename,
 )
 from tenure.integrations.ganeti.instance_records import load_instance, load_instances
-from tenure.integrations.ganeti.machine_model import INSTANCE, MAC, Instance
+from tenure.integrations.ganeti.machine_model import MAC, Instance
 from tenure.integrations.ganeti.network_lookup import ATTEMPTS, NetworkLookup
 from tenure.integrations.ganeti.options.option_errors import blame
 from tenure.kernel.errors import AddressCovered, AlreadyExists, PoolExhausted, TenureError
@@ -102,9 +102,7 @@ class Instances:
 
     async def _do_with_hooks(self, operation: str, job: Job, hooking: Hooking) -> Done:
         """Take what is wanted, ask the first hooks, do it, tell the second hooks, and let go of what was given back."""
-        # The commit would refuse a name that exists as well, but only after hooks have run for it.
-        if await job.taken():
-            raise AlreadyExists(INSTANCE, job.instance.name)
+        await job.check_name()
         # Read before anything is done: what fails behind the commit must not look as if nothing had been done.
         networks = {network.uuid: network for network in await self.ledger.networks()}
         # Without hooks in between nothing is ever pending: the commit takes everything in one apply.
@@ -137,7 +135,7 @@ def _variables(operation: str, job: Job, networks: Mapping[str, Network], *, pos
 
 
 def _is_passing(error: TenureError) -> bool:
-    """Tell whether deciding afresh helps: the instance changed meanwhile, or a made-up MAC is somebody's."""
+    """Return whether deciding afresh helps: the instance changed meanwhile, or a made-up MAC is somebody's."""
     return error.field == "revision" or (isinstance(error, AlreadyExists) and error.kind == MAC)
 
 

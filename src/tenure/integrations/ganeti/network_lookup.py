@@ -8,7 +8,7 @@ import re
 from collections.abc import Awaitable, Callable, Iterable, Sequence
 from typing import TypeVar
 
-from tenure.kernel.errors import AlreadyExists, Conflict, NotFound, TenureError
+from tenure.kernel.errors import AlreadyExists, Conflict, NotFound, StillInUse, TenureError
 from tenure.kernel.holdings.holding_model import SpaceId
 from tenure.kernel.plan.plan_model import Network
 from tenure.service.apply.operations import Expect, Operation, Shown
@@ -73,7 +73,7 @@ class NetworkLookup:
         return [self._by_name[name] for name in sorted(self._by_name)]
 
     async def spaces(self) -> dict[str, SpaceId]:
-        """Tell which space each network is in, by uuid."""
+        """Return the space that each network is in, by uuid."""
         spaces = await self._ledger.spaces()
         return {network.uuid: space.space for space in spaces for network in space.networks.values()}
 
@@ -101,8 +101,13 @@ async def settled(attempt: Callable[[], Awaitable[T]]) -> T:
         raise outrun.cause from None
 
 
-async def apply_fresh(ledger: AsyncLedger, operations: Sequence[Operation], *, rehearsed: bool = False) -> list[Shown]:
-    """Apply operations, or only rehearse them; ``Outrun`` if what they were decided upon no longer stands."""
+async def apply_fresh(
+    ledger: AsyncLedger, operations: Sequence[Operation], *, rehearsed: bool = False, marks: str | None = None
+) -> list[Shown]:
+    """Apply operations, or only rehearse them; ``Outrun`` if what they were decided upon no longer stands.
+
+    ``marks``: the kind of papers of which all that were read are removed, and none may then be left.
+    """
     try:
         return await (ledger.rehearse(operations) if rehearsed else ledger.apply(operations))
     except AlreadyExists as error:
@@ -110,11 +115,15 @@ async def apply_fresh(ledger: AsyncLedger, operations: Sequence[Operation], *, r
         if error.kind == "cluster":
             raise Outrun(error) from None
         raise
+    except StillInUse as error:
+        if error.kind == marks:  # it came meanwhile
+            raise Outrun(error) from None
+        raise
     except Conflict as error:
         if error.field in ("serial", "revision"):
             raise Outrun(error) from None
         raise
     except NotFound as error:
-        if error.kind == "network":  # it was there a moment ago
+        if error.kind in ("network", marks):  # it was there a moment ago
             raise Outrun(error) from None
         raise

@@ -22,14 +22,21 @@ from tenure.integrations.ganeti.network_lookup import NetworkLookup, Outrun, app
 from tenure.integrations.ganeti.options.deprecated import OldOptions, design_old_options
 from tenure.integrations.ganeti.options.network_edits import Design, design_pools, design_reserved, design_subnets
 from tenure.integrations.ganeti.options.network_grammar import check_door_name
-from tenure.kernel.errors import Invalid, NotFound, StillInUse, TenureError
+from tenure.kernel.errors import Conflict, Invalid, NotFound, StillInUse, TenureError
 from tenure.kernel.names import shown
 from tenure.kernel.plan.apply_edit import new_network
 from tenure.kernel.plan.edits import KEEP, AddNetwork, Connect, Disconnect, ModifyNetwork, RemoveNetwork
 from tenure.kernel.plan.new_ground import opened_ground
 from tenure.kernel.plan.plan_model import Connection, Network
 from tenure.service.apply import cluster_rules
-from tenure.service.apply.operations import ExpectNoPapers, IgnoreConflicts, Operation, Shown, WritePaper
+from tenure.service.apply.operations import (
+    ExpectNoPapers,
+    IgnoreConflicts,
+    Operation,
+    RemovePaper,
+    Shown,
+    WritePaper,
+)
 from tenure.service.ledger.async_ledger import AsyncLedger
 
 NO_WORDS: Mapping[str, Any] = MappingProxyType({})
@@ -117,17 +124,22 @@ class Networks:
         return Changed(made, (*design.warnings, *kept), hooks)
 
     async def _apply(
-        self, operation: str, before: Network | None, every: Sequence[Operation], groups: Sequence[str] = ()
+        self,
+        operation: str,
+        before: Network | None,
+        every: Sequence[Operation],
+        groups: Sequence[str] = (),
+        marks: str | None = None,
     ) -> tuple[list[Shown], tuple[HookResult, ...]]:
         """Apply a command's operations, with the hooks before and after; a rehearsal says what these are told."""
         if self._hooking is None:
-            return await apply_fresh(self._ledger, every), ()
+            return await apply_fresh(self._ledger, every, marks=marks), ()
         # What the ledger would refuse is refused before any hook runs for it.
-        planned = await apply_fresh(self._ledger, every, rehearsed=True)
+        planned = await apply_fresh(self._ledger, every, rehearsed=True, marks=marks)
         run = NetworkHooks(self._hooking, operation, before, None if operation == REMOVE else _last(planned), groups)
         asked = await run.ask()
         try:
-            answers = await apply_fresh(self._ledger, every)
+            answers = await apply_fresh(self._ledger, every, marks=marks)
         except Outrun as outrun:
             # Hooks may know of a network that a new decision would change: behind them there is no second try.
             if not asked:
@@ -188,7 +200,7 @@ class Networks:
             fresh = [group for group in chosen if network.connection(group) is None]
             lines = [line for group in chosen if (line := network.connection(group)) is not None]
             other = [line for line in lines if replaces and line != Connection(line.group, **wire)]
-            warnings = tuple(_already(network, line.group) for line in lines if not replaces)
+            warnings = tuple(_already(network, line, wire) for line in lines if line not in other)
             if not fresh and not other:
                 return Changed(network, warnings)
             if check:
@@ -198,20 +210,26 @@ class Networks:
             wires = [Connect(network=network.name, group=group, **wire) for group in groups_wired]
             rewired = [paper for line in other for paper in await self._rewired(network, line, wire)]
             every = [lock, unchanged(network), *wires, *rewired]
-            answers, hooks = await self._apply(CONNECT, network, every, groups_wired)
+            answers, hooks = await self._apply(CONNECT, network, every, groups_wired, marks=NIC)
             return Changed(_last(answers), warnings, hooks)
 
-        return await settled(attempt)
+        try:
+            return await settled(attempt)
+        except (StillInUse, NotFound) as error:
+            if error.kind == NIC:
+                raise _other_nics(ident, error) from None
+            raise
 
     async def _rewired(self, network: Network, line: Connection, wire: Mapping[str, str]) -> list[Operation]:
         """Wire the NICs on a network in a group again that are wired as it was connected there."""
         old = {"mode": line.mode, "link": line.link, "vlan": line.vlan}
-        marks = await self._ledger.papers(NIC, prefix=f"{network.uuid}/{line.group}/")
+        prefix = f"{network.uuid}/{line.group}/"
+        marks = await self._ledger.papers(NIC, prefix=prefix)
         found: list[Operation] = []
         for name in dict.fromkeys(cluster_rules.instance_of_mark(mark.name) for mark in marks):
             try:
                 paper = await self._ledger.paper(INSTANCE, name)
-            except NotFound as error:  # it went meanwhile: then the network is no longer as it was read, either
+            except NotFound as error:  # the instance went, or got another name, since its marks were read
                 raise Outrun(error) from None
             nics = [
                 {**nic, **wire} if nic["network"] == network.uuid and old.items() <= nic.items() else nic
@@ -220,7 +238,14 @@ class Networks:
             if nics != paper.document["nics"]:
                 document = {**paper.document, "nics": nics, "serial": paper.document["serial"] + 1}
                 found.append(WritePaper(kind=INSTANCE, name=name, document=document, revision=paper.revision))
-        return found
+        # All marks that were read go before they come again: one that is left then is of a NIC that was not read. A new
+        # NIC expects the network as it is, so none comes between this look and the commit.
+        return [
+            *found,
+            *(RemovePaper(kind=NIC, name=mark.name, revision=mark.revision) for mark in marks),
+            ExpectNoPapers(kind=NIC, prefix=prefix),
+            *(WritePaper(kind=NIC, name=mark.name, document=mark.document) for mark in marks),
+        ]
 
     async def disconnect(self, ident: str, groups: Sequence[str] = ()) -> Changed:
         """Take a network off groups, or off all; refused while a NIC there uses it, with or without an address."""
@@ -283,8 +308,21 @@ def _last(answers: Sequence[Shown]) -> Network:
     return [answer for answer in answers if isinstance(answer, Network)][-1]
 
 
-def _already(network: Network, group: str) -> str:
-    return f"network {network.name} is connected to group {group} already; nothing was changed there (--replace does)"
+def _already(network: Network, line: Connection, wire: Mapping[str, str]) -> str:
+    """Say of a connection that it was left as it was: as it is wanted, or in another way."""
+    where = f"network {network.name} is connected to group {line.group} already"
+    if line == Connection(line.group, **wire):
+        return f"{where}; nothing was changed there"
+    how = f"mode={line.mode},link={line.link}" + (f",vlan={line.vlan}" if line.vlan else "")
+    return f"{where}, in another way ({how}); nothing was changed there; pass replaces=True to change it"
+
+
+def _other_nics(ident: str, error: StillInUse | NotFound) -> Conflict:
+    """Return what is said of NICs that came or went behind hooks, where no second try is made."""
+    verb, marks = ("came to", error.holders) if isinstance(error, StillInUse) else ("left", [error.name])
+    places = sorted({(cluster_rules.instance_of_mark(mark), mark.rsplit("/", 3)[1]) for mark in marks})
+    what = ", ".join(f"instance {name} {verb} network {ident} in group {group}" for name, group in places)
+    return Conflict(f"{what} meanwhile; run this again", field="network")
 
 
 def _not_there(network: Network, group: str) -> str:

@@ -1,6 +1,7 @@
 """Ranges of addresses: first and last, both included."""
 
 import ipaddress
+from bisect import bisect_left
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
@@ -167,6 +168,20 @@ def subtract(whole: AddressRange, holes: Iterable[AddressRange]) -> Iterator[Add
         start = hole.last + 1
     if start <= whole.last:
         yield AddressRange(start, whole.last)
+
+
+def subtract_each(
+    wholes: Iterable[AddressRange], holes: Iterable[AddressRange]
+) -> Iterator[tuple[AddressRange, list[AddressRange]]]:
+    """Yield each range with what is left of it without the holes, in whatever order. O((wholes + holes) · log holes).
+
+    To call ``subtract`` for each range would be quadratic: it goes through all holes before the range.
+    """
+    ordered = merge(holes)
+    lasts = [hole.last for hole in ordered]
+    for whole in wholes:
+        nearby = range(bisect_left(lasts, whole.first), len(ordered))
+        yield whole, list(subtract(whole, (ordered[place] for place in nearby)))
 
 
 def _checked(first: int, last: int, field: str) -> AddressRange:

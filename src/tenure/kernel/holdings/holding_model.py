@@ -179,7 +179,7 @@ class Entry(NamedTuple):
 
 
 class Rewrite(NamedTuple):
-    """A row that is to be written again if it is still as it was seen, and what the log is told of it.
+    """A row that is to be written again if it is still as it was seen, and the entry that the log gets.
 
     State, deadline and details may differ between the two; everything else is the same.
     """
@@ -274,7 +274,7 @@ class Holding:
 
     @property
     def since(self) -> datetime:
-        """Tell since when, by the store's clock."""
+        """Return since when, by the store's clock."""
         return moment(self.row.since_us)
 
     @property

@@ -46,7 +46,7 @@ def release_entry(row: Row, request: str | None, because: str | None = None) -> 
 
 
 def _began(row: Row) -> dict[str, Any]:
-    """Tell since when, by which request and on whose word a holding that ends was held.
+    """Return since when, by which request and on whose word a holding that ends was held.
 
     Grants are not indexed by address, so the history of an address reads it here. ``queries.sql`` of PostgreSQL writes
     the same.

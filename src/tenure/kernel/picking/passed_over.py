@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 
 from tenure.kernel.addressing.addresses import family_name, format_address
 from tenure.kernel.picking.policies import POLICIES
-from tenure.kernel.plan.layout import LineKey, policy_of_line, pools_of_line
+from tenure.kernel.plan.layout import LineKey, open_pools
 from tenure.kernel.plan.plan_model import Network, Policy, Pool, Subnet
 
 Passed = Sequence[tuple[Subnet, Pool]]
@@ -17,8 +17,8 @@ def passed_over(network: Network, key: LineKey, policy: Policy | None, position:
     No policy picks from a rank while an earlier rank has room. Inside a rank only an ascending policy passes pools
     over. A policy that prefers the former address may have come back to it; so nothing is known then.
     """
-    pools = [(s, p) for s, p in pools_of_line(network, *key[1:]) if not (s.retired or p.retired)]
-    rules = POLICIES[policy or policy_of_line(pools)]
+    pools, usual = open_pools(network, *key[1:])
+    rules = POLICIES[policy or usual]
     place = next((place for place, (_, pool) in enumerate(pools) if position in pool.range), None)
     if place is None or rules.prefers_former:
         return []
@@ -30,7 +30,7 @@ def passed_over(network: Network, key: LineKey, policy: Policy | None, position:
     ]
 
 
-def told_passed_over(network: Network, full: Mapping[int, Passed], lack: str = "full") -> list[str]:
+def describe_passed_over(network: Network, full: Mapping[int, Passed], lack: str = "full") -> list[str]:
     """Write for people which addresses were picked from later pools because these pools were full."""
     by_pools: dict[str, list[int]] = {}
     for position, pools in full.items():
@@ -40,9 +40,9 @@ def told_passed_over(network: Network, full: Mapping[int, Passed], lack: str = "
             were = f"pool {next(iter(named))}" if len(named) == 1 else f"pools {', '.join(named)}"
             verb = "was" if len(named) == 1 else "were"
             by_pools.setdefault(f"{were} of network {network.name} {verb} {lack}", []).append(position)
-    return [f"{reason}, so {_told_picks(picks)} from a later pool" for reason, picks in by_pools.items()]
+    return [f"{reason}, so {_describe_picks(picks)} from a later pool" for reason, picks in by_pools.items()]
 
 
-def _told_picks(positions: Sequence[int]) -> str:
+def _describe_picks(positions: Sequence[int]) -> str:
     first = f"the {family_name(positions[0])} address {format_address(positions[0])}"
     return f"{first} was picked" if len(positions) == 1 else f"{first} and {len(positions) - 1} more were picked"

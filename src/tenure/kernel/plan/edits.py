@@ -1,4 +1,4 @@
-"""Edits of the address plan, as values: what ``apply`` takes and the log tells.
+"""Edits of the address plan, as values: what ``apply`` takes and the log has.
 
 An edit carries what the user wrote; ``apply_edit`` reads and checks it. ``KEEP`` in a modify means: leave as it is.
 ``labels`` of a modify are all that there are to be; ``add_labels`` and ``remove_labels`` leave the others as they are.
@@ -39,16 +39,16 @@ class Edit:
     network: str
 
     def told(self) -> dict[str, Any]:
-        """Return what the log tells of it: every field that says something."""
+        """Return what the log says of it: every field that says something."""
         pairs = ((entry, getattr(self, entry.name)) for entry in dataclasses.fields(self))
         return {entry.name: _plain(value) for entry, value in pairs if _says_something(entry.default, value)}
 
 
 def _says_something(default: object, value: object) -> bool:
-    """Tell whether a field is worth a word: in a modify, "no gateway" and "not retired" are."""
-    if default is KEEP:
-        return value is not KEEP
-    return value is not KEEP and value not in (None, "", (), [], {}, False)
+    """Return whether a field is worth a word: where nothing need be said, "no gateway" and "0 seconds" are."""
+    if default is KEEP or default is None:
+        return value is not default
+    return value not in ("", (), [], {}, False)
 
 
 def _plain(value: object) -> object:

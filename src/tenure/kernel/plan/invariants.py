@@ -6,8 +6,19 @@ from itertools import pairwise
 
 from tenure.kernel.addressing.addresses import format_address, is_v6
 from tenure.kernel.addressing.ranges import AddressRange, subtract
-from tenure.kernel.errors import AddressOutsideSubnet, AlreadyExists, Conflict, Invalid, Overlap
-from tenure.kernel.plan.plan_model import Configuration, KeepBack, Network, Places, Subnet
+from tenure.kernel.errors import (
+    AddressOutsideSubnet,
+    AlreadyExists,
+    Conflict,
+    Invalid,
+    Overlap,
+    StillInUse,
+    TenureError,
+)
+from tenure.kernel.plan.plan_model import Configuration, KeepBack, Network, Places, PreAllocation, Subnet
+
+WAITS = "waits for it"
+"""By these words a holder is known that holds nothing yet: an address is pre-allocated to it."""
 
 
 def judge(configuration: Configuration, before: Configuration | None = None) -> None:
@@ -21,8 +32,8 @@ def judge(configuration: Configuration, before: Configuration | None = None) -> 
         if known.get(network.name) is not network:
             _judge_dhcp(network)
         for subnet in network.subnets:
-            _judge_contents(subnet)
-    _judge_preallocations(configuration)
+            _judge_contents(network, subnet)
+    _judge_preallocations(configuration, before)
 
 
 def _disjoint(ranges: Iterable[tuple[AddressRange, str]], field: str) -> None:
@@ -34,13 +45,13 @@ def _disjoint(ranges: Iterable[tuple[AddressRange, str]], field: str) -> None:
         previous = (piece, text)
 
 
-def _judge_contents(subnet: Subnet) -> None:
+def _judge_contents(network: Network, subnet: Subnet) -> None:
     block = subnet.cidr.range
     pools = [(f"pool {pool.name or pool.range}", pool.range) for pool in subnet.pools]
     reserved = [(f"reserved range {kept.range}", kept.range) for kept in subnet.reserved]
     for text, piece in [*pools, *reserved]:
         if not block.covers(piece):
-            raise Overlap(text, f"what lies outside {subnet.cidr}", field="cidr")
+            raise Overlap(text, f"what lies outside {subnet.cidr}", field="cidr", network=network.name)
 
 
 def _judge_pool_policies(network: Network) -> None:
@@ -60,25 +71,43 @@ def _judge_dhcp(network: Network) -> None:
             raise Conflict(f"{both} cannot both have DHCP; one subnet of IPv{version} can", field="dhcp")
 
 
-def _judge_preallocations(configuration: Configuration) -> None:
+def _judge_preallocations(configuration: Configuration, before: Configuration | None) -> None:
     """Raise unless each waits at the beginning of a unit, and no two units that wait lie over each other."""
+    known = {} if before is None else {network.id: network for network in before.networks.values()}
     waiting: list[tuple[AddressRange, str, str]] = []
     for network in configuration.networks.values():
         places = Places(network.subnets)
         for wish in network.preallocations:
-            text = format_address(wish.position)
-            subnet = places.around(wish.position)
-            if subnet is None:
-                raise AddressOutsideSubnet(text, network.name)
-            unit = subnet.unit_at(wish.position)
-            if unit.first != wish.position:
-                problem = f"address: {text} does not begin a /{subnet.unit}, the unit of {subnet.cidr}"
-                raise Invalid(problem, field="address")
-            waiting.append((unit, wish.owner, text))
+            unit = _unit_of(places, wish.position)
+            if unit is None:
+                raise _without_ground(wish, network, places, known.get(network.id))
+            waiting.append((unit, wish.owner, format_address(wish.position)))
     waiting.sort()
     for (unit, owner, _), (later, _, text) in pairwise(waiting):
         if unit.overlaps(later):
             raise AlreadyExists("pre-allocation", text, hint=f"it waits for {owner}", field="address")
+
+
+def _unit_of(places: Places, position: int) -> AddressRange | None:
+    """Return the unit that begins at a position, if a subnet has one there."""
+    subnet = places.around(position)
+    unit = None if subnet is None else subnet.unit_at(position)
+    return unit if unit is not None and unit.first == position else None
+
+
+def _without_ground(wish: PreAllocation, network: Network, places: Places, before: Network | None) -> TenureError:
+    """Return the error of an address that waits where it cannot: what it says is wrong, or its ground is taken away."""
+    text = format_address(wish.position)
+    stood = before is not None and wish in before.preallocations
+    if before is not None and stood and (was := Places(before.subnets).around(wish.position)) is not None:
+        holders, name = [f"{wish.owner} ({text} {WAITS})"], was.name or str(was.cidr)
+        hint = "remove the pre-allocation first"
+        return StillInUse("subnet", name, holders, hint=hint, addresses=[text], field="cidr", network=network.name)
+    subnet = places.around(wish.position)
+    if subnet is None:
+        return AddressOutsideSubnet(text, network.name)
+    problem = f"address: {text} does not begin a /{subnet.unit}, the unit of {subnet.cidr}"
+    return Invalid(problem, field="address")
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,7 +1,7 @@
 """Quick answers about a configuration: which subnet, what is blocked, which line a wish is served from."""
 
 from bisect import bisect_left, bisect_right
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from itertools import groupby
 from typing import NamedTuple
 
@@ -26,12 +26,22 @@ from tenure.kernel.plan.pool_line import Line
 LineKey = tuple[str, str | None, str | None, str | None, Family | None]
 """A network, and where they are named a pool, a subnet, a zone and a family: what a claim may be served from."""
 
+ADD_POOL = "add one with add_pool, or name the address you want"
+
 
 class BrokenLimit(NamedTuple):
-    """What a claim asks for and an address is not: the field that says so, and its words."""
+    """What a claim asks for and an address is not: the field that says so, its words, and the family if it is that."""
 
     field: str
     text: str
+    family: Family | None = None
+
+
+class OpenPools(NamedTuple):
+    """Pools that are picked from together, in their order and without retired ones, and the policy that they share."""
+
+    pools: list[tuple[Subnet, Pool]]
+    policy: Policy
 
 
 class Layout:
@@ -94,17 +104,15 @@ class Layout:
     def _lay(
         self, network: Network, name: str | None, subnet_ident: str | None, zone: str | None, family: Family | None
     ) -> Line:
-        pools = pools_of_line(network, name, subnet_ident, zone, family)
+        pools, policy = open_pools(network, name, subnet_ident, zone, family)
         # Gateways are among the barriers of the space already.
         own = [AddressRange(p, p) for s in network.subnets for p, why in s.kept_back() if why != KeepBack.GATEWAY]
         blocked = merge([*own, *(barrier.range for barrier in self._barriers)])
-        # Retired pools are left out only now: a line of retired pools alone is full, not unknown.
-        open_pools = [] if network.retired else [(s, p) for s, p in pools if not (s.retired or p.retired)]
         first, *later = [
             [run for subnet, pool in of_one_rank for run in _runs(subnet, pool, blocked)]
-            for _, of_one_rank in groupby(open_pools, key=lambda pair: pair[1].rank)
+            for _, of_one_rank in groupby(pools, key=lambda pair: pair[1].rank)
         ] or [[]]
-        return Line(first, policy_of_line(pools), later=later)
+        return Line(first, policy, later=later)
 
     def broken_limit(self, key: LineKey, position: int) -> BrokenLimit | None:
         """Return the first of the limits that an address of the network does not keep; None if it keeps them all.
@@ -204,7 +212,7 @@ def _limits(
     if zone is not None:
         yield BrokenLimit("zone", f"in zone {zone!r}"), lambda each: each.serves_zone(zone)
     if family is not None:
-        yield BrokenLimit("family", f"of family {family}"), lambda each: each.family is family
+        yield BrokenLimit("family", f"of family {family}", family), lambda each: each.family is family
 
 
 def pools_of_line(
@@ -216,7 +224,7 @@ def pools_of_line(
     for limit, is_kept in _limits(network, subnet, zone, family):
         left = [pair for pair in pools if is_kept(pair[0])]
         if pools and not left:
-            raise _nothing_left(network, kept, limit, family, [subnet for subnet, _ in pools])
+            raise _nothing_left(network, kept, limit, [subnet for subnet, _ in pools])
         pools = left
         kept.append(limit.text.removeprefix("in "))
     if not pools:
@@ -225,28 +233,30 @@ def pools_of_line(
     return sorted(pools, key=lambda pair: pair[1].rank)
 
 
-ADD_POOL = "add one with add_pool, or name the address you want"
-
-
-def _nothing_left(
-    network: Network, kept: Sequence[str], limit: BrokenLimit, family: Family | None, left: Sequence[Subnet]
-) -> NotFound:
+def _nothing_left(network: Network, kept: Sequence[str], limit: BrokenLimit, left: Sequence[Subnet]) -> NotFound:
     """Return the error of limits that no pool keeps together: what was ``left`` in the last step keeps those before."""
     where = f"{', '.join(kept)} of network {network.name!r}" if kept else f"network {network.name!r}"
-    if limit.field != "family" or family is None:
+    if limit.family is None:
         problem = f"{where} has no pool {limit.text}"
         return NotFound("pool", "", network=network.name, problem=problem, hint=ADD_POOL, field=limit.field)
-    wanted = FAMILY_NAMES[family]
+    wanted = FAMILY_NAMES[limit.family]
     others = ", ".join(sorted({FAMILY_NAMES[subnet.family] for subnet in left}))
     problem = f"{where} is {others}, not {wanted}" if kept else ""
+    if kept and kept[-1].startswith("zone "):  # of no family itself: subnets that name no zone serve it, too
+        problem = f"{where} has no {wanted} pool"
     kind = f"{wanted} pool"
     return NotFound(kind, "", network=network.name, problem=problem, hint=ADD_POOL, field=limit.field)
 
 
-def policy_of_line(pools: Iterable[tuple[Subnet, Pool]]) -> Policy:
-    """Return the policy of pools that are picked from together: theirs, if they have one in common."""
+def open_pools(
+    network: Network, name: str | None, subnet: str | None, zone: str | None, family: Family | None
+) -> OpenPools:
+    """Return what a claim with these limits is picked from, and how; NotFound if no pool keeps the limits."""
+    pools = pools_of_line(network, name, subnet, zone, family)
     policies = {pool.policy for _, pool in pools}
-    return policies.pop() if len(policies) == 1 else DEFAULT_POLICY
+    # Retired pools are left out only now: a line of retired pools alone is full, not unknown, and keeps its policy.
+    open_now = [] if network.retired else [(s, p) for s, p in pools if not (s.retired or p.retired)]
+    return OpenPools(open_now, policies.pop() if len(policies) == 1 else DEFAULT_POLICY)
 
 
 def _pool_around(ordered: tuple[list[int], list[Pool]], position: int) -> Pool | None:

@@ -1,6 +1,6 @@
 """What an edit opens in a network: blocks that it did not have, and addresses that could not be picked before."""
 
-from tenure.kernel.addressing.ranges import AddressRange, subtract
+from tenure.kernel.addressing.ranges import AddressRange, subtract, subtract_each
 from tenure.kernel.plan.plan_model import Network, Subnet
 
 
@@ -18,9 +18,9 @@ def opened_ground(before: Network | None, after: Network) -> list[AddressRange]:
     opened = new_blocks(before, after)
     for old, subnet in _changed(before, after):
         if old is not None:
-            pools, reserved = (sorted(each.range for each in kept) for kept in (old.pools, subnet.reserved))
-            opened.extend(piece for pool in subnet.pools for piece in subtract(pool.range, pools))
-            opened.extend(piece for kept in old.reserved for piece in subtract(kept.range, reserved))
+            for came, stood in ((subnet.pools, old.pools), (old.reserved, subnet.reserved)):
+                ranges = subtract_each((each.range for each in came), (each.range for each in stood))
+                opened.extend(piece for _, left in ranges for piece in left)
     return opened
 
 

@@ -1,13 +1,17 @@
 """What edits of a network did beside what they say: pools that were cut, or nothing at all."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
+from itertools import islice
 
 from tenure.kernel.addressing.addresses import format_address
-from tenure.kernel.addressing.ranges import AddressRange, subtract
+from tenure.kernel.addressing.ranges import AddressRange, merge, subtract, subtract_each
 from tenure.kernel.plan.plan_model import KeepBack, Network, Pool, Subnet
 
 NOTHING_CHANGED = "nothing was changed: it is so already"
+
+MOST_NAMED = 10
+"""How many parts of one range are named: a reservation may have thousands of gaps."""
 
 
 def side_effects(before: Network, after: Network) -> list[str]:
@@ -52,19 +56,22 @@ def kept_back_text(subnet: Subnet, position: int, why: KeepBack, holders: Sequen
     return f"{format_address(position)}{where} is the {why} address of {subnet.cidr} now and is not picked{holds}"
 
 
-def unreserved_already(subnet: Subnet, hole: AddressRange) -> list[str]:
-    """Write which parts of a range that is no longer to be reserved were not."""
-    return [f"{piece} was not reserved" for piece in subtract(hole, [each.range for each in subnet.reserved])]
+def unreserved_already(hole: AddressRange, reserved: Iterable[AddressRange]) -> list[str]:
+    """Write which parts of a range that is no longer to be reserved were not: a few of them, and how many more."""
+    pieces = subtract(hole, merge(reserved))
+    named = [f"{piece} was not reserved" for piece in islice(pieces, MOST_NAMED)]
+    more = sum(1 for _ in pieces)
+    return [*named, f"and {more} more parts of {hole} were not reserved"] if more else named
 
 
 def lost_pool_ground(before: Network, after: Network) -> list[AddressRange]:
     """List what lay in a pool and lies in none any more, though a subnet still covers it."""
     if [pool for _, pool in before.pools()] == [pool for _, pool in after.pools()]:
         return []
-    pools = sorted(pool.range for _, pool in after.pools())
-    blocks = sorted(subnet.cidr.range for subnet in after.subnets)
-    lost = [piece for _, pool in before.pools() for piece in subtract(pool.range, pools)]
-    return [piece for piece in lost if not list(subtract(piece, blocks))]
+    lost = subtract_each((pool.range for _, pool in before.pools()), (pool.range for _, pool in after.pools()))
+    pieces = (piece for _, left in lost for piece in left)
+    uncovered = subtract_each(pieces, (subnet.cidr.range for subnet in after.subnets))
+    return [piece for piece, left in uncovered if not left]
 
 
 def _moved(before: Network, after: Network) -> list[tuple[Subnet, Subnet]]:

@@ -33,9 +33,6 @@ MASTER_REASON = "the master"
 OWN_REASONS = (NODE_REASON, MASTER_REASON)
 """How the reasons begin for which addresses of the cluster's own machines are reserved."""
 
-ORPHAN = "ganeti/orphan"
-"""The owner of what a cluster's file marks as used without a NIC that has it."""
-
 PAGE = 1000
 
 

@@ -99,7 +99,8 @@ async def _edit_network(ground: Ground, name: str, edits: Sequence[Edit]) -> lis
                 await _evict(ground, space, network.id, subnet.cidr.range)
         if isinstance(edit, Unreserve):
             hole = parse_range(edit.range)
-            ground.warnings.setdefault(network.id, []).extend(unreserved_already(draft.reserving(hole)[1], hole))
+            reserved = (kept.range for kept in draft.reserving(hole)[1].reserved)
+            ground.warnings.setdefault(network.id, []).extend(unreserved_already(hole, reserved))
         there = edit_draft(draft, edit)
         ground.entries.append(Entry(edit.verb, space, network.id, details=edit.told()))
         done += 1
@@ -173,7 +174,8 @@ async def _note_side_effects(ground: Ground, old: Configuration | None, new: Con
             held = len(await standing(ground, new.space, piece, network.id))
             if held:
                 count = f"{held} or more" if held >= EVICT_PAGE else held
-                told.append(f"of {piece}, which lies in no pool any more, {count} are held and stay held")
+                stay = "is held and stays held" if held == 1 else "are held and stay held"
+                told.append(f"of {piece}, which lies in no pool any more, {count} {stay}")
         for subnet, position, why in newly_kept_back(known, network):
             rows = await standing(ground, new.space, AddressRange(position, position), network.id)
             text = kept_back_text(subnet, position, why, [row.owner for row in rows])

@@ -1,21 +1,32 @@
 """Answers of whole requests, written out under an idempotency key and read back as they were."""
 
 import json
-from collections.abc import Mapping, Sequence, Set
+from collections.abc import Iterator, Mapping, Sequence, Set
 from dataclasses import fields, is_dataclass, replace
 from ipaddress import IPv4Address, IPv6Address
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from tenure.kernel.errors import KeyReused
 from tenure.kernel.holdings.holding_model import Holding, Paper, Reply
 from tenure.kernel.holdings.idempotency import body_of, read_row_document, row_document
 from tenure.kernel.plan.document import network_document, read_network
+from tenure.kernel.plan.edits import KEEP, AddPool
 from tenure.kernel.plan.plan_model import Network
 from tenure.ports import Transaction
 from tenure.service.apply.operations import Allocate, Operation, Shown
 
+if TYPE_CHECKING:
+    from _typeshed import DataclassInstance
+
 AT = "network_at"
 """Where the place of an answer stands that has the network whole: the last one about it."""
+
+LATER = frozenset({"add_labels", "remove_labels", "rank", "zone", "family"})
+"""Fields that operations have since version 0.1.0. Stores keep marks of requests, so a field that came later is part
+of a mark only where it is used: requests that do not use it keep their marks."""
+
+FORMER_DEFAULTS: Mapping[tuple[type, str], object] = {(AddPool, "cooling_s"): 0}
+"""What a field said in version 0.1.0 where nothing was said of it, if that was not None."""
 
 
 def body_of_operations(operations: Sequence[Operation], key: str) -> bytes:
@@ -28,7 +39,7 @@ def body_of_operations(operations: Sequence[Operation], key: str) -> bytes:
 def _said(value: object) -> object:
     """Write what a value says, the same in every process and whatever the order of what has none."""
     if is_dataclass(value) and not isinstance(value, type):
-        return (type(value).__name__, *((each.name, _said(getattr(value, each.name))) for each in fields(value)))
+        return (type(value).__name__, *_fields_said(value))
     if isinstance(value, Mapping):
         return sorted((repr(name), repr(_said(text))) for name, text in value.items())
     if isinstance(value, Set):
@@ -37,6 +48,15 @@ def _said(value: object) -> object:
         return [_said(each) for each in value]
     # A member of an enumeration equals its text, but ``repr`` writes it otherwise.
     return str(value) if isinstance(value, str | IPv4Address | IPv6Address) else value
+
+
+def _fields_said(value: "DataclassInstance") -> Iterator[tuple[str, object]]:
+    """Yield what each field of an operation says, as version 0.1.0 did where it had the field."""
+    for each in fields(value):
+        said = getattr(value, each.name)
+        if each.name in LATER and said in (None, KEEP):
+            continue
+        yield each.name, _said(FORMER_DEFAULTS.get((type(value), each.name)) if said is None else said)
 
 
 async def known_answer(tx: Transaction, key: str, body: bytes) -> list[Shown] | None:

@@ -1,4 +1,4 @@
-"""Confirmations of plain pending holdings: one look and one write, each shared with whoever confirms at the same time.
+"""Confirmations of plain pending holdings: one look and one write, each shared with confirmations of other callers.
 
 A transaction for the same costs a store behind a network seven round trips, and a commit for each caller. Here the rows
 are looked at first, and written on condition that they are still so. Whatever is not plain is left to the transaction,
@@ -11,7 +11,7 @@ from contextlib import suppress
 from typing import Protocol
 
 from tenure.kernel.addressing.addresses import parse_unit
-from tenure.kernel.errors import NotFound, StoreUnavailable, TenureError
+from tenure.kernel.errors import StoreUnavailable, TenureError
 from tenure.kernel.holding_states import confirmed
 from tenure.kernel.holdings.actor import Asker, asked_entry
 from tenure.kernel.holdings.holding_model import Rewrite, Row, SpaceId
@@ -38,12 +38,8 @@ class ConfirmEngine(Protocol):
 
     store: LedgerStore
 
-    async def layout(self, network: str) -> Layout:
-        """Return the layout of the network's space; it may be old."""
-        ...
-
-    async def reread(self, network: str) -> Layout:
-        """Read the network's space from the store."""
+    async def layout(self, network: str, *, newer_than: int | None = None) -> Layout:
+        """Return the layout of the network's space; it may be old, but not as old as a version that proved stale."""
         ...
 
     async def row_at(self, space: SpaceId, position: int) -> Row | None:
@@ -54,10 +50,14 @@ class ConfirmEngine(Protocol):
 class Confirmations:
     """Confirms holdings for all callers of a process."""
 
-    def __init__(self, desk: ConfirmEngine) -> None:
+    def __init__(self, desk: ConfirmEngine, *, at_once: int) -> None:
+        """``at_once``: how many spaces are written at a time."""
         self._desk = desk
         self._writes: Batcher[tuple[SpaceId, int], Group, bool] = Batcher(
-            self._write, largest=MOST, identities=lambda group: tuple(each.seen.first for each in group)
+            self._write,
+            largest=MOST,
+            at_once=at_once,
+            identities=lambda group: tuple(each.seen.first for each in group),
         )
 
     async def confirm(
@@ -65,7 +65,7 @@ class Confirmations:
     ) -> list[Shown] | None:
         """Confirm holdings of one space, all or none; None if nothing was done, and a transaction must decide.
 
-        What it is about to do is noted in ``tried``, for whoever asks again after the answer was lost.
+        What it is about to do is noted in ``tried``, for the try that follows a lost answer.
         """
         confirms = [operation for operation in operations if isinstance(operation, Confirm)]
         if not 0 < len(confirms) == len(operations) <= MOST:
@@ -94,13 +94,13 @@ class Confirmations:
         answers = [show(Granted(each.row, layout)) for each in group]
         # The number is read before the try: whatever is written is numbered above it.
         tried.note_sent([each.entry for each in group], self._desk.store.newest, answers)
-        written = False
+        space, version, written = layout.configuration.space, layout.configuration.version, False
         try:
-            written = await self._writes.submit((layout.configuration.space, layout.configuration.version), group)
+            written = await self._writes.submit((space, version), group)
         except Stale:
             # For the next confirmation; the transaction that decides this one reads the plan by itself.
-            with suppress(NotFound):
-                await self._desk.reread(layout.name_of(group[0].seen.network))
+            with suppress(TenureError):
+                await self._desk.layout(layout.name_of(group[0].seen.network), newer_than=version)
         if not written:
             tried.forget()
         return answers if written else None

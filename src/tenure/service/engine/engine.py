@@ -43,7 +43,8 @@ from tenure.service.read.presenter import show
 T = TypeVar("T")
 
 GRANTING = 4
-"""Batches of grants at a time, each of another space, where the store can: who waits for one space stops no other."""
+"""Batches of grants at a time, and of confirmations, each of another space, where the store can: a space whose lock is
+waited for stops no other."""
 
 OWNERS_AT_ONCE = 1000
 """Owners whose holdings are asked for in one question."""
@@ -73,11 +74,15 @@ class Engine:
         # Apart from the views of the lanes: calls inside a caller's transaction run beside the lanes of this process.
         self.exact_inside: dict[SpaceId, ExactViews] = {}
         self._readings: dict[Hashable, asyncio.Task[Any]] = {}
+        self._applying = 0
+        self._applied: asyncio.Future[None] | None = None
+        """Set when ``close`` waits for the operations that are being applied."""
         largest = store.abilities.largest_batch
+        writing = GRANTING if store.abilities.parallel_writes else 1
         self._meter = meter
         self._grants: Batcher[tuple[SpaceId, int], Wish, Verdict] = Batcher(
             metered(self._grant, None if meter is None else meter.grants),
-            largest=largest, at_once=GRANTING if store.abilities.parallel_writes else 1, identities=_wish_identities,
+            largest=largest, at_once=writing, identities=_wish_identities,
         )  # fmt: skip
         self._releases: Batcher[tuple[SpaceId, int], Ticket, Row | None] = Batcher(
             metered(self._release, None if meter is None else meter.releases),
@@ -87,7 +92,7 @@ class Engine:
         self._lane_batches: Batcher[SpaceId, tuple[Layout, Seat], Attended] = Batcher(
             metered(self.lanes.serve, None if meter is None else meter.lane), largest=largest, at_once=4
         )
-        self._confirmations = Confirmations(self)
+        self._confirmations = Confirmations(self, at_once=writing)
         self.doubts: dict[Asker | None, int] = {}
         """Requests whose first try was lost before they took the usual way, and the newest number from before it."""
         self.rooms = WaitingRooms(self)
@@ -131,11 +136,14 @@ class Engine:
         return None if space is None else self._layouts.get(space)
 
     async def layout(self, network: str, *, newer_than: int | None = None) -> Layout:
-        """Return the layout of the network's space; a version that proved stale is read anew."""
+        """Return the layout of the network's space; a version that proved stale is read again."""
         known = self.known_layout(network)
         if known is not None and (newer_than is None or known.configuration.version > newer_than):
             return known
-        return await self.reread(network)
+        if newer_than is None:
+            return await self.reread(network)
+        # Many callers find the same version stale at once. A reading that one of them began is new enough for all.
+        return await self._shared(("layout", network, newer_than), partial(self.reread, network))
 
     async def reread(self, network: str) -> Layout:
         """Read the network's space from the store."""
@@ -346,6 +354,18 @@ class Engine:
         look again.
         """
         self.check_open()
+        self._applying += 1
+        try:
+            return await self._apply_whole(operations, key, body, asker)
+        finally:
+            self._applying -= 1
+            if self._applied is not None and not self._applied.done() and not self._applying:
+                self._applied.set_result(None)
+
+    async def _apply_whole(
+        self, operations: Sequence[Operation], key: str | None, body: bytes, asker: Asker | None
+    ) -> list[Shown]:
+        """Confirm plain holdings by the short way; make everything else one transaction."""
         expecting = all(isinstance(operation, EXPECTING) for operation in operations)
         if key is not None and not expecting:
             self.tidier.now_and_then()
@@ -490,6 +510,9 @@ class Engine:
         # The rooms close while the engine is still open, because their last turns go through the lane.
         await self.rooms.close()
         self._closed = True
+        if self._applying:
+            self._applied = asyncio.get_running_loop().create_future()
+            await self._applied
         for batcher in (self._grants, self._looks, self._releases, self._lane_batches, self._confirmations):
             await batcher.drain()
         await self.tidier.finish()

@@ -66,15 +66,16 @@ def _trimmed() -> StoreUnavailable:
 async def _are_behind(tx: Transaction, after: int, entries: Sequence[Entry]) -> bool:
     """Return whether the log has entries behind a number. O(changes behind the number)."""
     wanted = {(entry.verb, entry.generation): entry for entry in entries}
+    trimmed = False
     while wanted and (page := await tx.changes(after, limit=PAGE)):
-        if page[0].seq > after + 1:
-            raise _trimmed()
+        # The number may be older than the try: what was trimmed before it does not matter if the rest has the entries.
+        trimmed = trimmed or page[0].seq > after + 1
         for change in page:
             entry = wanted.get((change.verb, change.generation))
             if entry is not None and _is(change, entry):
                 del wanted[change.verb, change.generation]
         after = page[-1].seq
-    if wanted and await tx.last_change() > after:
+    if wanted and (trimmed or await tx.last_change() > after):
         raise _trimmed()
     return not wanted
 

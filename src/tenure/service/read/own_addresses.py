@@ -11,9 +11,12 @@ from tenure.kernel.names import Owner
 from tenure.kernel.plan.layout import Layout
 from tenure.kernel.plan.plan_model import Configuration, KeepBack
 from tenure.ports import LedgerStore
-from tenure.service.apply.cluster_rules import MASTER, NODE, ORPHAN, own_positions
+from tenure.service.apply.cluster_rules import MASTER, NODE, own_positions
 
 PAGE = 1000
+
+ORPHAN = "ganeti/orphan"
+"""The owner of what a cluster's file marks as used without a NIC that has it."""
 
 AT_GATEWAYS = ("router", "gateway", "port")
 """The kinds of owners that may hold a gateway's address: the router itself, or the port that a driver makes for it."""

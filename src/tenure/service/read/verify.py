@@ -41,7 +41,8 @@ PAPERS = (-1, -1)
 """The place of all papers: a finding that rests on one of them is dropped if any changed."""
 
 MACHINES = "machines"
-"""The name of the rule that two machines never have one address, and of what its doors check of machines."""
+"""The name under which breaches are reported of the rule that two machines never have one address: those that the
+ledger finds, and those that ``tenure verify`` finds in the papers of instances, nodes and NICs."""
 
 
 async def verify(store: LedgerStore) -> list[Breach]:

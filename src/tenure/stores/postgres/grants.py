@@ -17,8 +17,8 @@ from tenure.stores.postgres.transaction import (
     explain_refused,
     granted_row,
     key_columns,
+    log_details_column,
     plain_columns,
-    told_column,
     wish_columns,
 )
 from tenure.stores.sql_files import read_row
@@ -47,7 +47,7 @@ async def grant_on(hot: HotConnection, space: SpaceId, version: int, wishes: Seq
         records = await hot.fetch("grant_plain", space, version, *columns, details_column(wishes))
     else:
         columns = wish_columns(wishes)
-        records = await hot.fetch("grant", space, version, *columns, told_column(wishes), *key_columns(wishes))
+        records = await hot.fetch("grant", space, version, *columns, log_details_column(wishes), *key_columns(wishes))
     given = {record[0]: record for record in records}
     if records:
         hot.newest = records[0][3]

@@ -10,8 +10,8 @@ from typing import Any
 
 import asyncpg
 
-# Enough for the engine's batches of grants (GRANTING is 4); a connection beyond that is closed, not kept.
-KEPT = 4
+KEPT = 12
+"""Enough for the engine's batches: 4 of grants, 4 of lanes, 4 of confirmations. A connection beyond that is closed."""
 
 
 class HotConnection:

@@ -22,10 +22,10 @@ WITH guard AS MATERIALIZED (
     FROM space WHERE id = $1 AND version = $2 AND NOT is_due_v1($1) FOR KEY SHARE
 ), wish AS MATERIALIZED (
     SELECT network, first, coalesce(last, first) AS last, owner, coalesce(slot, '') AS slot, state, lasts_us, request,
-           details, told, key, body
+           details, log_details, key, body
     FROM unnest($3::bigint[], $4::bytea[], $5::bytea[], $6::text[], $7::text[], $8::smallint[], $9::bigint[],
                 $10::text[], $11::text[], $12::text[], $13::text[], $14::bytea[])
-        AS wish (network, first, last, owner, slot, state, lasts_us, request, details, told, key, body)
+        AS wish (network, first, last, owner, slot, state, lasts_us, request, details, log_details, key, body)
 ), granted AS (
     INSERT INTO holding (space, network, first, last, owner, slot, state, generation, since_us, until_us, request, details)
     SELECT guard.id, wish.network, wish.first, wish.last, wish.owner, wish.slot, coalesce(wish.state, 1),
@@ -45,7 +45,7 @@ WITH guard AS MATERIALIZED (
     INSERT INTO change (seq, at_us, verb, space, network, first, last, owner, slot, generation, request, details)
     SELECT counted.seq + 1 - row_number() OVER (), granted.since_us, 'grant', $1, granted.network,
            granted.first, granted.last, granted.owner, granted.slot, granted.generation, granted.request,
-           coalesce(left(wish.told, -1) || ',"until_us":' || granted.until_us || '}', wish.told)
+           coalesce(left(wish.log_details, -1) || ',"until_us":' || granted.until_us || '}', wish.log_details)
     FROM counted, granted JOIN wish USING (first)
 )
 SELECT first, generation, since_us, (SELECT seq FROM counted) AS seq FROM granted
@@ -81,10 +81,10 @@ WITH guard AS MATERIALIZED (
     FROM space WHERE id = $1 AND version = $2 AND frees = $3 AND NOT is_due_v1($1) FOR NO KEY UPDATE
 ), wish AS MATERIALIZED (
     SELECT network, first, coalesce(last, first) AS last, owner, coalesce(slot, '') AS slot, state, lasts_us, request,
-           details, told, key, body, number
+           details, log_details, key, body, number
     FROM unnest($4::bigint[], $5::bytea[], $6::bytea[], $7::text[], $8::text[], $9::smallint[], $10::bigint[],
                 $11::text[], $12::text[], $13::text[], $14::text[], $15::bytea[]) WITH ORDINALITY
-        AS wish (network, first, last, owner, slot, state, lasts_us, request, details, told, key, body, number)
+        AS wish (network, first, last, owner, slot, state, lasts_us, request, details, log_details, key, body, number)
 ), granted AS (
     INSERT INTO holding (space, network, first, last, owner, slot, state, generation, since_us, until_us, request, details)
     SELECT guard.id, wish.network, wish.first, wish.last, wish.owner, wish.slot, coalesce(wish.state, 1),
@@ -106,7 +106,7 @@ WITH guard AS MATERIALIZED (
     INSERT INTO change (seq, at_us, verb, space, network, first, last, owner, slot, generation, request, details)
     SELECT counted.before + wish.number, granted.since_us, 'grant', $1, wish.network, wish.first, wish.last, wish.owner,
            wish.slot, granted.generation, wish.request,
-           coalesce(left(wish.told, -1) || ',"until_us":' || granted.until_us || '}', wish.told)
+           coalesce(left(wish.log_details, -1) || ',"until_us":' || granted.until_us || '}', wish.log_details)
     FROM counted, granted JOIN wish USING (first)
 )
 SELECT first, generation, since_us, (SELECT before FROM counted) + cardinality($5::bytea[]) AS seq FROM granted
@@ -213,7 +213,7 @@ WITH guard AS MATERIALIZED (
                          $10::smallint[], $11::bigint[], $12::text[], $13::text[], $14::text[], $15::text[])
         WITH ORDINALITY
         AS wanted (part, size, first, generation, seen_state, seen_until_us, seen_details, state, until_us, details,
-                   verb, request, told, number)
+                   verb, request, log_details, number)
     ORDER BY first
 ), found AS MATERIALIZED (
     SELECT wanted.*, held.network, held.last, held.owner, held.slot, held.since_us,
@@ -237,7 +237,7 @@ WITH guard AS MATERIALIZED (
     INSERT INTO change (seq, at_us, verb, space, network, first, last, owner, slot, generation, request, details)
     SELECT counted.seq + 1 - row_number() OVER (ORDER BY ready.number DESC),
            (extract(epoch FROM clock_timestamp()) * 1000000)::bigint, ready.verb, $1, ready.network, ready.first, ready.last,
-           ready.owner, ready.slot, ready.generation, ready.request, ready.told
+           ready.owner, ready.slot, ready.generation, ready.request, ready.log_details
     FROM counted, ready
 )
 SELECT ready.part, (SELECT seq FROM counted) AS seq FROM guard LEFT JOIN ready ON true

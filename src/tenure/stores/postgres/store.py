@@ -43,9 +43,9 @@ from tenure.stores.postgres.transaction import (
     CallersPostgresTransaction,
     PostgresTransaction,
     key_columns,
+    log_details_column,
     read_effects,
     read_rows_within,
-    told_column,
     wish_columns,
 )
 from tenure.stores.sql_files import check_version, load_migrations, read_change, read_paper, read_row, read_spans
@@ -111,7 +111,7 @@ class PostgresStore:
 
     @property
     def newest(self) -> int:
-        """The highest number of the log that was read here."""
+        """The highest number of the log that was read or committed here."""
         return self._newest
 
     @staticmethod
@@ -156,12 +156,14 @@ class PostgresStore:
             try:
                 # BEGIN and COMMIT are sent by hand: an error means something else once the COMMIT is on its way.
                 await connection.execute("BEGIN")
-                result = await work(PostgresTransaction(connection))
+                tx = PostgresTransaction(connection)
+                result = await work(tx)
                 if loop.time() - began > self._timeout_s / 2:
                     # The process may have been frozen, and its session ended. Asked before the commit, that is certain.
                     await connection.execute("SELECT 1")
                 committing = True
                 await connection.execute("COMMIT")
+                self._newest = max(self._newest, tx.newest)
                 return result
             except BaseException as error:
                 # The pool resets nothing, so an open transaction would wait for the next user of the connection.
@@ -249,7 +251,7 @@ class PostgresStore:
     ) -> Sequence[Verdict] | None:
         """Create all holdings or none, if nothing was freed since: one statement, one round trip, one commit."""
         columns = wish_columns(wishes)
-        values = (space, version, frees, *columns, told_column(wishes), *key_columns(wishes))
+        values = (space, version, frees, *columns, log_details_column(wishes), *key_columns(wishes))
         try:
             records = await self._hot_call(lambda hot: hot.fetch("grant_unless_freed", *values))
         except (asyncpg.DivisionByZeroError, *STUCK):

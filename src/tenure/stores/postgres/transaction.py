@@ -93,8 +93,8 @@ def said(column: list[T]) -> list[T] | None:
     return None if all(value is None for value in column) else column
 
 
-def told_column(wishes: Sequence[Wish]) -> list[str | None] | None:
-    """Write what the log tells of wishes beyond their columns; the deadline, which only the store knows, it adds."""
+def log_details_column(wishes: Sequence[Wish]) -> list[str | None] | None:
+    """Write what the log has of wishes beyond their columns; the deadline, which only the store knows, it adds."""
     if all(wish.state is State.HELD and not wish.details for wish in wishes):
         return None
     return [dump_details(grant_details(wish.state, None, wish.details)) for wish in wishes]
@@ -144,6 +144,9 @@ async def explain_refused(connection: Any, space: SpaceId, wishes: Sequence[Wish
 class PostgresTransaction(PostgresPapers):
     """The ledger's verbs on a connection with an open transaction (READ COMMITTED)."""
 
+    newest = 0
+    """The highest number that was appended to the log here."""
+
     async def guard(self, spaces: Sequence[SpaceId], strength: Guard) -> dict[SpaceId, int]:
         """Lock the spaces' rows in order."""
         return {record[0]: record[1] for record in await self._all(GUARDS[strength], list(spaces))}
@@ -161,7 +164,7 @@ class PostgresTransaction(PostgresPapers):
     ) -> tuple[Sequence[Row], int]:
         """Create and log all of the holdings, in one round trip."""
         columns = wish_columns(wishes)
-        values = (space, version, frees, *columns, told_column(wishes), *key_columns(wishes))
+        values = (space, version, frees, *columns, log_details_column(wishes), *key_columns(wishes))
         try:
             records = await self._all("grant_unless_freed", *values)
         except (asyncpg.DivisionByZeroError, asyncpg.UniqueViolationError):
@@ -323,7 +326,8 @@ class PostgresTransaction(PostgresPapers):
             [entry.request for entry in entries],
             [dump_details(entry.details) for entry in entries],
         )
-        return int(await self._value("log", *columns))
+        self.newest = int(await self._value("log", *columns))
+        return self.newest
 
     async def trim(self, before: int) -> None:
         """Drop old changes."""

@@ -32,7 +32,9 @@ STATEMENTS = {1 << power: many("grant_at_once", 1 << power) for power in range(L
 
 COLUMNS = STATEMENTS[1].count("?")
 NAMES = STATEMENTS[1].partition("(")[2].partition(")")[0].replace(",", " ").split()
-SEQ, GENERATION, SINCE, UNTIL, TOLD = map(NAMES.index, ("seq", "generation", "since_us", "until_us", "told"))
+SEQ, GENERATION, SINCE, UNTIL, LOG_DETAILS = map(
+    NAMES.index, ("seq", "generation", "since_us", "until_us", "log_details")
+)
 """Where in a row stands what the writer puts in: numbers, times, and what the log tells of a deadline."""
 
 LOOKS = NAMES.index("looks")
@@ -59,6 +61,8 @@ class Prepared:
         self._values[LOOKS] = 1
         self._deadlines = [place for place, wish in enumerate(wishes) if wish.lasts_us is not None]
         self._generation = self._now_us = 0
+        self.newest = 0
+        """The number of the last grant in the log."""
 
     def __len__(self) -> int:
         return len(self._wishes)
@@ -73,8 +77,8 @@ class Prepared:
         for place in self._deadlines:
             row = wished(self._space, self._wishes[place], 0, now_us)
             values[place * COLUMNS + UNTIL] = row.until_us
-            values[place * COLUMNS + TOLD] = dump_details(grant_details(row.state, row.until_us, row.details))
-        self._generation, self._now_us = generation, now_us
+            values[place * COLUMNS + LOG_DETAILS] = dump_details(grant_details(row.state, row.until_us, row.details))
+        self._generation, self._now_us, self.newest = generation, now_us, seq + count
         return values
 
     def verdicts(self) -> list[Verdict]:
@@ -135,9 +139,9 @@ def _columns(space: SpaceId, version: int, wish: Wish) -> Record:
     """Write a wish as the statement takes it; None stands where numbers and times will."""
     first, details = key(wish.first), dump_details(wish.details)
     last = first if wish.first == wish.last else key(wish.last)
-    told = details if wish.state is State.HELD else dump_details(grant_details(wish.state, None, wish.details))
+    logged = details if wish.state is State.HELD else dump_details(grant_details(wish.state, None, wish.details))
     answer = None if wish.key is None else kept_asker(wish)
     return (
         version, None, space, wish.network, first, last, wish.owner, wish.slot, STATE_NUMBER[wish.state], None, None,
-        None, wish.request, details, told, wish.key, wish.body, answer, None,
+        None, wish.request, details, logged, wish.key, wish.body, answer, None,
     )  # fmt: skip

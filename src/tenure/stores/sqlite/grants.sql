@@ -4,7 +4,7 @@
 
 CREATE TEMP VIEW granting (
     version, seq, space, network, first, last, owner, slot, state, generation, since_us, until_us, request, details,
-    told, key, body, answer, looks
+    log_details, key, body, answer, looks
 ) AS SELECT NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL;
 
 CREATE TEMP TRIGGER grant INSTEAD OF INSERT ON granting WHEN new.seq IS NOT NULL BEGIN
@@ -25,7 +25,7 @@ CREATE TEMP TRIGGER grant INSTEAD OF INSERT ON granting WHEN new.seq IS NOT NULL
     INSERT INTO change (seq, at_us, verb, space, network, first, last, owner, slot, generation, request, details)
     VALUES (
         new.seq, new.since_us, 'grant', new.space, new.network, new.first, new.last, new.owner, new.slot,
-        new.generation, new.request, new.told);
+        new.generation, new.request, new.log_details);
     INSERT INTO reply (key, body, at_us, space, network, first, last, generation, until_us, answer)
     SELECT new.key, new.body, new.since_us, new.space, new.network, new.first, new.last, new.generation, new.until_us,
            new.answer

@@ -30,7 +30,7 @@ ON CONFLICT DO NOTHING
 -- :cost O(log n) a row, as grant_holdings; see grants.sql for what it writes, and grants.py for more rows
 INSERT INTO granting (
     version, seq, space, network, first, last, owner, slot, state, generation, since_us, until_us, request, details,
-    told, key, body, answer, looks)
+    log_details, key, body, answer, looks)
 VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
 
 -- :name row_at

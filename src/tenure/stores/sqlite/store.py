@@ -44,7 +44,7 @@ from tenure.stores.sqlite.reads import (
 )
 from tenure.stores.sqlite.sql import SQL
 from tenure.stores.sqlite.threads import Worker
-from tenure.stores.sqlite.transaction import CallersSqliteTransaction, store_clock_us
+from tenure.stores.sqlite.transaction import CallersSqliteTransaction, SqliteTransaction, store_clock_us
 
 T = TypeVar("T")
 
@@ -71,7 +71,7 @@ class SqliteStore:
 
     @property
     def newest(self) -> int:
-        """The highest number of the log that was read here."""
+        """The highest number of the log that was read or committed here."""
         return self._newest
 
     @classmethod
@@ -94,11 +94,17 @@ class SqliteStore:
                 connection.execute(f"PRAGMA {setting}")
             migrate(connection)
             self._granter = Granter(connection)
+            # From 0 on, the search for a lost write would read the whole log, and miss what was trimmed long ago.
+            self._note(connection.execute(SQL["counters"]).fetchone()[0])
         except sqlite3.Error as error:
             raise StoreUnavailable(failed(error), outcome="none") from error
 
     def _open_reader(self) -> None:
         self._reading = connect(self._path)
+
+    def _note(self, number: int) -> None:
+        """Note a number of the log that is committed."""
+        self._newest = max(self._newest, number)
 
     async def _read(self, work: Callable[[sqlite3.Connection], T]) -> T:
         """Run a reading of one moment on the reader thread."""
@@ -120,14 +126,16 @@ class SqliteStore:
     async def transact(self, work: Callable[[Transaction], Awaitable[T]]) -> T:
         """Run work under the write lock, on the writer thread."""
 
-        def writing() -> T:
+        def writing() -> tuple[T, int]:
             assert self._connection is not None
             assert self._granter is not None
             # The transaction moves the counters without the granter's knowledge.
             self._granter.forget()
-            return write(self._connection, lambda tx: _as_coroutine(work(tx)))
+            return write(self._connection, lambda tx: _with_newest(tx, work))
 
-        return await self._writer.do(writing)
+        result, newest = await self._writer.do(writing)
+        self._note(newest)
+        return result
 
     def inside(self, connection: object) -> CallersSqliteTransaction:
         """Run in a transaction the caller has open on this file; waits for the write lock as his connection does."""
@@ -154,7 +162,10 @@ class SqliteStore:
 
         # The verdicts are made here and not in the writer, which is free for the next batch by then.
         otherwise = await self._writer.hand_over(granting)
-        return prepared.verdicts() if otherwise is None else otherwise
+        if otherwise is not None:
+            return otherwise
+        self._note(prepared.newest)
+        return prepared.verdicts()
 
     async def release(
         self, space: SpaceId, tickets: Sequence[Ticket], *, version: int | None = None
@@ -190,7 +201,7 @@ class SqliteStore:
     async def effects(self, space: SpaceId, after: int) -> Effects:
         """Read what happened to a space's addresses."""
         effects = await self._read(lambda connection: read_effects(connection, space, after))
-        self._newest = max(self._newest, effects.upto)
+        self._note(effects.upto)
         return effects
 
     async def spans(self, space: SpaceId, first: int, last: int) -> tuple[int, Sequence[tuple[int, int]]]:
@@ -201,7 +212,7 @@ class SqliteStore:
             return seq, read_spans(connection, space, first, last)
 
         seq, found = await self._read(reading)
-        self._newest = max(self._newest, seq)
+        self._note(seq)
         return seq, found
 
     async def grant_unless_freed(
@@ -257,7 +268,7 @@ class SqliteStore:
     async def last_change(self) -> int:
         """Return the number of the newest change."""
         found = await self._read(lambda connection: int(connection.execute(SQL["counters"]).fetchone()[0]))
-        self._newest = max(self._newest, found)
+        self._note(found)
         return found
 
     async def rows_at(self, space: SpaceId, positions: Sequence[int]) -> Sequence[Row | None]:
@@ -319,8 +330,8 @@ class SqliteStore:
         await write_contents(lambda: connect(self._path), sections)
 
 
-async def _as_coroutine(work: Awaitable[T]) -> T:
-    return await work
+async def _with_newest(tx: SqliteTransaction, work: Callable[[Transaction], Awaitable[T]]) -> tuple[T, int]:
+    return await work(tx), tx.newest
 
 
 def _nothing() -> None:

@@ -86,6 +86,11 @@ class SqliteTransaction(SqlitePapers):
             self._run(SQL["set_counters"], (self._counters.seq, self._counters.generation))
             self._counters.moved = False
 
+    @property
+    def newest(self) -> int:
+        """The highest number of the log that was read or written here; 0 if none was needed."""
+        return 0 if self._counters is None else self._counters.seq
+
     def _one(self, name: str, *values: Any) -> Any:
         return self._run(SQL[name], values).fetchone()
 

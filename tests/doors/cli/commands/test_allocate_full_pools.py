@@ -1,9 +1,12 @@
 """An address that was picked from a later pool because the earlier ones were full: the command line says so."""
 
 import json
+from typing import Any
 
 import pytest
 
+from tenure.doors.cli.commands import allocate
+from tenure.service.ledger.async_ledger import AsyncLedger
 from tests.doors.cli.site import Site
 
 FULL = "pool four (IPv4) of network lan was full, so the IPv6 address 2001:db8::10 was picked from a later pool"
@@ -78,3 +81,21 @@ def test_a_later_rank_names_the_earlier_pools_that_were_full(dual: Site) -> None
 
 def test_where_chance_decides_between_families_nothing_is_said_of_full_pools(dual: Site) -> None:
     assert dual.json("allocate", "lan", "pod/1", "--policy", "random")["warnings"] == []
+
+
+@pytest.mark.parametrize("several", [[], ["--count", "1"]])
+def test_an_address_of_a_pool_that_came_after_the_plan_was_read_is_printed(
+    dual: Site, several: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    read = allocate._held_before
+
+    async def read_before(ledger: AsyncLedger, network: str, owner: str, said: dict[str, Any]) -> Any:
+        found = await read(ledger, network, owner, said)
+        await ledger.add_pool(network, "192.0.2.50", name="new")
+        return found
+
+    monkeypatch.setattr(allocate, "_held_before", read_before)
+    result = dual.call("allocate", "lan", "pod/1", "--pool", "new", *several)
+
+    assert (result.exit_code, result.stderr) == (0, "")
+    assert result.stdout.startswith("192.0.2.50 held by pod/1")

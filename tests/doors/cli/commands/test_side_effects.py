@@ -88,3 +88,82 @@ def test_lifting_more_than_is_reserved_says_so(plain: Site, scripted: bool) -> N
     rest = "192.0.2.202-192.0.2.210 was not reserved"
     assert result.exit_code == 0, result.output
     assert json.loads(result.stderr) == {"warnings": [rest]} if scripted else rest in result.stderr
+
+
+def test_lifting_names_what_was_lifted(plain: Site) -> None:
+    plain.text("reserve", "add", "lan", "192.0.2.200-192.0.2.201")
+    plain.text("reserve", "add", "lan", "192.0.2.208")
+
+    result = plain.call("reserve", "remove", "lan", "192.0.2.200-192.0.2.210")
+    assert result.stdout == "192.0.2.200-192.0.2.201, 192.0.2.208 are no longer reserved in network lan\n"
+
+    plain.text("reserve", "add", "lan", "192.0.2.208/29")
+    # In the words of the command where all of it was reserved.
+    assert plain.text("reserve", "remove", "lan", "192.0.2.208/29") == (
+        "192.0.2.208/29 is no longer reserved in network lan\n"
+    )
+
+
+@pytest.mark.parametrize("scripted", [False, True])
+def test_an_own_address_of_a_node_that_stays_reserved_is_not_said_to_be_lifted(plain: Site, scripted: bool) -> None:
+    plain.text("group", "add", "default")
+    plain.text("node", "add", "node1", "--primary-ip", "192.0.2.5")
+    plain.text("network", "connect", "lan", "default", "-N", "mode=bridged,link=br0")
+    plain.text("reserve", "add", "lan", "192.0.2.6")
+    json_option = ["--json"] if scripted else []
+    one = plain.call("reserve", "remove", "lan", "192.0.2.5", *json_option)
+    both = plain.call("reserve", "remove", "lan", "192.0.2.5-192.0.2.6", *json_option)
+
+    assert one.exit_code == both.exit_code == 0
+    for result in (one, both):
+        assert "192.0.2.5 is kept away from picking: it is an address of node node1" in result.stderr
+        assert "`--no-conflicts-check`" in result.stderr
+    if scripted:
+        assert [each["range"] for each in json.loads(one.stdout)] == ["192.0.2.5", "192.0.2.6"]
+        assert set(json.loads(one.stderr)) == {"warnings", "hint"}
+    else:
+        assert one.stdout == "nothing to change in network lan\n"
+        assert both.stdout == "192.0.2.6 is no longer reserved in network lan\n"
+    freed = plain.call("reserve", "remove", "lan", "192.0.2.5", "--no-conflicts-check")
+    assert (freed.stdout, freed.stderr) == ("192.0.2.5 is no longer reserved in network lan\n", "")
+
+
+SHRINKS = [
+    ["subnet", "modify", "lan", "a", "--cidr", "192.0.2.0/25"],
+    ["network", "modify", "lan", "--subnet", "a:modify,cidr=192.0.2.0/25"],
+]
+
+
+@pytest.mark.parametrize("words", [*SHRINKS, ["subnet", "remove", "lan", "a", "--cascade"]])
+def test_a_shrink_over_an_address_that_waits_names_it_and_the_way_out(plain: Site, words: list[str]) -> None:
+    plain.text("preallocation", "add", "lan", "192.0.2.210", "i/pp")
+    result = plain.call(*words)
+
+    assert result.exit_code == 4, result.output
+    assert "is still in use by i/pp (192.0.2.210 waits for it)" in result.stderr
+    assert "`tenure preallocation remove lan OWNER`" in result.stderr
+
+
+@pytest.mark.parametrize("words", SHRINKS)
+def test_a_shrink_over_a_reserved_range_names_the_way_out(plain: Site, words: list[str]) -> None:
+    plain.text("reserve", "add", "lan", "192.0.2.200-192.0.2.210")
+    result = plain.call(*words)
+
+    assert result.exit_code == 4, result.output
+    assert "reserved range 192.0.2.200-192.0.2.210" in result.stderr
+    assert "`tenure reserve list lan`" in result.stderr
+    assert "`tenure reserve remove lan" in result.stderr
+
+
+def test_a_single_address_that_loses_its_pool_is_counted_in_the_singular(plain: Site) -> None:
+    result = plain.call("pool", "remove", "lan", "192.0.2.10")
+
+    assert "which lies in no pool any more, 1 is held and stays held" in result.stderr
+
+
+def test_a_pool_of_two_ranges_is_listed_once(plain: Site) -> None:
+    plain.text("pool", "add", "lan", "192.0.2.120-192.0.2.130", "--name", "pool1")
+    plain.text("pool", "add", "lan", "192.0.2.140")
+
+    [line] = [line for line in plain.text("show", "lan").splitlines() if line.lstrip().startswith("pools")]
+    assert line.split() == ["pools", "pool1,192.0.2.140"]

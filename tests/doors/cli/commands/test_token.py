@@ -177,3 +177,4 @@ def test_a_scope_for_a_network_that_is_not_there_names_the_option_that_allows_it
     assert result.exit_code == 2
     assert "no network 'missing'" in result.stderr
     assert "--allow-missing" in result.stderr
+    assert site.error("token", "add", "early", "--scope", "allocate:missing")[1]["case"] == "missing_network"

@@ -64,8 +64,9 @@ async def test_without_a_plan_it_is_said_what_to_do(town: Town) -> None:
         report_vm.commit(town.ledger, "alpha", "app/0", vm="vm-2"),
         report_vm.fail(town.ledger, "alpha", "app/0"),
     ):
-        with pytest.raises(Conflict, match=advice):
+        with pytest.raises(Conflict, match=advice) as caught:
             await report
+        assert caught.value.case == "awaited_vm_without_plan"
     [shown] = [instance_document(each) for each in await town.instances("alpha")]
     again, untold = next_lines("alpha", [{**shown, "instance": "app/0"}])
     assert "`tenure deployment apply FILE` gives the VM that is to be made a plan" in again

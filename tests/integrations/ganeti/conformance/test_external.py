@@ -120,6 +120,16 @@ def test_x05_what_is_reserved_in_part_is_lifted_with_a_warning_for_the_rest(
     assert "192.0.2.20" not in " ".join(door.external("subnet1"))
 
 
+def test_x05_of_many_parts_that_were_not_reserved_a_few_are_named(door: Door) -> None:
+    """X05."""
+    door.modify(f"--add-reserved-ips {','.join(f'192.0.2.{last}' for last in range(100, 150, 2))}")
+
+    told = door.ask("network modify --remove-reserved-ips 192.0.2.100-192.0.2.149 net1")["warnings"]
+
+    assert len(told) == 11
+    assert told[-1] == "--remove-reserved-ips: and 15 more parts of 192.0.2.100-192.0.2.149 were not reserved"
+
+
 def test_x05_scripts_find_the_warning_in_the_document(door: Door) -> None:
     """X05."""
     door.modify("--add-reserved-ips 192.0.2.20")

@@ -92,8 +92,49 @@ def test_what_is_pre_allocated_to_an_instance_waits_for_its_new_name(web: Door) 
     web.refuse("allocate spare instance/web --address 198.51.100.5", "instance/other")
 
 
+@pytest.mark.parametrize("slot", ["", "vip"])
+def test_a_rename_never_drops_what_waits_for_the_new_name(web: Door, slot: str) -> None:
+    option = f" --slot {slot}" if slot else ""
+    web.do(f"preallocation add net1 192.0.2.60 instance/web{option}")
+    web.do(f"preallocation add net1 192.0.2.61 instance/taken{option}")
+    before = web.ask("preallocation list net1")
+    way_out = f"`tenure preallocation remove net1 instance/taken{option}`"
+
+    web.refuse(
+        "instance rename web taken", "192.0.2.60 waits for instance/web", "192.0.2.61 for instance/taken", way_out
+    )
+    assert web.ask("preallocation list net1") == before
+    web.do(f"preallocation remove net1 instance/taken{option}", "instance rename web taken")
+    assert [each["address"] for each in web.ask("preallocation list net1")] == ["192.0.2.60"]
+
+
+def test_what_waits_for_the_new_name_in_another_slot_goes_on_waiting(web: Door) -> None:
+    web.do(
+        "preallocation add net1 192.0.2.60 instance/web", "preallocation add net1 192.0.2.61 instance/taken --slot b"
+    )
+    web.do("instance rename web taken")
+
+    assert {(each["address"], each["owner"]) for each in web.ask("preallocation list net1")} == {
+        ("192.0.2.60", "instance/taken"),
+        ("192.0.2.61", "instance/taken"),
+    }
+
+
+def test_a_rename_to_a_name_that_holds_something_is_refused_and_names_it(web: Door, tmp_path: Path) -> None:
+    web.do("allocate net1 instance/store --slot new --address 192.0.2.50")
+    before, waited = held(web, "instance/web"), "instance/store holds 192.0.2.50 in network 'net1' already"
+    _hook(tmp_path, "instance-rename-pre.d", "exit 1")
+
+    web.refuse("instance rename web store", waited)
+    # Refused before a hook is run.
+    web.refuse(f"instance rename web store --hooks {tmp_path}/hooks", waited)
+    assert (held(web, "instance/web"), len(held(web, "instance/store"))) == (before, 1)
+    web.do("release net1 192.0.2.50 instance/store", "instance rename web store")
+    assert "clean" in web.do("verify").stdout
+
+
 def test_a_rename_to_a_taken_or_bad_name_changes_nothing(web: Door) -> None:
-    web.do("instance add db")
+    web.do("instance add db --net 0:ip=pool,network=net1")
 
     web.refuse("instance rename web db", "'db' exists already")
     web.refuse("instance rename web a/b", "instance: a name")
@@ -134,7 +175,7 @@ def test_a_move_that_cannot_be_is_refused_by_name(web: Door) -> None:
     web.do("group add island", "group add empty", "node add node4 --group island")
 
     web.refuse("instance move web --node node4", "network 'net1' is not connected to group 'island'")
-    web.refuse("instance move web --group empty", "in group empty")
+    web.refuse("instance move web --group empty", "no node is in group 'empty'")
     web.refuse("instance move web --node nowhere", "no node 'nowhere'")
     web.refuse("instance move web", "--node")
     web.refuse("instance move web --node node2 --group rack2", "--node")

@@ -1,5 +1,7 @@
 """Cases N: networks and the second layer."""
 
+import pytest
+
 import tenure
 from tests.integrations.ganeti.conformance.door import Door
 
@@ -81,15 +83,29 @@ def wires(door: Door, instance: str) -> list[str]:
 def test_a_connection_is_replaced_with_the_wires_of_the_nics_on_it(door: Door) -> None:
     door.do("instance add web --net 0:ip=pool,network=net1 --net 1:link=br100")
     held = [each["address"] for each in door.ask("holding list net1")]
-    told = door.unchanged("network connect net1 default -N mode=routed,link=rt1").stderr
     door.do("network connect net1 default -N mode=openvswitch,link=ovs1,vlan=.7 --replace")
 
-    assert "is connected to group default already; nothing was changed there (--replace does)" in told
     assert "ovs1" in door.do("network info net1").stdout
     assert wires(door, "web") == ["openvswitch ovs1.7", "bridged br100"]
     assert [each["address"] for each in door.ask("holding list net1")] == held
     door.unchanged("network connect net1 default -N mode=openvswitch,link=ovs1,vlan=.7 --replace")
     assert "clean" in door.do("verify").stdout
+
+
+def test_a_connection_in_another_way_is_left_and_the_warning_says_how_to_change_it(door: Door) -> None:
+    told = door.unchanged("network connect net1 default -N mode=routed,link=rt1").stderr
+    answer = door.ask("network connect net1 default -N mode=routed,link=rt1")
+
+    left = "network net1 is connected to group default already, in another way (mode=bridged,link=br100); "
+    assert left + "nothing was changed there; pass --replace to change it" in told
+    assert answer["warnings"] == [left + "nothing was changed there; pass --replace to change it"]
+
+
+@pytest.mark.parametrize("option", ["", " --replace"])
+def test_a_connection_that_is_as_wanted_already_needs_no_option(door: Door, option: str) -> None:
+    told = door.unchanged(f"network connect net1 default -N link=br100{option}").stderr
+
+    assert "network net1 is connected to group default already; nothing was changed there\n" in told
 
 
 def test_n08_a_connected_network_stays(door: Door) -> None:

@@ -21,6 +21,7 @@ from tenure.kernel.plan.plan_model import Network
 from tenure.service.engine.engine import Engine
 from tenure.service.ledger.engine_ledger import ledger_on
 from tenure.stores.memory.store import MemoryStore
+from tests.integrations.ganeti.files.documents import breaches
 from tests.integrations.ganeti.machine.judged import ALWAYS, check_care
 from tests.integrations.ganeti.machine.sight import Sight, look
 from tests.integrations.ganeti.machine.told import Told
@@ -172,4 +173,4 @@ class Bench(RuleBasedStateMachine):
         every = await instances.every()
         assert every == self.sight.instances
         assert [await instances.find(each.name) for each in every] == every
-        assert await self.ledger.verify() == []
+        assert await breaches(self.ledger) == []  # unchecked commands may put an instance on a node's address

@@ -1,5 +1,6 @@
 """``tenure allocate`` and ``tenure hold``: addresses for owners."""
 
+import contextlib
 import sys
 from collections.abc import Awaitable, Callable, Sequence
 from functools import partial
@@ -16,7 +17,7 @@ from tenure.doors.cli.session import Session, pass_session
 from tenure.kernel.addressing.addresses import Family, unit_text
 from tenure.kernel.errors import StoreUnavailable, TenureError
 from tenure.kernel.holdings.holding_model import Holding
-from tenure.kernel.picking.passed_over import passed_over, told_passed_over
+from tenure.kernel.picking.passed_over import describe_passed_over, passed_over
 from tenure.kernel.plan.plan_model import Network, Policy
 from tenure.service.apply.operations import GroupKeywords
 from tenure.service.ledger.async_ledger import AsyncLedger
@@ -59,16 +60,16 @@ def allocate(
     if count is None:
         if contiguous:
             raise click.UsageError("--contiguous needs --count: how many in a row?")
-        _tell_waiting(session, said["wait_s"])
+        _print_waiting(session, said["wait_s"])
         ask = partial(_one, verb="allocate", network=network, owner=owner, said=said)
-        _told_one(session, session.run(lambda ledger: _noted(ledger, network, owner, said, ask)), quiet=quiet)
+        _print_one(session, session.run(lambda ledger: _noted(ledger, network, owner, said, ask)), quiet=quiet)
         return
     if wrong := [f"--{name.removesuffix('_s')}" for name in ONLY_ONE if said[name]]:
         raise click.UsageError(f"{wrong[0]} is for one address; leave it out, or leave out --count")
     many = partial(_many, network=network, owner=owner, count=count, contiguous=contiguous, said=said)
     given = session.run(lambda ledger: _noted(ledger, network, owner, {**said, "contiguous": contiguous}, many))
     warn_beside_list(session, given.notes)
-    _told(session, [_document(holding) for holding in given.holdings], given.holdings, quiet=quiet)
+    _print(session, [_document(holding) for holding in given.holdings], given.holdings, quiet=quiet)
 
 
 @command("hold")
@@ -85,7 +86,7 @@ def hold(session: Session, network: str, owner: str, quiet: bool, **said: Any) -
       tenure hold net1 instance/web-3 --lasts 600
     """
     ask = partial(_one, verb="hold", network=network, owner=owner, said=said)
-    _told_one(session, session.run(lambda ledger: _noted(ledger, network, owner, said, ask)), quiet=quiet)
+    _print_one(session, session.run(lambda ledger: _noted(ledger, network, owner, said, ask)), quiet=quiet)
 
 
 Ask = Callable[[AsyncLedger], Awaitable[list[Holding]]]
@@ -105,9 +106,12 @@ async def _noted(ledger: AsyncLedger, network: str, owner: str, said: dict[str, 
     """
     plan, before = await _held_before(ledger, network, owner, said)
     holdings = await ask(ledger)
-    if plan is None:
-        return _Given(holdings, [])
-    return _Given(holdings, _notes(plan, said, [each for each in holdings if each.generation not in before]))
+    notes: list[str] = []
+    if plan is not None:
+        # The plan is from before: it may lack the pool that served. Notes never cost the answer.
+        with contextlib.suppress(TenureError):
+            notes = _notes(plan, said, [each for each in holdings if each.generation not in before])
+    return _Given(holdings, notes)
 
 
 async def _one(ledger: AsyncLedger, verb: str, network: str, owner: str, said: dict[str, Any]) -> list[Holding]:
@@ -140,7 +144,7 @@ def _notes(plan: Network, said: dict[str, Any], fresh: list[Holding]) -> list[st
     policy = said["policy"] and Policy(said["policy"])
     picked = [each.row.first for each in fresh if (each.owner, each.slot) not in waited]
     lack = "without so many in a row" if said.get("contiguous") else "full"
-    return told_passed_over(plan, {place: passed_over(plan, key, policy, place) for place in picked}, lack)
+    return describe_passed_over(plan, {place: passed_over(plan, key, policy, place) for place in picked}, lack)
 
 
 async def _many(
@@ -163,7 +167,7 @@ def _said(said: dict[str, Any]) -> dict[str, Any]:
     return {name: value for name, value in said.items() if value is not None and value != {}}
 
 
-def _tell_waiting(session: Session, wait_s: float | None) -> None:
+def _print_waiting(session: Session, wait_s: float | None) -> None:
     if wait_s and sys.stderr.isatty() and not session.json:
         click.echo(f"waiting up to {wait_s:g} s where nothing is free; Ctrl-C withdraws the claim", err=True)
 
@@ -172,12 +176,12 @@ def _document(holding: Holding, notes: Sequence[str] = ()) -> Document:
     return {**holding_document(holding), "warnings": [*holding.warnings, *notes]}
 
 
-def _told_one(session: Session, given: _Given, *, quiet: bool) -> None:
+def _print_one(session: Session, given: _Given, *, quiet: bool) -> None:
     warn(session, given.notes)
-    _told(session, _document(given.holdings[0], given.notes), given.holdings, quiet=quiet)
+    _print(session, _document(given.holdings[0], given.notes), given.holdings, quiet=quiet)
 
 
-def _told(session: Session, document: object, holdings: list[Holding], *, quiet: bool) -> None:
+def _print(session: Session, document: object, holdings: list[Holding], *, quiet: bool) -> None:
     warn(session, (text for holding in holdings for text in holding.warnings))
     answer(
         session,

@@ -46,9 +46,13 @@ pool_options = with_options(
     click.option("--name", help="A name for it."),
     policy_option,
     click.option(
-        "--cooling", "cooling_s", type=int, metavar="SECONDS", help="How long a released address rests; 0 unless said."
+        "--cooling",
+        "cooling_s",
+        type=int,
+        metavar="SECONDS",
+        help="How long a released address rests; 0 in a new pool.",
     ),
-    click.option("--rank", type=int, metavar="N", help="Pools of a lower one are picked from first; 0 unless said."),
+    click.option("--rank", type=int, metavar="N", help="Pools of a lower one are picked from first; 0 in a new pool."),
     labels_option,
     description_option,
 )

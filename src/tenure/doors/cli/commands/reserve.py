@@ -4,7 +4,7 @@ from typing import Any
 
 import click
 
-from tenure.doors.cli.commands.subnet import chosen_networks, edited_plan
+from tenure.doors.cli.commands.subnet import chosen_networks
 from tenure.doors.cli.framework.click_base import noun, with_options
 from tenure.doors.cli.framework.exit_codes import unless_nothing, warn_beside_list
 from tenure.doors.cli.framework.shared_options import (
@@ -21,9 +21,14 @@ from tenure.doors.cli.framework.shared_options import (
 from tenure.doors.cli.output.json_documents import Document
 from tenure.doors.cli.output.print_answer import answer, table
 from tenure.doors.cli.session import Session, pass_session
+from tenure.integrations.ganeti.network_lookup import apply_fresh, settled, unchanged
 from tenure.kernel.addressing.addresses import format_address
+from tenure.kernel.addressing.ranges import AddressRange, merge, parse_range
 from tenure.kernel.plan.edits import Unreserve
+from tenure.kernel.plan.new_ground import opened_ground
 from tenure.kernel.plan.plan_model import Network, Notes
+from tenure.service.apply.operations import IgnoreConflicts
+from tenure.service.ledger.async_ledger import AsyncLedger
 
 notes_options = with_options(
     labels_option,
@@ -71,9 +76,30 @@ def remove(session: Session, network: str, range: str, check: bool) -> None:
       tenure reserve remove net1 192.0.2.20-192.0.2.29
     """
     edit = Unreserve(network=network, range=range)
-    made = session.run(lambda ledger: edited_plan(ledger, edit, check=check))
-    warn_beside_list(session, made.warnings)
-    answer(session, reserved_entries(made), f"{range} is no longer reserved in network {network}")
+    made, lifted = session.run(lambda ledger: _unreserved(ledger, edit, check=check))
+    wanted = parse_range(range)
+    stays = any(kept.range.overlaps(wanted) for subnet in made.subnets for kept in subnet.reserved)
+    warn_beside_list(session, made.warnings, ALL_THE_SAME if stays else None)
+    verb, parts = "are" if len(lifted) > 1 else "is", ", ".join(map(str, lifted))
+    text = f"{range if lifted == [wanted] else parts} {verb} no longer reserved in network {network}"
+    answer(session, reserved_entries(made), text if lifted else f"nothing to change in network {network}")
+
+
+ALL_THE_SAME = "`--no-conflicts-check` lifts it all the same"
+
+
+async def _unreserved(ledger: AsyncLedger, edit: Unreserve, *, check: bool) -> tuple[Network, list[AddressRange]]:
+    """Lift a range, and return the network and what is no longer reserved there: nodes' own addresses still are."""
+
+    async def attempt() -> tuple[Network, list[AddressRange]]:
+        before = await ledger.network(edit.network)
+        unlooked = [] if check else [IgnoreConflicts(network=edit.network)]
+        # Only as it was read: otherwise the difference would name what another command lifted.
+        made = (await apply_fresh(ledger, [unchanged(before), *unlooked, edit]))[-1]
+        assert isinstance(made, Network)
+        return made, merge(opened_ground(before, made))
+
+    return await settled(attempt)
 
 
 @reserve.command("list")

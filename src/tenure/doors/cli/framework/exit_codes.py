@@ -72,6 +72,7 @@ WORDS = {
     "cooling_s:": "--cooling:",
     "ttl_s:": "--ttl:",
     "pass space=": "pass --space=",
+    "pass replaces=True": "pass --replace",
     "with add_pool": "with `tenure pool add`",
 }
 """Words of the library, and how the command line says them."""
@@ -107,9 +108,14 @@ def _plain(value: Any) -> Any:
 def translated(message: str, command: str) -> str:
     """Write a message of the library in words of the command line."""
     ways_out = "release them, retire it, or pass --cascade" if command in CASCADING else "release them first"
-    for word, ours in {**WORDS, ALL_WAYS_OUT: ways_out}.items():
-        message = message.replace(word, ours)
-    return message
+    return with_options(message).replace(ALL_WAYS_OUT, ways_out)
+
+
+def with_options(text: str) -> str:
+    """Write what the library says of its parameters with the options of the command line."""
+    for word, ours in WORDS.items():
+        text = text.replace(word, ours)
+    return text
 
 
 def warn(session: Session, warnings: Iterable[str], *, always: bool = False) -> None:
@@ -123,11 +129,16 @@ def unless_nothing(text: str, network: Network) -> str:
     return f"nothing to change in network {network.name}" if NOTHING_CHANGED in network.warnings else text
 
 
-def warn_beside_list(session: Session, warnings: Sequence[str]) -> None:
-    """Write warnings to standard error; for scripts as a document, because the answer is a list and has no place."""
+def warn_beside_list(session: Session, warnings: Sequence[str], hint: str | None = None) -> None:
+    """Write warnings to standard error; for scripts as a document, because the answer is a list and has no place.
+
+    A ``hint`` says what to do about them.
+    """
     if session.json and warnings:
-        click.echo(json.dumps({"warnings": list(warnings)}), err=True)
+        click.echo(json.dumps({"warnings": list(warnings), **({"hint": hint} if hint else {})}), err=True)
     warn(session, warnings)
+    if hint and not session.json:
+        click.echo(f"  {hint}", err=True, color=session.colour)
 
 
 def file_problem(error: OSError) -> str:

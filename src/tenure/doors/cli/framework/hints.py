@@ -8,11 +8,13 @@ from tenure.kernel.errors import (
     AddressReserved,
     AlreadyExists,
     NotFound,
+    Overlap,
     PoolExhausted,
     StillInUse,
     StoreUnavailable,
     TenureError,
 )
+from tenure.kernel.plan.invariants import WAITS
 
 if TYPE_CHECKING:
     from tenure.kernel.plan.plan_model import Network
@@ -121,6 +123,10 @@ IN_USE_HINTS = {
 }
 """Where to look for what keeps a thing from going, if that is no holding."""
 
+PREALLOCATED = (
+    "`tenure preallocation remove {network} OWNER` gives it up; `tenure preallocation list {network}` lists them"
+)
+RESERVED_OUTSIDE = "`tenure reserve list {network}` lists them; `tenure reserve remove {network} RANGE` lifts one"
 NODE_ADDRESS = "give the node another address, or pass `--no-conflicts-check`"
 FORM = "`--form revised` can say it"
 LATER_NETWORK = "`tenure network list` lists them; `--allow-missing` lets scopes name networks that come later"
@@ -132,10 +138,6 @@ PLANLESS = (
     "`tenure deployment show DEPLOYMENT INSTANCE` tells of the earlier VMs, and what to say of them; "
     "`tenure deployment apply FILE` gives the VM that it waits for a plan"
 )
-NO_NETWORK = "there is no network"
-"""By these words a refusal is known of scopes that name a network which is not there."""
-NAMES_NO_PLAN = "deploy again"
-"""By these words a refusal is known that no ``--plan`` helps against: what is waited for has none."""
 
 INSTANCE_HINTS = {
     "address_reserved": "`--force` lets externally reserved addresses be had, too",
@@ -201,6 +203,8 @@ def _special_hint(error: TenureError, command: str) -> str | None:
         return TAKEN[error.kind]
     if isinstance(error, StillInUse):
         return _in_use_hint(error, command)
+    if isinstance(error, Overlap) and error.first.startswith("reserved range "):
+        return RESERVED_OUTSIDE
     if isinstance(error, AddressReserved) and (found := RESERVED_HINTS.get(error.kept_as or "")):
         return found
     return _field_hint(error, noun) or {"instance": INSTANCE_HINTS, "deployment": DEPLOYMENT_HINTS}.get(noun, {}).get(
@@ -214,8 +218,9 @@ def _field_hint(error: TenureError, noun: str) -> str | None:
         case (_, "conflict", "form"):
             return FORM
         case ("deployment", "conflict", "plan"):
-            return PLANLESS if NAMES_NO_PLAN in error.message else PLAN
-        case ("token", "invalid", "scopes") if NO_NETWORK in error.message:
+            # No ``--plan`` helps where the VM that is waited for has none.
+            return PLANLESS if error.case == "awaited_vm_without_plan" else PLAN
+        case ("token", "invalid", "scopes") if error.case == "missing_network":
             return LATER_NETWORK
     return None
 
@@ -229,6 +234,8 @@ def _missing_hint(kind: str, noun: str) -> str | None:
 
 
 def _in_use_hint(error: StillInUse, command: str) -> str | None:
+    if any(f"{WAITS})" in holder for holder in error.holders):
+        return PREALLOCATED
     # Owners of holdings have a slash in their names; a holder without one is a node, a group or an instance.
     if command.startswith("node ") or not all("/" in holder for holder in error.holders):
         return IN_USE_HINTS.get(error.kind, NODE_ADDRESS)

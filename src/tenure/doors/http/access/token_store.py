@@ -155,8 +155,8 @@ async def _networks_of(ledger: AsyncLedger, wish: TokenRequest) -> dict[str, Net
         if number is not None:
             found[name] = number
         elif not wish.allow_missing:
-            told = f"scopes: there is no network {name!r}; a scope for one that comes later must be asked for as such"
-            raise Invalid(told, field="scopes")
+            text = f"scopes: there is no network {name!r}; a scope for one that comes later must be asked for as such"
+            raise Invalid(text, field="scopes", case="missing_network")
     return found
 
 

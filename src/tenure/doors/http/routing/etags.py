@@ -56,31 +56,51 @@ def _bare(etag: str) -> str:
 
 
 async def edited(call: Call, edit: Edit) -> responses.Network:
-    """Make one edit under the idempotency key and, where the caller said so, only on the network he has read."""
+    """Make one edit as ``_edited`` does, and return the network, which is still there."""
+    network = await _edited(call, edit)
+    assert network is not None, "only the removal of a network leaves none"
+    return network
+
+
+async def _edited(call: Call, edit: Edit) -> responses.Network | None:
+    """Make one edit under the idempotency key and, where the caller said so, only on the network he has read.
+
+    Returns None if the edit removed the network.
+    """
     operations: list[Operation] = [edit]
     # A network that is only being added has no earlier reading to rest on.
     if call.if_match is not None and _bare(call.if_match) != ANY and not isinstance(edit, AddNetwork):
         operations.insert(0, _expectation(call.if_match, edit.network))
     network = (await applied(call, operations))[-1]
     if not isinstance(network, Network):
-        return None  # type: ignore[return-value]  # removed: those routes answer nothing
+        return None
     tell_etag(call, network)
     return encode.network(network)
 
 
 async def edited_away(call: Call, edit: Edit) -> None:
     """Make one edit that removes something: the answer has no body, so its head says what the edit did beside that."""
-    network = await edited(call, edit)
+    network = await _edited(call, edit)
     if network is not None and network.warnings:
         call.head[WARNINGS] = warnings_text(network.warnings)
 
 
 def warnings_text(warnings: Sequence[str]) -> str:
     """Write warnings as a list in JSON, in ASCII; of many as many as a head can carry, and how many more there are."""
-    for kept in range(len(warnings), 0, -1):
-        more = [f"and {len(warnings) - kept} more"] if kept < len(warnings) else []
-        if len(text := json.dumps([*warnings[:kept], *more])) <= LONGEST_WARNINGS:
-            return text
+    written: list[str] = []
+    length = 0
+    for text in map(json.dumps, warnings):
+        length += len(text) + len(", ")
+        if length > LONGEST_WARNINGS:  # no more can fit, so no more are written: there may be thousands
+            break
+        written.append(text)
+    else:
+        return f"[{', '.join(written)}]"
+    while written:
+        more = json.dumps(f"and {len(warnings) - len(written)} more")
+        if len(head := f"[{', '.join([*written, more])}]") <= LONGEST_WARNINGS:
+            return head
+        written.pop()
     return json.dumps([f"{len(warnings)} warnings"])
 
 

@@ -210,7 +210,7 @@ class Trends:
         return self._trends.get((network, family)) or Trend()
 
     def since(self, now_s: int) -> int:
-        """Tell since when everything is known; 0 if always."""
+        """Return since when everything is known; 0 if always."""
         return (self.complete_s or now_s) if self.cut else 0
 
     def forget(self, networks: Iterable[NetworkId]) -> None:

@@ -25,7 +25,7 @@ from tenure.integrations.bosh.state.instance_state import (
 from tenure.integrations.bosh.state.pending_vms import Making
 from tenure.integrations.bosh.state.vm_holder import VmHolder, find_vm
 from tenure.integrations.bosh.state.vm_index import Vm, load_vms
-from tenure.kernel.errors import Conflict, NotFound
+from tenure.kernel.errors import Case, Conflict, NotFound
 from tenure.kernel.names import check_name
 from tenure.service.apply.operations import ExpectPaper, Operation
 from tenure.service.ledger.async_ledger import AsyncLedger
@@ -178,14 +178,15 @@ def _not_of(instance: DeploymentInstance, plan: str, *known: str | None) -> Conf
 
 
 def _unsure(instance: DeploymentInstance, advice: str) -> Conflict:
-    """Refuse what may be told of one VM or of another; where the one waited for has no plan, it cannot be named."""
+    """Return the refusal of a report that may be about one VM or about another."""
     plans = list(dict.fromkeys(each.plan for each in instance.earlier if each.plan is not None))
     waited = _waits_for_plan(instance)
     if waited is None:
         first = f"say first that the VM of {' and of '.join(plans)} failed, or " if plans else ""
         advice = f"{first}deploy again, and name the plan"
     told = f"waits for a VM{'' if waited is None else f' of plan {waited}'}, and an earlier plan wanted other settings"
-    return Conflict(f"instance {instance.name} {told}; {advice}", field="plan")
+    case: Case | None = "awaited_vm_without_plan" if waited is None else None
+    return Conflict(f"instance {instance.name} {told}; {advice}", field="plan", case=case)
 
 
 def still_waiting(instance: DeploymentInstance, config: CloudConfig) -> Refused:

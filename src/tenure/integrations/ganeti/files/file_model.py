@@ -13,7 +13,6 @@ from tenure.integrations.ganeti.machine_model import Group, Instance, Node
 from tenure.kernel.addressing.addresses import width
 from tenure.kernel.addressing.ranges import AddressRange, Cidr, merge
 from tenure.kernel.plan.plan_model import Connection, KeepBack, usual_keep_back
-from tenure.service.apply.cluster_rules import ORPHAN as ORPHAN
 
 Form = Literal["today", "revised"]
 TODAY: Form = "today"

@@ -16,10 +16,10 @@ from dataclasses import dataclass, field, replace
 
 from tenure.integrations.ganeti.cluster import refuse_inside, structure
 from tenure.integrations.ganeti.instance.nics import Take
-from tenure.integrations.ganeti.instance_records import mark_changes, transfers, waiting_for
+from tenure.integrations.ganeti.instance_records import held_already, mark_changes, transfers, waiting_for
 from tenure.integrations.ganeti.machine_model import IDENTITY, INSTANCE, NODE, Instance, NicIp, Node
 from tenure.integrations.ganeti.network_lookup import NetworkLookup, Outrun, apply_fresh, settled, unchanged
-from tenure.kernel.errors import Conflict, NotFound, PoolExhausted, TenureError
+from tenure.kernel.errors import AlreadyExists, Conflict, NotFound, PoolExhausted, TenureError
 from tenure.kernel.holdings.holding_model import Holding
 from tenure.kernel.plan.plan_model import Network
 from tenure.service.apply.operations import (
@@ -186,10 +186,19 @@ class Job:
         known = 0 if self.before is None else self.before.revision
         return await self._revision(INSTANCE, (self.before or self.instance).name) != known
 
-    async def taken(self) -> bool:
-        """Tell whether another instance has the name that this one is to get."""
-        new = self.before is None or self.renames
-        return new and await self._revision(INSTANCE, self.instance.name) != 0
+    async def check_name(self) -> None:
+        """Raise if the instance cannot have the name that it is to get.
+
+        The commit would refuse it as well, but only after hooks have run for it.
+        """
+        if self.before is None:
+            await self._refuse_taken()
+        await self._renamed()
+
+    async def _refuse_taken(self) -> None:
+        """Raise if another instance has the name that this one is to get."""
+        if await self._revision(INSTANCE, self.instance.name) != 0:
+            raise AlreadyExists(INSTANCE, self.instance.name)
 
     async def _revision(self, kind: str, name: str) -> int:
         """Return the revision of a paper, 0 if there is none."""
@@ -333,7 +342,11 @@ class Job:
         """Hand all that a renamed instance holds, and what is pre-allocated to it, over to its new name."""
         if self.before is None or not self.renames:
             return []
+        await self._refuse_taken()
         owners = {self.before.owner: self.instance.owner}
+        if taken := held_already(await self.ledger.holdings(owner=self.instance.owner), owners):
+            more = f" (and {len(taken) - 1} more)" if len(taken) > 1 else ""
+            raise Conflict(f"{taken[0]}{more}", field="name")
         moved: list[Operation] = [*transfers(await self.ledger.holdings(owner=self.before.owner), owners)]
         for network in await NetworkLookup(self.ledger).every():
             waiting = waiting_for(network, owners)

@@ -128,7 +128,8 @@ async def _target_node(ledger: AsyncLedger, target: MoveTarget, instance: Instan
     group = await cluster.group(target.group or "")
     nodes = [node for node in await cluster.nodes() if node.group == group.name]
     if not nodes:
-        raise NotFound("node", f"in group {group.name}", hint=f"`tenure node add NAME --group {group.name}` makes one")
+        hint = f"`tenure node add NAME --group {group.name}` makes one"
+        raise NotFound("node", "", problem=f"no node is in group {group.name!r}", hint=hint)
     return next((node for node in nodes if node.name == instance.node), nodes[0])
 
 

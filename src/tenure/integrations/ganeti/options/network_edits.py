@@ -19,7 +19,7 @@ from tenure.integrations.ganeti.options.network_grammar import (
 )
 from tenure.integrations.ganeti.options.option_errors import blame, blamed
 from tenure.kernel.addressing.addresses import format_address, parse_address
-from tenure.kernel.addressing.ranges import AddressRange, merge, subtract
+from tenure.kernel.addressing.ranges import AddressRange, subtract_each
 from tenure.kernel.errors import NotFound, Overlap, StillInUse, TenureError
 from tenure.kernel.plan.apply_edit import edited
 from tenure.kernel.plan.edits import (
@@ -38,6 +38,7 @@ from tenure.kernel.plan.edits import (
 from tenure.kernel.plan.invariants import judge
 from tenure.kernel.plan.network_draft import NetworkDraft
 from tenure.kernel.plan.plan_model import Configuration, KeepBack, Network, Subnet, usual_keep_back
+from tenure.kernel.plan.side_effects import unreserved_already
 from tenure.service.apply.cluster_rules import OWN_REASONS
 from tenure.service.apply.operations import ExpectNoHoldings
 
@@ -50,7 +51,7 @@ class Design:
         self.edits: list[Edit] = []
         self.warnings: list[str] = []
         self.lifted: list[AddressRange] = []
-        self._state = Configuration(0, network.name, networks={network.name: network})
+        self._state = self._first = Configuration(0, network.name, networks={network.name: network})
         self._passed: list[tuple[str, str, Configuration]] = []
 
     @property
@@ -71,10 +72,10 @@ class Design:
     def judge(self) -> None:
         """Judge the final state; blame the first option behind which the fault was there."""
         try:
-            judge(self._state)
+            judge(self._state, self._first)
         except TenureError as error:
             for option, text, state in self._passed:
-                if _fault(state) == _known_by(error):
+                if _fault(state, self._first) == _known_by(error):
                     raise blame(error, option, text) from None
             raise
 
@@ -95,9 +96,9 @@ class Design:
 
     def expected(self) -> list[ExpectNoHoldings]:
         """Expect that no operation is under way where there was a pool and will be none."""
-        pools = sorted(pool.range for _, pool in self.network.pools())
+        before, after = ([pool.range for _, pool in network.pools()] for network in (self.before, self.network))
         # By ground, not by pool: ground that some pool covers in the end is not lost, whatever the options did between.
-        lost = [piece for _, pool in self.before.pools() for piece in subtract(pool.range, pools)]
+        lost = [piece for _, left in subtract_each(before, after) for piece in left]
         name = self.before.name
         return [ExpectNoHoldings(network=name, range=str(piece), state="pending") for piece in lost]
 
@@ -121,9 +122,9 @@ def _roles(network: Network, address: str) -> tuple[bool, bool, bool]:
     )
 
 
-def _fault(state: Configuration) -> str | None:
+def _fault(state: Configuration, before: Configuration) -> str | None:
     try:
-        judge(state)
+        judge(state, before)
     except TenureError as error:
         return _known_by(error)
     return None
@@ -287,8 +288,8 @@ def _unreserve(design: Design, hole: AddressRange) -> bool:
 def _warn_of_unreserved(design: Design, subnet: Subnet, hole: AddressRange) -> None:
     """Warn of the parts of a range that a subnet does not reserve (X05)."""
     marks = [AddressRange(position, position) for position, _ in subnet.kept_back()]
-    for piece in subtract(hole, merge([*(kept.range for kept in subnet.reserved), *marks])):
-        design.warnings.append(f"--remove-reserved-ips: {piece} was not reserved")
+    texts = unreserved_already(hole, [*(kept.range for kept in subnet.reserved), *marks])
+    design.warnings.extend(f"--remove-reserved-ips: {text}" for text in texts)
 
 
 def _warn(design: Design, warning: str | None) -> None:

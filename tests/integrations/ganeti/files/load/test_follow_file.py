@@ -233,6 +233,34 @@ async def test_what_a_renamed_instance_holds_and_waits_for_beside_its_nics_follo
     assert [each.owner for each in (await ledger.network("net2")).preallocations] == ["instance/shop"]
 
 
+async def test_a_renamed_instance_never_drops_what_waits_for_its_new_name(ledger: tenure.AsyncLedger) -> None:
+    await brought_in(ledger, old_document())
+    await ledger.preallocate("net2", "instance/web.example.org", "10.0.0.9")
+    await ledger.preallocate("net2", "instance/shop", "10.0.0.10")
+    document = later(old_document())
+    document["instances"][WEB]["name"] = "shop"
+    before = await ledger.network("net2")
+
+    for attempt in (follow_import, lambda *said: follow_import(*said, rehearsed=True)):
+        with pytest.raises(tenure.Conflict) as refusal:
+            await attempt(ledger, read_cluster(document))
+        assert "10.0.0.9 waits for instance/web.example.org" in refusal.value.message
+        assert "`tenure preallocation remove net2 instance/shop`" in refusal.value.message
+    assert await ledger.network("net2") == before
+
+
+async def test_a_name_that_holds_something_is_given_to_no_instance(ledger: tenure.AsyncLedger) -> None:
+    await brought_in(ledger, old_document())
+    await ledger.allocate("net1", owner="instance/shop", slot="new", address="192.0.2.11")
+    document = later(old_document())
+    document["instances"][WEB]["name"] = "shop"
+
+    with pytest.raises(tenure.Conflict, match=r"instance/shop holds 192\.0\.2\.11 in network 'net1' already"):
+        await follow_import(ledger, read_cluster(document))
+    await ledger.release("net1", "192.0.2.11", owner="instance/shop")
+    await followed(ledger, document)
+
+
 async def test_nodes_and_the_master_take_their_reserved_addresses_along(ledger: tenure.AsyncLedger) -> None:
     first = old_document()
     first["cluster"]["master_ip"] = "192.0.2.20"
@@ -417,6 +445,54 @@ async def test_a_change_that_came_between_reading_and_writing_is_seen(
     await followed(ledger, document)
 
     assert (await Instances(ledger).find("web2")).node == "first"
+
+
+def _without_net2(document: Json) -> None:
+    del document["networks"][NET2], document["nodegroups"][DEFAULT]["networks"][NET2]
+    del document["instances"][WEB]["nics"][1]
+
+
+def _without_the_line_of_net2(document: Json) -> None:
+    """Cut a network off a group in which a NIC of the file stays on it."""
+    del document["nodegroups"][DEFAULT]["networks"][NET2]
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        (_without_net2, "network 'net2' is no longer in the file, and instance 'late'"),
+        (_without_the_line_of_net2, "network 'net2' is not connected to group 'default' in the file, and instance"),
+    ],
+)
+async def test_a_nic_without_an_address_that_came_between_reading_and_writing_keeps_its_network(
+    ledger: tenure.AsyncLedger, monkeypatch: pytest.MonkeyPatch, change: Callable[[Json], None], words: str
+) -> None:
+    await brought_in(ledger, old_document())
+    document = later(old_document())
+    change(document)
+    apply = ledger.apply
+
+    async def outrun(operations: Any) -> Any:
+        monkeypatch.setattr(ledger, "apply", apply)
+        await Instances(ledger).add("late", ["0:network=net2"], InstanceOptions(node="node1"))
+        return await apply(operations)
+
+    monkeypatch.setattr(ledger, "apply", outrun)
+    with pytest.raises(tenure.Conflict) as refused:
+        await follow_import(ledger, read_cluster(document))
+
+    assert words in refused.value.message
+    assert (await ledger.network("net2")).connection("default") is not None
+    assert await verify_machines(ledger) == []
+
+
+async def test_a_connection_goes_under_nics_that_the_file_leaves_on_it(ledger: tenure.AsyncLedger) -> None:
+    await brought_in(ledger, old_document())
+    document = later(old_document())
+    _without_the_line_of_net2(document)
+    await followed(ledger, document)
+
+    assert (await ledger.network("net2")).connections == ()
 
 
 def test_the_command_line_shows_the_differences_and_then_follows_them(tmp_path: Path) -> None:

@@ -130,6 +130,7 @@ async def test_a_nic_on_a_network_that_does_not_reach_its_group_is_told(ledger: 
     assert f"instances[{DB}].nics[0].network: network net2 is not connected to group rack" in map(str, plan.findings)
 
 
+@pytest.mark.on_machines_addresses
 async def test_an_instance_may_have_a_gateway_and_externally_reserved_addresses(ledger: tenure.AsyncLedger) -> None:
     document = old_document()
     document["instances"][DB]["nics"] = [nic(4, ip="192.0.2.1", network=NET1), nic(5, ip="192.0.2.9", network=NET1)]

@@ -17,7 +17,7 @@ from tenure.doors.cli.commands.network.network_flags import (
     unreserve_option,
 )
 from tenure.doors.cli.framework.click_base import command
-from tenure.doors.cli.framework.exit_codes import unless_nothing, warn
+from tenure.doors.cli.framework.exit_codes import unless_nothing, warn, with_options
 from tenure.doors.cli.framework.shared_options import (
     cascade_option,
     changed,
@@ -217,7 +217,7 @@ def run_on_networks(session: Session, work: "Work", *, may_make: bool = False) -
 
 def tell_network(session: Session, made: "Changed", text: str, warnings: Iterable[str] = ()) -> None:
     """Tell what a command left, and what is to be said about it."""
-    every = [*warnings, *made.warnings, *made.network.warnings]
+    every = [*warnings, *map(with_options, made.warnings), *made.network.warnings]
     text = unless_nothing(text, made.network)
     warn(session, every)
     document = {**network_entry(made.network), "warnings": every, "hooks": hook_documents(made.hooks)}

@@ -130,7 +130,8 @@ def info(session: Session, networks: tuple[str, ...]) -> None:
 def plain_network(entry: Document) -> Document:
     """Return a network's document with what is nested written as short texts."""
     subnets = [subnet["cidr"] for subnet in entry["subnets"]]
-    pools = [pool["name"] or pool["range"] for subnet in entry["subnets"] for pool in subnet["pools"]]
+    # A pool of several ranges is named once.
+    pools = list(dict.fromkeys(pool["name"] or pool["range"] for each in entry["subnets"] for pool in each["pools"]))
     reserved = [kept["range"] for subnet in entry["subnets"] for kept in subnet["reserved"]]
     waiting = [f"{wish['address']} for {wish['owner']}" for wish in entry["preallocations"]]
     reached = [

@@ -10,19 +10,20 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import count
 
-from tenure.integrations.ganeti.files.file_model import INSTANCES, NETWORKS, ORPHAN
+from tenure.integrations.ganeti.files.file_model import INSTANCES, NETWORKS
 from tenure.integrations.ganeti.files.ledger_snapshot import holdings_in
 from tenure.integrations.ganeti.files.load.address_owners import Grant
 from tenure.integrations.ganeti.files.load.cluster_target import ClusterTarget, by_uuid
 from tenure.integrations.ganeti.files.load.import_operations import REQUEST
 from tenure.integrations.ganeti.files.read.file_instances import MARKED
 from tenure.integrations.ganeti.files.read.merge_marks import MergedConfiguration
-from tenure.integrations.ganeti.instance_records import transfers
+from tenure.integrations.ganeti.instance_records import held_already, transfers
 from tenure.integrations.ganeti.machine_model import Instance, Nic, NicIp
 from tenure.kernel.addressing.addresses import parse_address
 from tenure.kernel.holdings.holding_model import Holding, State
 from tenure.service.apply.operations import Release, Transfer
 from tenure.service.ledger.async_ledger import AsyncLedger
+from tenure.service.read.own_addresses import ORPHAN
 
 Place = tuple[str, str]
 """A network (its uuid) and an address of it."""
@@ -63,7 +64,7 @@ async def _held(ledger: AsyncLedger, target: ClusterTarget) -> dict[Place, Holdi
 
 async def _of_renamed(ledger: AsyncLedger, target: ClusterTarget) -> list[Holding]:
     found: list[Holding] = []
-    for owner in renamed_owners(target):
+    for owner in {name for pair in renamed_owners(target).items() for name in pair}:
         found.extend(await ledger.holdings(owner=owner))
     return found
 
@@ -140,7 +141,7 @@ class _Planner:
     def _arrive(
         self, moves: AddressMoves, place: Place, instance: Instance, slot: str, had: Mapping[Place, str]
     ) -> None:
-        """Let a NIC have an address: it has it, gets it from the one who has it, or takes it."""
+        """Let a NIC have an address: it has it, gets it from its holder, or takes it."""
         network, address = place
         holding = self.held.get(place)
         if holding is None or holding.state is State.COOLING:
@@ -156,15 +157,15 @@ class _Planner:
             moves.transfers.append(_handed(holding, instance.owner, slot))
 
     def _may_hand_over(self, holding: Holding, instance: Instance, had: str | None) -> bool:
-        """Tell whether an address is a NIC's of a file, marked without a NIC, or the instance's own beside its NICs."""
+        """Return whether an address is a NIC's of a file, marked without one, or the instance's own beside its NICs."""
         return holding.owner in (had, self.target.owners.get(instance.uuid), ORPHAN)
 
     def _marks_without_ground(self, moves: AddressMoves, will: Collection[Place]) -> None:
-        """Release addresses that were marked without a NIC where the file has no network or no subnet any more."""
+        """Release addresses that were marked without a NIC where their network or subnet goes."""
         for place, holding in self.held.items():
-            network = self.target.networks.get(place[0])
-            gone = network is None or network.subnet_at(holding.row.first) is None
-            if gone and holding.owner == ORPHAN and place not in will:
+            if holding.owner != ORPHAN or place in will:
+                continue
+            if self.target.loses(place[0], holding.row.first):
                 moves.releases.append(_released(holding))
 
     def _leave(self, moves: AddressMoves, place: Place, owner: str, holding: Holding) -> None:
@@ -180,11 +181,13 @@ class _Planner:
     def _beside_nics(
         self, moves: AddressMoves, had: Mapping[Place, str], will: Mapping[Place, tuple[Instance, str]]
     ) -> None:
-        """Hand over what renamed instances hold beside their NICs."""
+        """Hand over what renamed instances hold beside their NICs, unless their new names hold something."""
         uuids = {network.name: network.uuid for network in self.target.snapshot.networks.values()}
         places = {(uuids[each.network], each.address): each for each in self.of_renamed}
         beside = [each for place, each in places.items() if place not in had and place not in will]
-        moves.transfers.extend(transfers(beside, renamed_owners(self.target)))
+        owners = renamed_owners(self.target)
+        moves.problems.extend(held_already(beside, owners))
+        moves.transfers.extend(transfers(beside, owners))
 
 
 def _counted(made: Instance, before: Instance) -> Instance:

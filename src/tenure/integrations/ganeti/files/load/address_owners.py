@@ -4,7 +4,6 @@ from bisect import bisect_right
 from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
-from tenure.integrations.ganeti.files.file_model import ORPHAN
 from tenure.integrations.ganeti.files.ledger_snapshot import holdings_in
 from tenure.integrations.ganeti.files.read.merge_marks import MergedConfiguration
 from tenure.kernel.addressing.addresses import format_address, parse_address
@@ -14,6 +13,7 @@ from tenure.kernel.names import Owner
 from tenure.kernel.plan.layout import Layout
 from tenure.kernel.plan.plan_model import Configuration
 from tenure.service.ledger.async_ledger import AsyncLedger
+from tenure.service.read.own_addresses import ORPHAN
 
 
 class Grant(NamedTuple):
@@ -67,12 +67,12 @@ class Tenants:
         return cls(network, Layout(space), found)
 
     def has(self, grant: Grant) -> bool:
-        """Tell whether the address is held as it is to be."""
+        """Return whether the address is held as it is to be."""
         held = self._own.get((Owner.trusted(grant.owner), grant.slot))
         return held is not None and held.state is State.HELD and held.row.first == held.row.last == grant.position
 
     def conflicts(self, grants: Iterable[Grant]) -> Iterator[str]:
-        """Tell what stands in the way of those that are not held as they are to be."""
+        """List what stands in the way of addresses that are not held as they are to be."""
         return (text for grant in grants if not self.has(grant) for text in self._conflicts(grant))
 
     def _conflicts(self, grant: Grant) -> Iterator[str]:

@@ -47,12 +47,17 @@ class ClusterTarget:
         return self.snapshot.cluster
 
     def goes(self, section: str, uuid: str) -> bool:
-        """Tell whether the ledger is to remove an object: a file brought it in, and this one no longer has it."""
+        """Return whether the ledger is to remove an object: a file brought it in, and this one no longer has it."""
         return f"{section}/{uuid}" in self.snapshot.kept and uuid not in self._of_file[section]
 
     def stays(self, section: str, uuid: str) -> bool:
-        """Tell whether an object is the ledger's own."""
+        """Return whether an object is the ledger's own."""
         return uuid not in self._of_file[section] and not self.goes(section, uuid)
+
+    def loses(self, uuid: str, position: int) -> bool:
+        """Return whether a network of the ledger goes, or will have no subnet any more at a position."""
+        wanted = self.networks.get(uuid)
+        return self.goes(NETWORKS, uuid) if wanted is None else wanted.subnet_at(position) is None
 
     @cached_property
     def _of_file(self) -> dict[str, set[str]]:

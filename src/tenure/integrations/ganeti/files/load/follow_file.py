@@ -10,17 +10,18 @@ from functools import cached_property
 from typing import Any
 
 from tenure.integrations.ganeti.cluster import structure
-from tenure.integrations.ganeti.files.file_model import (
-    NETWORKS,
-    ORPHAN,
-    ClusterConfiguration,
-    NetworkFile,
-)
+from tenure.integrations.ganeti.files.file_model import NETWORKS, ClusterConfiguration, NetworkFile
 from tenure.integrations.ganeti.files.ledger_snapshot import network_file
 from tenure.integrations.ganeti.files.load.address_moves import AddressMoves, plan_moves, renamed_owners
 from tenure.integrations.ganeti.files.load.address_owners import Grant, grants_of
 from tenure.integrations.ganeti.files.load.cluster_target import ClusterTarget, by_uuid
-from tenure.integrations.ganeti.files.load.import_cluster import Progress, file_paper, object_papers, run_import
+from tenure.integrations.ganeti.files.load.import_cluster import (
+    Progress,
+    file_paper,
+    first_conflict,
+    object_papers,
+    run_import,
+)
 from tenure.integrations.ganeti.files.load.import_operations import (
     allocations,
     kept_gateways,
@@ -35,6 +36,7 @@ from tenure.integrations.ganeti.machine_model import (
     GROUP,
     IDENTITY,
     INSTANCE,
+    NIC,
     NODE,
     PLACEMENT,
     ClusterMachine,
@@ -46,20 +48,22 @@ from tenure.integrations.ganeti.network_lookup import Outrun, settled, unchanged
 from tenure.integrations.ganeti.options.network_edits import Design
 from tenure.kernel.addressing.addresses import parse_address
 from tenure.kernel.addressing.ranges import AddressRange
-from tenure.kernel.errors import AddressInUse, Conflict, TenureError
-from tenure.kernel.plan.edits import AddNetwork, Disconnect, RemoveNetwork, Reserve, Unreserve
+from tenure.kernel.errors import AddressInUse, Conflict, StoreUnavailable, TenureError
+from tenure.kernel.plan.edits import AddNetwork, Disconnect, ModifyPool, RemoveNetwork, Reserve, Unreserve
 from tenure.kernel.plan.plan_model import Network
 from tenure.service.apply.operations import (
     ExpectNoHoldings,
     ExpectNoPapers,
     IgnoreConflicts,
     Operation,
+    Release,
     RemovePaper,
     WritePaper,
 )
 from tenure.service.ledger.async_ledger import AsyncLedger
+from tenure.service.read.own_addresses import ORPHAN
 
-NOT_WRITTEN = "nothing was written: "
+NOT_WRITTEN = "nothing was written"
 
 Mark = tuple[str, str]
 MachineMove = tuple[ClusterMachine, ClusterMachine | None]
@@ -87,10 +91,15 @@ async def follow_import(
             work.check()
             operations = [lock, *work.operations()]
             await (ledger.rehearse(operations) if rehearsed else ledger.apply(operations))
+        except StoreUnavailable as error:
+            # The try was sent, and only its answer was lost, if the ledger has the file now. If not, it may still come.
+            if error.outcome == "unknown" and await _is_there(ledger, cluster):
+                return work.done()
+            raise
         except TenureError as error:
             if await ledger.last_change() != moment:
                 raise Outrun(error) from None
-            raise _refused(error, cluster) from None
+            raise _not_written(error, cluster) from None
         return work.done()
 
     plan = await settled(attempt)
@@ -103,21 +112,31 @@ async def try_to_follow(ledger: AsyncLedger, cluster: ClusterConfiguration) -> I
     """Rehearse the same; what stands in the way is among the plan's conflicts."""
     try:
         return await follow_import(ledger, cluster, rehearsed=True)
+    except StoreUnavailable:
+        raise
     except TenureError as error:
         plan = await plan_import(cluster, ledger)
         if plan.conflicts:
             return plan
-        return replace(plan, conflicts=[error.message.removeprefix(NOT_WRITTEN)])
+        return replace(plan, conflicts=[error.message.removeprefix(f"{NOT_WRITTEN}: ")])
 
 
-def _refused(error: TenureError, file: ClusterConfiguration) -> TenureError:
-    """Return the same error, so that its code and its field stay, with words that say what became of the file."""
+async def _is_there(ledger: AsyncLedger, cluster: ClusterConfiguration) -> bool:
+    """Return whether a file is known to be brought in wholly; a ledger that does not answer says nothing of it."""
+    try:
+        return (await plan_import(cluster, ledger)).done
+    except TenureError:
+        return False
+
+
+def _not_written(error: TenureError, file: ClusterConfiguration) -> TenureError:
+    """Return the same error, so that its code and its field stay, with words that say that nothing was written."""
     if isinstance(error, AddressInUse):
         position = parse_address(error.address)
         gated = [each.name for each in file.networks if any(subnet.gateway == position for subnet in each.subnets)]
         error.message = "".join(f"network {name!r} has the gateway {error.address}: " for name in gated) + error.message
     if not error.message.startswith(NOT_WRITTEN):
-        error.message = NOT_WRITTEN + error.message
+        error.message = f"{NOT_WRITTEN}: {error.message}"
     return error
 
 
@@ -140,8 +159,7 @@ class _Work:
         ]
         conflicts = [*self.plan.conflicts, *self.moves.problems, *gateways]
         if conflicts:
-            more = f" (and {len(conflicts) - 1} more)" if len(conflicts) > 1 else ""
-            raise Conflict(f"{NOT_WRITTEN}{conflicts[0]}{more}", field="file")
+            raise first_conflict(NOT_WRITTEN, conflicts)
 
     def done(self) -> ImportPlan:
         """Return the plan with what was done."""
@@ -163,7 +181,7 @@ class _Work:
         ]
         return [
             *(unchanged(network) for network in touched),
-            *self.moves.releases,
+            *self._releases(),
             *self.moves.transfers,
             *(operation for network in touched for operation in self._network(network)),
             *(operation for network in self._new_networks() for operation in self._new_network(network)),
@@ -171,8 +189,22 @@ class _Work:
             *self._papers(),
         ]
 
+    def _releases(self) -> Iterator[Operation]:
+        """Release addresses: they cool as their pools say, but for those whose network or subnet goes."""
+        uuids = {network.name: network.uuid for network in self.target.snapshot.networks.values()}
+        staying: list[Release] = []
+        lost: dict[str, list[Release]] = {}
+        for each in self.moves.releases:
+            goes = self.target.loses(uuids[each.network], parse_address(each.address))
+            (lost.setdefault(uuids[each.network], []) if goes else staying).append(each)
+        yield from staying
+        for uuid, releases in lost.items():
+            # An address that cools keeps its ground. These pools are removed, or written again with their cooling.
+            yield from _uncooled(self.target.snapshot.networks[uuid], releases)
+            yield from releases
+
     def _is_touched(self, network: Network) -> bool:
-        """Tell whether a network is one of the file's, or may have to follow a group, a node or an instance."""
+        """Return whether a network is one of the file's, or may have to follow a group, a node or an instance."""
         return not self.target.stays(NETWORKS, network.uuid) or self._designs[network.uuid].edits != []
 
     def _network(self, network: Network) -> Iterator[Operation]:
@@ -283,18 +315,27 @@ class _Work:
 
     def _marks(self) -> Iterator[Operation]:
         """Bring the marks up to date: all that go before any comes, so that two instances may change names or MACs."""
-        before, after = by_uuid(self.target.ledger.instances), self.moves.instances
-        changed = [uuid for uuid in {**before, **after} if before.get(uuid) != after.get(uuid)]
-        old, new = _all_marks(before.get(uuid) for uuid in changed), _all_marks(after.get(uuid) for uuid in changed)
-        places = [node.name for node in self.target.ledger.nodes if self._is_relocated(node)]
-        # All marks of a node that changes place go, also those that come again: one that is left then is of an instance
-        # that was not read.
-        again = {(kind, name) for kind, name in old if kind == PLACEMENT and name.partition("/")[0] in places}
+        old, new = _all_marks(self.target.ledger.instances), _all_marks(self.moves.instances.values())
+        # All marks of a node that changes place and of a network or connection that goes are removed, also those that
+        # come again: one that is left then is of an instance or a NIC that was not read.
+        places = [(PLACEMENT, f"{node.name}/") for node in self.target.ledger.nodes if self._is_relocated(node)]
+        cleared = [*places, *((NIC, prefix) for prefix in self._going_lines())]
+        prefixes = tuple(f"{kind}:{prefix}" for kind, prefix in cleared)
+        again = {(kind, name) for kind, name in old if f"{kind}:{name}".startswith(prefixes)}
         gone = [mark for mark in old if mark in again or new.get(mark) != old[mark]]
         made = [mark for mark in new if mark in again or old.get(mark) != new[mark]]
         yield from (RemovePaper(kind=kind, name=name, revision=1) for kind, name in gone)
-        yield from (ExpectNoPapers(kind=PLACEMENT, prefix=f"{name}/") for name in places)
+        yield from (ExpectNoPapers(kind=kind, prefix=prefix) for kind, prefix in cleared)
         yield from (WritePaper(kind=kind, name=name, document=new[kind, name]) for kind, name in made)
+
+    def _going_lines(self) -> Iterator[str]:
+        """Yield how the marks of NICs begin whose network goes, or is no longer connected to their group."""
+        for network in self.target.snapshot.networks.values():
+            if self.target.goes(NETWORKS, network.uuid):
+                yield f"{network.uuid}/"
+                continue
+            left = {line.group for line in self.target.lines(network)}
+            yield from (f"{network.uuid}/{line.group}/" for line in network.connections if line.group not in left)
 
     def _is_relocated(self, node: Node) -> bool:
         new = self.target.nodes.get(node.uuid)
@@ -314,7 +355,15 @@ def _written(kind: str, before: Iterable[Any], after: Iterable[Any]) -> Iterator
             yield WritePaper(kind=kind, name=name, document=each.document(), revision=revision)
 
 
-def _all_marks(instances: Iterable[Instance | None]) -> dict[Mark, Mapping[str, Any]]:
+def _uncooled(network: Network, releases: Iterable[Release]) -> Iterator[Operation]:
+    """Let the pools of a network in which addresses are released cool no longer."""
+    positions = [parse_address(each.address) for each in releases]
+    for pool in (pool for subnet in network.subnets for pool in subnet.pools if pool.cooling_s):
+        if any(position in pool.range for position in positions):
+            yield ModifyPool(network=network.name, pool=str(pool.range), cooling_s=0)
+
+
+def _all_marks(instances: Iterable[Instance]) -> dict[Mark, Mapping[str, Any]]:
     return {mark: document for instance in instances for mark, document in marks_of(instance).items()}
 
 

@@ -41,7 +41,7 @@ Progress = Callable[[int, int], object]
 async def run_import(ledger: AsyncLedger, plan: ImportPlan, progress: Progress | None = None) -> None:
     """Make what a plan calls new. Conflict, and nothing is changed, while something stands in the way."""
     if plan.in_the_way:
-        raise _refused("nothing was written", plan.in_the_way)
+        raise first_conflict("nothing was written", plan.in_the_way)
     if plan.done:
         return
     try:
@@ -113,20 +113,21 @@ def _node_gone(error: Conflict | NotFound, plan: ImportPlan) -> Conflict:
 
 
 async def _explain(error: Conflict, now: ImportPlan) -> None:
-    """Tell why a step was refused, by what the ledger has now; somebody else may have taken it."""
+    """Raise why a step was refused, by what the ledger has now; return if another import took the step."""
     if now.done:
         return
     if now.in_the_way:
-        raise _refused("the import was broken off", now.in_the_way) from error
+        raise first_conflict("the import was broken off", now.in_the_way) from error
     if isinstance(error, AlreadyExists) or error.field == "revision":  # by this file's, or it would be in the way
         hint = "it was left to go on; run this again if it does not come to its end"
         raise Conflict(f"another import of this file is under way; {hint}", field="file") from error
     raise error
 
 
-def _refused(what: str, conflicts: Sequence[str]) -> Conflict:
+def first_conflict(outcome: str, conflicts: Sequence[str]) -> Conflict:
+    """Return an error that says what became of the file, names the first conflict and counts the others."""
     more = f" (and {len(conflicts) - 1} more)" if len(conflicts) > 1 else ""
-    return Conflict(f"{what}: {conflicts[0]}{more}", field="file")
+    return Conflict(f"{outcome}: {conflicts[0]}{more}", field="file")
 
 
 async def _make(ledger: AsyncLedger, operations: Sequence[Operation]) -> None:

@@ -3,7 +3,7 @@
 from collections.abc import Collection, Iterable, Iterator
 
 from tenure.integrations.ganeti.cluster import node_papers
-from tenure.integrations.ganeti.files.file_model import ORPHAN, NetworkFile, SubnetFile
+from tenure.integrations.ganeti.files.file_model import NetworkFile, SubnetFile
 from tenure.integrations.ganeti.files.load.address_owners import Grant
 from tenure.integrations.ganeti.files.read.bitmaps import single
 from tenure.integrations.ganeti.instance_records import instance_papers
@@ -13,6 +13,7 @@ from tenure.kernel.addressing.ranges import subtract
 from tenure.kernel.plan.edits import AddNetwork, AddPool, AddSubnet, Connect, Reserve, Unreserve
 from tenure.kernel.plan.plan_model import KeepBack
 from tenure.service.apply.operations import Allocate, IgnoreConflicts, Operation, WritePaper
+from tenure.service.read.own_addresses import ORPHAN
 
 REQUEST = "import ganeti"
 ORPHANED = "marked as used in Ganeti's file; no NIC had it"

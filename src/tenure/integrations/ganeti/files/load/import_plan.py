@@ -9,7 +9,6 @@ from tenure.integrations.ganeti.files.file_model import (
     INSTANCES,
     NETWORKS,
     NODES,
-    ORPHAN,
     SECTIONS,
     ClusterConfiguration,
     FileRemark,
@@ -43,6 +42,7 @@ from tenure.integrations.ganeti.machine_model import (
 from tenure.kernel.holdings.holding_model import Paper
 from tenure.kernel.plan.plan_model import Configuration
 from tenure.service.ledger.async_ledger import AsyncLedger
+from tenure.service.read.own_addresses import ORPHAN
 
 Names = dict[str, list[str]]
 
@@ -129,7 +129,7 @@ class _Standing:
         return cls(uuids, spaces, [read_node(paper) for paper in await ledger.papers(NODE)])
 
     def has(self, plain: Plain) -> bool:
-        """Tell whether the ledger has this object, by name and uuid."""
+        """Return whether the ledger has this object, by name and uuid."""
         return self._uuids[plain.section].get(plain.name) == plain.uuid
 
     def space_of(self, network: str) -> Configuration:
@@ -137,7 +137,7 @@ class _Standing:
         return self._space_of[network]
 
     def conflicts(self, plain: Plain) -> Iterator[str]:
-        """Tell what of the ledger is in the way of an object."""
+        """Yield what of the ledger is in the way of an object."""
         kind = KINDS[plain.section]
         if plain.name in self._uuids[plain.section]:
             yield f"{kind} {plain.name!r} exists already"
@@ -232,7 +232,7 @@ def _nothing() -> Names:
 
 
 def _plan_objects(settled: MergedConfiguration, papers: Mapping[str, Paper], standing: _Standing) -> ImportPlan:
-    """Tell what is new and what is there of a file that was not yet brought in wholly."""
+    """Decide what is new and what is there of a file that was not yet brought in wholly."""
     new, present, opened = _nothing(), _nothing(), set[str]()
     conflicts: list[str] = []
     for plain in plain_objects(settled.cluster):
@@ -261,7 +261,7 @@ async def _with_grants(plan: ImportPlan, standing: _Standing, ledger: AsyncLedge
 
 
 def _is_ours(cluster: ClusterConfiguration, plain: Plain, papers: Mapping[str, Paper]) -> bool:
-    """Tell whether an object was brought in from this file, by the paper that was written with it."""
+    """Return whether an object was brought in from this file, by the paper that was written with it."""
     known = papers.get(plain.paper)
     return known is not None and known.document == kept_of(cluster, plain)
 
@@ -300,7 +300,7 @@ def _master_conflicts(known: Master, cluster: ClusterConfiguration) -> list[str]
 
 
 def _mac_conflicts(taken: Mapping[str, str], cluster: ClusterConfiguration, new: Sequence[str]) -> list[str]:
-    """Tell which MACs of new instances the ledger's own have."""
+    """List the MACs of new instances that instances of the ledger have."""
     wanted = set(new)
     return [
         f"MAC {nic.mac} of instance {instance.name!r} is that of instance {taken[nic.mac]!r}"

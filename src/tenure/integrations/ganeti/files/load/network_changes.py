@@ -30,7 +30,7 @@ from tenure.kernel.plan.edits import (
     Reserve,
     Unreserve,
 )
-from tenure.kernel.plan.plan_model import Connection, KeepBack, Network, Pool, Reserved, Subnet, address_text
+from tenure.kernel.plan.plan_model import Connection, KeepBack, Network, Notes, Pool, Reserved, Subnet, address_text
 from tenure.service.apply.cluster_rules import OWN_REASONS
 
 
@@ -81,7 +81,7 @@ def own_ground(network: Network) -> list[AddressRange]:
 
 
 def is_own(kept: Reserved) -> bool:
-    """Tell whether a range is reserved because a node or the master has it."""
+    """Return whether a range is reserved because a node or the master has it."""
     return kept.reason.startswith(OWN_REASONS)
 
 
@@ -153,7 +153,10 @@ def _follow_subnets(design: Design, wanted: NetworkFile) -> None:
         if subnet.uuid not in staying:
             design.edit(RemoveSubnet(network=name, subnet=subnet.uuid))
     known, own = {subnet.uuid: subnet for subnet in before.subnets}, own_ground(before)
-    changes = [_SubnetChange(name, known.get(each.uuid), each, own, each.uuid in staying) for each in wanted.subnets]
+    pools = [pool for subnet in before.subnets for pool in subnet.pools]
+    changes = [
+        _SubnetChange(name, known.get(each.uuid), each, own, each.uuid in staying, pools) for each in wanted.subnets
+    ]
     # All ground is given up before any is taken: pools and reserved ranges may go from one subnet to another.
     for step in (_SubnetChange.cleared, _SubnetChange.shaped, _SubnetChange.filled):
         for change in changes:
@@ -174,13 +177,17 @@ def _in_place(network: Network, wanted: NetworkFile) -> list[str]:
 
 @dataclass(frozen=True, slots=True)
 class _SubnetChange:
-    """A subnet as it is (None: new) and as it will be. One that is not ``in_place`` is written again."""
+    """A subnet as it is (None: new) and as it will be. One that is not ``in_place`` is written again.
+
+    ``pools`` are those of the whole network as it is.
+    """
 
     network: str
     before: Subnet | None
     wanted: SubnetFile
     own: Sequence[AddressRange]
     in_place: bool
+    pools: Sequence[Pool]
 
     def cleared(self) -> Iterator[Edit]:
         """Give up ranges of a subnet that stays: reserved ones, pools from the first that differs on."""
@@ -238,17 +245,25 @@ class _SubnetChange:
             yield from (Reserve(network=self.network, range=rest) for rest in subtract(piece, merge(there)))
 
     def _added(self, span: AddressRange, name: str | None) -> Iterator[Edit]:
-        """Add a pool with the words of the ledger's pool of the same range, else of the same name."""
+        """Add a pool with the words of the ledger's pool of the same range, else of the same name.
+
+        One without a name, as all of today's form, has those of a pool without a name that had addresses of it.
+        A range that is new in a subnet has policy, cooling and rank of its pool in another subnet, as if it were added
+        by hand.
+        """
         pools = self.before.pools if self.before is not None else ()
-        known = [pool for pool in pools if pool.range == span] or [
-            p for p in pools if name is not None and p.name == name
-        ]
-        like = known[0] if known else Pool(span)
+        known = [pool for pool in pools if pool.range == span] or _named(pools, name)
+        if name is None and not known:
+            known = [pool for pool in pools if pool.name is None and within([pool.range], span)]
+        # Of the network as it was: by now the pool's other ranges may be cleared, and are written behind this one.
+        rules = next(iter([*known, *_named(self.pools, name)]), None)
+        notes = known[0].notes if known else Notes()
         yield AddPool(
-            network=self.network, range=span, name=name, policy=like.policy if known else None,
-            cooling_s=like.cooling_s, rank=like.rank, labels=like.notes.labels, description=like.notes.description,
+            network=self.network, range=span, name=name, labels=notes.labels, description=notes.description,
+            policy=None if rules is None else rules.policy, cooling_s=None if rules is None else rules.cooling_s,
+            rank=None if rules is None else rules.rank,
         )  # fmt: skip
-        if like.retired:
+        if known and known[0].retired:
             yield ModifyPool(network=self.network, pool=str(span), retired=True)
 
     def _same_pools(self) -> int:
@@ -274,6 +289,10 @@ class _SubnetChange:
 
 def _blank(wanted: SubnetFile) -> Subnet:
     return Subnet(wanted.cidr, wanted.uuid, gateway=wanted.gateway)
+
+
+def _named(pools: Iterable[Pool], name: str | None) -> list[Pool]:
+    return [pool for pool in pools if name is not None and pool.name == name]
 
 
 def _as_file(subnet: Subnet) -> SubnetFile:
