@@ -23,8 +23,9 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
-from tests.infrastructure.postgres import RUN_FOLDER, once_a_run
 from tools.build_kube import CannotBuild, folder_with
+
+from tests.infrastructure.postgres import RUN_FOLDER, once_a_run
 
 WITHOUT = "NO_KUBE"
 START_S = 120

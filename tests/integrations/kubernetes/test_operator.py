@@ -53,7 +53,9 @@ def command(*words: str) -> list[str]:
 @contextmanager
 def operator(kubeconfig: Path, *words: str) -> Iterator[Replica]:
     place = ["--kubeconfig", str(kubeconfig), "--own-namespace", "tenure-system", "--port", "0", "--log", "json"]
-    process = subprocess.Popen(command(*place, *words), stdout=subprocess.PIPE, stderr=subprocess.PIPE, encoding="utf-8")
+    process = subprocess.Popen(
+        command(*place, *words), stdout=subprocess.PIPE, stderr=subprocess.PIPE, encoding="utf-8"
+    )
     try:
         yield Replica(process)
     finally:

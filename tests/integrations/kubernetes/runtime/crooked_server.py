@@ -72,7 +72,14 @@ def tells(document: Any, status: int = 200, **headers: str) -> Answer:
 
 def refuses(status: int, reason: str = "", message: str = "", **headers: str) -> Answer:
     """Answer with an error, as a server writes one."""
-    document = {"kind": "Status", "apiVersion": "v1", "status": "Failure", "code": status, "reason": reason, "message": message}
+    document = {
+        "kind": "Status",
+        "apiVersion": "v1",
+        "status": "Failure",
+        "code": status,
+        "reason": reason,
+        "message": message,
+    }
     return tells(document, status, **headers)
 
 

@@ -42,8 +42,9 @@ async def test_a_certificate_may_stand_in_the_file_itself(kube: KubeServer, tmp_
 
 async def test_a_server_that_is_not_trusted_is_not_asked(kube: KubeServer, tmp_path: Path) -> None:
     other = tmp_path / "other.crt"
-    from tenure.integrations.kubernetes.runtime.serving_certificates import make_certificate
     import datetime
+
+    from tenure.integrations.kubernetes.runtime.serving_certificates import make_certificate
 
     other.write_bytes(make_certificate(["127.0.0.1"], datetime.timedelta(days=1)).authority)
     path = kubeconfig(tmp_path, kube, {"token": ADMIN}, **{"certificate-authority": str(other)})
@@ -66,7 +67,9 @@ print(json.dumps({{"apiVersion": "client.authentication.k8s.io/v1", "kind": "Exe
         "utf-8",
     )
     plugin.chmod(plugin.stat().st_mode | stat.S_IXUSR)
-    user = {"exec": {"apiVersion": "client.authentication.k8s.io/v1", "command": str(plugin), "interactiveMode": "Never"}}
+    user = {
+        "exec": {"apiVersion": "client.authentication.k8s.io/v1", "command": str(plugin), "interactiveMode": "Never"}
+    }
     meter = RuntimeMeter()
 
     assert (await version(from_kubeconfig(kubeconfig(tmp_path, kube, user)), meter)).startswith("v1.")

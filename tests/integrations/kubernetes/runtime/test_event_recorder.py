@@ -17,7 +17,9 @@ def events(kube: KubeServer, namespace: str) -> list[Object]:
     return found
 
 
-async def test_what_happens_again_and_again_is_one_event_a_minute(client: ApiClient, kube: KubeServer, namespace: str) -> None:
+async def test_what_happens_again_and_again_is_one_event_a_minute(
+    client: ApiClient, kube: KubeServer, namespace: str
+) -> None:
     """KP12."""
     object = await client.create(CONFIG_MAP, {"metadata": {"namespace": namespace, "name": "a"}})
     recorder = EventRecorder(client, "tests")
@@ -50,7 +52,9 @@ async def test_more_events_than_can_be_written_are_dropped_and_counted(client: A
     assert meter.events_dropped == 50
 
 
-async def test_an_event_that_cannot_be_written_stops_nothing(client: ApiClient, kube: KubeServer, namespace: str) -> None:
+async def test_an_event_that_cannot_be_written_stops_nothing(
+    client: ApiClient, kube: KubeServer, namespace: str
+) -> None:
     meter = RuntimeMeter()
     recorder = EventRecorder(client, "tests", meter)
     recorder.record(CONFIG_MAP, {"metadata": {"namespace": "not-there", "name": "a", "uid": "1"}}, "Lost", "…")

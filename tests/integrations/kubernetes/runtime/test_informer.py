@@ -66,7 +66,11 @@ async def following(server: CrookedServer, silent_s: float = 60) -> AsyncIterato
 
 
 async def test_a_list_is_read_page_by_page_and_watched_from_its_version_on(server: CrookedServer) -> None:
-    server.answers = [page(7, made("a", 1), made("b", 2), more="x"), page(7, made("c", 3)), watches(("ADDED", made("d", 8)), then="silent")]
+    server.answers = [
+        page(7, made("a", 1), made("b", 2), more="x"),
+        page(7, made("c", 3)),
+        watches(("ADDED", made("d", 8)), then="silent"),
+    ]
     async with following(server) as followed:
         await followed.until(lambda: len(followed.names) == 4)
 
@@ -157,7 +161,9 @@ async def test_an_event_that_cannot_be_read_is_followed_by_a_list(server: Crooke
         await followed.until(lambda: followed.names == {"a": 8})
 
 
-@pytest.mark.parametrize("failure", [refuses(500, "InternalError"), refuses(403, "Forbidden"), breaks_off(), says(b"x")])
+@pytest.mark.parametrize(
+    "failure", [refuses(500, "InternalError"), refuses(403, "Forbidden"), breaks_off(), says(b"x")]
+)
 async def test_a_list_that_fails_is_tried_again(server: CrookedServer, failure: object) -> None:
     server.answers = [failure, failure, page(3, made("a", 2))]  # type: ignore[list-item]
     async with following(server) as followed:
@@ -167,7 +173,13 @@ async def test_a_list_that_fails_is_tried_again(server: CrookedServer, failure: 
 
 async def test_a_kind_that_is_not_there_is_empty_until_it_comes(server: CrookedServer) -> None:
     """KP6."""
-    server.answers = [refuses(404, "NotFound"), page(3, made("a", 2)), refuses(404, "NotFound"), refuses(404, "NotFound"), page(9)]
+    server.answers = [
+        refuses(404, "NotFound"),
+        page(3, made("a", 2)),
+        refuses(404, "NotFound"),
+        refuses(404, "NotFound"),
+        page(9),
+    ]
     async with following(server) as followed:
         await followed.until(followed.informer.synced.is_set)
         assert (followed.informer.is_there, followed.names) == (False, {})

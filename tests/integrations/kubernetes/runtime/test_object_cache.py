@@ -103,11 +103,15 @@ class Truth:
         return gone
 
 
-ACTS = st.lists(st.tuples(st.sampled_from(["write", "delete", "own write", "own delete", "watch", "list"]), st.sampled_from("ab")))
+ACTS = st.lists(
+    st.tuples(st.sampled_from(["write", "delete", "own write", "own delete", "watch", "list"]), st.sampled_from("ab"))
+)
 
 
 @given(ACTS)
-def test_in_whatever_order_answers_events_and_lists_come_the_cache_ends_as_the_server(acts: list[tuple[str, str]]) -> None:
+def test_in_whatever_order_answers_events_and_lists_come_the_cache_ends_as_the_server(
+    acts: list[tuple[str, str]],
+) -> None:
     truth, cache, followed = Truth(), ObjectCache(), 0
     for act, name in acts:
         if act.endswith("write"):

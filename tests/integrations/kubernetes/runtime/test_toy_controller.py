@@ -198,8 +198,8 @@ def compact(server: KubeServer) -> None:
 
     port = server._ports[1]
     ask = lambda path, body: json.loads(  # noqa: E731
-        urllib.request.urlopen(  # noqa: S310
-            urllib.request.Request(f"http://127.0.0.1:{port}/v3/kv/{path}", json.dumps(body).encode())  # noqa: S310
+        urllib.request.urlopen(
+            urllib.request.Request(f"http://127.0.0.1:{port}/v3/kv/{path}", json.dumps(body).encode())
         ).read()
     )
     now = int(ask("range", {"key": base64.b64encode(b"/").decode()})["header"]["revision"])

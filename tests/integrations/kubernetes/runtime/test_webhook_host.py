@@ -23,8 +23,12 @@ ADMISSION = "admissionregistration.k8s.io"
 VALIDATING = ResourceType(
     ADMISSION, "v1", "validatingwebhookconfigurations", "ValidatingWebhookConfiguration", namespaced=False
 )
-MUTATING = ResourceType(ADMISSION, "v1", "mutatingwebhookconfigurations", "MutatingWebhookConfiguration", namespaced=False)
-SOON = CertificateTimes(lasts=datetime.timedelta(days=1), renewed_before=datetime.timedelta(0), waits_s=2.0, looks_every_s=0.2)
+MUTATING = ResourceType(
+    ADMISSION, "v1", "mutatingwebhookconfigurations", "MutatingWebhookConfiguration", namespaced=False
+)
+SOON = CertificateTimes(
+    lasts=datetime.timedelta(days=1), renewed_before=datetime.timedelta(0), waits_s=2.0, looks_every_s=0.2
+)
 
 
 async def judge(request: AdmissionRequest) -> Decision:
@@ -41,7 +45,9 @@ async def judge(request: AdmissionRequest) -> Decision:
             raise RuntimeError("broken on purpose")
     if (request.object or {}).get("metadata", {}).get("labels", {}).get("seen"):
         return Decision()
-    return Decision(patch=[{"op": "add", "path": "/metadata/labels", "value": {"seen": request.operation, "hooked": "yes"}}])
+    return Decision(
+        patch=[{"op": "add", "path": "/metadata/labels", "value": {"seen": request.operation, "hooked": "yes"}}]
+    )
 
 
 def configurations(port: int, namespace: str) -> list[dict[str, Any]]:
@@ -56,7 +62,14 @@ def configurations(port: int, namespace: str) -> list[dict[str, Any]]:
                 {
                     "name": "toys.tenure.dev",
                     "clientConfig": {"url": f"https://127.0.0.1:{port}{path}"},
-                    "rules": [{"apiGroups": [""], "apiVersions": ["v1"], "resources": ["configmaps"], "operations": ["CREATE", "UPDATE"]}],
+                    "rules": [
+                        {
+                            "apiGroups": [""],
+                            "apiVersions": ["v1"],
+                            "resources": ["configmaps"],
+                            "operations": ["CREATE", "UPDATE"],
+                        }
+                    ],
                     "namespaceSelector": {"matchLabels": {"kubernetes.io/metadata.name": namespace}},
                     "sideEffects": "None",
                     "timeoutSeconds": 5,
@@ -74,7 +87,9 @@ async def only_validate(request: AdmissionRequest) -> Decision:
 
 
 @asynccontextmanager
-async def hosted(server: KubeServer, secret: str, times: CertificateTimes) -> AsyncIterator[tuple[WebhookHost, WebhookCertificates, ApiClient]]:
+async def hosted(
+    server: KubeServer, secret: str, times: CertificateTimes
+) -> AsyncIterator[tuple[WebhookHost, WebhookCertificates, ApiClient]]:
     """Run a webhook host with the operator's rights, as a leader does."""
     admissions: dict[str, Admission] = {"/validate": only_validate, "/mutate": judge}
     host = WebhookHost(admissions, within_s=1.0)

@@ -77,7 +77,10 @@ async def replica(load: Loader, namespace: str, identity: str) -> None:
     """Run a replica until cancelled; an API server that is away at the start is waited for."""
     while True:
         try:
-            async with ApiClient(load, timeout_s=5) as client, ApiClient(load, in_flight=2, timeout_s=1) as lease_client:
+            async with (
+                ApiClient(load, timeout_s=5) as client,
+                ApiClient(load, in_flight=2, timeout_s=1) as lease_client,
+            ):
                 lease = LeaderLease(lease_client, "tenure-system", f"toy-{namespace}", identity, TIMES)
                 toy = ToyController(client, lease, namespace, identity)
                 async with asyncio.TaskGroup() as group:

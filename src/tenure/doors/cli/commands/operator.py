@@ -24,14 +24,18 @@ PARTS = ("aiohttp", "orjson", "kubernetes_asyncio", "cryptography")
 
 
 @command("operator")
-@click.option("--kubeconfig", metavar="FILE", help="How to reach the cluster [default: the pod's own account, else $KUBECONFIG].")
+@click.option(
+    "--kubeconfig", metavar="FILE", help="How to reach the cluster [default: the pod's own account, else $KUBECONFIG]."
+)
 @click.option("--context", metavar="NAME", help="Another context of the kubeconfig than its current one.")
 @click.option("--namespaces", metavar="A,B", default="", help="Work in these namespaces only [default: all].")
 @click.option("--controllers", metavar="A,B", default="", help="Which controllers to run.")
 @click.option("--own-namespace", metavar="NAME", help="Where lease and certificate are kept [default: the pod's].")
 @click.option("--host", default="127.0.0.1", show_default=True, help="Where /livez, /readyz and /metrics are served.")
 @click.option("--port", type=click.IntRange(0, 65535), default=8081, show_default=True, help="0 takes a free one.")
-@click.option("--log", type=click.Choice(["text", "json"]), default="text", show_default=True, help="How log lines look.")
+@click.option(
+    "--log", type=click.Choice(["text", "json"]), default="text", show_default=True, help="How log lines look."
+)
 @pass_session
 def operator(
     session: Session,
@@ -55,7 +59,8 @@ def operator(
     try:
         from tenure.integrations.kubernetes import operator as shell
         from tenure.integrations.kubernetes.operator_settings import OperatorSettings
-        from tenure.integrations.kubernetes.runtime.credentials import CredentialsMissing, own_namespace as pods
+        from tenure.integrations.kubernetes.runtime.credentials import CredentialsMissing
+        from tenure.integrations.kubernetes.runtime.credentials import own_namespace as pods
     except ModuleNotFoundError as error:
         if (error.name or "").partition(".")[0] not in PARTS:
             raise
@@ -94,7 +99,12 @@ def _announce(session: Session, running: "Running") -> None:
         echo(session, json_line({"url": url, "identity": settings.identity, "controllers": names}))
         return
     echo(session, f"Tenure's operator {settings.identity} answers probes at {url}")
-    echo(session, f"Controllers: {', '.join(names)}" if names else "There are no controllers to run: nothing is written but the lease.")
+    echo(
+        session,
+        f"Controllers: {', '.join(names)}"
+        if names
+        else "There are no controllers to run: nothing is written but the lease.",
+    )
 
 
 class _JsonLines(logging.Formatter):

@@ -35,7 +35,12 @@ class ApiClient:
     """
 
     def __init__(
-        self, load: Loader, *, in_flight: int = IN_FLIGHT, timeout_s: float = TIMEOUT_S, meter: RuntimeMeter | None = None
+        self,
+        load: Loader,
+        *,
+        in_flight: int = IN_FLIGHT,
+        timeout_s: float = TIMEOUT_S,
+        meter: RuntimeMeter | None = None,
     ) -> None:
         self._load = load
         self._turns = asyncio.Semaphore(in_flight)
@@ -69,7 +74,13 @@ class ApiClient:
         return await self._ask("POST", kind.path(namespace), object)
 
     async def patch(
-        self, kind: ResourceType, object: Object, patch: object, *, content_type: str = JSON_PATCH, subresource: str = ""
+        self,
+        kind: ResourceType,
+        object: Object,
+        patch: object,
+        *,
+        content_type: str = JSON_PATCH,
+        subresource: str = "",
     ) -> Object:
         """Patch an object; ``patches`` has those that name what was read (KP4). Return the object."""
         return await self._ask("PATCH", kind.path_of(object, subresource), patch, content_type=content_type)
@@ -81,9 +92,7 @@ class ApiClient:
         return await self._ask("DELETE", kind.path_of(object), options)
 
     @contextlib.asynccontextmanager
-    async def stream(
-        self, path: str, query: Mapping[str, str], silent_s: float
-    ) -> AsyncIterator[AsyncIterator[bytes]]:
+    async def stream(self, path: str, query: Mapping[str, str], silent_s: float) -> AsyncIterator[AsyncIterator[bytes]]:
         """Open a watch and give its lines; a connection that is silent for so long raises ``ApiUnreachable``."""
         timeout = aiohttp.ClientTimeout(total=None, sock_connect=TIMEOUT_S, sock_read=silent_s)
         async with self._sent("GET", path, query=query, timeout=timeout) as response:

@@ -47,4 +47,7 @@ def remove_finalizer(object: Object, finalizer: str) -> list[Step]:
 
 def status_patch(object: Object, status: Object) -> Object:
     """Return a merge patch of fields of the status, on the version that was read."""
-    return {"metadata": {"uid": uid_of(object), "resourceVersion": object["metadata"]["resourceVersion"]}, "status": status}
+    return {
+        "metadata": {"uid": uid_of(object), "resourceVersion": object["metadata"]["resourceVersion"]},
+        "status": status,
+    }

@@ -125,7 +125,9 @@ class WebhookCertificates:
         made = serving_certificates.make_certificate(self._names, self._times.lasts)
         old = serving_certificates.living(data[AUTHORITIES], datetime.datetime.now(datetime.UTC))
         changed = {NEXT_CERTIFICATE: made.certificate, NEXT_KEY: made.key, AUTHORITIES: made.authority + old}
-        steps = [{"op": "add", "path": pointer("data", name), "value": text} for name, text in _encoded(changed).items()]
+        steps = [
+            {"op": "add", "path": pointer("data", name), "value": text} for name, text in _encoded(changed).items()
+        ]
         await self._client.patch(SECRET, secret, guarded(secret, *steps))
         LOG.info("made the next certificate for webhooks")
 

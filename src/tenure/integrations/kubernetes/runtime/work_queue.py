@@ -91,7 +91,9 @@ class WorkQueue(Generic[KeyT]):
             self._ready.append(key)
             self._changed.set()
 
-    async def work(self, handle: Callable[[KeyT], Awaitable[None]], workers: int, report: Callable[[KeyT, Exception, float], None]) -> None:
+    async def work(
+        self, handle: Callable[[KeyT], Awaitable[None]], workers: int, report: Callable[[KeyT, Exception, float], None]
+    ) -> None:
         """Handle keys with so many workers until cancelled; a key whose pass raises comes again later."""
 
         async def worker() -> None:
@@ -99,7 +101,7 @@ class WorkQueue(Generic[KeyT]):
                 key = await self.take()
                 try:
                     await handle(key)
-                except Exception as error:  # noqa: BLE001 - whatever one key meets must not stop the others
+                except Exception as error:
                     report(key, error, self.failed(key))
                 else:
                     self.succeeded(key)
