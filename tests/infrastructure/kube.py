@@ -1,4 +1,4 @@
-"""A real Kubernetes API server for tests: kube-apiserver on etcd, on loopback, one for a run and private ones to be killed.
+"""A real Kubernetes API server for tests: kube-apiserver on etcd, one for a run and private ones to be killed.
 
 The programs are built by ``tools/build_kube.py``. ``NO_KUBE=1`` leaves out what needs them. The run's server is started
 by the first process that needs it and found by the others through the run's folder; a test has a namespace of its own.
@@ -64,6 +64,11 @@ class KubeServer:
     def url(self) -> str:
         """Return where the API server is."""
         return f"https://127.0.0.1:{self._ports[0]}"
+
+    @property
+    def etcd_url(self) -> str:
+        """Return where the etcd under the API server is."""
+        return f"http://127.0.0.1:{self._ports[1]}"
 
     @property
     def _ports(self) -> tuple[int, int, int]:

@@ -2,6 +2,7 @@
 
 import asyncio
 import base64
+import datetime as dt
 import json
 import stat
 import sys
@@ -16,6 +17,7 @@ from tenure.integrations.kubernetes.runtime.api_client import ApiClient
 from tenure.integrations.kubernetes.runtime.api_errors import ApiError
 from tenure.integrations.kubernetes.runtime.credentials import CredentialsMissing, from_kubeconfig, from_service_account
 from tenure.integrations.kubernetes.runtime.runtime_meter import RuntimeMeter
+from tenure.integrations.kubernetes.runtime.serving_certificates import make_certificate
 from tests.infrastructure.kube import ADMIN, KubeServer
 
 
@@ -42,11 +44,7 @@ async def test_a_certificate_may_stand_in_the_file_itself(kube: KubeServer, tmp_
 
 async def test_a_server_that_is_not_trusted_is_not_asked(kube: KubeServer, tmp_path: Path) -> None:
     other = tmp_path / "other.crt"
-    import datetime
-
-    from tenure.integrations.kubernetes.runtime.serving_certificates import make_certificate
-
-    other.write_bytes(make_certificate(["127.0.0.1"], datetime.timedelta(days=1)).authority)
+    other.write_bytes(make_certificate(["127.0.0.1"], dt.timedelta(days=1)).authority)
     path = kubeconfig(tmp_path, kube, {"token": ADMIN}, **{"certificate-authority": str(other)})
 
     with pytest.raises(Exception, match="certificate verify failed"):
@@ -62,7 +60,8 @@ count = pathlib.Path({str(count)!r})
 asked = int(count.read_text()) + 1 if count.exists() else 1
 count.write_text(str(asked))
 token = "expired" if asked == 1 else {ADMIN!r}
-print(json.dumps({{"apiVersion": "client.authentication.k8s.io/v1", "kind": "ExecCredential", "status": {{"token": token}}}}))
+kind = {{"apiVersion": "client.authentication.k8s.io/v1", "kind": "ExecCredential"}}
+print(json.dumps({{**kind, "status": {{"token": token}}}}))
 """,
         "utf-8",
     )

@@ -1,6 +1,7 @@
 """Kinds that come, go and change their versions under a running operator (KP6)."""
 
 import asyncio
+from collections.abc import Callable
 
 from tenure.integrations.kubernetes.runtime.api_client import ApiClient
 from tenure.integrations.kubernetes.runtime.discovery import find_kind
@@ -24,15 +25,15 @@ def definition(*versions: str) -> dict[str, object]:
     }
 
 
-async def until(holds: object) -> None:
+async def until(holds: Callable[[], bool]) -> None:
     async with asyncio.timeout(30):
-        while not holds():  # type: ignore[operator]
+        while not holds():  # noqa: ASYNC110 - a cache is polled
             await asyncio.sleep(0.05)
 
 
 async def found(client: ApiClient, *versions: str) -> ResourceType:
     async with asyncio.timeout(30):
-        while (kind := await find_kind(client, GROUP, "tops", versions)) is None:
+        while (kind := await find_kind(client, GROUP, "tops", versions)) is None:  # noqa: ASYNC110 - a server is polled
             await asyncio.sleep(0.05)
     return kind
 

@@ -48,7 +48,7 @@ class Followed:
 
     async def until(self, holds: Callable[[], bool]) -> None:
         async with asyncio.timeout(10):
-            while not holds():
+            while not holds():  # noqa: ASYNC110 - a cache is polled
                 await asyncio.sleep(0.01)
 
 

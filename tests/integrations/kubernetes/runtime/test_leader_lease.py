@@ -46,7 +46,7 @@ async def standing(candidate: Candidate) -> AsyncIterator[Candidate]:
 
 async def until(candidate: Candidate, leads: bool, within_s: float = 15) -> None:
     async with asyncio.timeout(within_s):
-        while candidate.at_work != leads:
+        while candidate.at_work != leads:  # noqa: ASYNC110 - a lease is polled
             await asyncio.sleep(0.01)
 
 

@@ -68,7 +68,7 @@ def test_a_list_from_before_a_deletion_does_not_bring_the_object_back() -> None:
 
 
 def test_objects_are_found_by_what_an_indexer_says_of_them_now() -> None:
-    cache = ObjectCache({"pool": lambda object: [object["metadata"]["labels"]["pool"]]})
+    cache = ObjectCache({"pool": lambda each: [each["metadata"]["labels"]["pool"]]})
     cache.saw(made("b", 1, pool="x"))
     cache.saw(made("a", 2, pool="x"))
     cache.saw(made("b", 3, pool="y"))

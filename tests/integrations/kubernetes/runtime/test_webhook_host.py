@@ -1,7 +1,7 @@
 """Webhooks that a real API server asks: decisions, faults, and certificates that are replaced while it asks."""
 
 import asyncio
-import datetime
+import datetime as dt
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import Any
@@ -26,9 +26,7 @@ VALIDATING = ResourceType(
 MUTATING = ResourceType(
     ADMISSION, "v1", "mutatingwebhookconfigurations", "MutatingWebhookConfiguration", namespaced=False
 )
-SOON = CertificateTimes(
-    lasts=datetime.timedelta(days=1), renewed_before=datetime.timedelta(0), waits_s=2.0, looks_every_s=0.2
-)
+SOON = CertificateTimes(lasts=dt.timedelta(days=1), renewed_before=dt.timedelta(0), waits_s=2.0, looks_every_s=0.2)
 
 
 async def judge(request: AdmissionRequest) -> Decision:
@@ -102,7 +100,7 @@ async def hosted(
         tasks = [asyncio.create_task(certificates.show(host)), asyncio.create_task(certificates.keep())]
         try:
             async with asyncio.timeout(20):
-                while not host.has_certificate:
+                while not host.has_certificate:  # noqa: ASYNC110 - a host is polled
                     await asyncio.sleep(0.05)
             yield host, certificates, client
         finally:
@@ -158,7 +156,7 @@ async def test_a_certificate_is_replaced_while_the_server_asks_and_no_request_fa
     async with hosted(server, "replaced", SOON) as (_, certificates, client):
         await served(client, "first")
         before = await client.get(SECRET.path("tenure-system", "replaced"))
-        certificates._times = CertificateTimes(**{**SOON.__dict__, "renewed_before": datetime.timedelta(days=2)})
+        certificates._times = CertificateTimes(**{**SOON.__dict__, "renewed_before": dt.timedelta(days=2)})
         failures: list[ApiError] = []
         asked = 0
         async with asyncio.timeout(30):
@@ -196,10 +194,10 @@ async def test_a_secret_that_was_removed_is_made_again(server: KubeServer) -> No
 
 
 def test_a_certificate_has_its_names_and_its_end() -> None:
-    made = serving_certificates.make_certificate(["a.example.org", "192.0.2.1"], datetime.timedelta(days=3))
-    now = datetime.datetime.now(datetime.UTC)
+    made = serving_certificates.make_certificate(["a.example.org", "192.0.2.1"], dt.timedelta(days=3))
+    now = dt.datetime.now(dt.UTC)
 
     assert serving_certificates.names_of(made.certificate) == {"a.example.org", "192.0.2.1"}
-    assert datetime.timedelta(days=2) < serving_certificates.ends(made.certificate) - now < datetime.timedelta(days=4)
+    assert dt.timedelta(days=2) < serving_certificates.ends(made.certificate) - now < dt.timedelta(days=4)
     assert serving_certificates.living(made.authority, now) == made.authority
-    assert serving_certificates.living(made.authority, now + datetime.timedelta(days=9)) == b""
+    assert serving_certificates.living(made.authority, now + dt.timedelta(days=9)) == b""

@@ -2,6 +2,7 @@
 
 import asyncio
 from collections import Counter
+from itertools import pairwise
 
 import pytest
 
@@ -50,7 +51,7 @@ async def test_a_key_that_fails_waits_longer_each_time_up_to_a_limit_and_others_
     queue: WorkQueue[str] = WorkQueue(longest_delay_s=1.0)
     delays = [queue.failed("a") for _ in range(12)]
 
-    assert all(later > earlier for earlier, later in zip(delays[:5], delays[1:6], strict=True))
+    assert all(later > earlier for earlier, later in pairwise(delays[:6]))
     assert max(delays) <= 1.2
     assert queue.failed("b") < 0.05
     queue.succeeded("a")
@@ -80,7 +81,7 @@ async def test_workers_never_have_one_key_at_once_and_miss_no_change() -> None:
         if number % 10 == 0:
             await asyncio.sleep(0)
     async with asyncio.timeout(10):
-        while any(seen.get(key) != state[key] for key in state) or len(queue):
+        while any(seen.get(key) != state[key] for key in state) or len(queue):  # noqa: ASYNC110 - a queue is polled
             await asyncio.sleep(0.01)
     work.cancel()
     await asyncio.gather(work, return_exceptions=True)

@@ -1,4 +1,4 @@
-"""Where the API server is, and what this process shows it: from a kubeconfig, an exec plug-in, or a pod's service account.
+"""Where the API server is, and what to show it: from a kubeconfig, an exec plug-in, or a pod's service account.
 
 ``kubernetes_asyncio`` reads these; nothing else of it is used (docs/why/0030 has the figures).
 """

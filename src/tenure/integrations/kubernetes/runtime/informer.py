@@ -1,4 +1,4 @@
-"""A cache that follows an API server: a paged list, then a watch, and the list again when the watch cannot be resumed."""
+"""A cache that follows an API server: a paged list, a watch, and the list again when the watch cannot be resumed."""
 
 import asyncio
 import logging

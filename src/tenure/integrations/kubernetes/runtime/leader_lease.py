@@ -22,7 +22,7 @@ LOG = logging.getLogger(__name__)
 
 
 class NotLeading(Exception):
-    """This process does not lead (any more), so it must not write."""
+    """The process does not lead (any more), so it must not write."""
 
 
 @dataclass(frozen=True)
@@ -80,7 +80,7 @@ class LeaderLease:
             await self._give_up()
 
     async def _win(self) -> None:
-        while not await self._try():
+        while not await self._try():  # noqa: ASYNC110 - only the server knows
             await asyncio.sleep(self._times.every_s)
 
     async def _lead(self, lead: Callable[[], Awaitable[None]]) -> None:

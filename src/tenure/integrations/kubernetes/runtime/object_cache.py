@@ -1,4 +1,4 @@
-"""The objects of one kind as this process knows them: what was listed and watched, and its own writes before they are seen."""
+"""The objects of one kind as this process knows them: what was listed and watched, and its own writes at once."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass

@@ -1,6 +1,6 @@
 """Certificates for webhooks: a CA that signs one certificate and is then forgotten, so nothing of it can be stolen."""
 
-import datetime
+import datetime as dt
 import ipaddress
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -10,7 +10,7 @@ from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 
-CLOCKS_APART = datetime.timedelta(minutes=5)
+CLOCKS_APART = dt.timedelta(minutes=5)
 
 
 @dataclass(frozen=True)
@@ -22,9 +22,9 @@ class ServingCertificate:
     authority: bytes
 
 
-def make_certificate(names: Sequence[str], lasts: datetime.timedelta) -> ServingCertificate:
+def make_certificate(names: Sequence[str], lasts: dt.timedelta) -> ServingCertificate:
     """Make a certificate for names and addresses, with a CA of its own, whose key is not kept."""
-    now = datetime.datetime.now(datetime.UTC)
+    now = dt.datetime.now(dt.UTC)
     life = (now - CLOCKS_APART, now + lasts)
     authority_key, key = (ec.generate_private_key(ec.SECP256R1()) for _ in range(2))
     issuer = _name(f"Tenure webhooks {now:%Y-%m-%d %H:%M:%S}")
@@ -48,7 +48,7 @@ def make_certificate(names: Sequence[str], lasts: datetime.timedelta) -> Serving
     return ServingCertificate(_pem(certificate), private, _pem(authority))
 
 
-def ends(certificate: bytes) -> datetime.datetime:
+def ends(certificate: bytes) -> dt.datetime:
     """Return when a certificate ends."""
     return x509.load_pem_x509_certificate(certificate).not_valid_after_utc
 
@@ -61,7 +61,7 @@ def names_of(certificate: bytes) -> set[str]:
     return {*names.get_values_for_type(x509.DNSName), *addresses}
 
 
-def living(authorities: bytes, now: datetime.datetime) -> bytes:
+def living(authorities: bytes, now: dt.datetime) -> bytes:
     """Return those of several CAs that have not ended."""
     read = x509.load_pem_x509_certificates(authorities) if authorities.strip() else []
     return b"".join(_pem(each) for each in read if each.not_valid_after_utc > now)
@@ -71,7 +71,7 @@ def _begun(
     subject: x509.Name,
     issuer: x509.Name,
     key: ec.EllipticCurvePublicKey,
-    life: tuple[datetime.datetime, datetime.datetime],
+    life: tuple[dt.datetime, dt.datetime],
 ) -> x509.CertificateBuilder:
     begins, ends = life
     return x509.CertificateBuilder(issuer, subject, key, x509.random_serial_number(), begins, ends)

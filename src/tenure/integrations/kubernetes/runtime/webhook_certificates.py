@@ -2,7 +2,7 @@
 
 import asyncio
 import base64
-import datetime
+import datetime as dt
 import logging
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -28,8 +28,8 @@ NEXT_CERTIFICATE, NEXT_KEY = "next.crt", "next.key"
 class CertificateTimes:
     """How long a certificate lasts, how long before its end the next one is made, and how long it then waits."""
 
-    lasts: datetime.timedelta = datetime.timedelta(days=90)
-    renewed_before: datetime.timedelta = datetime.timedelta(days=30)
+    lasts: dt.timedelta = dt.timedelta(days=90)
+    renewed_before: dt.timedelta = dt.timedelta(days=30)
     waits_s: float = 10.0
     """API servers need a moment until they trust a new CA; until then the old certificate is shown."""
     looks_every_s: float = 60.0
@@ -38,9 +38,9 @@ class CertificateTimes:
 class WebhookCertificates:
     """The certificate of webhooks, without anything else installed in the cluster.
 
-    A new certificate is made beside the old one. First both CAs are written to the webhooks' configurations, then, after
-    a while, the new certificate takes the old one's place. So at every moment what is shown is trusted, also if the
-    leader dies between any two of these steps: the next one reads in the Secret how far they came.
+    A new certificate is made beside the old one. First both CAs are written to the webhooks' configurations, then,
+    after a while, the new certificate takes the old one's place. So at every moment what is shown is trusted, also if
+    the leader dies between any two of these steps: the next one reads in the Secret how far they came.
     """
 
     def __init__(
@@ -100,7 +100,7 @@ class WebhookCertificates:
             return None
 
     def _is_due(self, data: dict[str, bytes]) -> bool:
-        now = datetime.datetime.now(datetime.UTC)
+        now = dt.datetime.now(dt.UTC)
         ends = serving_certificates.ends(data[CERTIFICATE])
         named = serving_certificates.names_of(data[CERTIFICATE])
         return ends - now < self._times.renewed_before or not set(self._names) <= named
@@ -123,7 +123,7 @@ class WebhookCertificates:
     async def _prepare(self, secret: Object, data: dict[str, bytes]) -> None:
         """Put the next certificate beside the one that is shown, and its CA beside those that are trusted."""
         made = serving_certificates.make_certificate(self._names, self._times.lasts)
-        old = serving_certificates.living(data[AUTHORITIES], datetime.datetime.now(datetime.UTC))
+        old = serving_certificates.living(data[AUTHORITIES], dt.datetime.now(dt.UTC))
         changed = {NEXT_CERTIFICATE: made.certificate, NEXT_KEY: made.key, AUTHORITIES: made.authority + old}
         steps = [
             {"op": "add", "path": pointer("data", name), "value": text} for name, text in _encoded(changed).items()
