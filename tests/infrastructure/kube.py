@@ -130,7 +130,7 @@ class KubeServer:
     def is_ready(self) -> bool:
         """Say whether the API server serves."""
         try:
-            return self.ask("GET", "/readyz?exclude=etcd-readiness") == "ok"
+            return bool(self.ask("GET", "/readyz?exclude=etcd-readiness") == "ok")
         except (OSError, urllib.error.URLError):
             return False
 

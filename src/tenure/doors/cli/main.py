@@ -67,7 +67,7 @@ SECTIONS = {
     "Orchestrators": {
         "deployment": "deployment.deployment_group:deployment",
         "neutron": "neutron:neutron",
-        "operator": "operator:operator",
+        "operator": "operator.run_operator:operator",
     },
     "Care": {
         "verify": "verify_sweep:verify",

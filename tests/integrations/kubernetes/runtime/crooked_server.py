@@ -8,7 +8,7 @@ from typing import Any
 
 from aiohttp import web
 
-from tenure.integrations.kubernetes.runtime.credentials import Access
+from tenure.integrations.kubernetes.runtime.credentials import ClusterAccess
 
 Answer = Callable[[web.Request], Awaitable[web.StreamResponse]]
 
@@ -25,11 +25,11 @@ class CrookedServer:
         self.tokens = ["first"]
         self.loads = 0
 
-    async def load(self) -> Access:
+    async def load(self) -> ClusterAccess:
         """Read the credentials: a new token each time, as long as there are some."""
         token = self.tokens[min(self.loads, len(self.tokens) - 1)]
         self.loads += 1
-        return Access(self.url, None, f"Bearer {token}")
+        return ClusterAccess(self.url, None, f"Bearer {token}")
 
     async def answer(self, request: web.Request) -> web.StreamResponse:
         """Give the next answer that was prepared."""

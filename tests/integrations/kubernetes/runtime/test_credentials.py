@@ -6,6 +6,7 @@ import datetime as dt
 import json
 import stat
 import sys
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -84,14 +85,8 @@ async def test_the_token_of_a_service_account_is_read_again_when_it_has_expired(
     host, port = kube.url.removeprefix("https://").split(":")
     monkeypatch.setenv("KUBERNETES_SERVICE_HOST", host)
     monkeypatch.setenv("KUBERNETES_SERVICE_PORT", port)
-    load = incluster_config.load_incluster_config
-    monkeypatch.setattr(
-        credentials,
-        "load_incluster_config",
-        lambda configuration, **words: load(
-            configuration, token_filename=str(token), cert_filename=str(kube.authority), **words
-        ),
-    )
+    files = {"token_filename": str(token), "cert_filename": str(kube.authority)}
+    monkeypatch.setattr(credentials, "load_incluster_config", partial(incluster_config.load_incluster_config, **files))
     async with ApiClient(from_service_account()) as client:
         with pytest.raises(ApiError, match="401"):
             await client.get("/api/v1/nodes")

@@ -2,12 +2,12 @@
 
 import asyncio
 import contextlib
+import time
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
 import pytest
 
-from tenure.integrations.kubernetes.runtime import leader_lease
 from tenure.integrations.kubernetes.runtime.api_client import ApiClient
 from tenure.integrations.kubernetes.runtime.api_errors import ApiUnreachable
 from tenure.integrations.kubernetes.runtime.leader_lease import LeaderLease, LeaseTimes, NotLeading
@@ -108,8 +108,8 @@ async def test_a_leader_that_was_frozen_knows_that_it_does_not_lead_when_it_wake
     async with standing(leader):
         await until(leader, True)
         # The process is frozen: its clock goes on, and nothing of it runs.
-        frozen = leader_lease.time.monotonic() + TIMES.stops_s + 0.1
-        monkeypatch.setattr(leader_lease.time, "monotonic", lambda: frozen)
+        frozen = time.monotonic() + TIMES.stops_s + 0.1
+        monkeypatch.setattr(time, "monotonic", lambda: frozen)
         with pytest.raises(NotLeading):
             leader.lease.check()
         monkeypatch.undo()

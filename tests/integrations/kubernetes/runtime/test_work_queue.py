@@ -1,12 +1,12 @@
 """A queue gives each key once, never to two workers, and later if it failed."""
 
 import asyncio
+import time
 from collections import Counter
 from itertools import pairwise
 
 import pytest
 
-from tenure.integrations.kubernetes.runtime import work_queue
 from tenure.integrations.kubernetes.runtime.work_queue import WorkQueue
 
 
@@ -89,7 +89,7 @@ async def test_workers_never_have_one_key_at_once_and_miss_no_change() -> None:
 
 def test_the_age_of_the_oldest_key_is_known(monkeypatch: pytest.MonkeyPatch) -> None:
     now = 100.0
-    monkeypatch.setattr(work_queue.time, "monotonic", lambda: now)
+    monkeypatch.setattr(time, "monotonic", lambda: now)
     queue: WorkQueue[str] = WorkQueue()
     assert queue.oldest_s == 0.0
     queue.add("a")

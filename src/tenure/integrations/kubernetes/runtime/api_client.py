@@ -10,7 +10,7 @@ import aiohttp
 import orjson
 
 from tenure.integrations.kubernetes.runtime.api_errors import ApiUnreachable, error_of
-from tenure.integrations.kubernetes.runtime.credentials import Access, Loader
+from tenure.integrations.kubernetes.runtime.credentials import ClusterAccess, Loader
 from tenure.integrations.kubernetes.runtime.resource_types import Object, ResourceType, uid_of
 from tenure.integrations.kubernetes.runtime.runtime_meter import RuntimeMeter
 
@@ -47,15 +47,15 @@ class ApiClient:
         self._timeout = aiohttp.ClientTimeout(total=timeout_s)
         self._meter = meter or RuntimeMeter()
         self._session: aiohttp.ClientSession | None = None
-        self._access: Access | None = None
+        self._access: ClusterAccess | None = None
         self._renewing = asyncio.Lock()
 
     async def __aenter__(self) -> Self:
+        self._access = await self._load()
         # The number of connections is bounded by the turns; watches come on top and must not wait for a connection.
         self._session = aiohttp.ClientSession(
             connector=aiohttp.TCPConnector(limit=0, keepalive_timeout=60), timeout=self._timeout, auto_decompress=True
         )
-        self._access = await self._load()
         return self
 
     async def __aexit__(
@@ -140,7 +140,7 @@ class ApiClient:
 
     @contextlib.asynccontextmanager
     async def _once(
-        self, access: Access, method: str, path: str, headers: Mapping[str, str] | None = None,
+        self, access: ClusterAccess, method: str, path: str, headers: Mapping[str, str] | None = None,
         query: Mapping[str, str] | None = None, **words: Any,
     ) -> AsyncIterator[aiohttp.ClientResponse]:  # fmt: skip
         assert self._session is not None
@@ -156,7 +156,7 @@ class ApiClient:
         async with request:
             yield request
 
-    async def _renew(self, shown: Access) -> None:
+    async def _renew(self, shown: ClusterAccess) -> None:
         """Read the credentials again, once for all requests that showed the expired ones."""
         async with self._renewing:
             if self._access is shown:

@@ -23,7 +23,7 @@ class CredentialsMissing(Exception):
 
 
 @dataclass(frozen=True)
-class Access:
+class ClusterAccess:
     """A server, how to trust it, and what to show it."""
 
     server: str
@@ -33,14 +33,14 @@ class Access:
     proxy: str | None = None
 
 
-Loader = Callable[[], Awaitable[Access]]
+Loader = Callable[[], Awaitable[ClusterAccess]]
 """Read the credentials again, all of them: tokens and certificates are replaced while processes run."""
 
 
 def from_kubeconfig(path: str | None = None, context: str | None = None) -> Loader:
     """Return a loader for a kubeconfig: ``path``, else ``KUBECONFIG``, else the file in the home folder."""
 
-    async def load() -> Access:
+    async def load() -> ClusterAccess:
         configuration = Configuration()
         try:
             place = path or os.environ.get("KUBECONFIG")
@@ -56,10 +56,10 @@ def from_kubeconfig(path: str | None = None, context: str | None = None) -> Load
 def from_service_account() -> Loader:
     """Return a loader for the service account of the pod in which this process runs."""
 
-    async def load() -> Access:
+    async def load() -> ClusterAccess:
         configuration = Configuration()
         try:
-            load_incluster_config(configuration, try_refresh_token=False)
+            load_incluster_config(configuration, try_refresh_token=False)  # type: ignore[no-untyped-call]
         except (ConfigException, OSError) as error:
             raise CredentialsMissing(f"service account: {error}") from error
         return _access(configuration)
@@ -82,10 +82,11 @@ def own_namespace() -> str:
         return "default"
 
 
-def _access(read: Configuration) -> Access:
-    tls = _tls(read) if read.host.startswith("https") else None
+def _access(read: Configuration) -> ClusterAccess:
+    server = str(read.host)
+    tls = _tls(read) if server.startswith("https") else None
     token = read.api_key.get("BearerToken")
-    return Access(read.host, tls, token, read.tls_server_name, read.proxy)
+    return ClusterAccess(server, tls, token, read.tls_server_name, read.proxy)
 
 
 def _tls(read: Configuration) -> ssl.SSLContext:

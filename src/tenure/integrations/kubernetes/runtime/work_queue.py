@@ -61,7 +61,8 @@ class WorkQueue(Generic[KeyT]):
     def failed(self, key: KeyT) -> float:
         """Ask for another pass over a key that failed, and return after which delay it comes."""
         failures = self._failures[key] = self._failures.get(key, 0) + 1
-        delay = min(FIRST_DELAY_S * 2 ** min(failures, 40), self._longest_delay_s) * random.uniform(0.8, 1.2)
+        doubled: float = FIRST_DELAY_S * 2.0 ** min(failures, 40)
+        delay = min(doubled, self._longest_delay_s) * random.uniform(0.8, 1.2)
         self.add_after(key, delay)
         return delay
 
