@@ -24,6 +24,13 @@ READING = {"show", "search", "history", "why", "watch", "verify", "completion"}
 FOLLOWED_BY_FINDINGS = {"audit": 1}
 """Examples whose sources do not agree, as the site has it."""
 
+KUBECONFIG = {
+    "current-context": "c",
+    "contexts": [{"name": "c", "context": {"cluster": "c", "user": "u"}}],
+    "clusters": [{"name": "c", "cluster": {"server": "https://cluster.example.org:6443"}}],
+    "users": [{"name": "u", "user": {"token": "t"}}],
+}
+
 
 def leaves(group: click.Group, above: click.Context, *path: str) -> Iterator[tuple[tuple[str, ...], click.Command]]:
     """Yield every command that does something, with the words that lead to it."""
@@ -54,6 +61,7 @@ def built_examples(built_deployments: Path, tmp_path_factory: pytest.TempPathFac
     folder = tmp_path_factory.mktemp("examples") / "site"
     shutil.copytree(built_deployments, folder)
     build_work(Site(folder))
+    (folder / "admin.conf").write_text(json.dumps(KUBECONFIG), "utf-8")
     return folder
 
 

@@ -111,6 +111,14 @@ def test_an_operator_without_rights_lives_and_does_not_lead(kube: KubeServer) ->
     assert "forbidden" in log
 
 
+def test_a_check_prints_the_settings_and_the_server_and_starts_nothing(kube: KubeServer) -> None:
+    words = ["--kubeconfig", str(kube.kubeconfig(OPERATOR)), "--namespaces", "a,b", "--check"]
+    ran = subprocess.run(command(*words), capture_output=True, encoding="utf-8", check=True, timeout=60)
+    printed = json.loads(ran.stdout)
+
+    assert (printed["server"], printed["namespaces"], printed["port"]) == (kube.url, ["a", "b"], 8081)
+
+
 @pytest.mark.parametrize(
     ("words", "said"),
     [

@@ -377,6 +377,7 @@ ANSWERS: dict[str, str] = {
     "token list": "a list of tokens",
     "token revoke": "a token",
     "serve": "once it serves, one line: `url`, `store` and `token` (the first one, or null); `--check`: all settings",
+    "operator": "once it runs, one line: `url`, `identity` and `controllers`; `--check`: all settings, and `server`",
     "archive": "`moved`: how many changes",
     "verify": "`clean` and `breaches` (`invariant`, `text`)",
     "bench": "a list of `what`, `callers`, `per_s` and `ratio`",

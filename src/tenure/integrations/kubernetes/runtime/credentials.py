@@ -5,9 +5,10 @@
 
 import os
 import ssl
-from collections.abc import Awaitable, Callable
+from collections.abc import Callable, Coroutine
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import yaml
 from kubernetes_asyncio.client import Configuration
@@ -33,7 +34,7 @@ class ClusterAccess:
     proxy: str | None = None
 
 
-Loader = Callable[[], Awaitable[ClusterAccess]]
+Loader = Callable[[], Coroutine[Any, Any, ClusterAccess]]
 """Read the credentials again, all of them: tokens and certificates are replaced while processes run."""
 
 

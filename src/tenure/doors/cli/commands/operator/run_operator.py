@@ -1,23 +1,28 @@
 """``tenure operator``: controllers in a Kubernetes cluster."""
 
 import asyncio
+import dataclasses
 import json
 import logging
 import signal
 import sys
 import time
+from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING
 
 import click
 
 from tenure.doors.cli.framework.click_base import command
-from tenure.doors.cli.output.print_answer import echo, json_line
+from tenure.doors.cli.output.print_answer import answer, echo, json_line
 from tenure.doors.cli.session import Session, pass_session
 from tenure.kernel.errors import Invalid
 from tenure.kernel.extras import how_to_install
 
 if TYPE_CHECKING:
     from tenure.integrations.kubernetes.operator import Running
+    from tenure.integrations.kubernetes.operator_settings import OperatorSettings
+
+    RunUntil = Callable[[OperatorSettings, asyncio.Event, Callable[[Running], None]], Awaitable[None]]
 
 # The extra `kubernetes` installs these; any other module that is not found is an error of ours.
 PARTS = ("aiohttp", "orjson", "kubernetes_asyncio", "cryptography")
@@ -36,6 +41,7 @@ PARTS = ("aiohttp", "orjson", "kubernetes_asyncio", "cryptography")
 @click.option(
     "--log", type=click.Choice(["text", "json"]), default="text", show_default=True, help="How log lines look."
 )
+@click.option("--check", is_flag=True, help="Only check the settings and read the credentials, and print them.")
 @pass_session
 def operator(
     session: Session,
@@ -47,19 +53,20 @@ def operator(
     host: str,
     port: int,
     log: str,
+    check: bool,
 ) -> None:
     """Run controllers in a Kubernetes cluster, until SIGTERM or Ctrl-C.
 
-    Several replicas may run: one of them leads and writes, the others are ready to follow. There are no controllers yet
-    in this version, so it answers probes, takes part in the election, and says so.
+    Several replicas may run: one replica leads and writes, the others are ready to follow. This version has no
+    controllers yet: the operator answers probes and takes part in the election, and prints so.
 
     For example:
-      tenure operator --kubeconfig admin.conf --port 8081
+      tenure operator --kubeconfig admin.conf --port 8081 --check
     """
     try:
         from tenure.integrations.kubernetes import operator as shell
         from tenure.integrations.kubernetes.operator_settings import OperatorSettings
-        from tenure.integrations.kubernetes.runtime.credentials import CredentialsMissing
+        from tenure.integrations.kubernetes.runtime.credentials import CredentialsMissing, found
         from tenure.integrations.kubernetes.runtime.credentials import own_namespace as pods
     except ModuleNotFoundError as error:
         if (error.name or "").partition(".")[0] not in PARTS:
@@ -72,19 +79,33 @@ def operator(
     settings = OperatorSettings(
         kubeconfig, context, _names(namespaces), chosen, own_namespace or pods(), host=host, port=port
     )
-    _log_to_stderr(log)
     try:
-        asyncio.run(_run(session, settings, shell))
+        if check:
+            _print_settings(session, settings, asyncio.run(found(kubeconfig, context)()).server)
+            return
+        _log_to_stderr(log)
+        asyncio.run(_run(session, settings, shell.run_until))
     except CredentialsMissing as error:
         raise Invalid(f"--kubeconfig: {error}") from None
 
 
-async def _run(session: Session, settings: object, shell: object) -> None:
+async def _run(session: Session, settings: "OperatorSettings", run_until: "RunUntil") -> None:
     stopped = asyncio.Event()
     loop = asyncio.get_running_loop()
     for number in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(number, stopped.set)
-    await shell.run_until(settings, stopped, lambda running: _announce(session, running))  # type: ignore[attr-defined]
+    await run_until(settings, stopped, lambda running: _announce(session, running))
+
+
+def _print_settings(session: Session, settings: "OperatorSettings", server: str) -> None:
+    """Print the settings as they are put together, and the server that the credentials are for."""
+    document = {**dataclasses.asdict(settings), "server": server}
+    lines = (f"{name} = {_shown(value)}" for name, value in document.items())
+    answer(session, document, "\n".join(lines))
+
+
+def _shown(value: object) -> str:
+    return ",".join(value) if isinstance(value, tuple) else "" if value is None else str(value)
 
 
 def _names(text: str) -> tuple[str, ...]:
