@@ -24,7 +24,7 @@ ETCD = "v3.6.16"  # an older etcd lacks progress of watches, and the API server 
 
 @dataclass(frozen=True)
 class Target:
-    """A program: the module it is in, its package, and what it costs to build, to tell people who wait."""
+    """A program: the module it is in, its package, and what its build costs, which is printed meanwhile."""
 
     module: str
     version: str
@@ -113,11 +113,11 @@ def write_module(go: str, target: Target, work: Path) -> None:
     """Write a go.mod that requires the program's module, with the replacements that Kubernetes' own one has."""
     name = target.package if target.module == "k8s.io/kubernetes" else target.module
     lines = ["module kubebin", ""]
-    told = requirements(go, target, work)
-    lines += [f"go {told['Go']}", *(f"godebug {each['Key']}={each['Value']}" for each in told.get("GoDebug") or ())]
+    module = requirements(go, target, work)
+    lines += [f"go {module['Go']}", *(f"godebug {each['Key']}={each['Value']}" for each in module.get("GoDebug") or ())]
     lines += ["", f"tool {name}", "", f"require {target.module} {target.version}", ""]
     if target.module == "k8s.io/kubernetes":
-        lines += [f"replace {path} => {path} v0.{target.version.removeprefix('v1.')}" for path in staged(told)]
+        lines += [f"replace {path} => {path} v0.{target.version.removeprefix('v1.')}" for path in staged(module)]
     (work / "go.mod").write_text("\n".join(lines) + "\n", "utf-8")
     run([go, "mod", "tidy"], work)
 
@@ -125,13 +125,13 @@ def write_module(go: str, target: Target, work: Path) -> None:
 def requirements(go: str, target: Target, work: Path) -> dict[str, Any]:
     """Read the go.mod of a module, as Go's own tool does."""
     path = run([go, "list", "-m", "-f", "{{.GoMod}}", f"{target.module}@{target.version}"], work).strip()
-    told: dict[str, Any] = json.loads(run([go, "mod", "edit", "-json", path], work))
-    return told
+    module: dict[str, Any] = json.loads(run([go, "mod", "edit", "-json", path], work))
+    return module
 
 
-def staged(told: dict[str, Any]) -> list[str]:
+def staged(module: dict[str, Any]) -> list[str]:
     """Return the modules that Kubernetes keeps in its own tree and publishes apart, as v0 of the same number."""
-    replaced = told.get("Replace") or []
+    replaced = module.get("Replace") or []
     return sorted(each["Old"]["Path"] for each in replaced if each["New"]["Path"].startswith("./staging/"))
 
 
@@ -161,7 +161,7 @@ def locked(path: Path) -> Iterator[None]:
 
 
 def say(text: str) -> None:
-    """Tell people who wait."""
+    """Print a line for people who wait."""
     print(f"== {text}", file=sys.stderr, flush=True)
 
 

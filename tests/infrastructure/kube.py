@@ -135,7 +135,7 @@ class KubeServer:
             return False
 
     def ask(self, method: str, path: str, body: Any = None, token: str = ADMIN) -> Any:
-        """Ask the API server something as somebody, without any of our own code in between."""
+        """Ask the API server something as the owner of a token, without any of our own code in between."""
         data = None if body is None else json.dumps(body).encode()
         headers = {"Authorization": f"Bearer {token}", "Content-Type": "application/json"}
         request = urllib.request.Request(self.url + path, data, headers, method=method)  # noqa: S310 - ours
@@ -144,7 +144,7 @@ class KubeServer:
         return json.loads(text) if text.startswith(("{", "[")) else text
 
     def kubeconfig(self, token: str = ADMIN) -> Path:
-        """Write a kubeconfig for whoever has a token."""
+        """Write a kubeconfig for the owner of a token."""
         path = self.folder / f"kubeconfig-{token}"
         cluster = {"server": self.url, "certificate-authority": str(self.authority)}
         document = {
@@ -199,7 +199,7 @@ def shared_kube() -> KubeServer:
 
 @contextmanager
 def private_kube(extra: Sequence[str] = ()) -> Iterator[KubeServer]:
-    """Give a server that nobody else uses, to be killed and started again."""
+    """Give a private server, to be killed and started again."""
     if left_out():
         raise unittest.SkipTest(f"Kubernetes is left out: {WITHOUT}=1")
     with TemporaryDirectory(prefix="tenure-kube-", ignore_cleanup_errors=True) as folder:
@@ -214,7 +214,7 @@ def private_kube(extra: Sequence[str] = ()) -> Iterator[KubeServer]:
 
 @contextmanager
 def fresh_namespace(server: KubeServer, labels: Mapping[str, str] | None = None) -> Iterator[str]:
-    """Give a namespace that nobody used before."""
+    """Give a new namespace."""
     name = f"t-{secrets.token_hex(5)}"
     metadata = {"name": name, "labels": dict(labels or {})}
     server.ask("POST", "/api/v1/namespaces", {"apiVersion": "v1", "kind": "Namespace", "metadata": metadata})

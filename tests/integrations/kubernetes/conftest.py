@@ -23,7 +23,7 @@ def kube() -> KubeServer:
 
 @pytest.fixture
 def namespace(kube: KubeServer) -> Iterator[str]:
-    """Give a namespace that nobody used before."""
+    """Give a new namespace."""
     with fresh_namespace(kube) as name:
         yield name
 

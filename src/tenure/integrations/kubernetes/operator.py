@@ -83,7 +83,7 @@ async def started(settings: OperatorSettings) -> AsyncIterator[Running]:
 
 
 async def run_until(settings: OperatorSettings, stopped: asyncio.Event, ready: Callable[[Running], None]) -> None:
-    """Run an operator until it is told to stop."""
+    """Run an operator until ``stopped`` is set."""
     async with started(settings) as running:
         if not running.controllers:
             LOG.warning("no controllers are chosen (--controllers): nothing is done but answering probes")

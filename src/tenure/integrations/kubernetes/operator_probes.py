@@ -25,7 +25,7 @@ Numbers = Callable[[], Iterable[Sample]]
 async def serve_probes(host: str, port: int, readiness: Readiness, numbers: Numbers) -> tuple[web.AppRunner, int]:
     """Serve ``/livez``, ``/readyz`` and ``/metrics``; return what stops it, and the port.
 
-    ``/livez`` asks nobody: an API server that is away must not get its operators restarted.
+    ``/livez`` asks no other server: an API server that is away must not get its operators restarted.
     """
 
     async def livez(request: web.Request) -> web.Response:

@@ -61,7 +61,7 @@ async def crooked() -> AsyncIterator[CrookedServer]:
         await runner.cleanup()
 
 
-def tells(document: Any, status: int = 200, **headers: str) -> Answer:
+def responds(document: Any, status: int = 200, **headers: str) -> Answer:
     """Answer with a document."""
 
     async def answer(request: web.Request) -> web.StreamResponse:
@@ -80,7 +80,7 @@ def refuses(status: int, reason: str = "", message: str = "", **headers: str) ->
         "reason": reason,
         "message": message,
     }
-    return tells(document, status, **headers)
+    return responds(document, status, **headers)
 
 
 def says(body: bytes, status: int = 200) -> Answer:
@@ -137,4 +137,4 @@ def watches(*events: tuple[str, Any] | bytes, then: str = "end") -> Answer:
 
 def page(version: int, *objects: Any, more: str = "") -> Answer:
     """Answer with a page of a list."""
-    return tells({"metadata": {"resourceVersion": str(version), "continue": more}, "items": list(objects)})
+    return responds({"metadata": {"resourceVersion": str(version), "continue": more}, "items": list(objects)})

@@ -23,8 +23,8 @@ from tests.integrations.kubernetes.runtime.crooked_server import (
     crooked,
     hangs,
     refuses,
+    responds,
     says,
-    tells,
 )
 
 CONFIG_MAP = ResourceType("", "v1", "configmaps", "ConfigMap")
@@ -37,7 +37,7 @@ async def server() -> AsyncIterator[CrookedServer]:
 
 
 async def test_a_request_that_comes_too_early_is_sent_again_when_the_server_says(server: CrookedServer) -> None:
-    server.answers = [refuses(429, "TooManyRequests", **{"Retry-After": "0"}), tells({"kind": "Node"})]
+    server.answers = [refuses(429, "TooManyRequests", **{"Retry-After": "0"}), responds({"kind": "Node"})]
     meter = RuntimeMeter()
     async with ApiClient(server.load, meter=meter) as client:
         assert await client.create(CONFIG_MAP, {"metadata": {"namespace": "n", "name": "a"}}) == {"kind": "Node"}
@@ -61,7 +61,7 @@ async def test_expired_credentials_are_read_again_once_for_all_who_showed_them(s
     async def answer(request: object) -> object:
         shown = request.headers["Authorization"]  # type: ignore[attr-defined]
         await asyncio.sleep(0.01)
-        return await (tells({"ok": 1}) if shown == "Bearer new" else refuses(401, "Unauthorized"))(request)  # type: ignore[arg-type]
+        return await (responds({"ok": 1}) if shown == "Bearer new" else refuses(401, "Unauthorized"))(request)  # type: ignore[arg-type]
 
     server.otherwise = answer  # type: ignore[assignment]
     async with ApiClient(server.load) as client:

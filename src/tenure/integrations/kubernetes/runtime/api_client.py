@@ -178,8 +178,8 @@ async def _document(response: aiohttp.ClientResponse) -> object:
 
 
 def _retry_after_s(response: aiohttp.ClientResponse) -> float | None:
-    told = response.headers.get("Retry-After", "")
-    return float(told) if told.isdecimal() else None
+    delay = response.headers.get("Retry-After", "")
+    return float(delay) if delay.isdecimal() else None
 
 
 async def _lines(response: aiohttp.ClientResponse) -> AsyncIterator[bytes]:

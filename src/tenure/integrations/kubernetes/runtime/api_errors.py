@@ -40,9 +40,9 @@ _BY_STATUS = {404: ObjectMissing, 409: WriteConflict, 410: VersionExpired}
 
 def error_of(status: int, document: object, retry_after_s: float | None = None) -> ApiError:
     """Make an error of a ``Status`` document, or of whatever came in its place."""
-    told: Mapping[str, Any] = document if isinstance(document, Mapping) else {}
-    reason = str(told.get("reason") or "")
-    message = str(told.get("message") or document or "")
+    fields: Mapping[str, Any] = document if isinstance(document, Mapping) else {}
+    reason = str(fields.get("reason") or "")
+    message = str(fields.get("message") or document or "")
     kind = _BY_STATUS.get(status, ApiError)
     if reason == "AlreadyExists":
         kind = ObjectExists

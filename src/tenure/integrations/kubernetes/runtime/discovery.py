@@ -10,10 +10,10 @@ from tenure.integrations.kubernetes.runtime.resource_types import ResourceType
 async def find_kind(client: ApiClient, group: str, plural: str, versions: Sequence[str]) -> ResourceType | None:
     """Return a kind in the first of the wanted versions that the server serves, or nothing. Two or three reads."""
     try:
-        told = await client.get(f"/apis/{group}")
+        document = await client.get(f"/apis/{group}")
     except ObjectMissing:
         return None
-    served = {version["version"] for version in told.get("versions") or ()}
+    served = {version["version"] for version in document.get("versions") or ()}
     for version in versions:
         if version in served and (kind := await _in_version(client, group, version, plural)):
             return kind
@@ -22,10 +22,10 @@ async def find_kind(client: ApiClient, group: str, plural: str, versions: Sequen
 
 async def _in_version(client: ApiClient, group: str, version: str, plural: str) -> ResourceType | None:
     try:
-        told = await client.get(f"/apis/{group}/{version}")
+        document = await client.get(f"/apis/{group}/{version}")
     except ObjectMissing:
         return None
-    for each in told.get("resources") or ():
+    for each in document.get("resources") or ():
         if each["name"] == plural:
             return ResourceType(group, version, plural, each["kind"], bool(each["namespaced"]))
     return None

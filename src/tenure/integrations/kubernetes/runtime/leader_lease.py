@@ -43,7 +43,7 @@ class LeaderLease:
 
     Time is this process's monotonic clock alone. A holder counts from *before* it asked for a renewal; a candidate
     counts from when it first *saw* the record it waits for. So clocks that are apart, or are set, do no harm: a holder
-    has stopped ``stops_s`` after it sent its last good renewal, and nobody follows before ``lasts_s``. A process that
+    has stopped ``stops_s`` after it sent its last good renewal, and none follows before ``lasts_s``. A process that
     was frozen finds out by ``check``, and what it sent before that is refused by its conditions (KP4).
     """
 

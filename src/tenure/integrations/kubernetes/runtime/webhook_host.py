@@ -23,7 +23,7 @@ LARGEST_BODY = 8 * 1024 * 1024
 
 @dataclass(frozen=True)
 class AdmissionRequest:
-    """What somebody wants to do to an object."""
+    """What a user wants to do to an object."""
 
     uid: str
     operation: str
@@ -108,17 +108,17 @@ class WebhookHost:
 def _request(review: Object) -> AdmissionRequest:
     if review["apiVersion"] != "admission.k8s.io/v1":
         raise KeyError(review["apiVersion"])
-    told: dict[str, Any] = review["request"]
+    request: dict[str, Any] = review["request"]
     return AdmissionRequest(
-        uid=told["uid"],
-        operation=told["operation"],
-        kind=told["kind"]["kind"],
-        namespace=told.get("namespace", ""),
-        name=told.get("name", ""),
-        user=(told.get("userInfo") or {}).get("username", ""),
-        object=told.get("object"),
-        before=told.get("oldObject"),
-        dry_run=bool(told.get("dryRun")),
+        uid=request["uid"],
+        operation=request["operation"],
+        kind=request["kind"]["kind"],
+        namespace=request.get("namespace", ""),
+        name=request.get("name", ""),
+        user=(request.get("userInfo") or {}).get("username", ""),
+        object=request.get("object"),
+        before=request.get("oldObject"),
+        dry_run=bool(request.get("dryRun")),
     )
 
 
