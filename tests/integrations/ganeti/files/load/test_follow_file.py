@@ -250,6 +250,57 @@ async def test_nodes_and_the_master_take_their_reserved_addresses_along(ledger: 
     }
 
 
+def _no_longer_external(document: Json) -> None:
+    document["nodes"][NODE1]["primary_ip"] = "192.0.2.10"
+    document["networks"][NET1]["ext_reservations"] = bits(16, 0, 1, 5, 9, 15)
+
+
+def _no_longer_external_and_renamed(document: Json) -> None:
+    _no_longer_external(document)
+    document["nodes"][NODE1]["name"] = "first"
+    document["networks"][NET1]["name"] = "lan"
+
+
+def _in_a_block_that_grew(document: Json) -> None:
+    document["nodes"][NODE1]["primary_ip"] = "10.0.1.9"
+    wide = {"network": "10.0.0.0/23", "reservations": bits(512, 77), "ext_reservations": bits(512, 255, 511)}
+    document["networks"][NET2].update(wide)
+
+
+@pytest.mark.parametrize(
+    ("change", "network", "address", "reason"),
+    [
+        (_no_longer_external, "net1", "192.0.2.10", "node node1"),
+        (_no_longer_external_and_renamed, "lan", "192.0.2.10", "node first"),
+        (_in_a_block_that_grew, "net2", "10.0.1.9", "node node1"),
+    ],
+)
+async def test_a_new_address_of_a_node_is_reserved_also_where_the_file_opens_it(
+    ledger: tenure.AsyncLedger, change: Callable[[Json], None], network: str, address: str, reason: str
+) -> None:
+    await brought_in(ledger, old_document())
+    document = later(old_document())
+    change(document)
+    await followed(ledger, document)
+
+    kept = [each for subnet in (await ledger.network(network)).subnets for each in subnet.reserved]
+    assert [each.reason for each in kept if str(each.range) == address] == [reason]
+
+
+async def test_a_new_address_of_a_node_that_the_file_opens_and_somebody_holds_is_refused(
+    ledger: tenure.AsyncLedger,
+) -> None:
+    await brought_in(ledger, old_document())
+    await ledger.allocate("net1", owner="guest/x", address="192.0.2.10", reserved="force")
+    document = later(old_document())
+    _no_longer_external(document)
+    before = await ledger.last_change()
+    with pytest.raises(tenure.Conflict, match=r"192\.0\.2\.10"):
+        await follow_import(ledger, read_cluster(document))
+
+    assert await ledger.last_change() == before
+
+
 async def test_a_network_that_was_removed_and_added_again_under_its_name_is_followed(
     ledger: tenure.AsyncLedger,
 ) -> None:

@@ -68,6 +68,8 @@ NOT_WRITTEN = "nothing was written"
 Mark = tuple[str, str]
 MachineMove = tuple[ClusterMachine, ClusterMachine | None]
 """A node or the master as it was, and as it will be (None: it goes)."""
+OwnRange = tuple[AddressRange, str]
+"""An address of a node or the master, and the reason for which it is reserved."""
 
 
 async def follow_import(
@@ -219,7 +221,7 @@ class _Work:
             yield IgnoreConflicts(network=name)
             reserved = [edit for edit in design.edits if isinstance(edit, Reserve) and edit.reason]
             # A node's new address must be nobody's; where the file itself gives it to a NIC, it is not reserved.
-            new = [edit.range for edit in reserved if edit.range in self._new_own]
+            new = dict.fromkeys(edit.range for edit in reserved if edit.range in self._new_own)
             yield from (ExpectNoHoldings(network=name, range=str(each)) for each in new)
             yield from design.edits
 
@@ -237,6 +239,8 @@ class _Work:
         lines = self.target.lines(network)
         # A network of the ledger's own only follows the names of groups.
         follow_network(design, wanted or network_file(design.network), lines)
+        # Only now is it seen which new addresses the file's word opened: it lifts reservations and adds blocks.
+        self._reserve(design, [each for each in self._new_addresses(design.network) if not _is_reserved(design, each)])
         return design
 
     @cached_property
@@ -263,15 +267,25 @@ class _Work:
         for old, new in self._machine_moves:
             if new is None or old.reason not in moved:
                 continue
-            for address in new.addresses:
-                was = any(parse_address(address) in each.range for each in kept if each.reason == old.reason)
-                fresh = (
-                    address not in old.addresses
-                    and (network.uuid, address) not in self._held
-                    and _inside(network, address)
-                )
-                if was or fresh:
-                    design.edit(Reserve(network=name, range=_single(address), reason=new.reason))
+            own = [each.range for each in kept if each.reason == old.reason]
+            stay = [_single(each) for each in new.addresses if any(parse_address(each) in piece for piece in own)]
+            self._reserve(design, [(each, new.reason) for each in stay])
+        self._reserve(design, self._new_addresses(network))
+
+    def _new_addresses(self, network: Network) -> list[OwnRange]:
+        """List what nodes and the master get in a network, unless a NIC of the file has it."""
+        found = [
+            (address, new.reason)
+            for old, new in self._machine_moves
+            if new is not None
+            for address in new.addresses
+            if address not in old.addresses and (network.uuid, address) not in self._held
+        ]
+        return [(_single(address), reason) for address, reason in found if _inside(network, address)]
+
+    def _reserve(self, design: Design, ranges: Iterable[OwnRange]) -> None:
+        for piece, reason in ranges:
+            design.edit(Reserve(network=design.network.name, range=piece, reason=reason))
 
     @cached_property
     def _held(self) -> set[tuple[str | None, str]]:
@@ -374,6 +388,10 @@ def _own(machine: ClusterMachine) -> tuple[str, Sequence[str]]:
 def _single(address: str) -> AddressRange:
     position = parse_address(address)
     return AddressRange(position, position)
+
+
+def _is_reserved(design: Design, own: OwnRange) -> bool:
+    return any(kept.range.covers(own[0]) for subnet in design.network.subnets for kept in subnet.reserved)
 
 
 def _inside(network: Network, address: str) -> bool:
