@@ -314,8 +314,10 @@ async def test_a_network_that_was_removed_and_added_again_under_its_name_is_foll
     lines = document["nodegroups"][DEFAULT]["networks"]
     lines[NEW_NET] = lines.pop(NET2)
     document["instances"][WEB]["nics"][1]["network"] = NEW_NET
-    await followed(ledger, document)
+    plan = await followed(ledger, document)
 
+    assert plan.followed is not None
+    assert (plan.followed.handed_over, plan.followed.released) == (1, 0)
     assert (await ledger.network("net2")).uuid == NEW_NET
     assert (await held(ledger, "net2"))["10.0.0.77"][0] == "instance/web.example.org"
     assert await export_cluster(ledger, "today") == document
@@ -445,7 +447,8 @@ async def test_what_cannot_be_followed_is_refused_with_the_reason_and_changes_no
 
     assert refused.value.message.startswith("nothing was written: ")
     assert words in refused.value.message
-    assert any(words in each for each in tried.in_the_way)
+    assert words in tried.in_the_way[0]
+    assert not any("--apply follows" in each for each in tried.in_the_way)
     assert await ledger.last_change() == before
 
 
@@ -539,8 +542,36 @@ def test_the_command_line_shows_the_differences_and_then_follows_them(tmp_path: 
     assert "followed: instance web.example.org: is called shop.example.org in the file\n" in done
     assert "all followed in one step: 2 addresses handed over, 1 address released" in done
     again = door.ask(f"network import-ganeti {file} --apply")
-    assert (again["applied"], again["differences"], again["moved"]) == (False, [], None)
+    assert (again["written"], again["applied"], again["differences"], again["moved"]) == (False, False, [], None)
     assert "nothing to do" in door.unchanged(f"network import-ganeti {file} --apply").stdout
+
+
+def test_a_dry_run_with_apply_refuses_in_the_words_of_the_real_run(tmp_path: Path) -> None:
+    door, file = Door(f"sqlite:///{tmp_path / 'tenure.db'}"), tmp_path / "config.data"
+    file.write_text(json.dumps(old_document()), "utf-8")
+    door.do(f"network import-ganeti {file}")
+    door.do("allocate net1 guest/x --address 192.0.2.11")
+    document = later(old_document())
+    _ground_in_use(document)
+    file.write_text(json.dumps(document), "utf-8")
+    tried = json.loads(door.call(f"network import-ganeti {file} --dry-run --apply --json").stdout)
+    refused = door.call(f"network import-ganeti {file} --apply")
+
+    [conflict] = tried["conflicts"]
+    assert conflict in refused.stderr
+    assert conflict.endswith("; release them first")
+
+
+async def test_a_dry_run_with_apply_names_everything_that_is_in_the_way(ledger: tenure.AsyncLedger) -> None:
+    await brought_in(ledger, old_document())
+    for address in ("192.0.2.11", "192.0.2.12"):
+        await ledger.allocate("net1", owner="guest/x", slot=address, address=address)
+    document = later(old_document())
+    for machine, place, address in ((WEB, 0, "192.0.2.11"), (DB, 3, "192.0.2.12")):
+        document["instances"][machine]["nics"][place]["ip"] = address
+    tried = await try_to_follow(ledger, read_cluster(document))
+
+    assert [each.split()[1] for each in tried.in_the_way] == ["192.0.2.11", "192.0.2.12"]
 
 
 def test_the_json_of_the_command_line_has_what_was_done(tmp_path: Path) -> None:

@@ -89,6 +89,8 @@ async def follow_import(
         work = _Work(plan, plan.target, await plan_moves(ledger, plan.target, plan.settled))
         if await ledger.last_change() != moment:
             raise Outrun(Conflict("the ledger keeps changing while it is read; import when less is done", field="file"))
+        if rehearsed and work.conflicts:
+            return replace(plan, conflicts=work.conflicts, tried=True)
         try:
             work.check()
             operations = [lock, *work.operations()]
@@ -118,9 +120,8 @@ async def try_to_follow(ledger: AsyncLedger, cluster: ClusterConfiguration) -> I
         raise
     except TenureError as error:
         plan = await plan_import(cluster, ledger)
-        if plan.conflicts:
-            return plan
-        return replace(plan, conflicts=[error.message.removeprefix(f"{NOT_WRITTEN}: ")])
+        conflicts = plan.conflicts or [error.message.removeprefix(f"{NOT_WRITTEN}: ")]
+        return replace(plan, conflicts=conflicts, tried=True)
 
 
 async def _is_there(ledger: AsyncLedger, cluster: ClusterConfiguration) -> bool:
@@ -150,8 +151,9 @@ class _Work:
     target: ClusterTarget
     moves: AddressMoves
 
-    def check(self) -> None:
-        """Raise if something of the ledger's is in the way, or if it takes more than one step."""
+    @cached_property
+    def conflicts(self) -> list[str]:
+        """List what of the ledger's is in the way, and what takes more than one step."""
         gateways = [
             f"network {network.name!r} is new, and a NIC has its gateway {grant.address}, which takes another step; "
             "follow the differences by their commands, then import without --apply"
@@ -159,16 +161,22 @@ class _Work:
             for grant in self._grants(network)
             if grant.position in kept_gateways(network)
         ]
-        conflicts = [*self.plan.conflicts, *self.moves.problems, *gateways]
-        if conflicts:
-            raise first_conflict(NOT_WRITTEN, conflicts)
+        return [*self.plan.conflicts, *self.moves.problems, *gateways]
+
+    def check(self) -> None:
+        """Raise if there is a conflict."""
+        if self.conflicts:
+            raise first_conflict(NOT_WRITTEN, self.conflicts)
 
     def done(self) -> ImportPlan:
         """Return the plan with what was done."""
         networks = {uuid: network.name for uuid, network in self.target.networks.items()}
         grants = {networks[uuid]: grants for uuid, grants in self.moves.grants.items() if grants}
         grants.update((network.name, self._grants(network)) for network in self._new_networks())
-        followed = FollowedAddresses(len(self.moves.transfers), len(self.moves.releases))
+        # A network that was removed and added again under its name: its addresses go to the new one in the same step.
+        again = {(network.name, grant.address) for network in self._new_networks() for grant in self._grants(network)}
+        passed = sum((each.network, each.address) in again for each in self.moves.releases)
+        followed = FollowedAddresses(len(self.moves.transfers) + passed, len(self.moves.releases) - passed)
         return replace(self.plan, grants={name: each for name, each in grants.items() if each}, followed=followed)
 
     def operations(self) -> list[Operation]:

@@ -69,6 +69,7 @@ class ImportPlan:
     ``nodes``: the revisions of the nodes that are there, by name. ``master``: the master's address in the
     ledger. ``again``: an earlier file was brought in; ``differences``: how the ledger differs from this one, with
     ``target``, the cluster to bring it to. ``followed``: they were (or, rehearsed, can be) followed in one step.
+    ``tried``: that was rehearsed, and the conflicts say why they cannot be.
     """
 
     settled: MergedConfiguration
@@ -85,12 +86,13 @@ class ImportPlan:
     again: bool = False
     target: ClusterTarget | None = None
     followed: FollowedAddresses | None = None
+    tried: bool = False
 
     @property
     def in_the_way(self) -> list[str]:
         """List what keeps an import from being made: conflicts, and differences that are still to be followed."""
-        left = [f"{DIFFERS}: {len(self.differences)}"] if self.differences and self.followed is None else []
-        return [*left, *self.conflicts]
+        waits = self.differences and self.followed is None and not self.tried
+        return [*([f"{DIFFERS}: {len(self.differences)}"] if waits else []), *self.conflicts]
 
     @property
     def findings(self) -> Sequence[FileRemark]:
