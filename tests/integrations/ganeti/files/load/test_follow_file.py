@@ -452,6 +452,21 @@ async def test_what_cannot_be_followed_is_refused_with_the_reason_and_changes_no
     assert await ledger.last_change() == before
 
 
+async def test_a_new_gateway_that_the_file_does_not_mark_and_somebody_holds_is_an_oddity(
+    ledger: tenure.AsyncLedger,
+) -> None:
+    await brought_in(ledger, old_document())
+    await ledger.allocate("net1", owner="guest/x", address="192.0.2.13")
+    document = later(old_document())
+    document["networks"][NET1]["gateway"] = "192.0.2.13"
+    tried = await try_to_follow(ledger, read_cluster(document))
+    plan = await followed(ledger, document)
+
+    words = "192.0.2.13 becomes the gateway of network net1, is not marked as external, and is held by guest/x"
+    assert [[each.reason for each in seen.findings].count(words) for seen in (tried, plan)] == [1, 1]
+    assert (await held(ledger, "net1"))["192.0.2.13"][0] == "guest/x"
+
+
 async def test_a_change_that_came_between_reading_and_writing_is_seen(
     ledger: tenure.AsyncLedger, monkeypatch: pytest.MonkeyPatch
 ) -> None:
