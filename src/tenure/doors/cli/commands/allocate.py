@@ -10,7 +10,7 @@ from typing import Any
 import click
 
 from tenure.doors.cli.framework.click_base import command
-from tenure.doors.cli.framework.exit_codes import warn
+from tenure.doors.cli.framework.exit_codes import warn, with_options
 from tenure.doors.cli.framework.shared_options import claim_options, network_argument, owner_argument
 from tenure.doors.cli.output.json_documents import Document, holding_document
 from tenure.doors.cli.output.print_answer import answer
@@ -206,7 +206,7 @@ def _print_waiting(session: Session, wait_s: float | None) -> None:
 
 
 def _document(holding: Holding, notes: Sequence[str] = ()) -> Document:
-    return {**holding_document(holding), "warnings": [*holding.warnings, *notes]}
+    return {**holding_document(holding), "warnings": [*map(with_options, holding.warnings), *notes]}
 
 
 def _print_one(session: Session, given: _Given, *, quiet: bool) -> None:
@@ -215,7 +215,7 @@ def _print_one(session: Session, given: _Given, *, quiet: bool) -> None:
 
 
 def _print(session: Session, document: object, holdings: list[Holding], *, quiet: bool) -> None:
-    warn(session, (text for holding in holdings for text in holding.warnings))
+    warn(session, (with_options(text) for holding in holdings for text in holding.warnings))
     answer(
         session,
         document,
