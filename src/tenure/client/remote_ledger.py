@@ -159,8 +159,8 @@ class RemoteLedger:
                 # without wait_s does not stand in line.
                 left_s = max(deadline - loop.time(), 0.001)
                 return decode.holding(await self._allocated(claim, key, request_id, left_s))
-        except PoolExhausted:
-            raise exhausted(claim, waited_s=wait_s) from None
+        except PoolExhausted as error:
+            raise exhausted(claim, error.case, waited_s=wait_s) from None
 
     @contextlib.asynccontextmanager
     async def _or_leave(self, claim: Claim, request_id: str) -> AsyncIterator[None]:

@@ -23,9 +23,10 @@
 from collections.abc import Sequence
 from typing import Literal
 
-Case = Literal["missing_network", "awaited_vm_without_plan"]
+Case = Literal["missing_network", "awaited_vm_without_plan", "nothing_open"]
 """Which of several errors of one code and field it is, where programs need to know: a scope names a network that is not
-there; a report may be about one VM or another, and the VM that is waited for has no plan to name it by."""
+there; a report may be about one VM or another, and the VM that is waited for has no plan to name it by;
+nothing is free because no address there may be picked at all, so that no release helps."""
 
 
 class TenureError(Exception):
@@ -236,6 +237,7 @@ class PoolExhausted(TenureError):
         family: str | None = None,
         subnet: str | None = None,
         zone: str | None = None,
+        case: Case | None = None,
     ) -> None:
         limits = {"pool": pool, "subnet": subnet, "zone": zone}
         named = ", ".join(f"{kind} {name!r}" for kind, name in limits.items() if name)
@@ -244,7 +246,9 @@ class PoolExhausted(TenureError):
         what = f"no {free} address" if wanted == 1 else f"not enough {free} addresses ({wanted} wanted)"
         what = f"no {wanted} {free} addresses in a row" if in_a_row else what
         waited = "" if waited_s is None else f", after waiting {waited_s:g} s"
-        super().__init__(f"{what} in {place}{waited}; add a pool, release addresses, or wait")
+        blocked = "all of it is reserved, pre-allocated, kept back or retired; add a pool, or lift a reserved range"
+        way_out = blocked if case == "nothing_open" else "add a pool, release addresses, or wait"
+        super().__init__(f"{what} in {place}{waited}; {way_out}", case=case)
         self.network = network
         self.pool = pool
         self.subnet = subnet

@@ -6,7 +6,7 @@ import pytest
 
 from tenure.kernel.addressing.addresses import parse_address
 from tenure.kernel.addressing.ranges import parse_cidr, parse_range
-from tenure.kernel.picking.passed_over import passed_over
+from tenure.kernel.picking.passed_over import may_return, passed_over
 from tenure.kernel.plan.layout import Layout
 from tenure.kernel.plan.plan_model import DEFAULT_POLICY, Configuration, Network, Policy, Pool, Subnet
 
@@ -38,7 +38,8 @@ def network(*, retired: bool = False, policy: Policy = DEFAULT_POLICY) -> Networ
         ("2001:db8::10", Policy.HASHED, []),
         ("192.0.2.30", None, ["a", "b", "six"]),
         ("192.0.2.30", Policy.RANDOM, ["a", "b", "six"]),
-        ("192.0.2.30", Policy.STICKY, []),  # it may have come back there
+        ("192.0.2.30", Policy.STICKY, ["a", "b", "six"]),  # unless it came back there
+        ("2001:db8::10", Policy.STICKY, []),
         ("192.0.2.99", None, []),  # in no pool
     ],
 )
@@ -70,3 +71,12 @@ def test_nothing_was_full_where_the_whole_network_is_retired() -> None:
     closed = replace(network(), retired=True)
 
     assert passed_over(closed, KEY, None, parse_address("192.0.2.30")) == []
+
+
+def test_only_sticky_pools_or_a_sticky_claim_may_come_back_to_a_former_address() -> None:
+    sticky = replace(network(policy=Policy.STICKY), subnets=network(policy=Policy.STICKY).subnets[1:])
+
+    assert may_return(network(), KEY, Policy.STICKY)
+    assert may_return(sticky, KEY, None)
+    assert not may_return(sticky, KEY, Policy.HASHED)
+    assert not may_return(network(), KEY, None)

@@ -15,12 +15,12 @@ def passed_over(network: Network, key: LineKey, policy: Policy | None, position:
     """Return the pools of an earlier rank, or of the other family, that a fresh pick of this address found full.
 
     No policy picks from a rank while an earlier rank has room. Inside a rank only an ascending policy passes pools
-    over. A policy that prefers the former address may have come back to it; so nothing is known then.
+    over. A return to the owner's former address is no fresh pick: see ``may_return``.
     """
     pools, usual = open_pools(network, *key[1:])
     rules = POLICIES[policy or usual]
     place = next((place for place, (_, pool) in enumerate(pools) if position in pool.range), None)
-    if place is None or rules.prefers_former:
+    if place is None:
         return []
     subnet, own = pools[place]
     return [
@@ -28,6 +28,11 @@ def passed_over(network: Network, key: LineKey, policy: Policy | None, position:
         for other, pool in pools[:place]
         if pool.rank < own.rank or (rules.ascending and other.family is not subnet.family)
     ]
+
+
+def may_return(network: Network, key: LineKey, policy: Policy | None) -> bool:
+    """Return whether an address may be the owner's former one, which comes first whatever is free elsewhere."""
+    return POLICIES[policy or open_pools(network, *key[1:]).policy].prefers_former
 
 
 def describe_passed_over(network: Network, full: Mapping[int, Passed], lack: str = "full") -> list[str]:

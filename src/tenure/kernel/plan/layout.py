@@ -224,7 +224,7 @@ def pools_of_line(
     for limit, is_kept in _limits(network, subnet, zone, family):
         left = [pair for pair in pools if is_kept(pair[0])]
         if pools and not left:
-            raise _nothing_left(network, kept, limit, [subnet for subnet, _ in pools])
+            raise _nothing_left(network, name or "", kept, limit, [subnet for subnet, _ in pools])
         pools = left
         kept.append(limit.text.removeprefix("in "))
     if not pools:
@@ -233,19 +233,24 @@ def pools_of_line(
     return sorted(pools, key=lambda pair: pair[1].rank)
 
 
-def _nothing_left(network: Network, kept: Sequence[str], limit: BrokenLimit, left: Sequence[Subnet]) -> NotFound:
+def _nothing_left(
+    network: Network, pool: str, kept: Sequence[str], limit: BrokenLimit, left: Sequence[Subnet]
+) -> NotFound:
     """Return the error of limits that no pool keeps together: what was ``left`` in the last step keeps those before."""
     where = f"{', '.join(kept)} of network {network.name!r}" if kept else f"network {network.name!r}"
+    # A pool that is added does not help where the limits themselves are at odds.
+    said = [text.partition(" ")[0] for text in kept] + [limit.field]
+    hint = f"leave out the {' or the '.join(said)}" if kept else ADD_POOL
     if limit.family is None:
-        problem = f"{where} has no pool {limit.text}"
-        return NotFound("pool", "", network=network.name, problem=problem, hint=ADD_POOL, field=limit.field)
+        problem = f"{where} has no {'range' if pool else 'pool'} {limit.text}"
+        return NotFound("pool", pool, network=network.name, problem=problem, hint=hint, field=limit.field)
     wanted = FAMILY_NAMES[limit.family]
     others = ", ".join(sorted({FAMILY_NAMES[subnet.family] for subnet in left}))
     problem = f"{where} is {others}, not {wanted}" if kept else ""
     if kept and kept[-1].startswith("zone "):  # of no family itself: subnets that name no zone serve it, too
         problem = f"{where} has no {wanted} pool"
-    kind = f"{wanted} pool"
-    return NotFound(kind, "", network=network.name, problem=problem, hint=ADD_POOL, field=limit.field)
+    kind = "pool" if pool else f"{wanted} pool"
+    return NotFound(kind, pool, network=network.name, problem=problem, hint=hint, field=limit.field)
 
 
 def open_pools(

@@ -4,13 +4,14 @@ from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 from tenure.kernel.addressing.addresses import Family
-from tenure.kernel.errors import Invalid, PoolExhausted
+from tenure.kernel.errors import Case, Invalid, PoolExhausted
 from tenure.kernel.holdings.actor import BY, Asker, asked
 from tenure.kernel.holdings.holding_model import NO_DETAILS, Row, State, Waiter, Wish
 from tenure.kernel.holdings.idempotency import body_of_text
 from tenure.kernel.names import Owner, check_key, check_wait
 from tenure.kernel.plan.layout import Layout
 from tenure.kernel.plan.plan_model import Policy
+from tenure.kernel.plan.pool_line import Line
 
 REACHES = ("refuse", "allow", "force")
 
@@ -154,12 +155,24 @@ def wanted_by(waiter: Waiter) -> dict[str, Any]:
     return {name: value for name, value in waiter.document.items() if name != GIVES_UP}
 
 
-def exhausted(claim: Claim, *, wanted: int = 1, in_a_row: bool = False, waited_s: float | None = None) -> PoolExhausted:
-    """Return the error of a claim for which nothing is free."""
+def exhausted(
+    claim: Claim,
+    case: Case | None = None,
+    *,
+    wanted: int = 1,
+    in_a_row: bool = False,
+    waited_s: float | None = None,
+) -> PoolExhausted:
+    """Return the error of a claim for which nothing is free; ``case_of_line`` knows the case."""
     return PoolExhausted(
         claim.network, claim.pool, wanted=wanted, in_a_row=in_a_row, waited_s=waited_s,
-        family=claim.family and str(claim.family), subnet=claim.subnet, zone=claim.zone,
+        family=claim.family and str(claim.family), subnet=claim.subnet, zone=claim.zone, case=case,
     )  # fmt: skip
+
+
+def case_of_line(line: Line) -> Case | None:
+    """Return which case of an exhausted line it is: on a line without units nothing ever becomes free."""
+    return None if line.size else "nothing_open"
 
 
 def claim_of(waiter: Waiter, network: str) -> Claim:

@@ -10,7 +10,7 @@ from tenure.kernel.picking.contiguous import run_at_or_after
 from tenure.kernel.picking.policies import POLICIES
 from tenure.kernel.plan.pool_line import RankPart
 from tenure.ports import Chance, Transaction
-from tenure.service.allocator.claim import Claim, Granted, exhausted
+from tenure.service.allocator.claim import Claim, Granted, case_of_line, exhausted
 from tenure.service.allocator.exact_view import ExactLine, ExactViews
 from tenure.service.allocator.existing_holding import already, line_key
 from tenure.service.allocator.lane import Restart, Serving, all_or_none, exact_line
@@ -35,7 +35,7 @@ async def serve_run(
     if number is None and await serving.sweep():
         number = _pick(view, claims, chance)
     if number is None:
-        raise exhausted(claims[0], wanted=len(claims), in_a_row=True)
+        raise exhausted(claims[0], case_of_line(view.line), wanted=len(claims), in_a_row=True)
     wishes = [claim.at(exact.layout, *view.line.unit(number + index)) for index, claim in enumerate(claims)]
     verdicts = await tx.insert(exact.layout.configuration.space, wishes)
     if any(verdict.outcome is not Outcome.GRANTED for verdict in verdicts):

@@ -21,7 +21,7 @@ from tenure.kernel.holdings.log_entries import grant_entry, overdue_entry
 from tenure.kernel.picking.policies import POLICIES
 from tenure.kernel.plan.layout import LineKey
 from tenure.ports import Chance, Transaction
-from tenure.service.allocator.claim import Claim, Granted, Known, exhausted
+from tenure.service.allocator.claim import Claim, Granted, Known, case_of_line, exhausted
 from tenure.service.allocator.exact_view import ExactLine, ExactViews
 from tenure.service.allocator.existing_holding import (
     Answer,
@@ -349,7 +349,7 @@ class Serving:
         if number is None and await self.sweep():
             number = view.pick(policy, claim.owner, claim.slot, 0, self._chance)
         if number is None:
-            raise exhausted(claim)
+            raise exhausted(claim, case_of_line(view.line))
         return claim.at(layout, *view.line.unit(number))
 
     async def _former_number(self, view: ExactLine, claim: Claim) -> int | None:
@@ -366,7 +366,7 @@ def all_or_none(claims: Sequence[Claim], answers: Sequence[Answer | None]) -> li
         # The group asked for several addresses, and the refusal names their number.
         place = (failed.network, failed.pool, failed.subnet, failed.zone, failed.family)
         alike = [claim for claim in claims if line_key(claim) == place]
-        raise exhausted(alike[0], wanted=len(alike))
+        raise exhausted(alike[0], failed.case, wanted=len(alike))
     if failed is not None:
         raise failed
     return [answer for answer in answers if isinstance(answer, Granted)]

@@ -23,7 +23,7 @@ from tenure.kernel.plan.plan_model import Configuration, Policy
 from tenure.kernel.plan.pool_line import RankPart
 from tenure.ports import Book, Chance, Failed
 from tenure.service.allocator.allocation import allocate, insist
-from tenure.service.allocator.claim import Claim, Granted, exhausted
+from tenure.service.allocator.claim import Claim, Granted, case_of_line, exhausted
 from tenure.service.allocator.doubtful_view import DoubtfulLine, DoubtfulViews
 from tenure.service.allocator.existing_holding import Answer, already, line_key
 from tenure.service.engine.batcher import Batcher
@@ -249,7 +249,7 @@ class BookEngine:
     async def _held_already(self, layout: Layout, claim: Claim) -> Granted:
         """Answer a claim that met a full pool: with what it holds, or with the news."""
         mine = await self.mine(layout, claim)
-        return _raised(exhausted(claim) if mine is None else mine)
+        return _raised(exhausted(claim, case_of_line(layout.line(*line_key(claim)))) if mine is None else mine)
 
     async def pause(self, attempt: int) -> None:
         """Let others go on for a moment."""

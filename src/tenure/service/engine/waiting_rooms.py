@@ -13,13 +13,14 @@ from collections.abc import Callable, Coroutine
 from dataclasses import dataclass, field
 from typing import Protocol
 
-from tenure.kernel.errors import Conflict, CursorExpired, NotFound, StoreUnavailable
+from tenure.kernel.errors import Case, Conflict, CursorExpired, NotFound, StoreUnavailable, TenureError
 from tenure.kernel.holdings.holding_model import NetworkId, Row, SpaceId, Waiter
 from tenure.kernel.holdings.log_entries import waiting_entry
 from tenure.kernel.plan.layout import Layout
 from tenure.ports import Guard, LedgerStore, Transaction
 from tenure.service.allocator.allocation import insist, worse
-from tenure.service.allocator.claim import Claim, Granted, Known, Waiting, exhausted
+from tenure.service.allocator.claim import Claim, Granted, Known, Waiting, case_of_line, exhausted
+from tenure.service.allocator.existing_holding import line_key
 from tenure.service.allocator.revocable_grants import Departed, give_back, new_caller
 from tenure.service.allocator.waiting_line import Seat
 
@@ -122,8 +123,15 @@ class WaitingRooms:
         """Wait for an address in order of arrival, so long at most; leaving early leaves nothing behind."""
         guest = await self._received(claim, wait_s, self._leave)
         if not guest.answer.done():
-            raise guest.doubt or exhausted(claim, waited_s=wait_s)
+            raise guest.doubt or exhausted(claim, await self._case(claim), waited_s=wait_s)
         return guest.answer.result()
+
+    async def _case(self, claim: Claim) -> Case | None:
+        """Return why nothing became free, where the plan knows; its network may have gone meanwhile."""
+        try:
+            return case_of_line((await self._desk.layout(claim.network)).line(*line_key(claim)))
+        except TenureError:
+            return None
 
     async def stay(self, claim: Claim, wait_s: float, lasts_us: int) -> Granted | Waiting:
         """Wait like that; who gets nothing in that time keeps his place for so long, and is told which it is.

@@ -60,12 +60,70 @@ def test_neither_a_named_address_nor_one_that_waits_for_its_owner_needs_a_warnin
     assert dual.json("allocate", "lan", "pod/2")["warnings"] == []
 
 
-def test_several_addresses_have_one_warning_beside_their_list(dual: Site) -> None:
+def test_several_addresses_have_one_warning_for_people_and_each_its_own_for_scripts(dual: Site) -> None:
+    told = FULL.replace("2001:db8::10 was", "2001:db8::10 and 2 more were")
+    assert dual.call("allocate", "lan", "pod/1", "--count", "3").stderr == f"tenure: warning: {told}\n"
+    for place in (10, 11, 12):
+        dual.text("release", "lan", f"2001:db8::{place}", "pod/1")
+
     result = dual.call("allocate", "lan", "pod/1", "--count", "3", "--json")
 
-    told = FULL.replace("2001:db8::10 was", "2001:db8::10 and 2 more were")
-    assert len(json.loads(result.stdout)) == 3
-    assert json.loads(result.stderr) == {"warnings": [told]}
+    assert result.stderr == ""
+    assert [each["warnings"] for each in json.loads(result.stdout)] == [
+        [FULL.replace("::10 was", f"::{place} was")] for place in (10, 11, 12)
+    ]
+
+
+def test_of_several_addresses_only_those_from_a_later_pool_have_the_warning(dual: Site) -> None:
+    dual.text("pool", "add", "lan", "192.0.2.11", "--name", "more")
+
+    four, six = dual.json("allocate", "lan", "pod/1", "--count", "2")
+
+    assert (four["family"], four["warnings"]) == ("ipv4", [])
+    assert six["family"] == "ipv6"
+    assert len(six["warnings"]) == 1
+
+
+@pytest.fixture
+def sticky(site: Site) -> Site:
+    """Give a network of two sticky pools, whose first rank has one address, which is held."""
+    site.text("network", "add", "lan")
+    site.text("subnet", "add", "lan", "192.0.2.0/24")
+    site.text("pool", "add", "lan", "192.0.2.10", "--name", "first", "--policy", "sticky")
+    site.text("pool", "add", "lan", "192.0.2.20-192.0.2.22", "--name", "later", "--policy", "sticky", "--rank", "4")
+    site.text("allocate", "lan", "pod/0")
+    return site
+
+
+@pytest.mark.parametrize("several", [[], ["--count", "1"]])
+def test_sticky_warns_of_a_later_pool_where_the_owner_never_was(sticky: Site, several: list[str]) -> None:
+    result = sticky.call("allocate", "lan", "pod/1", *several)
+
+    assert "pool first (IPv4) of network lan was full" in result.stderr
+
+
+def test_sticky_warns_though_another_owner_or_slot_had_the_address(sticky: Site) -> None:
+    address = sticky.json("allocate", "lan", "pod/1")["address"]
+    sticky.text("release", "lan", address, "pod/1")
+    for taken in {"192.0.2.20", "192.0.2.21", "192.0.2.22"} - {address}:
+        sticky.text("allocate", "lan", f"pod/{taken}", "--address", taken)
+
+    assert sticky.json("allocate", "lan", "pod/1", "--slot", "b")["warnings"] != []
+
+
+def test_sticky_that_came_back_to_its_former_address_needs_no_warning(sticky: Site) -> None:
+    address = sticky.json("allocate", "lan", "pod/1")["address"]
+    sticky.text("release", "lan", address, "pod/1")
+    again = sticky.json("allocate", "lan", "pod/1")
+
+    assert (again["address"], again["warnings"]) == (address, [])
+
+
+def test_a_repeat_under_a_key_has_no_warning_and_the_help_says_so(dual: Site) -> None:
+    first, again = (dual.json("allocate", "lan", "pod/1", "--key", "k1")["warnings"] for _ in range(2))
+
+    assert (first, again) == ([FULL], [])
+    assert "asking again, also with the same --key" in " ".join(dual.text("allocate", "--help").split())
 
 
 def test_a_later_rank_names_the_earlier_pools_that_were_full(dual: Site) -> None:

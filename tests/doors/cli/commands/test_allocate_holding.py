@@ -55,7 +55,7 @@ def test_a_repeated_request_with_other_words_warns_and_leaves_the_holding(site: 
 
     [warning] = document["warnings"]
     assert warning.startswith("instance/web-0 has held 192.0.2.10 since 2")
-    assert warning.endswith("; unchanged: labels, carrier (modify the holding to change that)")
+    assert warning.endswith("; unchanged: labels, carrier (`tenure holding modify` changes that)")
     assert result.stdout == "192.0.2.10 held by instance/web-0 in net1\n"
     assert result.stderr == f"tenure: warning: {warning}\n"
     assert document["labels"] == {"team": "shop"}
@@ -71,6 +71,7 @@ def test_several_holdings_from_before_warn_one_by_one(site: Site) -> None:
     shown = site.call(*asked, "--label", "team=lab")
 
     assert [len(each["warnings"]) for each in told] == [1, 1]
+    assert all("`tenure holding modify` changes that" in each["warnings"][0] for each in told)
     assert shown.stderr.count("tenure: warning: ") == 2
 
 

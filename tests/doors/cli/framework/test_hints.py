@@ -141,6 +141,27 @@ def test_what_is_only_retired_is_to_be_taken_back_into_use(machines: Site, line:
     assert machines.call(*shlex.split(line)).exit_code == 0
 
 
+def test_what_is_wholly_reserved_is_not_waited_for(machines: Site) -> None:
+    machines.text("reserve", "add", "lan", machines.json("subnet", "list", "lan")[0]["cidr"])
+
+    for line in (
+        "allocate lan instance/x",
+        "allocate lan instance/x --count 2",
+        "instance add x --net 0:ip=pool,network=lan",
+    ):
+        error = machines.error(*shlex.split(line))[1]
+        assert "all of it is reserved" in error["message"]
+        assert "wait" not in error["message"] + error["hint"]
+        assert error["hint"].startswith("`tenure reserve list lan`")
+
+
+def test_limits_at_odds_are_said_in_one_voice(machines: Site) -> None:
+    error = machines.error("allocate", "lan", "instance/x", "--pool", "web", "--family", "ipv6")[1]
+
+    assert error["message"] == "pool 'web' of network 'lan' is IPv4, not IPv6; leave out the pool or the family"
+    assert error["name"] == "web"
+
+
 def test_what_is_really_full_needs_more_addresses(site: Site) -> None:
     build_full(site)
 

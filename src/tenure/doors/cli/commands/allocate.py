@@ -2,14 +2,15 @@
 
 import contextlib
 import sys
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from functools import partial
-from typing import Any, NamedTuple
+from typing import Any
 
 import click
 
 from tenure.doors.cli.framework.click_base import command
-from tenure.doors.cli.framework.exit_codes import warn, warn_beside_list
+from tenure.doors.cli.framework.exit_codes import warn, with_options
 from tenure.doors.cli.framework.shared_options import claim_options, network_argument, owner_argument
 from tenure.doors.cli.output.json_documents import Document, holding_document
 from tenure.doors.cli.output.print_answer import answer
@@ -17,7 +18,8 @@ from tenure.doors.cli.session import Session, pass_session
 from tenure.kernel.addressing.addresses import Family, unit_text
 from tenure.kernel.errors import StoreUnavailable, TenureError
 from tenure.kernel.holdings.holding_model import Holding
-from tenure.kernel.picking.passed_over import describe_passed_over, passed_over
+from tenure.kernel.holdings.tenures import Ending
+from tenure.kernel.picking.passed_over import Passed, describe_passed_over, may_return, passed_over
 from tenure.kernel.plan.plan_model import Network, Policy
 from tenure.service.apply.operations import GroupKeywords
 from tenure.service.ledger.async_ledger import AsyncLedger
@@ -48,8 +50,11 @@ def allocate(
     The holding stays as it is: where it has not the labels, description, carrier or plan that are asked for, a warning
     says so, and `tenure holding modify` changes them.
     All pools of a network are picked from together, by rank and then as they are written: where those of one family
-    are full, the address is of the other, unless --family, --pool or --subnet says which, and a warning names the full
-    ones. Ctrl-C withdraws a claim that waits.
+    are full, the address is of the other, unless --family, --pool or --subnet says which. Ctrl-C withdraws a claim
+    that waits.
+    A warning names the full pools of an earlier rank, and with the policy lowest those of the other family. It belongs
+    to the run that picked the address: asking again, also with the same --key, gives the address without it. With
+    sticky there is none for an address that the owner had before, nor where the log was trimmed and cannot say so.
 
     For example:
       tenure allocate net1 instance/web-1
@@ -68,8 +73,9 @@ def allocate(
         raise click.UsageError(f"{wrong[0]} is for one address; leave it out, or leave out --count")
     many = partial(_many, network=network, owner=owner, count=count, contiguous=contiguous, said=said)
     given = session.run(lambda ledger: _noted(ledger, network, owner, {**said, "contiguous": contiguous}, many))
-    warn_beside_list(session, given.notes)
-    _print(session, [_document(holding) for holding in given.holdings], given.holdings, quiet=quiet)
+    warn(session, given.notes())
+    documents = [_document(holding, given.notes([holding])) for holding in given.holdings]
+    _print(session, documents, given.holdings, quiet=quiet)
 
 
 @command("hold")
@@ -92,26 +98,37 @@ def hold(session: Session, network: str, owner: str, quiet: bool, **said: Any) -
 Ask = Callable[[AsyncLedger], Awaitable[list[Holding]]]
 
 
-class _Given(NamedTuple):
-    """What was given, and what is to be noted of it."""
+@dataclass(frozen=True)
+class _Given:
+    """What was given, and which pools were full when it was picked."""
 
     holdings: list[Holding]
-    notes: list[str]
+    plan: Network | None = None
+    full: Mapping[int, Passed] = field(default_factory=dict)
+    lack: str = "full"
+
+    def notes(self, holdings: Sequence[Holding] | None = None) -> list[str]:
+        """Write what is to be noted of these holdings; without them, of all together."""
+        places = [each.row.first for each in (self.holdings if holdings is None else holdings)]
+        full = {place: self.full[place] for place in places if place in self.full}
+        return [] if self.plan is None else describe_passed_over(self.plan, full, self.lack)
 
 
 async def _noted(ledger: AsyncLedger, network: str, owner: str, said: dict[str, Any], ask: Ask) -> _Given:
     """Ask for addresses, and note which of them were given because earlier pools were full.
 
-    Cost: a reading of the plan, and where pools come one after the other, of what the owner held before.
+    Cost: a reading of the plan, and where pools come one after the other, of what the owner held before; with a policy
+    that comes back to former addresses, of the history of each address from a later pool.
     """
     plan, before = await _held_before(ledger, network, owner, said)
     holdings = await ask(ledger)
-    notes: list[str] = []
     if plan is not None:
+        lack = "without so many in a row" if said.get("contiguous") else "full"
         # The plan is from before: it may lack the pool that served. Notes never cost the answer.
         with contextlib.suppress(TenureError):
-            notes = _notes(plan, said, [each for each in holdings if each.generation not in before])
-    return _Given(holdings, notes)
+            full = await _full_before(ledger, plan, said, [each for each in holdings if each.generation not in before])
+            return _Given(holdings, plan, full, lack)
+    return _Given(holdings)
 
 
 async def _one(ledger: AsyncLedger, verb: str, network: str, owner: str, said: dict[str, Any]) -> list[Holding]:
@@ -137,14 +154,30 @@ async def _held_before(
     return plan if len(kinds) > 1 else None, {holding.generation for holding in held}
 
 
-def _notes(plan: Network, said: dict[str, Any], fresh: list[Holding]) -> list[str]:
-    """Write which pools were full when these were picked; what waited for its owner was not picked."""
+async def _full_before(
+    ledger: AsyncLedger, plan: Network, said: dict[str, Any], fresh: list[Holding]
+) -> dict[int, Passed]:
+    """Return which pools were full when these were picked; what waited for its owner was not picked."""
     waited = {(each.owner, each.slot) for each in plan.preallocations}
     key = (plan.name, said["pool"], said["subnet"], said["zone"], said["family"] and Family(said["family"]))
     policy = said["policy"] and Policy(said["policy"])
-    picked = [each.row.first for each in fresh if (each.owner, each.slot) not in waited]
-    lack = "without so many in a row" if said.get("contiguous") else "full"
-    return describe_passed_over(plan, {place: passed_over(plan, key, policy, place) for place in picked}, lack)
+    picked = [each for each in fresh if (each.owner, each.slot) not in waited]
+    full = [(each, passed) for each in picked if (passed := passed_over(plan, key, policy, each.row.first))]
+    returns = may_return(plan, key, policy)
+    return {
+        each.row.first: passed
+        for each, passed in full
+        if not (returns and await _may_have_returned(ledger, plan, each))
+    }
+
+
+async def _may_have_returned(ledger: AsyncLedger, plan: Network, holding: Holding) -> bool:
+    """Return whether the owner's slot had this address before, as far as the log says."""
+    history = await ledger.history(holding.address, network=plan.name)
+    return history.trimmed or any(
+        (each.owner, each.slot) == (holding.owner, holding.slot) and each.ending is not Ending.STILL_HELD
+        for each in history.tenures
+    )
 
 
 async def _many(
@@ -173,16 +206,16 @@ def _print_waiting(session: Session, wait_s: float | None) -> None:
 
 
 def _document(holding: Holding, notes: Sequence[str] = ()) -> Document:
-    return {**holding_document(holding), "warnings": [*holding.warnings, *notes]}
+    return {**holding_document(holding), "warnings": [*map(with_options, holding.warnings), *notes]}
 
 
 def _print_one(session: Session, given: _Given, *, quiet: bool) -> None:
-    warn(session, given.notes)
-    _print(session, _document(given.holdings[0], given.notes), given.holdings, quiet=quiet)
+    warn(session, given.notes())
+    _print(session, _document(given.holdings[0], given.notes()), given.holdings, quiet=quiet)
 
 
 def _print(session: Session, document: object, holdings: list[Holding], *, quiet: bool) -> None:
-    warn(session, (text for holding in holdings for text in holding.warnings))
+    warn(session, (with_options(text) for holding in holdings for text in holding.warnings))
     answer(
         session,
         document,

@@ -74,6 +74,7 @@ WORDS = {
     "pass space=": "pass --space=",
     "pass replaces=True": "pass --replace",
     "with add_pool": "with `tenure pool add`",
+    "modify the holding to change that": "`tenure holding modify` changes that",
 }
 """Words of the library, and how the command line says them."""
 

@@ -176,6 +176,11 @@ RETIRED_POOLS = (
     "all of it is retired: `--undo` of `tenure pool retire` or `tenure subnet retire` takes it back into use"
 )
 
+NOTHING_OPEN = (
+    "`tenure reserve list {network}` shows what is reserved, `tenure reserve remove` lifts it; `tenure pool add` adds "
+    "addresses; `tenure why ADDRESS` tells what else keeps one away"
+)
+
 
 def next_step(session: Session, error: TenureError) -> str | None:
     """Say what to do next, in words of the command line."""
@@ -245,7 +250,7 @@ def _in_use_hint(error: StillInUse, command: str) -> str | None:
 
 
 def _retired_hint(session: Session, error: PoolExhausted) -> str | None:
-    """Look whether nothing is free only because nothing is in use."""
+    """Look whether nothing is free only because nothing is in use, or may be."""
     try:
         # The ledger of the command is closed by now, so the hint opens it once more.
         network = session.run(lambda ledger: ledger.network(error.network))
@@ -253,7 +258,9 @@ def _retired_hint(session: Session, error: PoolExhausted) -> str | None:
         return None  # a hint less; what went wrong is told anyway
     if network.retired:
         return RETIRED_NETWORK
-    return RETIRED_POOLS if _all_retired(network, error.pool) else None
+    if _all_retired(network, error.pool):
+        return RETIRED_POOLS
+    return NOTHING_OPEN if error.case == "nothing_open" else None
 
 
 def _all_retired(network: "Network", pool: str | None) -> bool:

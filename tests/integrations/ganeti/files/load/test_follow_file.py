@@ -278,6 +278,57 @@ async def test_nodes_and_the_master_take_their_reserved_addresses_along(ledger: 
     }
 
 
+def _no_longer_external(document: Json) -> None:
+    document["nodes"][NODE1]["primary_ip"] = "192.0.2.10"
+    document["networks"][NET1]["ext_reservations"] = bits(16, 0, 1, 5, 9, 15)
+
+
+def _no_longer_external_and_renamed(document: Json) -> None:
+    _no_longer_external(document)
+    document["nodes"][NODE1]["name"] = "first"
+    document["networks"][NET1]["name"] = "lan"
+
+
+def _in_a_block_that_grew(document: Json) -> None:
+    document["nodes"][NODE1]["primary_ip"] = "10.0.1.9"
+    wide = {"network": "10.0.0.0/23", "reservations": bits(512, 77), "ext_reservations": bits(512, 255, 511)}
+    document["networks"][NET2].update(wide)
+
+
+@pytest.mark.parametrize(
+    ("change", "network", "address", "reason"),
+    [
+        (_no_longer_external, "net1", "192.0.2.10", "node node1"),
+        (_no_longer_external_and_renamed, "lan", "192.0.2.10", "node first"),
+        (_in_a_block_that_grew, "net2", "10.0.1.9", "node node1"),
+    ],
+)
+async def test_a_new_address_of_a_node_is_reserved_also_where_the_file_opens_it(
+    ledger: tenure.AsyncLedger, change: Callable[[Json], None], network: str, address: str, reason: str
+) -> None:
+    await brought_in(ledger, old_document())
+    document = later(old_document())
+    change(document)
+    await followed(ledger, document)
+
+    kept = [each for subnet in (await ledger.network(network)).subnets for each in subnet.reserved]
+    assert [each.reason for each in kept if str(each.range) == address] == [reason]
+
+
+async def test_a_new_address_of_a_node_that_the_file_opens_and_somebody_holds_is_refused(
+    ledger: tenure.AsyncLedger,
+) -> None:
+    await brought_in(ledger, old_document())
+    await ledger.allocate("net1", owner="guest/x", address="192.0.2.10", reserved="force")
+    document = later(old_document())
+    _no_longer_external(document)
+    before = await ledger.last_change()
+    with pytest.raises(tenure.Conflict, match=r"192\.0\.2\.10"):
+        await follow_import(ledger, read_cluster(document))
+
+    assert await ledger.last_change() == before
+
+
 async def test_a_network_that_was_removed_and_added_again_under_its_name_is_followed(
     ledger: tenure.AsyncLedger,
 ) -> None:
@@ -291,8 +342,10 @@ async def test_a_network_that_was_removed_and_added_again_under_its_name_is_foll
     lines = document["nodegroups"][DEFAULT]["networks"]
     lines[NEW_NET] = lines.pop(NET2)
     document["instances"][WEB]["nics"][1]["network"] = NEW_NET
-    await followed(ledger, document)
+    plan = await followed(ledger, document)
 
+    assert plan.followed is not None
+    assert (plan.followed.handed_over, plan.followed.released) == (1, 0)
     assert (await ledger.network("net2")).uuid == NEW_NET
     assert (await held(ledger, "net2"))["10.0.0.77"][0] == "instance/web.example.org"
     assert await export_cluster(ledger, "today") == document
@@ -422,8 +475,24 @@ async def test_what_cannot_be_followed_is_refused_with_the_reason_and_changes_no
 
     assert refused.value.message.startswith("nothing was written: ")
     assert words in refused.value.message
-    assert any(words in each for each in tried.in_the_way)
+    assert words in tried.in_the_way[0]
+    assert not any("--apply follows" in each for each in tried.in_the_way)
     assert await ledger.last_change() == before
+
+
+async def test_a_new_gateway_that_the_file_does_not_mark_and_somebody_holds_is_an_oddity(
+    ledger: tenure.AsyncLedger,
+) -> None:
+    await brought_in(ledger, old_document())
+    await ledger.allocate("net1", owner="guest/x", address="192.0.2.13")
+    document = later(old_document())
+    document["networks"][NET1]["gateway"] = "192.0.2.13"
+    tried = await try_to_follow(ledger, read_cluster(document))
+    plan = await followed(ledger, document)
+
+    words = "192.0.2.13 becomes the gateway of network net1, is not marked as external, and is held by guest/x"
+    assert [[each.reason for each in seen.findings].count(words) for seen in (tried, plan)] == [1, 1]
+    assert (await held(ledger, "net1"))["192.0.2.13"][0] == "guest/x"
 
 
 async def test_a_change_that_came_between_reading_and_writing_is_seen(
@@ -516,8 +585,36 @@ def test_the_command_line_shows_the_differences_and_then_follows_them(tmp_path: 
     assert "followed: instance web.example.org: is called shop.example.org in the file\n" in done
     assert "all followed in one step: 2 addresses handed over, 1 address released" in done
     again = door.ask(f"network import-ganeti {file} --apply")
-    assert (again["applied"], again["differences"], again["moved"]) == (False, [], None)
+    assert (again["written"], again["applied"], again["differences"], again["moved"]) == (False, False, [], None)
     assert "nothing to do" in door.unchanged(f"network import-ganeti {file} --apply").stdout
+
+
+def test_a_dry_run_with_apply_refuses_in_the_words_of_the_real_run(tmp_path: Path) -> None:
+    door, file = Door(f"sqlite:///{tmp_path / 'tenure.db'}"), tmp_path / "config.data"
+    file.write_text(json.dumps(old_document()), "utf-8")
+    door.do(f"network import-ganeti {file}")
+    door.do("allocate net1 guest/x --address 192.0.2.11")
+    document = later(old_document())
+    _ground_in_use(document)
+    file.write_text(json.dumps(document), "utf-8")
+    tried = json.loads(door.call(f"network import-ganeti {file} --dry-run --apply --json").stdout)
+    refused = door.call(f"network import-ganeti {file} --apply")
+
+    [conflict] = tried["conflicts"]
+    assert conflict in refused.stderr
+    assert conflict.endswith("; release them first")
+
+
+async def test_a_dry_run_with_apply_names_everything_that_is_in_the_way(ledger: tenure.AsyncLedger) -> None:
+    await brought_in(ledger, old_document())
+    for address in ("192.0.2.11", "192.0.2.12"):
+        await ledger.allocate("net1", owner="guest/x", slot=address, address=address)
+    document = later(old_document())
+    for machine, place, address in ((WEB, 0, "192.0.2.11"), (DB, 3, "192.0.2.12")):
+        document["instances"][machine]["nics"][place]["ip"] = address
+    tried = await try_to_follow(ledger, read_cluster(document))
+
+    assert [each.split()[1] for each in tried.in_the_way] == ["192.0.2.11", "192.0.2.12"]
 
 
 def test_the_json_of_the_command_line_has_what_was_done(tmp_path: Path) -> None:

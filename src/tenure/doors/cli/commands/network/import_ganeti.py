@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import click
 
 from tenure.doors.cli.framework.click_base import command
-from tenure.doors.cli.framework.exit_codes import FINDINGS
+from tenure.doors.cli.framework.exit_codes import FINDINGS, translated
 from tenure.doors.cli.output.print_answer import answer, counted
 from tenure.doors.cli.output.progress import Bar
 from tenure.doors.cli.session import Session, pass_session
@@ -72,7 +72,7 @@ def import_ganeti(
             may_make=not dry_run,
             try_on_new=dry_run,
         )
-    written = not dry_run
+    written = not dry_run and not plan.done
     answer(session, _document(plan, running, written), "\n".join(_lines(plan, running, written)))
     if plan.in_the_way:
         context.exit(FINDINGS)
@@ -127,10 +127,15 @@ def _document(plan: "ImportPlan", running: "Remarks", written: bool) -> dict[str
         "new": {section: list(names) for section, names in plan.new.items()},
         "present": {section: list(names) for section, names in plan.present.items()},
         "findings": [{"place": place, "reason": reason} for place, reason in _remarks(plan, running)],
-        "conflicts": plan.in_the_way,
+        "conflicts": _in_the_way(plan),
         "differences": [dataclasses.asdict(each) for each in plan.differences],
         "moved": None if plan.followed is None else dataclasses.asdict(plan.followed),
     }
+
+
+def _in_the_way(plan: "ImportPlan") -> list[str]:
+    """List what is in the way in the words in which a real run refuses it."""
+    return [translated(conflict, "network import-ganeti") for conflict in plan.in_the_way]
 
 
 def _remarks(plan: "ImportPlan", running: "Remarks") -> "Remarks":
@@ -138,7 +143,7 @@ def _remarks(plan: "ImportPlan", running: "Remarks") -> "Remarks":
 
 
 def _lines(plan: "ImportPlan", running: "Remarks", written: bool) -> Iterator[str]:
-    for conflict in plan.in_the_way:
+    for conflict in _in_the_way(plan):
         yield f"in the way: {conflict}"
     for difference in plan.differences:
         yield f"followed: {difference.text}" if written else f"differs: {difference}"

@@ -76,7 +76,7 @@ class Tenants:
         return (text for grant in grants if not self.has(grant) for text in self._conflicts(grant))
 
     def _conflicts(self, grant: Grant) -> Iterator[str]:
-        other, own = self._around(grant.position), self._own.get((Owner.trusted(grant.owner), grant.slot))
+        other, own = self.holder_at(grant.position), self._own.get((Owner.trusted(grant.owner), grant.slot))
         where = f"in network {self._network!r}"
         if other is not None:
             state = "" if other.state is State.HELD else f" ({other.state})"
@@ -89,6 +89,7 @@ class Tenants:
             except TenureError as error:
                 yield f"{grant} {where} cannot be had: {error.message}"
 
-    def _around(self, position: int) -> Holding | None:
+    def holder_at(self, position: int) -> Holding | None:
+        """Return the holding that an address lies in, whichever network of the space it is of."""
         place = bisect_right(self._firsts, position) - 1
         return self._rows[place] if place >= 0 and self._rows[place].row.last >= position else None

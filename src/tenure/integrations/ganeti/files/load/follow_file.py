@@ -68,6 +68,8 @@ NOT_WRITTEN = "nothing was written"
 Mark = tuple[str, str]
 MachineMove = tuple[ClusterMachine, ClusterMachine | None]
 """A node or the master as it was, and as it will be (None: it goes)."""
+OwnRange = tuple[AddressRange, str]
+"""An address of a node or the master, and the reason for which it is reserved."""
 
 
 async def follow_import(
@@ -87,6 +89,8 @@ async def follow_import(
         work = _Work(plan, plan.target, await plan_moves(ledger, plan.target, plan.settled))
         if await ledger.last_change() != moment:
             raise Outrun(Conflict("the ledger keeps changing while it is read; import when less is done", field="file"))
+        if rehearsed and work.conflicts:
+            return replace(plan, conflicts=work.conflicts, tried=True)
         try:
             work.check()
             operations = [lock, *work.operations()]
@@ -116,9 +120,8 @@ async def try_to_follow(ledger: AsyncLedger, cluster: ClusterConfiguration) -> I
         raise
     except TenureError as error:
         plan = await plan_import(cluster, ledger)
-        if plan.conflicts:
-            return plan
-        return replace(plan, conflicts=[error.message.removeprefix(f"{NOT_WRITTEN}: ")])
+        conflicts = plan.conflicts or [error.message.removeprefix(f"{NOT_WRITTEN}: ")]
+        return replace(plan, conflicts=conflicts, tried=True)
 
 
 async def _is_there(ledger: AsyncLedger, cluster: ClusterConfiguration) -> bool:
@@ -148,8 +151,9 @@ class _Work:
     target: ClusterTarget
     moves: AddressMoves
 
-    def check(self) -> None:
-        """Raise if something of the ledger's is in the way, or if it takes more than one step."""
+    @cached_property
+    def conflicts(self) -> list[str]:
+        """List what of the ledger's is in the way, and what takes more than one step."""
         gateways = [
             f"network {network.name!r} is new, and a NIC has its gateway {grant.address}, which takes another step; "
             "follow the differences by their commands, then import without --apply"
@@ -157,16 +161,22 @@ class _Work:
             for grant in self._grants(network)
             if grant.position in kept_gateways(network)
         ]
-        conflicts = [*self.plan.conflicts, *self.moves.problems, *gateways]
-        if conflicts:
-            raise first_conflict(NOT_WRITTEN, conflicts)
+        return [*self.plan.conflicts, *self.moves.problems, *gateways]
+
+    def check(self) -> None:
+        """Raise if there is a conflict."""
+        if self.conflicts:
+            raise first_conflict(NOT_WRITTEN, self.conflicts)
 
     def done(self) -> ImportPlan:
         """Return the plan with what was done."""
         networks = {uuid: network.name for uuid, network in self.target.networks.items()}
         grants = {networks[uuid]: grants for uuid, grants in self.moves.grants.items() if grants}
         grants.update((network.name, self._grants(network)) for network in self._new_networks())
-        followed = FollowedAddresses(len(self.moves.transfers), len(self.moves.releases))
+        # A network that was removed and added again under its name: its addresses go to the new one in the same step.
+        again = {(network.name, grant.address) for network in self._new_networks() for grant in self._grants(network)}
+        passed = sum((each.network, each.address) in again for each in self.moves.releases)
+        followed = FollowedAddresses(len(self.moves.transfers) + passed, len(self.moves.releases) - passed)
         return replace(self.plan, grants={name: each for name, each in grants.items() if each}, followed=followed)
 
     def operations(self) -> list[Operation]:
@@ -219,7 +229,7 @@ class _Work:
             yield IgnoreConflicts(network=name)
             reserved = [edit for edit in design.edits if isinstance(edit, Reserve) and edit.reason]
             # A node's new address must be nobody's; where the file itself gives it to a NIC, it is not reserved.
-            new = [edit.range for edit in reserved if edit.range in self._new_own]
+            new = dict.fromkeys(edit.range for edit in reserved if edit.range in self._new_own)
             yield from (ExpectNoHoldings(network=name, range=str(each)) for each in new)
             yield from design.edits
 
@@ -237,6 +247,8 @@ class _Work:
         lines = self.target.lines(network)
         # A network of the ledger's own only follows the names of groups.
         follow_network(design, wanted or network_file(design.network), lines)
+        # Only now is it seen which new addresses the file's word opened: it lifts reservations and adds blocks.
+        self._reserve(design, [each for each in self._new_addresses(design.network) if not _is_reserved(design, each)])
         return design
 
     @cached_property
@@ -263,15 +275,25 @@ class _Work:
         for old, new in self._machine_moves:
             if new is None or old.reason not in moved:
                 continue
-            for address in new.addresses:
-                was = any(parse_address(address) in each.range for each in kept if each.reason == old.reason)
-                fresh = (
-                    address not in old.addresses
-                    and (network.uuid, address) not in self._held
-                    and _inside(network, address)
-                )
-                if was or fresh:
-                    design.edit(Reserve(network=name, range=_single(address), reason=new.reason))
+            own = [each.range for each in kept if each.reason == old.reason]
+            stay = [_single(each) for each in new.addresses if any(parse_address(each) in piece for piece in own)]
+            self._reserve(design, [(each, new.reason) for each in stay])
+        self._reserve(design, self._new_addresses(network))
+
+    def _new_addresses(self, network: Network) -> list[OwnRange]:
+        """List what nodes and the master get in a network, unless a NIC of the file has it."""
+        found = [
+            (address, new.reason)
+            for old, new in self._machine_moves
+            if new is not None
+            for address in new.addresses
+            if address not in old.addresses and (network.uuid, address) not in self._held
+        ]
+        return [(_single(address), reason) for address, reason in found if _inside(network, address)]
+
+    def _reserve(self, design: Design, ranges: Iterable[OwnRange]) -> None:
+        for piece, reason in ranges:
+            design.edit(Reserve(network=design.network.name, range=piece, reason=reason))
 
     @cached_property
     def _held(self) -> set[tuple[str | None, str]]:
@@ -374,6 +396,10 @@ def _own(machine: ClusterMachine) -> tuple[str, Sequence[str]]:
 def _single(address: str) -> AddressRange:
     position = parse_address(address)
     return AddressRange(position, position)
+
+
+def _is_reserved(design: Design, own: OwnRange) -> bool:
+    return any(kept.range.covers(own[0]) for subnet in design.network.subnets for kept in subnet.reserved)
 
 
 def _inside(network: Network, address: str) -> bool:

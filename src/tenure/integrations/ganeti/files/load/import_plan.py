@@ -17,7 +17,7 @@ from tenure.integrations.ganeti.files.ledger_snapshot import read_ledger
 from tenure.integrations.ganeti.files.load.address_owners import Grant, Tenants, grants_of
 from tenure.integrations.ganeti.files.load.cluster_differences import ClusterDifference, differences
 from tenure.integrations.ganeti.files.load.cluster_target import KINDS, ClusterTarget
-from tenure.integrations.ganeti.files.load.network_changes import aligned
+from tenure.integrations.ganeti.files.load.network_changes import aligned, open_gateways
 from tenure.integrations.ganeti.files.read.merge_marks import MergedConfiguration, settle
 from tenure.integrations.ganeti.files.unknown_fields_papers import (
     FILE,
@@ -39,8 +39,9 @@ from tenure.integrations.ganeti.machine_model import (
     read_master,
     read_node,
 )
-from tenure.kernel.holdings.holding_model import Paper
-from tenure.kernel.plan.plan_model import Configuration
+from tenure.kernel.addressing.addresses import format_address
+from tenure.kernel.holdings.holding_model import Paper, State
+from tenure.kernel.plan.plan_model import Configuration, Network
 from tenure.service.ledger.async_ledger import AsyncLedger
 from tenure.service.read.own_addresses import ORPHAN
 
@@ -69,6 +70,7 @@ class ImportPlan:
     ``nodes``: the revisions of the nodes that are there, by name. ``master``: the master's address in the
     ledger. ``again``: an earlier file was brought in; ``differences``: how the ledger differs from this one, with
     ``target``, the cluster to bring it to. ``followed``: they were (or, rehearsed, can be) followed in one step.
+    ``tried``: that was rehearsed, and the conflicts say why they cannot be.
     """
 
     settled: MergedConfiguration
@@ -85,12 +87,13 @@ class ImportPlan:
     again: bool = False
     target: ClusterTarget | None = None
     followed: FollowedAddresses | None = None
+    tried: bool = False
 
     @property
     def in_the_way(self) -> list[str]:
         """List what keeps an import from being made: conflicts, and differences that are still to be followed."""
-        left = [f"{DIFFERS}: {len(self.differences)}"] if self.differences and self.followed is None else []
-        return [*left, *self.conflicts]
+        waits = self.differences and self.followed is None and not self.tried
+        return [*([f"{DIFFERS}: {len(self.differences)}"] if waits else []), *self.conflicts]
 
     @property
     def findings(self) -> Sequence[FileRemark]:
@@ -214,6 +217,7 @@ async def _plan_again(
     known = snapshot.networks
     networks = (aligned(each, known[each.uuid]) if each.uuid in known else each for each in settled.cluster.networks)
     settled = replace(settled, cluster=replace(settled.cluster, networks=tuple(networks)))
+    settled = replace(settled, findings=[*settled.findings, *await _held_gateways(settled, known, standing, ledger)])
     target = ClusterTarget(settled.cluster, snapshot)
     half = frozenset(plain.name for plain in plain_objects(settled.cluster) if _is_half_made(plain, papers))
     there = {(each.section, each.uuid) for each in plain_objects(snapshot.cluster) if each.name not in half}
@@ -225,6 +229,27 @@ async def _plan_again(
     return ImportPlan(
         settled, conflicts, new, present, papers, opened=half, differences=found, again=True, target=target
     )
+
+
+async def _held_gateways(
+    settled: MergedConfiguration, known: Mapping[str, Network], standing: _Standing, ledger: AsyncLedger
+) -> list[FileRemark]:
+    """Name who holds a new gateway that the file does not mark. Costs the holdings of the networks that have one."""
+    found: list[FileRemark] = []
+    for wanted in settled.cluster.networks:
+        network = known.get(wanted.uuid)
+        gateways = [] if network is None else open_gateways(network, wanted)
+        if network is None or not gateways:
+            continue
+        tenants = await Tenants.read(ledger, standing.space_of(network.name), network.name)
+        place = f"{NETWORKS}[{settled.cluster.keys[NETWORKS, wanted.uuid]}]"
+        for gateway in gateways:
+            holding = tenants.holder_at(gateway)
+            if holding is not None and holding.state is not State.COOLING:
+                what = f"{format_address(gateway)} becomes the gateway of network {wanted.name}"
+                text = f"{what}, is not marked as external, and is held by {holding.owner}"
+                found.append(FileRemark(place, text))
+    return found
 
 
 def _nothing() -> Names:

@@ -103,6 +103,19 @@ def differing(network: Network, wanted: NetworkFile) -> list[str]:
     return [what for what, (theirs_said, ours_said) in pairs.items() if theirs_said != ours_said]
 
 
+def open_gateways(network: Network, wanted: NetworkFile) -> list[int]:
+    """List the gateways that are new in a file and that it does not mark: the ledger lets any owner hold these."""
+    known = {subnet.gateway for subnet in network.subnets}
+    return [
+        subnet.gateway
+        for subnet in wanted.subnets
+        if subnet.gateway is not None
+        and subnet.gateway not in known
+        and subnet.cidr.range.covers(single(subnet.gateway))
+        and KeepBack.GATEWAY not in kept_back(subnet)
+    ]
+
+
 def _by_uuid(subnets: Iterable[SubnetFile]) -> dict[str, SubnetFile]:
     return {subnet.uuid: subnet for subnet in subnets}
 
