@@ -21,7 +21,6 @@ from tenure.doors.cli.framework.shared_options import (
 from tenure.doors.cli.output.json_documents import Document
 from tenure.doors.cli.output.print_answer import answer, table
 from tenure.doors.cli.session import Session, pass_session
-from tenure.integrations.ganeti.network_lookup import apply_fresh, settled, unchanged
 from tenure.kernel.addressing.addresses import format_address
 from tenure.kernel.addressing.ranges import AddressRange, merge, parse_range
 from tenure.kernel.plan.edits import Unreserve
@@ -90,6 +89,7 @@ ALL_THE_SAME = "`--no-conflicts-check` lifts it all the same"
 
 async def _unreserved(ledger: AsyncLedger, edit: Unreserve, *, check: bool) -> tuple[Network, list[AddressRange]]:
     """Lift a range, and return the network and what is no longer reserved there: nodes' own addresses still are."""
+    from tenure.integrations.ganeti.network_lookup import apply_fresh, settled, unchanged  # help loads no integration
 
     async def attempt() -> tuple[Network, list[AddressRange]]:
         before = await ledger.network(edit.network)
