@@ -1,5 +1,6 @@
 """``tenure operator`` in a real cluster: it starts, answers probes, leads, and stops; with two replicas one leads."""
 
+import asyncio
 import json
 import signal
 import subprocess
@@ -14,6 +15,8 @@ from typing import Any
 
 import pytest
 
+from tenure.integrations.kubernetes import operator as shell
+from tenure.integrations.kubernetes.operator_settings import OperatorSettings
 from tenure.integrations.kubernetes.runtime.resource_types import LEASE
 from tests.infrastructure.kube import NOBODY, OPERATOR, KubeServer
 
@@ -117,6 +120,33 @@ def test_a_check_prints_the_settings_and_the_server_and_starts_nothing(kube: Kub
     printed = json.loads(ran.stdout)
 
     assert (printed["server"], printed["namespaces"], printed["port"]) == (kube.url, ["a", "b"], 8081)
+
+
+class Broken:
+    """A controller whose work fails."""
+
+    name = "broken"
+
+    def not_ready(self) -> dict[str, str]:
+        return {"broken": "it never is"}
+
+    async def follow(self) -> None:
+        await asyncio.Event().wait()
+
+    async def lead(self) -> None:
+        raise RuntimeError("broken on purpose")
+
+
+async def test_an_operator_of_which_a_part_has_ended_ends_so_that_it_is_started_again(
+    kube: KubeServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(shell.CONTROLLERS, "broken", lambda context: Broken())
+    place = OperatorSettings(
+        str(kube.kubeconfig(OPERATOR)), controllers=("broken",), own_namespace="tenure-system", lease="broken", port=0
+    )
+
+    with pytest.raises(shell.PartEnded, match="broken on purpose"):
+        await asyncio.wait_for(shell.run_until(place, asyncio.Event(), lambda running: None), 20)
 
 
 @pytest.mark.parametrize(

@@ -4,7 +4,7 @@ import asyncio
 import contextlib
 import logging
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Protocol
 
 from tenure.integrations.kubernetes.operator_probes import Sample, serve_probes
@@ -59,7 +59,12 @@ class Running:
     context: OperatorContext
     controllers: list[Controller]
     port: int
-    stopping: asyncio.Event = field(default_factory=asyncio.Event)
+    part_ended: asyncio.Task[str]
+    """Done as soon as a part has ended, which none does by itself; says which, and why."""
+
+
+class PartEnded(Exception):
+    """A part of the operator has ended, so the others must not go on as if it were there."""
 
 
 @contextlib.asynccontextmanager
@@ -76,43 +81,49 @@ async def started(settings: OperatorSettings) -> AsyncIterator[Running]:
             settings.host, settings.port, lambda: _missing(controllers), lambda: _samples(context)
         )
         try:
-            async with _at_work(context, controllers):
-                yield Running(context, controllers, port)
+            async with _at_work(context, controllers) as part_ended:
+                yield Running(context, controllers, port, part_ended)
         finally:
             await probes.cleanup()
 
 
 async def run_until(settings: OperatorSettings, stopped: asyncio.Event, ready: Callable[[Running], None]) -> None:
-    """Run an operator until ``stopped`` is set."""
+    """Run an operator until ``stopped`` is set; raise ``PartEnded`` if a part ends before that."""
     async with started(settings) as running:
         if not running.controllers:
             LOG.warning("no controllers are chosen (--controllers): nothing is done but answering probes")
         ready(running)
-        await stopped.wait()
+        stop = asyncio.create_task(stopped.wait())
+        await asyncio.wait({stop, running.part_ended}, return_when=asyncio.FIRST_COMPLETED)
+        stop.cancel()
+        if not stopped.is_set():
+            raise PartEnded(running.part_ended.result())
         LOG.info("stopping")
 
 
 @contextlib.asynccontextmanager
-async def _at_work(context: OperatorContext, controllers: list[Controller]) -> AsyncIterator[None]:
+async def _at_work(context: OperatorContext, controllers: list[Controller]) -> AsyncIterator[asyncio.Task[str]]:
     tasks = [asyncio.create_task(each.follow(), name=f"{each.name}: follow") for each in controllers]
     tasks += [
         asyncio.create_task(context.events.run(), name="events"),
         asyncio.create_task(context.lease.run(lambda: _lead(controllers)), name="lease"),
     ]
-    watch = asyncio.create_task(_first_failure(tasks))
+    watch = asyncio.create_task(_first_end(tasks))
     try:
-        yield
+        yield watch
     finally:
         for task in (watch, *tasks):
             task.cancel()
         await asyncio.gather(watch, *tasks, return_exceptions=True)
 
 
-async def _first_failure(tasks: list[asyncio.Task[None]]) -> None:
-    """Say loudly that a part has ended, which none does by itself."""
+async def _first_end(tasks: list[asyncio.Task[None]]) -> str:
+    """Wait for the first part that ends, and return which it is, and why."""
     done, _ = await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
-    for task in done:
-        LOG.critical("%s ended: %r", task.get_name(), None if task.cancelled() else task.exception())
+    error = next(iter(done)).exception()
+    # The log has the place; a caller prints the reason.
+    LOG.critical("a part of the operator has ended", exc_info=error)
+    return f"{next(iter(done)).get_name()} ended: {error!r}"
 
 
 async def _lead(controllers: list[Controller]) -> None:

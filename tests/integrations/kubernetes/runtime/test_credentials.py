@@ -15,7 +15,7 @@ from kubernetes_asyncio.config import incluster_config
 
 from tenure.integrations.kubernetes.runtime import credentials
 from tenure.integrations.kubernetes.runtime.api_client import ApiClient
-from tenure.integrations.kubernetes.runtime.api_errors import ApiError
+from tenure.integrations.kubernetes.runtime.api_errors import ApiError, ApiUnreachable
 from tenure.integrations.kubernetes.runtime.credentials import CredentialsMissing, from_kubeconfig, from_service_account
 from tenure.integrations.kubernetes.runtime.runtime_meter import RuntimeMeter
 from tenure.integrations.kubernetes.runtime.serving_certificates import make_certificate
@@ -91,6 +91,18 @@ async def test_the_token_of_a_service_account_is_read_again_when_it_has_expired(
         with pytest.raises(ApiError, match="401"):
             await client.get("/api/v1/nodes")
         token.write_text(ADMIN, "utf-8")
+        assert (await client.get("/api/v1/nodes"))["items"] == []
+
+
+async def test_credentials_that_are_away_when_they_are_read_again_may_come_back(
+    kube: KubeServer, tmp_path: Path
+) -> None:
+    path = Path(kubeconfig(tmp_path, kube, {"token": "expired"}))
+    async with ApiClient(from_kubeconfig(str(path))) as client:
+        await asyncio.to_thread(path.unlink)
+        with pytest.raises(ApiUnreachable, match="expired"):
+            await client.get("/api/v1/nodes")
+        kubeconfig(tmp_path, kube, {"token": ADMIN})
         assert (await client.get("/api/v1/nodes"))["items"] == []
 
 

@@ -24,6 +24,16 @@ from tests.integrations.kubernetes.runtime.test_object_cache import made
 
 THING = ResourceType("example.org", "v1", "things", "Thing")
 SILENT = watches(then="silent")
+NONSENSE = [
+    b"x",
+    b"{}",
+    b"[]",
+    b"null",
+    b'{"metadata": {}, "items": []}',
+    b'{"metadata": {"resourceVersion": "1"}, "items": [{}]}',
+    b'{"metadata": {"resourceVersion": "new"}, "items": []}',
+]
+"""What may come in place of a list, from a server or from what stands before it."""
 
 
 @pytest.fixture
@@ -154,7 +164,16 @@ async def test_a_silent_watch_is_replaced(server: CrookedServer) -> None:
     assert server.asked[2].query["resourceVersion"] == "7"
 
 
-@pytest.mark.parametrize("nonsense", [b"{half", b"[]", b'{"type": "ADDED"}', b"\xff\xfe"])
+@pytest.mark.parametrize(
+    "nonsense",
+    [
+        b"{half",
+        b"[]",
+        b'{"type": "ADDED"}',
+        b"\xff\xfe",
+        b'{"type": "ADDED", "object": {"metadata": {"resourceVersion": "8"}}}',
+    ],
+)
 async def test_an_event_that_cannot_be_read_is_followed_by_a_list(server: CrookedServer, nonsense: bytes) -> None:
     server.answers = [page(7), watches(nonsense, then="silent"), page(9, made("a", 8))]
     async with following(server) as followed:
@@ -162,7 +181,7 @@ async def test_an_event_that_cannot_be_read_is_followed_by_a_list(server: Crooke
 
 
 @pytest.mark.parametrize(
-    "failure", [refuses(500, "InternalError"), refuses(403, "Forbidden"), breaks_off(), says(b"x")]
+    "failure", [refuses(500, "InternalError"), refuses(403, "Forbidden"), breaks_off(), *map(says, NONSENSE)]
 )
 async def test_a_list_that_fails_is_tried_again(server: CrookedServer, failure: object) -> None:
     server.answers = [failure, failure, page(3, made("a", 2))]  # type: ignore[list-item]

@@ -78,6 +78,16 @@ def test_objects_are_found_by_what_an_indexer_says_of_them_now() -> None:
     assert cache.by_index("pool", "y") == []
 
 
+def test_a_server_that_was_restored_from_a_backup_is_believed() -> None:
+    cache = ObjectCache()
+    cache.replace([made("a", 90), made("b", 95)], version=100)
+
+    cache.replace([made("a", 40)], version=50)
+
+    assert [each["metadata"]["resourceVersion"] for each in cache] == ["40"]
+    assert cache.saw(made("c", 51)) is not None
+
+
 class Truth:
     """A server with one kind: its writes, in order, as a watch would bring them."""
 
@@ -104,7 +114,10 @@ class Truth:
 
 
 ACTS = st.lists(
-    st.tuples(st.sampled_from(["write", "delete", "own write", "own delete", "watch", "list"]), st.sampled_from("ab"))
+    st.tuples(
+        st.sampled_from(["write", "delete", "own write", "own delete", "watch", "list", "compare"]),
+        st.sampled_from("ab"),
+    )
 )
 
 
@@ -112,7 +125,7 @@ ACTS = st.lists(
 def test_in_whatever_order_answers_events_and_lists_come_the_cache_ends_as_the_server(
     acts: list[tuple[str, str]],
 ) -> None:
-    truth, cache, followed = Truth(), ObjectCache(), 0
+    truth, cache, followed, ended = Truth(), ObjectCache(), 0, set[str]()
     for act, name in acts:
         if act.endswith("write"):
             written = truth.write(name)
@@ -127,9 +140,12 @@ def test_in_whatever_order_answers_events_and_lists_come_the_cache_ends_as_the_s
         elif act == "watch" and followed < len(truth.events):
             take(cache, truth.events[followed])
             followed += 1
-        elif act == "list":
+        elif act in ("list", "compare"):
             cache.replace(list(truth.objects.values()), truth.version)
-            followed = len(truth.events)
+            ended = {object["metadata"]["uid"] for kind, object in truth.events if kind == "DELETED"}
+            if act == "list":  # after a comparison the watch goes on where it was, behind the list
+                followed = len(truth.events)
+        assert not ended & {each["metadata"]["uid"] for each in cache}
     for event in truth.events[followed:]:
         take(cache, event)
 

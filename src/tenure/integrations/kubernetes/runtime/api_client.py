@@ -10,7 +10,7 @@ import aiohttp
 import orjson
 
 from tenure.integrations.kubernetes.runtime.api_errors import ApiUnreachable, error_of
-from tenure.integrations.kubernetes.runtime.credentials import ClusterAccess, Loader
+from tenure.integrations.kubernetes.runtime.credentials import ClusterAccess, CredentialsMissing, Loader
 from tenure.integrations.kubernetes.runtime.resource_types import Object, ResourceType, uid_of
 from tenure.integrations.kubernetes.runtime.runtime_meter import RuntimeMeter
 
@@ -114,9 +114,11 @@ class ApiClient:
             data, headers["Content-Type"] = orjson.dumps(body), content_type
         async with self._turns, self._sent(method, path, query=query, data=data, headers=headers) as response:
             try:
-                answer: Object = orjson.loads(await response.read())
+                answer = orjson.loads(await response.read())
             except (aiohttp.ClientError, TimeoutError, OSError, orjson.JSONDecodeError) as error:
                 raise ApiUnreachable(f"{method} {path}: no whole answer: {error!r}") from error
+            if not isinstance(answer, dict):
+                raise ApiUnreachable(f"{method} {path}: the answer is no document: {str(answer)[:200]}")
             return answer
 
     @contextlib.asynccontextmanager
@@ -161,7 +163,11 @@ class ApiClient:
         async with self._renewing:
             if self._access is shown:
                 self._meter.renewed += 1
-                self._access = await self._load()
+                try:
+                    self._access = await self._load()
+                # A file that is being replaced, or a plug-in that is away, may be there at the next try.
+                except CredentialsMissing as error:
+                    raise ApiUnreachable(f"the credentials have expired and there are no others: {error}") from error
 
 
 async def _document(response: aiohttp.ClientResponse) -> object:

@@ -91,7 +91,6 @@ class Informer:
                 self._vanish()
             except VersionExpired:
                 LOG.info("%s: the version is forgotten, listing again", self.kind.plural)
-                continue
             except (ApiError, ApiUnreachable, ValueError) as error:
                 LOG.warning("%s: %s", self.kind.plural, error)
             await asyncio.sleep(pause * random.uniform(0.5, 1.5))
@@ -100,6 +99,8 @@ class Informer:
     async def compare(self) -> int:
         """List everything and mend the cache where it differs; return in how many objects it did (KP13)."""
         objects, version = await self.list_all()
+        if version < self.cache.listed:
+            return 0  # the watch was replaced by a newer list meanwhile
         deltas = self.cache.replace(objects, version)
         self._tell(deltas)
         self._meter.drift[self.kind.plural] = self._meter.drift.get(self.kind.plural, 0) + len(deltas)
@@ -112,19 +113,19 @@ class Informer:
                 return await self._pages()
             except VersionExpired:
                 LOG.info("%s: the list expired half way, beginning again", self.kind.plural)
+                await asyncio.sleep(FIRST_PAUSE_S)
 
     async def _pages(self) -> tuple[list[Object], int]:
         objects: list[Object] = []
         query = {**self._query, "limit": str(self._page)}
         while True:
-            page = await self._client.get(self._path, query)
-            metadata = page["metadata"]
-            for object in page.get("items") or ():
+            page, version, more = _page(await self._client.get(self._path, query))
+            for object in page:
                 self._trim(object)
                 objects.append(object)
-            if not metadata.get("continue"):
-                return objects, int(metadata["resourceVersion"])
-            query["continue"] = metadata["continue"]
+            if not more:
+                return objects, version
+            query["continue"] = more
 
     async def _list(self) -> int:
         objects, version = await self.list_all()
@@ -164,7 +165,7 @@ class Informer:
     def _vanish(self) -> None:
         """Empty the cache, since the server does not have the kind (any more)."""
         self.is_there = False
-        self._tell(self.cache.replace([], version_beyond_all()))
+        self._tell(self.cache.clear())
         self.synced.set()
 
     def _tell(self, deltas: Iterable[Delta | None]) -> None:
@@ -174,21 +175,37 @@ class Informer:
                     handler(delta)
 
 
+def _page(document: Object) -> tuple[list[Object], int, str]:
+    """Return the objects of a page of a list, its version and what the next page is asked for by."""
+    match document:
+        case {"metadata": {"resourceVersion": str(version), **rest}, "items": [*objects]}:
+            return [_whole(object) for object in objects], int(version), str(rest.get("continue") or "")
+        case {"metadata": {"resourceVersion": str(version)}, "items": None}:
+            return [], int(version), ""
+    raise ValueError(f"not a page of a list: {str(document)[:200]}")
+
+
+def _whole(object: object) -> Object:
+    """Return an object that has what the cache rests on; another one raises ``ValueError``."""
+    match object:
+        case {"metadata": {"name": str(), "uid": str(), "resourceVersion": str(version)}} if version.isdecimal():
+            assert isinstance(object, dict)
+            return object
+    raise ValueError(f"not an object of a server: {str(object)[:200]}")
+
+
 def _event(line: bytes) -> tuple[str, Object]:
     """Read an event of a watch; what is none raises ``ValueError``."""
     match orjson.loads(line):
         case {"type": "ERROR", "object": dict(status)}:
             return "ERROR", status
-        case {"type": str(kind), "object": {"metadata": {"resourceVersion": str()}} as object}:
-            return kind, object
+        case {"type": "BOOKMARK", "object": {"metadata": {"resourceVersion": str()}} as mark}:
+            return "BOOKMARK", mark
+        case {"type": "ADDED" | "MODIFIED" | "DELETED" as kind, "object": object}:
+            return kind, _whole(object)
     raise ValueError(f"not an event of a watch: {line[:200]!r}")
 
 
 def drop_managed_fields(object: Object) -> None:
     """Forget who wrote which field: it is half of many objects, and no controller here reads it."""
     object["metadata"].pop("managedFields", None)
-
-
-def version_beyond_all() -> int:
-    """Return a version that no write has."""
-    return 1 << 63

@@ -38,6 +38,8 @@ class ObjectCache:
         self._index: dict[str, dict[str, set[Key]]] = {name: {} for name in self._indexers}
         self._gone: set[str] = set()
         """Identities of objects whose deletion was answered to this process and not yet seen in the watch."""
+        self.listed = 0
+        """The version of the last list."""
 
     def __len__(self) -> int:
         return len(self._objects)
@@ -55,6 +57,12 @@ class ObjectCache:
 
     def saw(self, object: Object) -> Delta | None:
         """Enter an object that was watched, listed, or returned by a write; nothing if it is not news."""
+        # A list is whole: what is older than it and not in it is gone, though the watch may be behind and bring it.
+        if version_of(object) <= self.listed and key_of(object) not in self._objects:
+            return None
+        return self._enter(object)
+
+    def _enter(self, object: Object) -> Delta | None:
         if uid_of(object) in self._gone:
             return None
         key = key_of(object)
@@ -81,18 +89,30 @@ class ObjectCache:
         """Make a whole list the state as of a version, and return what changed, deletions included.
 
         An object that is missing in the list and newer than it stays: it was written by this process after the list.
+        A server whose versions went back was restored from a backup: then the list alone counts.
         """
-        deltas, listed, identities = [], set(), set()
+        deltas: list[Delta | None] = [*self.clear()] if version < self.listed else []
+        listed, identities = set(), set()
         for object in objects:
             listed.add(key_of(object))
             identities.add(uid_of(object))
-            deltas.append(self.saw(object))
+            deltas.append(self._enter(object))
         for key, object in list(self._objects.items()):
             if key not in listed and version_of(object) <= version:
                 self._put(key, object, None)
                 deltas.append(Delta(object, None))
-        self._gone &= identities  # of others the watch brings nothing any more
+        self._gone &= identities  # of others the watch brings nothing that is newer than the list
+        self.listed = version
         return [delta for delta in deltas if delta is not None]
+
+    def clear(self) -> list[Delta]:
+        """Forget everything, versions included, and return what is gone by that."""
+        gone = [Delta(object, None) for object in self._objects.values()]
+        for delta in gone:
+            self._put(delta.key, delta.before, None)
+        self._gone.clear()
+        self.listed = 0
+        return gone
 
     def _put(self, key: Key, before: Object | None, after: Object | None) -> None:
         if after is None:

@@ -48,6 +48,14 @@ def make_certificate(names: Sequence[str], lasts: dt.timedelta) -> ServingCertif
     return ServingCertificate(_pem(certificate), private, _pem(authority))
 
 
+def check(certificate: bytes, key: bytes, authorities: bytes) -> None:
+    """Raise ``ValueError`` unless these are a certificate, its own key, and CAs."""
+    public = serialization.load_pem_private_key(key, None).public_key()
+    if x509.load_pem_x509_certificate(certificate).public_key() != public:
+        raise ValueError("the key is not that of the certificate")
+    x509.load_pem_x509_certificates(authorities)
+
+
 def ends(certificate: bytes) -> dt.datetime:
     """Return when a certificate ends."""
     return x509.load_pem_x509_certificate(certificate).not_valid_after_utc

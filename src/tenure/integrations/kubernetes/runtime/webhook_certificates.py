@@ -74,7 +74,10 @@ class WebhookCertificates:
         if secret is None:
             await self._create()
             return 0.0
-        data = _decoded(secret)
+        data = _readable(secret)
+        if data is None:
+            await self._replace(secret)
+            return 0.0
         await self._trust(data[AUTHORITIES])
         if NEXT_CERTIFICATE in data:
             await asyncio.sleep(self._times.waits_s)
@@ -120,6 +123,14 @@ class WebhookCertificates:
         )
         LOG.info("made a certificate for webhooks, for %s", ", ".join(self._names))
 
+    async def _replace(self, secret: Object) -> None:
+        """Make a certificate in place of what cannot be read: there is none that could go on being shown."""
+        LOG.error("the Secret %s has no certificate that can be read; it gets a new one", self._secret)
+        made = serving_certificates.make_certificate(self._names, self._times.lasts)
+        data = {CERTIFICATE: made.certificate, KEY: made.key, AUTHORITIES: made.authority}
+        step = {"op": "add", "path": "/data", "value": _encoded(data)}
+        await self._client.patch(SECRET, secret, guarded(secret, step))
+
     async def _prepare(self, secret: Object, data: dict[str, bytes]) -> None:
         """Put the next certificate beside the one that is shown, and its CA beside those that are trusted."""
         made = serving_certificates.make_certificate(self._names, self._times.lasts)
@@ -160,7 +171,9 @@ class WebhookCertificates:
 def _use(host: WebhookHost, folder: Path, delta: Delta) -> None:
     if delta.after is None:
         return  # what was shown goes on; the leader makes another
-    data = _decoded(delta.after)
+    data = _readable(delta.after)
+    if data is None:
+        return  # likewise
     certificate, key = folder / CERTIFICATE, folder / KEY
     key.touch(mode=0o600)
     certificate.write_bytes(data[CERTIFICATE])
@@ -168,8 +181,14 @@ def _use(host: WebhookHost, folder: Path, delta: Delta) -> None:
     host.use_certificate(certificate, key)
 
 
-def _decoded(secret: Object) -> dict[str, bytes]:
-    return {name: base64.b64decode(text) for name, text in (secret.get("data") or {}).items()}
+def _readable(secret: Object) -> dict[str, bytes] | None:
+    """Return what a Secret has, or nothing if certificate, key or CAs are missing or are none."""
+    try:
+        data = {name: base64.b64decode(text) for name, text in (secret.get("data") or {}).items()}
+        serving_certificates.check(data[CERTIFICATE], data[KEY], data[AUTHORITIES])
+    except (KeyError, TypeError, ValueError):
+        return None
+    return data
 
 
 def _encoded(data: dict[str, bytes]) -> dict[str, str]:

@@ -87,6 +87,8 @@ def operator(
         asyncio.run(_run(session, settings, shell.run_until))
     except CredentialsMissing as error:
         raise Invalid(f"--kubeconfig: {error}") from None
+    except shell.PartEnded as error:
+        raise click.ClickException(str(error)) from None
 
 
 async def _run(session: Session, settings: "OperatorSettings", run_until: "RunUntil") -> None:
