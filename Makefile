@@ -16,7 +16,7 @@ unexport PYTHONDONTWRITEBYTECODE
 TYPES_BESIDE = $(IN)/mypy >.venv/types 2>&1 & types=$$!;
 AND_TYPES = && tests=0 || tests=$$?; wait $$types && sound=0 || sound=$$?; cat .venv/types; exit $$((tests + sound))
 
-.PHONY: run tour test quick proof check lint bench soak kube setup clean
+.PHONY: run tour test quick proof check lint bench soak kube kube-programs setup clean
 
 run: .venv/.installed  ## the server on tenure.db, which commands in this folder use, too; DEMO=1: on demo.db, with a company in it
 	@$(if $(DEMO),$(IN)/python examples/demo_company/demo_company.py sqlite:///demo.db)
@@ -31,7 +31,7 @@ test: lint  ## the checks, and every promise once
 quick: lint  ## for people who edit: under a minute, no server is started
 	TENURE_STORES=memory $(PYTEST) $(QUICK)
 
-proof: lint  ## everything on every store, in every mode, with full budgets
+proof: lint kube-programs  ## everything on every store, in every mode, with full budgets
 	@$(TYPES_BESIDE) TENURE_PROOF=1 $(PYTEST) $(AND_TYPES)
 
 check: lint  ## format, lint, types, import contracts, generated code
@@ -45,7 +45,7 @@ lint: .venv/.ready
 	$(IN)/python tools/make_cli_reference.py --check
 	$(IN)/python tools/make_openapi.py --check
 
-bench: .venv/.ready  ## the engine against the raw limits of its stores, in one run
+bench: .venv/.bench kube-programs  ## the engine against the raw limits of its stores, in one run
 	$(IN)/python -m bench
 
 soak: .venv/.ready  ## twenty rounds of kill and restart under load
@@ -53,6 +53,14 @@ soak: .venv/.ready  ## twenty rounds of kill and restart under load
 
 kube: .venv/.ready  ## a Kubernetes API server on loopback to play with, until Ctrl-C
 	@exec $(IN)/python -m tests.infrastructure.kube
+
+.venv/.bench: .venv/.ready
+	@sh tools/install_packages.sh bench
+	@touch $@
+
+# What `make test` does without: the controller manager, kubectl, clusterctl, and the managers that people run today.
+kube-programs: .venv/.ready
+	@$(IN)/python tools/build_kube.py all >/dev/null || echo "tests that need these programs will FAIL" >&2
 
 setup: .venv/.ready
 

@@ -9,6 +9,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from tests.infrastructure.kube import left_out
+
 from bench.cases import FILLS, MILLION, Case, Pair, Scale, burst_case, pairs_for, selected
 from bench.costly_measuring import Cost, costs_document, costs_table, measure_costly, too_long
 from bench.costly_requests import Costly, requests
@@ -16,6 +18,8 @@ from bench.deployment_cases import deployment_pairs, is_deployment
 from bench.deployment_measuring import measure_deployments
 from bench.http_cases import http_pairs, is_http
 from bench.http_measuring import measure_http
+from bench.kubernetes_cases import is_kubernetes, kubernetes_pairs
+from bench.kubernetes_measuring import measure_kubernetes
 from bench.measuring import Bench, Measured, Progress, measure_pairs, median
 from bench.neutron_cases import QUICK as NEUTRON_QUICK
 from bench.neutron_cases import NeutronScale, is_neutron, needs_ledger, neutron_pairs
@@ -113,7 +117,8 @@ def all_pairs(places: Places, scale: Scale, *, quick: bool) -> list[Pair]:
     small = NEUTRON_QUICK if quick else NeutronScale()
     neutrons = neutron_pairs(databases(places.tiers), places.tiers, small)
     deployments = deployment_pairs(places.tiers, quick=quick)
-    return [*pairs_for(places.tiers, scale), *deployments, *http_pairs(places.tiers, scale), *neutrons]
+    clusters = [] if left_out() else kubernetes_pairs(quick=quick)
+    return [*pairs_for(places.tiers, scale), *deployments, *http_pairs(places.tiers, scale), *neutrons, *clusters]
 
 
 async def run(chosen: argparse.Namespace) -> bool:
@@ -136,7 +141,7 @@ async def run(chosen: argparse.Namespace) -> bool:
         few = min(chosen.rounds, SWEEP_ROUNDS)
         progress = Progress(len(pairs) * chosen.rounds + len(picture) * few + sum(map(len, dear.values())))
         async with Bench(places, chosen.seconds) as bench:
-            others = (is_neutron, is_http, is_deployment)
+            others = (is_neutron, is_http, is_deployment, is_kubernetes)
             ours = [pair for pair in pairs if not any(is_other(pair) for is_other in others)]
             measured = await measure_pairs(bench, ours, chosen.rounds, progress)
             swept = await measure_pairs(bench, picture, few, progress)
@@ -147,6 +152,8 @@ async def run(chosen: argparse.Namespace) -> bool:
         costs = {store: await measure_costly(places, store, wanted, progress) for store, wanted in dear.items()}
         neutrons = [pair for pair in pairs if is_neutron(pair)]
         measured += await measure_neutron(places, neutrons, chosen.rounds, progress)
+        clusters = [pair for pair in pairs if is_kubernetes(pair)]
+        measured += await measure_kubernetes(clusters, chosen.rounds, progress)
         progress.close()
     tell(facts, [*measured, *swept])
     tell_costs(costs)

@@ -1,7 +1,9 @@
-"""Build the Kubernetes servers that tests run on, from Go modules, once a machine; print the folder they are in.
+"""Build the Kubernetes servers that tests run on, from Go modules, once a machine; print where they are.
 
 ``KUBEBUILDER_ASSETS`` names a folder that has them already. Otherwise they are built into a cache outside of the tree,
-by version, so that the next run builds nothing: ``python tools/build_kube.py etcd kube-apiserver``.
+by version, so that the next run builds nothing: ``python tools/build_kube.py etcd kube-apiserver``, or ``all`` for the
+programs that ``make proof`` and ``make bench`` have besides: the controller manager, kubectl, clusterctl, and the
+managers that people run today.
 """
 
 import fcntl
@@ -39,6 +41,16 @@ TARGETS = {
         "k8s.io/kubernetes", KUBERNETES, "k8s.io/kubernetes/cmd/kube-controller-manager", 140
     ),
     "kubectl": Target("k8s.io/kubernetes", KUBERNETES, "k8s.io/kubernetes/cmd/kubectl", 55),
+    "clusterctl": Target("sigs.k8s.io/cluster-api", "v1.14.2", "sigs.k8s.io/cluster-api/cmd/clusterctl", 230),
+    "metal3-ipam": Target(
+        "github.com/metal3-io/ip-address-manager", "v1.13.1", "github.com/metal3-io/ip-address-manager", 270
+    ),
+    "in-cluster-ipam": Target(
+        "sigs.k8s.io/cluster-api-ipam-provider-in-cluster",
+        "v1.1.0",
+        "sigs.k8s.io/cluster-api-ipam-provider-in-cluster",
+        290,
+    ),
 }
 SERVERS = ("etcd", "kube-apiserver")
 
@@ -53,21 +65,18 @@ def cache() -> Path:
     return Path(root) / "tenure" / "kube" / f"kubernetes-{KUBERNETES}-etcd-{ETCD}"
 
 
-def folder_with(names: Sequence[str] = SERVERS, *, build: bool = True) -> Path:
-    """Return a folder that has these programs, and build those that are missing in the cache."""
+def find_program(name: str, *, build: bool = True) -> Path:
+    """Return a program, and build it in the cache if it is missing there."""
     given = os.environ.get("KUBEBUILDER_ASSETS")
-    if given:
-        missing = [name for name in names if not is_program(Path(given) / name)]
-        if missing:
-            raise CannotBuild(f"KUBEBUILDER_ASSETS={given} has no {', '.join(missing)}")
-        return Path(given)
-    folder = cache()
-    for name in names:
-        if not is_program(folder / name):
-            if not build:
-                raise CannotBuild(f"{name} is not built yet: run `make setup`")
-            build_program(name, folder)
-    return folder
+    if given and (is_program(Path(given) / name) or name in SERVERS):
+        if not is_program(Path(given) / name):
+            raise CannotBuild(f"KUBEBUILDER_ASSETS={given} has no {name}")
+        return Path(given) / name
+    if not is_program(cache() / name):
+        if not build:
+            raise CannotBuild(f"{name} is not built yet: run `python tools/build_kube.py {name}`")
+        build_program(name, cache())
+    return cache() / name
 
 
 def is_program(path: Path) -> bool:
@@ -111,11 +120,10 @@ def find_go() -> str:
 
 def write_module(go: str, target: Target, work: Path) -> None:
     """Write a go.mod that requires the program's module, with the replacements that Kubernetes' own one has."""
-    name = target.package if target.module == "k8s.io/kubernetes" else target.module
     lines = ["module kubebin", ""]
     module = requirements(go, target, work)
     lines += [f"go {module['Go']}", *(f"godebug {each['Key']}={each['Value']}" for each in module.get("GoDebug") or ())]
-    lines += ["", f"tool {name}", "", f"require {target.module} {target.version}", ""]
+    lines += ["", f"tool {target.package}", "", f"require {target.module} {target.version}", ""]
     if target.module == "k8s.io/kubernetes":
         lines += [f"replace {path} => {path} v0.{target.version.removeprefix('v1.')}" for path in staged(module)]
     (work / "go.mod").write_text("\n".join(lines) + "\n", "utf-8")
@@ -166,12 +174,13 @@ def say(text: str) -> None:
 
 
 def main(names: Sequence[str]) -> int:
-    """Build the named programs, or the servers, and print their folder."""
+    """Build the named programs, all, or the servers, and print where they are."""
     if os.environ.get("NO_KUBE") == "1":
         say("NO_KUBE=1: the Kubernetes servers are not built, and what runs on them is left out of the tests")
         return 0
     try:
-        print(folder_with(names or SERVERS))
+        for name in TARGETS if "all" in names else names or SERVERS:
+            print(find_program(name))
     except CannotBuild as error:
         say(str(error))
         return 1

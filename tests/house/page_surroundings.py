@@ -1,6 +1,5 @@
 """What pages take for granted, and the test must bring: a ledger, files, a server, a database, a Neutron."""
 
-import socket
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
@@ -8,6 +7,7 @@ from pathlib import Path
 
 from tests.doors.cli.neutron_site import build_neutron
 from tests.house.page_player import Command
+from tests.infrastructure.free_port import free_port
 from tests.infrastructure.postgres import schema_in_thread
 
 
@@ -131,13 +131,6 @@ def surroundings_of(page: str, folder: Path) -> Iterator[Surroundings]:
     """Give what a page takes for granted."""
     with ExitStack() as stack:
         yield MAKERS[page](stack, folder) if page in MAKERS else Surroundings()
-
-
-def free_port() -> int:
-    """Return a port that nobody listens on."""
-    with socket.socket() as found:
-        found.bind(("127.0.0.1", 0))
-        return int(found.getsockname()[1])
 
 
 def _postgres(stack: ExitStack) -> str:

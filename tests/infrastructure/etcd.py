@@ -7,7 +7,6 @@ import http.client
 import secrets
 import shutil
 import signal
-import socket
 import subprocess
 import tempfile
 import time
@@ -15,6 +14,8 @@ from collections.abc import AsyncIterator, Iterator, Sequence
 from contextlib import ExitStack, asynccontextmanager, contextmanager
 from importlib.util import find_spec
 from pathlib import Path
+
+from tests.infrastructure.free_port import free_port
 
 START_S = 60
 TO_BE_KILLED = ("--backend-batch-interval", "1h", "--backend-batch-limit", "1000000000")
@@ -33,7 +34,7 @@ class EtcdServer:
     def __init__(self, folder: Path, settings: Sequence[str] = ()) -> None:
         self.folder = folder
         self._settings = settings
-        self.port, self._peer_port = _free_ports()
+        self.port, self._peer_port = free_port(), free_port()
         self._process: subprocess.Popen[bytes] | None = None
 
     @property
@@ -138,10 +139,3 @@ async def fresh_root() -> AsyncIterator[str]:
     """Give the URL of a root in the process's node that nobody used before."""
     server = await asyncio.to_thread(shared_etcd)
     yield f"{server.url}/t-{secrets.token_hex(6)}"
-
-
-def _free_ports() -> tuple[int, int]:
-    with socket.socket() as one, socket.socket() as other:
-        one.bind(("127.0.0.1", 0))
-        other.bind(("127.0.0.1", 0))
-        return one.getsockname()[1], other.getsockname()[1]

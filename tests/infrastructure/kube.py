@@ -9,10 +9,10 @@ import json
 import os
 import secrets
 import signal
-import socket
 import ssl
 import subprocess
 import sys
+import threading
 import time
 import unittest
 import urllib.error
@@ -23,8 +23,9 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
-from tools.build_kube import CannotBuild, folder_with
+from tools.build_kube import CannotBuild, find_program
 
+from tests.infrastructure.free_port import free_port
 from tests.infrastructure.postgres import RUN_FOLDER, once_a_run
 
 WITHOUT = "NO_KUBE"
@@ -47,7 +48,7 @@ def headline() -> str:
     if left_out():
         return f"Kubernetes: LEFT OUT, ITS TESTS ARE SKIPPED ({WITHOUT}=1)"
     try:
-        return f"Kubernetes: {folder_with(build=False).name}"
+        return f"Kubernetes: {find_program('kube-apiserver', build=False).parent.name}"
     except CannotBuild as error:
         return f"Kubernetes: MISSING, ITS TESTS WILL FAIL: {error}"
 
@@ -58,6 +59,7 @@ class KubeServer:
     def __init__(self, folder: Path, extra: Sequence[str] = ()) -> None:
         self.folder = folder
         self._extra = tuple(extra)
+        self._renewed = 0
         self._ports_file = folder / "ports"
 
     @property
@@ -83,8 +85,8 @@ class KubeServer:
     def create(self) -> None:
         """Make what the servers need before their first start."""
         self.folder.mkdir(parents=True, exist_ok=True)
-        self._ports_file.write_text(" ".join(map(str, _free_ports(3))), "utf-8")
-        (self.folder / "tokens.csv").write_text(TOKENS, "utf-8")
+        self._ports_file.write_text(" ".join(str(free_port()) for _ in range(3)), "utf-8")
+        self._write_tokens()
         key = ["openssl", "genrsa", "-out", str(self.folder / "sa.key"), "2048"]
         subprocess.run(key, check=True, capture_output=True)
 
@@ -137,14 +139,26 @@ class KubeServer:
     def ask(self, method: str, path: str, body: Any = None, token: str = ADMIN) -> Any:
         """Ask the API server something as the owner of a token, without any of our own code in between."""
         data = None if body is None else json.dumps(body).encode()
-        headers = {"Authorization": f"Bearer {token}", "Content-Type": "application/json"}
+        headers = {"Authorization": f"Bearer {self._shown(token)}", "Content-Type": "application/json"}
         request = urllib.request.Request(self.url + path, data, headers, method=method)  # noqa: S310 - ours
         with urllib.request.urlopen(request, timeout=30, context=self._tls()) as answer:  # noqa: S310
             text = answer.read().decode()
         return json.loads(text) if text.startswith(("{", "[")) else text
 
+    def renew_operator_token(self) -> None:
+        """Give the operator another token, which counts when the API server is started again; the old one expires."""
+        self._renewed += 1
+        self._write_tokens()
+
+    def _write_tokens(self) -> None:
+        (self.folder / "tokens.csv").write_text(TOKENS.replace(OPERATOR, self._shown(OPERATOR), 1), "utf-8")
+
+    def _shown(self, token: str) -> str:
+        """Return what is sent for a token."""
+        return f"{token}-{self._renewed}" if token == OPERATOR and self._renewed else token
+
     def kubeconfig(self, token: str = ADMIN) -> Path:
-        """Write a kubeconfig for the owner of a token."""
+        """Write a kubeconfig for the owner of a token, always the same file."""
         path = self.folder / f"kubeconfig-{token}"
         cluster = {"server": self.url, "certificate-authority": str(self.authority)}
         document = {
@@ -153,10 +167,12 @@ class KubeServer:
             "current-context": "c",
             "clusters": [{"name": "c", "cluster": cluster}],
             "contexts": [{"name": "c", "context": {"cluster": "c", "user": "u", "namespace": "default"}}],
-            "users": [{"name": "u", "user": {"token": token}}],
+            "users": [{"name": "u", "user": {"token": self._shown(token)}}],
         }
-        path.write_text(json.dumps(document), "utf-8")
-        return path
+        # Processes read the file at any time: they must not find half of it.
+        unfinished = path.with_name(f".{path.name}-{os.getpid()}-{threading.get_ident()}")
+        unfinished.write_text(json.dumps(document), "utf-8")
+        return unfinished.rename(path)
 
     def kill(self, name: str) -> None:
         """Kill a server (``kill -9``) and wait until it is gone."""
@@ -169,7 +185,7 @@ class KubeServer:
                 _end(self.pid(name), signal.SIGKILL)
 
     def _begin(self, name: str, *words: str) -> None:
-        program = folder_with(("etcd", "kube-apiserver"), build=False) / name
+        program = find_program(name, build=False)
         pid_file, log = self.folder / f"{name}.pid", self.folder / f"{name}.log"
         # It is the child of no process of the run, so that the run's other processes can use it after this one.
         aside = ["sh", "-c", '"$@" >>"$0" 2>&1 & echo $! >"$PID_FILE"', str(log), str(program), *words]
@@ -219,17 +235,6 @@ def fresh_namespace(server: KubeServer, labels: Mapping[str, str] | None = None)
     metadata = {"name": name, "labels": dict(labels or {})}
     server.ask("POST", "/api/v1/namespaces", {"apiVersion": "v1", "kind": "Namespace", "metadata": metadata})
     yield name
-
-
-def _free_ports(count: int) -> list[int]:
-    sockets = [socket.socket() for _ in range(count)]
-    try:
-        for each in sockets:
-            each.bind(("127.0.0.1", 0))
-        return [each.getsockname()[1] for each in sockets]
-    finally:
-        for each in sockets:
-            each.close()
 
 
 def _alive(pid: int) -> bool:

@@ -1,11 +1,8 @@
 """Two servers on one PostgreSQL, to be mistreated: clients speak HTTP with whichever of them answers."""
 
-import contextlib
 import json
 import os
-import random
 import secrets
-import socket
 import subprocess
 import sys
 import time
@@ -15,12 +12,12 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from tests.infrastructure.free_port import free_port
 from tests.infrastructure.postgres import private_postgres
 from tests.proof.faces import WHO_ASKS
 from tests.proof.rounds import Fragile
 
 ROOT = Path(__file__).parents[2]
-BELOW_OUTGOING = range(20_000, 32_000)
 STARTS_WITHIN_S = 60
 
 
@@ -75,15 +72,6 @@ class Pair:
         for server in self._running:
             server.wait(timeout=30)
         self._running = []
-
-
-def free_port() -> int:
-    """Find a port that is free, and is given to no outgoing connection while a server that was killed is away."""
-    while True:
-        port = random.SystemRandom().choice(BELOW_OUTGOING)
-        with contextlib.suppress(OSError), socket.socket() as found:
-            found.bind(("127.0.0.1", port))
-            return port
 
 
 def wait_until_ready(port: int) -> None:

@@ -15,6 +15,7 @@ from typing import Any
 
 from tests.infrastructure.postgres import run_folder
 from tests.integrations.bosh.kills.grid import killed_once
+from tests.integrations.kubernetes.runtime.toy_rounds import toy_rounds
 from tests.integrations.neutron.stage.deployment import DATABASES, MODES
 from tests.integrations.neutron.stage.judging import crowd_rounds
 from tests.integrations.neutron.suites.running import run_all as run_suites
@@ -130,6 +131,11 @@ def neutron_crowd(mode: str, database: str, seed: int, scale: Scale) -> Figures:
         return crowd_rounds(mode, database, min(scale.rounds, CROWD_ROUNDS))
 
 
+def kubernetes_kills(seed: int, scale: Scale) -> Figures:
+    """Kill, freeze and starve two replicas of a controller, its API server and its store, again and again."""
+    return {"rounds": scale.rounds, **asyncio.run(toy_rounds(seed, scale.rounds))}
+
+
 def proof(name: str, seed: int, scale: Scale) -> Figures:
     """Run a part that needs no server, to the same number of rounds."""
     return PROOFS[name](seed, scale.rounds)
@@ -151,5 +157,6 @@ PARTS: dict[str, Part] = {
     "million": million,
     "neutron-suites": neutron_suites,
     **{f"neutron-crowd-{mode}-{base}": partial(neutron_crowd, mode, base) for mode in MODES for base in DATABASES},
+    "kills-kubernetes": kubernetes_kills,
 }
 """The parts by name, in the order they run."""

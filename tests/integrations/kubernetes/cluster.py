@@ -44,6 +44,20 @@ def role(name: str, rules: list[dict[str, Any]]) -> list[dict[str, Any]]:
     ]  # fmt: skip
 
 
+def role_in(namespace: str, name: str, rules: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Write a role of one namespace for the operator."""
+    version = "rbac.authorization.k8s.io/v1"
+    metadata = {"name": name, "namespace": namespace}
+    reference = {"apiGroup": "rbac.authorization.k8s.io", "kind": "Role", "name": name}
+    return [
+        {"apiVersion": version, "kind": "Role", "metadata": metadata, "rules": rules},
+        {
+            "apiVersion": version, "kind": "RoleBinding", "metadata": metadata, "roleRef": reference,
+            "subjects": [OPERATOR_ACCOUNT],
+        },
+    ]  # fmt: skip
+
+
 def create(server: KubeServer, document: dict[str, Any]) -> None:
     """Create an object as the administrator; one that is there already stays."""
     path = PLACES[document["kind"]].format(namespace=document["metadata"].get("namespace", ""))

@@ -17,8 +17,11 @@ import pytest
 
 from tenure.integrations.kubernetes import operator as shell
 from tenure.integrations.kubernetes.operator_settings import OperatorSettings
-from tenure.integrations.kubernetes.runtime.resource_types import LEASE
-from tests.infrastructure.kube import NOBODY, OPERATOR, KubeServer
+from tenure.integrations.kubernetes.runtime.informer import Informer
+from tenure.integrations.kubernetes.runtime.informer_group import InformerGroup
+from tenure.integrations.kubernetes.runtime.resource_types import LEASE, key_of
+from tests.infrastructure.kube import NOBODY, OPERATOR, KubeServer, fresh_namespace
+from tests.integrations.kubernetes.runtime.toy_controller import CONFIG_MAP
 
 LEASE_PATH = LEASE.path("tenure-system", "tenure-operator")
 
@@ -147,6 +150,45 @@ async def test_an_operator_of_which_a_part_has_ended_ends_so_that_it_is_started_
 
     with pytest.raises(shell.PartEnded, match="broken on purpose"):
         await asyncio.wait_for(shell.run_until(place, asyncio.Event(), lambda running: None), 20)
+
+
+class Follower:
+    """A controller that follows one kind in the namespaces of the settings."""
+
+    name = "follower"
+
+    def __init__(self, context: shell.OperatorContext) -> None:
+        client, namespaces = context.client, context.settings.namespaces
+        self.group = InformerGroup(namespaces, lambda name: Informer(client, CONFIG_MAP, namespace=name))
+
+    def not_ready(self) -> dict[str, str]:
+        return {f"configmaps in {name or 'the cluster'}": "not listed yet" for name in self.group.unsynced()}
+
+    async def follow(self) -> None:
+        await self.group.run()
+
+    async def lead(self) -> None:
+        await asyncio.Event().wait()
+
+
+async def test_a_controller_works_in_the_namespaces_of_the_settings(
+    kube: KubeServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It is ready when each of them is listed."""
+    with fresh_namespace(kube) as ours, fresh_namespace(kube) as other:
+        for name in (ours, other):
+            kube.ask("POST", CONFIG_MAP.path(name), {"metadata": {"name": "there"}})
+        monkeypatch.setitem(shell.CONTROLLERS, "follower", Follower)
+        place = OperatorSettings(
+            str(kube.kubeconfig(OPERATOR)), namespaces=(ours,), controllers=("follower",),
+            own_namespace="tenure-system", lease="follower", port=0,
+        )  # fmt: skip
+        async with shell.started(place) as running:
+            (controller,) = running.controllers
+            assert isinstance(controller, Follower)
+            await asyncio.wait_for(controller.group.wait_synced(), 30)
+            assert controller.not_ready() == {}
+            assert [key_of(each) for each in controller.group] == [(ours, "there")]
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,8 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from tests.proof.http_pair import free_port, wait_until_ready
+from tests.infrastructure.free_port import free_port
+from tests.proof.http_pair import wait_until_ready
 
 ROOT = Path(__file__).parents[3]
 STOPS_WITHIN_S = 60

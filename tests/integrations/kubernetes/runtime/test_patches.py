@@ -82,3 +82,13 @@ async def test_what_the_roles_do_not_allow_is_forbidden(client: ApiClient) -> No
 
 def test_a_pointer_may_have_any_name_in_it() -> None:
     assert pointer("metadata", "annotations", "example.org/a~b", 0) == "/metadata/annotations/example.org~1a~0b/0"
+
+
+async def test_all_writes_have_one_field_manager(client: ApiClient, namespace: str) -> None:
+    """KP10."""
+    read = await client.create(CONFIG_MAP, {"metadata": {"namespace": namespace, "name": "a"}, "data": {"b": "1"}})
+    read = await client.patch(CONFIG_MAP, read, guarded(read, SET))
+    patch = {"metadata": {"annotations": {"c": "2"}}}
+    read = await client.patch(CONFIG_MAP, read, patch, content_type=MERGE_PATCH)
+
+    assert {each["manager"] for each in read["metadata"]["managedFields"]} == {"tenure-operator"}

@@ -1,11 +1,16 @@
 """A controller without any subject: for each ConfigMap with the label ``toy=seed`` it keeps one with ``toy=echo``.
 
-Run as a program it is a replica: ``python -m … KUBECONFIG NAMESPACE IDENTITY``. It notes each write in its output.
+Run as a program it is a replica: ``python -m … KUBECONFIG NAMESPACE IDENTITY FOLDER``. It notes each write in a file of
+the folder, and at SIGUSR1 what is in its cache.
 """
 
 import asyncio
+import json
+import signal
 import sys
-from typing import Any
+import time
+from pathlib import Path
+from typing import Any, NamedTuple
 
 from tenure.integrations.kubernetes.runtime.api_client import ApiClient
 from tenure.integrations.kubernetes.runtime.api_errors import ApiError, ApiUnreachable, ObjectExists, WriteConflict
@@ -13,12 +18,21 @@ from tenure.integrations.kubernetes.runtime.credentials import Loader, from_kube
 from tenure.integrations.kubernetes.runtime.informer import Informer
 from tenure.integrations.kubernetes.runtime.leader_lease import LeaderLease, LeaseTimes
 from tenure.integrations.kubernetes.runtime.patches import guarded
-from tenure.integrations.kubernetes.runtime.resource_types import Key, Object, ResourceType, key_of
+from tenure.integrations.kubernetes.runtime.resource_types import Key, Object, ResourceType, key_of, version_of
 from tenure.integrations.kubernetes.runtime.work_queue import WorkQueue
 
 CONFIG_MAP = ResourceType("", "v1", "configmaps", "ConfigMap")
 TIMES = LeaseTimes(lasts_s=3.0, stops_s=2.0, every_s=0.3)
 WORKERS = 8
+
+
+class ToyWrite(NamedTuple):
+    """A write that the server has done: under which leadership, on which object, as which version."""
+
+    since: float
+    """When the leadership began, by the machine's monotonic clock: a later one has a greater number."""
+    name: str
+    version: int
 
 
 def label(object: Object) -> str:
@@ -33,12 +47,14 @@ class ToyController:
         self.identity = identity
         self.informer = Informer(client, CONFIG_MAP, namespace=namespace, labels="toy", silent_s=5)
         self.queue: WorkQueue[str] = WorkQueue(longest_delay_s=1.0)
-        self.writes = 0
+        self.writes: list[ToyWrite] = []
+        self._since = 0.0
         self._client, self._lease = client, lease
         self.informer.on_change(lambda delta: self.queue.add(delta.key[1].removesuffix("-echo")))
 
     async def lead(self) -> None:
         """Compare with a consistent list first (KP5), then work."""
+        self._since = time.monotonic()
         await self.informer.synced.wait()
         await self.informer.compare()
         for object in self.informer.cache:
@@ -56,24 +72,27 @@ class ToyController:
         except (ObjectExists, WriteConflict):
             await self.informer.compare()  # somebody else wrote: look before the next try
             raise
-        self.writes += 1
 
     async def _write(self, name: str, echo: Object | None, wanted: Any) -> None:
         metadata = {"namespace": self.namespace, "name": f"{name}-echo", "labels": {"toy": "echo"}}
         if echo is None:
-            self.informer.wrote(await self._client.create(CONFIG_MAP, {"metadata": metadata, "data": wanted}))
+            self._wrote(await self._client.create(CONFIG_MAP, {"metadata": metadata, "data": wanted}))
         elif wanted is None:
             await self._client.delete(CONFIG_MAP, echo)
             self.informer.deleted(echo)
         else:
             step = {"op": "replace", "path": "/data", "value": wanted}
-            self.informer.wrote(await self._client.patch(CONFIG_MAP, echo, guarded(echo, step)))
+            self._wrote(await self._client.patch(CONFIG_MAP, echo, guarded(echo, step)))
+
+    def _wrote(self, object: Object) -> None:
+        self.informer.wrote(object)
+        self.writes.append(ToyWrite(self._since, key_of(object)[1], version_of(object)))
 
     def _key(self, name: str) -> Key:
         return self.namespace, name
 
 
-async def replica(load: Loader, namespace: str, identity: str) -> None:
+async def replica(load: Loader, namespace: str, identity: str, folder: Path) -> None:
     """Run a replica until cancelled; an API server that is away at the start is waited for."""
     while True:
         try:
@@ -83,6 +102,8 @@ async def replica(load: Loader, namespace: str, identity: str) -> None:
             ):
                 lease = LeaderLease(lease_client, "tenure-system", f"toy-{namespace}", identity, TIMES)
                 toy = ToyController(client, lease, namespace, identity)
+                asyncio.get_running_loop().add_signal_handler(signal.SIGUSR1, dump, toy, folder)
+                dump(toy, folder)  # the file says that the signal is heard
                 async with asyncio.TaskGroup() as group:
                     group.create_task(toy.informer.run())
                     group.create_task(lease.run(toy.lead))
@@ -90,5 +111,13 @@ async def replica(load: Loader, namespace: str, identity: str) -> None:
             await asyncio.sleep(0.5)
 
 
+def dump(toy: ToyController, folder: Path) -> None:
+    """Write down what a replica has in its cache, and every write that it was answered; whole, or not at all."""
+    versions = {key_of(object)[1]: version_of(object) for object in toy.informer.cache}
+    unfinished = folder / f".{toy.identity}"
+    unfinished.write_text(json.dumps({"cache": versions, "writes": toy.writes}), "utf-8")
+    unfinished.rename(folder / toy.identity)
+
+
 if __name__ == "__main__":
-    asyncio.run(replica(from_kubeconfig(sys.argv[1]), sys.argv[2], sys.argv[3]))
+    asyncio.run(replica(from_kubeconfig(sys.argv[1]), sys.argv[2], sys.argv[3], Path(sys.argv[4])))

@@ -23,6 +23,9 @@ TRIES = 5
 LONGEST_PAUSE_S = 30.0
 """What is believed of ``Retry-After``: a server that asks for more is asked again earlier."""
 
+AGENT = "tenure-operator"
+"""What requests call themselves, unless told otherwise; the server names the manager of written fields so (KP10)."""
+
 JSON_PATCH = "application/json-patch+json"
 MERGE_PATCH = "application/merge-patch+json"
 
@@ -40,9 +43,11 @@ class ApiClient:
         *,
         in_flight: int = IN_FLIGHT,
         timeout_s: float = TIMEOUT_S,
+        agent: str = AGENT,
         meter: RuntimeMeter | None = None,
     ) -> None:
         self._load = load
+        self._agent = agent
         self._turns = asyncio.Semaphore(in_flight)
         self._timeout = aiohttp.ClientTimeout(total=timeout_s)
         self._meter = meter or RuntimeMeter()
@@ -54,7 +59,9 @@ class ApiClient:
         self._access = await self._load()
         # The number of connections is bounded by the turns; watches come on top and must not wait for a connection.
         self._session = aiohttp.ClientSession(
-            connector=aiohttp.TCPConnector(limit=0, keepalive_timeout=60), timeout=self._timeout, auto_decompress=True
+            connector=aiohttp.TCPConnector(limit=0, keepalive_timeout=60),
+            timeout=self._timeout,
+            headers={"User-Agent": self._agent},
         )
         return self
 

@@ -1,0 +1,78 @@
+"""One kind in some namespaces, or in all: an informer for each, read as one. A role in a namespace allows no more."""
+
+import asyncio
+from collections.abc import Callable, Iterator, Sequence
+
+from tenure.integrations.kubernetes.runtime.informer import Handler, Informer
+from tenure.integrations.kubernetes.runtime.resource_types import Key, Object, key_of
+
+MakeInformer = Callable[[str], Informer]
+"""Make the informer of a namespace; of the whole cluster for an empty name."""
+
+
+class InformerGroup:
+    """The informers of one kind, each with its cache; an object is found in that of its namespace.
+
+    Without namespaces there is one informer, of the whole cluster. What ``ObjectCache`` costs, this costs, and
+    ``by_index`` is as long as there are namespaces.
+    """
+
+    def __init__(self, namespaces: Sequence[str], make: MakeInformer) -> None:
+        self._informers = {namespace: make(namespace) for namespace in namespaces or ("",)}
+
+    def __iter__(self) -> Iterator[Object]:
+        return (object for informer in self._informers.values() for object in informer.cache)
+
+    def __len__(self) -> int:
+        return sum(len(informer.cache) for informer in self._informers.values())
+
+    @property
+    def is_there(self) -> bool:
+        """Whether the server has this kind."""
+        return any(informer.is_there for informer in self._informers.values())
+
+    def unsynced(self) -> list[str]:
+        """Return the namespaces whose first list is not in the cache yet; an empty name is the whole cluster."""
+        return [namespace for namespace, informer in self._informers.items() if not informer.synced.is_set()]
+
+    def get(self, key: Key) -> Object | None:
+        """Return an object, or nothing."""
+        informer = self._of(key[0])
+        return None if informer is None else informer.cache.get(key)
+
+    def by_index(self, name: str, value: str) -> list[Object]:
+        """Return the objects that an indexer puts under a value, in the order of their names in each namespace."""
+        return [object for informer in self._informers.values() for object in informer.cache.by_index(name, value)]
+
+    def on_change(self, handler: Handler) -> None:
+        """Call a handler for every change from now on."""
+        for informer in self._informers.values():
+            informer.on_change(handler)
+
+    def wrote(self, object: Object) -> None:
+        """Enter the answer to a write of this process; what was written into another namespace is not followed."""
+        if informer := self._of(key_of(object)[0]):
+            informer.wrote(object)
+
+    def deleted(self, object: Object) -> None:
+        """Enter the answer to a deletion of this process after which the object is gone."""
+        if informer := self._of(key_of(object)[0]):
+            informer.deleted(object)
+
+    async def wait_synced(self) -> None:
+        """Wait until whole lists of all namespaces are in the caches."""
+        for informer in self._informers.values():
+            await informer.synced.wait()
+
+    async def compare(self) -> int:
+        """List everything and mend the caches where they differ; return in how many objects they did (KP13)."""
+        return sum([await informer.compare() for informer in self._informers.values()])
+
+    async def run(self) -> None:
+        """Follow the server until cancelled."""
+        async with asyncio.TaskGroup() as group:
+            for informer in self._informers.values():
+                group.create_task(informer.run())
+
+    def _of(self, namespace: str) -> Informer | None:
+        return self._informers.get("") or self._informers.get(namespace)

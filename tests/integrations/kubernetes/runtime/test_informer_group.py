@@ -1,0 +1,96 @@
+"""A kind in some namespaces only, with rights in these alone (KP7), is read as one."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import ExitStack
+
+import pytest
+
+from tenure.integrations.kubernetes.runtime.api_client import ApiClient
+from tenure.integrations.kubernetes.runtime.api_errors import ApiError
+from tenure.integrations.kubernetes.runtime.informer import Informer
+from tenure.integrations.kubernetes.runtime.informer_group import InformerGroup
+from tenure.integrations.kubernetes.runtime.object_cache import Delta
+from tenure.integrations.kubernetes.runtime.resource_types import ResourceType, key_of
+from tests.infrastructure.kube import KubeServer, fresh_namespace
+from tests.integrations.kubernetes.cluster import create, role_in
+
+LIMIT_RANGE = ResourceType("", "v1", "limitranges", "LimitRange")
+"""A kind for which the operator has no rights in the whole cluster."""
+
+RULES = [{"apiGroups": [""], "resources": ["limitranges"], "verbs": ["list", "watch", "create", "delete"]}]
+
+
+def limit_range(namespace: str, name: str) -> dict[str, object]:
+    metadata = {"namespace": namespace, "name": name, "labels": {"side": name[0]}}
+    return {"metadata": metadata, "spec": {"limits": []}}
+
+
+@pytest.fixture
+async def three(kube: KubeServer) -> AsyncIterator[list[str]]:
+    """Give three namespaces with an object each; the operator has rights in the first two."""
+    with ExitStack() as stack:
+        names = [stack.enter_context(fresh_namespace(kube)) for _ in range(3)]
+        for name in names[:2]:
+            for document in role_in(name, "limit-ranges", RULES):
+                create(kube, document)
+        for name in names:
+            kube.ask("POST", LIMIT_RANGE.path(name), limit_range(name, "here"))
+        yield names
+
+
+def side(object: dict[str, object]) -> list[str]:
+    metadata = object["metadata"]
+    assert isinstance(metadata, dict)
+    return [metadata["labels"]["side"]]
+
+
+async def test_a_kind_is_followed_in_the_namespaces_where_there_are_rights(
+    kube: KubeServer, client: ApiClient, three: list[str]
+) -> None:
+    first, second, third = three
+    group = InformerGroup(
+        three[:2], lambda name: Informer(client, LIMIT_RANGE, namespace=name, indexers={"side": side})
+    )
+    seen: list[Delta] = []
+    group.on_change(seen.append)
+    assert group.unsynced() == [first, second]
+    running = asyncio.create_task(group.run())
+    try:
+        await asyncio.wait_for(group.wait_synced(), 30)
+        assert (len(group), group.is_there, group.unsynced()) == (2, True, [])
+        assert sorted(map(key_of, group)) == sorted([(first, "here"), (second, "here")])
+        assert group.get((third, "here")) is None
+
+        made = await client.create(LIMIT_RANGE, limit_range(second, "later"))
+        group.wrote(made)
+        assert group.get((second, "later")) is not None
+        assert [key_of(each) for each in group.by_index("side", "l")] == [(second, "later")]
+
+        await client.delete(LIMIT_RANGE, made)
+        group.deleted(made)
+        assert group.get((second, "later")) is None
+        assert await group.compare() == 0
+        assert [delta.key[1] for delta in seen] == ["here", "here", "later", "later"]
+    finally:
+        running.cancel()
+        await asyncio.gather(running, return_exceptions=True)
+
+
+async def test_the_whole_cluster_is_not_asked_for_without_the_right_to(client: ApiClient, three: list[str]) -> None:
+    with pytest.raises(ApiError, match="403"):
+        await Informer(client, LIMIT_RANGE).list_all()
+
+
+async def test_without_namespaces_the_whole_cluster_is_followed(client: ApiClient, namespace: str) -> None:
+    config_map = ResourceType("", "v1", "configmaps", "ConfigMap")
+    group = InformerGroup((), lambda name: Informer(client, config_map, namespace=name))
+    running = asyncio.create_task(group.run())
+    try:
+        await asyncio.wait_for(group.wait_synced(), 30)
+        made = await client.create(config_map, {"metadata": {"namespace": namespace, "name": "anywhere"}})
+        group.wrote(made)
+        assert group.get((namespace, "anywhere")) is not None
+    finally:
+        running.cancel()
+        await asyncio.gather(running, return_exceptions=True)
