@@ -109,7 +109,7 @@ PLACES: dict[str, Callable[[], AbstractContextManager[str]]] = {
 }
 
 
-@pytest.fixture(scope="module", params=PLACES)
+@pytest.fixture(scope="module", params=["postgresql", "mariadb", in_proof("sqlite")])
 def upgraded(request: pytest.FixtureRequest) -> Iterator[str]:
     """Give a database in which Neutron's tool made our tables."""
     with PLACES[request.param]() as url:

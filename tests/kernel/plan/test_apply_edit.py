@@ -156,6 +156,14 @@ def test_reserving_again_joins_and_lifting_a_part_splits() -> None:
     assert reserved(plan) == [("192.0.2.20-192.0.2.39", "x"), ("192.0.2.41-192.0.2.50", "x")]
 
 
+def test_a_range_that_sticks_out_of_the_subnet_lifts_nothing() -> None:
+    with pytest.raises(NotFound):
+        net1(
+            edits.Reserve(network="net1", range="192.0.2.250", reason="x"),
+            edits.Unreserve(network="net1", range="192.0.2.250-192.0.3.1"),
+        )
+
+
 def test_a_reservation_of_another_reason_leaves_what_the_first_one_had() -> None:
     plan = net1(
         edits.Reserve(network="net1", range="192.0.2.20-192.0.2.29", reason="a"),

@@ -76,7 +76,8 @@ class NetworkDraft:
     def reserving(self, wanted: AddressRange) -> tuple[int, Subnet]:
         """Return the subnet that a range may be reserved in: the one around it, or one that no longer reaches so far.
 
-        Between edits, a block that shrank or moved still has the reserved ranges that a later edit lifts.
+        Between edits, a block that shrank or moved still has the reserved ranges that a later edit lifts. A range that
+        sticks out of a subnet whose reserved ranges do not, is refused.
         """
         try:
             return self.around(wanted)
@@ -84,7 +85,9 @@ class NetworkDraft:
             reserved = [
                 (key, subnet)
                 for key, subnet in self._subnets.items()
-                if any(kept.range.overlaps(wanted) for kept in subnet.reserved)
+                if any(
+                    kept.range.overlaps(wanted) and not subnet.cidr.range.covers(kept.range) for kept in subnet.reserved
+                )
             ]
             if len(reserved) != 1:
                 raise
@@ -226,3 +229,8 @@ class _Places:
         if not self._clash:
             place = bisect_left(self._firsts, subnet.cidr.first)
             del self._firsts[place], self._found[place]
+
+
+def _keeps_outside(subnet: Subnet, wanted: AddressRange) -> bool:
+    """Say whether a subnet has a reserved range at a place that it does not reach (any more)."""
+    return any(kept.range.overlaps(wanted) and not subnet.cidr.range.covers(kept.range) for kept in subnet.reserved)

@@ -11,7 +11,7 @@ from tests.integrations.bosh.kills.places import fresh
 from tests.integrations.bosh.kills.story import standing
 from tests.scale import PROOF, in_proof
 
-STRIDE = 1 if PROOF else 4
+STRIDE = 1 if PROOF else 9
 """How many calls further a step dies when it is repeated."""
 
 

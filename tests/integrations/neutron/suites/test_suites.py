@@ -7,7 +7,7 @@ from tests.integrations.neutron.suites.catalogue import BLACK_BOX, PLUGGABLE
 from tests.integrations.neutron.suites.running import run_piece
 from tests.scale import in_proof
 
-PIECES, SAMPLE = 4, 30
+PIECES, SAMPLE = 4, 60
 """The whole in so many pieces; ``make test`` runs one of so many."""
 
 

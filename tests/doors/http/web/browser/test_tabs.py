@@ -10,11 +10,15 @@ import pytest
 from playwright.sync_api import BrowserContext, Page, expect
 
 from tests.doors.http.web.browser.scene import API, WAIT_MS, Scene, cell
+from tests.scale import PROOF
 
 pytestmark = pytest.mark.xdist_group("web")
 
 MANY = 8
 """More tabs than a browser opens connections to one server."""
+
+HEIRS, LATER = (MANY, 4) if PROOF else (3, 1)
+"""Tabs of which each leads once, and tabs that come later."""
 
 
 @contextmanager
@@ -84,8 +88,8 @@ def test_eight_tabs_load_share_one_stream_and_all_show_every_change(scene: Scene
 def test_when_the_leading_tab_is_closed_another_leads_and_nothing_is_missed(scene: Scene) -> None:
     scene.plan("heirs", "10.31.0.0/24", pool="10.31.0.10-10.31.0.99")
 
-    with tabs(scene, "heirs", MANY) as pages:
-        for number in range(MANY - 1):
+    with tabs(scene, "heirs", HEIRS) as pages:
+        for number in range(HEIRS - 1):
             [leader] = leading(pages)
             pages.remove(leader)
             leader.close()
@@ -101,7 +105,7 @@ def test_a_tab_that_is_opened_later_shows_what_comes_then(scene: Scene) -> None:
     scene.plan("later", "10.32.0.0/24", pool="10.32.0.10-10.32.0.99")
 
     with tabs(scene, "later", 1) as pages:
-        for number in range(4):
+        for number in range(LATER):
             pages.append(open_tab(scene, pages[0].context, "later", []))
             expect_held(pages, scene.allocate("later", f"instance/{number}"))
 
