@@ -5,7 +5,16 @@ from collections.abc import Iterator
 import pytest
 
 from tests.integrations.neutron.stage.deployment import Deployment, deployed
-from tests.integrations.neutron.stage.kinds import kinds
+from tests.integrations.neutron.stage.kinds import is_left_to_another, kinds
+from tests.scale import PROOF
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Run in ``make test`` each test on one kind of deployment."""
+    if not PROOF:
+        later = [item for item in items if is_left_to_another(item)]
+        items[:] = [item for item in items if not is_left_to_another(item)]
+        config.hook.pytest_deselected(items=later)
 
 
 @pytest.fixture(scope="session", params=kinds())

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 import pytest
 
 from tests.integrations.neutron.stage.deployment import Deployment
-from tests.integrations.neutron.stage.kinds import with_a_ledger
+from tests.integrations.neutron.stage.kinds import ledger_first, with_a_ledger
 from tests.integrations.neutron.stage.ports import SMALL, book_of, fill, number_of
 from tests.integrations.neutron.stage.server import Server
 from tests.integrations.neutron.stage.settings import port_of
@@ -26,6 +26,7 @@ def kill_at(server: Server, point: str, since: str | None, *request: object) -> 
     server.kill()
 
 
+@ledger_first
 def test_a_port_whose_server_died_before_the_commit_is_not_there(deployment: Deployment, doomed: Server) -> None:
     network, subnet = deployment.subnet(SMALL)
     kill_at(doomed, "create_port_precommit", None, "POST", "ports", {"port": port_of(network)})
@@ -39,6 +40,7 @@ def test_a_port_whose_server_died_before_the_commit_is_not_there(deployment: Dep
     assert deployment.held(subnet) == book_of(*made)
 
 
+@ledger_first
 def test_a_port_whose_server_died_after_the_commit_is_there(deployment: Deployment, doomed: Server) -> None:
     network, subnet = deployment.subnet(SMALL)
     kill_at(doomed, "committed", "create_port_precommit", "POST", "ports", {"port": port_of(network)})
@@ -51,6 +53,7 @@ def test_a_port_whose_server_died_after_the_commit_is_there(deployment: Deployme
     assert deployment.held(subnet) == {**dict([first]), **book_of(*others[:4])}
 
 
+@ledger_first
 def test_a_port_whose_server_died_after_its_deletion_is_gone(deployment: Deployment, doomed: Server) -> None:
     network, subnet = deployment.subnet(SMALL)
     ports = fill(deployment, network)
@@ -65,6 +68,7 @@ def test_a_port_whose_server_died_after_its_deletion_is_gone(deployment: Deploym
     assert deployment.held(subnet) == book_of(*ports[1:], made)
 
 
+@ledger_first
 def test_a_port_whose_server_died_before_its_deletion_was_committed_is_there(
     deployment: Deployment, doomed: Server
 ) -> None:

@@ -1,8 +1,10 @@
 """The kinds of deployments: each mode on each database; all tests of one kind share one, so one process runs them.
 
-``make test`` runs each mode once and each database once; ``make proof`` runs all pairs.
+``make test`` runs a test on one of two pairs, by its name, so that half of the tests try each mode and each database;
+what is marked ``each_kind`` runs on both. ``make proof`` runs all four pairs.
 """
 
+import zlib
 from collections.abc import Sequence
 from itertools import product
 from typing import Any
@@ -46,6 +48,17 @@ def mode_and_database() -> list[Any]:
 
 def _scope(kind: tuple[str, str], once: Sequence[tuple[str, str]] = EACH_ONCE) -> list[pytest.MarkDecorator]:
     return [] if kind in once else [pytest.mark.proof]
+
+
+def is_left_to_another(item: pytest.Item) -> bool:
+    """Say whether ``make test`` leaves a test of this pair to the other pair."""
+    pair = getattr(item, "callspec", None) and item.callspec.params.get("deployment")  # type: ignore[attr-defined]
+    marks = [mark.args[0] for mark in item.iter_markers("parametrize")]
+    if pair not in EACH_ONCE or "deployment" in marks or item.get_closest_marker("each_kind"):
+        return False
+    # Not hash(): it is another number in each process.
+    number = zlib.crc32(item.nodeid.partition("[")[0].encode())
+    return bool(pair != EACH_ONCE[number % len(EACH_ONCE)])
 
 
 def some(*chosen: tuple[str, str]) -> pytest.MarkDecorator:
