@@ -12,11 +12,14 @@ QUICK = tests/kernel tests/service tests/wire tests/house/test_layout.py tests/h
 # Where the surroundings forbid it, every one of the hundreds of processes that tests start would compile the package anew.
 unexport PYTHONDONTWRITEBYTECODE
 
+# In a fresh clone every worker would compile all tests and what they import: one process does it for all, beside the checks.
+WARM = { test -e .venv/.warm || $(IN)/pytest --collect-only -qq -n 0 >/dev/null 2>&1; touch .venv/.warm; } & warm=$$!;
+
 # mypy needs one core for half a minute, so it runs beside the tests; its report comes last, where it is seen.
 TYPES_BESIDE = $(IN)/mypy >.venv/types 2>&1 & types=$$!;
 AND_TYPES = && tests=0 || tests=$$?; wait $$types && sound=0 || sound=$$?; cat .venv/types; exit $$((tests + sound))
 
-.PHONY: run tour test quick proof check lint bench soak kube kube-programs setup clean
+.PHONY: run tour test quick proof check lint bench soak kube kube-servers kube-programs setup clean
 
 run: .venv/.installed  ## the server on tenure.db, which commands in this folder use, too; DEMO=1: on demo.db, with a company in it
 	@$(if $(DEMO),$(IN)/python examples/demo_company/demo_company.py sqlite:///demo.db)
@@ -25,14 +28,14 @@ run: .venv/.installed  ## the server on tenure.db, which commands in this folder
 tour: .venv/.installed  ## a guided tour of the library's first page
 	@$(IN)/python examples/first_page/tour.py
 
-test: lint  ## the checks, and every promise once
-	@$(TYPES_BESIDE) $(PYTEST) $(AND_TYPES)
+test: .venv/.ready kube-servers  ## the checks, and every promise once
+	@$(WARM) $(MAKE) --no-print-directory lint && { $(TYPES_BESIDE) wait $$warm; $(PYTEST) $(AND_TYPES); }
 
 quick: lint  ## for people who edit: under a minute, no server is started
 	TENURE_STORES=memory $(PYTEST) $(QUICK)
 
-proof: lint kube-programs  ## everything on every store, in every mode, with full budgets
-	@$(TYPES_BESIDE) TENURE_PROOF=1 $(PYTEST) $(AND_TYPES)
+proof: .venv/.ready kube-programs  ## everything on every store, in every mode, with full budgets
+	@$(WARM) $(MAKE) --no-print-directory lint && { $(TYPES_BESIDE) wait $$warm; TENURE_PROOF=1 $(PYTEST) $(AND_TYPES); }
 
 check: lint  ## format, lint, types, import contracts, generated code
 	$(IN)/mypy
@@ -48,21 +51,25 @@ lint: .venv/.ready
 bench: .venv/.bench kube-programs  ## the engine against the raw limits of its stores, in one run
 	$(IN)/python -m bench
 
-soak: .venv/.ready  ## twenty rounds of kill and restart under load
+soak: kube-servers  ## twenty rounds of kill and restart under load
 	$(IN)/python -m tests.soak
 
-kube: .venv/.ready  ## a Kubernetes API server on loopback to play with, until Ctrl-C
+kube: kube-servers  ## a Kubernetes API server on loopback to play with, until Ctrl-C
 	@exec $(IN)/python -m tests.infrastructure.kube
 
 .venv/.bench: .venv/.ready
 	@sh tools/install_packages.sh bench
 	@touch $@
 
+# Each time, since a cache may be gone or a version new; it is quick when all is there.
+kube-servers: .venv/.ready
+	@$(IN)/python tools/build_kube.py etcd kube-apiserver >/dev/null || echo "tests that need Kubernetes will FAIL" >&2
+
 # What `make test` does without: the controller manager, kubectl, clusterctl, and the managers that people run today.
 kube-programs: .venv/.ready
 	@$(IN)/python tools/build_kube.py all >/dev/null || echo "tests that need these programs will FAIL" >&2
 
-setup: .venv/.ready
+setup: .venv/.ready kube-servers
 
 .venv/.installed: pyproject.toml constraints.txt
 	@test "$$($(PYTHON) $(NEW_ENOUGH))" = yes || { echo "Tenure needs Python 3.11 or newer; found: $(or $(PYTHON),nothing). Name one: make PYTHON=python3.11 $(MAKECMDGOALS)" >&2; exit 1; }
@@ -73,7 +80,6 @@ setup: .venv/.ready
 .venv/.ready: .venv/.installed
 	@echo "installing the tools and the servers that tests run on"
 	@sh tools/install_servers.sh & servers=$$!; sh tools/install_packages.sh dev && wait $$servers
-	@$(IN)/python tools/build_kube.py etcd kube-apiserver >/dev/null || echo "tests that need Kubernetes will FAIL" >&2
 	@touch $@
 
 clean:

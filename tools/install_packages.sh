@@ -1,6 +1,6 @@
 #!/bin/sh
 # install_packages.sh EXTRAS: install this project into .venv with these extras, editable, in the versions of constraints.txt.
-# uv takes a third of pip's time. pip does it where uv cannot be had, and where an index is set in pip's own settings only.
+# uv takes a third of the time of pip, and compiles nothing: Python does so with what is imported, a part of it. pip does it where uv cannot be had, and where an index is set in pip's own settings only.
 set -u
 project=".[$1]"
 export PIP_CONSTRAINT=constraints.txt PIP_BUILD_CONSTRAINT=constraints.txt PIP_DISABLE_PIP_VERSION_CHECK=1
@@ -10,7 +10,7 @@ pip() {
     .venv/bin/python -m pip install -q "$@"
 }
 
-if pip uv && .venv/bin/uv pip install -q --python .venv/bin/python --compile-bytecode -e "$project"; then
+if pip uv && .venv/bin/uv pip install -q --python .venv/bin/python -e "$project"; then
     exit 0
 fi
 echo "uv could not install the packages; pip tries, which takes longer" >&2
