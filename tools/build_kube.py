@@ -59,10 +59,12 @@ class CannotBuild(Exception):
     """A program cannot be built here; the message says what is missing."""
 
 
-def cache() -> Path:
-    """Return the folder of everything that was built, for these versions."""
-    root = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
-    return Path(root) / "tenure" / "kube" / f"kubernetes-{KUBERNETES}-etcd-{ETCD}"
+def folder_of(name: str) -> Path:
+    """Return the folder in the cache for a program in its version: Kubernetes' own share one, each other has its own."""
+    root = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "tenure" / "kube"
+    version = TARGETS[name].version
+    together = f"kubernetes-{KUBERNETES}-etcd-{ETCD}"
+    return root / (together if version in (KUBERNETES, ETCD) else f"{name}-{version}")
 
 
 def find_program(name: str, *, build: bool = True) -> Path:
@@ -72,11 +74,12 @@ def find_program(name: str, *, build: bool = True) -> Path:
         if not is_program(Path(given) / name):
             raise CannotBuild(f"KUBEBUILDER_ASSETS={given} has no {name}")
         return Path(given) / name
-    if not is_program(cache() / name):
+    folder = folder_of(name)
+    if not is_program(folder / name):
         if not build:
             raise CannotBuild(f"{name} is not built yet: run `python tools/build_kube.py {name}`")
-        build_program(name, cache())
-    return cache() / name
+        build_program(name, folder)
+    return folder / name
 
 
 def is_program(path: Path) -> bool:
