@@ -60,7 +60,7 @@ class CannotBuild(Exception):
 
 
 def folder_of(name: str) -> Path:
-    """Return the folder in the cache for a program in its version: Kubernetes' own share one, each other has its own."""
+    """Return the folder of a program in the cache, by version: Kubernetes' own share one, each other has its own."""
     root = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "tenure" / "kube"
     version = TARGETS[name].version
     together = f"kubernetes-{KUBERNETES}-etcd-{ETCD}"
