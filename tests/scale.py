@@ -34,9 +34,8 @@ def in_proof(*values: Any) -> Any:
 
 def by_store(providers: Iterable[Any]) -> list[Any]:
     """Return stores as parameters; all but the first one are second stores."""
-    found = list(providers)
-    first = next((each for each in found if each.name == FIRST_STORE), found[0] if found else None)
-    return [pytest.param(each, id=each.name) if each is first else second_store(each) for each in found]
+    found = sorted(providers, key=lambda each: each.name != FIRST_STORE)
+    return [second_store(each) if number else pytest.param(each, id=each.name) for number, each in enumerate(found)]
 
 
 def is_for_proof(item: pytest.Item) -> bool:

@@ -20,7 +20,8 @@ async def test_a_token_that_asks_too_often_is_told_when_to_ask_again() -> None:
         after = await client.ask("GET", "/self")
 
     refused = [answer for answer in answers if answer.status != 200]
-    assert 2 <= len(answers) - len(refused) <= 3 + 2 * took_s
+    # One at least: of the two that are saved up, making the other token took one.
+    assert 1 <= len(answers) - len(refused) <= 3 + 2 * took_s
     assert {(answer.status, answer.code, answer.headers["retry-after"]) for answer in refused} == {
         (429, "rate_limited", "1")
     }
