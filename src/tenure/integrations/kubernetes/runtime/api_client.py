@@ -13,6 +13,7 @@ from tenure.integrations.kubernetes.runtime.api_errors import ApiUnreachable, er
 from tenure.integrations.kubernetes.runtime.credentials import ClusterAccess, CredentialsMissing, Loader
 from tenure.integrations.kubernetes.runtime.resource_types import Object, ResourceType, uid_of
 from tenure.integrations.kubernetes.runtime.runtime_meter import RuntimeMeter
+from tenure.integrations.kubernetes.runtime.tls_connector import TlsConnector
 
 Propagation = Literal["Background", "Foreground", "Orphan"]
 
@@ -58,8 +59,9 @@ class ApiClient:
     async def __aenter__(self) -> Self:
         self._access = await self._load()
         # The number of connections is bounded by the turns; watches come on top and must not wait for a connection.
+        self._connector = TlsConnector(limit=0, keepalive_timeout=60)
         self._session = aiohttp.ClientSession(
-            connector=aiohttp.TCPConnector(limit=0, keepalive_timeout=60),
+            connector=self._connector,
             timeout=self._timeout,
             headers={"User-Agent": self._agent},
         )
@@ -69,6 +71,7 @@ class ApiClient:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         if self._session is not None:
+            await self._connector.finish()
             await self._session.close()
 
     async def get(self, path: str, query: Mapping[str, str] | None = None, accept: str = "application/json") -> Object:
