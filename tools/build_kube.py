@@ -127,8 +127,7 @@ def write_module(go: str, target: Target, work: Path) -> None:
     module = requirements(go, target, work)
     lines += [f"go {module['Go']}", *(f"godebug {each['Key']}={each['Value']}" for each in module.get("GoDebug") or ())]
     lines += ["", f"tool {target.package}", "", f"require {target.module} {target.version}", ""]
-    if target.module == "k8s.io/kubernetes":
-        lines += [f"replace {path} => {path} v0.{target.version.removeprefix('v1.')}" for path in staged(module)]
+    lines += replacements(module, target)
     (work / "go.mod").write_text("\n".join(lines) + "\n", "utf-8")
     run([go, "mod", "tidy"], work)
 
@@ -140,10 +139,19 @@ def requirements(go: str, target: Target, work: Path) -> dict[str, Any]:
     return module
 
 
-def staged(module: dict[str, Any]) -> list[str]:
-    """Return the modules that Kubernetes keeps in its own tree and publishes apart, as v0 of the same number."""
-    replaced = module.get("Replace") or []
-    return sorted(each["Old"]["Path"] for each in replaced if each["New"]["Path"].startswith("./staging/"))
+def replacements(module: dict[str, Any], target: Target) -> list[str]:
+    """Return the replacements of a module's own go.mod; what lies in its tree is taken as it was published.
+
+    The same version, that is; Kubernetes publishes the modules of its tree as v0 of the same number.
+    """
+    published = target.version.replace("v1.", "v0.", 1) if target.module == "k8s.io/kubernetes" else target.version
+    lines = []
+    for each in module.get("Replace") or ():
+        old, new = each["Old"]["Path"], each["New"]
+        inside = new["Path"].startswith(("./", "../"))
+        place = f"{old} {published}" if inside else f"{new['Path']} {new['Version']}"
+        lines.append(f"replace {old} => {place}")
+    return sorted(lines)
 
 
 def compile_program(go: str, target: Target, work: Path, to: Path) -> None:
