@@ -152,6 +152,54 @@ async def test_an_operator_of_which_a_part_has_ended_ends_so_that_it_is_started_
         await asyncio.wait_for(shell.run_until(place, asyncio.Event(), lambda running: None), 20)
 
 
+class Patient:
+    """A controller that works until it is cancelled."""
+
+    name = "patient"
+
+    def __init__(self) -> None:
+        self.at_work = False
+
+    def not_ready(self) -> dict[str, str]:
+        return {}
+
+    async def follow(self) -> None:
+        await asyncio.Event().wait()
+
+    async def lead(self) -> None:
+        self.at_work = True
+        try:
+            await asyncio.Event().wait()
+        finally:
+            self.at_work = False
+
+
+class Done(Patient):
+    """A controller whose work returns."""
+
+    name = "done"
+
+    async def lead(self) -> None:
+        await asyncio.sleep(0.01)
+
+
+@pytest.mark.parametrize(("other", "reason"), [(Broken(), "broken on purpose"), (Done(), "done: lead returned")])
+async def test_a_controller_that_ends_ends_the_others_so_that_none_leads_alone(
+    other: shell.Controller, reason: str
+) -> None:
+    patient = Patient()
+
+    with pytest.raises(ExceptionGroup) as caught:
+        await asyncio.wait_for(shell._lead([patient, other]), 5)
+    assert reason in str(caught.value.exceptions[0])
+    assert not patient.at_work
+
+
+def test_replicas_never_have_one_identity() -> None:
+    """Containers share host names and process numbers."""
+    assert OperatorSettings().identity != OperatorSettings().identity
+
+
 class Follower:
     """A controller that follows one kind in the namespaces of the settings."""
 

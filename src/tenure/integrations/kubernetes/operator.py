@@ -3,7 +3,7 @@
 import asyncio
 import contextlib
 import logging
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -73,7 +73,7 @@ async def started(settings: OperatorSettings) -> AsyncIterator[Running]:
     meter = RuntimeMeter()
     load = credentials.found(settings.kubeconfig, settings.context)
     # The lease has a session of its own: whatever the controllers' requests wait for, it is renewed (KP11).
-    async with ApiClient(load, meter=meter) as client, ApiClient(load, in_flight=2) as lease_client:
+    async with ApiClient(load, meter=meter) as client, ApiClient(load, in_flight=2, meter=meter) as lease_client:
         lease = LeaderLease(lease_client, settings.own_namespace, settings.lease, settings.identity)
         context = OperatorContext(settings, client, lease, EventRecorder(client, "tenure-operator", meter), meter)
         controllers = [CONTROLLERS[name](context) for name in settings.controllers]
@@ -120,18 +120,27 @@ async def _at_work(context: OperatorContext, controllers: list[Controller]) -> A
 async def _first_end(tasks: list[asyncio.Task[None]]) -> str:
     """Wait for the first part that ends, and return which it is, and why."""
     done, _ = await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
-    error = next(iter(done)).exception()
+    task = next(iter(done))
+    error = task.exception()
     # The log has the place; a caller prints the reason.
     LOG.critical("a part of the operator has ended", exc_info=error)
-    return f"{next(iter(done)).get_name()} ended: {error!r}"
+    while isinstance(error, BaseExceptionGroup):
+        error = error.exceptions[0]
+    return f"{task.get_name()} ended: {error!r}"
 
 
 async def _lead(controllers: list[Controller]) -> None:
-    works: list[Awaitable[None]] = [each.lead() for each in controllers]
-    if works:
-        await asyncio.gather(*works)
-    else:
+    """Let all controllers lead; the first that fails ends the others, so that none leads on unattended."""
+    if not controllers:
         await asyncio.Event().wait()
+    async with asyncio.TaskGroup() as group:
+        for each in controllers:
+            group.create_task(_lead_part(each), name=f"{each.name}: lead")
+
+
+async def _lead_part(controller: Controller) -> None:
+    await controller.lead()
+    raise PartEnded(f"{controller.name}: lead returned")
 
 
 def _missing(controllers: list[Controller]) -> Mapping[str, str]:
