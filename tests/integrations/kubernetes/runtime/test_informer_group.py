@@ -67,8 +67,7 @@ async def test_a_kind_is_followed_in_the_namespaces_where_there_are_rights(
         assert group.get((second, "later")) is not None
         assert [key_of(each) for each in group.by_index("side", "l")] == [(second, "later")]
 
-        await client.delete(LIMIT_RANGE, made)
-        group.deleted(made)
+        group.deleted(made, await client.delete(LIMIT_RANGE, made))
         assert group.get((second, "later")) is None
         assert await group.compare() == 0
         assert [delta.key[1] for delta in seen] == ["here", "here", "later", "later"]

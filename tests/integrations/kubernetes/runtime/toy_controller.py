@@ -70,7 +70,7 @@ class ToyController:
         try:
             await self._write(name, echo, wanted)
         except (ObjectExists, WriteConflict):
-            await self.informer.compare()  # somebody else wrote: look before the next try
+            await self.informer.compare()  # another process wrote: look before the next try
             raise
 
     async def _write(self, name: str, echo: Object | None, wanted: Any) -> None:
@@ -78,8 +78,7 @@ class ToyController:
         if echo is None:
             self._wrote(await self._client.create(CONFIG_MAP, {"metadata": metadata, "data": wanted}))
         elif wanted is None:
-            await self._client.delete(CONFIG_MAP, echo)
-            self.informer.deleted(echo)
+            self.informer.deleted(echo, await self._client.delete(CONFIG_MAP, echo))
         else:
             step = {"op": "replace", "path": "/data", "value": wanted}
             self._wrote(await self._client.patch(CONFIG_MAP, echo, guarded(echo, step)))
