@@ -71,7 +71,7 @@ class PartEnded(Exception):
 async def started(settings: OperatorSettings) -> AsyncIterator[Running]:
     """Run an operator for as long as the block; at its end the lease is given up, so that another replica follows."""
     meter = RuntimeMeter()
-    load = credentials.found(settings.kubeconfig, settings.context)
+    load = credentials.find_credentials(settings.kubeconfig, settings.context)
     # The lease has a session of its own: whatever the controllers' requests wait for, it is renewed (KP11).
     async with ApiClient(load, meter=meter) as client, ApiClient(load, in_flight=2, meter=meter) as lease_client:
         lease = LeaderLease(lease_client, settings.own_namespace, settings.lease, settings.identity)

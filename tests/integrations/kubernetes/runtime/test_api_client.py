@@ -39,11 +39,46 @@ async def server() -> AsyncIterator[CrookedServer]:
 async def test_a_request_that_comes_too_early_is_sent_again_when_the_server_says(server: CrookedServer) -> None:
     server.answers = [refuses(429, "TooManyRequests", **{"Retry-After": "0"}), responds({"kind": "Node"})]
     meter = RuntimeMeter()
-    async with ApiClient(server.load, meter=meter) as client:
+    async with ApiClient(server.load, meter=meter) as client, asyncio.timeout(0.8):  # without a header it is 1 s
         assert await client.create(CONFIG_MAP, {"metadata": {"namespace": "n", "name": "a"}}) == {"kind": "Node"}
 
     assert [request.method for request in server.asked] == ["POST", "POST"]
     assert (meter.requests, meter.throttled) == (2, 1)
+
+
+async def test_a_server_says_how_long_to_wait(server: CrookedServer, monkeypatch: pytest.MonkeyPatch) -> None:
+    pauses: list[float] = []
+
+    async def sleep(delay: float) -> None:
+        pauses.append(delay)
+
+    times = [{"Retry-After": "7"}, {"Retry-After": "7200"}, {}, {"Retry-After": "soon"}]
+    server.answers = [*(refuses(429, "TooManyRequests", **each) for each in times), responds({"kind": "Node"})]
+    async with ApiClient(server.load) as client:
+        monkeypatch.setattr(asyncio, "sleep", sleep)
+        await client.get("/api/v1/nodes")
+
+    assert pauses == [7.0, 30.0, 1.0, 1.0]
+
+
+async def test_a_404_that_is_not_the_api_servers_says_nothing_of_the_object(server: CrookedServer) -> None:
+    server.answers = [says(b"no such backend", 404), responds({"reason": "NotFound"}, 404)]
+    async with ApiClient(server.load) as client:
+        for _ in range(2):
+            with pytest.raises(ApiError, match="404") as caught:
+                await client.get("/api/v1/nodes/a")
+            assert not isinstance(caught.value, ObjectMissing)
+
+
+async def test_refused_writes_are_counted_as_conflicts(server: CrookedServer) -> None:
+    server.answers = [refuses(409, "Conflict"), refuses(409, "AlreadyExists"), refuses(500, "InternalError")]
+    meter = RuntimeMeter()
+    async with ApiClient(server.load, meter=meter) as client:
+        for _ in range(3):
+            with pytest.raises(ApiError):
+                await client.create(CONFIG_MAP, {"metadata": {"namespace": "n", "name": "a"}})
+
+    assert meter.conflicts == 1
 
 
 async def test_a_server_that_turns_everything_away_is_not_asked_for_ever(server: CrookedServer) -> None:
@@ -55,7 +90,7 @@ async def test_a_server_that_turns_everything_away_is_not_asked_for_ever(server:
     assert len(server.asked) == TRIES
 
 
-async def test_expired_credentials_are_read_again_once_for_all_who_showed_them(server: CrookedServer) -> None:
+async def test_expired_credentials_are_read_again_once_for_all_requests(server: CrookedServer) -> None:
     server.tokens = ["old", "new"]
 
     async def answer(request: object) -> object:
@@ -121,7 +156,7 @@ async def test_no_more_requests_are_on_their_way_than_allowed(server: CrookedSer
     assert server.most_at_once == 3
 
 
-async def test_nobody_there_is_unreachable() -> None:
+async def test_a_server_that_is_not_there_is_unreachable() -> None:
     async with crooked() as server:
         pass
     async with ApiClient(server.load) as client:

@@ -9,7 +9,7 @@ from typing import Any, Literal, Self
 import aiohttp
 import orjson
 
-from tenure.integrations.kubernetes.runtime.api_errors import ApiUnreachable, error_of
+from tenure.integrations.kubernetes.runtime.api_errors import ApiError, ApiUnreachable, WriteConflict, error_of
 from tenure.integrations.kubernetes.runtime.credentials import ClusterAccess, CredentialsMissing, Loader
 from tenure.integrations.kubernetes.runtime.resource_types import Object, ResourceType, uid_of
 from tenure.integrations.kubernetes.runtime.runtime_meter import RuntimeMeter
@@ -28,6 +28,10 @@ AGENT = "tenure-operator"
 
 JSON_PATCH = "application/json-patch+json"
 MERGE_PATCH = "application/merge-patch+json"
+
+
+class ServerUntrusted(ApiUnreachable):
+    """The server shows a certificate that the known CAs did not sign; nothing was sent to it."""
 
 
 class ApiClient:
@@ -134,18 +138,26 @@ class ApiClient:
         for tried in range(1, TRIES + 1):
             shown = self._access
             assert shown is not None, "the client is not open"
-            async with self._once(shown, method, path, **words) as response:
-                if response.status < 400:
-                    yield response
-                    return
-                error = error_of(response.status, await _document(response), _retry_after_s(response))
+            try:
+                async with self._once(shown, method, path, **words) as response:
+                    if response.status < 400:
+                        yield response
+                        return
+                    error = error_of(response.status, await _document(response), _retry_after_s(response))
+            except ServerUntrusted:
+                # Nothing was sent. The file with the CA may have been replaced, as the server's certificate was.
+                if tried > 1:
+                    raise
+                await self._renew(shown)
+                continue
+            self._meter.conflicts += isinstance(error, WriteConflict)
             if tried == TRIES or error.status not in (401, 429):
                 raise error
             if error.status == 401:
                 await self._renew(shown)
             else:
                 self._meter.throttled += 1
-                await asyncio.sleep(min(error.retry_after_s or 1.0, LONGEST_PAUSE_S))
+                await asyncio.sleep(min(_asked_s(error), LONGEST_PAUSE_S))
 
     @contextlib.asynccontextmanager
     async def _once(
@@ -160,13 +172,15 @@ class ApiClient:
                 method, access.server + path, params=query, headers={**shown, **(headers or {})},
                 ssl=access.tls or True, server_hostname=access.server_name, proxy=access.proxy, **words,
             )  # fmt: skip
+        except aiohttp.ClientConnectorCertificateError as error:
+            raise ServerUntrusted(f"{method} {path}: {error!r}") from error
         except (aiohttp.ClientError, TimeoutError, OSError) as error:
             raise ApiUnreachable(f"{method} {path}: {error!r}") from error
         async with request:
             yield request
 
     async def _renew(self, shown: ClusterAccess) -> None:
-        """Read the credentials again, once for all requests that showed the expired ones."""
+        """Read the credentials again, once for all requests that used those that do not hold any more."""
         async with self._renewing:
             if self._access is shown:
                 self._meter.renewed += 1
@@ -188,6 +202,11 @@ async def _document(response: aiohttp.ClientResponse) -> object:
     except orjson.JSONDecodeError:
         return body.decode("utf-8", "replace")[:500]
     return document
+
+
+def _asked_s(error: ApiError) -> float:
+    """Return how long a server asks to wait; 0 is an answer, too."""
+    return 1.0 if error.retry_after_s is None else error.retry_after_s
 
 
 def _retry_after_s(response: aiohttp.ClientResponse) -> float | None:

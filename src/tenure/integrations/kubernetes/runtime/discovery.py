@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from tenure.integrations.kubernetes.runtime.api_client import ApiClient
-from tenure.integrations.kubernetes.runtime.api_errors import ApiUnreachable, ObjectMissing
+from tenure.integrations.kubernetes.runtime.api_errors import ApiError, ApiUnreachable, ObjectMissing
 from tenure.integrations.kubernetes.runtime.resource_types import Object, ResourceType
 
 
@@ -14,14 +14,24 @@ async def find_kind(client: ApiClient, group: str, plural: str, versions: Sequen
     """
     served = await _versions(client, group)
     for version in versions:
-        if version in served and (kind := await _in_version(client, group, version, plural)):
+        if version not in served:
+            continue
+        try:
+            kind = await _in_version(client, group, version, plural)
+        except ApiError as error:
+            if error.status != 404:
+                raise
+            continue  # a version that comes or goes is listed a moment before or after it is served
+        if kind is not None:
             return kind
     return None
 
 
 async def is_served(client: ApiClient, kind: ResourceType) -> bool:
     """Return whether the server has a kind, by documents of the server; raise an error if it sends none."""
-    return await find_kind(client, kind.group, kind.plural, [kind.version]) is not None
+    if kind.version not in await _versions(client, kind.group):
+        return False
+    return await _in_version(client, kind.group, kind.version, kind.plural) is not None
 
 
 async def _versions(client: ApiClient, group: str) -> set[str]:

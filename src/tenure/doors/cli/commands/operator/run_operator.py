@@ -66,7 +66,7 @@ def operator(
     try:
         from tenure.integrations.kubernetes import operator as shell
         from tenure.integrations.kubernetes.operator_settings import OperatorSettings
-        from tenure.integrations.kubernetes.runtime.credentials import CredentialsMissing, found
+        from tenure.integrations.kubernetes.runtime.credentials import CredentialsMissing, find_credentials
         from tenure.integrations.kubernetes.runtime.credentials import own_namespace as pods
     except ModuleNotFoundError as error:
         if (error.name or "").partition(".")[0] not in PARTS:
@@ -81,7 +81,7 @@ def operator(
     )
     try:
         if check:
-            _print_settings(session, settings, asyncio.run(found(kubeconfig, context)()).server)
+            _print_settings(session, settings, asyncio.run(find_credentials(kubeconfig, context)()).server)
             return
         _log_to_stderr(log)
         asyncio.run(_run(session, settings, shell.run_until))
