@@ -3,11 +3,12 @@
 import asyncio
 import contextlib
 import logging
-from collections.abc import AsyncIterator, Callable, Iterator, Mapping
+from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Protocol
 
 from tenure.integrations.kubernetes.operator_probes import Sample, serve_probes
+from tenure.integrations.kubernetes.operator_samples import runtime_samples
 from tenure.integrations.kubernetes.operator_settings import OperatorSettings
 from tenure.integrations.kubernetes.runtime import credentials
 from tenure.integrations.kubernetes.runtime.api_client import ApiClient
@@ -35,11 +36,15 @@ class Controller(Protocol):
     name: str
 
     def not_ready(self) -> Mapping[str, str]:
-        """Return what this part still waits for."""
+        """Return what this part still waits for: caches that are not synced, a certificate that is missing."""
+        ...
+
+    def samples(self) -> Iterable[Sample]:
+        """Return the numbers of this part, such as those of ``operator_samples``."""
         ...
 
     async def follow(self) -> None:
-        """Keep caches up to date, on every replica, until cancelled."""
+        """Keep caches up to date, on every replica, until cancelled; compare them every ten minutes (KP13)."""
         ...
 
     async def lead(self) -> None:
@@ -78,7 +83,7 @@ async def started(settings: OperatorSettings) -> AsyncIterator[Running]:
         context = OperatorContext(settings, client, lease, EventRecorder(client, "tenure-operator", meter), meter)
         controllers = [CONTROLLERS[name](context) for name in settings.controllers]
         probes, port = await serve_probes(
-            settings.host, settings.port, lambda: _missing(controllers), lambda: _samples(context)
+            settings.host, settings.port, lambda: _missing(controllers), lambda: _samples(context, controllers)
         )
         try:
             async with _at_work(context, controllers) as part_ended:
@@ -147,15 +152,7 @@ def _missing(controllers: list[Controller]) -> Mapping[str, str]:
     return {name: reason for each in controllers for name, reason in each.not_ready().items()}
 
 
-def _samples(context: OperatorContext) -> Iterator[Sample]:
-    meter = context.meter
-    yield Sample("tenure_operator_leader", "1 on the replica that leads.", "gauge", float(context.lease.leads))
-    yield Sample("tenure_operator_requests_total", "Requests to the API server.", "counter", meter.requests)
-    yield Sample("tenure_operator_throttled_total", "Requests answered with 429.", "counter", meter.throttled)
-    yield Sample("tenure_operator_credentials_renewed_total", "Credentials read again.", "counter", meter.renewed)
-    yield Sample("tenure_operator_events_dropped_total", "Events not written.", "counter", meter.events_dropped)
-    for kind, count in sorted(meter.relists.items()):
-        yield Sample("tenure_operator_relists_total", "Whole lists read.", "counter", count, {"kind": kind})
-    for kind, count in sorted(meter.drift.items()):
-        help = "Objects in which a cache differed from a list."
-        yield Sample("tenure_operator_cache_drift_total", help, "counter", count, {"kind": kind})
+def _samples(context: OperatorContext, controllers: list[Controller]) -> Iterator[Sample]:
+    yield from runtime_samples(context.meter, context.lease.leads)
+    for each in controllers:
+        yield from each.samples()

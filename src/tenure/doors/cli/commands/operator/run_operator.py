@@ -144,8 +144,9 @@ class _JsonLines(logging.Formatter):
 
 
 def _log_to_stderr(form: str) -> None:
+    """Write the log lines of all libraries in one form: a reader of JSON lines meets no other line."""
     handler = logging.StreamHandler(sys.stderr)
     handler.setFormatter(_JsonLines() if form == "json" else logging.Formatter("%(levelname)s %(message)s"))
-    logger = logging.getLogger("tenure")
-    logger.handlers[:] = [handler]
-    logger.setLevel(logging.INFO)
+    logging.basicConfig(handlers=[handler], level=logging.WARNING, force=True)
+    logging.captureWarnings(True)
+    logging.getLogger("tenure").setLevel(logging.INFO)
