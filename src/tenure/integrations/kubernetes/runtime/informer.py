@@ -170,11 +170,7 @@ class Informer:
         await self._watch()
         while True:
             await self._rest()
-            try:
-                await self._check_version()
-            except ApiUnreachable as error:
-                LOG.debug("%s: %s", self.kind.full_name, error)
-            else:
+            if await self._is_at_least():
                 await self._watch()
 
     async def _watch(self) -> None:
@@ -196,14 +192,22 @@ class Informer:
         """Return how long a watch lasts; not all watches of all replicas begin again at once."""
         return max(1, int(min(WATCH_S, self._silent_s * 0.9) * random.uniform(0.8, 1.0)))
 
-    async def _check_version(self) -> None:
-        """Raise ``VersionExpired`` if the server is behind the watch: it was restored from a backup.
+    async def _is_at_least(self) -> bool:
+        """Return whether the server is where the watch was; raise ``VersionExpired`` if it is behind that.
 
-        Such a server says nothing to a watch from a version that it has not reached yet, and raises no error.
+        A server behind it was restored from a backup. It says nothing to a watch from a version that it has not reached
+        yet, and raises no error. A server that is starting answers nothing useful yet; it is asked again.
         """
-        _, version, _ = _page(await self._client.get(self._path, {**self._query, "limit": "1"}))
+        try:
+            _, version, _ = _page(await self._client.get(self._path, {**self._query, "limit": "1"}))
+        except (ApiError, ApiUnreachable) as error:
+            if isinstance(error, ApiError) and error.status in (404, 410):
+                raise
+            LOG.debug("%s: %s", self.kind.full_name, error)
+            return False
         if version < self.cache.reached:
             raise VersionExpired(410, "Restored", f"the server is at {version}, the watch was at {self.cache.reached}")
+        return True
 
     async def _rest(self) -> None:
         """Pause, longer each time, until a watch brings something or lasts: a server in trouble is asked less often."""
