@@ -390,8 +390,24 @@ async def test_a_handler_that_fails_keeps_nothing_from_the_others(server: Crooke
     assert followed.meter.relists == {"things.example.org": 1}
 
 
+async def test_a_comparison_of_a_kind_that_goes_meanwhile_brings_nothing_back(server: CrookedServer) -> None:
+    gone = asyncio.Event()
+
+    async def listed(request: web.Request) -> web.StreamResponse:
+        await gone.wait()
+        return await page(9, made("a", 5))(request)
+
+    server.answers = [page(7, made("a", 5)), watches(then="break")]
+    async with following(server) as followed:
+        await followed.until(lambda: len(server.asked) == 2)
+        server.answers, server.otherwise = [listed], refuses(404, "NotFound")
+        comparison = asyncio.create_task(followed.informer.compare())
+        await followed.until(lambda: not followed.informer.is_there)
+        gone.set()
+        assert (await comparison, followed.names) == (0, {})
+
+
 async def test_a_watch_ends_before_it_counts_as_silent(server: CrookedServer) -> None:
-    """A server sends a bookmark before the end of a watch whose length it knows."""
     server.answers = [page(7), SILENT]
     async with following(server) as followed:
         await followed.until(lambda: len(server.asked) == 2)

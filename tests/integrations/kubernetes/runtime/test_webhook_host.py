@@ -1,4 +1,4 @@
-"""Webhooks that a real API server asks: decisions, faults, and certificates that are replaced while it asks."""
+"""Webhooks that a real API server asks: decisions, errors, and certificates that are replaced while it asks."""
 
 import asyncio
 import base64
@@ -89,7 +89,7 @@ def configurations(port: int, namespace: str) -> list[dict[str, Any]]:
 
 async def only_validate(request: AdmissionRequest) -> Decision:
     decision = await judge(request)
-    return Decision(decision.faults, decision.warnings)
+    return Decision(decision.errors, decision.warnings)
 
 
 @asynccontextmanager

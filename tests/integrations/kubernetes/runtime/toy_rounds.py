@@ -234,7 +234,7 @@ FAULTS: Mapping[str, Callable[[ToyStage], Awaitable[None]]] = {
 
 
 async def trouble(stage: ToyStage, client: ApiClient, done: asyncio.Event) -> None:
-    """Make, change and remove seeds until told to end; a server that is away is asked again later."""
+    """Make, change and remove seeds until ``done`` is set; a server that is away is asked again later."""
     while not done.is_set():
         name = f"s{stage.chance.randrange(SEEDS)}"
         try:

@@ -24,7 +24,7 @@ LONGEST_PAUSE_S = 30.0
 """What is believed of ``Retry-After``: a server that asks for more is asked again earlier."""
 
 AGENT = "tenure-operator"
-"""What requests call themselves, unless told otherwise; the server names the manager of written fields so (KP10)."""
+"""What requests call themselves by default; the server names the manager of written fields so (KP10)."""
 
 JSON_PATCH = "application/json-patch+json"
 MERGE_PATCH = "application/merge-patch+json"

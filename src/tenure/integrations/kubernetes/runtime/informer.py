@@ -26,7 +26,7 @@ PAGE = 500
 SILENT_S = 60.0
 """A watch that says nothing for so long is replaced, since it may be dead (KP5)."""
 WATCH_S = 50.0
-"""How long a watch is asked to last: a server sends a bookmark just before the end, so a living watch is not silent."""
+"""How long a watch is asked to last: a living one ends, with a bookmark if there was news, before it counts as dead."""
 STEADY_S = 5.0
 """A watch that lived for so long has worked, even if it brought nothing."""
 FIRST_PAUSE_S, LONGEST_PAUSE_S = 0.2, 10.0
@@ -121,6 +121,8 @@ class Informer:
                 if error.status != 404:
                     raise
                 return 0  # ``run`` finds out what that means
+            if not self.is_there:
+                return 0  # the kind went while its last objects were read
             deltas = self.cache.replace(objects, version, least=least)
             if version < least:
                 self.cache.passed(version)  # from where the next watch begins
@@ -129,12 +131,14 @@ class Informer:
 
     async def list_all(self) -> tuple[list[Object], int]:
         """Read every object, page by page, as of one version; a list that expires half way begins again (KP5)."""
+        pause_s = FIRST_PAUSE_S
         while True:
             try:
                 return await self._pages()
             except VersionExpired:
                 LOG.info("%s: the list expired half way, beginning again", self.kind.full_name)
-                await asyncio.sleep(FIRST_PAUSE_S)
+                await asyncio.sleep(pause_s)
+                pause_s = min(pause_s * 2, LONGEST_PAUSE_S)
 
     async def _pages(self) -> tuple[list[Object], int]:
         objects: list[Object] = []
@@ -175,8 +179,9 @@ class Informer:
 
     async def _watch(self) -> None:
         """Take in what a watch brings until it ends, breaks off or is silent."""
+        lasts_s = self._lasts_s()
         query = {**self._query, "watch": "1", "allowWatchBookmarks": "true"}
-        query |= {"resourceVersion": str(self.cache.reached), "timeoutSeconds": str(self._lasts_s())}
+        query |= {"resourceVersion": str(self.cache.reached), "timeoutSeconds": str(lasts_s)}
         began = time.monotonic()
         try:
             async with self._client.stream(self._path, query, self._silent_s) as lines:
@@ -185,7 +190,7 @@ class Informer:
                     self._pause_s = FIRST_PAUSE_S
         except ApiUnreachable as error:
             LOG.debug("%s: %s", self.kind.full_name, error)
-        if time.monotonic() - began > STEADY_S:
+        if time.monotonic() - began > min(STEADY_S, lasts_s / 2):
             self._pause_s = FIRST_PAUSE_S
 
     def _lasts_s(self) -> int:
@@ -234,9 +239,8 @@ class Informer:
     def _suspect(self, deltas: Iterable[Delta], version: int) -> int:
         """Note what the watch has to bring, and by when; return how much of it is late already."""
         for delta in deltas:
-            self._suspects[uid_of(delta.after or delta.before or {})] = (
-                version_of(delta.after) if delta.after else version
-            )
+            due = version_of(delta.after) if delta.after else version
+            self._suspects[uid_of(delta.after or delta.before or {})] = due
         return self._judge_suspects(self.cache.reached)
 
     def _judge_suspects(self, version: int) -> int:
@@ -322,5 +326,5 @@ def _event(line: bytes) -> tuple[str, Object]:
 
 
 def drop_managed_fields(object: Object) -> None:
-    """Drop the managers of fields: it is half of many objects, and no controller here reads it."""
+    """Drop the managers of fields: they are half of many objects, and no controller here reads them."""
     object["metadata"].pop("managedFields", None)

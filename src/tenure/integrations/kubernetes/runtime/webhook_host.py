@@ -40,9 +40,9 @@ class AdmissionRequest:
 
 @dataclass(frozen=True)
 class Decision:
-    """Whether it may be done; all faults in one text, and what is changed before."""
+    """Whether it may be done; all errors in one text, and what is changed before."""
 
-    faults: Sequence[str] = ()
+    errors: Sequence[str] = ()
     warnings: Sequence[str] = ()
     patch: Sequence[Object] = ()
     code: int = 422
@@ -124,10 +124,10 @@ class WebhookHost:
             async with asyncio.timeout(self.within_s):
                 return await admission(request)
         except TimeoutError:
-            fault = f"no decision within {self.within_s:g} s; try again"
-            return Decision([fault], code=504, reason="Timeout")
+            message = f"no decision within {self.within_s:g} s; try again"
+            return Decision([message], code=504, reason="Timeout")
         except Exception:
-            # A fault of ours must not look like a fault of the object.
+            # An error of ours must not look like an error of the object.
             LOG.exception("admission of %s %s/%s", request.kind, request.namespace, request.name)
             return Decision(["the webhook failed; its log says why"], code=500, reason="InternalError")
 
@@ -156,11 +156,11 @@ def _request(review: Object) -> AdmissionRequest:
 
 
 def _review(request: AdmissionRequest, decision: Decision) -> Object:
-    response: Object = {"uid": request.uid, "allowed": not decision.faults}
+    response: Object = {"uid": request.uid, "allowed": not decision.errors}
     if decision.warnings:
         response["warnings"] = list(decision.warnings)
-    if decision.faults:
-        message = "; ".join(decision.faults)
+    if decision.errors:
+        message = "; ".join(decision.errors)
         response["status"] = {"message": message, "reason": decision.reason, "code": decision.code}
     elif decision.patch:
         response["patchType"] = "JSONPatch"
